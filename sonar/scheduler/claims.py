@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce
 
 from sonar.models import Circuit, Leftover, MeshInterval, Probe, Schedule
 from sonar.obstacles.catalogue import COUNTING, OBSTACLES, AtCap
+from sonar.obstacles.kept import conditions_at
 from sonar.obstacles.obstacle import RunConditions, Start
 from sonar.processes.clock_steps import ClockSteps
 from sonar.processes.heartbeats import CLOCK_SKEW as SKEW
@@ -115,7 +116,7 @@ def claim_due(now: datetime) -> list[UUID]:
             return []
         follow_registry(now)
         put_right(now)
-        conditions = RunConditions(now)
+        conditions = conditions_at(now)
         probes = start(conditions)
         cursor.execute(READ_AS_QUEUE)
         # No joins: see READ_AS_QUEUE.
@@ -139,6 +140,7 @@ def _claim_batches(allowed: QuerySet[Schedule], conditions: RunConditions) -> li
     probes: list[UUID] = []
     capacity, now = conditions.capacity, conditions.now
     sizes = {size_class.id: size_class.test_bytes for size_class in conditions.size_classes}
+    counting = [obstacle for obstacle in COUNTING if obstacle.counts(conditions)]
     whole = True
     while capacity.in_flight > 0 and whole:
         rows = allowed
@@ -151,11 +153,11 @@ def _claim_batches(allowed: QuerySet[Schedule], conditions: RunConditions) -> li
         thin, taken = set(capacity.thin), []
         for schedule, source, destination, size_class, mesh in batch:
             new = Start(source, destination, mesh, sizes[size_class])
-            if all(obstacle.has_room(conditions, new) for obstacle in COUNTING) and capacity.take(
+            if all(obstacle.has_room(conditions, new) for obstacle in counting) and capacity.take(
                 source, destination, new.bytes
             ):
                 taken.append(schedule)
-                for obstacle in COUNTING:
+                for obstacle in counting:
                     obstacle.take(conditions, new)
                 if ends := thin & {source, destination}:
                     circuits.rest(ends, _shortest_interval(mesh), now)
