@@ -177,6 +177,7 @@ def take_what_can_run(instance: Any, **_: Any) -> None:  # noqa: ANN401
 def worker_lives(sender: Any, **_: Any) -> None:  # noqa: ANN401
     """A worker may take messages from now on, of the queues that it was started for."""
     # What is loaded by now stays: to look through it for garbage takes a quarter of a plan.
+    gc.collect()
     gc.freeze()
     queues = sender.app.amqp.queues.consume_from
     pulse.start(SignOfLife.Kind.WORKER, sender.hostname, settings.SONAR_SIGN_SECONDS, queues)

@@ -265,7 +265,7 @@ class Obstacle(ABC):
 
     def counts(self, conditions: RunConditions) -> bool:
         """Say whether it counts anything in this run: else it need not be asked for room."""
-        return False
+        return True
 
     def has_room(self, conditions: RunConditions, start: Start) -> bool:
         """Say whether a test has room beside those that have started in the same run."""
