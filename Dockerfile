@@ -101,7 +101,7 @@ COPY --from=build-worker /opt/venv /opt/venv
 COPY --from=build-worker /opt/sonar /opt/sonar
 COPY docs/containers/health /opt/sonar/containers/
 USER sonar
-CMD ["celery", "-A", "sonar.celery", "worker", "--pool=threads"]
+CMD ["python", "-m", "sonar", "worker", "--pool=threads"]
 ARG SONAR_VERSION=
 ARG SONAR_REVISION=
 LABEL org.opencontainers.image.title="Sonar: workers and beat" \

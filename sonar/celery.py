@@ -1,4 +1,4 @@
-"""The Celery application: `celery -A sonar.celery worker`, `celery -A sonar.celery beat`."""
+"""The Celery application: `python -m sonar worker`, `python -m sonar beat`."""
 
 import ctypes
 import os
@@ -28,7 +28,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonar.settings")
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 # The threads of a worker share connections: each note of progress would open one of its own.
 # The web has the same default (sonar/wsgi.py); commands run once and need no pool.
-CELERY_PROGRAMS = {"celery", "__main__.py"}  # `celery` and `python -m celery`
+CELERY_PROGRAMS = {"celery", "__main__.py"}  # `celery`, `python -m celery` and `python -m sonar`
 if Path(sys.argv[0]).name in CELERY_PROGRAMS and "worker" in sys.argv:
     os.environ.setdefault("SONAR_DATABASE_POOL", "8")
     # One that hangs within a transaction (a stopped machine) must not hold its locks for long.

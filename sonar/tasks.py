@@ -1,5 +1,6 @@
 """Celery entry points: ids in, nothing out."""
 
+import gc
 import logging
 import socket
 import sys
@@ -175,6 +176,9 @@ def take_what_can_run(instance: Any, **_: Any) -> None:  # noqa: ANN401
 @worker_ready.connect
 def worker_lives(sender: Any, **_: Any) -> None:  # noqa: ANN401
     """A worker may take messages from now on, of the queues that it was started for."""
+    # What is loaded by now stays: to look through it for garbage takes a quarter of a plan.
+    gc.collect()
+    gc.freeze()
     queues = sender.app.amqp.queues.consume_from
     pulse.start(SignOfLife.Kind.WORKER, sender.hostname, settings.SONAR_SIGN_SECONDS, queues)
     if {at(name, settings.SONAR_VANTAGE) for name in worker_movers.AT_VANTAGES} & set(queues):

@@ -161,7 +161,7 @@ SONAR = House(
         ("work", "ordering"),
         ("tasks", "admin", "management", "apps"),
         # They name things by string and import little.
-        ("settings", "urls", "wsgi", "gunicorn_conf"),
+        ("settings", "urls", "wsgi", "gunicorn_conf", "__main__"),
         ("sandbox",),
     ),
     {"redaction": ("django", "rest_framework"), "movers": ("django.db", "rest_framework")},

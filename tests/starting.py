@@ -14,7 +14,7 @@ from tests.ports import free_port
 PROJECT = Path(__file__).resolve().parent.parent
 LONGEST_SECONDS = 120.0
 
-CELERY = ["-m", "celery", "-A", "sonar.celery"]
+CELERY = ["-m", "sonar"]
 # Of two workers that end at once, gunicorn counts the second as a crash of its own.
 CONFIG = "--config=python:sonar.gunicorn_conf"
 WEB = ["-m", "gunicorn", CONFIG, "--bind=127.0.0.1:0", "--workers=1"]

@@ -10,9 +10,13 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import ModuleInfo, iter_modules
 from typing import Any
 
 import psycopg
+from django.apps import AppConfig, apps
 from django.core.checks import Error
 from django.core.management.base import CommandError
 from django.db import connection, connections
@@ -125,8 +129,22 @@ def quickly() -> dict[str, Any]:
 
 @cache
 def of_this_code() -> Names:
-    """Return the migrations of this version; they are files, so that looking once is enough."""
-    return frozenset(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)
+    """Return the migrations of this version; they are files, so that looking once is enough.
+
+    By their names, as Django's loader finds them. To load them takes 1.6 MB and a quarter second.
+    """
+    return frozenset(
+        (app.label, file.name) for app in apps.get_app_configs() for file in _migration_files(app)
+    )
+
+
+def _migration_files(app: AppConfig) -> Iterator[ModuleInfo]:
+    name, is_named = MigrationLoader.migrations_module(app.label)
+    if name is None or (not is_named and find_spec(name) is None):
+        return
+    for file in iter_modules(import_module(name).__path__):
+        if not file.ispkg and file.name[0] not in "_~":
+            yield file
 
 
 def of_database(session: psycopg.Connection[Any]) -> Names:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection
 
-from sonar.models import Endpoint, Probe
+from sonar.database.cursors import planned_cursor
+from sonar.models import Probe
 from sonar.results.circuits import open_circuits
 
 HOUR = timedelta(hours=1)
@@ -42,7 +45,18 @@ USED = """
     CROSS JOIN LATERAL (VALUES (source_id), (destination_id)) AS one (id)
     GROUP BY one.id
 """
+CAPS = "SELECT id, outbound_cap, inbound_cap, budget_bytes_per_day FROM sonar_endpoint"
+UNDER_WAY = "SELECT source_id, destination_id, bytes, state FROM sonar_probe"
 Version = tuple[object, ...]
+
+
+class Caps(NamedTuple):
+    """What an endpoint, by its id, bears at once, and in a day; None: any number of bytes."""
+
+    end: int
+    outbound_cap: int
+    inbound_cap: int
+    budget: int | None
 
 
 class BytesOfToday:
@@ -99,17 +113,18 @@ class Capacity:
     """The endpoints with an open circuit that are to have none now."""
 
     @classmethod
-    def left(cls, now: datetime) -> Capacity:
+    def left(cls, now: datetime, caps: Sequence[Caps] | None = None) -> Capacity:
         """Count what is queued and running against the caps, and today's bytes.
 
         The bytes of tests that wait are taken: who ordered them was told that they will run.
+        ``caps`` are those of all endpoints, if they are read already.
         """
-        ends = Endpoint.objects.values_list("id", "outbound_cap", "inbound_cap").order_by()
-        outbound = Counter({end: cap for end, cap, _ in ends})
-        inbound = Counter({end: cap for end, _, cap in ends})
-        capacity = cls(settings.SONAR_IN_FLIGHT, outbound, inbound, _budgets_left(now), set())
-        probes = Probe.objects.values_list("source_id", "destination_id", "bytes", "state")
-        for source, destination, size, state in probes:
+        caps = read_caps() if caps is None else caps
+        outbound = Counter({each.end: each.outbound_cap for each in caps})
+        inbound = Counter({each.end: each.inbound_cap for each in caps})
+        budgets = _budgets_left(caps, now)
+        capacity = cls(settings.SONAR_IN_FLIGHT, outbound, inbound, budgets, set())
+        for source, destination, size, state in _rows(UNDER_WAY):
             capacity._spend(source, destination, size)
             if state == Probe.State.WAITING:
                 capacity.waiting += 1
@@ -127,16 +142,18 @@ class Capacity:
 
     def take(self, source: int, destination: int, size: int) -> bool:
         """Reserve room for one test, if there is room for it everywhere."""
-        ends = {source, destination}
-        free = self.in_flight > 0 and self.outbound[source] > 0 and self.inbound[destination] > 0
-        held = (source, destination) in self.busy or ends & self.resting
-        budgets = self.budget_bytes.keys() & ends
-        if not free or held or any(self.budget_bytes[end] < size for end in budgets):
+        link = source, destination
+        full = self.in_flight <= 0 or self.outbound[source] <= 0 or self.inbound[destination] <= 0
+        if full or link in self.busy or not self.resting.isdisjoint(link):
+            return False
+        budgets = self.budget_bytes
+        if budgets and any(budgets.get(end, size) < size for end in link):
             return False
         self._spend(source, destination, size)
         self.start(source, destination)
-        self.resting |= self.thin & ends
-        self.thin -= ends
+        if self.thin:
+            self.resting |= self.thin.intersection(link)
+            self.thin.difference_update(link)
         return True
 
     def start(self, source: int, destination: int) -> None:
@@ -147,17 +164,29 @@ class Capacity:
         self.busy.add((source, destination))
 
     def _spend(self, source: int, destination: int, size: int) -> None:
-        for end in self.budget_bytes.keys() & {source, destination}:
-            self.budget_bytes[end] -= size
+        for end in {source, destination} if self.budget_bytes else ():
+            if end in self.budget_bytes:
+                self.budget_bytes[end] -= size
 
 
 def exhausted(left: Counter[int]) -> list[int]:
     return [endpoint for endpoint, count in left.items() if count <= 0]
 
 
-def _budgets_left(now: datetime) -> dict[int, int]:
+def _budgets_left(caps: Iterable[Caps], now: datetime) -> dict[int, int]:
     """Return what the results of today leave of the budgets, by endpoint that has one."""
-    budgets = Endpoint.objects.filter(budget_bytes_per_day__isnull=False).order_by()
-    left = dict(budgets.values_list("id", "budget_bytes_per_day"))
+    left = {each.end: each.budget for each in caps if each.budget is not None}
     used = bytes_of_today.by_endpoint(now) if left else {}
-    return {end: (budget or 0) - used.get(end, 0) for end, budget in left.items()}
+    return {end: budget - used.get(end, 0) for end, budget in left.items()}
+
+
+def read_caps() -> list[Caps]:
+    """Read the caps and the budgets of all endpoints. One SQL query."""
+    return [Caps(*row) for row in _rows(CAPS)]
+
+
+def _rows(statement: str) -> list[tuple[Any, ...]]:
+    with planned_cursor() as cursor:
+        cursor.execute(statement)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows

@@ -447,6 +447,9 @@ class OverBytesPerHour(Obstacle):
             sentence = f"The mesh {probe.mesh} has tested as many bytes as it may within an hour."
             yield Problem("size", sentence)
 
+    def counts(self, conditions: RunConditions) -> bool:
+        return bool(conditions.once(bytes_left_this_hour))
+
     def has_room(self, conditions: RunConditions, start: Start) -> bool:
         left = conditions.once(bytes_left_this_hour)
         return all(left.get(limit, start.bytes) >= start.bytes for limit in {None, start.mesh})

@@ -41,7 +41,7 @@ from sonar.notation import addresses
 from sonar.notation.addresses import scheme_of
 from sonar.notation.vantages import named
 from sonar.obstacles import credential_states, worker_movers
-from sonar.obstacles.capacity import Capacity
+from sonar.obstacles.capacity import Capacity, Caps, read_caps
 from sonar.obstacles.credential_states import CredentialUse
 from sonar.registry import mesh_members
 
@@ -65,15 +65,19 @@ class Restrictions:
     @classmethod
     def at(cls, now: datetime) -> Restrictions:
         """Read them. One SQL query."""
+        rows = list(concerned(now))
+        down = {endpoint.id for endpoint in rows if endpoint.is_down}  # type: ignore[attr-defined]
+        return cls.of(rows, down, now)
+
+    @classmethod
+    def of(cls, rows: Iterable[Endpoint], down: Set[int], now: datetime) -> Restrictions:
+        """Return them of endpoints that are read already, with their sites."""
         disabled: set[int] = set()
-        down: set[int] = set()
         paused: dict[int, str] = {}
         quiet: set[int] = set()
-        for endpoint in _concerned(now):
+        for endpoint in rows:
             if not endpoint.enabled:
                 disabled.add(endpoint.id)
-            if endpoint.is_down:  # type: ignore[attr-defined]  # annotated
-                down.add(endpoint.id)
             if pauses := endpoint.pauses(now):
                 sentences = (f"{row.pause_words()} {row.pause_end()}." for row in pauses)
                 paused[endpoint.id] = " ".join(sentences)
@@ -82,7 +86,7 @@ class Restrictions:
         return cls(disabled, down, paused, quiet)
 
 
-def _concerned(now: datetime) -> QuerySet[Endpoint]:
+def concerned(now: datetime) -> QuerySet[Endpoint]:
     """Return the endpoints that are disabled, down or paused, and those of sites that rest."""
     down = ExpressionWrapper(
         Q(id__in=Downtime.of_endpoints(now).order_by().values("id")), BooleanField()
@@ -119,7 +123,12 @@ class RunConditions:
 
     @cached_property
     def capacity(self) -> Capacity:
-        return Capacity.left(self.now)
+        return Capacity.left(self.now, self.caps)
+
+    @cached_property
+    def caps(self) -> list[Caps]:
+        """The caps and the budgets of all endpoints."""
+        return read_caps()
 
     @cached_property
     def restrictions(self) -> Restrictions:
@@ -253,6 +262,10 @@ class Obstacle(ABC):
     @abstractmethod
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         """Yield why it holds back this test; nothing if it does not."""
+
+    def counts(self, conditions: RunConditions) -> bool:
+        """Say whether it counts anything in this run: else it need not be asked for room."""
+        return True
 
     def has_room(self, conditions: RunConditions, start: Start) -> bool:
         """Say whether a test has room beside those that have started in the same run."""

@@ -180,12 +180,12 @@ def start_nodes(children: Children, directory: Path) -> None:
 
 def start_workers(children: Children, place: Path) -> None:
     """Start what measures: workers for transfers, for control and for cleaning, and the beat."""
-    worker = ["celery", "-A", "sonar.celery", "worker", "--pool=threads", "--loglevel=WARNING"]
+    worker = ["sonar", "worker", "--pool=threads", "--loglevel=WARNING"]
     in_flight = str(project.SONAR_IN_FLIGHT)
     children.start("worker", *worker, "-Q", "transfers", "-n", "transfers@%h", "-c", in_flight)
     children.start("control", *worker, "-Q", "control", "-n", "control@%h", "-c", "3")
     children.start("cleaning", *worker, "-Q", "cleaning", "-n", "cleaning@%h", "-c", "2")
-    beat = ["celery", "-A", "sonar.celery", "beat", "--loglevel=WARNING", "--pidfile="]
+    beat = ["sonar", "beat", "--loglevel=WARNING", "--pidfile="]
     children.start("beat", *beat, "--schedule", str(place / "beat-schedule"))
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
@@ -12,8 +12,10 @@ from django.db import connection, transaction
 from django.db.models import Case, F, Min, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
+from sonar.database.cursors import pipelined, planned_cursor
 from sonar.models import Circuit, Leftover, MeshInterval, Probe, Schedule
 from sonar.obstacles.catalogue import COUNTING, OBSTACLES, AtCap
+from sonar.obstacles.kept import conditions_at
 from sonar.obstacles.obstacle import RunConditions, Start
 from sonar.processes.clock_steps import ClockSteps
 from sonar.processes.heartbeats import CLOCK_SKEW as SKEW
@@ -73,7 +75,9 @@ def _put_right_the_rest(now: datetime, slack: timedelta) -> None:
     endings.give_time_again(Probe.objects.filter(started_at__gt=now + slack), now)
 
 
-BATCH = 5000
+BATCH, PIECE = 5000, 500
+Due = tuple[int, int, int, int, int]
+"""A schedule that is due, its source, destination, size class and mesh, by their ids."""
 
 # The rows that are due are a queue: the front of one index, from where they move to its end.
 # Statistics lag behind, and PostgreSQL, expecting many, reads the whole table, or visits in a
@@ -115,7 +119,7 @@ def claim_due(now: datetime) -> list[UUID]:
             return []
         follow_registry(now)
         put_right(now)
-        conditions = RunConditions(now)
+        conditions = conditions_at(now)
         probes = start(conditions)
         cursor.execute(READ_AS_QUEUE)
         # No joins: see READ_AS_QUEUE.
@@ -137,31 +141,53 @@ def _claim_batches(allowed: QuerySet[Schedule], conditions: RunConditions) -> li
     that which has been due for longest first.
     """
     probes: list[UUID] = []
-    capacity, now = conditions.capacity, conditions.now
-    sizes = {size_class.id: size_class.test_bytes for size_class in conditions.size_classes}
     whole = True
-    while capacity.in_flight > 0 and whole:
+    while conditions.capacity.in_flight > 0 and whole:
         rows = allowed
         for obstacle in OBSTACLES:
             if obstacle.is_of_room:
                 rows = rows.exclude(obstacle.filter(conditions))
-        batch = rows.order_by("next_due", "id").values_list(
-            "id", "source_id", "destination_id", "size_class_id", "mesh_id"
-        )[:BATCH]
-        thin, taken = set(capacity.thin), []
-        for schedule, source, destination, size_class, mesh in batch:
-            new = Start(source, destination, mesh, sizes[size_class])
-            if all(obstacle.has_room(conditions, new) for obstacle in COUNTING) and capacity.take(
-                source, destination, new.bytes
-            ):
-                taken.append(schedule)
-                for obstacle in COUNTING:
-                    obstacle.take(conditions, new)
-                if ends := thin & {source, destination}:
-                    circuits.rest(ends, _shortest_interval(mesh), now)
-        probes += _queue(taken, now)
+        batch: list[Due] = list(
+            rows.order_by("next_due", "id").values_list(
+                "id", "source_id", "destination_id", "size_class_id", "mesh_id"
+            )[:BATCH]
+        )
+        probes += _claim_in_pieces(batch, conditions)
         whole = len(batch) == BATCH
     return probes
+
+
+def _claim_in_pieces(batch: Sequence[Due], conditions: RunConditions) -> list[UUID]:
+    """Take those of a batch that have room; PostgreSQL queues some while the next are looked at."""
+    probes: list[UUID] = []
+    rested: dict[int, int] = {}
+    with pipelined():
+        for first in range(0, len(batch), PIECE):
+            taken = _take(batch[first : first + PIECE], conditions, rested)
+            probes += _queue(taken, conditions.now)
+    for end, mesh in sorted(rested.items()):
+        circuits.rest([end], _shortest_interval(mesh), conditions.now)
+    return probes
+
+
+def _take(rows: Iterable[Due], conditions: RunConditions, rested: dict[int, int]) -> list[int]:
+    """Return the schedules that have room, which is theirs from now on.
+
+    Ends that are tested thinly, and have their test now, are put into ``rested`` with its mesh.
+    """
+    capacity, taken = conditions.capacity, list[int]()
+    sizes = {size_class.id: size_class.test_bytes for size_class in conditions.size_classes}
+    counting = [obstacle for obstacle in COUNTING if obstacle.counts(conditions)]
+    for schedule, source, destination, size_class, mesh in rows:
+        new = Start(source, destination, mesh, sizes[size_class])
+        thin = capacity.thin & {source, destination} if capacity.thin else ()
+        has_room = all(obstacle.has_room(conditions, new) for obstacle in counting)
+        if has_room and capacity.take(source, destination, new.bytes):
+            taken.append(schedule)
+            for obstacle in counting:
+                obstacle.take(conditions, new)
+            rested.update(dict.fromkeys(thin, mesh))
+    return taken
 
 
 def _shortest_interval(mesh: int) -> timedelta:
@@ -177,7 +203,7 @@ def _queue(schedules: list[int], now: datetime) -> list[UUID]:
     if probes:
         # As text: a list of parameters costs ten times as much to write.
         lists = {"schedules": _array(map(str, schedules)), "probes": _array(p.hex for p in probes)}
-        with connection.cursor() as cursor:
+        with planned_cursor() as cursor:
             cursor.execute(CLAIM, {**lists, "now": now})
     return probes
 

@@ -15,6 +15,7 @@ from sonar.database.cursors import planned_cursor
 from sonar.models import Probe
 from sonar.obstacles.capacity import Capacity, exhausted
 from sonar.obstacles.catalogue import COUNTING, delaying
+from sonar.obstacles.kept import conditions_at
 from sonar.obstacles.obstacle import RunConditions, Start
 from sonar.results import endings
 
@@ -62,7 +63,7 @@ def start_waiting(now: datetime) -> list[UUID]:
         if cursor.fetchone() is None:
             return []
     with transaction.atomic():
-        return start(RunConditions(now)) if is_only_planner() else []
+        return start(conditions_at(now)) if is_only_planner() else []
 
 
 def start(conditions: RunConditions) -> list[UUID]:

@@ -48,5 +48,5 @@ def goal(grid: held.Grid, home: Path, counts: Mapping[str, int]) -> Goal:
 
 def start_worker(children: Known, threads: int) -> int:
     options = ["--pool=threads", "-c", str(threads)]
-    worker = ["celery", "-A", "sonar.celery", "worker", *options, "-Q", "transfers"]
+    worker = ["sonar", "worker", *options, "-Q", "transfers"]
     return children.start("worker", *worker).pid

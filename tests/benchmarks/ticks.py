@@ -3,6 +3,7 @@
 The same number is due in each.
 """
 
+import gc
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -39,6 +40,7 @@ def measure(scale: str, _home: Path) -> list[Goal]:
     due = DUE.get(scale, 2_000)
     rows = schedule(ENDPOINTS.get(scale, 1_000), due)
     rounds = SCALES[scale].rounds
+    gc.freeze()  # as workers do
     ticks = iter(range(1, 3 * (WARM_UP + rounds)))
     all_run = milliseconds(ticks, rounds, in_flight=2 * due, expected=due)
     some_run = milliseconds(ticks, rounds, in_flight=due // 4, expected=due // 4)

@@ -242,6 +242,44 @@ def test_a_connection_is_not_used_again_after_a_refusal():
         assert len(server._open) == 5
 
 
+def test_no_request_follows_on_a_connection_that_was_said_to_close():
+    """A server need not repeat it, and on a busy machine it hangs up a while after its answer."""
+    connections: list[socket.socket] = []
+
+    def answer(connection: socket.socket) -> None:
+        head = server.requests[-1]
+        connections.append(connection)
+        if head.startswith("PUT"):
+            connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+            take_body(connection, head, 1000)
+        status("201 Created")(connection)
+        if head.startswith("PUT"):
+            time.sleep(0.1)  # long enough for the next request to be on its way
+            connection.shutdown(socket.SHUT_RDWR)
+
+    with scripted(answer) as server:
+        order = replace(order_to(server.url), bytes=1000)
+        WebDav().put(replace(order, source=order.destination), Watch())
+    assert [head.split()[0] for head in server.requests] == ["HEAD", "PUT", "MOVE"]
+    assert connections[0] is connections[1] is not connections[2]
+
+
+def test_an_answer_in_progress_holds_a_small_buffer(monkeypatch: pytest.MonkeyPatch):
+    """Hundreds of tests hold one each, for an hour perhaps: 8 KB each are 3 MB more of a worker."""
+    sizes: list[int] = []
+    read = deadlines._PatientSocket.readinto
+
+    def measured(self: deadlines._PatientSocket, buffer: bytearray) -> int | None:
+        sizes.append(len(buffer))
+        return read(self, buffer)
+
+    monkeypatch.setattr(deadlines._PatientSocket, "readinto", measured)
+    with scripted(status("204 No Content")) as server:
+        order = order_to(server.url)
+        WebDav().delete(order.destination, order)
+    assert sizes == [2048]
+
+
 def test_a_host_name_that_does_not_exist_is_told(unknown_host: str):
     order = order_to(f"http://{unknown_host}:1094")
     with pytest.raises(MoverError, match=f"DELETE {unknown_host}:1094.*name is unknown"):

@@ -260,9 +260,16 @@ def test_secrets_of_the_web_are_in_no_other_environment(run: Run):
     having = {command for command, env in found.items() if OF_THE_WEB.keys() & env.keys()}
     assert having == {command for command in found if "gunicorn" in command}
     having = {command for command, env in found.items() if "DATABASE_URL" in env}
-    users = ("gunicorn", "celery", "sonar.sandbox.make_past")
+    users = ("gunicorn", "-m sonar ", "sonar.sandbox.make_past")
     assert having == {command for command in found if any(one in command for one in users)}
-    programs = ("postgres", "redis", "sonar.sandbox.nodes", "celery", "gunicorn")
+    programs = (
+        "postgres",
+        "redis",
+        "sonar.sandbox.nodes",
+        "sonar worker",
+        "sonar beat",
+        "gunicorn",
+    )
     assert all(any(one in command for command in found) for one in programs)
 
 

@@ -1,6 +1,6 @@
 """A Celery application for tests that start a worker: Sonar's own, with movers that are odd.
 
-`celery -A tests.sonar.odd_worker worker ...`; nothing else differs from `-A sonar.celery`.
+`python -m sonar -A tests.sonar.odd_worker worker ...`; nothing else differs.
 """
 
 import logging

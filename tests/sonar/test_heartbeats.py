@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import timedelta
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -212,7 +213,10 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     return calls
 
 
-def test_a_worker_speaks_for_the_queues_that_it_was_started_for(told):
+def test_a_worker_speaks_for_its_queues_and_what_it_has_loaded_is_no_garbage(told, monkeypatch):
+    called: list[str] = []
+    for name in ("collect", "freeze"):
+        monkeypatch.setattr(tasks.gc, name, partial(called.append, name))
     queues = SimpleNamespace(consume_from={"transfers": object()})
     app = SimpleNamespace(amqp=SimpleNamespace(queues=queues))
     tasks.worker_lives(sender=SimpleNamespace(hostname="w@here", app=app))
@@ -220,6 +224,7 @@ def test_a_worker_speaks_for_the_queues_that_it_was_started_for(told):
     assert told[0][:4] == ("start", KIND.WORKER, "w@here", 10)
     assert list(told[0][4]) == ["transfers"]
     assert told[1] == ("beat",)
+    assert called == ["collect", "freeze"]
 
 
 def test_the_beat_lives_as_long_as_it_sends(told):

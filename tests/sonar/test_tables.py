@@ -138,6 +138,12 @@ def test_a_database_that_is_away_keeps_nothing_from_starting(
     assert "the database does not say" in caplog.text
 
 
+def test_the_migrations_of_this_code_are_those_that_django_loads() -> None:
+    loaded = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    assert tables.of_this_code() == frozenset(loaded)
+    assert ("sonar", "0001_initial") in loaded
+
+
 @pytest.mark.django_db
 def test_the_tables_of_this_code_fit() -> None:
     assert tables.problem_at_start() is None

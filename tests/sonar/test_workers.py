@@ -11,6 +11,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from celery import VERSION_BANNER
 from django.db import connection
 from django.utils import timezone
 
@@ -34,16 +35,16 @@ class Worker:
 
     def __init__(self, log: Path, queue: str) -> None:
         self.log = log
-        (line,) = re.findall(rf"celery .* -Q {queue} .*", (PROJECT / "README.md").read_text())
-        command = line.partition("#")[0].split()
-        command[command.index("sonar.celery")] = "tests.sonar.odd_worker"
+        readme = (PROJECT / "README.md").read_text()
+        (line,) = re.findall(rf"python -m sonar (worker .* -Q {queue} .*)", readme)
+        options = line.partition("#")[0].split()
         kept = {name: os.environ[name] for name in ("PATH", "REDIS_URL", "SONAR_HOME")}
         url = os.environ["DATABASE_URL"].rpartition("/")[0]
         kept["DATABASE_URL"] = f"{url}/{connection.settings_dict['NAME']}"
         kept["SONAR_SECRET_KEY"] = "only-for-tests"
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", *command],
+                [sys.executable, "-m", "sonar", "-A", "tests.sonar.odd_worker", *options],
                 cwd=PROJECT,
                 env=kept | {"SONAR_STOP_SECONDS": str(STOP_SECONDS)},
                 stdout=output,
@@ -151,9 +152,16 @@ def sessions() -> int:
 
 
 LOADED = """
-import sys
+import runpy, sys
+sys.argv[1:] = ["--version"]
+try:
+    runpy.run_module("sonar", run_name="__main__")
+except SystemExit:
+    pass
 from sonar.celery import app
 app.loader.import_default_modules()
+from sonar.database import tables
+tables.of_this_code()
 print(*app.tasks, *sys.modules)
 import matrix.api.matrix_formats
 print(*sys.modules)
@@ -165,7 +173,13 @@ def test_a_worker_loads_no_page_and_who_writes_a_grid_nothing_of_the_schema():
     done = subprocess.run(
         [sys.executable, "-c", LOADED], check=True, capture_output=True, text=True
     )
-    worker, grid = (set(line.split()) for line in done.stdout.splitlines())
+    version, *loaded = done.stdout.splitlines()
+    assert version == VERSION_BANNER
+    worker, grid = (set(line.split()) for line in loaded)
+    assert "celery.bin.worker" in worker
+    # Of shells, and of tables that are made: 10 MB.
+    shells = {"click_repl", "prompt_toolkit", "pygments"}
+    assert not worker & (shells | {"sonar.migrations.0001_initial"})
     assert {"sonar.tasks.transfer", "matrix.tasks.find_changes", "sonar.tasks"} <= worker
     others = {"numpy", "pandas", "pydantic", "sonar.urls", "matrix.answers", "matrix.pages"}
     assert worker & others == set()

@@ -12,7 +12,7 @@ from tests.waiting import wait_for
 
 LONGEST_SECONDS = 120.0
 
-CELERY = [sys.executable, "-m", "celery", "-A", "sonar.celery"]
+CELERY = [sys.executable, "-m", "sonar"]
 WORKER = [*CELERY, "worker", "--pool=threads", "--loglevel=INFO"]
 BEAT = [*CELERY, "beat", "--loglevel=INFO", "--pidfile="]
 

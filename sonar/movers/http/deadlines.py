@@ -175,6 +175,9 @@ class _PatientSocket(io.RawIOBase):
 class _PatientResponse(http.client.HTTPResponse):
     """An answer whose every byte, headers included, is read under the exchange's Wait."""
 
+    is_last = False
+    """Whether its request said that no other follows on this connection (RFC 9112, 9.6)."""
+
     def __init__(
         self,
         sock: socket.socket,
@@ -192,7 +195,9 @@ class _PatientResponse(http.client.HTTPResponse):
         super().begin()
         # XRootD 5.5.3 promises to keep the connection of a DELETE that found nothing, and
         # hangs up: whoever came next would be told that the server broke it.
-        self.will_close = self.will_close or self.status >= FIRST_REFUSAL
+        # And a server that was told "Connection: close" need not say so itself: it hangs up at
+        # once, or, on a busy machine, after the next request was sent.
+        self.will_close = self.will_close or self.is_last or self.status >= FIRST_REFUSAL
 
 
 class _HeldResponse(_PatientResponse):
@@ -227,17 +232,17 @@ class _HeldResponse(_PatientResponse):
 class _Patient(HTTPConnection):
     """A connection that is made, and written to, under the exchange's Wait."""
 
-    _expects = False
+    _expects = _closes = False
     _held: _HeldResponse | None = None
 
     def response_class(  # type: ignore[override] # a class to its base, which calls it the same
         self, sock: socket.socket, debuglevel: int = 0, method: str | None = None
     ) -> http.client.HTTPResponse:
-        if self._held is None:
-            return _PatientResponse(sock, debuglevel, method)
         held, self._held = self._held, None
+        response = held or _PatientResponse(sock, debuglevel, method)
+        response.is_last = self._closes
         CURRENT_WAIT.get().sent()
-        return held
+        return response
 
     def _new_conn(self) -> socket.socket:
         address, wait = (self._dns_host, self.port or self.default_port), CURRENT_WAIT.get()
@@ -261,11 +266,12 @@ class _Patient(HTTPConnection):
         if self.sock is not None:
             wait.hold(self.sock)
             wait.route.meet(self.sock)  # it may have been kept from another exchange
-        self._expects, self._held = False, None
+        self._expects, self._closes, self._held = False, False, None
         super().putrequest(*arguments, **named)
 
     def putheader(self, header: str | bytes, *values: Any) -> None:  # noqa: ANN401 - as its base
         self._expects = self._expects or header == "Expect"
+        self._closes = self._closes or (header, *values) == ("Connection", "close")
         super().putheader(header, *values)  # type: ignore[arg-type] # narrower in typeshed's stub
 
     def endheaders(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as its base has
