@@ -124,8 +124,8 @@ def words(name: str, width: int) -> Write:
 @lru_cache
 def of_some_words(name: str) -> NDArray[np.object_]:
     """Return what each row of so many words is written as; a number too large is none of them."""
-    every = product([*map(dumps, WORDS[name].tolist()), b""], repeat=AT_ONCE)
-    pieces = [orjson.Fragment(b",".join(filter(None, some))) for some in every]
+    rows = product([*map(dumps, WORDS[name].tolist()), b""], repeat=AT_ONCE)
+    pieces = [orjson.Fragment(b",".join(filter(None, words))) for words in rows]
     return np.array(pieces, dtype=object)
 
 
