@@ -59,11 +59,23 @@ document.addEventListener("htmx:before:request", (event) => {
   const request = event.detail.ctx;
   if (isSearch(request)) return;
   if (isRefresh(request)) {
-    refreshing.add(request);
+    if (performance.now() < leftUntil) event.preventDefault();
+    else refreshing.add(request);
     return;
   }
   for (const other of [...refreshing, ...asked.keys()]) other.request.abort();
   asked.set(request, setTimeout(() => (working.hidden = false), PATIENCE_MS));
+});
+
+// A form that is sent leads to another page, and may end what this one is about. Where it does not, as for a file, this
+// page lives on.
+const LEAVING_MS = 10000;
+let leftUntil = 0;
+
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented || event.target.method !== "post") return;
+  leftUntil = performance.now() + LEAVING_MS;
+  for (const other of refreshing) other.request.abort();
 });
 
 document.addEventListener("htmx:finally:request", (event) => {

@@ -48,7 +48,7 @@ class Size:
 
 
 SIZES = {"small": Size(6, 20, 12.0, 4, 1, 1.0)}
-USUAL = Size(24, 500, 45.0, 8, 6, 5.0)
+USUAL = Size(24, 500, 25.0, 8, 6, 5.0)
 
 
 class Known(Children):

@@ -89,7 +89,7 @@ def looked_at(bench: Bench, endpoints: int) -> list[Seen]:
     with database(bench, endpoints) as url, bench.at_work(f"{endpoints} endpoints in Chromium"):
         environment = server.environment(bench.home, url)
         with loopback.sonar(bench.home, environment) as web, chromium.running() as browser:
-            questions = [query | {"low": f"{number / 1000}"} for number in range(rounds + 1)]
+            questions = [query | {"low": f"{number / 1000}"} for number in range(1, rounds + 2)]
             first, *others = [f"{web.url}/?{urlencode(question)}" for question in questions]
             if not bench.scale.is_small:
                 chromium.see(browser, first)

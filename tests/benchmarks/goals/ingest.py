@@ -86,7 +86,7 @@ def files_into_a_year(bench: Bench) -> list[Goal]:
     note = f"{count:,} results a file, {bench.scale.rows:,} kept in {year.DAYS} days"
     rates = Spread.of([count / second for second in seconds["imports"]])
     bare, marked = seconds["bare"], seconds["with triggers"]
-    to_bare = ratio(seconds["imports"], bare)
+    to_bare = Spread.of([second / float(np.median(bare)) for second in seconds["imports"]])
     said = (
         f"the copy {count / np.median(bare):,.0f} rows/s, "
         f"with the triggers {count / np.median(marked):,.0f}"

@@ -9,7 +9,7 @@ from tests.benchmarks.bench import SIZE, Bench
 from tests.benchmarks.clients import Load, Seen
 from tests.benchmarks.goals import streaming
 from tests.benchmarks.loopback import Web
-from tests.benchmarks.measured import Goal
+from tests.benchmarks.measured import Goal, Spread
 from tests.benchmarks.registry import CLOUDS
 
 DAYS = 30
@@ -20,6 +20,7 @@ MATRIX_304, MATRIX_GZIP = f"matrix/ {DAYS} d, 304", f"matrix/ {DAYS} d, gzip"
 LINKS = f"links/ {DAYS} d of a cloud, best 100"
 LEAST_PER_SECOND = {MATRIX_GZIP: 150, f"{LINKS}, four clouds in turn": 150}
 MOST_MS = {MATRIX_304: 3}
+ROUNDS = 5
 COLD_PAGE_MS, COLD_PAGES, WARMING = 25, 30, 16
 GZIP = {"Accept-Encoding": "gzip"}
 
@@ -57,27 +58,36 @@ def answers(bench: Bench, web: Web) -> list[Goal]:
             # Once for each process and question: what is in their caches counts.
             clients.seen(Load(urls, 16, seconds(bench) / 4, GZIP, known))
         for connections in CONNECTIONS[: 1 if bench.scale.is_small else None]:
+            load = Load(urls, connections, seconds(bench), GZIP, known)
+            is_judged = connections == LIMITS_AT or bench.scale.is_small
             with bench.at_work(f"{name}, {connections} connections"):
-                found = clients.seen(Load(urls, connections, seconds(bench), GZIP, known))
+                found = [clients.seen(load) for _ in range(rounds(bench) if is_judged else 1)]
             words = f"{name}; connections: {connections}"
-            bench.fact(words, found.per_second, "answers/s", found.words())
-            if connections == LIMITS_AT or bench.scale.is_small:
+            bench.fact(words, found[0].per_second, "answers/s", found[0].words())
+            if is_judged:
                 goals += goals_of(name, words, found)
     return goals
 
 
-def goals_of(name: str, words: str, seen: Seen) -> list[Goal]:
+def goals_of(name: str, words: str, seen: list[Seen]) -> list[Goal]:
+    """Judge the median of rounds with connections of their own, which processes share unevenly."""
+    note = seen[0].words()
     if name in LEAST_PER_SECOND:
+        spread = Spread.of([one.per_second for one in seen])
         limit = LEAST_PER_SECOND[name]
-        return [Goal(11, words, limit, seen.per_second, "answers/s", note=seen.words())]
+        return [Goal.from_spread(11, words, limit, spread, "answers/s", note=note)]
     if name in MOST_MS:
-        limit, note = MOST_MS[name], seen.words()
-        return [Goal(11, words, limit, seen.median, "ms", at_least=False, note=note)]
+        spread, limit = Spread.of([one.median for one in seen]), MOST_MS[name]
+        return [Goal.from_spread(11, words, limit, spread, "ms", at_least=False, note=note)]
     return []
 
 
 def seconds(bench: Bench) -> float:
-    return 0.0 if bench.scale.is_small else 4
+    return 0.0 if bench.scale.is_small else 2
+
+
+def rounds(bench: Bench) -> int:
+    return 1 if bench.scale.is_small else ROUNDS
 
 
 def calls(url: str) -> list[tuple[str, list[str], bool]]:
