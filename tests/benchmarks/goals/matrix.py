@@ -17,7 +17,7 @@ POSTGRES = ("PostgreSQL, Python rows", "PostgreSQL, binary COPY drained")
 DAYS = (1, 7, 30)
 # Odd windows differ by little from aligned ones: more rounds tell that from noise, where somebody
 # reads the figures.
-ODD_ROUNDS = 5
+ODD_ROUNDS = 3
 # What takes milliseconds can be asked more often.
 MORE_ROUNDS = {1: 3, 7: 2, 30: 1}
 

@@ -30,7 +30,7 @@ READ_BYTES = 1 << 18
 # An eighteenth of the data: all of it takes as long by the row.
 DAYS = 5
 # What Django's iterator is timed with, newest first; the rest of it is reckoned.
-PART = 50_000
+PART = 20_000
 ROUNDS = 3
 GROWTH_LIMIT_MB = 50
 PEER_LIMIT = 5

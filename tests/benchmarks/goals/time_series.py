@@ -1,8 +1,6 @@
 """Goal 7: five statistics of hourly samples over HTTP, against Prometheus."""
 
 import json
-from collections.abc import Iterator
-from datetime import timedelta
 from itertools import count
 
 import numpy as np
@@ -24,6 +22,7 @@ TOLERANCE = 1e-5
 TEXT = "five statistics of hourly samples over HTTP against Prometheus"
 LIMIT = 30
 ROUNDS = 5
+WEEK_SECONDS = 7 * 86_400
 SONAR, PROMETHEUS = "Sonar, five GETs", "Prometheus, five queries"
 
 
@@ -44,18 +43,17 @@ def measure(bench: Bench, web: Web, peer: Prometheus, samples: int) -> list[Goal
     window = scale.aligned(1)
     for stat in prometheus.FUNCTIONS:
         agree(stat, web, peer, window)
-    # Sonar keeps answers, so each round asks for another window with the same samples.
-    ours, theirs = second_by_second(window), second_by_second(window)
+    ages = count(WEEK_SECONDS)
 
     def sonar() -> None:
-        asked = next(ours)
+        """Ask what nobody asked before, as answers are kept: all cells are younger than that."""
+        age = {"max_age": f"{next(ages)}"}
         for stat in prometheus.FUNCTIONS:
-            web.matrix(question(stat, asked))
+            web.matrix(question(stat, window) | age)
 
     def its_peer() -> None:
-        asked = next(theirs)
         for stat in prometheus.FUNCTIONS:
-            peer.ask(stat, asked)
+            peer.ask(stat, window)
 
     title = f"five statistics of {samples:,} hourly samples, HTTP and JSON"
     seconds = bench.contest(title, {SONAR: sonar, PROMETHEUS: its_peer}, rounds(bench))
@@ -63,12 +61,6 @@ def measure(bench: Bench, web: Web, peer: Prometheus, samples: int) -> list[Goal
     fastest = of_the_fastest(seconds[PROMETHEUS], seconds[SONAR])
     note = f"{fastest}; {prometheus.version()}; neither side parses the JSON"
     return [Goal.from_spread(7, TEXT, LIMIT, spread, note=note)]
-
-
-def second_by_second(window: Window) -> Iterator[Window]:
-    """Yield windows that end each a second before the one before: samples are of half hours."""
-    for number in count(1):
-        yield Window(window.start, window.end - timedelta(seconds=number))
 
 
 def rounds(bench: Bench) -> int:
