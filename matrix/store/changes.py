@@ -14,7 +14,7 @@ from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.store import keyset, notes
 from matrix.store.keyset import Cursor
 from matrix.store.transfers import ends_condition
-from sonar.database.cursors import planned_cursor
+from sonar.database.cursors import planned_rows
 from sonar.models import Annotation, Change, ChangeSearch, Downtime, Outage, Transfer
 from sonar.notation.windows import Window
 from sonar.people.roles import Anyone
@@ -133,9 +133,7 @@ def turns_near(happened: Timed, moments: Sequence[datetime | None]) -> bool:
 
 def searched() -> str:
     """Return what changes with each search. One SQL query."""
-    with planned_cursor() as cursor:
-        cursor.execute("SELECT max(searched_at) FROM sonar_changesearch")
-        (newest,) = cursor.fetchone()
+    ((newest,),) = planned_rows("SELECT max(searched_at) FROM sonar_changesearch")
     return newest.isoformat() if newest else ""
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet
 
-from sonar.database.cursors import planned_cursor
+from sonar.database.cursors import planned_rows
 from sonar.models import Downtime, Site, Transfer
 from sonar.notation.units import format_count
 
@@ -102,9 +102,8 @@ def warnings_at(moment: datetime) -> list[Downtime]:
 
     One SQL query, and one more if there are any.
     """
-    with planned_cursor() as cursor:
-        cursor.execute(WARNINGS, {"severity": Downtime.Severity.WARNING, "moment": moment})
-        ids = [row[0] for row in cursor.fetchall()]
+    at_risk = {"severity": Downtime.Severity.WARNING, "moment": moment}
+    ids = [row[0] for row in planned_rows(WARNINGS, at_risk)]
     in_use = Q(endpoint=None) | Q(endpoint__retired_at=None)
     return list(_rows(in_use & Q(id__in=ids))) if ids else []
 

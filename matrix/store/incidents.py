@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import Case, DateTimeField, F, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
-from sonar.database.cursors import planned_cursor
+from sonar.database.cursors import planned_rows
 from sonar.models import Endpoint, EvaluationRun, Incident, IncidentEvent, IncidentLink, Site
 
 # An evaluation that is later than this many of its intervals is not coming.
@@ -109,9 +109,7 @@ OPEN_NOW = """
 
 def open_now(now: datetime, most: int) -> OpenNow:
     """Read the worst that are open, those that nobody mutes first. One SQL query."""
-    with planned_cursor() as cursor:
-        cursor.execute(OPEN_NOW, {"now": now, "most": most})
-        lines = cursor.fetchall()
+    lines = planned_rows(OPEN_NOW, {"now": now, "most": most})
     looked_at, many = lines[0][:2]
     worst = [incident_of(line[2:]) for line in lines if line[2] is not None]
     return OpenNow(worst, many, looked_at, looked_at is not None and is_late(looked_at, now))

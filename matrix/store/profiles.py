@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from matrix.query.attributes import OF_PROFILES, OF_RESULTS
 from matrix.query.filters import Filter, alternatives
 from matrix.statistics.arrays import Flags, Integers
-from sonar.database.cursors import planned_cursor
+from sonar.database.cursors import planned_rows
 from sonar.models import Profile, Transfer
 from sonar.results.segments import PROFILE_IDS
 from sonar.results.store import MADE_UP
@@ -106,9 +106,7 @@ class ProfileChoices:
 
 def read() -> ProfileChoices:
     """Read the ways of measuring, which are few: what is made up has none. One SQL query."""
-    with planned_cursor() as cursor:
-        cursor.execute(*_of_ways())
-        rows = cursor.fetchall()
+    rows = planned_rows(*_of_ways())
     return ProfileChoices(
         tuple(
             {

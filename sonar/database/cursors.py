@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from django.db import connection
 
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 def planned_cursor() -> CursorWrapper:
     """Return a cursor whose statements PostgreSQL plans once for each connection."""
     return cast("DatabaseWrapper", connection).planned_cursor()
+
+
+def planned_rows(statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:  # noqa: ANN401
+    """Return the rows of such a statement; parameters as its cursor takes them."""
+    with planned_cursor() as cursor:
+        cursor.execute(statement, parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 @contextmanager

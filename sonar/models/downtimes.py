@@ -13,7 +13,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from sonar.database.cursors import planned_cursor
+from sonar.database.cursors import planned_rows
 from sonar.models.registry import Endpoint, Site
 from sonar.notation.windows import format_day, format_typed
 
@@ -165,9 +165,7 @@ class Downtime(models.Model):
         """
         statement, parameters = _of_endpoints_down()
         values = [moment if value == LAST else value for value in parameters]
-        with planned_cursor() as cursor:
-            cursor.execute(statement, values)
-            return {row[0] for row in cursor.fetchall()}
+        return {row[0] for row in planned_rows(statement, values)}
 
     @classmethod
     def of_endpoints(

@@ -14,7 +14,7 @@ from django.db import models
 from django.db.models import Q
 
 from sonar.credentials import kinds, rules
-from sonar.database.cursors import planned_cursor
+from sonar.database.cursors import planned_rows
 from sonar.models.fields import (
     NAME,
     TAKEN,
@@ -154,9 +154,9 @@ class SizeClass(models.Model):
 
         By hand, as most pages ask: Django takes longer to write it than PostgreSQL to answer.
         """
-        with planned_cursor() as cursor:
-            cursor.execute("SELECT name, test_bytes FROM sonar_sizeclass ORDER BY from_bytes")
-            return dict(cursor.fetchall())
+        return dict(
+            planned_rows("SELECT name, test_bytes FROM sonar_sizeclass ORDER BY from_bytes")
+        )
 
     def clean(self) -> None:
         check_name(self)

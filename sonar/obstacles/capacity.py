@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import connection
 
-from sonar.database.cursors import planned_cursor
+from sonar.database.cursors import planned_rows
 from sonar.models import Probe
 from sonar.results.circuits import open_circuits
 
@@ -124,7 +124,7 @@ class Capacity:
         inbound = Counter({each.end: each.inbound_cap for each in caps})
         budgets = _budgets_left(caps, now)
         capacity = cls(settings.SONAR_IN_FLIGHT, outbound, inbound, budgets, set())
-        for source, destination, size, state in _rows(UNDER_WAY):
+        for source, destination, size, state in planned_rows(UNDER_WAY):
             capacity._spend(source, destination, size)
             if state == Probe.State.WAITING:
                 capacity.waiting += 1
@@ -182,11 +182,4 @@ def _budgets_left(caps: Iterable[Caps], now: datetime) -> dict[int, int]:
 
 def read_caps() -> list[Caps]:
     """Read the caps and the budgets of all endpoints. One SQL query."""
-    return [Caps(*row) for row in _rows(CAPS)]
-
-
-def _rows(statement: str) -> list[tuple[Any, ...]]:
-    with planned_cursor() as cursor:
-        cursor.execute(statement)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
+    return [Caps(*row) for row in planned_rows(CAPS)]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from django.db.models import Min
 from psycopg.types.numeric import Int8
 
-from sonar.database.cursors import planned_cursor
+from sonar.database.cursors import planned_rows
 from sonar.models import Probe, RecentRun
 
 # Clocks of workers may differ by this much before one misses another's run.
@@ -114,9 +114,7 @@ def end_run(probe: Probe, move: Span | None, now: datetime) -> Company | None:
         "move_began": move and move.began,
         "move_ended": move and move.ended,
     }
-    with planned_cursor() as cursor:
-        cursor.execute(END_RUN, values)
-        rows = cursor.fetchall()
+    rows = planned_rows(END_RUN, values)
     others = [row for row in rows if row != MINE]
     if len(others) == len(rows):
         return None
