@@ -159,8 +159,8 @@ def compare(
     runs = runs_of(results.during(window))
     frame = Frame.around(links, numbering.newest(runs), promise, ("endpoint", "endpoint"))
     reduced = reduce.reduce(runs, frame.pooling, LINK_QUANTILES)
-    down = links.ends(endpoint.id in moment.down for endpoint in links.places)
-    cells = frame.cells(reduced, down.reshape(links.shape), "mean", moment.now, standings=standings)
+    down = links.touching(moment.down)
+    cells = frame.cells(reduced, down, "mean", moment.now, standings=standings)
     directions = {}
     for row, column in permutations(range(len(links.places)), 2):
         source, destination = links.places[row], links.places[column]

@@ -50,10 +50,7 @@ def build(query: MatrixQuery, now: datetime, known_version: DataVersion) -> Grid
     allowed = links.matching(query.filters).reshape(links.shape)
     frame = grid.lay_out(query, links, allowed, results, known_version)
     reduced, _ = grid.reduce_cells(query, now, frame, results, (), extras=())
-    down = Downtime.endpoints_down(moment)
-    up = frame.applicable & ~links.ends(place.id in down for place in links.places).reshape(
-        links.shape
-    )
+    up = frame.applicable & ~links.touching(Downtime.endpoints_down(moment))
     failing = up & standing.read_failing(query.size, query.filters, window, now, links)
     cells = cells_of(query, frame, reduced, up=up, failing=failing, moment=moment.timestamp())
     return Grid(

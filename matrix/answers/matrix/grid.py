@@ -218,7 +218,7 @@ def fill(
         outdated = np.asarray(moment.timestamp() - started > read_age(query.max_age))
     return frame.cells(
         reduced,
-        down=links.ends(place.id in down for place in links.places).reshape(links.shape),
+        down=links.touching(down),
         stat=shown_stat(query),
         moment=moment.timestamp(),
         standings=standings,

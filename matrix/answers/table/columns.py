@@ -134,8 +134,7 @@ def reduce_links(
     with snapshot():
         versions = registry.read_versions()
         links = registry.read_links(versions)
-        down = Downtime.endpoints_down(moment)
-        up = ~links.ends(place.id in down for place in links.places).reshape(links.shape)
+        up = ~links.touching(Downtime.endpoints_down(moment))
         place = np.arange(len(links.places))
         own_cells = links.matching(()).reshape(links.shape)  # each link has one
         pooling = Pooling(links.numbering, place, place, own_cells, links.shape)

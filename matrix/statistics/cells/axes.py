@@ -1,6 +1,6 @@
 """The endpoints of a matrix, the links between them, and the rows and columns they make."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -300,6 +300,10 @@ class LinkIndex:
         if end == "source":
             return sources
         return destinations if end == "destination" else sources | destinations
+
+    def touching(self, ids: Container[int]) -> Flags:
+        """Return which links have one of these endpoints at an end; shape (places, places)."""
+        return self.ends(place.id in ids for place in self.places).reshape(self.shape)
 
     def paused(self, moment: datetime) -> Flags:
         """Return which links have an end that is paused; shape (places, places)."""
