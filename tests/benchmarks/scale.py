@@ -35,6 +35,10 @@ class Scale:
         """Say whether a run is only to see that it works."""
         return self.name == "small"
 
+    def times(self, usual: int) -> int:
+        """Return how often to do what is usually done so often: once only to see that it works."""
+        return 1 if self.is_small else usual
+
     @property
     def is_larger(self) -> bool:
         """Say whether there are more links than most goals speak of."""

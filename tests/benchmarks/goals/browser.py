@@ -85,7 +85,7 @@ def looked_at(bench: Bench, endpoints: int) -> list[Seen]:
     figures nobody reads, once is enough.
     """
     query = {"size": SIZE} | scale.bounds(scale.aligned(DAYS))
-    rounds = 1 if bench.scale.is_small else ROUNDS
+    rounds = bench.scale.times(ROUNDS)
     with database(bench, endpoints) as url, bench.at_work(f"{endpoints} endpoints in Chromium"):
         environment = server.environment(bench.home, url)
         with loopback.sonar(bench.home, environment) as web, chromium.running() as browser:

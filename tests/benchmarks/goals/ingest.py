@@ -42,7 +42,7 @@ MAKE_PLAIN = f"""
 
 
 def goal_6(bench: Bench) -> list[Goal]:
-    each = 1 if bench.scale.is_small else BATCHES_PER_ROUND
+    each = bench.scale.times(BATCHES_PER_ROUND)
     count = (bench.scale.rounds + 1) * each
     batches = list(islice(stream(bench.ids, bench.scale.endpoints), 2 * count))
     make_plain_table()
@@ -72,8 +72,8 @@ def files_into_a_year(bench: Bench) -> list[Goal]:
         another(bench, "year", bench.scale.name) as url,
         bench.at_work("Importing files into a year of results"),
     ):
-        files = 1 if bench.scale.is_small else FILES
-        arguments = [bench.scale.name, str(bench.home / "new.csv"), str(files)]
+        files = str(bench.scale.times(FILES))
+        arguments = [bench.scale.name, str(bench.home / "new.csv"), files]
         found = subprocess.run(
             [sys.executable, "-m", "tests.benchmarks.year", *arguments],
             check=True,

@@ -101,7 +101,7 @@ def odd_ratios(bench: Bench, days: int) -> list[tuple[Spread, str]]:
     seconds = bench.contest(
         f"{days} d, aligned and odd",
         {name(window): partial(product.exact, SIZE, window) for window in windows},
-        (1 if bench.scale.is_small else ODD_ROUNDS) * bench.scale.rounds,
+        bench.scale.times(ODD_ROUNDS) * bench.scale.rounds,
     )
     aligned, *odd = [
         [one / count for one in some] for some, count in zip(seconds.values(), results, strict=True)

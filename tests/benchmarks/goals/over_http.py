@@ -61,7 +61,8 @@ def answers(bench: Bench, web: Web) -> list[Goal]:
             load = Load(urls, connections, seconds(bench), GZIP, known)
             is_judged = connections == LIMITS_AT or bench.scale.is_small
             with bench.at_work(f"{name}, {connections} connections"):
-                found = [clients.seen(load) for _ in range(rounds(bench) if is_judged else 1)]
+                rounds = bench.scale.times(ROUNDS) if is_judged else 1
+                found = [clients.seen(load) for _ in range(rounds)]
             words = f"{name}; connections: {connections}"
             bench.fact(words, found[0].per_second, "answers/s", found[0].words())
             if is_judged:
@@ -84,10 +85,6 @@ def goals_of(name: str, words: str, seen: list[Seen]) -> list[Goal]:
 
 def seconds(bench: Bench) -> float:
     return 0.0 if bench.scale.is_small else 2
-
-
-def rounds(bench: Bench) -> int:
-    return 1 if bench.scale.is_small else ROUNDS
 
 
 def calls(url: str) -> list[tuple[str, list[str], bool]]:

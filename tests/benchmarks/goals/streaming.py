@@ -62,7 +62,9 @@ def goals(bench: Bench, web: Web) -> list[Goal]:
         PACKED: lambda: read.update({PACKED: stream(web, window, GZIP)}),
         COPY: lambda: psql_copy(bench.url, window),
     }
-    times = bench.contest(f"a stream of {DAYS} days of results", contestants, rounds(bench))
+    times = bench.contest(
+        f"a stream of {DAYS} days of results", contestants, bench.scale.times(ROUNDS)
+    )
     growth = max(memory.peak_mb(pid) - at_first for pid, at_first in before.items())
     rows = read[PLAIN].rows
     if rows != rows_of(bench):
@@ -75,10 +77,6 @@ def goals(bench: Bench, web: Web) -> list[Goal]:
 
 def rows_of(bench: Bench) -> int:
     return sum(map(bench.scale.rows_of_day, range(bench.scale.days - DAYS, bench.scale.days)))
-
-
-def rounds(bench: Bench) -> int:
-    return 1 if bench.scale.is_small else ROUNDS
 
 
 def note_speed(bench: Bench, name: str, rows: int, read: Read, seconds: float) -> None:

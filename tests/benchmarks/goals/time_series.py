@@ -56,15 +56,11 @@ def measure(bench: Bench, web: Web, peer: Prometheus, samples: int) -> list[Goal
             peer.ask(stat, window)
 
     title = f"five statistics of {samples:,} hourly samples, HTTP and JSON"
-    seconds = bench.contest(title, {SONAR: sonar, PROMETHEUS: its_peer}, rounds(bench))
+    seconds = bench.contest(title, {SONAR: sonar, PROMETHEUS: its_peer}, bench.scale.times(ROUNDS))
     spread = ratio(seconds[PROMETHEUS], seconds[SONAR])
     fastest = of_the_fastest(seconds[PROMETHEUS], seconds[SONAR])
     note = f"{fastest}; {prometheus.version()}; neither side parses the JSON"
     return [Goal.from_spread(7, TEXT, LIMIT, spread, note=note)]
-
-
-def rounds(bench: Bench) -> int:
-    return min(bench.scale.rounds, ROUNDS)
 
 
 def question(stat: str, window: Window) -> dict[str, str]:
