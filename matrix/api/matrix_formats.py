@@ -300,10 +300,8 @@ def as_document(grid: Grid, form: str) -> bytes:
 
 def caption(grid: Grid) -> str:
     """Say what the numbers are, of when, and in which unit."""
-    unit = grid.query.statistic.unit.behind
     bounds = grid.query.replace(window="", start=grid.window.start, end=grid.window.end)
-    subject = f"{grid.query.describe()}, in {unit}" if unit else grid.query.describe()
-    sentences = [subject, f"Window: {bounds.window_words()}"]
+    sentences = [grid.query.describe_in_unit(), f"Window: {bounds.window_words()}"]
     simulated = ["Simulated endpoints"] if grid.simulated else []
     geometric = ", and geometric" if grid.query.statistic.against else ""
     means = f"Means are of measured cells{geometric}"

@@ -42,9 +42,8 @@ Shown = TypeVar("Shown", bound=Page)
 def of_matrix(page: MatrixPage, now: datetime) -> Preview:
     answered = grid.build(page.query, now, page.version(now))
     figure = with_colours(figure_alone(arrange(answered, page.display)))
-    unit = page.query.statistic.unit.behind
     return Preview(
-        f"{page.query.describe()}, in {unit}" if unit else page.query.describe(),
+        page.query.describe_in_unit(),
         headline_of(answered).words(),
         answered.window,
         answered.simulated,

@@ -31,10 +31,9 @@ def encode(arrangement: Arrangement) -> bytes:
     code[:-1, -1] = rows.spread(means(rows.average), GAP)
     code[-1, :-1] = columns.spread(means(columns.average), GAP)
     code[-1, -1] = means(np.array(grid.averages.grand))
-    unit = grid.query.statistic.unit.behind
     facts = {
         "arrangement": arrangement.digest,
-        "title": grid.query.describe() + (f", in {unit}" if unit else ""),
+        "title": grid.query.describe_in_unit(),
         "rows": rows.length + 1,
         "columns": columns.length + 1,
         "frames": [each for each in outlined(arrangement) if each["meta"]["outline"] == "frame"],

@@ -346,6 +346,11 @@ class MatrixQuery:
         parts += [f"compared with {self.other_words()}"] if self.compare else []
         return ", ".join(parts)
 
+    def describe_in_unit(self) -> str:
+        """Say the question and the unit of its answer, if it has one."""
+        unit = self.statistic.unit.behind
+        return f"{self.describe()}, in {unit}" if unit else self.describe()
+
     def other_words(self) -> str:
         """Say what the question is compared with; nothing if with nothing."""
         return self.compare.words(self.window, self.bounds) if self.compare else ""

@@ -42,7 +42,7 @@ from matrix.pages.parts.time_strip import strip_for
 from matrix.pages.parts.transfers import inside_part
 from matrix.pages.site.sides import MOST_FIRST, WORDS, ShortNames, side_of, strips
 from matrix.pages.site.work_forms import site_work
-from matrix.pages.site.written_rows import partner_rows
+from matrix.pages.site.written_rows import both_directions
 from matrix.plots.site import end_figures, histories_drawn, is_of_rates
 from matrix.query.addresses import address, causes_url, link_url, matrix_url, table_url
 from matrix.query.catalogue import EXPECTATION
@@ -171,6 +171,7 @@ class SitePage(QueryPage):
         cause = site_conclusion(report.sites[query.size], name)
         # Where the links that changed are compared with the time before the first did.
         since = None if query.compare else changed_since(site_is)
+        partners = partners_of(report)
         return {
             "report": report,
             "window": window,
@@ -211,8 +212,8 @@ class SitePage(QueryPage):
             "results": bool(classes),
             "results_of_class": any(classes),
             "findings": findings(report),
-            "partners": (partners := partners_of(report)),
-            "partner_rows": partner_rows(partners, now, names.site(name), names.sites),
+            "partners": partners,
+            "partner_rows": both_directions(partners, now, names.site(name), names.sites),
         }
 
     def sides(

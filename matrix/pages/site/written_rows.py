@@ -18,7 +18,7 @@ UNTESTED = '<span class="muted" title="not tested, no results">–</span>'
 
 
 def link_rows(rows: Iterable[Mapping[str, Any]], *, is_of_rates: bool) -> SafeString:
-    """Write the lines of partner_rows(); those of rates alone have nothing that is usual."""
+    """Write the lines of sides.partner_rows(); those of rates alone have nothing that is usual."""
     return joined(link_row(row, is_of_rates=is_of_rates) for row in rows)
 
 
@@ -77,7 +77,7 @@ def strip_cell(cell: Mapping[str, Any] | None) -> str:
     )
 
 
-def partner_rows(
+def both_directions(
     partners: Iterable[Partner], now: datetime, site: str, names: Mapping[str, str]
 ) -> SafeString:
     """Write both directions with each partner.
