@@ -35,7 +35,7 @@ Records = list[dict[str, Any]]
 
 def records(table: LinkTable) -> Records:
     """Return a record for each row; a NaN in it is written as null."""
-    places = [orjson.Fragment(dumps(place.record())) for place in table.places]
+    places = [orjson.Fragment(dumps(place.record)) for place in table.places]
     classes: dict[str, Records] = {}
     for size in table.sizes:
         columns = {name: json_column(name, of) for name, of in columns_of(table, size).items()}

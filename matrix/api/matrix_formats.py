@@ -50,10 +50,19 @@ AT_ONCE = 4
 WHOLE_FLOAT32 = 2.0**24
 
 HOUR = 3600
-# A time is the text of its hour, quote first, and one of these.
-ENDS = np.array([b'%02d:%02dZ",' % divmod(second, 60) for second in range(HOUR)])
+# A time is fifteen letters of its hour, quote first, and eight of a second in it. They are copied
+# in eights, which takes half the time of any other width: those of the hour share one letter.
+TIME = np.dtype(
+    {
+        "names": ["year", "hour", "second"],
+        "formats": [np.uint64] * 3,
+        "offsets": [0, 7, 15],
+        "itemsize": 23,
+    }
+)
+SECONDS = np.array([b'%02d:%02dZ",' % divmod(second, 60) for second in range(HOUR)]).view(np.uint64)
 # Stands for null until a row is whole, as wide as a time and quick to find.
-NO_HOUR, NO_END = b"~" * len('"2026-11-20T04:'), b"~" * len('00:00Z"')
+NO_TIME = b"~" * len('"2026-11-20T04:17:11Z"')
 
 # Arrays of cells that an answer has, and those that it has for who names them: each that nobody
 # reads is a sixth of the bytes. Those of a comparison it has while comparing.
@@ -132,27 +141,37 @@ def of_some_words(name: str) -> NDArray[np.object_]:
 def times(unix: Floats) -> Write:
     """Return what writes rows of these Unix times as ISO 8601 in UTC, to the second.
 
-    It joins two tables, in half the time that orjson takes for datetime64, whose NaT would not
-    even be JSON. Each year between the oldest and the newest costs 3 ms.
+    It joins two tables, in a third of the time that orjson takes for datetime64, whose NaT would
+    not even be JSON. Each year between the oldest and the newest costs 3 ms, once.
     """
     present = unix[~np.isnan(unix)]
     ends = (present.min(), present.max()) if present.size else (0, 0)
     first, last = (int(end) // HOUR for end in ends)
-    starts = np.arange(first, last + 1).astype("datetime64[h]")
-    hours = np.array([b'"%s:' % hour.encode() for hour in np.datetime_as_string(starts).tolist()])
+    years, hours = of_hours(first, last)
 
     def write(block: Floats) -> bytes:
         blank = np.isnan(block)
-        since = np.where(blank, 0.0, block - first * HOUR).astype(np.int32)
+        since = np.where(blank, 0.0, block - first * HOUR).astype(np.intp)
         hour = since // HOUR
-        texts = np.empty(block.shape, dtype=[("hour", hours.dtype), ("end", ENDS.dtype)])
+        texts = np.empty(block.shape, dtype=TIME)
+        texts["year"] = years.take(hour)
         texts["hour"] = hours.take(hour)
-        texts["end"] = ENDS.take(since - hour * HOUR)
-        texts[blank] = NO_HOUR, NO_END + b","
+        texts["second"] = SECONDS.take(since - hour * HOUR)
+        texts.view(f"S{TIME.itemsize}")[blank] = NO_TIME + b","
         rows = b"],[".join(row.tobytes()[:-1] for row in texts)
-        return b"[" + rows.replace(NO_HOUR + NO_END, b"null") + b"]"
+        return b"[" + rows.replace(NO_TIME, b"null") + b"]"
 
     return write
+
+
+@lru_cache(maxsize=16)
+def of_hours(first: int, last: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the first and the last eight letters of hours, which are numbered since 1970."""
+    starts = np.arange(first, last + 1).astype("datetime64[h]")
+    texts = np.array([b'"%s:' % hour.encode() for hour in np.datetime_as_string(starts).tolist()])
+    letters = texts.view(np.uint8).reshape(len(texts), texts.itemsize)
+    year, hour = (np.ascontiguousarray(part) for part in (letters[:, :8], letters[:, -8:]))
+    return year.view(np.uint64).ravel(), hour.view(np.uint64).ravel()
 
 
 def as_json(grid: Grid, fields: Sequence[str]) -> bytes:
@@ -194,8 +213,8 @@ def before_cells(grid: Grid) -> dict[str, Any]:
         "version": grid.version.text,
         "simulated": grid.simulated,
         **({"comparison": compared(grid, grid.other)} if grid.other else {}),
-        "sources": [group.record() for group in grid.sources],
-        "destinations": [group.record() for group in grid.destinations],
+        "sources": [group.record for group in grid.sources],
+        "destinations": [group.record for group in grid.destinations],
     }
 
 

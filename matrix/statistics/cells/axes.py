@@ -100,8 +100,9 @@ class EndpointInfo:
         value = self.value(OF_ENDPOINTS[grouping].key)
         return f"no {grouping}" if value == "" else OF_ENDPOINTS[grouping].row.format(value)
 
-    def record(self) -> dict[str, Any]:
-        """Return what answers say of it."""
+    @cached_property
+    def record(self) -> Mapping[str, Any]:
+        """What answers say of it."""
         flags = {"simulated": self.simulated, "retired": self.retired}
         return {"name": self.name, **self.facts, **flags}
 
@@ -139,8 +140,9 @@ class AxisGroup:
     def label(self) -> str | None:
         return cast("str | None", self.facts["label"])
 
-    def record(self) -> dict[str, Any]:
-        """Return what answers say of it."""
+    @cached_property
+    def record(self) -> Mapping[str, Any]:
+        """What answers say of it."""
         return {"name": self.name, **self.facts, "simulated": self.simulated}
 
     @classmethod
