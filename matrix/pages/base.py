@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Self
-from urllib.parse import urlencode
 
 from django.http import QueryDict
 
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
+from matrix.query.url_text import encoded
 from matrix.store.data_version import DataVersion
 from sonar.people.roles import Anyone
 
@@ -48,7 +48,7 @@ class Page:
         return {}
 
     def url(self) -> str:
-        text = urlencode(self.params(), True, ":!")
+        text = encoded(self.params())
         return f"{self.path()}?{text}" if text else self.path()
 
     def remembering(self, cookies: Mapping[str, str]) -> Self:

@@ -6,6 +6,7 @@ on the card, in the table and in the files.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 
 from matrix.answers.words.names import LONGEST_LISTED, cut, shared_ending, shortened
@@ -28,6 +29,8 @@ DOWN = {"side": "left", "anchor": "x", "tickangle": 0}
 MEANS = {"source": "mean", "destination": "mean", "own": "mean", "partner": "mean of both"}
 # What a line of a title is that only keeps a tick off it: a blank alone would have no height.
 NOTHING = "\u200b \u200b"
+# What a process keeps of labels: those of rows and columns of a thousand endpoints.
+MOST_WRITTEN = 2000
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,17 @@ def labels_of(side: Side, texts: Mapping[str, str], longest: int) -> list[str]:
     labels = [""] * side.length
     for number, (at, group) in enumerate(zip(side.at.tolist(), side.groups, strict=True)):
         direction = f"{side.directions[number]} " if side.directions else ""
-        label = direction + escape(cut(texts[group.name], longest))
-        if title := escape(cut(side.titles.get(number, ""), LONGEST_LISTED)):
-            parts = [f"<b>{title}</b>", label]
+        label = direction + written(texts[group.name], longest)
+        if title := side.titles.get(number):
+            parts = [f"<b>{written(title, LONGEST_LISTED)}</b>", label]
             label = " ".join(parts if longest == LONGEST_ROW else parts[::-1])
         labels[at] = label
     return labels
+
+
+@lru_cache(MOST_WRITTEN)
+def written(text: str, longest: int) -> str:
+    return escape(cut(text, longest))
 
 
 def layout(arrangement: Arrangement, scale: Scale, labels: Labels) -> Json:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import urlencode
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -46,6 +45,7 @@ from matrix.query.forms import (
     unknown,
     unregistered,
 )
+from matrix.query.url_text import encoded
 from sonar.notation import windows
 from sonar.notation.windows import PRESET_WORDS, Window
 
@@ -265,9 +265,7 @@ class MatrixQuery:
 
     def url(self, path: str, **also: str) -> str:
         """Return a path with these parameters and the caller's own behind it."""
-        text = urlencode(
-            self.to_params() | {name: [value] for name, value in also.items()}, True, ":!"
-        )
+        text = encoded(self.to_params() | {name: [value] for name, value in also.items()})
         return f"{path}?{text}" if text else path
 
     def replace(

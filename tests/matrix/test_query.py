@@ -1,6 +1,7 @@
 """Every parameter of a question and of a display, there and back; and what a bad one is told."""
 
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
 
 import pytest
 from django.http import QueryDict
@@ -17,6 +18,7 @@ from matrix.query.catalogue import STATS
 from matrix.query.filters import FILTERS, LINK_FILTERS
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
+from matrix.query.url_text import encoded
 from matrix.statistics.cells.states import LOOKS
 from sonar.models import SizeClass
 from sonar.notation.csv_text import MOVER
@@ -141,6 +143,13 @@ def test_defaults_are_left_out_of_the_url_and_all_else_stands_in_it():
     assert (
         matrix_url(asked("columns=tier&rows=site&stat=p95")) == "/?stat=p95&rows=site&columns=tier"
     )
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=3))
+def test_any_value_stands_in_an_address_as_a_library_writes_it(texts):
+    params = {"cloud": texts, "source_tag": ["!a b:c&=%+ä"]}
+    assert encoded(params) == urlencode(params, True, ":!")
+    assert QueryDict(encoded(params)).getlist("cloud") == texts
 
 
 def test_empty_values_as_a_plain_form_sends_them_are_not_given():

@@ -14,6 +14,8 @@ LONGEST_LISTED = 24
 FEWEST_SHARING = 3
 # What a process keeps of names: lists of them, each 0.3 MB of a thousand endpoints, and names.
 MOST_KEPT, MOST_NAMES = 8, 5000
+# Names with the labels of what they stand for.
+Labelled = tuple[tuple[str, str | None], ...]
 # Every name as it is.
 NO_NAMES: Mapping[str, str] = {}
 
@@ -25,14 +27,12 @@ def shortened(
 
     A name keeps its parts where what would be left of it is no word, or that of another name.
     """
-    texts, left_out = shortened_texts(tuple((group.name, group.label) for group in groups), ending)
+    texts, left_out = shortened_texts(labelled(groups), ending)
     return dict(texts), list(left_out)
 
 
 @lru_cache(MOST_KEPT)
-def shortened_texts(
-    names: tuple[tuple[str, str], ...], ending: str
-) -> tuple[Mapping[str, str], Sequence[str]]:
+def shortened_texts(names: Labelled, ending: str) -> tuple[Mapping[str, str], Sequence[str]]:
     """Return the same of names and their labels; all parts of a page ask for the same ones."""
     split = {name: split_text(name, label) for name, label in names}
     counts = Counter(part for base, _ in split.values() for part in set(base.split("-")))
@@ -52,13 +52,13 @@ def shortened_texts(
     return texts, [part for part, _ in left_out.most_common()]
 
 
-def split_name(group: AxisGroup | EndpointInfo) -> tuple[str, str]:
-    """Split the label and the sign before it off a name that ends so."""
-    return split_text(group.name, group.label)
+def labelled(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> Labelled:
+    return tuple((group.name, group.label) for group in groups)
 
 
 @lru_cache(MOST_NAMES)
-def split_text(name: str, label: str) -> tuple[str, str]:
+def split_text(name: str, label: str | None) -> tuple[str, str]:
+    """Split the label and the sign before it off a name that ends so."""
     length = len(label) + 1 if label else 0
     tail = name[len(name) - length :]
     is_label = tail[:1] in ("_", "-", ".") and tail[1:] == label
@@ -67,13 +67,23 @@ def split_text(name: str, label: str) -> tuple[str, str]:
 
 def shared_ending(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> str:
     """Return the label with the sign before it, if every name ends so: `_DATADISK`."""
-    endings = {split_name(group)[1] for group in groups}
+    return ending_of(labelled(groups))
+
+
+@lru_cache(MOST_KEPT)
+def ending_of(names: Labelled) -> str:
+    endings = {split_text(*name)[1] for name in names}
     return endings.pop() if len(endings) == 1 else ""
 
 
 def short_names_of(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> dict[str, str]:
     """Return names for lists: cut, unless two would be called alike."""
-    texts, _ = shortened(groups, shared_ending(groups))
+    return dict(cut_texts(labelled(groups)))
+
+
+@lru_cache(MOST_KEPT)
+def cut_texts(names: Labelled) -> Mapping[str, str]:
+    texts, _ = shortened_texts(names, ending_of(names))
     short = {name: cut(text, LONGEST_LISTED) for name, text in texts.items()}
     shared = Counter(short.values())
     return {name: text if shared[text] == 1 else name for name, text in short.items()}

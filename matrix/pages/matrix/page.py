@@ -43,6 +43,7 @@ from matrix.query import forms
 from matrix.query.addresses import address, table_url
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
+from matrix.query.url_text import encoded
 from matrix.statistics.compare.two_samples import CHANGES
 from matrix.store import changes, profiles
 from matrix.store.data_version import DataVersion
@@ -209,7 +210,7 @@ def bad(name: str, sentence: str) -> BadQueryError:
 def text_of(view: MatrixAddress) -> str:
     """Return what stands behind the question mark in the address of a view's matrix."""
     plain = view.displaying(view.display.replace(wall=False))
-    return urlencode(plain.params(), True, ":!")
+    return encoded(plain.params())
 
 
 def read_every(text: str) -> str:

@@ -22,6 +22,7 @@ from matrix.query.addresses import about_link, address, link_path, table_url
 from matrix.query.attributes import NAME
 from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
 from matrix.query.matrix_query import MatrixQuery
+from matrix.query.url_text import encoded
 from matrix.statistics.arrays import Floats, rounded
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.expected import AGAINST, UNKNOWN
@@ -106,7 +107,7 @@ def value_of(group: AxisGroup, grouping: str) -> str:
 
 
 def parameters(params: dict[str, list[str]]) -> str:
-    return f"?{urlencode(params, True, ':!')}" if params else ""
+    return f"?{encoded(params)}" if params else ""
 
 
 def ordered_table(query: MatrixQuery, ordering: str) -> str:

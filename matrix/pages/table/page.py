@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self, cast
-from urllib.parse import urlencode
 
 from django.core.paginator import Page as PageOfRows
 from django.core.paginator import Paginator
@@ -47,6 +46,7 @@ from matrix.query.addresses import address
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
+from matrix.query.url_text import encoded
 from matrix.statistics.arrays import Integers
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import profiles, registry
@@ -275,7 +275,7 @@ class TablePage(QueryPage):
         """Return the call of the API that answers with the rows of all pages."""
         query = self.query.replace(stat="mean", rows="endpoint", columns="endpoint")
         listing = dataclasses.replace(self.listing, usual=TableQuery.usual)
-        text = urlencode(query.to_params() | listing.choosing(), True, ":!")
+        text = encoded(query.to_params() | listing.choosing())
         return f"{address('api-links')}?{text}".removesuffix("?")
 
 
