@@ -18,6 +18,7 @@ from matrix.statistics.samples import pooling, reduce
 from matrix.statistics.samples.pooling import Numbering, Pooling
 from matrix.statistics.samples.quantiles import quantiles
 from matrix.statistics.samples.reduce import Reduced
+from matrix.statistics.samples.run import Run
 from tests.matrix.samples import Sample, run_of
 
 IDS = (1, 2, 7, 300, 65_535)
@@ -112,6 +113,33 @@ def test_each_statistic_of_each_cell_is_what_its_samples_give_one_by_one(
         for extras in WAYS:
             found = reduce.reduce([run_of(some) for some in runs], by, extras)
             agrees(found, [one for some in runs for one in some], by)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 5, 1000])
+@given(samples=st.lists(sample, max_size=40), shown=shown)
+def test_one_run_is_reduced_by_the_order_of_its_keys_in_any_number_of_parts(
+    chunk: int, samples: list[Sample], shown: list[bool]
+) -> None:
+    by = pooled(range(PLACES), range(PLACES), shown)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pooling, "CHUNK", chunk)
+        agrees(reduce.reduce([run_of(samples)], by, tuple(QUANTILES)), samples, by)
+
+
+def test_one_run_may_have_more_links_than_a_chunk_has_cells() -> None:
+    ids = np.arange(1, 261)
+    links = (ids[:, None] << 16 | ids).ravel()
+    rates = np.arange(1, 1 + len(links), dtype=np.float32)
+    keys = links.astype(np.uint64) << np.uint64(32) | rates.view(np.uint32)
+    run = Run(keys, links.astype(np.uint32), links)
+    shown = np.ones((260, 260), dtype=bool)
+    shown[259] = False
+    by = Pooling(Numbering(ids), np.arange(260), np.arange(260), shown, shown.shape)
+    found = reduce.reduce([run], by, tuple(QUANTILES))
+    expected = np.where(shown, rates.reshape(shown.shape), np.nan)
+    for values in (found.mean, *found.extras.values()):
+        np.testing.assert_array_equal(values, expected)
+    np.testing.assert_array_equal(found.ok, shown)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 8, 9, 500, 512, 513, 3000])

@@ -153,14 +153,23 @@ class Pooling:
     shown: Flags
     shape: tuple[int, int]
 
-    def cells(self, first: Integers) -> Cells:
-        """Return the cell of each link by its number; ``first`` is the first cell of each row."""
-        cells = np.full(self.numbering.size, HIDDEN, dtype=np.uint16)
-        row, column = first[self.rows].astype(np.uint16), self.columns.astype(np.uint16)
-        # All bits set are HIDDEN; numpy.where takes ten times as long, as flags are hard to guess.
-        hidden = self.shown.astype(np.uint16) - np.uint16(1)
+    def cells(self, first: Integers, kind: type[np.unsignedinteger] = np.uint16) -> NDArray[Any]:
+        """Return the cell of each link by its number; ``first`` is the first cell of each row.
+
+        What is not shown has all bits of its kind set, as HIDDEN has.
+        """
+        cells = np.full(self.numbering.size, np.iinfo(kind).max, dtype=kind)
+        row, column = first[self.rows].astype(kind), self.columns.astype(kind)
+        # numpy.where takes ten times as long, as flags are hard to guess.
+        hidden = self.shown.astype(kind) - kind(1)
         self.numbering.square(cells)[:] = (row[:, None] + column) | hidden
         return cells
+
+    def cells_of_all(self) -> NDArray[np.unsignedinteger]:
+        """Return the same without any chunks; what is not shown is in none of the cells."""
+        height, width = self.shape
+        kind = np.uint16 if height * width <= HIDDEN else np.uint32
+        return self.cells(np.arange(0, height * width, max(width, 1)), kind)
 
     def keeps_links_apart(self) -> bool:
         """Say whether no cell has more than one link."""

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from matrix.query.catalogue import QUANTILES
 from matrix.statistics.arrays import Floats, Integers, Numbers, each, nan_unless, zero_unless
-from matrix.statistics.samples.pooling import HIDDEN, Cells, Chunk, Numbering, Pooling, cut
+from matrix.statistics.samples.pooling import (
+    HIDDEN,
+    Cells,
+    Chunk,
+    Numbering,
+    Pooling,
+    cut,
+    parts_for,
+)
 from matrix.statistics.samples.quantiles import Bits
 from matrix.statistics.samples.run import FAILED_BIT, Run
 from matrix.statistics.samples.small_groups import BEHIND, Groups
@@ -71,11 +79,13 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
     whole = Reduced.blank(pooling.shape, extras)
     if not runs or not whole.ok.size:
         return whole
-    cell_of, chunks = cut(runs, pooling)
-    if len(chunks) == 1 and QUANTILES.keys() >= {*extras} != set() and pooling.keeps_links_apart():
-        # One chunk is soon brought in the order of its keys, and that is one by cell, too.
-        _reduce_in_order(runs, pooling.numbering, cell_of, whole)
+    # One run is in the order of its keys, and a few samples are soon brought in it.
+    is_in_order = len(runs) == 1 or parts_for(sum(len(run.keys) for run in runs)) == 1
+    if is_in_order and QUANTILES.keys() >= {*extras} != set() and pooling.keeps_links_apart():
+        # That order is one by cell, too.
+        _reduce_in_order(runs, pooling, whole)
         return whole
+    cell_of, chunks = cut(runs, pooling)
 
     def work(chunk: Chunk) -> None:
         whole.put(chunk.rows, Samples.of(chunk, pooling, cell_of).reduced(extras))
@@ -84,9 +94,7 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
     return whole
 
 
-def _reduce_in_order(
-    runs: Sequence[Run], numbering: Numbering, cell_of: Cells, whole: Reduced
-) -> None:
+def _reduce_in_order(runs: Sequence[Run], pooling: Pooling, whole: Reduced) -> None:
     """Fill in quantiles and all else of cells of one link each, by the order of the keys."""
     keys = _merged([run.keys for run in runs])
     if not keys.size:
@@ -95,10 +103,10 @@ def _reduce_in_order(
     bounds = np.flatnonzero(np.concatenate([[True], links[1:] != links[:-1], [True]]))
     starts, counts = bounds[:-1], np.diff(bounds)
     if len(runs) == 1 and len(runs[0].links) == len(starts):
-        numbers = numbering.numbers_of(runs[0])
+        numbers = pooling.numbering.numbers_of(runs[0])
     else:
-        numbers = numbering.numbers(keys.take(starts))
-    cells = cell_of.take(numbers).astype(np.intp)
+        numbers = pooling.numbering.numbers(keys.take(starts))
+    cells = pooling.cells_of_all().take(numbers).astype(np.intp)
     bits = np.zeros(len(keys) + BEHIND, dtype=np.uint32)
     bits[: len(keys)] = keys
     failed = np.flatnonzero(bits >= FAILED)
@@ -113,7 +121,12 @@ def _reduce_in_order(
         cells_failing = cells_failing[cells_failing < whole.ok.size]
     whole.ok.ravel()[cells] = counts
     np.add.at(whole.failed.ravel(), cells_failing, 1)
-    whole.fill(Groups(bits, starts, counts, cells, ordered=True))
+
+    def work(part: slice) -> None:
+        whole.fill(Groups(bits, starts[part], counts[part], cells[part], ordered=True))
+
+    size = -(-len(cells) // parts_for(len(keys))) or 1
+    each(work, [slice(first, first + size) for first in range(0, len(cells), size)])
 
 
 def _merged(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
