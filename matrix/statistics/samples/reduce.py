@@ -31,6 +31,9 @@ _LINK = np.uint64(32)
 LOG_SQUARES = "log_squares"
 # No rate is taken for less: that of an empty file has no logarithm.
 LEAST_RATE = np.finfo(np.float32).tiny
+# So many runs, each in the order of its keys, are merged in less time than their samples are
+# grouped by cell. Of a hundred samples of each link, eight runs take as long either way.
+FEW = 5
 
 
 @dataclass(frozen=True)
@@ -79,10 +82,9 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
     whole = Reduced.blank(pooling.shape, extras)
     if not runs or not whole.ok.size:
         return whole
-    # One run is in the order of its keys, and a few samples are soon brought in it.
-    is_in_order = len(runs) == 1 or parts_for(sum(len(run.keys) for run in runs)) == 1
-    if is_in_order and QUANTILES.keys() >= {*extras} != set() and pooling.keeps_links_apart():
-        # That order is one by cell, too.
+    is_soon_ordered = len(runs) <= FEW or parts_for(sum(len(run.keys) for run in runs)) == 1
+    if is_soon_ordered and QUANTILES.keys() >= {*extras} != set() and pooling.keeps_links_apart():
+        # The order of the keys is one by cell, too.
         _reduce_in_order(runs, pooling, whole)
         return whole
     cell_of, chunks = cut(runs, pooling)
