@@ -34,7 +34,7 @@ from sonar.notation import csv_text
 from sonar.notation.units import DASH, MB
 from sonar.notation.windows import format_time
 
-BLOCK = 4096  # cells
+BLOCK = 8192  # cells
 # Arrays of numbers that stand for words.
 WORDS = {
     "state": np.array(STATES, dtype=object),
