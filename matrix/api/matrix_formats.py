@@ -51,7 +51,7 @@ WHOLE_FLOAT32 = 2.0**24
 
 HOUR = 3600
 # A time is fifteen letters of its hour, quote first, and eight of a second in it. They are copied
-# in eights, which takes half the time of any other width: those of the hour share one letter.
+# in eights, which takes half the time of fifteen at once: those of the hour share one letter.
 TIME = np.dtype(
     {
         "names": ["year", "hour", "second"],
@@ -141,8 +141,8 @@ def of_some_words(name: str) -> NDArray[np.object_]:
 def times(unix: Floats) -> Write:
     """Return what writes rows of these Unix times as ISO 8601 in UTC, to the second.
 
-    It joins two tables, in a third of the time that orjson takes for datetime64, whose NaT would
-    not even be JSON. Each year between the oldest and the newest costs 3 ms, once.
+    It joins two tables, in half the time that orjson takes for datetime64, whose NaT would not
+    even be JSON. Each year between the oldest and the newest costs 3 ms, once.
     """
     present = unix[~np.isnan(unix)]
     ends = (present.min(), present.max()) if present.size else (0, 0)
@@ -164,7 +164,7 @@ def times(unix: Floats) -> Write:
     return write
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def of_hours(first: int, last: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return the first and the last eight letters of hours, which are numbered since 1970."""
     starts = np.arange(first, last + 1).astype("datetime64[h]")

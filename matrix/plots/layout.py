@@ -29,8 +29,8 @@ DOWN = {"side": "left", "anchor": "x", "tickangle": 0}
 MEANS = {"source": "mean", "destination": "mean", "own": "mean", "partner": "mean of both"}
 # What a line of a title is that only keeps a tick off it: a blank alone would have no height.
 NOTHING = "\u200b \u200b"
-# What a process keeps of labels: those of rows and columns of a thousand endpoints.
-MOST_WRITTEN = 2000
+# What a process keeps of labels: rows and columns of a thousand endpoints have 2,000.
+MOST_WRITTEN = 5000
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from urllib.parse import quote_plus
 # What stays as it is: times have colons, filters that leave out an exclamation mark.
 PLAIN = ":!"
 # What a process keeps of values: the hundred addresses of a page have nearly the same ones.
-MOST_KEPT = 2000
+MOST_KEPT = 500
 
 
 def encoded(params: Mapping[str, Iterable[str]]) -> str:
