@@ -126,6 +126,7 @@ XROOTD = next(way for way in WAYS if way.mover == "xrootd")
 JOINED = re.compile(r"#\d+ bound xrootd\.\d+:")
 # As long as it moves, connections join: a machine at other work takes a while for fifteen.
 SIZE_TO_JOIN = 100_000_000
+SECONDS_TO_LOG = 10
 KERNEL_TIMES = 2
 """Linux keeps as much again for itself, and says so."""
 
@@ -151,21 +152,23 @@ def test_gridftp_uses_the_streams_and_the_buffer_that_it_is_asked_for(
 
 @pytest.mark.parametrize("streams", [1, 2, 15])
 def test_xrootd_opens_as_many_data_streams_as_it_is_asked_for(streams: int, grid: dict[str, Ends]):
-    ends = grid["xrootd"]
+    def check() -> None:
+        assert joined_in_a_copy(streams, grid["xrootd"]) == streams
+
+    # A copy may be over before the last one has joined.
+    sooner_or_later(check)
+
+
+def joined_in_a_copy(streams: int, ends: Ends) -> int:
+    """Copy a file with so many streams asked for; return how many joined, as far as is logged."""
     assert isinstance(ends.source, Server)
-    order = ends.order(XROOTD, SIZE_TO_JOIN, streams=streams)
     before = len(ends.source.log)
-    watch = Watch()
+    order, watch = ends.order(XROOTD, SIZE_TO_JOIN, streams=streams), Watch()
     XROOTD.load().move(order, watch)
     assert remove(XROOTD.load().files, order) is None
     assert watch.seen.streams_used == (1 if streams == 1 else None)
-
-    def joined() -> int:
-        assert isinstance(ends.source, Server)
-        return len(JOINED.findall(ends.source.log[before:]))
-
-    assert wait_for(lambda: joined() >= streams, 30)
-    assert joined() == streams
+    wait_for(lambda: len(JOINED.findall(ends.source.log[before:])) >= streams, SECONDS_TO_LOG)
+    return len(JOINED.findall(ends.source.log[before:]))
 
 
 OF_SCHEME = {way.scheme: way for way in WAYS}
