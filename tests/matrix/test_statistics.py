@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Collection, Sequence
 from itertools import permutations
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -212,6 +213,19 @@ def test_samples_of_hidden_links_are_not_even_looked_at(monkeypatch: pytest.Monk
     _, chunks = pooling.cut(runs, each_link(but=hidden))
     sources = [int(key >> np.uint64(48)) for one in chunks for keys in one.keys for key in keys]
     assert sorted(sources) == [1, 300]
+
+
+@pytest.mark.parametrize(("hidden", "is_cut"), [(PLACES, False), (4 * PLACES, True)])
+def test_runs_are_cut_where_most_links_are_hidden(
+    hidden: int, is_cut: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pooling, "CHUNK", 1)
+    cut = Mock(wraps=pooling.cut)
+    monkeypatch.setattr(reduce, "cut", cut)
+    samples = [Sample(1, 2, 1.0), Sample(65_535, 1, 2.0), Sample(65_535, 1, 4.0)]
+    by = each_link(but=tuple(range(hidden)))
+    agrees(reduce.reduce([run_of(samples)], by, tuple(QUANTILES)), samples, by)
+    assert cut.called == is_cut
 
 
 def test_only_what_is_asked_for_is_computed_and_throughput_needs_sizes() -> None:

@@ -171,6 +171,10 @@ class Pooling:
         kind = np.uint16 if height * width <= HIDDEN else np.uint32
         return self.cells(np.arange(0, height * width, max(width, 1)), kind)
 
+    def shows_most(self) -> bool:
+        """Say whether most links are shown: only where runs are cut are the others left alone."""
+        return bool(2 * np.count_nonzero(self.shown) > self.shown.size)
+
     def keeps_links_apart(self) -> bool:
         """Say whether no cell has more than one link."""
         return _distinct(self.rows, self.shown, 1) and _distinct(self.columns, self.shown, 0)

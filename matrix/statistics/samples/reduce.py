@@ -82,7 +82,8 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
     whole = Reduced.blank(pooling.shape, extras)
     if not runs or not whole.ok.size:
         return whole
-    is_soon_ordered = len(runs) <= FEW or parts_for(sum(len(run.keys) for run in runs)) == 1
+    is_small = parts_for(sum(len(run.keys) for run in runs)) == 1
+    is_soon_ordered = is_small or (len(runs) <= FEW and pooling.shows_most())
     if is_soon_ordered and QUANTILES.keys() >= {*extras} != set() and pooling.keeps_links_apart():
         # The order of the keys is one by cell, too.
         _reduce_in_order(runs, pooling, whole)
