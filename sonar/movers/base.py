@@ -43,6 +43,9 @@ class MoverError(Exception):
         link. Empty if that is not why."""
         self.refused_server = ""
         """Host and port to which a redirect led that was not followed, for operators."""
+        self.kind = self.phase = ""
+        """What kind of failure it is, and in which part of the transfer (``failures.py``); empty
+        where nobody's words were read for it."""
         self.status = 0
         """With which status of HTTP a server refused; 0 if it is not for that."""
         self.is_unsettled = False

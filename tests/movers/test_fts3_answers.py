@@ -95,12 +95,12 @@ def test_a_job_that_is_over_is_so_whatever_its_file_is_said_to_be(state: str):
         ("DESTINATION [17] Destination file exists and overwrite is not enabled", "destination", 1),
         ("DESTINATION [13] HTTP 403 : Permission refused", "destination", True),
         ("DESTINATION OVERWRITE [5] no", "destination", False),
-        ("TRANSFER [28] No space left on device", "transfer", False),
+        ("TRANSFER [28] No space left on device", "destination", False),
         ("TRANSFER CHECKSUM MISMATCH Source and destination checksums do not match", "transfer", 0),
         ("GENERAL_FAILURE [125] Transfer canceled because the gsiftp", "control", False),
         ("AGENT [70] could not fork", "control", False),
-        ("SOURCES are odd", "transfer", False),
-        ("", "transfer", False),
+        ("SOURCES are odd", "control", False),
+        ("", "control", False),
     ],
 )
 def test_a_reason_says_whose_fault_it_is(reason: str, where: str, permanent: bool):

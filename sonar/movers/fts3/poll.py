@@ -7,10 +7,11 @@ import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from sonar.movers.base import MoverError, Order, Service, Where
+from sonar.movers.failures import Phase, judge
 from sonar.movers.fts3.rest import Fts, JobAnswer, Refusal
 from sonar.movers.messages import one_line
 from sonar.movers.watch import Seen, UnexpectedError, Watch, as_failures
@@ -23,16 +24,8 @@ FINAL = {DONE, "FAILED", CANCELLED}
 FINAL_FOR_JOBS = {"FAILED", CANCELLED, "FINISHEDDIRTY"}
 BEGUN = {"ACTIVE", "READY"}
 """Whoever is not there, or in a state that we do not know, has not begun."""
-SCOPES = {
-    "SOURCE": Where.SOURCE,
-    "DESTINATION": Where.DESTINATION,
-    "TRANSFER": Where.TRANSFER,
-    "GENERAL_FAILURE": Where.CONTROL,
-    "AGENT": Where.CONTROL,
-}
-REASON = re.compile(rf"\s*({'|'.join(SCOPES)})\b(?:[^\[]{{0,60}}\[([0-9]{{1,4}})\])?")
-# The codes of errno that a second try does not change.
-PERMANENT = {"1", "2", "13", "17", "20", "21", "22", "36", "95"}
+OF_TRANSFER = re.compile(r"\s*(?:SOURCE|DESTINATION|TRANSFER)\b(?:[^\[]{0,60}\[([0-9]{1,4})\])?")
+"""How FTS begins the reason of a transfer that it has tried; all else is about FTS itself."""
 PARAMETERS = re.compile(r"\b(nostreams|buffersize):([0-9]{1,10})\b")
 LOG_PORT = 8449
 """Of its web server, where its logs are."""
@@ -93,12 +86,14 @@ def progress_of(job: Mapping[str, object]) -> Progress:
 def failure_of(progress: Progress, *secrets: str) -> MoverError:
     """Return whose fault it was that a job did not succeed, and whether it will last."""
     words = one_line(progress.reason, *secrets) or "no reason is given"
+    tried = OF_TRANSFER.match(progress.reason)
+    said = judge(progress.reason, errno=int(tried[1] or 0) if tried else 0)
     if progress.state == CANCELLED:  # by somebody, or by FTS for having waited too long
-        return MoverError(Where.CONTROL, one_line(f"FTS: the job was cancelled: {words}"))
-    match = REASON.match(progress.reason)
-    where = SCOPES[match[1]] if match else Where.TRANSFER
-    permanent = bool(match and match[2] in PERMANENT)
-    return MoverError(where, one_line(f"FTS: {words}"), permanent=permanent)
+        words = f"the job was cancelled: {words}"
+        said = replace(said, where=Where.CONTROL, phase=Phase.SERVICE, lasts=False)
+    elif not tried:
+        said = replace(said, where=Where.CONTROL, phase=Phase.SERVICE)
+    return said.error(one_line(f"FTS: {words}"))
 
 
 def _only_file(files: object) -> Mapping[str, object]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from urllib3.response import BaseHTTPResponse
 
 from sonar.movers.base import BLAME_SECONDS, End, MoverError, Order, Receipt, Stopped, Where
+from sonar.movers.failures import Kind, judge
 from sonar.movers.file_address import host_of, place_of, require_inside, web_url
 from sonar.movers.http.deadlines import Wait
 from sonar.movers.http.exchange import Request, bearer, read_text
@@ -30,39 +31,12 @@ SCITAG_HEADERS = ("SciTag", "TransferHeaderSciTag")
 NO_DELEGATION = {"Credential": "none", "X-No-Delegate": "true"}
 """Nobody is to ask for a proxy of ours."""
 PLAIN_SUCCESS = {200, 201, 204}
+NO_DIRECTORY = {400, 404, 409}
+"""With which a destination refuses to fetch a file into a directory that is not there."""
 CALL_SECONDS = BLAME_SECONDS / 2
 """How long an end may take to show that it is there, once a COPY got no answer."""
 SILENCE_SECONDS = 12.0
 """A server that is alive sends a marker about every 5 s; without two it is silent."""
-
-STILL_LOOKING = re.compile(
-    r"failed to open local resource|no servers are available to read", re.IGNORECASE
-)
-"""What the manager of an XRootD cluster says of a name that is new to it, for some seconds.
-
-The second is said of a source that was just put, until the data server has told of it.
-"""
-NO_DIRECTORY = re.compile(r"no such file|not found|parent|does not exist", re.IGNORECASE)
-REMOTE_NO_DIRECTORY = re.compile(r"status code:? 4(04|09)\b|rejected PUT: 4(04|09)", re.IGNORECASE)
-
-OF_OTHER_END = re.compile(r"third.party transfer error:\s*(.*)", re.IGNORECASE)
-"""How StoRM begins what went wrong at the passive end, with a 412 and before any marker."""
-UNKNOWN_HOST = re.compile(r"unknown (source|destination) host", re.IGNORECASE)
-FILE_EXISTS = re.compile(r"file exists", re.IGNORECASE)
-
-# What the active end says of the passive one: (words, whether trying again is in vain).
-PASSIVE_FAILURES: tuple[tuple[str, bool], ...] = (
-    (r"(status code:?|rejected \w+:) (401|403|404|405|409|410|412)\b", True),
-    (r"(status code:?|rejected \w+:) [1-5]\d\d\b", False),
-    (r"peer certificate|certificate (verif|has expired|is not)", True),
-    (r"could(n't| not) resolve|unknown (\w+ )?host|name or service not known", False),
-    (r"could(n't| not) connect|failed to connect|connection refused|no route to host", False),
-    (r"network is unreachable|ssl connect error", False),
-    # dCache: of its own way to the other end, and of what that end does not answer.
-    (r"connection failed for (GET|PUT|HEAD)|socket timeout on|remote server not ready", False),
-)
-# What the active end says of itself: that need not last.
-ACTIVE_FAILURES = re.compile(r"transfer not accepted|TransferManager restarted", re.IGNORECASE)
 
 
 class NoAnswer(MoverError):
@@ -262,23 +236,25 @@ def require_started(response: BaseHTTPResponse, order: Order, route: Route) -> N
         return
     active, passive = ends(order)
     text = one_line(read_text(response, active, route), passive.token, passive.lent)
-    verdict = route.quotable(text)
-    error = refused(active, f"COPY {place_of(active)}", response.status, verdict)
-    if response.status == 412 and (other := OF_OTHER_END.search(text)):
-        raise failed(order, other[1], route, otherwise=passive.where)
-    if response.status == 412 and FILE_EXISTS.search(text):
-        raise MoverError(order.destination.where, str(error), permanent=True)
-    if response.status == 400 and UNKNOWN_HOST.search(text):
-        raise MoverError(passive.where, str(error))
-    no_directory = response.status == 409 or NO_DIRECTORY.search(text)
-    if order.mode == "pull" and response.status in {400, 404, 409} and no_directory:
-        missing = DirectoryMissing(active.where, str(error), permanent=True)
-        missing.at_another_server = route.elsewhere
-        raise missing
-    if response.status == 400 and STILL_LOOKING.search(text):
+    raise refusal(order, response.status, text, route)
+
+
+def refusal(order: Order, status: int, text: str, route: Route | None = None) -> MoverError:
+    """Return the error for a COPY that was refused: whose it is, and whether it will last."""
+    active, _ = ends(order)
+    said = judge(text, order, status=status)
+    shown = route.quotable(text) if route else text
+    message = str(refused(active, f"COPY {place_of(active)}", status, shown))
+    if said.kind is Kind.NO_DIRECTORY and (order.mode == "push" or status in NO_DIRECTORY):
+        missing = said.error_as(DirectoryMissing, message)
+        missing.at_another_server = order.mode == "pull" and bool(route and route.elsewhere)
+        return missing
+    if said.kind is Kind.SEARCHING:
         why = "its manager has found no data server for the file yet"
-        raise StillLooking(active.where, f"{error} ({why})")
-    raise error
+        return said.error_as(StillLooking, f"{message} ({why})")
+    error = said.error(message)
+    error.status = status if said.where is active.where else 0
+    return error
 
 
 def _follow(response: BaseHTTPResponse, order: Order, wait: CopyWait, watch: Watch) -> Receipt:
@@ -326,32 +302,27 @@ def verdict_of(status: int, markers: PerfMarkers, order: Order, route: Route) ->
 
 def require_success(verdict: Verdict | None, order: Order, route: Route) -> None:
     """Raise MoverError unless the verdict is a success."""
-    active, passive = ends(order)
     if verdict is None:
+        active, _ = ends(order)
         place = route.named(f"COPY {place_of(active)}")
         message = f"{place}: the answer ended without a verdict"
         raise MoverError(active.where, message)
     if not verdict.success:
-        tokens = (active.token, active.lent, passive.token, passive.lent, *route.secrets)
-        raise failed(order, one_line(verdict.text, *tokens), route)
+        raise failed(order, verdict.text, route)
 
 
-def failed(
-    order: Order, text: str, route: Route | None = None, otherwise: Where = Where.TRANSFER
-) -> MoverError:
+def failed(order: Order, text: str, route: Route | None = None) -> MoverError:
     """Return the error for a ``failure:`` line: whose it is, and whether it will last."""
     active, passive = ends(order)
-    why = text or "failed, without a reason"
+    tokens = (active.token, active.lent, passive.token, passive.lent)
+    why = one_line(text, *tokens, *(route.secrets if route else ()))
+    why = why or "failed, without a reason"
     reason = route.quotable(why) if route else why
     message = one_line(f"COPY {place_of(active)} reported about {host_of(passive)}: {reason}")
-    if order.mode == "push" and REMOTE_NO_DIRECTORY.search(text):
-        return DirectoryMissing(passive.where, message, permanent=True)
-    for pattern, permanent in PASSIVE_FAILURES:
-        if re.search(pattern, text, re.IGNORECASE):
-            return MoverError(passive.where, message, permanent=permanent)
-    if ACTIVE_FAILURES.search(text):
-        return MoverError(active.where, message)
-    return MoverError(otherwise, message)
+    said = judge(text, order, is_verdict=True)
+    if said.kind is Kind.NO_DIRECTORY and order.mode == "push":
+        return said.error_as(DirectoryMissing, message)
+    return said.error(message)
 
 
 # XRootD, measured with 5.5.3 by the connections that carried data, and read in the sources of

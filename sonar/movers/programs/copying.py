@@ -1,18 +1,13 @@
 """A copy by a program between two ends: what is needed around it, whatever the program is."""
 
-import re
 from collections.abc import Callable
 
 from sonar.movers.base import BLAME_SECONDS, End, MoverError, Order, Stopped, Where
-from sonar.movers.file_address import path_of, place_of, require_inside
+from sonar.movers.file_address import place_of, require_inside
 from sonar.movers.programs import tool
 from sonar.movers.programs.files_by_scheme import FilesWithDirectories
 from sonar.movers.programs.tool import Command, Ended
 from sonar.movers.watch import Watch, within
-
-NO_ROOM = re.compile(r"no space left|quota exceeded", re.IGNORECASE)
-# A whole path, of a URL too; a full stop, say, may stand behind it.
-PATH = re.compile(r"""(?:\w+://[^/\s]+/*)?(/[^\s;,"'?]*[^\s;,."':)?])""")
 
 
 def copy(
@@ -27,7 +22,7 @@ def copy(
     """Run a program that copies a file to where there is none; raise MoverError.
 
     ``read`` is given each of its lines, ``failure`` says what it means that it ended badly. What
-    need not last is looked at: the end may not answer, or lack the file.
+    need not last, or names no end, is looked at: an end may not answer, or lack the file.
     """
     require_inside(order.destination)
     # Refused before anything is made.
@@ -42,23 +37,11 @@ def copy(
     except Stopped:
         raise
     except MoverError as error:
-        if error.permanent or error.where == Where.CONTROL:
+        is_known = error.permanent and error.where != Where.TRANSFER
+        if is_known or error.where == Where.CONTROL:
             raise
         raise blamed(files, order, watch, error) from error
     return ended
-
-
-def named_end(order: Order, text: str) -> Where | None:
-    """Return the end whose file an error names by its path, or whose disk is full, if it is one."""
-    paths = set(PATH.findall(text))
-    named = [end.where for end in (order.source, order.destination) if _path(end) in paths]
-    if len(named) == 1:
-        return named[0]
-    return Where.DESTINATION if NO_ROOM.search(text) else None
-
-
-def _path(end: End) -> str:
-    return path_of(end, end.url)
 
 
 def require_absent(files: FilesWithDirectories, order: Order) -> None:

@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sonar.movers.base import End, MoverError, Order, Receipt, Where
+from sonar.movers.failures import judge
 from sonar.movers.file_address import parsed
-from sonar.movers.http.failures import lasts
 from sonar.movers.messages import one_line
-from sonar.movers.programs.copying import copy, named_end
+from sonar.movers.programs.copying import copy
 from sonar.movers.programs.files_by_scheme import FilesByScheme
 from sonar.movers.programs.tool import Command, Ended
 from sonar.movers.programs.xrootd import LOG_LINE, LOGGED, XrootdLog, root_url
-from sonar.movers.programs.xrootd import PERMANENT as ROOT_PERMANENT
 from sonar.movers.watch import Seen, Watch
 
 TYPE = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:TYPE\s+(.+?)\s*$")
@@ -27,11 +26,7 @@ STEP = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:(ENTER|EXIT)\b")
 ADDRESSES = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+IPV([46])\s+TRUE\s*$", re.IGNORECASE)
 MONITOR = re.compile(r"^monitor: \S+ \S+ [0-9]{1,15} [0-9]{1,15} ([0-9]{1,18}) [0-9]{1,9}\s*$")
 ERROR = re.compile(r"^gfal-copy error: ([0-9]+) \((.*?)\) - (.*)$", re.MULTILINE)
-STATUS = re.compile(r"\b(?:HTTP|status code) ([1-5][0-9]{2})\b")
 THIRD_PARTY = re.compile(r"3rd (pull|push)\b", re.IGNORECASE)
-BLAMES = {"the source": Where.SOURCE, "Destination": Where.DESTINATION}
-# The codes of errno that a second try does not change.
-PERMANENT = {"1", "2", "13", "17", "20", "21", "22", "95"}
 # Debian's script looks for the newest python3 on the path, which may be one without gfal2.
 PYTHON = {"GFAL_PYTHONBIN": "/usr/bin/python3"}
 # Over TLS it would else ask each server for a macaroon, and hand that on to the other one.
@@ -174,21 +169,5 @@ def failed(order: Order, ended: Ended, refusal: str = "") -> MoverError:
         why = ended.complaint(LOG_LINE.sub("", ended.text)[-300:])
         return MoverError(Where.TRANSFER, f"gfal-copy: {why}")
     code, name, text = match.groups()
-    status = STATUS.search(text)
-    permanent = code in PERMANENT or bool(status and lasts(int(status[1])))
-    if refusal:
-        text, permanent = refusal, bool(ROOT_PERMANENT.search(refusal))
-    message = f"gfal-copy: {one_line(f'{name}: {text}')}"
-    return MoverError(blamed_by(order, text), message, permanent=permanent)
-
-
-def blamed_by(order: Order, text: str) -> Where:
-    """Return the end that an error names, or that of the server that refused."""
-    if where := named_end(order, text):
-        return where
-    active, passive = Where.DESTINATION, Where.SOURCE
-    if order.mode == "push":
-        active, passive = passive, active
-    servers = {"copy HTTP": active, "Remote side": passive}
-    said = next((where for words, where in servers.items() if words in text), None)
-    return said or next((end for words, end in BLAMES.items() if words in text), Where.TRANSFER)
+    said = judge(refusal, order) if refusal else judge(text, order, errno=int(code))
+    return said.error(f"gfal-copy: {one_line(f'{name}: {refusal or text}')}")

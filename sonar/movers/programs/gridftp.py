@@ -11,9 +11,11 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from sonar.movers import tcp_info
-from sonar.movers.base import End, FileInfo, Late, MoverError, Order, Receipt, Where
+from sonar.movers.base import End, FileInfo, Late, MoverError, Order, Receipt
+from sonar.movers.failures import judge
 from sonar.movers.file_address import (
     PORTS,
     at_path,
@@ -24,7 +26,7 @@ from sonar.movers.file_address import (
     require_inside,
 )
 from sonar.movers.messages import one_line
-from sonar.movers.programs.copying import copy, named_end
+from sonar.movers.programs.copying import copy
 from sonar.movers.programs.tool import Command, Ended
 from sonar.movers.uploads import WatchedFile, put_aside
 from sonar.movers.watch import Seen, Watch, current
@@ -34,8 +36,6 @@ PROGRESS = re.compile(
 )
 # What it says of every transfer.
 ANNOUNCED = re.compile(r"^(?:Source|Dest):.*$|^\s+\S+\s+->\s+\S+\s*$", re.MULTILINE)
-CONNECT = re.compile(r"Unable to connect to (\S+)")
-LASTING = re.compile(r"No such file|Permission denied|not permitted|Login incorrect", re.I)
 
 
 class GridFtp:
@@ -68,25 +68,13 @@ def failed(order: Order, ended: Ended) -> MoverError:
     """Return what its words say: which end, and whether it will last."""
     own = ANNOUNCED.sub("", ended.text)
     text = own.partition("error:")[2] or own
-    why = f"globus-url-copy: {ended.complaint(text)}"
-    return MoverError(blamed(order, text), why, permanent=bool(LASTING.search(text)))
-
-
-def blamed(order: Order, text: str) -> Where:
-    """Return the end that an error names; the way between them where it names none."""
-    refused = CONNECT.search(text)
-    for end in (order.source, order.destination):
-        address = parsed(end, end.url)
-        if refused and refused[1].rstrip(".") == f"{address.host}:{address.port or 21}":
-            return end.where
-    return named_end(order, text) or Where.TRANSFER
+    return judge(text, order).error(f"globus-url-copy: {ended.complaint(text)}")
 
 
 SHORTEST_SECONDS = 0.1
 BLOCK_BYTES = 1 << 18
 ABSENT = re.compile(r"no such file|not found|does not exist", re.IGNORECASE)
 NOT_OFFERED = ("500", "501", "502", "504")
-PERMANENT = re.compile(r"permission denied|not permitted|no such file|login|530 ", re.IGNORECASE)
 ADLER32 = re.compile(r"\b([0-9a-fA-F]{8})\b")
 
 
@@ -242,4 +230,4 @@ def failure(end: End, error: Exception) -> MoverError:
     if isinstance(error, TimeoutError):
         return Late(end.where, f"{place}: no answer in time")
     text = one_line(str(error)) or "the connection was closed"
-    return MoverError(end.where, f"{place}: {text}", permanent=bool(PERMANENT.search(text)))
+    return replace(judge(text), where=end.where).error(f"{place}: {text}")

@@ -15,6 +15,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, ValidationError
 
 from sonar.movers.base import End, MoverError, Order, Receipt, Where
+from sonar.movers.failures import judge
 from sonar.movers.file_address import parsed
 from sonar.movers.messages import one_line
 from sonar.movers.network import PathFigures, SeenOfNetwork
@@ -36,11 +37,6 @@ LONGEST_INTERVAL_SECONDS = 60
 MOST_CHARACTERS = 64 * 1024 * 1024
 # The receiver counts what it has read when the sender is done: the rest is in buffers.
 TOO_FEW = "iperf3: the sender was done before anything was received: too few bytes to measure by"
-# What it says of an end that cannot be reached, and what a second try does not change of that.
-UNREACHED = re.compile(r"unable to connect to server|server is busy|authorization failed", re.I)
-LASTING = re.compile(r"Name or service not known|No address|authorization failed", re.I)
-# What this machine refuses.
-OURS = re.compile(r"parameter error|socket buffer size|unable to create a new stream", re.I)
 
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Segment = Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -253,10 +249,4 @@ def _ms(microseconds: float) -> float | None:
 def failed(order: Order, ended: Ended, report: Report) -> MoverError:
     """Return what its words say: whose fault it is, and whether it will last."""
     text = report.error or ended.text.partition("\n")[0]
-    why = f"iperf3: {ended.complaint(text)}"
-    if OURS.search(text):
-        return MoverError(Where.CONTROL, why, permanent=True)
-    if UNREACHED.search(text):
-        permanent = bool(LASTING.search(text))
-        return MoverError(server(order).where, why, permanent=permanent)
-    return MoverError(Where.TRANSFER, why)
+    return judge(text, order, is_verdict=True).error(f"iperf3: {ended.complaint(text)}")

@@ -8,8 +8,10 @@ only, in binary multiples whatever it calls them. When it was told so is in the 
 
 import re
 import time
+from dataclasses import replace
 
-from sonar.movers.base import End, FileInfo, MoverError, NotReady, Order, Receipt, Where
+from sonar.movers.base import End, FileInfo, MoverError, NotReady, Order, Receipt
+from sonar.movers.failures import judge
 from sonar.movers.file_address import (
     directories_below_base,
     host_of,
@@ -19,7 +21,7 @@ from sonar.movers.file_address import (
 )
 from sonar.movers.messages import one_line
 from sonar.movers.programs import sockets, tool
-from sonar.movers.programs.copying import copy, named_end
+from sonar.movers.programs.copying import copy
 from sonar.movers.programs.tool import Command, Ended
 from sonar.movers.uploads import WatchedFile, put_aside
 from sonar.movers.watch import Seen, Watch
@@ -36,11 +38,6 @@ VARIABLES = {
 NO_FILE = re.compile(r"\[3011\]|no such file", re.IGNORECASE)
 NOT_OFFERED = re.compile(r"\[3013\]|\[3006\]|not supported|checksum.*not", re.IGNORECASE)
 LATER = re.compile(r"\[3024\]|in progress|try again", re.IGNORECASE)
-PERMANENT = re.compile(
-    r"\[30(10|11|16|17|18|30)\]|permission denied|not authorized|no such file|auth failed"
-    r"|certificate",
-    re.IGNORECASE,
-)
 SIZE = re.compile(r"^Size:\s+([0-9]{1,18})\s*$", re.MULTILINE)
 CHANGED = re.compile(r"^MTime:\s+(\S.*?)\s*$", re.MULTILINE)
 FLAGS = re.compile(r"^Flags:.*\bIsDir\b", re.MULTILINE)
@@ -144,7 +141,7 @@ def succeeded(ended: Ended, end: End, question: str) -> None:
     if not ended.code:
         return
     message = f"{question} {place_of(end)}: {ended.complaint(ended.text)}"
-    raise MoverError(end.where, message, permanent=bool(PERMANENT.search(ended.text)))
+    raise replace(judge(ended.text), where=end.where).error(message)
 
 
 LOGGED = VARIABLES | {"XRD_LOGLEVEL": "Dump", "XRD_LOGMASK": "XRootDMsg"}
@@ -240,9 +237,7 @@ def failed(order: Order, ended: Ended) -> MoverError:
     own = LOG_LINE.sub("", ended.text)
     match = ERROR.search(own)
     text = match[1] if match else own
-    where = named_end(order, text) or Where.TRANSFER
-    why = f"xrdcp: {ended.complaint(text)}"
-    return MoverError(where, why, permanent=bool(PERMANENT.search(text)))
+    return judge(text, order).error(f"xrdcp: {ended.complaint(text)}")
 
 
 def arguments(order: Order, more: tuple[str, ...] = ()) -> tuple[str, ...]:
