@@ -79,7 +79,8 @@ class Limits:
     answer: float = 30.0
     """A plain request, or the first line of an answer."""
     stall: float = 60.0
-    """Without one more byte moved, where the mover can see bytes."""
+    """Without one more byte moved, where the mover can see bytes; once all have moved, without a
+    word from the server, which may verify them for as long as ``total`` allows."""
     total: float = 3600.0
     """The move itself, from the request to the verdict; as much again to prepare it."""
     checksum: float = 300.0

@@ -2,7 +2,7 @@
 
 import re
 
-from sonar.movers.base import End
+from sonar.movers.base import End, Order
 from sonar.redaction.disguises import without
 
 MAX_MESSAGE = 300
@@ -25,6 +25,14 @@ def host_and_path(end: End) -> str:
     """Return where a file is, for people, of any scheme: never user information or a query."""
     address = end.url.partition("?")[0]
     return address.partition("://")[2].rpartition("@")[2]
+
+
+def not_confirmed(order: Order) -> str:
+    """Describe a copy whose bytes had all moved when its time was over."""
+    return (
+        f"all {order.bytes} bytes were reported as moved, but the copy was not confirmed within "
+        f"{order.limits.total:g} s"
+    )
 
 
 def one_line(text: str, *tokens: str) -> str:

@@ -183,6 +183,41 @@ def test_markers_without_progress_are_a_stall_of_the_transfer():
     assert 1.5 < seconds < 1.8 + SLACK_SECONDS
 
 
+WHOLE = chunk(marker(SIZE_BYTES))
+
+
+def test_a_server_that_verifies_all_bytes_for_long_is_waited_for():
+    """dCache asks the destination for its checksum, and sends markers meanwhile."""
+    play = says(STARTED, *[WHOLE] * 12, SUCCESS, pause=0.25)
+    receipt = pull(play, limits=replace(PATIENT, stall=2.0))
+    assert receipt.seconds > 2.5
+
+
+@pytest.mark.parametrize("moved", [SIZE_BYTES, 10**17])
+def test_a_server_that_never_confirms_is_ended_by_the_total_limit(moved: int):
+    play = goes_on(STARTED, chunk(marker(moved)), 0.1)
+    error, seconds = pull_fails(play, limits=replace(PATIENT, stall=0.5, total=1.5))
+    words = "all 2000 bytes were reported as moved, but the copy was not confirmed within 1.5 s"
+    assert words in str(error)
+    assert error.where == Where.TRANSFER
+    assert 1.5 <= seconds < 1.5 + SLACK_SECONDS
+
+
+@pytest.mark.parametrize("again", [b"", chunk(b"x")])
+def test_a_server_that_falls_silent_after_all_bytes_is_ended_by_the_limit_of_a_stall(again: bytes):
+    error, seconds = pull_fails(goes_on(STARTED + WHOLE, again, 0.05), limits=BRIEF)
+    words = r"fell silent: nothing for \d+ s, after it had reported all 2000 bytes as moved"
+    assert re.search(words, str(error))
+    assert error.where == Where.DESTINATION
+    assert seconds < 0.5 + SLACK_SECONDS
+
+
+def test_one_byte_less_than_all_is_a_stall_whatever_markers_come():
+    play = goes_on(STARTED, chunk(marker(SIZE_BYTES - 1)), 0.3)
+    error, _ = pull_fails(play, limits=replace(PATIENT, stall=1.5))
+    assert "no byte moved for 1.5 s, at 1999 of 2000 bytes" in str(error)
+
+
 def test_markers_of_several_streams_cannot_stall():
     limits = replace(PATIENT, stall=0.5, total=1.5)
     play = goes_on(STARTED, chunk(marker(2000)), 0.2)

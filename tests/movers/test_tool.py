@@ -131,6 +131,39 @@ def test_who_shows_no_progress_any_more_is_ended():
     wait_until_none("sleep 6100")
 
 
+REPORT = "for i in $(seq 16); do echo {moved}; sleep 0.2; done"
+
+
+def test_a_program_that_goes_on_reporting_all_bytes_is_not_stuck():
+    """The server verifies the file meanwhile: 3.2 s here, twice what a stall may take."""
+    order = replace(ORDER, limits=Limits(stall=1.6, total=30))
+    assert move(shell(REPORT.format(moved=1000)), order).code == 0
+
+
+def test_a_program_that_reports_the_same_part_again_and_again_is_stuck():
+    with pytest.raises(MoverError, match=r"no byte moved for 0.5 s, at 999 of 1000 bytes"):
+        move(shell(REPORT.format(moved=999)))
+
+
+def test_a_program_that_is_silent_after_all_bytes_is_ended_and_the_message_says_when():
+    with pytest.raises(MoverError, match=r"sh: all 1000 bytes had moved, then nothing for 0.5 s"):
+        move(shell("echo 1000; sleep 6110"))
+    wait_until_none("sleep 6110")
+
+
+def test_a_meter_is_no_report_of_the_program():
+    with pytest.raises(MoverError, match=r"all 1000 bytes had moved, then nothing for 0.5 s"):
+        tool.move(shell("sleep 6120"), ORDER, Watch(), number, meter=lambda _: 1000)
+    wait_until_none("sleep 6120")
+
+
+def test_a_copy_that_is_verified_for_too_long_says_so():
+    order = replace(ORDER, limits=Limits(stall=30, total=1.0))
+    words = r"all 1000 bytes were reported as moved, but the copy was not confirmed within 1 s"
+    with pytest.raises(MoverError, match=words):
+        move(shell(REPORT.format(moved=1000)), order)
+
+
 def test_who_takes_too_long_is_ended():
     order = Order(SOURCE, SOURCE, 1000, limits=Limits(total=0.5))
     with pytest.raises(MoverError, match=r"sh: not finished within 0.5 s$"):

@@ -77,7 +77,9 @@ def test_globus_url_copy_is_told_streams_and_buffer():
 def test_xrdcp_counts_in_binary_multiples_and_never_beyond_the_file():
     moved = progress(lambda line: xrootd.moved_bytes(line, 2_000_000_000), sample("xrdcp"))
     assert moved == [832 * 2**20, 2_000_000_000, 2_000_000_000, 2_000_000_000]
-    assert xrootd.moved_bytes("[1.863GB/1.863GB][100%][==>][238.4MB/s]", 10**12) == 2000381018
+    assert xrootd.moved_bytes("[1.863GB/1.9GB][98%][==>][238.4MB/s]", 10**12) == 2000381018
+    # 195.3 * 1024 are 199987 bytes.
+    assert xrootd.moved_bytes("[195.3kB/195.3kB][100%][==>][9.8kB/s]", 200_000) == 200_000
 
 
 def test_the_log_of_xrootd_says_when_it_had_copied_and_who_refused():

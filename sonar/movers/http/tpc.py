@@ -20,7 +20,7 @@ from sonar.movers.http.failures import refused
 from sonar.movers.http.peers import Route
 from sonar.movers.http.perf_markers import PerfMarkers, Verdict, data_server, ip_version
 from sonar.movers.http.webdav import WebDav
-from sonar.movers.messages import one_line
+from sonar.movers.messages import not_confirmed, one_line
 from sonar.movers.watch import Seen, Watch, within
 
 READ_BYTES = 64 * 1024
@@ -173,13 +173,19 @@ class CopyWait(Wait):
         now = time.monotonic()
         many = self._order.streams > 1
         progress = moved > self._moved or not self._started or many or is_queued
-        if progress:
-            self._progress_at, self._moved = now, moved
+        # A server that has every byte may still verify them: only its silence is a stall.
+        if progress or (markers and self._is_whole):
+            self._progress_at, self._moved = now, max(moved, self._moved)
         if progress or markers:
             self._heard_at = now
         self._started = True
         self.deadline = min(self._progress_at + self._order.limits.stall, self.end)
         return now - self.sent_at
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether all bytes were reported as moved; several streams may report what was asked."""
+        return self._moved >= self._order.bytes and self._order.streams == 1
 
     def overdue(self, end: End, place: str) -> MoverError:
         if not self._started:
@@ -188,12 +194,14 @@ class CopyWait(Wait):
         limits, now = self._order.limits, time.monotonic()
         at = f"at {max(self._moved, 0)} of {self._order.bytes} bytes"
         if now >= self.end:
-            message = f"{place}: not finished within {limits.total:g} s, {at}"
-            return MoverError(Where.TRANSFER, message)
+            late = f"not finished within {limits.total:g} s, {at}"
+            why = not_confirmed(self._order) if self._is_whole else late
+            return MoverError(Where.TRANSFER, f"{place}: {why}")
         last_words = self._heard_at - self._progress_at  # the first marker comes with the headers
         if last_words < 1 or now - self._heard_at > SILENCE_SECONDS:
-            message = f"{place}: the server fell silent: nothing for {now - self._heard_at:.0f} s"
-            return MoverError(end.where, message)
+            silent = f"the server fell silent: nothing for {now - self._heard_at:.0f} s"
+            after = f", after it had reported all {self._order.bytes} bytes as moved"
+            return MoverError(end.where, f"{place}: {silent}{after if self._is_whole else ''}")
         message = f"{place}: no byte moved for {limits.stall:g} s, {at}"
         return MoverError(Where.TRANSFER, message)
 

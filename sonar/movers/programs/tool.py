@@ -22,7 +22,7 @@ from typing import IO
 from sonar.movers.base import End, Late, MoverError, Order, Where
 from sonar.movers.content import TestFile
 from sonar.movers.file_address import place_of
-from sonar.movers.messages import one_line
+from sonar.movers.messages import not_confirmed, one_line
 from sonar.movers.watch import Watch, current
 from sonar.notation.addresses import SHORT_NAMES, CredentialKind, scheme_of
 
@@ -171,7 +171,7 @@ class Deadline:
             message = f"{name} {place_of(self._end)}: no answer within {self._seconds:.3g} s"
             raise Late(self._end.where, message)
 
-    def note(self, moved: int) -> None:
+    def note(self, moved: int, *, is_reported: bool) -> None:
         """Take down how many bytes have moved: a question moves none."""
 
 
@@ -182,20 +182,31 @@ class MoveDeadlines:
         self.began = self._progress_at = time.monotonic()
         self._order, self._moved = order, -1
 
-    def note(self, moved: int) -> None:
-        """Take down how many bytes have moved."""
-        if moved > self._moved:
-            self._moved, self._progress_at = moved, time.monotonic()
+    @property
+    def _is_whole(self) -> bool:
+        return self._moved >= self._order.bytes
+
+    def note(self, moved: int, *, is_reported: bool) -> None:
+        """Take down how many bytes have moved, and whether the program itself reported it.
+
+        A program that goes on reporting the full size waits for a server that verifies it.
+        """
+        if moved > self._moved or (is_reported and self._is_whole):
+            self._moved, self._progress_at = max(moved, self._moved), time.monotonic()
 
     def check(self, name: str) -> None:
         """Raise MoverError once the program is overdue; who has shown nothing may be silent."""
         now, limits = time.monotonic(), self._order.limits
         at = f", at {self._moved} of {self._order.bytes} bytes" if self._moved >= 0 else ""
         if now - self.began > limits.total:
-            message = f"{name}: not finished within {limits.total:g} s{at}"
-            raise MoverError(Where.TRANSFER, message)
+            late = f"not finished within {limits.total:g} s{at}"
+            why = not_confirmed(self._order) if self._is_whole else late
+            raise MoverError(Where.TRANSFER, f"{name}: {why}")
         if self._moved >= 0 and now - self._progress_at > limits.stall:
-            raise MoverError(Where.TRANSFER, f"{name}: no byte moved for {limits.stall:g} s{at}")
+            why = f"no byte moved for {limits.stall:g} s{at}"
+            if self._is_whole:
+                why = f"all {self._moved} bytes had moved, then nothing for {limits.stall:g} s"
+            raise MoverError(Where.TRANSFER, f"{name}: {why}")
 
 
 Meter = Callable[[int], int | None]
@@ -254,9 +265,9 @@ def _run(
     watch.check()
     name, lines = command.arguments[0], Lines(command.variables.get(TOKEN, ""))
 
-    def note(moved: int | None) -> None:
+    def note(moved: int | None, *, is_reported: bool = True) -> None:
         if moved is not None:
-            deadline.note(moved)
+            deadline.note(moved, is_reported=is_reported)
             watch.report(moved, time.monotonic() - deadline.began)
 
     with _started(command) as (process, output):
@@ -265,7 +276,7 @@ def _run(
                 watch.check()
                 for line in lines.feed(chunk):
                     note(progress(line))
-                note(meter(process.pid))
+                note(meter(process.pid), is_reported=False)
                 deadline.check(name)
             for line in lines.finish():
                 note(progress(line))

@@ -190,7 +190,7 @@ class XrootdLog:
 
 
 AMOUNT = r"[0-9]{1,12}(?:\.[0-9]{1,6})?"
-PROGRESS = re.compile(rf"\[({AMOUNT})([kMGTP]?)B/{AMOUNT}[kMGTP]?B\]\[\s*[0-9]+%\]")
+PROGRESS = re.compile(rf"\[({AMOUNT})([kMGTP]?)B/({AMOUNT}[kMGTP]?)B\]\[\s*[0-9]+%\]")
 MULTIPLES = {letter: 1024**power for power, letter in enumerate(("", "k", "M", "G", "T", "P"))}
 ERROR = re.compile(r"\[(?:ERROR|FATAL)\]\s*(.*)")
 VERSION = re.compile(r"\bv([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")
@@ -254,6 +254,12 @@ def version_of(text: str) -> tuple[int, ...]:
 
 
 def moved_bytes(line: str, whole: int) -> int | None:
-    """Return how many bytes had moved, of a line that says it: three or four digits of them."""
+    """Return how many bytes had moved, of a line that says it: three or four digits of them.
+
+    Equal amounts are the whole file, which the digits alone would miss by a few bytes.
+    """
     match = PROGRESS.search(line)
-    return min(round(float(match[1]) * MULTIPLES[match[2]]), whole) if match else None
+    if match is None:
+        return None
+    moved = round(float(match[1]) * MULTIPLES[match[2]])
+    return whole if match[1] + match[2] == match[3] else min(moved, whole)
