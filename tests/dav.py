@@ -15,7 +15,7 @@ from tests.storage.serving import AnyMethod
 Reply = tuple[int, Mapping[str, str], bytes]
 Way = Callable[["Dav", str], Reply | None]
 """Given the server and a path, what it answers instead of the right thing; None for that."""
-METHODS = "OPTIONS, HEAD, GET, PUT, MOVE, DELETE, MKCOL, COPY"
+METHODS = "OPTIONS, HEAD, GET, PUT, MOVE, DELETE, MKCOL, PROPFIND, COPY"
 
 
 class Dav:
@@ -55,6 +55,11 @@ class Dav:
             "MOVE": lambda: self._move(path, target),
             "DELETE": lambda: (204 if self.files.pop(path, None) is not None else 404, {}, b""),
             "MKCOL": lambda: self._make(path),
+            "PROPFIND": lambda: (
+                207 if path in self.files or path in self.directories else 404,
+                {},
+                b"",
+            ),
         }
         return rightly[method]()
 

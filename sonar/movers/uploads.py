@@ -1,5 +1,6 @@
 """Source files on their way to a server: a stop ends them, and a failure leaves no part behind."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,6 +8,7 @@ from contextlib import contextmanager
 from sonar.movers.base import STOP_SECONDS, End, MoverError, Order, aside
 from sonar.movers.content import TestFile
 from sonar.movers.file_address import place_of
+from sonar.movers.mover import Files
 from sonar.movers.tcp_info import TcpConnection
 from sonar.movers.watch import Upload, Watch, within
 
@@ -52,10 +54,44 @@ def put_aside(delete: Callable[[End, Order], None], order: Order, watch: Watch) 
         raise
 
 
+NO_RENAME = re.compile(r"\[3013\]|not (supported|implemented)|unsupported", re.IGNORECASE)
+"""What servers whose storage cannot rename (object stores, mostly) answer to a rename."""
+
+
+def put_in_place(
+    files: Files,
+    upload: Callable[[End, Order, Watch], None],
+    order: Order,
+    watch: Watch,
+) -> None:
+    """Upload the source file under its own name, for storage that cannot rename.
+
+    ``upload`` sends it to the place that it is given. Whatever fails, the file is deleted there,
+    and a file of another length is taken for none by all workers. One that another worker has
+    put there meanwhile is left alone: tests may be reading it.
+    """
+    end = order.source
+    info = files.stat(end, order)
+    if info is not None and info.bytes == order.bytes:
+        return
+    watch.uploaded_in_place = True
+    try:
+        upload(end, order, watch)
+        info = files.stat(end, order)
+    except BaseException:
+        _discard(files.delete, end, order, watch)
+        raise
+    if info is None or info.bytes != order.bytes:
+        _discard(files.delete, end, order, watch)
+        has = f"has {info.bytes} bytes" if info else "is not there"
+        message = f"{place_of(end)}: {order.bytes} bytes were uploaded, but the file {has}"
+        raise MoverError(end.where, message)
+
+
 def _discard(
     delete: Callable[[End, Order], None], part: End, order: Order, watch: Watch
 ) -> MoverError | None:
-    """Delete what was put aside; return why it is, or may be, still there."""
+    """Delete an unfinished upload; return why it is, or may be, still there."""
     stopped = watch.stopped
     seconds = STOP_SECONDS if stopped else order.limits.cleaning
     try:

@@ -76,6 +76,8 @@ class Watch:
         """None where the source file was there already, or not a byte of it was sent."""
         self.uploaded_to = ""
         """Host and port of the server to which the source redirected its file, and that has it."""
+        self.uploaded_in_place = False
+        """Whether the source file was uploaded under its own name, as its storage cannot rename."""
 
     @property
     def stopped(self) -> bool:

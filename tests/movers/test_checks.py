@@ -73,7 +73,20 @@ def halved(server: Dav, path: str) -> dav.Reply:
 
 
 MISBEHAVIOURS: dict[str, tuple[dict[str, Way], str, StepState, str, str]] = {
-    "no base": ({"HEAD": says(404)}, "base", StepState.FAILED, "/base is missing.", "Create this"),
+    "no base": (
+        {"HEAD": says(404), "PROPFIND": says(404)},
+        "base",
+        StepState.FAILED,
+        "/base is missing.",
+        "Create this",
+    ),
+    "base not found": (
+        {"HEAD": says(404), "PROPFIND": says(405)},
+        "base",
+        StepState.FAILED,
+        "HEAD answers 404 and PROPFIND 405, so that Sonar cannot tell if the base directory exists",
+        "Enable this method",
+    ),
     "wrong token": ({"HEAD": says(401)}, "base", StepState.FAILED, "401", "issuer, audience"),
     "no directories": (
         {"MKCOL": says(403)},
@@ -83,7 +96,7 @@ MISBEHAVIOURS: dict[str, tuple[dict[str, Way], str, StepState, str, str]] = {
         "storage.modify",
     ),
     "full": ({"PUT": says(507)}, "write", StepState.FAILED, "507", "Free some space"),
-    "no rename": ({"MOVE": says(501)}, "write", StepState.FAILED, "MOVE", "module"),
+    "rename refused": ({"MOVE": says(403)}, "write", StepState.FAILED, "MOVE", "storage.modify"),
     "half a file": ({"GET": halved}, "read", StepState.FAILED, "50000 bytes came back", "log"),
     "unreadable": ({"GET": says(403)}, "read", StepState.FAILED, "GET", "storage.modify"),
     "no COPY": (
@@ -126,6 +139,25 @@ def test_a_clock_that_is_wrong_is_a_warning(date: int | None, seen: str, advice:
     assert (clock.state == StepState.WARNING) == bool(advice)
 
 
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_base_directory_that_only_propfind_finds_is_there(status: int):
+    """HEAD of a collection need not succeed (RFC 4918)."""
+
+    def look(server: Dav, path: str) -> dav.Reply | None:
+        return (status, {}, b"") if path in server.directories else None
+
+    assert wrong_at(HEAD=look)[0] == {}
+
+
+@pytest.mark.parametrize("status", [405, 501])
+def test_a_storage_without_rename_gets_the_file_under_its_own_name(status: int):
+    with dav.serving(MOVE=says(status)) as server:
+        taken = steps_at(storage_at(server.base_url))
+        assert server.files == {}
+    assert {step.state for step in taken.values()} == {StepState.FINE}
+    assert "under its own name, as this storage refuses to rename files" in taken["write"].seen
+
+
 def test_what_needs_a_step_that_failed_is_not_tried_and_says_what_it_needs():
     wrong, server = wrong_at(PUT=says(403))
     assert {name for name, step in wrong.items() if step.state == StepState.NOT_TRIED} == {
@@ -137,7 +169,7 @@ def test_what_needs_a_step_that_failed_is_not_tried_and_says_what_it_needs():
     assert "GET" not in {method for method, _ in server.requests}
 
 
-@pytest.mark.parametrize("step", ["no rename", "half a file", "undeletable"])
+@pytest.mark.parametrize("step", ["rename refused", "half a file", "undeletable"])
 def test_the_file_is_deleted_whatever_failed(step: str):
     ways = MISBEHAVIOURS[step][0]
     with dav.serving(**ways) as server:

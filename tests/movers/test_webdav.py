@@ -16,6 +16,8 @@ from sonar.movers.http import deadlines
 from sonar.movers.http.webdav import WebDav, adler32_of
 from sonar.movers.messages import one_line
 from sonar.movers.watch import Watch
+from tests import dav
+from tests.dav import Dav
 from tests.movers.orders import ORDER, order_between
 from tests.movers.scripted import Script, says, scripted, status, take_body
 
@@ -446,10 +448,141 @@ def test_a_directory_that_is_there_is_no_failure_whatever_is_said_of_it(refusal:
 def test_a_directory_that_cannot_be_made_is_a_failure():
     def answer(connection: socket.socket) -> None:
         method, path, *_ = server.requests[-1].split()
-        said = {"MKCOL": "409 Conflict", "HEAD": "404 Not Found"}[method]
+        said = {"MKCOL": "409 Conflict"}.get(method, "404 Not Found")
         status("200 OK" if path == "/base" else said)(connection)
 
     with scripted(answer) as server:
         order = order_to(server.url)
         with pytest.raises(MoverError, match=r"MKCOL .* 409 Conflict"):
             WebDav().make_directories(order.destination, order)
+
+
+def asked_of(server: Dav) -> list[tuple[str, str]]:
+    return [(method, path.removeprefix("/base/")) for method, path in server.requests]
+
+
+def source_at(server: Dav) -> Order:
+    order = order_to(server.base_url.removesuffix("/base"))
+    server.directories.add("/base/source")
+    source = replace(order.destination, url=f"{server.base_url}/source/2000")
+    return replace(order, source=replace(source, where=Where.SOURCE))
+
+
+PART = "source/2000.1.part"
+NOT_SUPPORTED = b"Unable to rename /base/source; operation not supported"
+
+
+@pytest.mark.parametrize("reply", [(405, b""), (501, b""), (500, NOT_SUPPORTED)])
+def test_a_storage_that_cannot_rename_is_sent_the_file_under_its_own_name(reply):
+    with dav.serving(MOVE=dav.says(*reply)) as server:
+        order, watch = source_at(server), Watch()
+        WebDav().put(order, watch)
+        assert {path: len(body) for path, body in server.files.items()} == {
+            "/base/source/2000": 2000
+        }
+    assert asked_of(server) == [
+        ("HEAD", "/base"),
+        ("PUT", PART),
+        ("MOVE", PART),
+        ("DELETE", PART),
+        ("HEAD", "source/2000"),
+        ("PUT", "source/2000"),
+        ("HEAD", "source/2000"),
+    ]
+    assert watch.uploaded_in_place
+
+
+@pytest.mark.parametrize("status", [403, 409, 502])
+def test_any_other_refusal_of_a_rename_is_a_failure(status: int):
+    with dav.serving(MOVE=dav.says(status, b"no")) as server:
+        with pytest.raises(MoverError, match=rf"MOVE .*part: {status}") as caught:
+            WebDav().put(source_at(server), Watch())
+        assert server.files == {}
+    assert caught.value.where == Where.SOURCE
+
+
+def test_a_file_that_another_worker_has_put_meanwhile_is_not_written_again():
+    def put_meanwhile(server: Dav, path: str) -> dav.Reply:
+        server.files["/base/source/2000"] = b"x" * 2000
+        return 501, {}, b""
+
+    with dav.serving(MOVE=put_meanwhile) as server:
+        WebDav().put(source_at(server), Watch())
+        assert server.files == {"/base/source/2000": b"x" * 2000}
+
+
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [
+        (b"half", r"base/source/2000: 2000 bytes were uploaded, but the file has 4 bytes"),
+        (None, r"PUT .*base/source/2000: 507"),
+    ],
+)
+def test_a_file_that_did_not_arrive_whole_under_its_own_name_is_deleted(kept, words: str):
+    def put(server: Dav, path: str) -> dav.Reply | None:
+        if path.endswith(".part"):
+            return None
+        server.files[path] = kept or b"a part"
+        return 201 if kept else 507, {}, b""
+
+    with dav.serving(MOVE=dav.says(501), PUT=put) as server:
+        with pytest.raises(MoverError, match=words) as caught:
+            WebDav().put(source_at(server), Watch())
+        assert server.files == {}
+    assert (caught.value.where, caught.value.left_aside) == (Where.SOURCE, None)
+
+
+def of_directories(*statuses: int) -> dict[str, dav.Way]:
+    """Return ways to answer HEAD and PROPFIND about directories alone with these statuses."""
+
+    def way(status: int) -> dav.Way:
+        return lambda server, path: (status, {}, b"") if path in server.directories else None
+
+    return dict(zip(("HEAD", "PROPFIND"), map(way, statuses), strict=False))
+
+
+@pytest.mark.parametrize("status", [404, 410, 405, 501])
+def test_a_base_directory_that_head_does_not_find_is_looked_for_by_propfind(status: int):
+    with dav.serving(**of_directories(status)) as server:
+        WebDav().put(source_at(server), Watch())
+        assert list(server.files) == ["/base/source/2000"]
+    assert asked_of(server)[:2] == [("HEAD", "/base"), ("PROPFIND", "/base")]
+
+
+def test_a_base_directory_that_nothing_but_a_refusal_is_known_of_is_not_called_missing():
+    """As before: HEAD is not allowed, and nothing else is known."""
+    with dav.serving(**of_directories(405, 405)) as server:
+        WebDav().put(source_at(server), Watch())
+        assert list(server.files) == ["/base/source/2000"]
+
+
+INSIDE = (
+    b'<?xml version="1.0"?><D:multistatus xmlns:D="DAV:"><D:response><D:href>/base</D:href>'
+    b"<D:status>HTTP/1.1 404 Not Found</D:status></D:response></D:multistatus>"
+)
+
+
+@pytest.mark.parametrize(
+    ("propfind", "words", "permanent"),
+    [
+        (dav.says(404), "the base directory is missing; Sonar does not create it", True),
+        (dav.says(207, INSIDE), "the base directory is missing; Sonar does not create it", True),
+        (dav.says(405), "HEAD answers 404 and PROPFIND 405, so that Sonar cannot tell", True),
+        (dav.says(501), "HEAD answers 404 and PROPFIND 501, so that Sonar cannot tell", True),
+        (dav.says(503), "HEAD answers 404 and PROPFIND 503, so that Sonar cannot tell", False),
+        (dav.says(403), r"PROPFIND 127.0.0.1:\d+/base: 403 Forbidden", True),
+    ],
+)
+def test_a_base_directory_is_missing_only_if_propfind_says_so(propfind, words: str, permanent):
+    with dav.serving(HEAD=dav.says(404), PROPFIND=propfind) as server:
+        with pytest.raises(MoverError, match=words) as caught:
+            WebDav().put(source_at(server), Watch())
+        assert "PUT" not in {method for method, _ in server.requests}
+    assert (caught.value.where, caught.value.permanent) == (Where.SOURCE, permanent)
+
+
+def test_a_directory_that_only_propfind_finds_is_there():
+    with dav.serving(MKCOL=dav.says(409), **of_directories(404)) as server:
+        order = source_at(server)
+        WebDav().make_directories(order.source, order)
+    assert ("PROPFIND", "/base/source") in server.requests

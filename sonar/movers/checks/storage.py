@@ -125,7 +125,7 @@ def directory_step(storage: Storage) -> CheckStep:
 
 
 def write_step(storage: Storage) -> CheckStep:
-    """Upload the file as the source files of tests are: under another name, then renamed."""
+    """Upload the file as the source files of tests are."""
     storage.remember()
     storage.may_be_left, began = True, time.monotonic()
     with storage.asking():
@@ -133,7 +133,10 @@ def write_step(storage: Storage) -> CheckStep:
     if storage.watch.uploaded_to:
         storage.data_servers.add(storage.watch.uploaded_to)
     took = format_seconds(time.monotonic() - began)
-    seen = f"{format_bytes(FILE_BYTES)} uploaded under another name and renamed, in {took}."
+    how = "under another name and renamed"
+    if storage.watch.uploaded_in_place:
+        how = "under its own name, as this storage refuses to rename files"
+    seen = f"{format_bytes(FILE_BYTES)} uploaded {how}, in {took}."
     return CheckStep("write", StepState.FINE, seen)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from sonar.movers.base import End
+from sonar.movers.base import End, MoverError
 from sonar.movers.checks.sequence import PlannedStep
 from sonar.movers.checks.storage import FILE_BYTES, LIMITS, SHORT, Storage, steps_of
 from sonar.movers.content import TestFile
@@ -72,10 +72,14 @@ def web_steps_of(storage: WebStorage) -> list[PlannedStep]:
 def base_step(storage: WebStorage) -> CheckStep:
     """See that the base directory is there, as each upload does."""
     path = one_line(path_of(storage.end, storage.end.base_url))
-    if storage.ask("HEAD", storage.base).status in ABSENT:
+    storage.ask("HEAD", storage.base)
+    try:
+        with storage.asking():
+            storage.files.require_base(storage.end, storage.order)
+    except MoverError as error:
+        if error.status not in ABSENT:
+            raise
         return CheckStep("base", StepState.FAILED, f"{path} is missing.", MAKE_BASE)
-    with storage.asking():
-        storage.files.require_base(storage.end, storage.order)
     return CheckStep("base", StepState.FINE, f"{path} is there.")
 
 

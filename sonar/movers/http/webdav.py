@@ -13,14 +13,17 @@ from sonar.movers.file_address import (
     web_url,
 )
 from sonar.movers.http.exchange import Reply, Request, Web
-from sonar.movers.http.failures import refused
+from sonar.movers.http.failures import lasts, refused
 from sonar.movers.http.software import Software
-from sonar.movers.uploads import WatchedFile, put_aside
+from sonar.movers.uploads import NO_RENAME, WatchedFile, put_aside, put_in_place
 from sonar.movers.watch import Watch
 
 ABSENT = {404, 410}
 FORBIDDEN = {401, 403}
 NO_PARENT = {404, 409}
+MULTI_STATUS = 207
+GONE = re.compile(r"</(?:\w+:)?href>\s*<(?:\w+:)?status>HTTP/\S+ (404|410)\b", re.IGNORECASE)
+"""A 207 that says of the resource itself that it is not there."""
 NOT_OFFERED = {405, 501}
 LATER = {202, 408, 423, 425, 429, 503, 504}
 """Answers of who may well have a checksum after a while."""
@@ -85,9 +88,15 @@ class WebDav:
         with put_aside(self.delete, order, watch) as part:
             self._upload(part, order, watch)
             headers = {"Destination": web_url(end), "Overwrite": "T"}
-            succeeded(self.web.ask(Request("MOVE", part, headers), order), "MOVE", part)
+            moved = self.web.ask(Request("MOVE", part, headers), order)
+            if not cannot_rename(moved):
+                succeeded(moved, "MOVE", part)
+                return
+            self.delete(part, order)
+        put_in_place(self, self._upload, order, watch)
 
     def _upload(self, end: End, order: Order, watch: Watch) -> None:
+        """Put the source file to this place."""
         reply = self._put(end, order, watch)
         if reply.status in NO_PARENT:
             self.make_directories(end, order)
@@ -126,32 +135,52 @@ class WebDav:
             directory = at_path(end, path)
             reply = self.web.ask(Request("MKCOL", directory), order)
             # 405 says that it exists; whatever else is said may mean the same.
-            if reply.status != 405 and not (is_success(reply) or self._shows(directory, order)):
+            if reply.status == 405 or is_success(reply):
+                continue
+            if not any(map(is_success, self._look_for_directory(directory, order))):
                 succeeded(reply, "MKCOL", directory)
 
-    def _shows(self, end: End, order: Order) -> bool:
-        """Say whether the server shows us a directory."""
-        return is_success(self.web.ask(Request("HEAD", end), order))
+    def _look_for_directory(self, end: End, order: Order) -> tuple[Reply, Reply]:
+        """Return what the server answers to HEAD, and to PROPFIND if HEAD did not find it.
 
-    def _has_own_directory(self, end: End, order: Order) -> bool:
-        """Say whether the first directory below the base is there: a token may be for that alone.
-
-        What is above it such a token does not show.
+        HEAD need not succeed for a collection (RFC 4918, 9.4); XRootD and dCache answer it.
+        Without a PROPFIND the same answer is returned twice.
         """
-        return self._shows(at_path(end, next(directories_below_base(end))), order)
+        head = self.web.ask(Request("HEAD", end), order)
+        if head.status not in ABSENT | NOT_OFFERED:
+            return head, head
+        found = self.web.ask(Request("PROPFIND", end, {"Depth": "0"}), order)
+        gone = found.status == MULTI_STATUS and GONE.search(found.text)
+        return head, replace(found, status=int(gone[1])) if gone else found
 
     def require_base(self, end: End, order: Order) -> None:
         """Raise MoverError unless the base directory is there.
 
-        Asked because XRootD makes every missing directory of a PUT or MKCOL without a word.
+        Needed because XRootD silently creates every missing directory of a PUT or MKCOL. A token
+        may be for the first directory below the base alone, and not show what is above it.
+        The error's ``status`` is 404 if the directory is missing.
         """
         base = at_path(end, path_of(end, end.base_url))
-        reply = self.web.ask(Request("HEAD", base), order)
-        if reply.status in FORBIDDEN and not self._has_own_directory(end, order):
-            succeeded(reply, "HEAD", base)
-        if reply.status in ABSENT:
-            message = f"{place_of(base)}: the base directory is missing; Sonar does not create it"
-            raise MoverError(end.where, message, permanent=True)
+        head, found = self._look_for_directory(base, order)
+        if found.status in FORBIDDEN:
+            own = at_path(end, next(directories_below_base(end)))
+            if not any(map(is_success, self._look_for_directory(own, order))):
+                succeeded(found, "HEAD" if found is head else "PROPFIND", base)
+        elif found.status in ABSENT or (head.status in ABSENT and not is_success(found)):
+            why = "the base directory is missing; Sonar does not create it"
+            if found.status not in ABSENT:
+                answers = f"HEAD answers {head.status} and PROPFIND {found.status}"
+                why = f"{answers}, so that Sonar cannot tell if the base directory exists"
+            message = f"{place_of(base)}: {why}"
+            error = MoverError(end.where, message, permanent=lasts(found.status))
+            error.status = found.status
+            raise error
+
+
+def cannot_rename(reply: Reply) -> bool:
+    """Say whether an answer to MOVE means that this storage has no rename."""
+    said = not is_success(reply) and NO_RENAME.search(reply.text)
+    return reply.status in NOT_OFFERED or bool(said)
 
 
 def is_success(reply: Reply) -> bool:

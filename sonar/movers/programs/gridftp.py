@@ -28,7 +28,7 @@ from sonar.movers.file_address import (
 from sonar.movers.messages import one_line
 from sonar.movers.programs.copying import copy
 from sonar.movers.programs.tool import Command, Ended
-from sonar.movers.uploads import WatchedFile, put_aside
+from sonar.movers.uploads import NO_RENAME, WatchedFile, put_aside, put_in_place
 from sonar.movers.watch import Seen, Watch, current
 
 PROGRESS = re.compile(
@@ -107,12 +107,20 @@ class Ftp:
         """Make the source file appear, whole or not at all: put aside, then moved into place."""
         end = order.source
         require_inside(end)
-        with put_aside(self.delete, order, watch) as part, connected(end, order) as ftp:
-            require_base(ftp, end)
-            make_directories(ftp, end)
-            content = WatchedFile(order.bytes, watch)
-            send(ftp, f"STOR {path_of(part, part.url)}", content)
-            ftp.rename(path_of(part, part.url), path_of(end, end.url))
+        with put_aside(self.delete, order, watch) as part:
+            with connected(end, order) as ftp:
+                require_base(ftp, end)
+                make_directories(ftp, end)
+                send(ftp, part, order, watch)
+                try:
+                    ftp.rename(path_of(part, part.url), path_of(end, end.url))
+                except ftplib.error_perm as error:
+                    if not str(error).startswith(NOT_OFFERED) and not NO_RENAME.search(str(error)):
+                        raise
+                else:
+                    return
+            self.delete(part, order)
+        put_in_place(self, upload, order, watch)
 
     def delete(self, end: End, order: Order) -> None:
         require_inside(end)
@@ -131,9 +139,16 @@ class Ftp:
             make_directories(ftp, end)
 
 
-def send(ftp: ftplib.FTP, command: str, content: WatchedFile) -> None:
+def upload(end: End, order: Order, watch: Watch) -> None:
+    """Send the source file to this place by a connection of its own."""
+    with connected(end, order) as ftp:
+        send(ftp, end, order, watch)
+
+
+def send(ftp: ftplib.FTP, end: End, order: Order, watch: Watch) -> None:
     """Send a file as ``storbinary`` does, and look at its connection when the server has it."""
-    with ftp.transfercmd(command) as data:
+    content = WatchedFile(order.bytes, watch)
+    with ftp.transfercmd(f"STOR {path_of(end, end.url)}") as data:
         try:
             while chunk := content.read(BLOCK_BYTES):
                 data.sendall(chunk)

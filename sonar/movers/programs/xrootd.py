@@ -13,6 +13,7 @@ from dataclasses import replace
 from sonar.movers.base import End, FileInfo, MoverError, NotReady, Order, Receipt
 from sonar.movers.failures import judge
 from sonar.movers.file_address import (
+    at_path,
     directories_below_base,
     host_of,
     path_of,
@@ -23,7 +24,7 @@ from sonar.movers.messages import one_line
 from sonar.movers.programs import sockets, tool
 from sonar.movers.programs.copying import copy
 from sonar.movers.programs.tool import Command, Ended
-from sonar.movers.uploads import WatchedFile, put_aside
+from sonar.movers.uploads import NO_RENAME, WatchedFile, put_aside, put_in_place
 from sonar.movers.watch import Seen, Watch
 
 # Without these a port that refuses is tried for minutes.
@@ -35,7 +36,8 @@ VARIABLES = {
     # Each looks up the name of its own machine first: a lost answer is asked for again in a second.
     "RES_OPTIONS": "timeout:1 attempts:5",
 }
-NO_FILE = re.compile(r"\[3011\]|no such file", re.IGNORECASE)
+# Not what a client complains of itself, of a certificate say.
+NO_FILE = re.compile(r"\[3011\]|\A(?!.*\[FATAL\]).*no such file", re.IGNORECASE | re.DOTALL)
 NOT_OFFERED = re.compile(r"\[3013\]|\[3006\]|not supported|checksum.*not", re.IGNORECASE)
 LATER = re.compile(r"\[3024\]|in progress|try again", re.IGNORECASE)
 SIZE = re.compile(r"^Size:\s+([0-9]{1,18})\s*$", re.MULTILINE)
@@ -73,9 +75,13 @@ class XrootdFiles:
         end = order.source
         self.make_directories(end, order)
         with put_aside(self.delete, order, watch) as part:
-            succeeded(upload(part, order, watch), part, "put")
+            upload(part, order, watch)
             ended = ask(end, order, "mv", path_of(part, part.url), path_of(end, end.url))
-            succeeded(ended, part, "mv")
+            if not (ended.code and NO_RENAME.search(ended.text)):
+                succeeded(ended, part, "mv")
+                return
+            self.delete(part, order)
+        put_in_place(self, upload, order, watch)
 
     def delete(self, end: End, order: Order) -> None:
         require_inside(end)
@@ -97,32 +103,37 @@ class XrootdFiles:
 
     def require_base(self, end: End, order: Order) -> None:
         """Raise MoverError unless the base directory is there."""
-        if not self._is_directory(path_of(end, end.base_url), end, order):
-            message = f"{place_of(end)}: the base directory is missing; Sonar does not create it"
+        base = at_path(end, path_of(end, end.base_url))
+        if not self._is_directory(path_of(base, base.url), base, order):
+            message = f"{place_of(base)}: the base directory is missing; Sonar does not create it"
             raise MoverError(end.where, message, permanent=True)
 
     def _is_directory(self, path: str, end: End, order: Order) -> bool:
-        """Say whether there is a directory; MoverError if the server does not tell."""
+        """Say whether there is a directory; MoverError for a file, or without an answer."""
         ended = ask(end, order, "stat", path)
         if ended.code and NO_FILE.search(ended.text):
             return False
         succeeded(ended, end, "stat")
-        return bool(FLAGS.search(ended.text))
+        if not FLAGS.search(ended.text):
+            message = f"{host_of(end)}{path}: the server does not describe it as a directory"
+            raise MoverError(end.where, message, permanent=True)
+        return True
 
 
-def upload(part: End, order: Order, watch: Watch) -> Ended:
+def upload(end: End, order: Order, watch: Watch) -> None:
     """Let xrdcp send a source file, and look now and then at the connection by which it does."""
     content = WatchedFile(order.bytes, watch)
-    arguments = ("xrdcp", "--force", "--nopbar", "-", root_url(part))
+    arguments = ("xrdcp", "--force", "--nopbar", "-", root_url(end))
     command = Command(arguments, VARIABLES, content=content)
 
     def look(process: int) -> None:
         content.sent_by(sockets.busiest(process))
 
     try:
-        return tool.ask(command, order.source, order, order.limits.total, look)
+        ended = tool.ask(command, order.source, order, order.limits.total, look)
     finally:
         content.sent_by(None)
+    succeeded(ended, end, "put")
 
 
 def ask(end: End, order: Order, *words: str, seconds: float | None = None) -> Ended:
