@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar.movers.base import End, Limits, MoverError, Order, Where
+from sonar.movers.base import End, Limits, MoverError, Order, Receipt, Where
 from sonar.movers.network import PathFigures
-from sonar.movers.programs import iperf3
+from sonar.movers.programs import iperf3, tool
 from sonar.movers.programs.iperf3 import Report
 from sonar.movers.programs.tool import Ended
 from sonar.movers.watch import MAX_SAMPLES, Watch
@@ -149,6 +149,78 @@ def test_what_is_no_report_is_said_to_be_none():
     with pytest.raises(MoverError, match="cannot be read"):
         iperf3.read(SMALL[:1000])
     assert iperf3.read("iperf3: parameter error - x\n\nUsage: iperf3") == Report()
+
+
+WITHOUT_LINES = json.dumps(json.loads(SMALL))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{SMALL}\n{SMALL}",
+        f"{WITHOUT_LINES}{WITHOUT_LINES}",
+        f"{SMALL}\n{SMALL[:700]}",
+        f"iperf3: warning: UDP block size is too large\n{SMALL}",
+        f"{{not json}} of a wrapper\n{SMALL}",
+        f'{{"level": "warning", "text": "old kernel"}}\n{SMALL}',
+        f"{SMALL}\niperf Done.",
+        f"\n  {SMALL}",
+        SMALL.replace("\n", "\r\n"),
+    ],
+    ids=["twice", "in a line", "half", "warning", "braces", "log", "after", "blanks", "crlf"],
+)
+def test_a_report_is_read_whatever_is_around_it(text: str):
+    """iperf3 3.16 and 3.17 write it twice."""
+    assert iperf3.read(text) == iperf3.read(SMALL)
+
+
+def run_faked(monkeypatch, tmp_path: Path, words: str) -> Receipt:
+    """Measure by a program that writes this."""
+    program = tmp_path / "iperf3"
+    (tmp_path / "words").write_text(words)
+    program.write_text(f"#!/bin/sh\ncat {tmp_path}/words\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(tool, "PATH", f"{tmp_path}:{tool.PATH}")
+    return iperf3.Iperf3().move(order(), Watch())
+
+
+def test_a_program_that_writes_its_report_twice_has_a_rate(monkeypatch, tmp_path):
+    coloured = f"\x1b[33mwarning: the clock is odd\x1b[0m\r\n{SMALL}\n{SMALL}"
+    assert run_faked(monkeypatch, tmp_path, coloured).bytes == 5_549_064
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("", "iperf3: ended with 0, without a word"),
+        ("{}", "iperf3: {}"),
+        ("iperf3: parameter error - no such option", "iperf3: iperf3: parameter error"),
+    ],
+)
+def test_a_program_without_a_report_has_not_said_that_nothing_was_received(
+    monkeypatch, tmp_path, words: str, message: str
+):
+    with pytest.raises(MoverError) as caught:
+        run_faked(monkeypatch, tmp_path, words)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (SMALL[:1000], r"\w.* \(line \d+\)"),
+        ('{"start": ' + "[" * 100_000, "too deep, or a number too long"),
+        ('{"start": ' + "9" * 5_000, "too deep, or a number too long"),
+        ('{"error": "\\ud800"}', r"\w.*"),
+        ('{"start": 7}', r"start: \w.*"),
+    ],
+    ids=["cut", "deep", "long", "half a character", "a number"],
+)
+def test_a_report_that_cannot_be_read_says_why_without_an_empty_place(text: str, reason: str):
+    with pytest.raises(MoverError) as caught:
+        iperf3.read(text)
+    words = f"iperf3 wrote a report that cannot be read: {reason}"
+    assert re.fullmatch(words, str(caught.value))
 
 
 def test_what_never_stops_to_write_is_ended(monkeypatch):

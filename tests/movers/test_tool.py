@@ -46,6 +46,22 @@ def test_lines_come_while_it_runs_and_become_samples():
     assert 0.3 < ended.seconds < SOON
 
 
+def test_escape_codes_for_terminals_are_in_no_line_and_not_in_its_text():
+    watch = Watch()
+    script = r"printf '\033[1;32m10\033[0m\r\n\033]0;title\007\357\273\27720\033[K\n'"
+    ended = move(shell(script), watch=watch)
+    assert [sample.bytes for sample in watch.seen.samples] == [10, 20]
+    assert ended.text.split() == ["10", "20"]
+
+
+def test_a_token_with_escape_codes_inside_is_not_told():
+    script = r"printf 'a sec\033[0mret b\n'"
+    shown = shell(script, variables={tool.TOKEN: "secret"})
+    lines: list[str] = []
+    ended = tool._run(shown, Watch(), tool.Deadline(SOURCE, 30), lines.append)
+    assert (lines, ended.text) == (["a *** b"], "a *** b\n")
+
+
 @pytest.mark.parametrize("on_terminal", [False, True])
 def test_its_last_words_are_read_however_late_we_look(monkeypatch, on_terminal: bool):
     looks_at_once = tool._has_ended

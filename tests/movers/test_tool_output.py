@@ -129,7 +129,15 @@ def test_gfal_copy_hides_why_and_the_log_tells_it():
 
 
 @pytest.mark.parametrize(
-    ("words", "version"), [("v5.5.3", (5, 5, 3)), ("v5.6.10\n", (5, 6, 10)), ("what", (5, 6, 7))]
+    ("words", "version"),
+    [
+        ("v5.5.3", (5, 5, 3)),
+        ("v5.6.10\n", (5, 6, 10)),
+        ("Warning: plugin v4.0.0 is older than v5.5.3\r\nv5.5.3\r\n", (5, 5, 3)),
+        ("v5.7.0-rc2\nsome more", (5, 7, 0)),
+        ("what", (5, 6, 7)),
+        ("", (5, 6, 7)),
+    ],
 )
 def test_the_version_of_xrdcp_is_read_from_its_words(words: str, version: tuple[int, ...]):
     assert xrootd.version_of(words) == version

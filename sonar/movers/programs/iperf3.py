@@ -8,7 +8,8 @@ import math
 import re
 import time
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, islice
+from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
 from typing import Annotated
 
@@ -35,6 +36,9 @@ LOOK_AGAIN_SECONDS = 1.0
 MOST_INTERVALS = 50_000
 LONGEST_INTERVAL_SECONDS = 60
 MOST_CHARACTERS = 64 * 1024 * 1024
+# A report begins its line; what is inside it is indented.
+OBJECT = re.compile(r"(?:^|\A\s+)(?=\{)", re.MULTILINE)
+MOST_OBJECTS = 20
 # The receiver counts what it has read when the sender is done: the rest is in buffers.
 TOO_FEW = "iperf3: the sender was done before anything was received: too few bytes to measure by"
 
@@ -108,7 +112,7 @@ class Iperf3:
                 break
             watch.pause(LOOK_AGAIN_SECONDS)
         watch.seen = seen_of(report)
-        if report.error or ended.code:
+        if report.error or ended.code or not report.model_fields_set:
             raise failed(order, ended, report)
         received = report.end.sum_received
         seconds = received.seconds or received.end
@@ -131,7 +135,7 @@ def run(order: Order, watch: Watch) -> tuple[Ended, Report]:
 
 
 class Kept:
-    """What the client writes, which is one value from its first line to its last."""
+    """What the client writes: its report, once or twice, and whatever is around it."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -150,19 +154,34 @@ class Kept:
 
 
 def read(text: str) -> Report:
-    """Read what the client wrote; blank for what is no JSON, as a complaint of its parameters.
+    """Read the first report in what the client wrote; blank if there is none.
 
-    Raises MoverError for JSON that is not a report.
+    Without a report is, for example, a complaint about the parameters. Warnings may come before
+    it, and 3.16 and 3.17 write it twice. Raises MoverError for JSON that is not a report.
     """
-    if not text.lstrip().startswith("{"):
-        return Report()
-    try:
-        return Report.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        why = one_line(f"iperf3 wrote a report that cannot be read: {place}: {first['msg']}")
-        raise MoverError(Where.CONTROL, why) from error
+    refusal = ""
+    for begin in islice(OBJECT.finditer(text), MOST_OBJECTS):
+        try:
+            value, end = JSONDecoder().raw_decode(text, begin.end())
+        except JSONDecodeError as error:
+            refusal = refusal or f"{error.msg} (line {error.lineno})"
+            continue
+        except (ValueError, RecursionError):
+            refusal = refusal or "too deep, or a number too long"
+            continue
+        if not value.keys() & Report.model_fields.keys():
+            continue
+        try:
+            return Report.model_validate_json(text[begin.end() : end])
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            refusal = ": ".join(filter(None, (place, first["msg"])))
+            break
+    if refusal:
+        why = one_line(f"iperf3 wrote a report that cannot be read: {refusal}")
+        raise MoverError(Where.CONTROL, why)
+    return Report()
 
 
 def arguments(order: Order) -> tuple[str, ...]:

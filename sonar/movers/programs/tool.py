@@ -97,6 +97,10 @@ GRACE_SECONDS = 2.0
 KEPT_CHARACTERS = 16_000
 MAX_LINE_CHARACTERS = 8_000
 LINE_END = re.compile(r"[\r\n]+")
+ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])|\ufeff"
+)
+"""Colours and the like, for a terminal, and the mark at the beginning of a text in UTF-8."""
 # What makes a child end when this process is killed: it costs no process of its own.
 WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -132,29 +136,39 @@ class Ended:
 
 
 class Lines:
-    """Cuts what a program writes into lines; a progress bar begins its line again and again."""
+    """Cuts what a program writes into lines; a progress bar begins its line again and again.
+
+    Neither the lines nor the text hold escape codes for terminals.
+    """
 
     def __init__(self, secret: str = "") -> None:
         """Know the token that the program was given: it is in none of its lines."""
-        self.text = ""
-        """The end of what was written."""
+        self._text = ""
         self._secret, self._rest = secret, ""
+
+    @property
+    def text(self) -> str:
+        """Return the end of what was written."""
+        return self._plain(self._text)
 
     def _without_secret(self, text: str) -> str:
         return text.replace(self._secret, "***") if self._secret else text
+
+    def _plain(self, text: str) -> str:
+        return self._without_secret(ESCAPES.sub("", text))
 
     def feed(self, chunk: bytes) -> list[str]:
         """Take the next piece; return the lines that it ends."""
         piece = chunk.decode("utf-8", "replace")
         # Before anything is cut off: of half a secret nobody would know that it is one.
-        self.text = self._without_secret(self.text + piece)[-KEPT_CHARACTERS:]
+        self._text = self._without_secret(self._text + piece)[-KEPT_CHARACTERS:]
         *whole, self._rest = LINE_END.split(self._without_secret(self._rest + piece))
         self._rest = self._rest[-MAX_LINE_CHARACTERS:]
-        return [line for line in whole if line]
+        return list(filter(None, map(self._plain, whole)))
 
     def finish(self) -> list[str]:
         """Return what is left without an end."""
-        rest, self._rest = self._rest, ""
+        rest, self._rest = self._plain(self._rest), ""
         return [rest] if rest else []
 
 
