@@ -3,6 +3,7 @@
     MoverError            where: source | destination | transfer | control; permanent or not
     ├── Late              asked, and no answer came in time
     ├── NotReady          the server says that it will know later
+    ├── NoChecksum        the server answered, with no checksum that can be read
     └── Stopped           the caller asked for the end; says nothing about the link
 
 ``where`` names who has to look at it: the source endpoint, the destination endpoint, the
@@ -58,6 +59,10 @@ class Late(MoverError):
 
 class NotReady(MoverError):
     """A server that is at work on the answer, or too busy for the question just now."""
+
+
+class NoChecksum(MoverError):
+    """A server answered without an adler32 that can be read; the message quotes its answer."""
 
 
 class Stopped(MoverError):

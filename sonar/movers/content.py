@@ -1,9 +1,14 @@
 """The content of test files: incompressible, the same for the same size, checksum known."""
 
+import base64
 import random
+import re
 import threading
 import zlib
 from functools import lru_cache
+
+from sonar.movers.base import End, NoChecksum
+from sonar.movers.messages import one_line
 
 CHUNK_BYTES = 1 << 20
 
@@ -64,3 +69,26 @@ def _adler32(size_bytes: int) -> str:
     while chunk := content.read():
         checksum = zlib.adler32(chunk, checksum)
     return f"{checksum:08x}"
+
+
+NAMED = re.compile(
+    r"""\badler(?:32)?\s*[=:\s]\s*["']?(?:0x)?([0-9a-f]{1,8})["']?(?![\w=+/])""", re.IGNORECASE
+)
+PACKED = re.compile(r"\badler(?:32)?\s*=\s*:([A-Za-z0-9+/]{6}==):", re.IGNORECASE)
+"""As Repr-Digest has it (RFC 9530): four bytes in base64."""
+
+
+def read_adler32(answer: str, end: End) -> str:
+    """Return the adler32 that a server named, as eight hex digits; raise NoChecksum for none.
+
+    Servers write ``adler32=``, ``Adler32:`` or ``adler32`` and a space before it, quote it, and
+    omit leading zeros.
+    """
+    if match := NAMED.search(answer):
+        return match[1].lower().zfill(8)
+    if match := PACKED.search(answer):
+        return base64.b64decode(match[1]).hex()
+    said = one_line(answer, end.token, end.lent)
+    if "adler" in said.lower():
+        raise NoChecksum(end.where, f"the adler32 of the server cannot be read: {said}")
+    raise NoChecksum(end.where, f"the server gave no adler32{f' but: {said}' if said else ''}")

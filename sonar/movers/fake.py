@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from sonar.movers.base import End, FileInfo, MoverError, Order, Receipt, Where
-from sonar.movers.content import adler32
+from sonar.movers.content import adler32, read_adler32
 from sonar.movers.watch import Watch
 
 STEPS = 4
@@ -37,7 +37,7 @@ class FakeFiles:
     def checksum(self, end: End, order: Order, seconds: float) -> str:
         with self._lock:
             file = self.held.get(end.url)
-        return file.adler32 if file else ""
+        return read_adler32(f"adler32={file.adler32}" if file and file.adler32 else "", end)
 
     def put(self, order: Order, watch: Watch) -> None:
         checksum = order.adler32 or adler32(order.bytes)

@@ -274,12 +274,11 @@ class Inquiry:
     def of(self, end: End) -> tuple[str, str]:
         """Return a file's checksum, or an empty string and why it is not known."""
         try:
-            checksum = self._ask_again_and_again(end)
+            return self._ask_again_and_again(end), ""
         except Stopped:
             return "", "stopped before the checksum was ready"
         except MoverError as error:
             return "", str(error)
-        return checksum, "" if checksum else "the server offers no adler32"
 
     def _ask_again_and_again(self, end: End) -> str:
         patience = self._order.limits.checksum

@@ -16,10 +16,11 @@ class Files(Protocol):
         """Return how long the file is, or None if there is none; nobody reads it for that."""
 
     def checksum(self, end: End, order: Order, seconds: float) -> str:
-        """Return the file's adler32, eight hex digits; empty if the server offers none.
+        """Return the file's adler32, eight hex digits.
 
-        The server may have to read the whole file: it may take so many ``seconds``. Raises
-        Late if it does not answer by then, NotReady if it says to come back.
+        The server may have to read the whole file and has these ``seconds`` for it. Raises Late
+        if it does not answer by then, NotReady if it says to come back, and NoChecksum for an
+        answer without an adler32.
         """
 
     def put(self, order: Order, watch: Watch) -> None:

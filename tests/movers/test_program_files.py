@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sonar.movers.base import End, FileInfo, MoverError, Order, Where
+from sonar.movers.base import End, FileInfo, MoverError, NoChecksum, Order, Where
 from sonar.movers.programs import gridftp, tool
 from sonar.movers.programs.gridftp import Ftp
 from sonar.movers.programs.xrootd import XrootdFiles
@@ -25,6 +25,7 @@ stat)
     else says '[3011] Unable to stat; no such file or directory'; fi ;;
 mkdir) mkdir -p {store}$4 ;;
 rm) rm "$path" ;;
+query) printf '{checksum}'; exit {code} ;;
 mv) says "{refusal}" ;;
 esac
 """
@@ -40,15 +41,16 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path / "store"
     (place / "base/source").mkdir(parents=True)
     monkeypatch.setattr(tool, "PATH", f"{tmp_path}:{tool.PATH}")
-    speak(place, "[3013] Unable to rename /base/f; operation not supported")
+    speak(place)
     return place
 
 
-def speak(store: Path, refusal: str) -> None:
-    """Have xrdfs refuse each rename with these words."""
+def speak(store: Path, refusal: str = "", checksum: str = "", code: int = 0) -> None:
+    """Have xrdfs refuse each rename, and answer each query for a checksum, with these words."""
+    words = {"refusal": refusal, "checksum": checksum, "code": code}
     for name, script in {"xrdfs": XRDFS, "xrdcp": XRDCP}.items():
         program = store.parent / name
-        program.write_text(script.format(store=store, refusal=refusal))
+        program.write_text(script.format(store=store, **words))
         program.chmod(0o755)
 
 
@@ -161,3 +163,55 @@ def test_another_refusal_of_a_rename_by_ftp_is_a_failure(monkeypatch, files):
     with pytest.raises(ftplib.error_perm, match="permission denied"):
         Ftp().put(order("ftp"), Watch())
     assert files == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "checksum"),
+    [
+        ("adler32 be007e86\\n", 0, "be007e86"),
+        ("[Warning] no TLS\\r\\n\\033[1madler32 3da0195\\033[0m\\r\\n", 0, "03da0195"),
+        ("md5 0cc175b9c0f1b6a831c399e269772661\\n", 0, "the server gave no adler32 but: md5 0cc1"),
+        ("adler32 ?\\n", 0, "the adler32 of the server cannot be read: adler32 ?"),
+        ("", 0, "the server gave no adler32"),
+        (
+            "[3013] not supported",
+            54,
+            "the server refused to give an adler32 ([3013] not supported)",
+        ),
+    ],
+)
+def test_a_checksum_over_root_is_read_or_told_as_it_was_seen(
+    store: Path, answer: str, code: int, checksum: str
+):
+    speak(store, checksum=answer, code=code)
+    try:
+        told = XrootdFiles().checksum(order("root").source, order("root"), 5)
+    except NoChecksum as error:
+        told = str(error)
+    assert told.startswith(checksum)
+
+
+@pytest.mark.parametrize(
+    ("reply", "checksum"),
+    [
+        ("213 dd7469ac", "dd7469ac"),
+        ("213 3da0195", "03da0195"),
+        ("213 DD7469AC /base/f", "dd7469ac"),
+        ("213 ADLER32 dd7469ac", "dd7469ac"),
+        ("213 sha2:dd7469acdd", "the server gave no adler32 but: sha2:dd7469acdd"),
+        ("213", "the server gave no adler32"),
+        (ftplib.error_perm("504 not supported"), "the server refused to give an adler32 (504"),
+    ],
+)
+def test_a_checksum_over_ftp_is_read_or_told_as_it_was_seen(monkeypatch, files, reply, checksum):
+    def sendcmd(ftp: Server, command: str) -> str:
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    monkeypatch.setattr(Server, "sendcmd", sendcmd)
+    try:
+        told = Ftp().checksum(order("ftp").source, order("ftp"), 5)
+    except NoChecksum as error:
+        told = str(error)
+    assert told.startswith(checksum)

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from sonar.movers import messages
-from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Where, aside
+from sonar.movers.base import End, Limits, MoverError, NoChecksum, Order, Stopped, Where, aside
 from sonar.movers.file_address import directories_below_base, require_inside, web_url
 from sonar.movers.http import deadlines
-from sonar.movers.http.webdav import WebDav, adler32_of
+from sonar.movers.http.webdav import WebDav
 from sonar.movers.messages import one_line
 from sonar.movers.watch import Watch
 from tests import dav
@@ -156,22 +156,54 @@ def test_a_long_answer_is_cut_between_words_before_it_is_searched_for_credential
     assert len(one_line("a" * 10**6)) == 300
 
 
+DIGESTS = {
+    "adler32=dd7469ac": "dd7469ac",
+    "ADLER32=DD7469AC": "dd7469ac",
+    "Adler32:be007e86": "be007e86",
+    "adler32 : be007e86": "be007e86",
+    "adler32=0xbe007e86": "be007e86",
+    "adler=be007e86": "be007e86",
+    "adler32 = be007e86 /base/f": "be007e86",
+    "adler32='be007e86'": "be007e86",
+    "md5=j81Q/+O0hvbzXyRCrJF9mQ==, adler32=3da0195": "03da0195",
+    "md5,adler32=3da0195": "03da0195",
+    'adler32="03da0195"': "03da0195",
+    "adler=:vgB+hg==:": "be007e86",
+    "sha-256=:4REjxQ4yrqUVicfSKYNO/cF9zNj5ANbzgDZt3/h3Qxo=:, adler=:vgB+hg==:": "be007e86",
+    "adler32 be007e86": "be007e86",
+}
+
+
+@pytest.mark.parametrize("header", DIGESTS)
+@pytest.mark.parametrize("name", ["Digest", "Repr-Digest"])
+def test_a_digest_is_read_leniently(header: str, name: str):
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n{name}: {header}\r\n\r\n".encode()
+    with scripted(lambda c: c.sendall(head)) as server:
+        order = order_to(server.url)
+        assert WebDav().checksum(order.destination, order, 2) == DIGESTS[header]
+
+
 @pytest.mark.parametrize(
-    ("header", "checksum"),
+    ("line", "header", "words"),
     [
-        ("adler32=dd7469ac", "dd7469ac"),
-        ("ADLER32=DD7469AC", "dd7469ac"),
-        ("md5=j81Q/+O0hvbzXyRCrJF9mQ==, adler32=3da0195", "03da0195"),
-        ('adler32="03da0195"', "03da0195"),
-        ("md5=j81Q/+O0hvbzXyRCrJF9mQ==", ""),
-        ("adler32=", ""),
-        ("adler32=3XRprA==", ""),
-        ("adler32=dd7469acdd", ""),
-        ("", ""),
+        ("200 OK", "", "the server gave no adler32"),
+        ("200 OK", "md5=j81Q==", "the server gave no adler32 but: md5=j81Q=="),
+        ("200 OK", "unknown=", "the server gave no adler32 but: unknown="),
+        ("200 OK", "adler32=", "the adler32 of the server cannot be read: adler32="),
+        ("200 OK", "adler32=3XRprA==", "cannot be read: adler32=3XRprA=="),
+        ("200 OK", "adler32=3187703430", "cannot be read: adler32=3187703430"),
+        ("200 OK", "Adler32;be007e86", "cannot be read: Adler32;be007e86"),
+        ("405 No", "", r"the server refused to give an adler32 \(405\)"),
+        ("501 No", "", r"the server refused to give an adler32 \(501\)"),
     ],
 )
-def test_a_digest_is_read_leniently(header: str, checksum: str):
-    assert adler32_of(header) == checksum
+def test_a_checksum_that_is_not_read_is_told_as_it_was_seen(line: str, header: str, words: str):
+    digest = f"Digest: {header}\r\n" if header else ""
+    head = f"HTTP/1.1 {line}\r\nContent-Length: 2000\r\n{digest}\r\n".encode()
+    with scripted(lambda c: c.sendall(head)) as server:
+        order = order_to(server.url)
+        with pytest.raises(NoChecksum, match=f"{words}$"):
+            WebDav().checksum(order.destination, order, 2)
 
 
 def test_a_file_is_described_by_size_and_checksum():

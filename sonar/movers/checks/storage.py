@@ -13,11 +13,12 @@ from sonar.movers.base import (
     Late,
     Limits,
     MoverError,
+    NoChecksum,
     NotReady,
     Order,
     aside,
 )
-from sonar.movers.checks.sequence import PlannedStep
+from sonar.movers.checks.sequence import PlannedStep, sentence
 from sonar.movers.content import adler32
 from sonar.movers.mover import Files
 from sonar.movers.watch import Watch, within
@@ -155,8 +156,8 @@ def size_step(storage: Storage) -> CheckStep:
 
 
 OFFER_CHECKSUMS = (
-    "Tests run, but what arrives here is not verified. Enable adler32 there "
-    "(XRootD: xrootd.chksum adler32)."
+    "Tests run, but what arrives here is not verified. Have the server give an adler32 in "
+    "hexadecimal digits (XRootD: xrootd.chksum adler32)."
 )
 
 
@@ -168,9 +169,8 @@ def checksum_step(storage: Storage) -> CheckStep:
     except (Late, NotReady):
         seen = f"It gives no adler32 of {format_bytes(FILE_BYTES)} within {LIMITS.checksum:g} s."
         return CheckStep("checksum", StepState.WARNING, seen, OFFER_CHECKSUMS)
-    if not offered:
-        seen = "It offers no adler32."
-        return CheckStep("checksum", StepState.WARNING, seen, OFFER_CHECKSUMS)
+    except NoChecksum as error:
+        return CheckStep("checksum", StepState.WARNING, sentence(str(error)), OFFER_CHECKSUMS)
     if offered != storage.order.adler32:
         seen = f"Its adler32 is {offered}; what was written has {storage.order.adler32}."
         return CheckStep("checksum", StepState.FAILED, seen, SHORT)

@@ -1,9 +1,11 @@
 """The files of an endpoint over WebDAV: look, put, delete, and nothing outside its base."""
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 
-from sonar.movers.base import End, FileInfo, MoverError, NotReady, Order
+from sonar.movers.base import End, FileInfo, MoverError, NoChecksum, NotReady, Order
+from sonar.movers.content import read_adler32
 from sonar.movers.file_address import (
     at_path,
     directories_below_base,
@@ -35,7 +37,6 @@ XRootD 5.5.3 works a checksum out beside the connection, and for a moment after 
 threads serve that connection: a next request may be done twice, or never, or end the server.
 """
 MAX_VERSION = 200
-ADLER32 = re.compile(r"(?i)\badler32\s*=\s*\"?([0-9a-f]{1,8})\b(?![=+/])")
 
 
 class WebDav:
@@ -61,11 +62,14 @@ class WebDav:
             return None
         succeeded(reply, "HEAD", end)
         version = reply.headers.get("ETag") or reply.headers.get("Last-Modified") or ""
-        checksum = adler32_of(reply.headers.get("Digest", "")) if request.headers else ""
+        checksum = ""
+        if request.headers:
+            with suppress(NoChecksum):  # asked for again, with more time
+                checksum = read_adler32(digest_of(reply), end)
         return FileInfo(size_of(reply, end), version[:MAX_VERSION], checksum)
 
     def checksum(self, end: End, order: Order, seconds: float) -> str:
-        """Return the file's adler32, empty if the server offers none.
+        """Return the file's adler32, as ``Files.checksum`` says.
 
         XRootD 5.5.3 without ``xrootd.chksum`` answers 405 to the question.
         """
@@ -74,11 +78,12 @@ class WebDav:
         request = Request("HEAD", end, WANT_CHECKSUM, hold_seconds=hold)
         reply = self.web.ask(request, replace(order, limits=limits))
         if reply.status in NOT_OFFERED:
-            return ""
+            why = f"the server refused to give an adler32 ({reply.status})"
+            raise NoChecksum(end.where, why)
         if reply.status in LATER:
             raise NotReady(end.where, str(refused(end, request.place, reply.status, reply.text)))
         succeeded(reply, "HEAD", end)
-        return adler32_of(reply.headers.get("Digest", ""))
+        return read_adler32(digest_of(reply), end)
 
     def put(self, order: Order, watch: Watch) -> None:
         """Make the source file appear, whole or not at all: put aside, then moved into place."""
@@ -149,9 +154,9 @@ class WebDav:
         head = self.web.ask(Request("HEAD", end), order)
         if head.status not in ABSENT | NOT_OFFERED:
             return head, head
-        found = self.web.ask(Request("PROPFIND", end, {"Depth": "0"}), order)
-        gone = found.status == MULTI_STATUS and GONE.search(found.text)
-        return head, replace(found, status=int(gone[1])) if gone else found
+        listing = self.web.ask(Request("PROPFIND", end, {"Depth": "0"}), order)
+        gone = listing.status == MULTI_STATUS and GONE.search(listing.text)
+        return head, replace(listing, status=int(gone[1])) if gone else listing
 
     def require_base(self, end: End, order: Order) -> None:
         """Raise MoverError unless the base directory is there.
@@ -161,19 +166,19 @@ class WebDav:
         The error's ``status`` is 404 if the directory is missing.
         """
         base = at_path(end, path_of(end, end.base_url))
-        head, found = self._look_for_directory(base, order)
-        if found.status in FORBIDDEN:
+        head, listing = self._look_for_directory(base, order)
+        if listing.status in FORBIDDEN:
             own = at_path(end, next(directories_below_base(end)))
             if not any(map(is_success, self._look_for_directory(own, order))):
-                succeeded(found, "HEAD" if found is head else "PROPFIND", base)
-        elif found.status in ABSENT or (head.status in ABSENT and not is_success(found)):
+                succeeded(listing, "HEAD" if listing is head else "PROPFIND", base)
+        elif listing.status in ABSENT or (head.status in ABSENT and not is_success(listing)):
             why = "the base directory is missing; Sonar does not create it"
-            if found.status not in ABSENT:
-                answers = f"HEAD answers {head.status} and PROPFIND {found.status}"
+            if listing.status not in ABSENT:
+                answers = f"HEAD answers {head.status} and PROPFIND {listing.status}"
                 why = f"{answers}, so that Sonar cannot tell if the base directory exists"
             message = f"{place_of(base)}: {why}"
-            error = MoverError(end.where, message, permanent=lasts(found.status))
-            error.status = found.status
+            error = MoverError(end.where, message, permanent=lasts(listing.status))
+            error.status = listing.status
             raise error
 
 
@@ -200,7 +205,7 @@ def size_of(reply: Reply, end: End) -> int:
     return int(length)
 
 
-def adler32_of(digest: str) -> str:
-    """Return the adler32 of a Digest header as eight hex digits, or an empty string."""
-    match = ADLER32.search(digest)
-    return match[1].lower().zfill(8) if match else ""
+def digest_of(reply: Reply) -> str:
+    """Return what an answer says of checksums; some servers use the header's newer name alone."""
+    names = ("Digest", "Repr-Digest")
+    return ", ".join(reply.headers[name] for name in names if reply.headers.get(name))

@@ -14,7 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from sonar.movers import tcp_info
-from sonar.movers.base import End, FileInfo, Late, MoverError, Order, Receipt
+from sonar.movers.base import End, FileInfo, Late, MoverError, NoChecksum, Order, Receipt
+from sonar.movers.content import read_adler32
 from sonar.movers.failures import judge
 from sonar.movers.file_address import (
     PORTS,
@@ -75,7 +76,7 @@ SHORTEST_SECONDS = 0.1
 BLOCK_BYTES = 1 << 18
 ABSENT = re.compile(r"no such file|not found|does not exist", re.IGNORECASE)
 NOT_OFFERED = ("500", "501", "502", "504")
-ADLER32 = re.compile(r"\b([0-9a-fA-F]{8})\b")
+BARE = re.compile(r"(?:0x)?[0-9a-f]{1,8}(?!\S)", re.IGNORECASE)
 
 
 class Ftp:
@@ -98,10 +99,12 @@ class Ftp:
                 reply = ftp.sendcmd(f"CKSM ADLER32 0 -1 {path_of(end, end.url)}")
             except ftplib.error_perm as error:
                 if str(error).startswith(NOT_OFFERED) and not ABSENT.search(str(error)):
-                    return ""
+                    why = f"the server refused to give an adler32 ({one_line(str(error))})"
+                    raise NoChecksum(end.where, why) from error
                 raise
-        match = ADLER32.search(reply[3:])
-        return match[1].lower() if match else ""
+        said = reply[3:].strip()
+        # The checksum alone is the usual answer.
+        return read_adler32(f"adler32 {said}" if BARE.match(said) else said, end)
 
     def put(self, order: Order, watch: Watch) -> None:
         """Make the source file appear, whole or not at all: put aside, then moved into place."""

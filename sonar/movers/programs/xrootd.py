@@ -10,7 +10,16 @@ import re
 import time
 from dataclasses import replace
 
-from sonar.movers.base import End, FileInfo, MoverError, NotReady, Order, Receipt
+from sonar.movers.base import (
+    End,
+    FileInfo,
+    MoverError,
+    NoChecksum,
+    NotReady,
+    Order,
+    Receipt,
+)
+from sonar.movers.content import read_adler32
 from sonar.movers.failures import judge
 from sonar.movers.file_address import (
     at_path,
@@ -43,7 +52,6 @@ LATER = re.compile(r"\[3024\]|in progress|try again", re.IGNORECASE)
 SIZE = re.compile(r"^Size:\s+([0-9]{1,18})\s*$", re.MULTILINE)
 CHANGED = re.compile(r"^MTime:\s+(\S.*?)\s*$", re.MULTILINE)
 FLAGS = re.compile(r"^Flags:.*\bIsDir\b", re.MULTILINE)
-ADLER32 = re.compile(r"\badler32\s+([0-9a-f]{1,8})\b", re.IGNORECASE)
 
 
 class XrootdFiles:
@@ -65,10 +73,10 @@ class XrootdFiles:
         if ended.code and LATER.search(ended.text):
             raise NotReady(end.where, f"checksum of {place_of(end)}: {one_line(ended.text)}")
         if ended.code and NOT_OFFERED.search(ended.text) and not NO_FILE.search(ended.text):
-            return ""
+            why = ended.complaint(ended.text)
+            raise NoChecksum(end.where, f"the server refused to give an adler32 ({why})")
         succeeded(ended, end, "query checksum")
-        match = ADLER32.search(ended.text)
-        return match[1].lower().zfill(8) if match else ""
+        return read_adler32(ended.text, end)
 
     def put(self, order: Order, watch: Watch) -> None:
         """Make the source file appear, whole or not at all: put aside, then moved into place."""
@@ -204,7 +212,8 @@ AMOUNT = r"[0-9]{1,12}(?:\.[0-9]{1,6})?"
 PROGRESS = re.compile(rf"\[({AMOUNT})([kMGTP]?)B/({AMOUNT}[kMGTP]?)B\]\[\s*[0-9]+%\]")
 MULTIPLES = {letter: 1024**power for power, letter in enumerate(("", "k", "M", "G", "T", "P"))}
 ERROR = re.compile(r"\[(?:ERROR|FATAL)\]\s*(.*)")
-VERSION = re.compile(r"\bv([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")
+# Alone in its line: warnings name versions, too.
+VERSION = re.compile(r"^\s*v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:-\S+)?\s*$", re.MULTILINE)
 # Before, it asks the destination for one stream more than it was told.
 EXACT_STREAMS = (5, 6, 7)
 
