@@ -172,6 +172,23 @@ def test_a_measurement_ends_in_time_with_one_clear_error_or_a_file_that_arrived(
         is_blamed_rightly(error_of(met), role)
 
 
+@each_role
+@pytest.mark.parametrize("way", [way.name for way in WAYS.values() if way.harmless])
+def test_what_is_odd_and_allowed_costs_neither_the_rate_nor_the_verification(
+    way: str, role: str, world: World
+):
+    outcome = world.met[way, role].outcome
+    assert (outcome.error, outcome.verified, outcome.leftover) == (None, True, None)
+
+
+@pytest.mark.parametrize("role", ["destination of a pull", "source of a push"])
+def test_a_copy_that_is_never_confirmed_is_told_from_one_that_does_not_move(role, world: World):
+    error = error_of(world.met["verifies-for-ever", role])
+    words = f"all {SIZES[role]} bytes were reported as moved, but the copy was not confirmed within"
+    assert words in str(error)
+    assert error.where == Where.TRANSFER
+
+
 def is_clear(error: MoverError) -> None:
     text = str(error)
     assert 10 < len(text) <= 300

@@ -32,7 +32,7 @@ class RemoteError(Exception):
 async def behave(visit: Visit) -> None:
     """Answer a request as a good server does."""
     known = {"HEAD": look, "GET": get, "PUT": put, "MOVE": move, "COPY": copy}
-    known |= {"DELETE": delete, "MKCOL": make_directory}
+    known |= {"DELETE": delete, "MKCOL": make_directory, "PROPFIND": describe}
     method = known.get(visit.head.method)
     if method is None:
         await visit.peer.answer(405)
@@ -48,6 +48,11 @@ async def look(visit: Visit) -> None:
         return
     headers = {"Content-Length": str(file.bytes), "Digest": f"adler32={file.adler32}"}
     await visit.peer.send(head_of(200, **headers))
+
+
+async def describe(visit: Visit) -> None:
+    is_there = visit.file is not None or visit.disk.is_directory(visit.head.path)
+    await visit.peer.answer(207 if is_there else 404)
 
 
 async def get(visit: Visit) -> None:

@@ -5,6 +5,7 @@
 client could find out is not in it: a success with a file that is described as whole.
 """
 
+import asyncio
 import gzip
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from functools import cache
 from tests.storage.hostile import decent
 from tests.storage.hostile.decent import Visit
 from tests.storage.hostile.disk import Content, file_of, noise
-from tests.storage.hostile.wire import Head, chunk, head_of, marker
+from tests.storage.hostile.wire import LAST_CHUNK, Head, chunk, head_of, marker
 
 Act = Callable[[Visit], Awaitable[None]]
 
@@ -44,6 +45,8 @@ class Way:
     scheme: str = "http"
     stranger: bool = False
     """Leads to 127.0.0.2, where somebody notes who comes."""
+    harmless: bool = False
+    """Odd, but allowed: a measurement has to succeed, and what arrived to be verified."""
 
     @property
     def name(self) -> str:
@@ -55,6 +58,8 @@ class Way:
 
     def spoils(self, role: str) -> bool:
         """Return whether a measurement with such an end in this role has to fail."""
+        if self.harmless:
+            return False
         if self.only_incoming and role.startswith("source"):
             return False
         return bool(self.methods & ROLES[role])
@@ -76,6 +81,7 @@ def way(
     only_incoming: bool = False,
     scheme: str = "http",
     stranger: bool = False,
+    harmless: bool = False,
 ) -> Callable[[Act], Act]:
     def add(act: Act) -> Act:
         one = Way(
@@ -85,6 +91,7 @@ def way(
             only_incoming=only_incoming,
             scheme=scheme,
             stranger=stranger,
+            harmless=harmless,
         )
         WAYS[one.name] = one
         return act
@@ -432,6 +439,56 @@ async def escapes_and_nuls(visit: Visit) -> None:
     """Answers an error of NUL bytes, escapes for terminals and directions for readers."""
     text = "\0\x1b[2J\x1b]0;owned\x07 \u202egnirts\u202c \r\n\t no"
     await visit.peer.answer(500, text)
+
+
+# Odd, but allowed
+
+
+@way(frozenset({"HEAD"}), harmless=True)
+async def head_knows_no_directories(visit: Visit) -> None:
+    """Answers 404 to HEAD of a directory, which only PROPFIND describes."""
+    if visit.disk.is_directory(visit.head.path):
+        await visit.peer.answer(404)
+    else:
+        await decent.look(visit)
+
+
+@way(frozenset({"HEAD"}), harmless=True)
+async def digest_with_a_colon(visit: Visit) -> None:
+    """Writes a colon where a checksum has an equals sign."""
+    if visit.file is None:
+        await decent.look(visit)
+        return
+    headers = {"Digest": f"Adler32:{visit.file.adler32}"}
+    await visit.peer.send(head_of(200, **{"Content-Length": str(visit.file.bytes)} | headers))
+
+
+@way(frozenset({"MOVE"}), harmless=True)
+async def no_rename(visit: Visit) -> None:
+    """Answers 501 to MOVE, as an object store does."""
+    await visit.peer.answer(501, "rename is not supported by this storage\n")
+
+
+@way(COPY, harmless=True)
+async def verifies_for_long(visit: Visit) -> None:
+    """Moves the file, and reports all of it for longer than a stall may last before its verdict."""
+    if not await decent.may_begin(visit):
+        return
+    await decent.begin(visit)
+    content = await decent.carry_out(visit)
+    for _ in range(8):
+        await visit.peer.send(chunk(marker(content.bytes)))
+        await asyncio.sleep(0.5)
+    await visit.peer.send(chunk("success: Created\n") + LAST_CHUNK)
+
+
+@way(COPY)
+async def verifies_for_ever(visit: Visit) -> None:
+    """Moves the file, and reports all of it without an end."""
+    if await decent.may_begin(visit):
+        await decent.begin(visit)
+        content = await decent.carry_out(visit)
+        await visit.peer.repeat(chunk(marker(content.bytes)), pause=0.5)
 
 
 # Redirects
