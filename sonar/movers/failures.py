@@ -145,7 +145,7 @@ ROWS = (
     Row(r"failed to load CRL|SSL CA cert", Of.ACTIVE, Kind.CERTIFICATE,
         "XRootD with curl, xrootd#2067", lasts=False),
     Row(r"problem with the local SSL certificate", Of.ACTIVE, Kind.CERTIFICATE, "curl"),
-    Row(r"no bytes have been (received|transmitted)", Where.TRANSFER, Kind.STALLED,
+    Row(r"no bytes have been \w+", Where.TRANSFER, Kind.STALLED,
         "XRootD 5 and 6, as of its own file system"),
     Row(r"local filesystem: .*(no space|quota)", Of.ACTIVE, Kind.NO_SPACE, "XRootD 5 and 6",
         lasts=False),

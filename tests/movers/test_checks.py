@@ -265,6 +265,28 @@ def authority() -> trustme.CA:
     return trustme.CA()
 
 
+@pytest.mark.parametrize(
+    ("error", "seen"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "The DNS has no address"),
+        (
+            socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"),
+            "cannot be looked up: temporary failure in name resolution.",
+        ),
+    ],
+)
+def test_a_name_server_that_fails_has_not_said_that_there_is_no_address(
+    monkeypatch, error: socket.gaierror, seen: str
+):
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    step = name_step(host_of("https://storage.example/base"))
+    assert step.state == StepState.FAILED
+    assert seen in step.seen
+
+
 @pytest.fixture
 def bundle(authority: trustme.CA, tmp_path: Path) -> str:
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))

@@ -320,6 +320,18 @@ def test_a_host_name_that_does_not_exist_is_told(unknown_host: str):
         WebDav().delete(order.destination, order)
 
 
+def test_a_name_server_that_fails_has_not_said_that_the_name_is_unknown(monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    order = order_to("http://storage.example:1094")
+    words = r"DELETE storage.example:1094/\S+: temporary failure in name resolution"
+    with pytest.raises(MoverError, match=words) as caught:
+        WebDav().delete(order.destination, order)
+    assert (caught.value.where, caught.value.permanent) == (Where.DESTINATION, False)
+
+
 def test_a_refused_connection_is_told():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

@@ -10,7 +10,7 @@ from functools import cached_property
 from sonar.movers.base import End, MoverError
 from sonar.movers.checks.sequence import sentence
 from sonar.movers.file_address import PORTS, parsed
-from sonar.movers.http.deadlines import Wait, resolve
+from sonar.movers.http.deadlines import UNKNOWN_NAME, Wait, resolve
 from sonar.movers.http.failures import detail_of
 from sonar.movers.http.peers import ForbiddenPeer
 from sonar.notation.addresses import address_of
@@ -68,7 +68,11 @@ class Host:
             why = f"the DNS did not answer for {self.name} within {CONNECT_SECONDS:g} s"
             raise MoverError(self.where, why) from error
         except (OSError, ValueError) as error:
-            why = f"the DNS has no address for {self.name}"
+            why = f"the host name {self.name} cannot be looked up"
+            if isinstance(error, socket.gaierror):
+                is_unknown = error.errno in UNKNOWN_NAME
+                no_address = f"the DNS has no address for {self.name}"
+                why = no_address if is_unknown else f"{why}: {detail_of(error)}"
             raise MoverError(self.where, why) from error
         return [Address(each[0], each[4]) for each in places[:MOST_ADDRESSES]]
 

@@ -51,6 +51,8 @@ TOO_SHORT_SECONDS = 0.5
 """In which a server that is there may not be reached: it says nothing of the server."""
 FIRST_REFUSAL = 400
 LOOK_UP_SLICE_SECONDS = 0.1
+UNKNOWN_NAME = {socket.EAI_NONAME, socket.EAI_NODATA}
+"""The DNS has answered that there is no such host, or no address of it."""
 CONTINUE_SECONDS = 1.0
 """So long a body is held back for a server that says nothing to ``Expect`` (RFC 9110, 10.1.1)."""
 
@@ -250,7 +252,9 @@ class _Patient(HTTPConnection):
         try:
             sock = connect(*address, float(self.timeout or 0), options, wait)
         except socket.gaierror as error:
-            raise NameResolutionError(self.host, self, error) from error
+            if error.errno in UNKNOWN_NAME:
+                raise NameResolutionError(self.host, self, error) from error
+            raise NewConnectionError(self, f"not looked up: {error}") from error
         except OSError as error:
             raise NewConnectionError(self, f"not connected: {error}") from error
         try:

@@ -258,7 +258,7 @@ def refusal(order: Order, status: int, text: str, route: Route | None = None) ->
         missing.at_another_server = order.mode == "pull" and bool(route and route.elsewhere)
         return missing
     if said.kind is Kind.SEARCHING:
-        why = "its manager has found no data server for the file yet"
+        why = "as the manager of a cluster answers that has found no data server for the file yet"
         return said.error_as(StillLooking, f"{message} ({why})")
     error = said.error(message)
     error.status = status if said.where is active.where else 0
