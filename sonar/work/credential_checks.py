@@ -27,6 +27,7 @@ from sonar.work import credential_secrets
 from sonar.work.cleanup import PassOn
 from sonar.work.transfer_request import (
     LENT_FOR,
+    LENT_TO_SERVICES,
     lent_by,
     look,
     needed_for,
@@ -46,6 +47,8 @@ class PlacedCredential:
     place: Endpoint | Mesh
     credential: Credential
     role: str
+    to_services: bool = False
+    """Whether a service in use may be given it."""
 
     @property
     def use(self) -> CredentialUse:
@@ -61,9 +64,10 @@ class PlacedCredential:
             return [purpose_at_service(self.place, self.credential)]
         if self.role == OWN:
             return [purpose_of(self.place, self.credential, Where.SOURCE, Right.OWN)]
+        rights = [*LENT_FOR.items(), *(LENT_TO_SERVICES.items() if self.to_services else ())]
         return [
             purpose_of(self.place, self.credential, where, right)
-            for where, right in LENT_FOR.items()
+            for where, right in dict.fromkeys(rights)
         ]
 
 
@@ -93,14 +97,15 @@ def check(now: datetime, seconds: float, pass_on: PassOn = lambda vantages: None
 
 def uses() -> Iterator[PlacedCredential]:
     """Yield every use of a credential by endpoints and meshes in use. Two SQL queries."""
+    meshes = Mesh.objects.filter(enabled=True).exclude(service="")
+    served = list(meshes.select_related("service_credential"))
     rows = Endpoint.objects.filter(retired_at=None)
     for endpoint in rows.select_related("credential", "credential_lent"):
         if endpoint.credential:
             yield PlacedCredential(endpoint, endpoint.credential, OWN)
         if lent := lent_by(endpoint):
-            yield PlacedCredential(endpoint, lent, LENT)
-    meshes = Mesh.objects.filter(enabled=True).exclude(service="")
-    for mesh in meshes.select_related("service_credential"):
+            yield PlacedCredential(endpoint, lent, LENT, to_services=bool(served))
+    for mesh in served:
         if mesh.service_credential:
             yield PlacedCredential(mesh, mesh.service_credential, SERVICE)
 
@@ -132,7 +137,7 @@ def trouble_of(usage: PlacedCredential, needed: float, *, asks: bool) -> Credent
         trouble = None
         for purpose in usage.purposes():
             trouble = trouble or _trouble_of_token(purpose, needed, asks=asks)
-            asks = False  # of two kinds of lent tokens one is asked for; the other if it has failed
+            asks = False  # of the lent tokens one is asked for; another one only if it has failed
         return trouble
 
 

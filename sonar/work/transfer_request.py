@@ -29,8 +29,9 @@ from sonar.work.credential_secrets import secret_of
 
 # Beyond a test's own time, for what is asked before and after.
 MARGIN_SECONDS = 60
-# What the other end of a copy does with the file of the passive one.
+# What a token that an end lends is used for: by the other end of a copy, and by a service.
 LENT_FOR = {Where.SOURCE: Right.LENT_TO_READ, Where.DESTINATION: Right.LENT_TO_WRITE}
+LENT_TO_SERVICES = LENT_FOR | {Where.DESTINATION: Right.LENT_TO_SERVICE}
 
 
 class CredentialWait(MoverError):
@@ -164,11 +165,12 @@ def _ends(probe: Probe, needed: float) -> dict[str, End]:
 
 
 def lent_token(lender: Endpoint, where: Where, mover: MoverDescription, needed: float) -> str:
-    """Return what the other end is given to reach the file of this one; empty for nothing."""
+    """Return what the other end, or a service, is given to reach the file; empty for nothing."""
     lent = lent_by(lender)
     if lent is None or not is_taken(lent, mover):
         return ""
-    return token_for(lender, lent, where, LENT_FOR[where], needed).token.text
+    right = (LENT_TO_SERVICES if mover.asks_service else LENT_FOR)[where]
+    return token_for(lender, lent, where, right, needed).token.text
 
 
 def needed_for(timeout_seconds: int) -> float:

@@ -139,6 +139,10 @@ def test_a_token_is_for_the_origin_the_directory_and_what_is_done_there(purpose,
         (Right.OWN, "storage.read:/disk/sonar storage.modify:/disk/sonar"),
         (Right.LENT_TO_READ, "storage.read:/disk/sonar/source"),
         (Right.LENT_TO_WRITE, "storage.create:/disk/sonar/incoming"),
+        (
+            Right.LENT_TO_SERVICE,
+            "storage.read:/disk/sonar/incoming storage.modify:/disk/sonar/incoming",
+        ),
     ):
         token = obtained(replace(purpose, right=right))
         assert token.text == issuer.tokens[-1]
@@ -473,6 +477,11 @@ def test_a_macaroon_is_asked_from_its_directory_for_what_is_done_there(macaroons
         (Right.OWN, "/atlas/disk/sonar", "DOWNLOAD,UPLOAD,DELETE,MANAGE,LIST"),
         (Right.LENT_TO_READ, "/atlas/disk/sonar/source", "DOWNLOAD,LIST"),
         (Right.LENT_TO_WRITE, "/atlas/disk/sonar/incoming", "UPLOAD,LIST"),
+        (
+            Right.LENT_TO_SERVICE,
+            "/atlas/disk/sonar/incoming",
+            "DOWNLOAD,UPLOAD,DELETE,LIST",
+        ),
     ):
         token = obtained(replace(macaroons, right=right))
         assert token.text == Dcache.given

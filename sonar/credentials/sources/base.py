@@ -25,6 +25,9 @@ class Right(StrEnum):
     OWN = "own"
     LENT_TO_READ = "lent to read"
     LENT_TO_WRITE = "lent to write"
+    LENT_TO_SERVICE = "lent to a service"
+    """To a service that looks at a destination before and after the copy, and deletes half a file:
+    for XRootD a token that may only create shows nothing."""
     SERVICE = "service"
     """To be known by a service, which has no files."""
 
@@ -34,6 +37,7 @@ DIRECTORIES = {
     Right.OWN: "sonar",
     Right.LENT_TO_READ: "sonar/source",
     Right.LENT_TO_WRITE: "sonar/incoming",
+    Right.LENT_TO_SERVICE: "sonar/incoming",
 }
 
 

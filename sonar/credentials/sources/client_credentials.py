@@ -21,6 +21,7 @@ SCOPES = {
     Right.OWN: ("storage.read", "storage.modify"),
     Right.LENT_TO_READ: ("storage.read",),
     Right.LENT_TO_WRITE: ("storage.create",),
+    Right.LENT_TO_SERVICE: ("storage.read", "storage.modify"),
 }
 DISCOVERY = "/.well-known/openid-configuration"
 UNSAID_SECONDS = 300

@@ -26,12 +26,14 @@ ACTIVITIES = {
     Right.OWN: "DOWNLOAD,UPLOAD,DELETE,MANAGE,LIST",
     Right.LENT_TO_READ: "DOWNLOAD,LIST",
     Right.LENT_TO_WRITE: "UPLOAD,LIST",
+    Right.LENT_TO_SERVICE: "DOWNLOAD,UPLOAD,DELETE,LIST",
 }
 # Without these it is of no use; XRootD gives one with other rights to who may do nothing.
 NEEDED = {
     Right.OWN: {"DOWNLOAD", "UPLOAD", "DELETE"},
     Right.LENT_TO_READ: {"DOWNLOAD"},
     Right.LENT_TO_WRITE: {"UPLOAD"},
+    Right.LENT_TO_SERVICE: {"DOWNLOAD", "UPLOAD"},
 }
 # Who may do anything else may do this.
 INCLUDED = {"READ_METADATA"}
