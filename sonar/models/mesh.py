@@ -332,6 +332,12 @@ class Leftover(models.Model):
     next_try = models.DateTimeField()
     tries = models.PositiveIntegerField(default=1)
     error = models.TextField()
+    remote_id = models.CharField(
+        max_length=100,
+        blank=True,
+        db_default="",
+        help_text="The job of a service that may still write it; empty if none is known.",
+    )
 
     class Meta:
         ordering = ["since"]

@@ -135,11 +135,19 @@ class MoverDescription:
     needs: tuple[Need, ...] = ()
     """What a worker needs to run it."""
     asks_service: bool = False
-    """Whether it asks a service to move the file: meshes then say which."""
+    """Whether it asks a service to move the file: meshes say which, and it chooses which end does
+    the work, whatever the mode of the order."""
     simulated: bool = False
     """Whether its rates say nothing of a network."""
     of_network: bool = False
     """Whether it moves no file: the worker is one end itself, and results are NetworkResults."""
+
+    def known_mode(self, mode: str) -> str:
+        """Return the mode in which a transfer that was ordered in ``mode`` was carried out.
+
+        It is empty where nobody tells which end did the work, and it may have been neither.
+        """
+        return "" if self.asks_service else mode
 
     def schemes_in(self, mode: str) -> frozenset[str]:
         """Return the schemes whose files it moves in this mode."""
@@ -249,12 +257,13 @@ MOVERS: tuple[MoverDescription, ...] = (
         name="fts3",
         label="FTS3: a service is asked for the copy, and starts it when its own queue allows",
         path="sonar.movers.fts3.mover:Fts3",
-        schemes=frozenset({"http", "https", "dav", "davs", "root", "xroot"}),
+        # Not root: FTS times such a copy in steps of 2.5 s.
+        schemes=frozenset({"http", "https", "dav", "davs"}),
         modes=("pull",),
         clock=Clock.SERVICE.value,
-        parameters=frozenset({"streams", "tcp_buffer_bytes", "scitag"}),
+        parameters=frozenset({"streams", "scitag"}),
         credentials=frozenset({CredentialKind.BEARER_TOKEN}),
-        needs=(PythonPackage("urllib3"), XRDCP, SETPRIV),
+        needs=(PythonPackage("urllib3"),),
         asks_service=True,
     ),
     MoverDescription(

@@ -20,6 +20,9 @@ SECRETS = (
     (re.compile(r"(\w+://[^\s?\"]+)\?[^\s\"]*"), r"\1"),
 )
 
+MAIL_ADDRESS = re.compile(r"\b[\w.+-]{1,64}@[\w.-]{1,255}\b")
+"""A server's error page asks to write to its administrator: error texts are public."""
+
 
 def host_and_path(end: End) -> str:
     """Return where a file is, for people, of any scheme: never user information or a query."""
@@ -41,7 +44,7 @@ def one_line(text: str, *tokens: str) -> str:
         text = text.replace(token, "***")
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
     line = without(beginning(" ".join(printable.split())), tokens)
-    line = without_secrets(line)
+    line = MAIL_ADDRESS.sub("(mail address)", without_secrets(line))
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
 
 

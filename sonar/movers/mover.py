@@ -49,10 +49,12 @@ class AsksService(Protocol):
     def introduce(self, service: Service, ca_bundle: str) -> None:
         """Raise MoverError if the service does not take what it knows us by, or does not answer."""
 
-    def withdraw(self, order: Order) -> None:
-        """Cancel whatever was asked of ``order.service`` for this destination file.
+    def withdraw(self, order: Order, remote_id: str = "") -> str:
+        """Cancel what ``order.service`` was asked to do for this destination file.
 
-        That there is nothing is fine. Raises MoverError.
+        Return the service's id of a job that may write the file although it is cancelled; empty if
+        there is none. With a ``remote_id`` it is that job: one that was cancelled before is not
+        found by the name of its file. Raises MoverError.
         """
 
 

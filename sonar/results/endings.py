@@ -214,8 +214,9 @@ def _profile_of(probe: Probe, **measured: int | None) -> int:
 
 def _way(probe: Probe) -> dict[str, Any]:
     """Return how a probe is carried out, and for which mesh."""
-    names = ("mover", "mode", "streams", "tcp_buffer_bytes", "mesh_id")
-    return {name: getattr(probe, name) for name in names}
+    names = ("mover", "streams", "tcp_buffer_bytes", "mesh_id")
+    mode = probe.mover_description.known_mode(probe.mode)
+    return {"mode": mode} | {name: getattr(probe, name) for name in names}
 
 
 def drop_expired_of_network(now: datetime, keep_days: int) -> None:

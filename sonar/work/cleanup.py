@@ -19,7 +19,7 @@ from django.utils import timezone
 from sonar.database.retry import release_connection
 from sonar.models import Endpoint, Leftover, Probe
 from sonar.movers import loading
-from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Where, part_of
+from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Service, Where, part_of
 from sonar.movers.catalogue import MoverDescription, kept
 from sonar.movers.mover import AsksService
 from sonar.movers.watch import Watch, as_failures, within
@@ -51,18 +51,23 @@ def places_of(probe: Probe) -> list[Place]:
     return [(probe.destination, incoming_path(probe)), (probe.source, part)]
 
 
-def keep(places: Iterable[Place], mover: str, why: str, next_try: datetime) -> None:
+def keep(
+    places: Iterable[Place], mover: str, why: str, next_try: datetime, remote_id: str = ""
+) -> None:
     """Remember files for `clean`, from a moment on; those that are known already stay as they are.
 
-    No server is asked. One statement.
+    ``remote_id`` is the job of a service that may write them; it is added to those that have none.
+    No server is asked. One statement, or two with a job.
     """
     # Operators alone read it: it may say where servers are.
     error = redacted.for_operators(why)
     facts = {"mover": mover, "error": error, "since": timezone.now(), "next_try": next_try}
-    Leftover.objects.bulk_create(
-        [Leftover(endpoint=endpoint, path=path, tries=0, **facts) for endpoint, path in places],
-        ignore_conflicts=True,
-    )
+    facts["remote_id"] = remote_id
+    rows = [Leftover(endpoint=endpoint, path=path, tries=0, **facts) for endpoint, path in places]
+    Leftover.objects.bulk_create(rows, ignore_conflicts=True)
+    for row in rows if remote_id else ():
+        known = Leftover.objects.filter(endpoint=row.endpoint_id, path=row.path, remote_id="")
+        known.update(remote_id=remote_id)
 
 
 def clean(seconds: float, pass_on: PassOn = lambda vantages: None) -> None:
@@ -149,8 +154,9 @@ def pause_after(failures: int) -> timedelta:
 
 def try_to_delete(leftover: Leftover) -> bool:
     """Delete a claimed file; return whether it is gone."""
-    if why := delete(leftover.endpoint, leftover.path, kept(leftover.mover), leftover.since):
+    if why := delete(leftover):
         changes: dict[str, object] = {"error": redacted.for_operators(str(why))}
+        changes["remote_id"] = leftover.remote_id
         if why.where == Where.CONTROL:  # no server was asked: to try again soon bothers nobody
             changes["next_try"] = timezone.now() + FIRST_PAUSE
         Leftover.objects.filter(pk=leftover.pk).update(**changes)
@@ -161,13 +167,12 @@ def try_to_delete(leftover: Leftover) -> bool:
     return True
 
 
-def delete(
-    endpoint: Endpoint, path: str, mover: MoverDescription, since: datetime | None = None
-) -> MoverError | None:
+def delete(leftover: Leftover) -> MoverError | None:
     """Delete a file of ours; return why not, if it could not be done within CLEANING_LIMITS.
 
-    Not done either is what has been left only ``since`` a short while and may come again.
+    Not done either is what was left less than LONGEST_JOB ago and may come again.
     """
+    endpoint, path, mover = leftover.endpoint, leftover.path, kept(leftover.mover)
     release_connection()
     try:
         # Of the endpoint, as far as is known: its pauses grow, and others are cleaned meanwhile.
@@ -175,28 +180,40 @@ def delete(
             end = end_at(Where.DESTINATION, endpoint, path, mover)
             bundle, limits = settings.SONAR_CA_BUNDLE, CLEANING_LIMITS
             order = Order(end, end, bytes=1, ca_bundle=bundle, limits=limits)
-            may_return = withdraw(order, mover)
+            may_return = withdraw(order, mover, leftover)
             loading.load(mover).files.delete(end, order)
     except MoverError as error:
         return error
-    is_old = since is not None and timezone.now() - since > LONGEST_JOB
-    return None if is_old else may_return
+    return None if timezone.now() - leftover.since > LONGEST_JOB else may_return
 
 
-def withdraw(order: Order, mover: MoverDescription) -> MoverError | None:
+def withdraw(order: Order, mover: MoverDescription, leftover: Leftover) -> MoverError | None:
     """Cancel what services of a mover were asked for a file, or they would write it again.
 
-    All that meshes name are asked: the test that asked is gone. Returns why that failed.
+    All that meshes name are asked, each whatever became of the others: the test that asked is gone.
+    Returns why the file may come again; a job that goes on although it is cancelled is noted.
     """
     carrier = loading.load(mover)
     if not isinstance(carrier, AsksService):
         return None
-    try:
-        registered = [service_of(mesh, mover) for mesh in mesh_services.naming(mover.name)]
-        release_connection()
-        with within(Watch(), order.limits.total):
-            for service in registered:
-                carrier.withdraw(replace(order, service=service))
-    except MoverError as error:
-        return error
-    return None
+    registered, failure = list[Service](), None
+    for mesh in mesh_services.naming(mover.name):
+        try:
+            registered.append(service_of(mesh, mover))
+        except MoverError as error:
+            failure = error
+    release_connection()
+    until = time.monotonic() + order.limits.total
+    for asked, service in enumerate(registered):
+        share = (until - time.monotonic()) / (len(registered) - asked)
+        try:
+            with within(Watch(), share):
+                going_on = carrier.withdraw(replace(order, service=service), leftover.remote_id)
+        except MoverError as error:
+            failure = failure or error
+            continue
+        if going_on:
+            leftover.remote_id = going_on
+            message = f"job {going_on} is cancelled, but its service may still write the file"
+            failure = MoverError(Where.CONTROL, message)
+    return failure

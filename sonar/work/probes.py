@@ -171,7 +171,8 @@ def keep_leftovers(probe: Probe, outcome: Outcome) -> None:
     reasons = outcome.leftover, outcome.left_aside
     for place, why in zip(cleanup.places_of(probe), reasons, strict=False):
         if why:
-            cleanup.keep([place], probe.mover, str(why), soon)
+            remote_id = outcome.seen.remote_id if why is outcome.leftover else ""
+            cleanup.keep([place], probe.mover, str(why), soon, remote_id)
 
 
 def hand_back(probe: Probe) -> bool:

@@ -23,7 +23,6 @@ from sonar.models import (
 )
 from sonar.movers import loading, measure
 from sonar.movers.base import End, MoverError, Order, Receipt, Where
-from sonar.movers.catalogue import kept
 from sonar.movers.fake import FakeMover
 from sonar.movers.programs.gridftp import Ftp
 from sonar.movers.watch import Watch
@@ -313,5 +312,5 @@ def test_so_does_a_test_of_the_network(settings):
 def test_a_file_left_at_such_a_base_url_is_kept_with_the_reason(monkeypatch):
     glasgow = endpoint("GLASGOW", base_url="ftp://h/%0d%0aDELE%20x")
     uses(monkeypatch, FakeMover())
-    why = cleanup.delete(glasgow, "sonar/incoming/a", kept("fake"))
+    why = cleanup.delete(Leftover(endpoint=glasgow, path="sonar/incoming/a", mover="fake"))
     assert "cannot be printed" in str(why)

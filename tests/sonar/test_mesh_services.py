@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -13,6 +14,8 @@ from sonar.credentials import rules
 from sonar.models import Credential, Endpoint, Leftover, Mesh, Probe, Schedule, SizeClass, Transfer
 from sonar.movers.base import MoverError, Where
 from sonar.movers.catalogue import kept
+from sonar.movers.measure import Outcome
+from sonar.movers.watch import Seen
 from sonar.ordering import request_probes
 from sonar.ordering.request_probes import ProbeRequest, RefusedError
 from sonar.people.roles import Role
@@ -25,6 +28,7 @@ from tests.movers.scripted import scripted, status
 from tests.ports import free_port
 from tests.sonar.world import NOW, endpoint, mesh
 from tests.storage.fts import fts_server
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.django_db
 URL = "https://fts.example:8446"
@@ -74,6 +78,8 @@ def queued(source: Endpoint, destination: Endpoint, of: Mesh | None = None) -> P
         ({"service": "https://169.254.1.1/"}, "service", "a host that there can be"),
         ({"service": "https://fts.example:8446/../x"}, "service", "no . or .."),
         ({"service": "https://fts.example:8443"}, "service_credential", "is not for its host"),
+        ({"service_credential": None}, "service_credential", "refuses requests without a token"),
+        ({"tcp_buffer_bytes": 65536}, "tcp_buffer_bytes", "must be left empty"),
         ({"mover": "http-tpc"}, "service", "asks no service: service must be left empty"),
         ({"mover": "http-tpc"}, "service_credential", "service_credential must be left empty"),
         ({"mode": "push"}, "mode", "mode must be pull"),
@@ -90,9 +96,19 @@ def test_a_mesh_names_a_service_that_fits(values: dict[str, str], field: str, wo
     assert words in " ".join(caught.value.message_dict[field])
 
 
-def test_a_service_may_be_known_by_nothing():
-    for url in ("https://fts.example", "http://127.0.0.1:1/", "http://[::1]:8/x"):
+def test_a_service_on_this_machine_may_be_known_by_nothing():
+    """A real FTS refuses everybody without a token, with 403."""
+    for url in ("http://127.0.0.1:1/", "http://[::1]:8/x"):
         assert rules.service_problems(kept("fts3"), url, None) == {}
+    for url in ("https://fts.example", "https://127.0.0.1:8446"):
+        assert list(rules.service_problems(kept("fts3"), url, None)) == ["service_credential"]
+
+
+def test_no_mesh_of_a_service_has_files_of_root():
+    """FTS looks every 2.5 s whether a copy over root:// is done: its rates were 100 times wrong."""
+    ends = [endpoint(name, base_url=f"root://{name.lower()}.example//data") for name in "AB"]
+    why = compatibility.mesh_problem("by-fts", "fts3", "pull", [ends, ends])
+    assert "moves files by dav, davs, http, https, not those of A_DATADISK (root)" in why
 
 
 def test_a_credential_stays_for_the_services_that_know_us_by_it():
@@ -139,6 +155,8 @@ def test_by_rest_services_are_named_and_seen_by_operators_alone(client: Client):
     assert (code, list(said["errors"])) == (400, ["service"])
     assert "secret" not in str(said)
     assert posted(service_credential="nope")[0] == 400
+    code, said = posted()
+    assert (code, list(said["errors"])) == (400, ["service_credential"])
     code, said = posted(service_credential="fts")
     assert (code, said["service"], said["service_credential"]) == (201, URL, "fts")
     client.logout()
@@ -158,8 +176,10 @@ def test_in_the_admin_a_mesh_is_saved_with_its_service_and_the_credential_says_w
     inlines = {f"intervals-{name}_FORMS": 0 for name in ("TOTAL", "INITIAL")}
     answer = client.post(path, fields | inlines | {"service": ""})
     assert "asks a service" in answer.text
-    assert client.post(path, fields | inlines | {"service": URL}).status_code == 302
-    Mesh.objects.update(service_credential=Credential.objects.get())
+    answer = client.post(path, fields | inlines | {"service": URL})
+    assert "refuses requests without a token" in answer.text
+    known_by = {"service": URL, "service_credential": Credential.objects.get().pk}
+    assert client.post(path, fields | inlines | known_by).status_code == 302
     assert "mesh by-fts" in client.get("/admin/sonar/credential/").text
 
 
@@ -260,7 +280,7 @@ def test_a_service_is_named_in_no_error_that_all_may_read():
 # What is undone
 
 
-def job_to(destination: Endpoint, label: str) -> dict[str, object]:
+def job_to(destination: Endpoint, label: str) -> dict[str, Any]:
     url = f"{destination.base_url}/{label}"
     file = {"sources": ["https://x.example/f"], "destinations": [url], "filesize": 1}
     return {"files": [file], "params": {"retry": -1, "job_metadata": {"sonar": label}}}
@@ -273,18 +293,65 @@ def left(at: Endpoint, label: str, ago: timedelta = timedelta()) -> None:
     )
 
 
-REFUSED = "FTS, GET jobs: connection refused (nothing listens there)"
+REFUSED = "FTS, GET whoami: connection refused (nothing listens there)"
 
 
 @pytest.mark.django_db(transaction=True)
 def test_before_a_file_is_deleted_what_was_asked_for_it_is_cancelled():
     end = endpoint("A", base_url="http://127.0.0.1:9/data")  # nobody's: it cannot be deleted
-    with fts_server(queue_seconds=60) as fts:
+    with fts_server(queue_seconds=60, certificate=True) as fts:
         served(service=fts.url, service_credential=None, enabled=False)
+        # Each service is asked, whatever became of the others.
+        served("away", service=f"http://127.0.0.1:{free_port()}", service_credential=None)
+        served("not-ours", service="http://elsewhere.example", service_credential=None)
         ours, others = (fts.submit(job_to(end, label)) for label in ("1-2-3", "1-2-4"))
         left(end, "1-2-3")
         cleanup.clean(5)
         assert (ours.state, others.state) == ("CANCELED", "SUBMITTED")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_file_is_deleted_again_until_its_cancelled_job_is_over(is_known: bool):
+    """FTS cancels no file in TOKEN_PREP: it was copied later, and stayed for ever."""
+    with scripted(status("404 Not Found")) as server:
+        end = endpoint("A", base_url=f"{server.url}/data")
+        with fts_server(certificate=True) as fts:
+            served(service=fts.url, service_credential=None)
+            fts.token_seconds = 60
+            managed = job_to(end, "1-2-3")
+            managed["files"][0] |= {key: ["x"] for key in ("source_tokens", "destination_tokens")}
+            job = fts.submit(managed)
+            assert wait_for(lambda: job.file_state == "TOKEN_PREP", 5, 0.02)
+            left(end, "1-2-3")
+            if is_known:
+                fts.cancel(job)
+                Leftover.objects.update(remote_id=job.number)
+            for turn in (1, 2):
+                cleanup.clean(5)
+                (row,) = Leftover.objects.all()
+                assert (job.state, job.file_state) == ("CANCELED", "TOKEN_PREP")
+                assert row.remote_id == job.number
+                assert f"job {job.number} is cancelled" in row.error
+                assert row.next_try <= timezone.now() + cleanup.FIRST_PAUSE
+                assert len(server.requests) == turn
+                Leftover.objects.update(next_try=timezone.now())
+            job.woken.set()
+            assert wait_for(lambda: job.file_state == "FAILED", 10, 0.02)
+            cleanup.clean(5)
+    assert not Leftover.objects.exists()
+
+
+def test_the_job_of_a_run_is_remembered_with_its_file():
+    a, b = two_ends()
+    probe = queued(a, b, served())
+    cleanup.keep(cleanup.places_of(probe), "fts3", "stopped", timezone.now())
+    seen = Seen(remote_id="0ae3b5de-c6b5-11f0")
+    left_behind = MoverError(Where.DESTINATION, "may still be written")
+    outcome = Outcome(None, MoverError(Where.CONTROL, "x"), left_behind, 1.0, seen=seen)
+    probes.keep_leftovers(probe, outcome)
+    rows = dict(Leftover.objects.values_list("endpoint__name", "remote_id"))
+    assert rows == {b.name: "0ae3b5de-c6b5-11f0", a.name: ""}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -24,6 +24,7 @@ from matrix.store.probes import ProbeProgress
 from matrix.store.transfers import rate_of
 from sonar.models import Probe, Profile, SizeClass, Transfer
 from sonar.models.transfer import MADE_HERE
+from sonar.movers.catalogue import kept
 from sonar.notation.units import MB, format_count, three_digits
 from sonar.notation.windows import Window
 
@@ -47,7 +48,8 @@ class GroupKey(NamedTuple):
     @classmethod
     def of(cls, test: Probe | Transfer, settings: Probe | Profile) -> Self:
         ends = test.source_id, test.destination_id
-        return cls(*ends, test.size_class_id, settings.mode, settings.streams)
+        mode = kept(settings.mover).known_mode(settings.mode)
+        return cls(*ends, test.size_class_id, mode, settings.streams)
 
 
 @dataclass(frozen=True)
@@ -204,10 +206,8 @@ def statements_of_alike(group: ProbeGroup, tests: Sequence[Transfer]) -> Iterato
     by_number: dict[int, list[Transfer]] = {}
     for test in tests:
         by_number.setdefault(streams_of(test.profile), []).append(test)
-    where = (
-        f"from {group.source.name} to {group.destination.name}, {group.size_class.name}, "
-        f"{group.mode}"
-    )
+    link = f"from {group.source.name} to {group.destination.name}"
+    where = ", ".join(filter(None, (link, group.size_class.name, group.mode)))
     if len(by_number) == 1:
         (number,) = by_number
         if len({test.profile.streams for test in tests}) > 1:

@@ -279,13 +279,14 @@ def schedule_table(answer: LinkReport) -> dict[str, Any]:
         for schedule, row in zip(planned, rows, strict=True)
     ]
     meshes = [schedule.mesh for schedule in planned]
+    modes = [mesh.mover_description.known_mode(mesh.mode) or "chosen by FTS" for mesh in meshes]
     title = "a set of links that are tested on one schedule"
     first = "where not all due tests can start, the higher goes first"
     columns: list[Column] = [
         ("mesh", title, [mesh.name for mesh in meshes], ""),
         ("waiting because of", "", waits, "not waiting"),
         ("mover", MOVER, [mesh.mover for mesh in meshes], ""),
-        ("mode", MODE, [mesh.mode for mesh in meshes], ""),
+        ("mode", MODE, modes, ""),
         ("streams", STREAMS, [str(mesh.streams) for mesh in meshes], ""),
         ("priority", first, [str(mesh.priority) for mesh in meshes], ""),
     ]

@@ -179,7 +179,7 @@ def record(probe: Probe, outcome: Outcome, console: Console) -> None:
 def success(probe: Probe, receipt: Receipt, seen: Seen) -> str:
     """Say what was measured: `20 MB in 4.10 s: 4.88 MB/s (http-tpc pull, 1 stream, IPv4)`."""
     streams = f"{probe.streams} stream" + ("s" if probe.streams > 1 else "")
-    how = [f"{probe.mover} {probe.mode}", streams]
+    how = [f"{probe.mover} {probe.mover_description.known_mode(probe.mode)}".rstrip(), streams]
     how += [f"IPv{seen.ip_version}"] if seen.ip_version else []
     simulated = any(
         part.simulated for part in (probe.source, probe.destination, probe.mover_description)

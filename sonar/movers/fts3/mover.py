@@ -1,8 +1,8 @@
 """FTS3: a service is asked for the copy, and starts it when its queue allows.
 
-Its queue is no part of the rate: that is made of the seconds that FTS says it moved the bytes
-for. A job is tried once, and ends by itself after a while even if nobody asks after it. FTS is
-given what the endpoints lend, and beside it only the credential that it knows us by.
+The rate leaves its queue out: it is made of the seconds that FTS says it moved the bytes for. A
+job is tried once, and ends after a while even if nobody polls it. FTS is given the tokens that the
+endpoints lend, and of Sonar's own only the one by which it knows Sonar.
 """
 
 import math
@@ -12,11 +12,10 @@ from typing import Any
 
 from sonar.movers.base import STOP_SECONDS, End, MoverError, Order, Receipt, Service, Stopped, Where
 from sonar.movers.file_address import parsed, require_inside
-from sonar.movers.fts3.poll import DONE, POLLERS, Progress, failure_of
+from sonar.movers.fts3.poll import DONE, POLLERS, Progress, failure_of, progress_of
 from sonar.movers.fts3.rest import Fts, Json, NotAsked, Refusal
 from sonar.movers.http.exchange import bearer
-from sonar.movers.programs.files_by_scheme import FilesByScheme
-from sonar.movers.programs.gfal2 import url_of
+from sonar.movers.http.webdav import WebDav
 from sonar.movers.watch import Seen, Watch, within
 
 CANCEL_SECONDS = 15.0
@@ -29,7 +28,7 @@ class Fts3:
     """Copies between two servers by a third one, which is asked for them."""
 
     def __init__(self) -> None:
-        self.files = FilesByScheme()
+        self.files = WebDav()
 
     def move(self, order: Order, watch: Watch) -> Receipt:
         """Ask for one copy and wait for its end, or raise MoverError."""
@@ -48,14 +47,21 @@ class Fts3:
             if watch.seen.remote_id or may_have_begun(error):
                 self._give_up(order, watch, error)
             raise
-        progress.note(watch.seen)
         return receipt(order, progress, token)
 
-    def withdraw(self, order: Order) -> None:
-        fts = Fts(service_of(order), order.ca_bundle)
-        for number, metadata in fts.unfinished(storage_of(order.destination)).items():
-            if isinstance(metadata, dict) and metadata.get("sonar") == label_of(order):
-                fts.cancel(number)
+    def withdraw(self, order: Order, remote_id: str = "") -> str:
+        fts, numbers = Fts(service_of(order), order.ca_bundle), [remote_id]
+        if not remote_id:
+            storages = storage_of(order.destination), storage_of(order.source)
+            # Who deletes a file later does not know its source, and names the destination twice.
+            known = order.source.url != order.destination.url
+            jobs = fts.unfinished(*storages[: 2 if known else 1])
+            numbers = [
+                number
+                for number, metadata in jobs.items()
+                if isinstance(metadata, dict) and metadata.get("sonar") == label_of(order)
+            ]
+        return next(iter([number for number in numbers if still_writes(fts, number)]), "")
 
     def introduce(self, service: Service, ca_bundle: str) -> None:
         Fts(service, ca_bundle).introduce()
@@ -72,7 +78,7 @@ class Fts3:
                 if number:
                     Fts(service_of(order), order.ca_bundle).cancel(number)
                 else:
-                    self.withdraw(order)
+                    watch.seen.remote_id = self.withdraw(order)
         except Stopped:
             self._give_up(order, watch, error)
         except MoverError:
@@ -102,6 +108,19 @@ def submit(fts: Fts, job: Json) -> str:
     return fts.submit(job | {"params": params})
 
 
+def still_writes(fts: Fts, number: str) -> bool:
+    """Cancel a job; say whether its file may be written all the same.
+
+    FTS cancels no file that is in the state TOKEN_PREP or ON_HOLD: it is copied later. What it does
+    not know, or has another owner, is not ours.
+    """
+    fts.cancel(number)
+    job = fts.jobs([number]).get(number, {})
+    if isinstance(job, Refusal):
+        raise job
+    return job is not None and progress_of(job).may_write
+
+
 def may_have_begun(error: MoverError) -> bool:
     """Say whether a job may have been taken although its submission failed.
 
@@ -117,8 +136,8 @@ def job_for(order: Order, *, has_token: bool) -> Json:
     tokens = tokens_for(order, has_token=has_token)
     seconds = max(math.ceil(order.limits.total), 1)
     file: dict[str, Any] = {
-        "sources": [url_of(order.source)],
-        "destinations": [url_of(order.destination)],
+        "sources": [parsed(order.source, order.source.url).url],
+        "destinations": [parsed(order.destination, order.destination.url).url],
         "filesize": order.bytes,
         **tokens,
     }
@@ -131,8 +150,6 @@ def job_for(order: Order, *, has_token: bool) -> Json:
         "max_time_in_queue": f"{seconds}s",  # a number alone would be hours
         "job_metadata": {"sonar": label_of(order)},
     }
-    if order.tcp_buffer_bytes is not None:
-        params["buffer_size"] = order.tcp_buffer_bytes
     if order.scitag:
         file["scitag"] = order.scitag
     if tokens:
@@ -172,7 +189,9 @@ def storage_of(end: End) -> str:
 def receipt(order: Order, progress: Progress, token: str) -> Receipt:
     """Return the receipt for a job that is over; raise MoverError if it did not succeed."""
     if progress.state != DONE:
-        raise failure_of(progress, order.source.lent, order.destination.lent, token)
+        error = failure_of(progress, order.source.lent, order.destination.lent, token)
+        error.is_unsettled = progress.may_write
+        raise error
     if progress.seconds is None:
         message = "FTS: done, but it does not say how long the bytes moved"
         raise MoverError(Where.CONTROL, message)

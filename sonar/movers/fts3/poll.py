@@ -1,6 +1,6 @@
-"""All jobs of this process at one FTS3 server are asked after together, every few seconds.
+"""All jobs of this process at one FTS3 server are polled together, every few seconds.
 
-What it says of each: how far it is, how long it took, whose fault it was.
+Its answer for each job: how far it is, how long it took, whose fault it was.
 """
 
 import re
@@ -9,10 +9,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 from sonar.movers.base import MoverError, Order, Service, Where
 from sonar.movers.failures import Phase, judge
-from sonar.movers.fts3.rest import Fts, JobAnswer, Refusal
+from sonar.movers.fts3.rest import Fts, JobAnswer, Refusal, UnreadableError
 from sonar.movers.messages import one_line
 from sonar.movers.watch import Seen, UnexpectedError, Watch, as_failures
 from sonar.notation import scitags
@@ -26,7 +27,7 @@ BEGUN = {"ACTIVE", "READY"}
 """Whoever is not there, or in a state that we do not know, has not begun."""
 OF_TRANSFER = re.compile(r"\s*(?:SOURCE|DESTINATION|TRANSFER)\b(?:[^\[]{0,60}\[([0-9]{1,4})\])?")
 """How FTS begins the reason of a transfer that it has tried; all else is about FTS itself."""
-PARAMETERS = re.compile(r"\b(nostreams|buffersize):([0-9]{1,10})\b")
+STREAMS = re.compile(r"\bnostreams:([0-9]{1,10})\b")
 LOG_PORT = 8449
 """Of its web server, where its logs are."""
 HOST = re.compile(r"[A-Za-z0-9.-]{1,200}")
@@ -44,15 +45,17 @@ class Progress:
     seconds: float | None = None
     """To move the bytes, by its own clock."""
     streams: int | None = None
-    tcp_buffer_bytes: int | None = None
     log_url: str = ""
     scitag: int | None = None
+    may_write: bool = True
+    """Whether its file may still be written, also if the job is cancelled: FTS copies files later
+    that were in the states TOKEN_PREP or ON_HOLD then, and ends running copies some seconds later.
+    """
 
     def note(self, seen: Seen) -> None:
-        """Say what a result has a column for."""
+        """Set the columns of a result that FTS reports."""
         seen.queue_seconds = self.queue_seconds
         seen.streams_used = self.streams
-        seen.tcp_buffer_used_bytes = self.tcp_buffer_bytes
         seen.log_url = self.log_url
         seen.scitag = self.scitag or seen.scitag
 
@@ -68,18 +71,19 @@ def progress_of(job: Mapping[str, object]) -> Progress:
     """
     file = _only_file(job.get("files"))
     state, of_job = _text(file, "file_state"), _text(job, "job_state")
+    may_write = state not in FINAL or _moment(file, "finish_time") is None
     if state not in FINAL and of_job in FINAL_FOR_JOBS:
         state = of_job
-    parameters = dict(PARAMETERS.findall(_text(file, "internal_file_params")))
+    streams = STREAMS.search(_text(file, "internal_file_params"))
     return Progress(
         state=state or of_job,
         reason=_text(file, "reason") or _text(job, "reason"),
         queue_seconds=_between(_moment(job, "submit_time"), _moment(file, "start_time")),
         seconds=_seconds(file.get("tx_duration")),
-        streams=_whole(parameters.get("nostreams"), 32_767),
-        tcp_buffer_bytes=_whole(parameters.get("buffersize"), 2**31 - 1),
+        streams=_whole(streams and streams[1], 32_767),
         log_url=_log_url(_text(file, "transfer_host"), _text(file, "log_file")),
         scitag=_whole(file.get("scitag"), scitags.MOST),
+        may_write=may_write,
     )
 
 
@@ -145,8 +149,12 @@ def _log_url(host: str, log: str) -> str:
 
 
 POLL_SECONDS = 3.0
-IDS_AT_ONCE = 200
-"""In one request, whose first line must stay below 8 KB."""
+IDS_AT_ONCE = 100
+"""In one request."""
+LONGEST_PATH = 3900
+"""Bytes of a request's path: mod_wsgi maps it below its script, and Linux takes paths of 4,096."""
+OF_LENGTH = {404, 413, 414, 431}
+"""How web servers refuse a request for several jobs that is too long for them."""
 SURE = 2
 """So many polls in a row must say that a job is unknown, or that we may not ask."""
 
@@ -203,7 +211,10 @@ class Poller:
         self._thread: threading.Thread | None = None
 
     def wait(self, number: str, order: Order, watch: Watch, until: float) -> Progress:
-        """Return how a job ended; raise MoverError if that is not known by then, or Stopped."""
+        """Return how a job ended; raise MoverError if that is not known by then, or Stopped.
+
+        ``watch`` gets the last that FTS said of it, in any case.
+        """
         job = Job(number)
         self._add(job)
         try:
@@ -212,6 +223,7 @@ class Poller:
             watch.check()
         finally:
             self._forget(job)
+            job.progress.note(watch.seen)
         if job.error:
             raise job.error
         if not in_time:
@@ -237,14 +249,21 @@ class Poller:
                 if not self._jobs:
                     self._thread = None
                     return
-            for start in range(0, len(jobs), IDS_AT_ONCE):
-                self._ask_after(jobs[start : start + IDS_AT_ONCE])
+            for group in groups(jobs, self.fts.service.url):
+                self._ask_after(group)
 
     def _ask_after(self, jobs: Sequence[Job]) -> None:
+        """Poll these jobs in one request, or in halves if that says nothing of any of them."""
         try:
             with as_failures("asking FTS after its jobs"):
                 answers = self.fts.jobs([job.number for job in jobs])
         except MoverError as error:
+            if isinstance(error, UnreadableError) or error.status in OF_LENGTH:
+                if len(jobs) > 1:
+                    self._ask_after(jobs[: len(jobs) // 2])
+                    self._ask_after(jobs[len(jobs) // 2 :])
+                    return
+                error.permanent = False  # jobs that FTS does not know are answered otherwise
             for job in jobs:
                 job.miss(error)
             return
@@ -263,6 +282,20 @@ class Poller:
                 job.learn(answer)
         except MoverError as error:
             job.miss(error)
+
+
+def groups(jobs: Sequence[Job], url: str) -> list[list[Job]]:
+    """Divide jobs by number and by length: what one request to a service may ask for."""
+    room = LONGEST_PATH - len(f"{urlsplit(url).path.rstrip('/')}/jobs/".encode())
+    divided: list[list[Job]] = []
+    left = 0
+    for job in jobs:
+        left -= len(job.number) + 1
+        if left < 0 or len(divided[-1]) == IDS_AT_ONCE:
+            divided.append([])
+            left = room - len(job.number)
+        divided[-1].append(job)
+    return divided
 
 
 def overdue(job: Job, order: Order) -> MoverError:

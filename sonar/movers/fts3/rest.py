@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 import orjson
 from urllib3 import PoolManager
@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 PATIENCE = Limits(connect=10.0, answer=30.0)
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
-"""A poll of 200 jobs is some 300 KB, and 1 MB if each tells a long reason."""
+"""A poll of 100 jobs is some 150 KB, and 0.5 MB if each gives a long reason."""
 MAX_WORDS_BYTES = 64 * 1024
 """Of a refusal, whose words are read for people."""
 FILE_FIELDS = (
@@ -66,16 +66,24 @@ NOT_TAKEN = (
 )
 OK = "200"
 """How the status of a job begins, in an answer about several."""
-PARAGRAPH = re.compile("<p>([^<]{1,500})</p>", re.IGNORECASE)
-"""In which a web page says why it refuses."""
+PARAGRAPH = re.compile("<p>([^<]{1,500})<", re.IGNORECASE)
+"""Of a web page: the first one gives the reason, Apache's second one names the administrator."""
 
 
 class Refusal(MoverError):
     """It answered, and did not do it: nothing was begun."""
 
-    def __init__(self, status: int, message: str, words: str, *, permanent: bool) -> None:
+    def __init__(
+        self, status: int, message: str, words: str, *, permanent: bool, is_json: bool = False
+    ) -> None:
         super().__init__(Where.CONTROL, message, permanent=permanent)
         self.status, self.words = status, words
+        self.is_json = is_json
+        """Whether FTS gave it, and not the web server in front of it."""
+
+
+class UnreadableError(MoverError):
+    """A success was answered, but with a text that is not FTS's, or is too long to be read."""
 
 
 class NotAsked(MoverError):
@@ -116,22 +124,32 @@ class Fts:
         return number
 
     def jobs(self, numbers: Sequence[str]) -> dict[str, JobAnswer]:
-        """Return these jobs as it knows them."""
+        """Return these jobs as it knows them.
+
+        Only a job that FTS itself calls unknown is None: a web server in front of it answers 404
+        to a path that is too long for it.
+        """
         fields = ",".join(FILE_FIELDS)
         try:
             answer = self._ask("GET", f"jobs/{','.join(numbers)}?files={fields}")
         except Refusal as error:
-            if error.status == UNKNOWN and len(numbers) == 1:
+            if error.status == UNKNOWN and error.is_json and len(numbers) == 1:
                 return {numbers[0]: None}
             raise
         return dict(_of_jobs(answer, set(numbers)))
 
-    def unfinished(self, storage: str) -> dict[str, object]:
-        """Return the metadata, by id, of the jobs to a storage, ``scheme://host``, that go on."""
-        fields = f"fields=job_id,job_metadata&dest_se={quote(storage, safe='')}"
-        answer = self._ask("GET", f"jobs?{fields}")
+    def unfinished(self, destination: str, source: str = "") -> dict[str, object]:
+        """Return the metadata, by id, of our unfinished jobs to a storage, ``scheme://host``.
+
+        Without the ``dlg_id`` FTS lists everybody's jobs, 13 MB of them at a large site. It has no
+        index by the destination alone: give the source where it is known.
+        """
+        query = {"fields": "job_id,job_metadata", "dest_se": destination, "source_se": source}
+        query["dlg_id"] = self.introduce()
+        given = {name: value for name, value in query.items() if value}
+        answer = self._ask("GET", f"jobs?{urlencode(given)}")
         if not isinstance(answer, list):
-            raise MoverError(Where.CONTROL, "FTS, GET jobs: the answer is no list of jobs")
+            raise UnreadableError(Where.CONTROL, "FTS, GET jobs: the answer is not a list of jobs")
         rows = [row for row in answer if isinstance(row, dict)]
         return {
             number: row.get("job_metadata")
@@ -144,11 +162,13 @@ class Fts:
         try:
             self._ask("DELETE", f"jobs/{number}")
         except Refusal as error:
-            if error.status not in (NOT_MODIFIED, UNKNOWN):
+            if error.status != NOT_MODIFIED and not (error.status == UNKNOWN and error.is_json):
                 raise
 
-    def introduce(self) -> None:
-        """Ask who we are; raise MoverError, with the trouble, if our token is not taken.
+    def introduce(self) -> str:
+        """Return the id by which it lists our jobs; raise MoverError if our token is not taken.
+
+        The error has the trouble of the credential. The id is empty where it is not known.
 
         It needs no rights: who is refused there is so as such, for being banned, of a VO that is
         not served, or without the scope that it wants. A server that does not know the question
@@ -160,12 +180,16 @@ class Fts:
             if error.status in (UNAUTHORIZED, FORBIDDEN):
                 error.credential_trouble = str(error)
             elif error.permanent:
-                return
+                return ""
             raise
-        if isinstance(answer, dict) and answer.get("method") == NOBODY:
+        if not isinstance(answer, dict):
+            return ""
+        if answer.get("method") == NOBODY and self.service.credential:
             failure = MoverError(Where.CONTROL, NOT_TAKEN, permanent=True)
             failure.credential_trouble = NOT_TAKEN
             raise failure
+        number = answer.get("delegation_id")
+        return number if isinstance(number, str) else ""
 
     def _ask(self, method: str, path: str, body: Json | None = None) -> Json | list[Any]:
         """Make one request; return what its JSON says, an object or a list.
@@ -207,7 +231,7 @@ class Fts:
             content = response.read(MAX_ANSWER_BYTES + 1, decode_content=False)
         if len(content) > MAX_ANSWER_BYTES:
             message = f"{question.place}: the answer is longer than {MAX_ANSWER_BYTES} bytes"
-            raise MoverError(Where.CONTROL, message)
+            raise UnreadableError(Where.CONTROL, message)
         return _json(content, question.place)
 
 
@@ -267,7 +291,7 @@ def _json(content: bytes, place: str) -> Json | list[Any]:
     except ValueError:  # its own words quote what was sent
         answer = None
     if not isinstance(answer, dict | list):
-        raise MoverError(Where.CONTROL, f"{place}: the answer is not JSON of FTS")
+        raise UnreadableError(Where.CONTROL, f"{place}: the answer is not JSON of FTS")
     return answer
 
 
@@ -278,29 +302,40 @@ def refusal(response: BaseHTTPResponse, end: End, question: Question) -> Refusal
         message = f"{place}: {response.status}, redirects elsewhere: not followed"
         return Refusal(response.status, message, "", permanent=True)
     content = response.read(MAX_WORDS_BYTES, decode_content=False)
-    words = one_line(words_of(content), end.token, *secrets_in(question.body))
+    answer = _object_in(content)
+    text = words_of_page(content) if answer is None else words_of(answer)
+    words = one_line(text, end.token, *secrets_in(question.body))
     meaning = MEANINGS.get(response.status, "")
     text = "; ".join(filter(None, (meaning, words)))
     error = refused(end, place, response.status, text)
     permanent = error.permanent and response.status != http.client.FAILED_DEPENDENCY
-    failure = Refusal(response.status, str(error), words, permanent=permanent)
+    is_json = answer is not None
+    failure = Refusal(response.status, str(error), words, permanent=permanent, is_json=is_json)
     if response.status == UNAUTHORIZED:
         failure.credential_trouble = str(error)
     return failure
 
 
-def words_of(content: bytes) -> str:
-    """Return why it refuses, which it says as JSON or on a page; who is before it, as text."""
+def _object_in(content: bytes) -> Json | None:
+    """Return the object that a refusal of FTS is; None for what a server in front of it says."""
     try:
         answer = orjson.loads(content)
     except ValueError:
-        text = content.decode("utf-8", "replace")
-        return html.unescape(" ".join(PARAGRAPH.findall(text))) or text
-    if isinstance(answer, dict):
-        for name in ("message", "http_message"):
-            if isinstance(answer.get(name), str):
-                return str(answer[name])
-    return ""
+        return None
+    return answer if isinstance(answer, dict) else {}
+
+
+def words_of(answer: Json) -> str:
+    """Return why FTS refuses; empty if it does not say."""
+    texts = (answer.get(name) for name in ("message", "http_message"))
+    return next((text for text in texts if isinstance(text, str)), "")
+
+
+def words_of_page(content: bytes) -> str:
+    """Return why a web server refuses: the first paragraph of its page, or all of a plain text."""
+    text = content.decode("utf-8", "replace")
+    first = PARAGRAPH.search(text)
+    return html.unescape(first[1]) if first else text
 
 
 def secrets_in(job: Json | None) -> list[str]:
