@@ -45,6 +45,9 @@ class KindDescription:
     """Whether tokens are asked for, each as narrow as its use, and renewed before they expire."""
     not_of_service: str = ""
     """Why no service can know us by it; empty if one can."""
+    not_to_service: str = ""
+    """Why no service that knows us by a token takes it as what an endpoint lends; empty if it does.
+    """
 
     @property
     def lendable(self) -> bool:
@@ -76,6 +79,7 @@ KINDS: tuple[KindDescription, ...] = (
         shown=CredentialKind.BEARER_TOKEN,
         renews=True,
         not_of_service="macaroons are given by storage endpoints, and a service is none",
+        not_to_service="it lends a macaroon, and the service takes JSON Web Tokens only",
     ),
     KindDescription(
         name=X509,

@@ -47,6 +47,10 @@ SERVICE_PLACE_SENTENCE = (
     "The URL of a service must have a host that there can be, no . or .. in its path, and only "
     "characters that can be printed, also where it is percent-encoded."
 )
+NOBODY_SENTENCE = (
+    "A service refuses requests without a token: service_credential must name the credential by "
+    "which it knows Sonar. Only a service on this machine, over http, may have none."
+)
 # Columns of a probe or schedule that obstacles and `transfer_request.order_for` read: no
 # connection is held meanwhile.
 CREDENTIALS = ("credential", "credential_lent")
@@ -200,14 +204,20 @@ def refuses_to_lend(endpoint: Endpoint) -> bool:
     return own is not None and is_lendable(own) and lends(endpoint) is None
 
 
-def forbids(source: Endpoint, destination: Endpoint, mode: str, *, by_service: bool = False) -> str:
-    """Say in a sentence what a test in this mode would give away; empty if it may run.
+def withheld_from_service(endpoint: Endpoint, *, by_token: bool) -> str:
+    """Say in a sentence why a service cannot move files of an endpoint; empty if it can.
 
-    A service that moves the file (``by_service``) is given what both ends lend.
+    A service that knows Sonar ``by_token`` would show that token where an endpoint lends none.
     """
-    if by_service:
-        refusing = [end for end in (source, destination) if refuses_to_lend(end)]
-        return f"{refusing[0].name} lends no credential to the service." if refusing else ""
+    lent = lends(endpoint)
+    if refuses_to_lend(endpoint) or (by_token and lent is None):
+        return f"{endpoint.name} lends no credential to the service."
+    why = credential_kinds.describe(lent.kind).not_to_service if lent and by_token else ""
+    return f"{endpoint.name} cannot be tested by the service: {why}." if why else ""
+
+
+def forbids(source: Endpoint, destination: Endpoint, mode: str) -> str:
+    """Say in a sentence what a test in this mode would give away; empty if it may run."""
     ends = {"source": source, "destination": destination}
     passive, active = (ends[end] for end in PASSIVE_AND_ACTIVE[mode])
     if refuses_to_lend(passive):
@@ -296,19 +306,20 @@ def service_problems(
         return {"service": f"The mover {mover.name} asks a service: service must be its URL."}
     if sentence := _service_url(service):
         return {"service": sentence}
-    if credential and not names(credential.hosts, service):
-        sentence = (
+    if credential:
+        sentence = _service_credential(service, credential)
+    else:
+        sentence = NOBODY_SENTENCE if scheme_of(service) == "https" else ""
+    return {"service_credential": sentence} if sentence else {}
+
+
+def _service_credential(service: str, credential: Credential) -> str:
+    """Say why a service cannot know Sonar by a credential; empty if it can."""
+    if not names(credential.hosts, service):
+        return (
             "The credential of the service is not for its host and port: administrators set which "
             "hosts a credential is for."
         )
-        return {"service_credential": sentence}
-    if credential and (sentence := _service_kind(credential)):
-        return {"service_credential": sentence}
-    return {}
-
-
-def _service_kind(credential: Credential) -> str:
-    """Say why no service can know us by a credential of this kind; empty if one can."""
     usable = [kind.name for kind in credential_kinds.KINDS if not kind.not_of_service]
     allowed = f"its kind must be {' or '.join(usable)}"
     if credential.kind not in credential_kinds.names():

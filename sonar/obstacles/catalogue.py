@@ -32,6 +32,7 @@ from sonar.obstacles.obstacle import (
     ends_of,
     links_by_vantages,
 )
+from sonar.registry import mesh_services
 
 
 class CredentialGivenAway(Obstacle):
@@ -47,7 +48,9 @@ class CredentialGivenAway(Obstacle):
     def filter(self, conditions: RunConditions) -> Q:
         """By ids, without a join: see READ_AS_QUEUE; 0.1 ms for each endpoint that has one."""
         ends = conditions.lending
-        if not ends:
+        by_service = [mesh for mesh in conditions.meshes if mesh.mover_description.asks_service]
+        by_token = [mesh.id for mesh in by_service if mesh.service_credential_id]
+        if not ends and not by_token:
             return NOTHING
         wrong = [end.id for end in ends if rules.problem(end)]
         refusing = [end.id for end in ends if rules.refuses_to_lend(end)]
@@ -58,7 +61,9 @@ class CredentialGivenAway(Obstacle):
             given_away = Q((f"{passive}__in", refusing))
             given_away |= Q((f"{passive}__in", lending), (f"{active}__in", in_clear))
             matched |= Q(mesh__in=_two_ended(conditions.meshes, mode)) & given_away
-        matched |= Q(mesh__in=_by_service(conditions.meshes)) & either_end(refusing)
+        matched |= Q(mesh__in=by_service) & either_end(refusing)
+        able = [end.id for end in ends if not rules.withheld_from_service(end, by_token=True)]
+        matched |= Q(mesh__in=by_token) & ~Q(source__in=able, destination__in=able)
         showing_one = [
             mesh.id for mesh in conditions.meshes if mesh.mover_description.one_credential
         ]
@@ -69,8 +74,13 @@ class CredentialGivenAway(Obstacle):
         for field, end in ends_of(probe):
             if sentence := rules.problem(end):
                 yield Problem(field, sentence)
-        by_service = probe.mover_description.asks_service
-        if sentence := rules.forbids(source, destination, probe.mode, by_service=by_service):
+        if probe.mover_description.asks_service:
+            mesh = mesh_services.of_probe(probe)
+            by_token = mesh is not None and mesh.service_credential_id is not None
+            for field, end in ends_of(probe):
+                if sentence := rules.withheld_from_service(end, by_token=by_token):
+                    yield Problem(field, sentence)
+        elif sentence := rules.forbids(source, destination, probe.mode):
             yield Problem(rules.PASSIVE_AND_ACTIVE[probe.mode][0], sentence)
         if sentence := rules.two_credentials(source, destination, probe.mover_description):
             yield Problem("mover", sentence)
@@ -96,7 +106,8 @@ class CredentialFails(Obstacle):
         for mode, (passive, _) in rules.PASSIVE_AND_ACTIVE.items():
             two_ended = _two_ended(conditions.meshes, mode)
             matched |= Q((f"{passive}__in", lent), mesh__in=two_ended)
-        matched |= Q(mesh__in=_by_service(conditions.meshes)) & either_end(lent)
+        by_service = [mesh for mesh in conditions.meshes if mesh.mover_description.asks_service]
+        matched |= Q(mesh__in=by_service) & either_end(lent)
         unknown = [
             mesh for mesh in conditions.meshes if credential_states.service_fails(mesh, uses)
         ]
@@ -118,10 +129,6 @@ class CredentialFails(Obstacle):
 def _two_ended(meshes: Iterable[Mesh], mode: str) -> list[int]:
     others = (mesh for mesh in meshes if not mesh.mover_description.asks_service)
     return [mesh.id for mesh in others if mesh.mode == mode]
-
-
-def _by_service(meshes: Iterable[Mesh]) -> list[int]:
-    return [mesh.id for mesh in meshes if mesh.mover_description.asks_service]
 
 
 def _two_credentials(ends: Iterable[Endpoint]) -> Q:
