@@ -57,7 +57,7 @@ def test_a_job_in_the_queue_has_begun_nothing():
 def test_a_job_that_runs_says_how_it_does():
     seen = progress(ACTIVE)
     assert not seen.is_final
-    assert seen == Progress("ACTIVE", "", 21.0, None, 2, 1048576)
+    assert seen == Progress("ACTIVE", "", 21.0, None, 2)
 
 
 def test_a_job_that_is_done_says_for_how_long():
@@ -241,10 +241,18 @@ def test_the_server_of_these_tests_answers_as_a_real_one_does():
     served = ServedJob(asked)
     assert_alike(served.row(), JOB)
     assert_alike(served.file_row(), SUBMITTED)
-    served.state, served.started = "ACTIVE", 1.0
-    assert_alike(served.file_row(), ACTIVE | {"throughput": None, "log_file": "/x"})
-    served.state, served.finished, served.seconds = "FINISHED", 2.0, 1.0
-    assert_alike(served.file_row(), FINISHED | {"log_file": "/x"})
+    served.file_state, served.started = "READY", 1.0
+    ready = served.file_row()
+    assert_alike(ready, ACTIVE | {"throughput": None, "log_file": "/x"})
+    assert ready["internal_file_params"] == "nostreams:2,timeout:0,buffersize:1048576"
+    assert ready["log_file"] == f"/var/log/fts3/transfers/{served.number}"
+    served.file_state, served.file_finished, served.seconds = "FINISHED", 2.0, 1.0
+    done = served.file_row()
+    assert_alike(done, FINISHED | {"log_file": "/x"})
+    day = "/var/log/fts3/transfers/1970-01-01/localhost__localhost/"
+    name = f"1970-01-01-0000__localhost__localhost__{done['file_id']}__{served.number}"
+    assert done["log_file"] == day + name
+    assert progress(done).log_url.endswith(name)
     waiting = ServedJob(asked | {"params": asked["params"] | {"max_time_in_queue": "3600s"}})
     assert waiting.row()["max_time_in_queue"] == int(waiting.submitted) + 3600
 

@@ -1,10 +1,10 @@
 """An FTS3 server for tests: its REST interface, and copies that really move bytes.
 
-It answers and refuses as the samples of a real one do (tests/movers/samples/fts_rest.txt and
-fts_refusals.json), and copies by HTTP third-party copy, or by xrdcp for root://. Each job waits in
-its queue for a while, and is timed by a clock of its own. Otherwise than a real one, it takes any
-token that it knows, whatever the ends lend, and who shows none if it knows nobody by a token: that
-stands for a certificate. `python -m tests.storage.fts` runs it by itself.
+It answers and refuses as a real one does (tests/movers/samples/fts_rest.txt, fts_refusals.json and
+fts_reasons.json), the limits of the Apache in front of it included. It looks at both ends as FTS
+does, with the tokens that they lend and no other, and copies by HTTP third-party copy. Each job
+waits in its queue for a while, and is timed by a clock of its own. Unlike a real one it takes lent
+macaroons, and does not check its own users' tokens. `python -m tests.storage.fts` runs it alone.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import json
 import re
 import socket
 import ssl
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -36,7 +35,12 @@ Trick = Callable[[str, str, bytes], Answer | None]
 """What to answer to a method, path and body instead of behaving well; None for nothing."""
 
 FINAL = {"FINISHED", "FAILED", "CANCELED"}
+BEFORE_CANCEL = {"TOKEN_PREP", "ON_HOLD"}
+"""States of files that no cancel ends: the job is cancelled, and its file is copied later."""
 PATIENCE_SECONDS = 60.0
+SCRIPT = "/usr/libexec/fts3rest/fts3rest.wsgi"
+LONGEST_PATH, LONGEST_LINE = 4095, 8190
+"""Bytes of a path that Linux looks up for mod_wsgi as one of a file; and of a request line."""
 VERDICT = re.compile(r"^(success|failure): ?(.*)$", re.MULTILINE)
 SCITAGS = range(65, 65_536)
 HERE = Path(__file__).parents[1] / "movers" / "samples"
@@ -55,6 +59,8 @@ def sample(heading: str) -> Any:
 JOB: Json = sample("GET /jobs/ (SUBMITTED)")[0]
 FILE: Json = sample("GET /jobs/8d578836-e4b6-11f1-aaf6-02fc00000001/files (SUBMITTED)")[0]
 NOBODY: Json = next(one["said"] for one in REFUSALS if one["path"] == "/whoami")
+REASONS: dict[str, str] = json.loads((HERE / "fts_reasons.json").read_text())["reasons"]
+PAGES: dict[str, str] = json.loads((HERE / "fts_reasons.json").read_text())["pages"]
 BROKEN = next(one["said"]["message"] for one in REFUSALS if one["status"] == 500)
 NOWHERE = next(one["said"]["message"] for one in REFUSALS if one["path"] == "/nowhere")
 
@@ -68,14 +74,19 @@ class Job:
     """By which its owner is known."""
     number: str = field(default_factory=lambda: str(uuid4()))
     state: str = "SUBMITTED"
+    file_state: str = "SUBMITTED"
+    """Of its only file, which may go on after the job was cancelled."""
     reason: str | None = None
     submitted: float = field(default_factory=time.time)
     started: float | None = None
     finished: float | None = None
+    file_finished: float | None = None
     seconds: float | None = None
     """By this server's own clock, while bytes moved."""
     end: Callable[[], None] = lambda: None
     """Ends what moves its bytes."""
+    woken: threading.Event = field(default_factory=threading.Event)
+    """That its file does not wait any more, as it was cancelled."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -97,9 +108,22 @@ class Job:
     @property
     def parameters(self) -> str:
         params = {"nostreams": "nostreams", "timeout": "timeout", "buffersize": "buffer_size"}
-        return ",".join(
-            f"{name}:{self.params[param]}" for name, param in params.items() if param in self.params
-        )
+        return ",".join(f"{name}:{self.params.get(param, 0)}" for name, param in params.items())
+
+    @property
+    def log_file(self) -> str | None:
+        """Return where url_copy writes, and to where it is moved at the end."""
+        if self.started is None or self.file_finished is None:
+            return self.started and f"/var/log/fts3/transfers/{self.number}"
+        day = moment(self.started)[:10]
+        pair = "__".join(urlsplit(url).hostname or "" for url in (self.source, self.destination))
+        minute = moment(self.started)[11:16].replace(":", "")
+        name = f"{day}-{minute}__{pair}__{self.file_id}__{self.number}"
+        return f"/var/log/fts3/transfers/{day}/{pair}/{name}"
+
+    @property
+    def file_id(self) -> int:
+        return int(self.number[:8], 16)
 
     @property
     def in_queue_until(self) -> int | None:
@@ -131,8 +155,8 @@ class Job:
         begun = self.started is not None
         return FILE | {
             "job_id": self.number,
-            "file_id": int(self.number[:8], 16),
-            "file_state": self.state,
+            "file_id": self.file_id,
+            "file_state": self.file_state,
             "reason": self.reason,
             "source_se": storage(self.source),
             "dest_se": storage(self.destination),
@@ -143,17 +167,17 @@ class Job:
             "checksum": self.file.get("checksum") or "ADLER32",
             "file_metadata": self.file.get("metadata"),
             "start_time": moment(self.started),
-            "finish_time": moment(self.finished),
+            "finish_time": moment(self.file_finished),
             "tx_duration": self.seconds,
             "throughput": self.seconds and self.file["filesize"] / 2**20 / self.seconds,
             "transfer_host": "fts-here" if begun else None,
-            "log_file": f"/var/log/fts3/{self.number}" if begun else None,
+            "log_file": self.log_file,
             "internal_file_params": self.parameters if begun else None,
         }
 
 
-def moment(seconds: float | None) -> str | None:
-    """Write a time as FTS does: of UTC, in whole seconds, without a zone."""
+def moment(seconds: float | None) -> Any:
+    """Write a time as FTS does: of UTC, in whole seconds, without a zone; None for None."""
     if seconds is None:
         return None
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None, microsecond=0).isoformat()
@@ -176,17 +200,28 @@ class FtsServer:
         *,
         queue_seconds: float = 0.0,
         token: str = "",
+        certificate: bool = False,
         bundle: str = "",
         tls: ssl.SSLContext | None = None,
         port: int = 0,
+        prefix: str = "",
     ) -> None:
         self.queue_seconds, self.token, self.bundle = queue_seconds, token, bundle
-        self.unmanaged = True
-        """Whether it knows and allows tokens that it does not manage."""
+        self.certificate, self.prefix = certificate, prefix
+        """Whether it takes whoever comes for somebody with a certificate, as a front that shows one
+        would have it; and the path below which it is served."""
+        self.cancel_seconds = 0.2
+        """Until url_copy is ended after a cancel: 3 to 12 s for a real one."""
+        self.token_seconds = 0.0
+        """In TOKEN_PREP, for tokens that it manages: 24 s were seen of a real one."""
+        self.released = threading.Event()
+        """Whether no file is put on hold."""
+        self.well()
         self.jobs: dict[str, Job] = {}
+        self.foreign: list[Json] = []
+        """Unfinished jobs of others, as it lists them."""
         self.heard: list[tuple[str, str, str]] = []
         """Method, path, and everything of each request."""
-        self.trick: Trick = behaves_well
         server = self
 
         class Handler(_Handler):
@@ -211,19 +246,40 @@ class FtsServer:
     @property
     def url(self) -> str:
         host = "localhost" if self._scheme == "https" else "127.0.0.1"
-        return f"{self._scheme}://{host}:{self.port}"
+        return f"{self._scheme}://{host}:{self.port}{self.prefix}"
 
     def close(self) -> None:
         self._listener.shutdown()
         self._listener.server_close()
+        self.end_all()
+
+    def end_all(self) -> None:
+        """End each job and its file, whatever their states."""
         for job in list(self.jobs.values()):
             self.cancel(job)
+            with job.lock:
+                if job.file_state not in FINAL:
+                    job.file_state = "CANCELED"
+            job.woken.set()
+            job.end()
+        self.released.set()
 
     def forget(self) -> None:
         """Behave well from now on, and know of no job or request."""
+        self.end_all()
         self.jobs.clear()
+        self.foreign.clear()
         self.heard.clear()
-        self.trick, self.unmanaged = behaves_well, True
+        self.well()
+
+    def well(self) -> None:
+        self.trick: Trick = behaves_well
+        self.unmanaged = True
+        """Whether it knows and allows tokens that it does not manage."""
+        self.away = False
+        """Whether its database does not answer."""
+        self.token_seconds = 0.0
+        self.released.set()
 
     def counted(self, method: str, path: str = "") -> int:
         """Return how many requests there were of a method, to paths that begin so."""
@@ -238,50 +294,88 @@ class FtsServer:
         return job
 
     def cancel(self, job: Job) -> None:
-        """End it, and what moves its bytes."""
+        """Cancel it at once; a copy that runs ends later, and a file that waits in
+        TOKEN_PREP or ON_HOLD is copied all the same."""
         with job.lock:
             if job.state in FINAL:
                 return
             job.state, job.reason = "CANCELED", "Job canceled by the user"
             job.finished = time.time()
+            if job.file_state in BEFORE_CANCEL:
+                return
+            runs, job.file_state = job.started is not None, "CANCELED"
+            job.file_finished = None if runs else job.finished
+        job.woken.set()
+        if runs:
+            threading.Timer(self.cancel_seconds, self._end_copy, [job]).start()
+
+    def _end_copy(self, job: Job) -> None:
+        job.file_finished = time.time()
         job.end()
 
     def _work(self, job: Job) -> None:
-        time.sleep(self.queue_seconds)
-        with job.lock:
-            if job.state != "SUBMITTED":
-                return
-            job.state, job.started = "ACTIVE", time.time()
+        """Lead the file of a job through its states; its job follows, unless it is cancelled."""
+        is_managed = "source_tokens" in job.file and not job.params.get("unmanaged_tokens")
+        if is_managed and not self._enters(job, "TOKEN_PREP", self.token_seconds):
+            return
+        if not self._enters(job, "SUBMITTED", self.queue_seconds):
+            return
+        if not self.released.is_set() and self._enters(job, "ON_HOLD", 0):
+            self.released.wait()
+        job.started = time.time()
+        if not (self._enters(job, "READY", 0.02) and self._enters(job, "ACTIVE", 0)):
+            return
         state, reason = "FINISHED", ""
         try:
             self._copy(job)
         except Failure as failure:
             state, reason = "FAILED", str(failure)
         with job.lock:
-            if job.state == "ACTIVE":
-                job.finished, job.state, job.reason = time.time(), state, reason or None
+            if job.file_state == "ACTIVE":
+                job.file_finished, job.file_state = time.time(), state
+                job.reason = reason or job.reason
+                if job.state == "ACTIVE":
+                    job.state, job.finished = state, job.file_finished
 
-    def _begin(self, job: Job, end: Callable[[], None]) -> None:
-        """Note what ends the bytes of a job; one that was cancelled meanwhile is not begun."""
-        job.end = end
-        if job.state == "CANCELED":
-            raise Failure("cancelled")
+    def _enters(self, job: Job, state: str, seconds: float) -> bool:
+        """Put a file into a state for a while; return False if it was cancelled by then."""
+        with job.lock:
+            if job.file_state == "CANCELED":
+                return False
+            job.file_state = state
+            if job.state not in FINAL:
+                job.state = "SUBMITTED" if state in BEFORE_CANCEL else state
+        job.woken.wait(seconds)
+        return job.file_state != "CANCELED"
 
     def _copy(self, job: Job) -> None:
-        if job.source.startswith("root:"):
-            self._copy_root(job)
-            return
-        source = self._ask("HEAD", job, "SOURCE")
-        destination = self._ask("HEAD", job, "DESTINATION")
-        if source != 200:
-            raise Failure(f"SOURCE [{ERRNO.get(source, 5)}] HTTP {source} : the source file")
-        if destination == 200 and not job.params.get("overwrite"):
-            raise Failure("DESTINATION [17] Destination file exists and overwrite is not enabled")
+        """Look at both ends, let the destination fetch the file, and look at it again."""
+        if not self._is_there(job, "SOURCE", job.source):
+            raise Failure(f"SOURCE {REASONS['no file']}")
+        if self._is_there(job, "DESTINATION", job.destination) and not job.params.get("overwrite"):
+            raise Failure(REASONS["destination exists"])
+        directory = job.destination.rpartition("/")[0]
+        if not self._is_there(job, "DESTINATION", directory):
+            self._ask("MKCOL", job, "DESTINATION", directory)
         began = time.monotonic()
-        verdict = self._third_party(job)
-        if verdict[0] != "success":
-            raise Failure(f"TRANSFER [5] TRANSFER ERROR: Copy failed (3rd pull): {verdict[1]}")
-        job.seconds = round(time.monotonic() - began, 3)
+        try:
+            self._third_party(job)
+            job.seconds = round(time.monotonic() - began, 3)
+            self._is_there(job, "DESTINATION", job.destination)
+        except Failure:
+            with suppress(Failure):
+                self._ask("DELETE", job, "DESTINATION", job.destination)
+            raise
+
+    def _is_there(self, job: Job, end: str, url: str) -> bool:
+        """Look as davix does: by PROPFIND, and by HEAD where that shows nothing."""
+        if self._ask("PROPFIND", job, end, url) == 207:
+            return True
+        status = self._ask("HEAD", job, end, url)
+        if status not in (200, 404):
+            number, words = REFUSED.get(status, (112, "Server Error"))
+            raise Failure(f"{end} [{number}] HTTP {status} : {words}")
+        return status == 200
 
     def _connect(self, url: str) -> http.client.HTTPConnection:
         parts = urlsplit(url)
@@ -292,20 +386,24 @@ class FtsServer:
             )
         return http.client.HTTPConnection(parts.netloc, timeout=PATIENCE_SECONDS)
 
-    def _ask(self, method: str, job: Job, end: str) -> int:
-        """Return what one of its servers says to a look at the file."""
-        url = job.source if end == "SOURCE" else job.destination
+    def _ask(self, method: str, job: Job, end: str, url: str) -> int:
+        """Return what a server answers to whoever has the token that it lends, and no other."""
+        headers = {"Depth": "0", **bearer(job.file, end.lower())}
         connection = self._connect(url)
         try:
-            connection.request(method, urlsplit(url).path, headers=bearer(job.file, end.lower()))
+            connection.request(method, urlsplit(url).path, headers=headers)
             return connection.getresponse().status
+        except socket.gaierror as error:
+            raise Failure(f"{end} {REASONS['unknown host']}") from error
+        except ssl.SSLCertVerificationError as error:
+            raise Failure(f"{end} {REASONS['certificate']}") from error
         except OSError as error:
-            raise Failure(f"{end} [{error.errno or 110}] {error}") from error
+            raise Failure(f"{end} {REASONS['connection']}") from error
         finally:
             connection.close()
 
-    def _third_party(self, job: Job) -> tuple[str, str]:
-        """Let the destination fetch the file; return the verdict and its words."""
+    def _third_party(self, job: Job) -> None:
+        """Let the destination fetch the file; raise Failure with its words if it does not."""
         headers = {"Source": job.source, "Credential": "none", "Overwrite": "T"}
         headers |= bearer(job.file, "destination")
         if lent := bearer(job.file, "source"):
@@ -313,37 +411,31 @@ class FtsServer:
         connection = self._connect(job.destination)
         try:
             connection.connect()
-            self._begin(job, partial(shut, connection.sock))
+            job.end = partial(shut, connection.sock)
+            if job.file_state == "CANCELED" and job.file_finished:
+                raise Failure("cancelled")
             connection.request("COPY", urlsplit(job.destination).path, headers=headers)
             answer = connection.getresponse()
             text = answer.read().decode("utf-8", "replace")
         except (OSError, http.client.HTTPException) as error:
-            return "failure", f"{error}"
+            raise Failure(LAST_ATTEMPT.format(5, f"Transfer failure: {error}")) from error
         finally:
             connection.close()
         if answer.status >= 300:
-            scope, number = "DESTINATION", ERRNO.get(answer.status, 5)
-            raise Failure(f"{scope} [{number}] HTTP {answer.status} : {text.strip()}")
+            number, words = REFUSED.get(answer.status, (112, "Server Error"))
+            raise Failure(LAST_ATTEMPT.format(number, f"copy HTTP {answer.status} : {words}"))
         match = VERDICT.search(text)
-        return (match[1], match[2]) if match else ("failure", "no verdict")
-
-    def _copy_root(self, job: Job) -> None:
-        began = time.monotonic()
-        program = subprocess.Popen(
-            ["xrdcp", "--nopbar", "--force", "--tpc", "only", job.source, job.destination],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self._begin(job, program.kill)
-        words, _ = program.communicate()
-        if program.returncode:
-            raise Failure(f"TRANSFER [5] {words.strip()}")
-        job.seconds = round(time.monotonic() - began, 3)
+        if not match or match[1] != "success":
+            words = match[2] if match else "no verdict"
+            raise Failure(LAST_ATTEMPT.format(5, f"Transfer failure: {words}"))
 
 
 class Failure(Exception):
     """A copy that did not succeed; its text is the reason of the file."""
+
+
+LAST_ATTEMPT = "TRANSFER [{}] TRANSFER ERROR: Copy failed (3rd pull). Last attempt: {}"
+REFUSED = {401: (13, "Authentication Error"), 403: (1, "Permission refused")}
 
 
 def shut(sock: socket.socket) -> None:
@@ -351,12 +443,12 @@ def shut(sock: socket.socket) -> None:
         sock.shutdown(socket.SHUT_RDWR)
 
 
-ERRNO = {401: 13, 403: 13, 404: 2, 409: 2}
-
-
 def bearer(file: Mapping[str, Any], end: str) -> dict[str, str]:
     tokens = file.get(f"{end}_tokens")
     return {"Authorization": f"Bearer {tokens[0]}"} if tokens else {}
+
+
+OURS = {"user_dn": JOB["user_dn"], "delegation_id": JOB["cred_id"]}
 
 
 class _Handler(AnyMethod):
@@ -367,30 +459,46 @@ class _Handler(AnyMethod):
         said = f"{self.path} {self.headers} {body.decode()}"
         self.fts.heard.append((self.command, self.path, said))
         trick = self.fts.trick(self.command, self.path, body)
+        path, where = self.path.partition("?")[0], self.path.removeprefix(self.fts.prefix)
         with suppress(OSError):  # who asked may have gone
             if trick:
                 self.answer(*trick)
-            elif self.fts.token and self.fts.token not in self.headers.get("Authorization", ""):
-                self.turn_away()
+            elif len(self.requestline) > LONGEST_LINE:
+                self.show("414")
+            elif len(SCRIPT + path) > LONGEST_PATH or not path.startswith(self.fts.prefix):
+                self.show("404")
+            elif self.fts.away:
+                self.show("500")
+            elif not self.is_known():
+                self.turn_away(where)
             else:
-                self.behave(body)
+                self.behave(where, body)
 
-    def turn_away(self) -> None:
-        """Answer to who shows a token that is not taken, and so is nobody; some of it breaks."""
-        if self.path == "/whoami":
+    def show(self, status: str) -> None:
+        """Answer with a page of Apache's."""
+        page = PAGES[status].encode()
+        self.answer(int(status), {"Content-Type": "text/html; charset=iso-8859-1"}, page)
+
+    def is_known(self) -> bool:
+        shown = self.headers.get("Authorization", "")
+        return self.fts.token in shown if self.fts.token else self.fts.certificate
+
+    def turn_away(self, path: str) -> None:
+        """Answer to nobody: who shows no token, or one that is not taken; some of it breaks."""
+        if path == "/whoami":
             self.say(NOBODY)
-        elif self.path.startswith("/jobs/"):
+        elif path.startswith("/jobs/"):
             self.refuse("500 Internal Server Error", BROKEN)
         else:
             self.refuse("403 Forbidden", "Not enough permissions")
 
-    def behave(self, body: bytes) -> None:
+    def behave(self, where: str, body: bytes) -> None:
         """Do as a real one does; `/heard`, which that has not, says how often it was asked."""
-        if self.path == "/heard":
+        if where == "/heard":
             self.fts.heard.pop()
             self.say(Counter(method for method, _, _ in self.fts.heard))
             return
-        path, _, query = self.path.partition("?")
+        path, _, query = where.partition("?")
         asked = {name: values[0] for name, values in parse_qs(query).items()}
         parts = path.strip("/").split("/")
         match self.command, *parts:
@@ -398,9 +506,9 @@ class _Handler(AnyMethod):
                 self.submit(body)
             case "GET", "whoami":
                 method = "oauth2" if self.fts.token else "certificate"
-                self.say(NOBODY | {"user_dn": JOB["user_dn"], "method": method})
+                self.say(NOBODY | OURS | {"method": method})
             case "GET", "jobs":
-                self.say(list(self.listed(asked)))
+                self.list_jobs(asked)
             case "GET", "jobs", number, "files":
                 self.files(number)
             case "GET", "jobs", numbers:
@@ -425,12 +533,20 @@ class _Handler(AnyMethod):
         else:
             self.refuse("404 Not Found", unknown(number)["http_message"])
 
+    def list_jobs(self, asked: Mapping[str, str]) -> None:
+        if asked.get("dlg_id", OURS["delegation_id"]) == OURS["delegation_id"]:
+            self.say([*self.listed(asked)])
+        else:
+            words = "The provided delegation id does not match your delegation id"
+            self.refuse("403 Forbidden", words)
+
     def listed(self, asked: Mapping[str, str]) -> Iterator[Json]:
-        for job in list(self.fts.jobs.values()):
-            row = job.row()
-            if job.state in FINAL or asked.get("dest_se", row["dest_se"]) != row["dest_se"]:
-                continue
-            yield only(row, asked["fields"]) if "fields" in asked else row
+        """Yield the unfinished jobs, for a token everybody's unless it asks for its own."""
+        own = [job.row() for job in list(self.fts.jobs.values()) if job.state not in FINAL]
+        for row in own + ([] if "dlg_id" in asked else self.fts.foreign):
+            given = {name: asked.get(name, row[name]) for name in ("source_se", "dest_se")}
+            if given.items() <= row.items():
+                yield only(row, asked["fields"]) if "fields" in asked else row
 
     def jobs(self, numbers: list[str], fields: str) -> None:
         rows = [self.row(number, fields) for number in filter(None, numbers)]
@@ -536,7 +652,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8446, help="on 127.0.0.1")
     parser.add_argument("--queue", type=float, default=2.0, help="seconds that each job waits")
     chosen = parser.parse_args()
-    with fts_server(port=chosen.port, queue_seconds=chosen.queue) as server:
+    with fts_server(port=chosen.port, queue_seconds=chosen.queue, certificate=True) as server:
         print(f"FTS3 for tests at {server.url}, until it is interrupted", flush=True)
         with suppress(KeyboardInterrupt):
             threading.Event().wait()

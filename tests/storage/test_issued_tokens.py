@@ -14,6 +14,7 @@ from pytest_django import Settings
 from matrix.answers.status import figures
 from sonar import scheduler
 from sonar.credentials import cache
+from sonar.credentials.sources import client_credentials
 from sonar.credentials.sources.base import Right
 from sonar.credentials.sources.unverified import lifetime_of
 from sonar.models import (
@@ -29,14 +30,17 @@ from sonar.models import (
     Transfer,
 )
 from sonar.movers.base import End, Limits, MoverError, Order, Where
+from sonar.movers.fts3 import poll
 from sonar.movers.http.exchange import Request
 from sonar.movers.http.webdav import WebDav
 from sonar.movers.watch import Watch
+from sonar.obstacles import credential_states
 from sonar.work import credential_checks, probes, transfer_request
 from tests.needs import needs
 from tests.small_disks import small_disk
 from tests.sonar.world import queued
 from tests.storage.conftest import Pair
+from tests.storage.fts import FtsServer, fts_server
 from tests.storage.issuer import CLIENT_ID, Issuer, secret_in
 from tests.storage.scitokens import TokenServer
 from tests.storage.xrootd import Authority, make_room
@@ -280,6 +284,64 @@ def test_an_issuer_that_is_down_for_ten_minutes_costs_no_failed_link(
     assert set(Transfer.objects.values_list("state", flat=True)) == {"done"}
     assert Transfer.objects.count() == 7
     assert not Probe.objects.exists()
+
+
+# A service
+
+
+@pytest.fixture
+def by_fts(
+    grid: Grid, credentials_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[FtsServer, Probe]]:
+    """Return an FTS3 server that knows us by a token, and a test that asks it."""
+    monkeypatch.setattr(poll, "POLL_SECONDS", 0.1)
+    secret_in(credentials_dir, "fts", "fts-knows-us-by-this")
+    known_by = Credential.objects.create(name="fts", hosts=["localhost"])
+    bundle = str(grid.source.authority.bundle)
+    with fts_server(token="fts-knows-us-by-this", bundle=bundle) as fts:
+        named = {"service": f"http://localhost:{fts.port}", "service_credential": known_by}
+        mesh = Mesh.objects.create(name="by-fts", mover="fts3", **named)
+        ends = grid.ends["A"], grid.ends["B"]
+        yield fts, queued(*ends, bytes=SIZE, mover="fts3", mesh=mesh)
+
+
+def test_a_service_looks_at_both_ends_with_the_tokens_that_it_is_lent(
+    grid: Grid, by_fts: tuple[FtsServer, Probe]
+):
+    """With a token that may only create, each test failed: FTS may not look at the destination."""
+    _, probe = by_fts
+    done = result(probe)
+    assert (done.state, done.error, done.verified) == ("done", "", True)
+    assert done.profile.mode == ""  # FTS chooses, and does not tell
+    scopes = {form["scope"] for form in grid.issuer.forms}
+    lent = "storage.read:/base/sonar/incoming storage.modify:/base/sonar/incoming"
+    assert scopes == {
+        "storage.read:/sonar storage.modify:/sonar",
+        "storage.read:/base/sonar storage.modify:/base/sonar",
+        "storage.read:/sonar/source",
+        lent,
+    }
+
+
+def test_a_token_that_may_only_create_shows_a_service_nothing(
+    by_fts: tuple[FtsServer, Probe], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(client_credentials.SCOPES, Right.LENT_TO_SERVICE, ("storage.create",))
+    _, probe = by_fts
+    failed = result(probe)
+    assert failed.error == "FTS: DESTINATION [1] HTTP 403 : Permission refused"
+    assert failed.error_where == "destination"
+
+
+def test_what_a_service_may_be_lent_is_checked_while_one_is_in_use(by_fts: tuple[FtsServer, Probe]):
+    def checked() -> set[Right]:
+        lent = [use for use in credential_checks.uses() if use.role == credential_states.LENT]
+        return {purpose.right for use in lent for purpose in use.purposes()}
+
+    both = {Right.LENT_TO_READ, Right.LENT_TO_WRITE}
+    assert checked() == both | {Right.LENT_TO_SERVICE}
+    Mesh.objects.update(enabled=False)
+    assert checked() == both
 
 
 # Macaroons
