@@ -120,6 +120,8 @@ class End:
     """Sent to its own host, and to nobody else but ``data_hosts`` where it goes along."""
     lent: str = field(default="", repr=False)
     """What the other end of a third-party copy is given to reach this file; empty for nothing."""
+    lent_until: float | None = None
+    """When that expires, in seconds since 1970; None where nobody can tell."""
     proxy: str = field(default="", repr=False)
     """Path of an X.509 proxy certificate with its key, for its own host and nobody else; empty
     for none."""

@@ -12,7 +12,7 @@ from django.utils import timezone
 from sonar.credentials import cache, kinds, rules, sources
 from sonar.credentials.cache import UsableToken
 from sonar.credentials.kinds import KindDescription
-from sonar.credentials.sources.base import CredentialError, Purpose, Right
+from sonar.credentials.sources.base import CredentialError, Purpose, Right, StorageToken
 from sonar.models import Credential, Endpoint, Mesh, Probe
 from sonar.movers.base import CLEANING_LIMITS, End, Limits, MoverError, Order, Service, Where
 from sonar.movers.catalogue import MoverDescription, no_such_mover
@@ -159,18 +159,20 @@ def _ends(probe: Probe, needed: float) -> dict[str, End]:
     passive, _ = rules.PASSIVE_AND_ACTIVE[probe.mode]
     for name in files if probe.mover_description.asks_service else (passive,):
         where, lender, _ = files[name]
-        lent = lent_token(lender, where, probe.mover_description, needed)
-        ends[name] = replace(ends[name], lent=lent)
+        if lent := lent_token(lender, where, probe.mover_description, needed):
+            ends[name] = replace(ends[name], lent=lent.text, lent_until=lent.expires_at)
     return ends
 
 
-def lent_token(lender: Endpoint, where: Where, mover: MoverDescription, needed: float) -> str:
-    """Return what the other end, or a service, is given to reach the file; empty for nothing."""
+def lent_token(
+    lender: Endpoint, where: Where, mover: MoverDescription, needed: float
+) -> StorageToken | None:
+    """Return what the other end, or a service, is given to reach the file; None for nothing."""
     lent = lent_by(lender)
     if lent is None or not is_taken(lent, mover):
-        return ""
+        return None
     right = (LENT_TO_SERVICES if mover.asks_service else LENT_FOR)[where]
-    return token_for(lender, lent, where, right, needed).token.text
+    return token_for(lender, lent, where, right, needed).token
 
 
 def needed_for(timeout_seconds: int) -> float:

@@ -5,6 +5,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from sonar.movers.base import MoverError, Service, Where
 from sonar.movers.fts3 import poll, rest
-from sonar.movers.fts3.mover import Fts3, job_for, submit
+from sonar.movers.fts3.mover import Fts3, job_for, receipt, submit
 from sonar.movers.fts3.poll import Job, Poller, Pollers, Progress, failure_of, progress_of
 from sonar.movers.fts3.rest import Fts
 from sonar.movers.mover import AsksService
@@ -23,6 +24,7 @@ from sonar.notation.units import LONGEST_SECONDS
 from tests.api import edges
 from tests.movers.orders import order_between
 from tests.movers.scripted import scripted, status
+from tests.storage import fts
 from tests.storage.fts import (
     FILE,
     JOB,
@@ -205,6 +207,52 @@ def test_jobs_are_taken_from_an_answer_in_parts():
     assert isinstance(withheld, rest.Refusal)
     assert str(withheld) == "FTS, GET jobs: 403 Forbidden for this job"
     assert withheld.permanent
+
+
+@pytest.mark.parametrize(
+    ("state", "finished", "may_write"),
+    [
+        ("FINISHED", "2026-11-20T07:47:24", False),
+        ("FAILED", "2026-11-20T07:47:24", False),
+        ("CANCELED", "2026-11-20T07:47:24", False),
+        ("CANCELED", None, True),  # url_copy has not been ended yet
+        ("TOKEN_PREP", None, True),
+        ("ON_HOLD", None, True),
+        ("ACTIVE", None, True),
+        (None, None, True),
+    ],
+)
+def test_a_cancelled_job_may_write_until_its_file_is_over(state, finished, may_write: bool):
+    file = SUBMITTED | {"file_state": state, "finish_time": finished}
+    seen = progress(file, job_state="CANCELED")
+    assert (seen.is_final, seen.may_write) == (True, may_write)
+
+
+@pytest.mark.parametrize("page", fts.PAGES)
+def test_only_the_first_paragraph_of_a_page_is_told(page: str):
+    words = rest.words_of_page(fts.PAGES[page].encode())
+    assert re.match("The (requested URL|server encountered an internal error)", words)
+    assert "@" not in words
+    assert "<" not in words
+
+
+def test_whom_to_write_to_is_in_no_error():
+    plain = "Ask admin@fts.example or <root@localhost>, see https://fts.example/a@b."
+    assert "@" not in str(refused(400, plain)).partition("https")[0]
+    reason = "DESTINATION [112] HTTP 500 : Please contact webmaster@se.example now"
+    assert "contact (mail address) now" in str(failure_of(Progress("FAILED", reason)))
+
+
+def test_a_lent_token_that_expired_in_the_queue_is_named():
+    reason = Progress("FAILED", "SOURCE [1] HTTP 403 : Permission refused")
+    for until, words in ((None, None), (9e9, None), (1e9, "lent for it has expired meanwhile")):
+        order = replace(ORDER, source=replace(ORDER.source, lent_until=until))
+        with pytest.raises(MoverError) as caught:
+            receipt(order, reason, "")
+        assert caught.value.where == Where.SOURCE
+        assert caught.value.permanent == (words is None)
+        assert (words or "") in str(caught.value)
+        assert ("expired" in str(caught.value)) == (words is not None)
 
 
 def test_a_refusal_is_told_in_its_own_words():

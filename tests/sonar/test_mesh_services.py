@@ -199,6 +199,31 @@ def test_tests_whose_ends_do_not_both_lend_wait_for_leave():
     }
 
 
+@pytest.mark.parametrize("lends", ["nothing", "a macaroon"])
+def test_tests_that_a_service_can_never_carry_out_wait_with_the_reason(lends: str, tokens: Path):
+    """FTS would show Sonar's token to an end that lends none, and refuses macaroons."""
+    a, b = two_ends()
+    if lends == "nothing":
+        Endpoint.objects.filter(pk=b.pk).update(credential=None, credential_lent=None)
+        words = "B_DATADISK lends no credential to the service"
+    else:
+        Credential.objects.filter(name="b-lent").update(kind="macaroon")
+        words = "it lends a macaroon, and the service takes JSON Web Tokens only"
+    made = served()
+    here = served("here", service="http://127.0.0.1:1/", service_credential=None)
+    scheduler.claim_due(NOW)
+    held = Schedule.objects.filter(skipped_because="credential")
+    assert set(held.values_list("mesh__name", "source__name", "destination__name")) == {
+        (made.name, a.name, b.name),
+        (made.name, b.name, a.name),
+    }
+    a, b = Endpoint.objects.order_by("name")
+    with pytest.raises(MoverError, match=words):
+        transfer_request.order_for(queued(a, b, made))
+    if lends == "nothing":
+        transfer_request.order_for(queued(b, a, here))
+
+
 def test_a_test_that_is_ordered_asks_the_one_service_in_use_and_gives_nothing_away():
     a, b = two_ends()
     request = ProbeRequest(a, b, SizeClass.objects.get(name="small"), "fts3")

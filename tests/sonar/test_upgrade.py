@@ -19,6 +19,7 @@ from sonar.models import (
     Experiment,
     ExperimentStep,
     Flow,
+    Leftover,
     Probe,
     Profile,
     Schedule,
@@ -40,6 +41,7 @@ BEFORE_ONE_PER_LINK = [("sonar", "0008_company_waiting_circuits")]
 BEFORE_CREDENTIALS = [("sonar", "0010_one_open_probe_for_a_link")]
 BEFORE_PAUSES = [("sonar", "0013_saved_view")]
 BEFORE_POSSIBLE_TIMES = [("sonar", "0024_uploads_of_source_files")]
+BEFORE_JOBS_OF_SERVICES = [("sonar", "0047_report_orders")]
 BEFORE_PURPOSES = [("sonar", "0025_times_of_connections")]
 BEFORE_ROLES = [("sonar", "0006_annotation")]
 NEW_SITE = "INSERT INTO sonar_site (name, cloud, tier, country) VALUES"
@@ -323,3 +325,44 @@ def test_results_of_an_older_sonar_get_their_purpose_are_sealed_anew_and_go_back
     )
     migrate_to_now()
     assert purposes()[3] == "experiment"
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("real_commits")
+def test_results_that_fts_made_for_an_older_sonar_have_no_mode_and_its_root_files_are_deleted():
+    glasgow, lancs, _ = world.three_endpoints()
+    Endpoint.objects.filter(pk=glasgow.pk).update(base_url="root://glasgow.example//data")
+    migrate(BEFORE_JOBS_OF_SERVICES)
+    try:
+        for mover, mode, origin, streams in (
+            ("fts3", "pull", "test", 1),
+            ("fts3", "pull", "test", 2),
+            ("fts3", "", "test", 2),  # an import that does not say
+            ("fts3", "push", "production", 1),
+            ("http-tpc", "pull", "test", 1),
+        ):
+            write(
+                "INSERT INTO sonar_profile (mover, mode, streams, origin, activity, clock) "
+                "VALUES (%s, %s, %s, %s, '', 'service')",
+                *(mover, mode, streams, origin),
+            )
+        for end in (glasgow, lancs):
+            write(
+                "INSERT INTO sonar_leftover "
+                "(endpoint_id, path, mover, since, next_try, tries, error) "
+                "VALUES (%s, 'sonar/incoming/1', 'fts3', now(), now(), 0, '')",
+                end.pk,
+            )
+    finally:
+        migrate_to_now()
+    rows = Profile.objects.order_by("id").values_list("mover", "mode", "origin", "streams")
+    assert list(rows) == [
+        ("fts3", "", "test", 1),
+        ("fts3", "pull", "test", 2),
+        ("fts3", "", "test", 2),
+        ("fts3", "push", "production", 1),
+        ("http-tpc", "pull", "test", 1),
+    ]
+    movers = dict(Leftover.objects.values_list("endpoint", "mover"))
+    assert movers == {glasgow.pk: "xrootd", lancs.pk: "fts3"}
+    assert set(Leftover.objects.values_list("remote_id", flat=True)) == {""}

@@ -630,7 +630,8 @@ def test_an_end_that_refuses_what_it_lends_is_to_blame(secure, guarded):
     for name, where in (("source", Where.SOURCE), ("destination", Where.DESTINATION)):
         secure.forget()
         order = lending(secure, guarded, **{name: "a-token-of-nobody"})
-        fails(measure(Fts3(), order, Watch()), where, "http 403 : permission refused", permanent=True)
+        outcome = measure(Fts3(), order, Watch())
+        fails(outcome, where, "http 403 : permission refused", permanent=True)
 
 
 def test_each_end_is_looked_at_with_the_token_that_it_lends(secure, guarded, monkeypatch):

@@ -190,6 +190,10 @@ def receipt(order: Order, progress: Progress, token: str) -> Receipt:
     """Return the receipt for a job that is over; raise MoverError if it did not succeed."""
     if progress.state != DONE:
         error = failure_of(progress, order.source.lent, order.destination.lent, token)
+        for end in (order.source, order.destination):
+            if end.where == error.where and end.lent_until and end.lent_until < time.time():
+                message = f"{error}; the token that is lent for it has expired meanwhile"
+                error = MoverError(error.where, message)
         error.is_unsettled = progress.may_write
         raise error
     if progress.seconds is None:
