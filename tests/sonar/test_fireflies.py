@@ -19,7 +19,7 @@ from sonar.management.commands import collect_fireflies
 from sonar.models import Flow
 from sonar.notation.windows import parse_time
 from sonar.records.fireflies import collector, flows, packet
-from sonar.records.fireflies.collector import Collector, counted
+from sonar.records.fireflies.collector import UNREAD, Collector, counted
 from sonar.records.fireflies.flows import Addresses, look_up
 from tests.api import edges
 from tests.sonar.fireflies import (
@@ -95,22 +95,203 @@ def test_of_tcps_numbers_those_are_kept_that_say_why_it_is_slow():
         (b"", "no JSON"),
         (b"<134>1 hello", "no JSON"),
         (b"{", "wrong JSON"),
-        (b"{" + b" " * 2048, "longer than 2048 bytes"),
+        (b"{" + b" " * 8192, "longer than 8192 bytes"),
         (firefly(flow_id={"src-ip": "secret.example"}), "wrong flow-id.src-ip"),
         (firefly(flow_id={"src-port": 65536}), "wrong flow-id.src-port"),
         (firefly(flow_lifecycle={"state": "over"}), "wrong flow-lifecycle.state"),
         (firefly(flow_lifecycle={"start-time": "2026-11-20T04:00:00"}), "wrong flow-lifecycle"),
         (firefly(context={"activity-id": 64}), "wrong context.activity-id"),
         (firefly(context={"experiment-id": 1024}), "wrong context.experiment-id"),
-        (firefly(usage={"sent": -1}), "wrong usage.sent"),
-        (firefly(netlink={"rtt": -1}), "wrong netlink.rtt"),
-        (firefly(netlink={"rtt": "much"}), "wrong netlink.rtt"),
+        (firefly(context={"experiment-id": 0}), "wrong context.experiment-id"),
+        (firefly(context={"activity-id": -1}), "wrong context.activity-id"),
+        (firefly(flow_id={"protocol": "icmp"}), "wrong flow-id.protocol"),
     ],
 )
 def test_anything_else_is_refused_without_its_words(datagram: bytes, why: str):
     with pytest.raises(ValueError, match=why) as refused:
         packet.parsed(datagram)
     assert "secret" not in str(refused.value)
+
+
+LEAN = {
+    "tcpInfo": {
+        "Retransmits": 0,
+        "sndMss": 1448,
+        "pMtu": 1500,
+        "rtt": 12300,
+        "rttVar": 1200,
+        "sndSsThresh": 70,
+        "sndCwnd": 10,
+        "advMss": 1448,
+        "minRtt": 11900,
+        "deliveryRate": 125_000_000,
+        "bytesSent": 20_020_014,
+    },
+    "cong": {"algorithm": "cubic"},
+}
+FULL = {
+    "tcpInfo": LEAN["tcpInfo"]
+    | {"retrans": 1, "totalRetrans": 7, "busyTime": 4_000_000, "rwndLimited": 1_000_000}
+    | {"sndBufLimited": 0}
+}
+NAMED_BY_LINUX = {
+    "state": "established",
+    "opts": ["ts"],
+    "pmtu": 1500,
+    "retrans": 1,
+    "total_retrans": 7,
+    "rtt": 12.3,
+    "rttvar": 1.2,
+    "min_rtt": 11900,
+    "snd_mss": 1448,
+    "snd_cwnd": 10,
+    "busy_time": 4_000_000,
+    "rwnd_limited": 1_000_000,
+    "sndbuf_limited": 0,
+}
+FLOWD_ENTRY = {"src": "192.0.2.1", "retrans": 0, "cong_algo": "bbr", "tcp_info": NAMED_BY_LINUX}
+LEAN_READ = {
+    "rtt": 12.3,
+    "min_rtt": 11.9,
+    "rttvar": 1.2,
+    "snd_cwnd": 10,
+    "snd_mss": 1448,
+    "pmtu": 1500,
+}
+ALL_READ = LEAN_READ | {
+    "retrans": 1,
+    "total_retrans": 7,
+    "busy_time": 4_000_000,
+    "rwnd_limited": 1_000_000,
+    "sndbuf_limited": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("report", "read"),
+    [
+        ({"netlink": None}, {}),
+        ({"netlink": {}}, {}),
+        ({"netlink": LEAN}, LEAN_READ),
+        ({"skOps": LEAN}, LEAN_READ),
+        ({"netlink": FULL}, ALL_READ),
+        ({"skOps": FULL, "netlink": None}, ALL_READ),
+        ({"netlink": NAMED_BY_LINUX}, ALL_READ),
+        ({"skOps": NAMED_BY_LINUX}, ALL_READ),
+        ({"netlink": FLOWD_ENTRY}, ALL_READ),
+        ({"netlink": ["established", FLOWD_ENTRY]}, ALL_READ),
+        ({"netlink": {"rtt": 12.3}, "skOps": LEAN}, LEAN_READ),
+        ({"netlink": {"tcpInfo": None, "cong": {"algorithm": "bbr"}}}, {}),
+    ],
+)
+def test_the_numbers_of_tcp_are_read_in_each_form_and_in_its_units(
+    report: dict[str, object], read: dict[str, float]
+):
+    firefly = packet.parsed(json.dumps({**XROOTD, "netlink": {}, **report}).encode())
+    assert (firefly.netlink, firefly.unread) == (pytest.approx(read), ())
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "unread", "kept"),
+    [
+        ("netlink", {"rtt": "much", "snd_cwnd": 10}, "netlink.rtt", {"snd_cwnd": 10}),
+        ("netlink", {"rtt": -1}, "netlink.rtt", {}),
+        ("netlink", {"tcpInfo": LEAN["tcpInfo"] | {"rtt": {}}}, "netlink.rtt", None),
+        ("netlink", {"roundTrip": 5}, "netlink", {}),
+        ("netlink", {"tcpInfo": {"roundTrip": 5}}, "netlink", {}),
+        ("netlink", {"tcpInfo": 5}, "netlink", {}),
+        ("netlink", "12.3 ms", "netlink", {}),
+        ("skOps", [LEAN], "skOps", {"rtt": 2.663}),
+        ("usage", {"sent": -1, "received": 7}, "usage.sent", {"rtt": 2.663}),
+        ("usage", [1, 2], "usage", {"rtt": 2.663}),
+    ],
+)
+def test_a_number_that_cannot_be_read_is_left_out_and_the_packet_counted(
+    taking: Collector, part: str, value: object, unread: str, kept: dict[str, float] | None
+):
+    datagram = json.dumps(XROOTD | {part: value}).encode()
+    assert packet.parsed(datagram).unread == (unread,)
+    assert taking.take(datagram, SENDER) == ""
+    taking.flush()
+    said = f"0 received, 1 stored, 1 {UNREAD}, none dropped"
+    assert counted(taking.counts) == said
+    if kept is not None:
+        assert Flow.objects.get().tcp == kept
+
+
+def from_flowd_go(state: str, **parts: object) -> bytes:
+    """Write a packet of flowd-go: a time that is not known is an empty text, or not there."""
+    start = XROOTD["flow-lifecycle"]["start-time"]
+    life: dict[str, str] = {"state": state, "start-time": start if state != "end" else ""}
+    if state == "ongoing":
+        life["current-time"] = "2026-11-20T04:00:01.5+00:00"
+    if state == "end":
+        life["end-time"] = XROOTD["flow-lifecycle"]["end-time"]
+    identity = {name: XROOTD[name] for name in ("version", "flow-id", "context")}
+    return json.dumps({**identity, "flow-lifecycle": life, **parts}).encode()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("is_late", [True, False])
+def test_the_end_keeps_the_numbers_that_only_packets_before_it_have(
+    taking: Collector, at_once: bool, is_late: bool
+):
+    """flowd-go sends them while a connection lasts; at its end, no number and no beginning."""
+    packets = [
+        from_flowd_go("start"),
+        from_flowd_go("ongoing", netlink=LEAN),
+        from_flowd_go("ongoing", skOps={"tcpInfo": {"totalRetrans": 3}}),
+        from_flowd_go("end"),
+    ]
+    if is_late:
+        packets.insert(2, packets.pop())
+    for datagram in packets:
+        assert taking.take(datagram, SENDER) == ""
+        if not at_once:
+            taking.flush()
+    taking.flush()
+    flow = Flow.objects.get()
+    assert flow.tcp == pytest.approx(LEAN_READ | {"total_retrans": 3})
+    assert flow.ended_at == datetime(2026, 11, 20, 4, 0, 2, 642044, UTC)
+    assert counted(taking.counts) == "0 received, 4 stored, none dropped"
+
+
+@pytest.mark.parametrize("unknown", ["", None])
+def test_an_end_is_of_the_newest_connection_of_its_reporter_that_is_not_over(
+    taking: Collector, unknown: str | None
+):
+    """flowd sends null for the beginning of a transfer that a server announced."""
+    end = firefly(flow_lifecycle={"start-time": unknown}, usage={"sent": 7})
+    taking.take(begins(), "2001:db8::1")
+    assert taking.take(end, SENDER) == ""
+    taking.flush()
+    assert counted(taking.counts) == ("0 received, 1 stored, dropped: 1 with an unknown beginning")
+    taking.take(begins(), SENDER)
+    taking.take(end, SENDER)
+    taking.flush()
+    ended = Flow.objects.get(ended_at__isnull=False)
+    assert (ended.reporter, ended.sent_bytes) == (SENDER, 7)
+    assert ended.started_at == datetime(2026, 11, 20, 4, 0, 0, 513166, UTC)
+
+
+def test_one_that_begins_without_a_time_begins_now(taking: Collector):
+    life = {"state": "start", "start-time": "", "end-time": "2024-01-31T08:58:48+00:00"}
+    taking.take(firefly(flow_lifecycle=life | {"current-time": None}), SENDER)
+    taking.flush()
+    flow = Flow.objects.get()
+    assert (flow.started_at, flow.ended_at) == (NOW, None)
+
+
+def test_an_activity_of_0_and_an_odd_application_lose_no_packet():
+    read = packet.parsed(firefly(context={"activity-id": 0, "application": 7}))
+    assert (read.scitag, read.application) == (128, "")
+
+
+def test_the_largest_report_of_flowd_go_is_read():
+    """All numbers of TCP, of the socket and of its memory, between addresses of IPv6: 2.6 kB."""
+    others = {f"{'aLongName'}{number}": 4_294_967_295 for number in range(55)}
+    report = {"tcpInfo": FULL["tcpInfo"] | others, "skBuff": others}
+    assert packet.parsed(firefly(netlink=report)).netlink["rtt"] == 12.3
 
 
 def test_a_connection_that_is_over_before_it_began_is_refused():
@@ -237,8 +418,10 @@ def test_no_value_at_an_end_of_its_range_is_stored_that_cannot_be_read(
         for number, datagram in enumerate(hostile_packets())
     )
     taking.flush()
-    assert taking.counts == {"stored": answers[""]}
-    assert len(list(Flow.objects.values())) == answers[""] > 400
+    taking.counts.pop(UNREAD)
+    # An end whose beginning is null or empty.
+    assert taking.counts == {"stored": answers[""] - 2, "with an unknown beginning": 2}
+    assert len(list(Flow.objects.values())) == taking.counts["stored"] > 400
     assert set(answers) == {
         *("", "not a firefly", "too old or in the future", "not between registered endpoints")
     }
@@ -252,8 +435,10 @@ def test_no_packet_with_some_values_of_another_kind_ends_a_collector(
     taking.counts.clear()
     kept = taking.take(datagram, SENDER) == ""
     taking.flush()
-    assert taking.counts == ({"stored": 1} if kept else {})
-    assert list(Flow.objects.values()) or not kept
+    unread = taking.counts.pop(UNREAD, 0)
+    stored = taking.counts["stored"] + taking.counts["with an unknown beginning"]
+    assert (stored, stored >= unread) == (kept, True)
+    assert list(Flow.objects.values()) or not taking.counts["stored"]
 
 
 def test_a_row_that_the_database_refuses_goes_and_the_others_stay(
@@ -294,10 +479,10 @@ def test_a_collector_that_ends_waits_a_little_for_the_database(
 ):
     store, failures = collector.store, iter([OperationalError("restarts")] * away)
 
-    def once_it_is_back(rows: list[Flow]) -> None:
+    def once_it_is_back(rows: list[Flow]) -> int:
         if failure := next(failures, None):
             raise failure
-        store(rows)
+        return store(rows)
 
     monkeypatch.setattr(collector, "store", once_it_is_back)
     monkeypatch.setattr(collector, "BATCH_SECONDS", 0.01)

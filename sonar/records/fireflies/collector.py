@@ -80,7 +80,11 @@ class Collector:
         except ValueError as error:
             log.debug("a packet of %s is not a firefly: %s", sender, error)
             return "not a firefly"
-        return self._keep(firefly, sender, timezone.now())
+        why = self._keep(firefly, sender, timezone.now())
+        if firefly.unread and not why:
+            log.debug("a packet of %s: %s cannot be read", sender, ", ".join(firefly.unread))
+            self.counts[UNREAD] += 1
+        return why
 
     def _keep(self, firefly: Firefly, sender: str, now: datetime) -> str:
         if not firefly.is_of(believed(now)):
@@ -118,8 +122,10 @@ class Collector:
                 self._store_or_drop_first()
 
     def _store_first(self, count: int) -> None:
-        store(self._pending[:count])
-        self.counts["stored"] += count
+        unknown = store(self._pending[:count])
+        self.counts["stored"] += count - unknown
+        if unknown:
+            self.counts["with an unknown beginning"] += unknown
         del self._pending[:count]
 
     def _store_or_drop_first(self) -> None:
@@ -164,9 +170,13 @@ def believed(now: datetime) -> Window:
 
 def counted(counts: Counter[str]) -> str:
     """Say in words what became of the packets so far."""
-    dropped = [f"{count} {why}" for why, count in sorted((+counts).items()) if why not in KEPT]
+    dropped = [f"{count} {why}" for why, count in sorted((+counts).items()) if why not in TAKEN]
     words = [f"{counts['received']} received", f"{counts['stored']} stored"]
+    if counts[UNREAD]:
+        words.append(f"{counts[UNREAD]} {UNREAD}")
     return ", ".join([*words, f"dropped: {', '.join(dropped)}" if dropped else "none dropped"])
 
 
-KEPT = ("received", "stored")
+UNREAD = "with numbers that cannot be read"
+TAKEN = ("received", "stored", UNREAD)
+"""Counts of packets that are not dropped."""

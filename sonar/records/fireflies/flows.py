@@ -1,4 +1,4 @@
-"""Packets -> rows: a row for each connection and reporter, by the last that was said of it.
+"""Packets -> rows: a row for each connection and reporter, with the last value of each number.
 
 Which endpoints an address is of: the names of their hosts are looked up every ten minutes, and at
 once when the registry has changed.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,8 @@ IDENTITY = (
     *("reporter", "source_address", "source_port", "destination_address"),
     *("destination_port", "started_at"),
 )
-CHANGING = ("seen_at", "ended_at", "sent_bytes", "received_bytes", "tcp", "application")
+NUMBERS = ("sent_bytes", "received_bytes")
+CHANGING = ("seen_at", "ended_at", *NUMBERS, "tcp", "application")
 KEPT_SECONDS = 600.0
 
 
@@ -73,10 +74,13 @@ class Addresses:
 
 
 def flow_of(firefly: Firefly, reporter: str, addresses: Addresses, now: datetime) -> Flow:
-    """Return the row of a packet; ``addresses`` knows which endpoints its addresses are of."""
-    flow, life = firefly.flow_id, firefly.flow_lifecycle
+    """Return the row of a packet; ``addresses`` knows which endpoints its addresses are of.
+
+    ``started_at`` is None if neither the packet nor its state says when the connection began.
+    """
+    flow = firefly.flow_id
     source, destination = str(unmapped(flow.src_ip)), str(unmapped(flow.dst_ip))
-    return Flow(
+    return Flow(  # type: ignore[misc]  # `store` finds the beginning where it is not said
         reporter=reporter,
         scitag=firefly.scitag,
         source_address=source,
@@ -85,9 +89,9 @@ def flow_of(firefly: Firefly, reporter: str, addresses: Addresses, now: datetime
         destination_port=flow.dst_port,
         source_endpoints=addresses.endpoints_at(source),
         destination_endpoints=addresses.endpoints_at(destination),
-        started_at=life.start_time,
+        started_at=firefly.began_at(now),
         seen_at=firefly.seen_at(now),
-        ended_at=life.end_time if life.state == "end" else None,
+        ended_at=firefly.ended_at(now),
         application=firefly.application,
         sent_bytes=firefly.usage.sent,
         received_bytes=firefly.usage.received,
@@ -95,26 +99,70 @@ def flow_of(firefly: Firefly, reporter: str, addresses: Addresses, now: datetime
     )
 
 
-def store(flows: Iterable[Flow]) -> None:
-    """Keep what was said last of each connection. Two SQL queries.
+def store(flows: Iterable[Flow]) -> int:
+    """Keep the flows; return how many packets were of a connection whose beginning is not known.
 
-    UDP may turn packets around: of a connection that is over nothing is changed any more.
+    Each value that a packet does not have stays as it was: flowd-go sends the numbers of TCP only
+    while a connection lasts, not at its end. Nothing that the end says is changed by packets that
+    arrive after it. Two SQL queries, three if a packet does not say when its connection began.
     """
-    newest = {identity(flow): flow for flow in sorted(flows, key=order)}
-    moments = {flow.started_at for flow in newest.values()}
-    over = Flow.objects.filter(started_at__in=moments, ended_at__isnull=False)
-    for ended in over.values_list(*IDENTITY):
-        newest.pop(ended, None)
+    flows = list(flows)
+    dated = _with_beginnings(flows)
+    moments = {flow.started_at for flow in dated}
+    before = Flow.objects.filter(started_at__in=moments)
+    of_identity: dict[tuple[object, ...], list[Flow]] = {}
+    for flow in sorted(dated, key=_order):
+        of_identity.setdefault(_identity(flow), []).append(flow)
+    for row in before:
+        if reports := of_identity.get(_identity(row)):
+            reports.insert(len(reports) if row.ended_at else 0, row)
+    newest = []
+    for reports in of_identity.values():
+        last = reports[-1]
+        last.tcp = {name: number for each in reports for name, number in each.tcp.items()}
+        for name in NUMBERS:
+            values = [getattr(each, name) for each in reports]
+            setattr(last, name, next((each for each in reversed(values) if each is not None), None))
+        last.pk = None
+        newest.append(last)
     Flow.objects.bulk_create(
-        newest.values(), update_conflicts=True, unique_fields=IDENTITY, update_fields=CHANGING
+        newest, update_conflicts=True, unique_fields=IDENTITY, update_fields=CHANGING
     )
+    return len(flows) - len(dated)
 
 
-def identity(flow: Flow) -> tuple[object, ...]:
+def _with_beginnings(flows: Sequence[Flow]) -> list[Flow]:
+    """Return the flows, each with when it began; leave out those of which nobody says it.
+
+    flowd and flowd-go send the beginning of a transfer that a server announced, and not again at
+    its end. It is that of the same reporter's newest connection there that is not over.
+    """
+    dated = [flow for flow in flows if flow.started_at]
+    if len(dated) == len(flows):
+        return dated
+    unknown = [flow for flow in flows if not flow.started_at]
+    lasting = Flow.objects.filter(
+        ended_at=None,
+        reporter__in={flow.reporter for flow in unknown},
+        source_port__in={flow.source_port for flow in unknown},
+        destination_port__in={flow.destination_port for flow in unknown},
+    )
+    begun: dict[tuple[object, ...], list[datetime]] = {}
+    for flow in [*lasting, *(flow for flow in dated if not flow.ended_at)]:
+        begun.setdefault(_identity(flow)[:-1], []).append(flow.started_at)
+    for flow in unknown:
+        moments = begun.get(_identity(flow)[:-1], ())
+        if began_at := max((each for each in moments if each <= flow.seen_at), default=None):
+            flow.started_at = began_at
+            dated.append(flow)
+    return dated
+
+
+def _identity(flow: Flow) -> tuple[object, ...]:
     return tuple(getattr(flow, name) for name in IDENTITY)
 
 
-def order(flow: Flow) -> tuple[bool, datetime]:
+def _order(flow: Flow) -> tuple[bool, datetime]:
     """Put what says that a connection is over last, and else what was said later."""
     return flow.ended_at is not None, flow.seen_at
 
