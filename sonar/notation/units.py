@@ -174,6 +174,11 @@ def format_count(count: int) -> str:
     return f"{count:,}".replace(",", THIN_SPACE)
 
 
+def format_counted(count: int, noun: str) -> str:
+    """Count things: `1 link`, `12 links`."""
+    return f"{format_count(count)} {noun}{'s' * (count != 1)}"
+
+
 def format_span(span: timedelta) -> str:
     """Write how long something lasts, as someone on shift says it: `30 h`, `3 d`, `0 s`."""
     seconds = span.total_seconds()

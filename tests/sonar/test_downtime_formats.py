@@ -101,86 +101,130 @@ def of_osg(**others: str) -> bytes:
         (osg.read, BOMB, "this XML has a document type or entities"),
         (gocdb.read, b"<results><error>Invalid scope</error></results>", "says: “Invalid scope”"),
         (gocdb.read, b"<error>Down for backup</error>", "the source says: “Down for backup”"),
-        (gocdb.read, of_gocdb(HOSTNAME=""), "DOWNTIME 1 (7G0), HOSTNAME: it is missing or empty"),
-        (
-            gocdb.read,
-            of_gocdb(HOSTNAME="https://se.example.org/"),
-            "HOSTNAME: 'https://se.example.org/' is not the name of a host",
-        ),
-        (gocdb.read, of_gocdb(START_DATE="soon"), "START_DATE: “soon” is not a whole number"),
-        (gocdb.read, of_gocdb(END_DATE="9" * 17), "END_DATE: it is not a time in the years 1970"),
-        (gocdb.read, of_gocdb(END_DATE=5), "DOWNTIME 1 (7G0), END_DATE: it ends before it starts"),
-        (
-            gocdb.read,
-            of_gocdb(SEVERITY="Outage"),
-            "DOWNTIME 1 (7G0), SEVERITY: “Outage” is none of OUTAGE or WARNING",
-        ),
-        (
-            gocdb.read,
-            of_gocdb(key="8" * 101),
-            "PRIMARY_KEY: it has 101 characters, 100 are allowed",
-        ),
-        (
-            gocdb.read,
-            of_gocdb(DESCRIPTION="a" * 10_000_000),
-            "DESCRIPTION: it has 10,000,000 characters, 20,000 are allowed",
-        ),
-        (
-            gocdb.read,
-            written.gocdb(
-                written.gocdb_downtime("7G0", "a.example.org", NOW, NOW + HOUR),
-                written.gocdb_downtime("7G0", "b.example.org", NOW, NOW + 2 * HOUR),
-            ),
-            "DOWNTIME 2 (7G0): an element before it has the same PRIMARY_KEY and another END_DATE",
-        ),
-        (
-            gocdb.read,
-            of_gocdb().replace(b'PRIMARY_KEY="7G0"', b'PRIMARY_KEY="8G0"'),
-            "PRIMARY_KEY: “7G0” is not that of the attribute, “8G0”",
-        ),
         (osg.read, of_gocdb(), "the root is <results> instead of <Downtimes>"),
+        # Not one element of it can be read.
+        (gocdb.read, of_gocdb(START_DATE="soon"), "START_DATE: “soon” is not a whole number"),
         (osg.read, of_osg(ID="seven"), "Downtime 1, ID: “seven” is not a whole number"),
-        (
-            osg.read,
-            of_osg(EndTime="31.10.2023 14:00"),
-            "CurrentDowntimes, Downtime 1, EndTime: “31.10.2023 14:00” is not a time like",
-        ),
-        (osg.read, of_osg(StartTime="Feb 30, 2026 14:00 PM UTC"), "is no time that there is"),
-        (osg.read, of_osg(StartTime="Feb 3, 2026 14:00 PM CET"), "is not a time like Oct 31"),
-        (
-            osg.read,
-            of_osg(StartTime="Feb 3, 2026 02:00 PM UTC"),
-            "StartTime: PM contradicts the hour",
-        ),
-        (
-            osg.read,
-            of_osg(StartTime="Feb 3, 2026 12:30 AM UTC"),
-            "StartTime: AM contradicts the hour",
-        ),
-        (
-            osg.read,
-            of_osg(Severity="Bad"),
-            "“Bad” is none of Outage, Severe, Intermittent Outage or",
-        ),
-        (
-            osg.read,
-            of_osg(Services="<Service><ID>3</ID></Service>"),
-            "Downtime 1, Service 1, Name: it is missing or empty",
-        ),
-        (
-            osg.read,
-            written.osg(*[written.osg_downtime(7, "a.example.org", NOW, NOW + HOUR)] * 2),
-            "CurrentDowntimes, Downtime 2, ID: 7 is there twice",
-        ),
     ],
 )
-def test_bad_input_is_refused_with_its_place(
+def test_an_answer_that_is_none_is_refused(
     read: Callable[[bytes], Answer], content: bytes, sentence: str
 ):
     with pytest.raises(BadAnswer) as caught:
         read(content)
     assert sentence in str(caught.value)
     assert len(str(caught.value)) < 300
+
+
+GOOD_GOCDB = written.gocdb_downtime("1G0", "good.example.org", NOW, NOW + HOUR)
+GOOD_OSG = written.osg_downtime(1, "good.example.org", NOW, NOW + HOUR)
+
+
+@pytest.mark.parametrize(
+    ("key", "others", "sentence"),
+    [
+        ("7G0", {"HOSTNAME": ""}, "DOWNTIME 2 (7G0), HOSTNAME: it is missing or empty"),
+        (
+            "7G0",
+            {"HOSTNAME": "https://se.example.org/"},
+            "HOSTNAME: 'https://se.example.org/' is not the name of a host",
+        ),
+        ("7G0", {"SERVICE_TYPE": ""}, "SERVICE_TYPE: it is missing or empty"),
+        ("7G0", {"START_DATE": "soon"}, "START_DATE: “soon” is not a whole number"),
+        ("7G0", {"END_DATE": "9" * 17}, "END_DATE: it is not a time in the years 1970"),
+        ("7G0", {"END_DATE": 5}, "DOWNTIME 2 (7G0), END_DATE: it ends before it starts"),
+        (
+            "7G0",
+            {"SEVERITY": "Bad"},
+            "DOWNTIME 2 (7G0), SEVERITY: “Bad” is none of OUTAGE or WARNING",
+        ),
+        ("7G0", {"SEVERITY": ""}, "DOWNTIME 2 (7G0), SEVERITY: it is missing or empty"),
+        ("", {"key": "8" * 101}, "PRIMARY_KEY: it has 101 characters, 100 are allowed"),
+        (
+            "7G0",
+            {"DESCRIPTION": "a" * 30_000},
+            "DESCRIPTION: it has 30,000 characters, 20,000 are allowed",
+        ),
+        ("", {"PRIMARY_KEY": "8G0"}, "PRIMARY_KEY: “8G0” is not that of the attribute, “7G0”"),
+    ],
+)
+def test_an_odd_element_of_gocdb_is_left_out_with_its_place(
+    key: str, others: dict[str, object], sentence: str
+):
+    fields: dict[str, object] = {"key": "7G0", "host": "se.example.org"}
+    times = {"starts_at": NOW, "ends_at": NOW + HOUR}
+    odd = written.gocdb_downtime(**(fields | times | others))  # type: ignore[arg-type]
+    answer = gocdb.read(written.gocdb(GOOD_GOCDB, odd))
+    assert [each.key for each in answer.announcements] == ["1G0"]
+    (left_out,) = answer.left_out
+    assert left_out.key == key
+    assert sentence in left_out.sentence
+    assert len(left_out.sentence) < 300
+
+
+def test_of_a_downtime_the_services_are_read_whose_elements_can_be():
+    def of_host(host: str, **others: object) -> str:
+        return written.gocdb_downtime("7G0", host, NOW, NOW + HOUR, **others)  # type: ignore[arg-type]
+
+    other_end = written.gocdb_downtime("7G0", "c.example.org", NOW, NOW + 2 * HOUR)
+    answer = gocdb.read(written.gocdb(of_host("a.example.org"), of_host(""), other_end))
+    (announcement,) = answer.announcements
+    assert [service.host for service in announcement.services] == ["a.example.org"]
+    assert [(each.key, each.sentence) for each in answer.left_out] == [
+        ("7G0", "DOWNTIME 2 (7G0), HOSTNAME: it is missing or empty"),
+        (
+            "7G0",
+            "DOWNTIME 3 (7G0): an element before it has the same PRIMARY_KEY and another END_DATE",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [{"SEVERITY": "Outage"}, {"HOSTED_BY": ""}, {"PRIMARY_KEY": ""}, {"DESCRIPTION": ""}],
+)
+def test_what_means_one_thing_only_is_read(others: dict[str, object]):
+    (announcement,) = gocdb.read(of_gocdb(**others)).announcements
+    assert (announcement.key, announcement.severity) == ("7G0", "outage")
+
+
+@pytest.mark.parametrize(
+    ("key", "others", "sentence"),
+    [
+        ("", {"ID": "seven"}, "Downtime 2, ID: “seven” is not a whole number"),
+        (
+            "7",
+            {"EndTime": "31.10.2023 14:00"},
+            "CurrentDowntimes, Downtime 2, EndTime: “31.10.2023 14:00” is not a time like",
+        ),
+        ("7", {"StartTime": "Feb 30, 2026 14:00 PM UTC"}, "is no time that there is"),
+        ("7", {"StartTime": "Feb 3, 2026 14:00 PM CET"}, "is not a time like Oct 31"),
+        ("7", {"StartTime": "Feb 3, 2026 02:00 PM UTC"}, "StartTime: PM contradicts the hour"),
+        ("7", {"StartTime": "Feb 3, 2026 12:30 AM UTC"}, "StartTime: AM contradicts the hour"),
+        ("7", {"Severity": "Bad"}, "“Bad” is none of Outage, Severe, Intermittent Outage or"),
+        ("7", {"ResourceFQDN": ""}, "ResourceFQDN: it is missing or empty"),
+        ("1", {"ID": "1"}, "CurrentDowntimes, Downtime 2, ID: 1 is there twice"),
+    ],
+)
+def test_an_odd_element_of_osg_is_left_out_with_its_place(
+    key: str, others: dict[str, str], sentence: str
+):
+    odd = written.osg_downtime(7, "se.example.org", NOW, NOW + HOUR, **others)
+    answer = osg.read(written.osg(GOOD_OSG, odd))
+    assert [each.key for each in answer.announcements] == ["1"]
+    (left_out,) = answer.left_out
+    assert left_out.key == key
+    assert sentence in left_out.sentence
+
+
+def test_a_service_of_osg_without_a_name_is_left_out_and_the_others_stay():
+    services = "<Service><ID>3</ID></Service><Service><Name>WebDAV</Name></Service>"
+    answer = osg.read(of_osg(Services=services, ResourceName=""))
+    (announcement,) = answer.announcements
+    assert [service.kind for service in announcement.services] == ["WebDAV"]
+    (left_out,) = answer.left_out
+    assert left_out.key == "7"
+    assert "Downtime 1, Service 1, Name: it is missing or empty" in left_out.sentence
 
 
 @given(

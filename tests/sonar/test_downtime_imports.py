@@ -72,6 +72,22 @@ def lasting(key: str, host: str, **others: object) -> str:
         ([("se.lancs.example.org", "globus-GRIDFTP")], {("LANCS", "outage")}),
         # What is no storage stops no storage, at whatever host it is.
         ([("disk.gla.example.org", "ARC-CE"), ("tape.gla.example.org", "Squid")], set()),
+        ([("disk.gla.example.org", "XRootD cache server")], set()),
+        ([("disk.gla.example.org", "org.dcache.webdav")], {("GLASGOW_DATADISK", "outage")}),
+        # Tape stops no disk.
+        *[
+            ([("disk.gla.example.org", kind)], set())
+            for kind in ("wlcg.webdav.tape", "SRM.nearline", "SRMv2.tape", "WebDAV.tape")
+        ],
+        (
+            [("disk.gla.example.org", "wlcg.xrootd.tape"), ("se.lancs.example.org", "SRM.tape")],
+            set(),
+        ),
+        (
+            [("disk.gla.example.org", "SRM.nearline"), ("disk.gla.example.org", "SRM")],
+            {("GLASGOW_DATADISK", "outage")},
+        ),
+        ([("st-07.lancs.example.org", "wlcg.webdav.tape")], set()),
         ([("se.lancs.example.org", "net.perfSONAR.Bandwidth")], set()),
         ([("elsewhere.example.org", "webdav")], set()),
         # The network is tested by perfSONAR's.
@@ -99,6 +115,130 @@ def test_a_downtime_is_of_those_endpoints_whose_storage_it_names(
     assert {(subject, severity) for _, subject, severity in kept()} == rows
     assert outcome.concerned == bool(rows)
     assert retired.id not in Downtime.endpoints_down(NOW)
+
+
+SITE_DOORS = {
+    "A_DISK": "https://door.example.org:2880/disk/sonar",
+    "A_SCRATCH": "https://door.example.org:2880/scratch/sonar",
+    "A_OTHER": "davs://door.example.org:8443/disk",
+    "A_ROOT": "root://door.example.org:1094//disk",
+    "B_DISK": "https://other.example.org:2880/disk",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "named", "down"),
+    [
+        ("webdav", [], {"A_DISK", "A_SCRATCH", "A_OTHER", "A_ROOT"}),
+        # The port and the protocol.
+        ("webdav", ["https://door.example.org:8443"], {"A_OTHER"}),
+        ("webdav", ["davs://DOOR.example.org:2880/"], {"A_DISK", "A_SCRATCH"}),
+        ("xrootd", ["root://door.example.org//"], {"A_ROOT"}),
+        ("webdav", ["https://door.example.org:1/"], set()),
+        # A path, if it is that of one of them; a path that only monitoring uses is of all.
+        ("webdav", ["https://door.example.org:2880/scratch"], {"A_SCRATCH"}),
+        ("webdav", ["https://door.example.org:2880/ops/probe"], {"A_DISK", "A_SCRATCH"}),
+        ("webdav", ["https://door.example.org/ops"], {"A_DISK", "A_SCRATCH", "A_OTHER"}),
+        # Another host than that of the service.
+        ("webdav", ["https://other.example.org:2880/disk"], {"B_DISK"}),
+        ("webdav", ["https://third.example.org/"], set()),
+        # SRM leads to every door of its host, and so does what is no URL.
+        (
+            "SRM",
+            ["httpg://door.example.org:8443/srm/managerv2"],
+            {"A_DISK", "A_SCRATCH", "A_OTHER", "A_ROOT"},
+        ),
+        (
+            "SRM",
+            ["https://door.example.org:8443/srm/managerv2"],
+            {"A_DISK", "A_SCRATCH", "A_OTHER", "A_ROOT"},
+        ),
+        ("webdav", ["door.example.org:2880"], {"A_DISK", "A_SCRATCH", "A_OTHER", "A_ROOT"}),
+        (
+            "webdav",
+            ["https://[::1", "https://door.example.org:x"],
+            {"A_DISK", "A_SCRATCH", "A_OTHER", "A_ROOT"},
+        ),
+        # Tape by its path.
+        ("webdav", ["https://door.example.org:2880/tape"], set()),
+        (
+            "SRM",
+            [
+                "httpg://door.example.org:8443/srm/managerv2?SFN=/x",
+                "https://door.example.org/atlas/mctape",
+            ],
+            {"A_DISK", "A_SCRATCH", "A_OTHER", "A_ROOT"},
+        ),
+    ],
+)
+def test_a_downtime_that_names_endpoints_of_a_service_is_of_no_others(
+    tmp_path: Path, kind: str, named: list[str], down: set[str]
+):
+    site = endpoint("B", base_url="https://elsewhere.example.org/").site
+    for name, base_url in SITE_DOORS.items():
+        Endpoint.objects.create(name=name, site=site, base_url=base_url)
+    urls = [(url, kind) for url in named]
+    take(tmp_path, gocdb(lasting("7G0", "door.example.org", kind=kind, named=urls)))
+    assert {subject for _, subject, _ in kept()} == down
+
+
+@pytest.mark.parametrize(
+    ("interface", "down"), [("wlcg.webdav.tape", set()), ("webdav", {"GLASGOW_DATADISK"})]
+)
+def test_a_named_endpoint_is_tape_by_its_interface(tmp_path: Path, interface: str, down: set[str]):
+    site_of_two()
+    named = [("https://disk.gla.example.org/", interface)]
+    take(tmp_path, gocdb(lasting("7G0", "disk.gla.example.org", named=named)))
+    assert {subject for _, subject, _ in kept()} == down
+
+
+def osg_services(*services: tuple[str, str]) -> str:
+    return "".join(
+        f"<Service><ID>1</ID><Name>{name}</Name><Description>{words}</Description></Service>"
+        for name, words in services
+    )
+
+
+@pytest.mark.parametrize(
+    ("services", "down"),
+    [
+        ([("SRMv2.tape", ""), ("WebDAV.tape", "")], set()),
+        ([("SRMv2.tape", ""), ("WebDAV.disk", "")], {"GLASGOW_DATADISK"}),
+        ([("WebDAV", "Tape door")], set()),
+        ([("WebDAV", "disk and tape")], {"GLASGOW_DATADISK"}),
+        ([("Pelican cache", ""), ("XRootD cache server", "")], set()),
+        ([("Pelican origin", "")], {"GLASGOW_DATADISK"}),
+    ],
+)
+def test_a_resource_of_osg_is_of_disk_by_one_of_its_services(
+    tmp_path: Path, services: list[tuple[str, str]], down: set[str]
+):
+    first, _ = site_of_two()
+    aliases.assign("osg_resource", "AGLT2_SE", first)
+    for host in ("disk.gla.example.org", "elsewhere.example.org"):
+        row = osg_downtime(7, host, NOW, NOW + HOUR, Services=osg_services(*services))
+        take(tmp_path, osg(row), "osg")
+        assert {subject for _, subject, _ in kept()} == down
+
+
+def test_what_was_announced_stays_while_its_element_cannot_be_read(tmp_path: Path):
+    site_of_two()
+    endpoint("LANCS", base_url="davs://se.lancs.example.org/")
+    first, second, third = (
+        ("7G0", "disk.gla.example.org"),
+        ("8G0", "tape.gla.example.org"),
+        ("9G0", "se.lancs.example.org"),
+    )
+    take(tmp_path, gocdb(lasting(*first), lasting(*second), lasting(*third)))
+    odd = lasting(*first, severity="Bad")
+    outcome = take(tmp_path, gocdb(odd, lasting(*third)), hours=1)
+    assert {key for key, *_ in kept()} == {"7G0", "9G0"}
+    assert outcome.changes.words == "0 new, 0 changed, 1 withdrawn, 2 unchanged"
+    # An element that does not say which downtime it is of may be of any.
+    outcome = take(tmp_path, gocdb(lasting("", "x.example.org"), lasting(*second)), hours=2)
+    assert {key for key, *_ in kept()} == {"7G0", "8G0", "9G0"}
+    take(tmp_path, gocdb(lasting(*second)), hours=3)
+    assert {key for key, *_ in kept()} == {"8G0"}
 
 
 def test_an_outage_stops_tests_of_its_endpoint_alone_and_a_warning_stops_none(tmp_path: Path):
@@ -210,6 +350,7 @@ def test_each_source_has_its_own_downtimes(tmp_path: Path):
             gocdb(lasting("7G0", "a.example.org", SEVERITY="BAD")),
             "DOWNTIME 1 (7G0), SEVERITY: “BAD”",
         ),
+        (gocdb(lasting("", "a.example.org")), "DOWNTIME 1, PRIMARY_KEY: it is missing or empty"),
         (None, "no answer within 0.3 s"),
         ("http://127.0.0.2:1/gocdbpi/public/", "the server redirects to a host that is not"),
     ],
@@ -303,7 +444,7 @@ def test_the_command_says_what_it_does_and_a_dry_run_does_nothing(tmp_path: Path
     assert "GOCDB announces 2 downtimes; 1 concerns endpoints here." in said
     assert "1 new, 0 changed, 0 withdrawn, 0 unchanged: a dry run, nothing was changed." in said
     assert "new  GLASGOW_DATADISK  outage  2026-11-20 03:00 UTC  2026-11-20 05:00 UTC" in said
-    assert "No endpoint is at 1 host of storage: dpm.example.org" in said
+    assert "No endpoint is at 1 storage host: dpm.example.org" in said
     assert not kept()
     assert not DowntimeSource.objects.exists()
     assert "nothing was changed" not in imported("--from", "gocdb", str(path))
@@ -311,6 +452,31 @@ def test_the_command_says_what_it_does_and_a_dry_run_does_nothing(tmp_path: Path
     path.write_bytes(gocdb(lasting("7G0", "disk.gla.example.org", END_DATE=2_524_608_000)))
     said = imported("--from", "gocdb", str(path), "--dry-run")
     assert "2026-11-20 03:00 UTC  until further notice (ends 1 Jan 2050 UTC)" in said
+
+
+def test_the_command_counts_tape_names_network_hosts_as_such_and_says_what_is_left_out(
+    tmp_path: Path,
+):
+    site_of_two()
+    path = tmp_path / "gocdb.xml"
+    tape = lasting("7G0", "disk.gla.example.org", kind="wlcg.webdav.tape")
+    nearline = lasting("8G0", "srm.example.org", kind="SRM.nearline")
+    hosts = ("ps-1.example.org", "ps-2.example.org")
+    network = [lasting("9G0", host, kind="net.perfSONAR.Latency") for host in hosts]
+    odd = lasting("10G0", "disk.gla.example.org", severity="Bad")
+    path.write_bytes(gocdb(tape, nearline, *network, odd))
+    said = imported("--from", "gocdb", str(path), "--dry-run")
+    assert said.splitlines() == [
+        "GOCDB announces 3 downtimes; 0 concern endpoints here.",
+        "0 new, 0 changed, 0 withdrawn, 0 unchanged: a dry run, nothing was changed.",
+        "Left out, as they cannot be read; what they announced before stays:",
+        "- DOWNTIME 5 (10G0), SEVERITY: “Bad” is none of OUTAGE or WARNING",
+        "2 downtimes affect only tape services, which are not tested.",
+        "No endpoint is at 2 perfSONAR hosts: ps-1.example.org, ps-2.example.org",
+    ]
+    path.write_bytes(gocdb(tape))
+    said = imported("--from", "gocdb", str(path), "--dry-run")
+    assert "1 downtime affects only tape services, which are not tested." in said
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store.transfers import CommonError
-from sonar.notation.units import format_count, format_span
+from sonar.notation.units import format_count, format_counted, format_span
 from sonar.notation.windows import format_minute, short_time
 
 # Of an error beside others, and of the one that stands for what happens now.
@@ -32,7 +32,7 @@ def time_words(unix: float, moment: datetime) -> str:
 
 def counted(count: int, noun: str) -> str:
     """Count things: `1 link`, `12 links`."""
-    return f"{format_count(count)} {noun}{'s' * (count != 1)}"
+    return format_counted(count, noun)
 
 
 def join(parts: Iterable[str]) -> str:

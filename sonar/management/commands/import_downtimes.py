@@ -9,7 +9,8 @@ from django.utils import timezone
 from sonar.management.base import QuickCommand, in_columns
 from sonar.models import Downtime
 from sonar.models.downtimes import ELSEWHERE, Origin
-from sonar.registry.downtimes import importing, pages, state
+from sonar.notation.units import format_counted
+from sonar.registry.downtimes import importing, matching, pages, state
 from sonar.registry.downtimes.importing import NotImported, Outcome, Overtaken
 
 MOST_LISTED = 50
@@ -61,10 +62,10 @@ class Command(QuickCommand):
 
 def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
     """Return the lines that say what an answer came to."""
-    announced = len(outcome.announcements)
+    announced = format_counted(len(outcome.announcements), "downtime")
+    concern = f"{outcome.concerned} concern{'s' * (outcome.concerned == 1)}"
     lines = [
-        f"{name} announces {announced} downtime{'s' * (announced != 1)}; {outcome.concerned} "
-        f"concern{'s' * (outcome.concerned == 1)} endpoints here.",
+        f"{name} announces {announced}; {concern} endpoints here.",
         f"{outcome.changes.words}{': a dry run, nothing was changed' if dry_run else ''}.",
     ]
     rows = [
@@ -80,12 +81,24 @@ def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
         lines.append(in_columns(rows[:MOST_LISTED]))
     if len(rows) > MOST_LISTED:
         lines.append(f"and {len(rows) - MOST_LISTED} more")
-    if outcome.unmatched:
-        count = len(outcome.unmatched)
-        hosts = ", ".join(service.host for service, _ in outcome.unmatched[:MOST_LISTED])
-        more = f" and {count - MOST_LISTED} more" if count > MOST_LISTED else ""
-        plural = "host" if count == 1 else "hosts"
-        lines.append(f"No endpoint is at {count} {plural} of storage: {hosts}{more}")
+    if outcome.left_out:
+        lines.append("Left out, as they cannot be read; what they announced before stays:")
+        lines += [f"- {each.sentence}" for each in outcome.left_out[:MOST_LISTED]]
+        if (more := len(outcome.left_out) - MOST_LISTED) > 0:
+            lines.append(f"and {more} more")
+    if count := outcome.of_tape:
+        does = "affects" if count == 1 else "affect"
+        lines.append(
+            f"{format_counted(count, 'downtime')} {does} only tape services, which are not tested."
+        )
+    services = [service for service, _ in outcome.unmatched]
+    for noun, is_network in (("storage host", False), ("perfSONAR host", True)):
+        hosts = [each.host for each in services if matching.is_of_network(each) == is_network]
+        if hosts:
+            more = len(hosts) - MOST_LISTED
+            rest = f" and {more} more" if more > 0 else ""
+            named = ", ".join(hosts[:MOST_LISTED])
+            lines.append(f"No endpoint is at {format_counted(len(hosts), noun)}: {named}{rest}")
     return "\n".join(lines)
 
 

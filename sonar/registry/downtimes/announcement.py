@@ -21,13 +21,16 @@ NO_REASON = "no reason is given"
 class AffectedService:
     """A service that a downtime is of: at which host, what it is, and whose.
 
-    ``host`` is as `name_of` writes it; ``owner`` is the site in GOCDB, or the resource of OSG.
+    ``host`` is as `name_of` writes it; ``owner`` is the site in GOCDB, or the resource of OSG,
+    empty if nobody says it. ``url`` is that of the endpoint which the downtime names, if any.
     """
 
     host: str
     kind: str
     owner: str
     owner_kind: AliasKind
+    url: str = ""
+    is_tape: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,22 @@ class Announcement:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """An element that cannot be read, and why; ``key`` is that of its downtime, empty if unread."""
+
+    key: str
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Answer:
-    """What was read of one source; ``next_page`` is the address of the rest, if there is any."""
+    """What was read of one source; ``next_page`` is the address of the rest, if there is any.
+
+    Of a downtime with an element in ``left_out``, the services of its other elements are there.
+    """
 
     announcements: tuple[Announcement, ...]
+    left_out: tuple[LeftOut, ...] = ()
     next_page: str = ""
 
 
@@ -64,9 +79,10 @@ def host_name(part: Part, name: str) -> str:
     return host
 
 
-def bounded(part: Part, name: str, column: str) -> str:
-    """Return the text of an element that is needed and has no more than its characters."""
-    text, most = part.text(name), LONGEST[column]
+def bounded(part: Part, name: str, column: str, *, is_needed: bool = True) -> str:
+    """Return the text of an element, which has no more than the characters of a column."""
+    text = part.text(name) if is_needed else part.text_if_any(name)
+    most = LONGEST[column]
     if len(text) > most:
         raise BadAnswer(part.place(name), f"it has {len(text):,} characters, {most} are allowed")
     return text

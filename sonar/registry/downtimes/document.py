@@ -59,13 +59,14 @@ class Part:
         return text
 
     def word(self, name: str, allowed: dict[str, Word]) -> Word:
-        """Return what a word stands for, of those that are allowed."""
+        """Return what a word stands for, of those that are allowed; its case does not matter."""
         text = self.text(name)
-        if text not in allowed:
-            *others, last = allowed
-            words = f"{', '.join(others)} or {last}"
-            raise BadAnswer(self.place(name), f"{shortened(text)} is none of {words}")
-        return allowed[text]
+        for word, meaning in allowed.items():
+            if word.casefold() == text.casefold():
+                return meaning
+        *others, last = allowed
+        words = f"{', '.join(others)} or {last}"
+        raise BadAnswer(self.place(name), f"{shortened(text)} is none of {words}")
 
     def whole(self, name: str) -> int:
         """Return a whole number of at most 18 digits."""

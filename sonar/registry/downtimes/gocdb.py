@@ -1,7 +1,8 @@
 """Downtimes as GOCDB answers `get_downtime`: an element for each service that one affects.
 
-Elements of one PRIMARY_KEY are one downtime. What is empty is left out there, and an error comes
-as `<error>` with the status 200. Pages begin with `next_cursor=0`; each names the next one.
+Elements of one PRIMARY_KEY are one downtime. AFFECTED_ENDPOINTS names the endpoints of the service
+that are meant. What is empty is left out there, and an error comes as `<error>` with the status
+200. Pages begin with `next_cursor=0`; each names the next one.
 """
 
 from __future__ import annotations
@@ -9,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 from xml.etree.ElementTree import Element
 
 from sonar.models import Downtime
 from sonar.models.aliases import AliasKind
+from sonar.notation.addresses import is_url, name_of
 from sonar.registry.downtimes.announcement import (
     LONGEST,
     AffectedService,
     Announcement,
     Answer,
+    LeftOut,
     bounded,
     host_name,
     moment_of,
@@ -26,6 +29,7 @@ from sonar.registry.downtimes.announcement import (
     reason_of,
 )
 from sonar.registry.downtimes.document import BadAnswer, Part, root_of, shortened
+from sonar.registry.tape import says_tape
 
 SEVERITIES = {"OUTAGE": Downtime.Severity.OUTAGE, "WARNING": Downtime.Severity.WARNING}
 WEB = ("http://", "https://")
@@ -42,26 +46,32 @@ def question(address: str, now: datetime, past: timedelta) -> str:
 
 
 def read(content: bytes) -> Answer:
-    """Read a page; raise BadAnswer."""
+    """Read a page; raise BadAnswer if it is no answer of GOCDB, or none of its elements is."""
     root = root_of(content, "results")
     if (error := root.find("error")) is not None:
         raise BadAnswer("", f"the source says: {shortened(error.text or '')}")
     by_key: dict[str, Announcement] = {}
+    left_out: list[LeftOut] = []
     for part in downtimes_in(root):
-        announcement = announcement_of(part)
-        key = announcement.key
-        by_key[key] = joined(part, by_key[key], announcement) if key in by_key else announcement
-    return Answer(tuple(by_key.values()), next_page(root))
+        key = ""
+        try:
+            key = key_of(part)
+            announcement = announcement_of(part, key)
+            by_key[key] = joined(part, by_key[key], announcement) if key in by_key else announcement
+        except BadAnswer as error:
+            left_out.append(LeftOut(key, str(error)))
+    if left_out and not by_key:
+        raise BadAnswer("", left_out[0].sentence)
+    return Answer(tuple(by_key.values()), tuple(left_out), next_page(root))
 
 
 def downtimes_in(root: Element) -> Iterator[Part]:
     for number, element in enumerate(root.iterfind("DOWNTIME"), 1):
-        key = shortened(element.get("PRIMARY_KEY", "")) if "PRIMARY_KEY" in element.attrib else ""
-        yield Part(element, f"DOWNTIME {number}{key and f' ({key[1:-1]})'}")
+        key = element.get("PRIMARY_KEY", "")
+        yield Part(element, f"DOWNTIME {number}{key and f' ({shortened(key)[1:-1]})'}")
 
 
-def announcement_of(part: Part) -> Announcement:
-    key = key_of(part)
+def announcement_of(part: Part, key: str) -> Announcement:
     starts_at, ends_at = period_of(part, ("START_DATE", "END_DATE"), time_of)
     return Announcement(
         key=key,
@@ -70,7 +80,7 @@ def announcement_of(part: Part) -> Announcement:
         severity=part.word("SEVERITY", SEVERITIES),
         reason=reason_of(part.text_if_any("DESCRIPTION")),
         url=page_of(part),
-        services=(service_of(part),),
+        services=tuple(services_of(part)),
     )
 
 
@@ -78,20 +88,45 @@ def time_of(part: Part, name: str) -> datetime:
     return moment_of(part, name, part.whole(name))
 
 
-def service_of(part: Part) -> AffectedService:
-    return AffectedService(
+def services_of(part: Part) -> Iterator[AffectedService]:
+    """Yield the service, once for each of its endpoints that the downtime names."""
+    service = AffectedService(
         host=host_name(part, "HOSTNAME"),
         kind=bounded(part, "SERVICE_TYPE", "kind"),
-        owner=bounded(part, "HOSTED_BY", "owner"),
+        owner=bounded(part, "HOSTED_BY", "owner", is_needed=False),
         owner_kind=AliasKind.GOCDB_SITE,
     )
+    service = replace(service, is_tape=says_tape(service.kind))
+    endpoints = list(part.parts("AFFECTED_ENDPOINTS/ENDPOINT"))
+    for endpoint in endpoints:
+        url = endpoint.text_if_any("URL")
+        marks = endpoint.text_if_any("NAME"), endpoint.text_if_any("INTERFACENAME")
+        host, path = host_and_path(url)
+        yield replace(
+            service,
+            host=host or service.host,
+            url=url if host else "",
+            is_tape=service.is_tape or says_tape(*marks, path),
+        )
+    if not endpoints:
+        yield service
+
+
+def host_and_path(url: str) -> tuple[str, str]:
+    """Return what sites write as a URL by its parts; an empty host if it names none."""
+    try:
+        parts = urlsplit(url if is_url(url) else f"//{url}")
+        host = parts.hostname or ""
+    except ValueError:  # an address of IPv6 that is none
+        return "", ""
+    return (name_of(host) if "." in host or ":" in host else ""), parts.path
 
 
 def key_of(part: Part) -> str:
     """Return the primary key, which an attribute and an element have."""
-    key = bounded(part, "PRIMARY_KEY", "key")
-    attribute = part.element.get("PRIMARY_KEY", key).strip()
-    if attribute != key:
+    attribute = part.element.get("PRIMARY_KEY", "").strip()
+    key = bounded(part, "PRIMARY_KEY", "key", is_needed=not attribute) or attribute
+    if attribute and attribute != key:
         why = f"{shortened(key)} is not that of the attribute, {shortened(attribute)}"
         raise BadAnswer(part.place("PRIMARY_KEY"), why)
     return key

@@ -17,7 +17,7 @@ from sonar.notation.addresses import is_url
 from sonar.registry import aliases, documents
 from sonar.registry.documents import NoDocument
 from sonar.registry.downtimes import gocdb, matching, osg, pages, replacing
-from sonar.registry.downtimes.announcement import Announcement
+from sonar.registry.downtimes.announcement import Announcement, Answer, LeftOut
 from sonar.registry.downtimes.document import BadAnswer
 from sonar.registry.downtimes.replacing import Differences
 from sonar.registry.downtimes.state import addresses
@@ -48,6 +48,9 @@ class Outcome:
     """How many of them concern endpoints in use."""
     changes: Differences
     unmatched: tuple[matching.Unmatched, ...]
+    of_tape: int
+    """How many of them are of no storage service but of tape."""
+    left_out: tuple[LeftOut, ...]
 
 
 def import_all(now: datetime) -> None:
@@ -60,6 +63,13 @@ def import_all(now: datetime) -> None:
             continue
         if outcome.changes.count:
             log.info("downtimes of %s: %s", Origin(origin).label, outcome.changes.words)
+        if outcome.left_out:
+            log.warning(
+                "downtimes of %s: %d elements cannot be read, the first is %s",
+                Origin(origin).label,
+                len(outcome.left_out),
+                outcome.left_out[0].sentence,
+            )
 
 
 def import_from(
@@ -70,57 +80,60 @@ def import_from(
     With ``dry_run`` nothing at all is written.
     """
     try:
-        announcements = read(origin, address, now, ca_file)
+        answer = read(origin, address, now, ca_file)
     except (NoDocument, BadAnswer) as error:
         if not dry_run:
             note_failure(origin, str(error), now)
         raise NotImported(str(error)) from error
     if dry_run:
-        return outcome_of(origin, announcements, now)
-    return keep(origin, announcements, now)
+        return outcome_of(origin, answer, now)
+    return keep(origin, answer, now)
 
 
-def read(origin: str, address: str, now: datetime, ca_file: str = "") -> tuple[Announcement, ...]:
+def read(origin: str, address: str, now: datetime, ca_file: str = "") -> Answer:
     """Return what a source announces; raise NoDocument or BadAnswer."""
     source = FORMATS[origin]
     if is_url(address):
         return pages.read(source.read, source.question(address, now, PAST), ca_file)
-    content = documents.of_file(address, pages.MOST_BYTES)
-    return tuple(source.read(content).announcements)
+    answer: Answer = source.read(documents.of_file(address, pages.MOST_BYTES))
+    return answer
 
 
-def outcome_of(origin: str, announcements: tuple[Announcement, ...], now: datetime) -> Outcome:
+def outcome_of(origin: str, answer: Answer, now: datetime) -> Outcome:
     """Compare what a source announces with what is there. Two SQL queries."""
     endpoints = matching.EndpointsByHost.read()
     by_site = endpoints.of_sites()
     rows: list[Downtime] = []
     concerned = 0
-    for announcement in announcements:
+    for announcement in answer.announcements:
         own = matching.rows_of(announcement, endpoints, origin, by_site)
         concerned += bool(own)
         rows += own if announcement.is_ever_in_force else []
-    keys = [announcement.key for announcement in announcements]
+    keys = [announcement.key for announcement in answer.announcements]
+    unread = {each.key for each in answer.left_out}
     since = now - PAST + MARGIN
     return Outcome(
-        announcements,
-        concerned,
-        replacing.differences(origin, rows, keys, since),
-        tuple(matching.without_endpoint(announcements, endpoints)),
+        announcements=answer.announcements,
+        concerned=concerned,
+        changes=replacing.differences(origin, rows, keys, since, unread),
+        unmatched=tuple(matching.without_endpoint(answer.announcements, endpoints)),
+        of_tape=sum(map(matching.is_of_tape_alone, answer.announcements)),
+        left_out=answer.left_out,
     )
 
 
 @transaction.atomic
-def keep(origin: str, announcements: tuple[Announcement, ...], now: datetime) -> Outcome:
+def keep(origin: str, answer: Answer, now: datetime) -> Outcome:
     """Keep an answer and that it came; raise Overtaken. One import of a source at a time."""
     source = locked(origin, now)
     if source.answered_at and source.answered_at > now:
         raise Overtaken("a later answer has been kept already")
-    outcome = outcome_of(origin, announcements, now)
+    outcome = outcome_of(origin, answer, now)
     with actor.acting("refresh", f"downtimes of {Origin(origin).label}"):
         replacing.keep(outcome.changes)
     source.asked_at = source.answered_at = now
     source.error = ""
-    source.downtimes, source.of_endpoints = len(announcements), outcome.concerned
+    source.downtimes, source.of_endpoints = len(answer.announcements), outcome.concerned
     source.save()
     unknown = matching.unknown_names(outcome.unmatched)
     aliases.note_unknown(origin, tuple(unknown), now)

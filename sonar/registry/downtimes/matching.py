@@ -1,8 +1,9 @@
 """Whom an announcement concerns: the endpoints at the hosts of its services.
 
-Only services that are storage count, and perfSONAR's for endpoints that test the network: where a
-computing element is down, storage at the same host still works. A host that an endpoint declares as
-one of its data hosts is one of several: that it is down is a warning there.
+Only services that are storage on disk count, and perfSONAR's for endpoints that test the network:
+where a computing element, a cache or tape is down, disk at the same host still works. If the
+announcement names endpoints of a service by their URLs, it concerns no other ones. A host that an
+endpoint declares as one of its data hosts is one of several: that it is down is a warning there.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from sonar.models import Alias, Downtime, Endpoint
 from sonar.models.aliases import HOSTS, AliasKind
 from sonar.movers.catalogue import carries_files
-from sonar.notation.addresses import name_of
+from sonar.notation.addresses import PROTOCOLS, Place, is_url, name_of, place_of
 from sonar.notation.data_hosts import data_hosts
 from sonar.registry import aliases
 from sonar.registry.aliases import Unknown
@@ -24,9 +26,12 @@ Unmatched = tuple[AffectedService, Announcement]
 """A service at a host where no endpoint is, and a downtime of it."""
 OUTAGE, WARNING = Downtime.Severity.OUTAGE, Downtime.Severity.WARNING
 STORAGE = re.compile(
-    r"srm|gridftp|gsiftp|webdav|xroot|dcache|pelican|classic-se|(?<![a-z])(eos|s3|swift)(?![a-z])"
+    r"srm|gridftp|gsiftp|webdav|xroot|dcache|pelican|classic-se"
+    r"|(?<![a-z])(eos|s3|swift|dpm|storm)(?![a-z])"
 )
+CACHE = re.compile(r"(?<!d)cache")
 NETWORK = re.compile("perfsonar")
+WEB = frozenset({"http", "https"})
 
 
 @dataclass
@@ -60,7 +65,7 @@ class EndpointsByHost:
 
     def at(self, service: AffectedService) -> Iterator[tuple[Endpoint, bool]]:
         """Yield the endpoints that a service is part of, and whether it is all of them."""
-        for endpoint in self.by_host.get(service.host, ()):
+        for endpoint in named_endpoints(self.by_host.get(service.host, []), service):
             yield endpoint, True
         if service.owner_kind == AliasKind.OSG_RESOURCE:
             for endpoint in self.by_resource.get(service.owner, ()):
@@ -82,16 +87,54 @@ def has_data_host(endpoint: Endpoint, host: str) -> bool:
     return any(declared.has(host) for declared in data_hosts(tuple(endpoint.data_hosts)))
 
 
+def named_endpoints(endpoints: list[Endpoint], service: AffectedService) -> list[Endpoint]:
+    """Return those of the endpoints at a host that a service's URL can mean; all without a URL.
+
+    Those at another port or by another protocol are not meant; nor are those at another path, if
+    the path of the URL is that of some of them: sites often give one that only their monitoring
+    uses. The URL of SRM says nothing of the doors behind it.
+    """
+    if not is_url(service.url) or "srm" in service.kind.casefold():
+        return endpoints
+    try:
+        named, has_port = place_of(service.url), urlsplit(service.url).port is not None
+        places = [(endpoint, place_of(endpoint.base_url)) for endpoint in endpoints]
+    except ValueError:  # a port that cannot be
+        return endpoints
+    if named.protocol not in {protocol.name for protocol in PROTOCOLS.values()}:
+        return endpoints
+    meant = [
+        (endpoint, place)
+        for endpoint, place in places
+        if (place.protocol == named.protocol or {place.protocol, named.protocol} <= WEB)
+        and (not has_port or place.port == named.port)
+    ]
+    at_path = [
+        endpoint for endpoint, place in meant if Place(*place[:3], named.path).overlaps(place)
+    ]
+    return at_path or [endpoint for endpoint, _ in meant]
+
+
+def is_storage(service: AffectedService) -> bool:
+    kind = service.kind.casefold()
+    return STORAGE.search(kind) is not None and CACHE.search(kind) is None
+
+
+def is_of_network(service: AffectedService) -> bool:
+    return NETWORK.search(service.kind.casefold()) is not None
+
+
 def is_of(service: AffectedService, endpoint: Endpoint) -> bool:
     """Say whether this kind of service is what an endpoint is tested by."""
-    kinds = STORAGE if carries_files(endpoint.base_url) else NETWORK
-    return kinds.search(service.kind.casefold()) is not None
+    if not carries_files(endpoint.base_url):
+        return is_of_network(service)
+    return is_storage(service) and not service.is_tape
 
 
-def is_of_interest(service: AffectedService) -> bool:
-    """Say whether any endpoint could be of this kind."""
-    kind = service.kind.casefold()
-    return STORAGE.search(kind) is not None or NETWORK.search(kind) is not None
+def is_of_tape_alone(announcement: Announcement) -> bool:
+    """Say whether tape is all of the storage that an announcement is of."""
+    of_tape = {service.is_tape for service in announcement.services if is_storage(service)}
+    return of_tape == {True}
 
 
 def severities(
@@ -159,18 +202,15 @@ def unknown_names(unmatched: Sequence[Unmatched]) -> Iterator[Unknown]:
                 yield Unknown(kind, owner, f"it has {host}")
 
 
-def is_of_network(service: AffectedService) -> bool:
-    return NETWORK.search(service.kind.casefold()) is not None
-
-
 def without_endpoint(
     announcements: Iterable[Announcement], endpoints: EndpointsByHost
 ) -> Iterator[Unmatched]:
-    """Yield the storage services at hosts where no endpoint is, each host once."""
+    """Yield the services of disk and network at hosts where no endpoint is, each host once."""
     hosts: set[str] = set()
     for announcement in announcements:
         for service in announcement.services:
-            is_new = service.host not in hosts and is_of_interest(service)
+            is_tested = is_of_network(service) or (is_storage(service) and not service.is_tape)
+            is_new = service.host not in hosts and is_tested
             if is_new and next(endpoints.at(service), None) is None:
                 hosts.add(service.host)
                 yield service, announcement

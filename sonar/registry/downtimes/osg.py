@@ -16,6 +16,7 @@ from sonar.registry.downtimes.announcement import (
     AffectedService,
     Announcement,
     Answer,
+    LeftOut,
     bounded,
     host_name,
     in_range,
@@ -23,6 +24,7 @@ from sonar.registry.downtimes.announcement import (
     reason_of,
 )
 from sonar.registry.downtimes.document import BadAnswer, Part, root_of, shortened
+from sonar.registry.tape import says_tape
 
 OUTAGE, WARNING = Downtime.Severity.OUTAGE, Downtime.Severity.WARNING
 SEVERITIES = {
@@ -48,15 +50,24 @@ def question(address: str, now: datetime, past: timedelta) -> str:
 
 
 def read(content: bytes) -> Answer:
-    """Read all of it; raise BadAnswer."""
+    """Read all of it; raise BadAnswer if it is no answer of OSG, or none of its elements is."""
     root = root_of(content, "Downtimes")
     by_key: dict[str, Announcement] = {}
+    left_out: list[LeftOut] = []
     for part in downtimes_in(root):
-        announcement = announcement_of(part)
-        if announcement.key in by_key:
-            raise BadAnswer(part.place("ID"), f"{announcement.key} is there twice")
-        by_key[announcement.key] = announcement
-    return Answer(tuple(by_key.values()))
+        key = ""
+        try:
+            key = str(part.whole("ID"))
+            announcement = announcement_of(part, key, left_out)
+        except BadAnswer as error:
+            left_out.append(LeftOut(key, str(error)))
+            continue
+        if key in by_key:
+            left_out.append(LeftOut(key, f"{part.place('ID')}: {key} is there twice"))
+        by_key.setdefault(key, announcement)
+    if left_out and not by_key:
+        raise BadAnswer("", left_out[0].sentence)
+    return Answer(tuple(by_key.values()), tuple(left_out))
 
 
 def downtimes_in(root: Element) -> Iterator[Part]:
@@ -65,25 +76,31 @@ def downtimes_in(root: Element) -> Iterator[Part]:
             yield Part(element, f"{group}, Downtime {number}")
 
 
-def announcement_of(part: Part) -> Announcement:
+def announcement_of(part: Part, key: str, left_out: list[LeftOut]) -> Announcement:
+    """Return a downtime; its services that cannot be read are added to ``left_out``."""
     starts_at, ends_at = period_of(part, ("StartTime", "EndTime"), time_of)
+    severity = part.word("Severity", SEVERITIES)
+    host = host_name(part, "ResourceFQDN")
+    owner = bounded(part, "ResourceName", "owner", is_needed=False)
+    services = []
+    for service in part.parts("Services/Service"):
+        try:
+            kind = bounded(service, "Name", "kind")
+            is_tape = says_tape(kind, service.text_if_any("Description"))
+        except BadAnswer as error:
+            left_out.append(LeftOut(key, str(error)))
+            continue
+        resource = AliasKind.OSG_RESOURCE
+        services.append(AffectedService(host, kind, owner, resource, is_tape=is_tape))
     return Announcement(
-        key=str(part.whole("ID")),
+        key=key,
         starts_at=starts_at,
         ends_at=ends_at,
-        severity=part.word("Severity", SEVERITIES),
+        severity=severity,
         reason=reason_of(part.text_if_any("Description")),
         url="",
-        services=tuple(services_of(part)),
+        services=tuple(services),
     )
-
-
-def services_of(part: Part) -> Iterator[AffectedService]:
-    """Yield what of the resource is affected, all of it at one host."""
-    host, owner = host_name(part, "ResourceFQDN"), bounded(part, "ResourceName", "owner")
-    for service in part.parts("Services/Service"):
-        kind = bounded(service, "Name", "kind")
-        yield AffectedService(host, kind, owner, AliasKind.OSG_RESOURCE)
 
 
 def time_of(part: Part, name: str) -> datetime:

@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 from sonar.movers.base import Limits
 from sonar.notation.addresses import is_url, is_web_service
 from sonar.registry.documents import NoDocument, Questions
-from sonar.registry.downtimes.announcement import Announcement, Answer
+from sonar.registry.downtimes.announcement import Announcement, Answer, LeftOut
 
 LIMITS = Limits(connect=10, answer=30, total=60)
 MOST_BYTES = 20_000_000
@@ -30,12 +30,11 @@ def problem(address: str) -> str:
     return "" if address.isprintable() and address else "the name of a file must be printable"
 
 
-def read(
-    read_page: Callable[[bytes], Answer], first: str, ca_file: str = ""
-) -> tuple[Announcement, ...]:
+def read(read_page: Callable[[bytes], Answer], first: str, ca_file: str = "") -> Answer:
     """Return what all pages announce, from the first one on; raise NoDocument."""
     questions = Questions(LIMITS, MOST_BYTES, ACCEPT, ca_file)
     announcements: dict[str, Announcement] = {}
+    left_out: list[LeftOut] = []
     urls = set[str]()
     url = first
     while url:
@@ -44,10 +43,11 @@ def read(
         urls.add(url)
         answer = read_page(questions.ask(url))
         announcements |= {each.key: each for each in answer.announcements}
+        left_out += answer.left_out
         url = urljoin(url, answer.next_page) if answer.next_page else ""
         if url and not is_same_place(first, url):
             raise NoDocument("it names a next page at another place, which is not asked")
-    return tuple(announcements.values())
+    return Answer(tuple(announcements.values()), tuple(left_out))
 
 
 def is_same_place(url: str, other: str) -> bool:

@@ -43,12 +43,18 @@ def identity(row: Downtime) -> Identity:
 
 
 def differences(
-    origin: str, rows: Collection[Downtime], keys: Collection[str], since: datetime
+    origin: str,
+    rows: Collection[Downtime],
+    keys: Collection[str],
+    since: datetime,
+    unread: Collection[str] = (),
 ) -> Differences:
     """Compare the rows of an answer with those that are there. One SQL query.
 
     ``keys`` are all that the answer has, whomever they concern. What it has not is withdrawn if it
-    ends after ``since``: the source was asked for nothing that ended before.
+    ends after ``since``: the source was asked for nothing that ended before. Nothing is withdrawn
+    of ``unread`` keys, of which the answer has an element that cannot be read; and nothing at all
+    if the key of such an element is unknown (empty).
     """
     own = Downtime.objects.filter(origin=origin).select_related("site", "endpoint")
     stored = {identity(row): row for row in own.filter(Q(key__in=keys) | Q(ends_at__gt=since))}
@@ -61,7 +67,9 @@ def differences(
             changed.append(before)
         else:
             unchanged += 1
-    return Differences(tuple(new), tuple(changed), tuple(stored.values()), unchanged)
+    gone = [row for row in stored.values() if row.key not in unread and "" not in unread]
+    unchanged += len(stored) - len(gone)
+    return Differences(tuple(new), tuple(changed), tuple(gone), unchanged)
 
 
 def differs(before: Downtime, row: Downtime) -> bool:

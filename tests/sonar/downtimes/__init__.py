@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,9 +27,13 @@ def gocdb_downtime(
     *,
     severity: str = "OUTAGE",
     kind: str = "webdav",
+    named: Iterable[tuple[str, str]] = (),
     **others: object,
 ) -> str:
-    """Write the element of one service; ``others`` replace or add elements."""
+    """Write the element of one service; ``others`` replace or add elements.
+
+    ``named`` are the endpoints of the service that are affected: their URLs and interfaces.
+    """
     values: dict[str, object] = {
         "PRIMARY_KEY": key,
         "HOSTNAME": host,
@@ -42,6 +46,12 @@ def gocdb_downtime(
         "END_DATE": int(ends_at.timestamp()),
     }
     inner = "".join(element(name, value) for name, value in (values | others).items())
+    endpoints = "".join(
+        f"<ENDPOINT><ID>1</ID><NAME>door</NAME>{element('URL', url)}"
+        f"{element('INTERFACENAME', interface)}</ENDPOINT>"
+        for url, interface in named
+    )
+    inner += f"<AFFECTED_ENDPOINTS>{endpoints}</AFFECTED_ENDPOINTS>"
     return (
         f'<DOWNTIME ID="1" PRIMARY_KEY={quoted(key)} CLASSIFICATION="SCHEDULED">{inner}</DOWNTIME>'
     )
