@@ -277,6 +277,98 @@ def test_a_document_that_is_wrong_is_refused_with_its_place(tmp_path: Path, text
     assert not Site.objects.exists()
 
 
+SHARES = [
+    {"name": "atlas", "totalsize": 10_000_000, "usedsize": 5_000_000},
+    {"path": ["/eos/proc/"], "totalsize": 0, "usedsize": 0},
+    {"name": ["A", "B"], "totalsize": 10, "usedsize": 5},
+    {"name": "odd", "totalsize": -1, "usedsize": 5},
+    {"name": "tape", "totalsize": 10_000_000, "usedsize": 0, "accesslatency": "nearline"},
+    {"name": "kept", "totalsize": 10_000_000, "usedsize": 0, "retentionpolicy": "custodial"},
+    {"name": "disk", "totalsize": 10_000_000, "usedsize": 0, "accesslatency": "online"},
+    None,
+]
+
+
+def test_of_a_report_of_a_storage_the_elements_are_left_out_that_cannot_be_read(
+    cric, tmp_path: Path
+):
+    """EOS writes shares without a name, lists for names with a comma, and endpoints from 1 on."""
+    cric(join=True)
+    report = topologies.storage_report("ceph.example.ac.uk")
+    service = report["storageservice"]
+    service["storageendpoints"] = [None, {"endpointurl": 7}, *service["storageendpoints"]]
+    service["storageshares"] = SHARES
+    service.pop("name")
+    (path,) = written(tmp_path, srr=report)
+    text = topology("apply", "srr", path)
+    assert f"~ {GLASGOW}: software nothing -> xrootd 5.7.1" in text
+    left_out = text.partition("left out:\n")[2].partition("\n\n")[0]
+    place = f"  - {path}: storageservice"
+    assert left_out.splitlines() == [
+        f"{place}: storageendpoints[0]: Input should be a valid dictionary or instance of "
+        "StorageEndpoint",
+        f"{place}: storageendpoints[1].endpointurl: Input should be a valid string",
+        f"{place}: storageshares[1].name: Field required",
+        f"{place}: storageshares[2].name: Input should be a valid string",
+        f"{place}: storageshares[3].totalsize: Input should be greater than or equal to 0",
+        f"{place}: storageshares[7]: Input should be a valid dictionary or instance of "
+        "StorageShare",
+    ]
+    rooms = [line.partition(", share ")[2] for line in text.splitlines() if ", share " in line]
+    assert rooms == [
+        "atlas: 5 MB of 10 MB free",
+        "tape: 10 MB of 10 MB free, on tape",
+        "kept: 10 MB of 10 MB free, on tape",
+        "disk: 10 MB of 10 MB free",
+    ]
+
+
+def test_of_an_answer_of_cric_the_rows_are_left_out_that_cannot_be_read(cric, tmp_path: Path):
+    odd = {
+        "A": rse("A", "BNL-ATLAS", "a.example.gov", is_tape="yes"),
+        "B": rse("B", "BNL-ATLAS", "b.example.gov", aprotocols={"read_wan": [["x", "1", "/"]]}),
+        "C": None,
+    }
+    text = cric(
+        sites=cric_sites(D=topologies.site("D", latitude="north")), ends=cric_endpoints(**odd)
+    )
+    assert "cric-atlas: 2 new sites, 2 new endpoints" in text
+    for place in (
+        "sites.json: D.latitude: Input should be a valid number",
+        "ends.json: A.is_tape: Input should be a valid boolean",
+        "ends.json: B.aprotocols.read_wan[0][1]: Input should be a valid integer",
+        "ends.json: C: Input should be a valid dictionary or instance of DdmEndpoint",
+    ):
+        assert place in text
+    sites, services = topologies.wlcg()
+    paths = written(tmp_path, rcsites=sites | {"X": 7}, services=services | {"odd": {"rcsite": 7}})
+    text = topology("apply", "cric-wlcg", *paths)
+    assert f"{paths[0]}: X: Input should be a valid dictionary or instance of RcSite" in text
+    assert f"{paths[1]}: odd.rcsite: Input should be a valid string" in text
+    assert Alias.objects.filter(origin="cric-wlcg", kind="se_host").count() == 2
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        {"is_tape": True},
+        {"type": "MCTAPE"},
+        {"token": "ATLASDATATAPE"},
+        {"name": "BNL-ATLAS_MCTAPE"},
+        {"rse_type": "TAPE"},
+        {"qos": "CUSTODIAL"},
+        {"access_latency": "NEARLINE", "retention_policy": None},
+        {"retention_policy": "CUSTODIAL", "qos": ["SSD"]},
+        {"is_tape": None, "type": "DATATAPE"},
+    ],
+)
+def test_any_mark_of_tape_leaves_an_endpoint_of_cric_out(cric, marks: dict[str, Any]):
+    row = rse("BNL-ATLAS_X", "BNL-ATLAS", "x.example.gov") | marks
+    text = cric(ends=cric_endpoints(X=row), join=True)
+    assert f"- {row['name']}: it is tape, and Sonar would write test files to it" in text
+    assert not Endpoint.objects.filter(name=row["name"]).exists()
+
+
 def test_what_cannot_be_read_at_all_is_said(tmp_path: Path, monkeypatch):
     latin = tmp_path / "latin.json"
     latin.write_bytes(b'{"A": "\xe9"}')

@@ -1,7 +1,7 @@
 """A JSON document of a source -> checked values; what is wrong is said with its place.
 
-Nothing is guessed: a document that breaks off, has a name twice in one object or a value of another
-type is refused as a whole.
+Nothing is guessed: a document that breaks off or has a name twice in one object is refused as a
+whole. Of one with a value of another type, its element is left out where `elements` reads it.
 """
 
 import json
@@ -18,6 +18,7 @@ MOST_BYTES = 100_000_000
 MOST_NAMED = 20
 
 Shape = TypeVar("Shape")
+Steps = tuple[int | str, ...]
 
 
 class TopologyError(Exception):
@@ -89,15 +90,23 @@ def shaped(shape: type[Shape], value: object, name: str) -> Shape:
     try:
         return TypeAdapter(shape).validate_python(value)
     except WrongShapeError as error:
-        raise TopologyError(
-            [
-                f"{name}: {_place(wrong['loc'])}: {wrong['msg'].removeprefix('Value error, ')}"
-                for wrong in error.errors(include_url=False, include_input=False)
-            ]
-        ) from None
+        raise TopologyError(wrong_places(name, error)) from None
 
 
-def _place(steps: tuple[int | str, ...]) -> str:
+def wrong_places(name: str, error: WrongShapeError, element: Steps = ()) -> list[str]:
+    """Return a sentence for each place of a document that is of another type.
+
+    ``element`` leads from the root to the only element of what was read; without it that was the
+    whole document.
+    """
+    sentences = []
+    for wrong in error.errors(include_url=False, include_input=False):
+        place = (*element, *wrong["loc"][1:]) if element else wrong["loc"]
+        sentences.append(f"{name}: {_place(place)}: {wrong['msg'].removeprefix('Value error, ')}")
+    return sentences
+
+
+def _place(steps: Steps) -> str:
     """Write a place as `RAL_DATADISK.aprotocols.read_wan[0]`."""
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step[:80]}" for step in steps)
     return path.lstrip(".") or "the whole"

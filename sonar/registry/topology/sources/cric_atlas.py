@@ -9,9 +9,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from sonar.models.aliases import AliasKind
+from sonar.registry.tape import says_tape
 from sonar.registry.topology.base_urls import base_url, best, hosts_of, unusable
+from sonar.registry.topology.elements import Each, shaped_elements
 from sonar.registry.topology.model import AliasFacts, EndpointFacts, SiteFacts, Topology, position
-from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
+from sonar.registry.topology.reading import Shaped, Text, TopologyError
 from sonar.registry.topology.several import of_hosts, of_one_site
 
 NAME = "cric-atlas"
@@ -45,6 +47,11 @@ class DdmEndpoint(Shaped):
     type: Text | None = None
     state: Text | None = None
     is_tape: bool | None = None
+    # What else may say that it is tape; free texts.
+    rse_type: Any = None
+    qos: Any = None
+    access_latency: Any = None
+    retention_policy: Any = None
     # By activity: a URL, a priority and a path below the URL.
     aprotocols: dict[str, list[Annotated[tuple[Text, int, Text], Field(strict=False)]]] | None = (
         None
@@ -56,15 +63,20 @@ def parse(documents: Mapping[str, dict[str, Any]]) -> Topology:
     """Return what these documents say, by the names of their files; raise TopologyError."""
     sites: dict[str, CricSite] = {}
     endpoints: dict[str, DdmEndpoint] = {}
+    unread: list[str] = []
     for name, document in documents.items():
         if _has_endpoints(document):
-            endpoints |= shaped(dict[str, DdmEndpoint], document, name)
+            rows, left_out = shaped_elements(Each[dict[str, DdmEndpoint]], document, name)
+            endpoints |= rows
+            unread += left_out
         elif _has_sites(document):
-            sites |= shaped(dict[str, CricSite], document, name)
+            rows, left_out = shaped_elements(Each[dict[str, CricSite]], document, name)
+            sites |= rows
+            unread += left_out
         else:
             sentence = "neither an answer of site/query nor of ddmendpoint/query"
             raise TopologyError([f"{name}: {sentence}"])
-    return _topology(sites, endpoints)
+    return _topology(sites, endpoints, unread)
 
 
 def _has_endpoints(document: dict[str, Any]) -> bool:
@@ -76,13 +88,15 @@ def _has_sites(document: dict[str, Any]) -> bool:
     return any(isinstance(row, dict) and {"tier_level", "rc_site"} & row.keys() for row in rows)
 
 
-def _topology(sites: dict[str, CricSite], endpoints: dict[str, DdmEndpoint]) -> Topology:
+def _topology(
+    sites: dict[str, CricSite], endpoints: dict[str, DdmEndpoint], unread: list[str]
+) -> Topology:
     usable: list[EndpointFacts] = []
-    left_out: list[str] = []
+    left_out = [*unread]
     hosts: dict[str, set[str]] = {}
     for endpoint in endpoints.values():
         urls = _urls(endpoint)
-        if sentence := unusable(urls, is_tape=bool(endpoint.is_tape)):
+        if sentence := unusable(urls, is_tape=_is_tape(endpoint)):
             left_out.append(f"{endpoint.name}: {sentence}")
             continue
         usable.append(
@@ -106,6 +120,13 @@ def _topology(sites: dict[str, CricSite], endpoints: dict[str, DdmEndpoint]) -> 
         aliases=[*aliases, *rses, *of_endpoints],
         left_out=[*left_out, *several, *at_several],
     )
+
+
+def _is_tape(endpoint: DdmEndpoint) -> bool:
+    """Say whether any of its fields says so, whatever the others say."""
+    others = (endpoint.rse_type, endpoint.qos, endpoint.access_latency, endpoint.retention_policy)
+    texts = [text for text in others if isinstance(text, str)]
+    return bool(endpoint.is_tape) or says_tape(endpoint.type, endpoint.token, endpoint.name, *texts)
 
 
 def _site(site: CricSite) -> SiteFacts:

@@ -10,8 +10,9 @@ from typing import Any
 from sonar.models.aliases import AliasKind
 from sonar.notation.addresses import is_url
 from sonar.registry.topology.base_urls import hosts_of
+from sonar.registry.topology.elements import Each, shaped_elements
 from sonar.registry.topology.model import AliasFacts, SiteFacts, Topology, position
-from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
+from sonar.registry.topology.reading import Shaped, Text, TopologyError
 from sonar.registry.topology.several import of_one_site
 
 NAME = "cric-wlcg"
@@ -44,24 +45,31 @@ def parse(documents: Mapping[str, dict[str, Any]]) -> Topology:
     """Return what these documents say, by the names of their files; raise TopologyError."""
     sites: dict[str, RcSite] = {}
     services: dict[str, Service] = {}
+    unread: list[str] = []
     for name, document in documents.items():
         rows = [row for row in document.values() if isinstance(row, dict)]
         if any("rcsite" in row for row in rows):
-            services |= shaped(dict[str, Service], document, name)
+            read, left_out = shaped_elements(Each[dict[str, Service]], document, name)
+            services |= read
+            unread += left_out
         elif any("rc_tier_level" in row or "netsites" in row for row in rows):
-            sites |= shaped(dict[str, RcSite], document, name)
+            read, left_out = shaped_elements(Each[dict[str, RcSite]], document, name)
+            sites |= read
+            unread += left_out
         else:
             sentence = "neither an answer of rcsite/query nor of service/query"
             raise TopologyError([f"{name}: {sentence}"])
-    return _topology(sites, services)
+    return _topology(sites, services, unread)
 
 
-def _topology(sites: dict[str, RcSite], services: dict[str, Service]) -> Topology:
+def _topology(
+    sites: dict[str, RcSite], services: dict[str, Service], unread: list[str]
+) -> Topology:
     names = sorted(
         {site.name for site in sites.values()} | {row.rcsite for row in services.values()}
     )
     aliases = [AliasFacts(kind=AliasKind.RCSITE, name=name, site=name) for name in names]
-    left_out: list[str] = []
+    left_out = [*unread]
     for kind, pairs in (
         (
             AliasKind.NETSITE,
