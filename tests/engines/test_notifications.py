@@ -292,7 +292,7 @@ def test_a_chat_and_the_alarms_of_wlcg_have_what_they_take():
         send()
     text = json.loads(chat.requests[0].body)["text"]
     assert text.startswith("**RAL_DATADISK receives slowly**\n")
-    assert text.endswith(f"{HERE}/incidents/{row.pk}/")
+    assert text.endswith(f"[Incident {row.pk}]({HERE}/incidents/{row.pk}/)")
     alarm = json.loads(bus.requests[0].body)
     assert alarm.keys() == {*WLCG}
     assert (alarm["event"], alarm["level"]) == ("transfers are slow", "warning")

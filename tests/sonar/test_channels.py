@@ -1,12 +1,15 @@
 """Channels: whom they may connect to, what of their settings is refused, and what they write."""
 
+import json
+import sys
 from ipaddress import ip_network
+from types import SimpleNamespace
 
 import pytest
 
-from sonar.alerting.channels import catalogue, web
+from sonar.alerting.channels import catalogue, chat, web
 from sonar.alerting.channels.alertmanager import alert
-from sonar.alerting.channels.base import ChannelError, Message, Target
+from sonar.alerting.channels.base import ChannelError, Matter, Message, Target
 from sonar.alerting.channels.mail import Mail
 from sonar.alerting.channels.many_services import ManyServices
 from sonar.alerting.channels.webhook import signature
@@ -75,6 +78,113 @@ def test_nothing_that_an_incident_is_called_becomes_a_header(settings, mailoutbo
     assert mailoutbox[0].message()["Bcc"] is None
 
 
+SLACK, MATTERMOST = "https://hooks.slack.com/services/T0/B0/x", "https://chat.example.org/hooks/x"
+
+
+def matter(**changed: object) -> Matter:
+    values: dict[str, object] = {
+        "id": 7,
+        "title": "",
+        "condition": "failing",
+        "level": "endpoint",
+        "factor": None,
+        "source": "NORTH_DISK",
+        "destination": "",
+        "site": "NORTH",
+        "links": 3,
+        "of_links": 4,
+        "began_at": NOW,
+        "closed_at": None,
+        "who": "nobody",
+        "check": "Ask R&D.",
+        "sentence": "3 of 4 links from NORTH_DISK fail.",
+        "url": "https://s/incidents/7/?a=1&b=2",
+    }
+    return Matter(**(values | changed))  # type: ignore[arg-type]
+
+
+def posted(monkeypatch: pytest.MonkeyPatch, url: str, message: Message) -> str:
+    """Return the text that is sent to an address of a chat."""
+    bodies = list[bytes]()
+
+    def post(url: str, body: bytes, headers: dict[str, str]) -> web.Reply:
+        bodies.append(body)
+        return web.Reply(200, "ok")
+
+    monkeypatch.setattr(chat, "post", post)
+    target = Target("key", "ops", "", "https://s/subscriptions/", "https://s", {"url": url})
+    assert chat.Chat().send(message, target) == "200 OK: ok"
+    text: str = json.loads(bodies[0])["text"]
+    return text
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        (
+            SLACK,
+            "*NORTH_DISK &lt;fails&gt;*\n3 of 4 links from NORTH_DISK fail.\n"
+            "Check: Ask R&amp;D. On it: nobody.\n<https://s/incidents/7/?a=1&amp;b=2|Incident 7>",
+        ),
+        (
+            "https://hooks.slack-gov.com/services/x",
+            "*NORTH_DISK &lt;fails&gt;*\n3 of 4 links from NORTH_DISK fail.\n"
+            "Check: Ask R&amp;D. On it: nobody.\n<https://s/incidents/7/?a=1&amp;b=2|Incident 7>",
+        ),
+        (
+            MATTERMOST,
+            "**NORTH_DISK &lt;fails&gt;**\n3 of 4 links from NORTH_DISK fail.\n"
+            "Check: Ask R&amp;D. On it: nobody.\n[Incident 7](https://s/incidents/7/?a=1&amp;b=2)",
+        ),
+    ],
+)
+def test_slack_and_mattermost_are_each_sent_their_own_markup(monkeypatch, url: str, text: str):
+    message = Message("id", NOW, "incident", "NORTH_DISK <fails>", "", matters=[matter()])
+    assert posted(monkeypatch, url, message) == text
+
+
+def test_a_chat_is_sent_no_more_than_so_many_incidents(monkeypatch):
+    message = Message("id", NOW, "digest", "x", "", matters=[matter(closed_at=NOW)] * 22)
+    assert posted(monkeypatch, SLACK, message).endswith("|Incident 7>\nand 2 more")
+
+
+@pytest.mark.parametrize(
+    ("text", "in_slack", "in_mattermost"),
+    [
+        ("*a* _b_ ~c~ `d`", "∗a∗ ＿b＿ ∼c∼ 'd'", r"\*a\* \_b\_ \~c\~ \`d\`"),
+        ("A_DISK and B_DISK", "A_DISK and B_DISK", "A_DISK and B_DISK"),
+        ("<!channel> @all", "&lt;!channel&gt; @\u200ball", "&lt;!channel&gt; @\u200ball"),
+        ("[x](http://e/) # | \\", "[x](http://e/) # | \\", r"\[x\](http://e/) \# \| \\"),
+        ("<http://e/x|y>", "&lt;http://e/x|y&gt;", r"&lt;http://e/x\|y&gt;"),
+        ("See https://s/a_b_/?c=1&d=2.", "See https://s/a_b_/?c=1&amp;d=2.", None),
+        ("fish &amp; chips", "fish &amp;amp; chips", None),
+    ],
+)
+def test_what_a_chat_would_interpret_is_shown_as_it_is(
+    monkeypatch, text: str, in_slack: str, in_mattermost: str | None
+):
+    message = Message("id", NOW, "test", "", text)
+    assert posted(monkeypatch, SLACK, message) == in_slack
+    assert posted(monkeypatch, MATTERMOST, message) == (in_mattermost or in_slack)
+
+
+def test_apprise_is_told_that_it_is_given_plain_text(monkeypatch):
+    told = list[dict[str, str]]()
+
+    class Apprise:
+        def add(self, url: str) -> bool:
+            return True
+
+        def notify(self, **arguments: str) -> bool:
+            told.append(arguments)
+            return True
+
+    monkeypatch.setitem(sys.modules, "apprise", SimpleNamespace(Apprise=Apprise))
+    target = Target("key", "ops", "", "", "https://s", {"url": "tgram://t/c"})
+    ManyServices().send(Message("id", NOW, "test", "a < b", "x*y"), target)
+    assert told == [{"body": "x*y", "title": "[Sonar] a < b", "body_format": "text"}]
+
+
 def test_the_signature_is_as_the_docs_have_it():
     # printf '1700000000.{}' | openssl dgst -sha256 -hmac secret
     code = "b8569b78799ff9e3cbff0fc2d63a33a2b57f3282abd07c37ae5e8e7d79a5f163"
@@ -99,8 +209,6 @@ def test_every_channel_can_be_loaded_and_the_docs_have_a_row_for_each():
 
 
 def test_labels_of_alerts_have_no_figures_but_those_of_names():
-    from sonar.alerting.channels.base import Matter
-
     figures = {"factor": 0.4567, "links": 12345, "of_links": 23456}
     words = dict.fromkeys(("title", "sentence", "url", "who", "check"), "12345 of 23456")
     ends = {"source": "", "destination": "RAL", "site": "RAL", "level": "destination"}

@@ -142,7 +142,7 @@ CHANNELS: tuple[ChannelDescription, ...] = (
     ),
     ChannelDescription(
         "chat",
-        "chat: an incoming webhook of Mattermost or Slack",
+        "chat: an incoming webhook of Slack or Mattermost",
         f"{HERE}.chat:Chat",
         (address_like("https://chat.example.org/hooks/x1y2z3"),),
     ),

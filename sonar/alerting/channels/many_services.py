@@ -17,6 +17,8 @@ class ManyServices:
         apprise = import_module("apprise").Apprise()
         if not apprise.add(target.settings["url"]):
             raise ChannelError("apprise does not know such an address.")
-        if not apprise.notify(body=message.text, title=f"[Sonar] {message.subject}"):
+        # Services that read HTML or Markdown get it with their escapes.
+        title = f"[Sonar] {message.subject}"
+        if not apprise.notify(body=message.text, title=title, body_format="text"):
             raise ChannelError("apprise could not send it; its own log says more.")
         return "apprise sent it."
