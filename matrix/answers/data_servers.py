@@ -20,7 +20,7 @@ def of_endpoint(endpoint: Endpoint) -> DataServers:
     declared = data_hosts.data_hosts(tuple(endpoint.data_hosts))
     refused = [
         row
-        for row in endpoint.refused_redirects.all()
+        for row in endpoint.refused_redirects.order_by("-last_at", "-id")
         if not data_hosts.covers_server(declared, row.server)
     ]
     suggested = data_hosts.suggestions(row.server for row in refused)

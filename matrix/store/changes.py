@@ -118,10 +118,12 @@ class WrittenNear:
         start = min(each.earliest for each in happened) - NEAR
         end = max(each.latest for each in happened) + NEAR
         turns = Q(starts_at__range=(start, end)) | Q(ends_at__range=(start, end))
-        annotations = Annotation.objects.filter(turns, notes.visible_to(reader))
+        order = ("-starts_at", "-id")
+        annotations = Annotation.objects.filter(turns, notes.visible_to(reader)).order_by(*order)
+        downtimes = Downtime.objects.filter(turns).order_by(*order)
         return cls(
             list(annotations.select_related("site", "source", "destination")),
-            list(Downtime.objects.filter(turns).select_related("site", "endpoint")),
+            list(downtimes.select_related("site", "endpoint")),
         )
 
 
@@ -157,14 +159,14 @@ def kept_version(window: Window) -> str:
 def read_changes(window: Window, condition: Q) -> list[Change]:
     """Return the jumps from BEFORE a window up to its end. One SQL query."""
     rows = Change.objects.filter(condition, at__gte=window.start - BEFORE, at__lt=window.end)
-    return list(rows.select_related("size_class"))
+    return list(rows.select_related("size_class").order_by("id"))
 
 
 def read_outages(window: Window, condition: Q) -> list[Outage]:
     """Return the outages that lasted at some time of a window. One SQL query."""
     lasting = Q(ended__isnull=True) | Q(ended__gte=window.start)
     rows = Outage.objects.filter(condition, lasting, began__lt=window.end)
-    return list(rows.select_related("size_class"))
+    return list(rows.select_related("size_class").order_by("id"))
 
 
 def with_ends(outages: Iterable[Outage]) -> None:

@@ -68,16 +68,17 @@ def hours_down(window: Window, ids: Sequence[int]) -> Flags:
 def records(row: CriteriaSet) -> list[CommissioningRecord]:
     """Return the newest record of each link of a set. One SQL query."""
     rows = CommissioningRecord.objects.filter(criteria_set=row)
-    ordered = rows.order_by("source_id", "destination_id", "-passed_at")
+    ordered = rows.order_by("source_id", "destination_id", "-passed_at", "id")
     return list(ordered.distinct("source_id", "destination_id"))
 
 
 def of_link(row: CriteriaSet, ends: Q) -> list[CommissioningRecord]:
     """Return the records of a link in a set, the newest first. One SQL query."""
-    return list(CommissioningRecord.objects.filter(ends, criteria_set=row).order_by("-passed_at"))
+    rows = CommissioningRecord.objects.filter(ends, criteria_set=row)
+    return list(rows.order_by("-passed_at", "id"))
 
 
 def newest_of_link(ends: Q) -> dict[int, CommissioningRecord]:
     """Return the newest record of a link by the id of its set. One SQL query."""
-    rows = CommissioningRecord.objects.filter(ends).order_by("criteria_set_id", "-passed_at")
+    rows = CommissioningRecord.objects.filter(ends).order_by("criteria_set_id", "-passed_at", "id")
     return {row.criteria_set_id: row for row in rows.distinct("criteria_set_id")}

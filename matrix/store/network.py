@@ -43,7 +43,7 @@ def round_trip_ms(ends: Sequence[EndpointInfo], window: Window) -> float | None:
         started_at__gte=window.start,
         started_at__lt=window.end,
     )
-    numbers = rows.order_by("-started_at").values_list("tcp", flat=True)[:NEWEST_FLOWS]
+    numbers = rows.order_by("-started_at", "-id").values_list("tcp", flat=True)[:NEWEST_FLOWS]
     reported = [tcp.get("min_rtt", tcp.get("rtt")) for tcp in numbers]
     positive = [milliseconds for milliseconds in reported if milliseconds]
     return median(positive) if positive else None
@@ -58,7 +58,7 @@ def near(transfer: Transfer, scitag: int) -> list[Flow]:
         started_at__gte=start - CLOCKS,
         started_at__lte=end + CLOCKS,
     )
-    return list(rows.order_by("started_at", "source_port"))
+    return list(rows.order_by("started_at", "source_port", "id"))
 
 
 def _either_way(first: int, second: int) -> Q:

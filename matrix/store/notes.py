@@ -34,7 +34,7 @@ def downtimes_of(site: Site, window: Window, now: datetime) -> list[Downtime]:
     within = Q(starts_at__lt=window.end, ends_at__gt=window.start)
     ahead = Q(starts_at__lt=now + SOON, ends_at__gt=now)
     declared = Downtime.objects.filter(concerned, within | ahead)
-    return list(declared.select_related("site", "endpoint").order_by("starts_at"))
+    return list(declared.select_related("site", "endpoint").order_by("starts_at", "id"))
 
 
 def is_soon(downtime: Downtime, now: datetime) -> bool:
@@ -72,7 +72,8 @@ def sites_of(source: str, destination: str) -> QuerySet[Endpoint, int]:
 def _during(subject: Q, window: Window, reader: Anyone) -> list[Annotation]:
     begun = Annotation.objects.filter(subject, visible_to(reader), starts_at__lt=window.end)
     holding = begun.filter(Q(ends_at__isnull=True) | Q(ends_at__gt=window.start))
-    return list(holding.select_related("site", "source", "destination", "author")[:MOST_NOTES])
+    newest_first = holding.order_by("-starts_at", "-id")
+    return list(newest_first.select_related("site", "source", "destination", "author")[:MOST_NOTES])
 
 
 class TimeField(forms.DateTimeField):

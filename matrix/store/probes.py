@@ -91,7 +91,7 @@ class Held:
 
 def longest_waiting(now: datetime) -> Mapping[str, list[Held]]:
     """Return the longest waiting by reason, of those that are due longest. One SQL query."""
-    due = Schedule.objects.filter(next_due__lte=now).order_by("next_due")
+    due = Schedule.objects.filter(next_due__lte=now).order_by("next_due", "id")
     by_reason: dict[str, list[Held]] = {}
     for row in due.select_related("size_class")[:OLDEST_DUE]:
         longest_waiting = by_reason.setdefault(row.skipped_because or NEXT_TICK, [])

@@ -172,7 +172,7 @@ def failures(rows: QuerySet[Transfer]) -> list[SimilarFailures]:
             last=Max("started_at"),
             newest=Func(ids, template="(%(expressions)s)[1]", output_field=UUIDField()),
         )
-        .order_by("-number", "-last", "cause")[:MOST_GROUPS]
+        .order_by("-number", "-last", "cause", "error_where", "state")[:MOST_GROUPS]
     )
     examples = Transfer.objects.in_bulk([group["newest"] for group in groups])
     return [
@@ -239,7 +239,9 @@ def led_tests(rows: QuerySet[Transfer], size: str) -> list[LedTest]:
     One SQL query. Ports are left out: pools of dCache take one at random for each file.
     """
     led = rows.filter(~Q(data_server="") | Q(redirect_seconds__isnull=False))
-    done = led.filter(state=Transfer.State.DONE, size_class__name=size).order_by("-started_at")
+    done = led.filter(state=Transfer.State.DONE, size_class__name=size).order_by(
+        "-started_at", "-id"
+    )
     values = done.values_list("data_server", "redirect_seconds", F("bytes") / F("seconds"))
     return [
         LedTest(server.rpartition(":")[0], np.nan if waited is None else waited, rate / MB)
@@ -298,7 +300,7 @@ def common_errors(
             last=Max("started_at"),
             newest=Func(texts, template="(%(expressions)s)[1]", output_field=TextField()),
         )
-        .order_by("-number", "-last")
+        .order_by("-number", "-last", "cause", "error_where", "size_class")
     )
     errors = defaultdict[int, list[CommonError]](list)
     for group in groups:

@@ -123,7 +123,7 @@ class Recording:
                 merged_into=None,
                 closed_at__gt=self.now - COMES_BACK,
             )
-            .order_by("-closed_at")
+            .order_by("-closed_at", "-id")
             .first()
         )
         if before is not None:

@@ -138,7 +138,7 @@ class RunConditions:
     def meshes(self) -> list[Mesh]:
         """All meshes, those of the highest priority first."""
         naming = Endpoint.objects.exclude(vantage="")
-        return list(Mesh.objects.annotate(vantages=Exists(naming)).order_by("-priority"))
+        return list(Mesh.objects.annotate(vantages=Exists(naming)).order_by("-priority", "name"))
 
     @cached_property
     def vantages(self) -> dict[int, str]:
@@ -165,7 +165,9 @@ class RunConditions:
     @cached_property
     def intervals(self) -> list[MeshInterval]:
         """How often each mesh tests which size class."""
-        return list(MeshInterval.objects.select_related("size_class").order_by("size_class"))
+        return list(
+            MeshInterval.objects.select_related("size_class").order_by("size_class", "mesh")
+        )
 
     @cached_property
     def size_classes(self) -> list[SizeClass]:

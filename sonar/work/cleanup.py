@@ -96,7 +96,7 @@ def due_by_vantage(now: datetime) -> dict[str, list[int]]:
         .filter(Q(pause__isnull=True) | Q(pause__lte=now), due__lte=now)
     )
     by_vantage: dict[str, list[int]] = {}
-    for row in due.order_by("failures", "due"):
+    for row in due.order_by("failures", "due", "endpoint_id"):
         by_vantage.setdefault(row["endpoint__vantage"], []).append(row["endpoint_id"])
     return by_vantage
 
@@ -136,7 +136,7 @@ def claim(endpoint_id: int, now: datetime) -> Leftover | None:
     rows = Leftover.objects.filter(endpoint_id=endpoint_id)
     if rows.filter(tries__gt=0, next_try__gt=now).exists():
         return None
-    due = cleanable().filter(endpoint_id=endpoint_id, next_try__lte=now).order_by("next_try")
+    due = cleanable().filter(endpoint_id=endpoint_id, next_try__lte=now).order_by("next_try", "id")
     leftover = due.select_related("endpoint__credential", "endpoint__credential_lent").first()
     if leftover is None:
         return None

@@ -28,5 +28,5 @@ def note(endpoint: Endpoint, server: str, now: datetime) -> None:
         return
     row = RefusedRedirect(endpoint=endpoint, server=server, first_at=now, last_at=now)
     RefusedRedirect.objects.bulk_create([row], ignore_conflicts=True)
-    too_many = kept.order_by("-last_at").values_list("pk", flat=True)[MOST_KEPT:]
+    too_many = kept.order_by("-last_at", "-id").values_list("pk", flat=True)[MOST_KEPT:]
     kept.filter(pk__in=list(too_many)).delete()

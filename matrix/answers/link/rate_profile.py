@@ -118,7 +118,9 @@ def read(
     """
     filters = (*query.filters, *ends)
     selection = TransferSelection(window, None, filters, (Transfer.State.DONE,), experiments=False)
-    rows = selection.rows(endpoints).filter(size_class__name=query.size).order_by("-started_at")
+    rows = (
+        selection.rows(endpoints).filter(size_class__name=query.size).order_by("-started_at", "-id")
+    )
     taken = list(rows.values_list(*COLUMNS)[:MOST_TRANSFERS])
     courses = [
         RateProfile.of(samples, seconds, moved or 0) for samples, seconds, moved, *_ in taken

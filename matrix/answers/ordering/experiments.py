@@ -234,7 +234,7 @@ def with_streams(pairs: Iterable[tuple[int, int]], now: datetime) -> list[Experi
         rows()
         .filter(variable=Experiment.Variable.STREAMS)
         .filter(source__in=sources, destination__in=destinations)
-        .order_by("source_id", "destination_id", "-requested_at")
+        .order_by("source_id", "destination_id", "-requested_at", "-id")
         .distinct("source_id", "destination_id")
     )
     return reports(list(newest), now)

@@ -40,7 +40,7 @@ GROUPS = """
                    (SELECT id FROM sonar_profile WHERE purpose = 'experiment')
                ELSE profile_id = ANY(%(profiles)s) END
       {own}
-    GROUP BY 1, 2 ORDER BY 3 DESC, 6 DESC LIMIT %(most)s
+    GROUP BY 1, 2 ORDER BY 3 DESC, 6 DESC, 1, 2 LIMIT %(most)s
 """
 # From so many partners on, most of them say something about the site.
 FEWEST = 3

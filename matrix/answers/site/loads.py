@@ -37,7 +37,7 @@ LOAD = """
     JOIN sonar_mesh mesh ON mesh.id = mesh_id
     JOIN sonar_sizeclass size ON size.id = size_class_id
     GROUP BY 1, 2, 3, 4, 5, 6, size.from_bytes
-    ORDER BY mesh.name, size.from_bytes, way DESC, endpoint
+    ORDER BY mesh.name, size.from_bytes, way DESC, endpoint, skipped_because
 """
 
 
