@@ -80,9 +80,10 @@ def check(answer: Grid, own: Samples, other: Samples, of: str) -> int:
     if not on_links(answer.query.filters):
         pairs = [(own[cell], other[cell]) for cell in own.keys() & other.keys()]
         wanted_prior = moderated.prior(pairs)
-        assert (prior.variance, prior.dof) == pytest.approx(
-            (wanted_prior.variance, wanted_prior.dof), rel=1e-3
-        )
+        assert prior.variance == pytest.approx(wanted_prior.variance, rel=1e-3)
+        # Of the difference of two variances, from logarithms in float32: the larger, the less sure.
+        near = max(1e-3, 2e-7 * wanted_prior.dof)
+        assert prior.dof == pytest.approx(wanted_prior.dof, rel=near)
     for row, source in enumerate(answer.sources):
         for column, destination in enumerate(answer.destinations):
             cell = comparison.taken((row, column))
@@ -169,7 +170,8 @@ def store(small_world) -> Store:
 def scatter_rates() -> None:
     """Give each transfer a duration of its own, whatever its link: not all are ties then."""
     rng = np.random.default_rng(4)
-    rows = list(Transfer.objects.order_by("started_at", "id").only("id", "started_at"))
+    # Ids are random: what fixes the order is that a size class has one transfer at a time.
+    rows = list(Transfer.objects.order_by("started_at", "size_class").only("id"))
     for row, seconds in zip(rows[::2], rng.lognormal(2, 0.5, len(rows)), strict=False):
         row.seconds = seconds
     Transfer.objects.bulk_update(rows[::2], ["seconds"])

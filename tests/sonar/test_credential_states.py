@@ -25,7 +25,7 @@ from sonar.registry import file
 from sonar.work import credential_checks, probes, transfer_request
 from tests.accounts import account
 from tests.credentials import bind, credential
-from tests.sonar.test_token_sources import certificate
+from tests.sonar.test_token_sources import SLACK, certificate
 from tests.sonar.world import NOW, held_links, mesh, queued, request, three_endpoints
 from tests.storage.issuer import secret_in, text_of
 
@@ -212,7 +212,7 @@ def test_what_expires_soon_and_still_lasts_for_tests_is_said_with_when(secrets):
     (state,) = CredentialState.objects.all()
     assert state.expires_at
     left = (state.expires_at - timezone.now()).total_seconds()
-    assert left == pytest.approx(800, abs=5)
+    assert left == pytest.approx(800, abs=SLACK)
     assert transfer_request.end_at(Where.SOURCE, glasgow, "sonar/x", kept("fake"), 120).token
     secret_in(secrets, "glasgow", jwt(3500))
     assert looked() == {}

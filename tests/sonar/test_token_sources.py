@@ -42,6 +42,8 @@ from tests.storage.xrootd import Authority
 from tests.waiting import wait_for
 
 SECRET = "Kx9wPq3Lr7Tn2Vb6"
+SLACK = 30
+"""Seconds that a busy machine may take between two looks at its clock."""
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +100,7 @@ def test_a_token_in_a_file_is_used_as_it_is_and_says_itself_when_it_ends(purpose
     issuer.life = 100
     signed = issuer.token("storage.read:/x", "https://se.example")
     secret_in(tmp_path, "grid", signed)
-    assert obtained(of_file).expires_at == pytest.approx(time.time() + 100, abs=2)
+    assert obtained(of_file).expires_at == pytest.approx(time.time() + 100, abs=SLACK)
     issuer.ahead = -101
     secret_in(tmp_path, "grid", issuer.token("storage.read:/x", "https://se.example"))
     assert refusal(of_file) == "the token in it has expired"
@@ -151,7 +153,7 @@ def test_a_token_is_for_the_origin_the_directory_and_what_is_done_there(purpose,
             "scope": scope,
             "audience": "https://se.example",
         }
-        assert token.left(time.time()) == pytest.approx(3600, abs=3)
+        assert token.left(time.time()) == pytest.approx(3600, abs=SLACK)
     assert SECRET not in str(issuer.forms)
 
 
@@ -191,11 +193,11 @@ def test_a_path_with_odd_letters_is_one_scope(purpose):
 
 def test_the_earlier_of_two_ends_counts(purpose, issuer):
     issuer.ahead = -3000
-    assert obtained(purpose).left(time.time()) == pytest.approx(600, abs=3)
+    assert obtained(purpose).left(time.time()) == pytest.approx(600, abs=SLACK)
     issuer.ahead, issuer.changes = 0, {"token": {"expires_in": 60}}
-    assert obtained(purpose).left(time.time()) == pytest.approx(60, abs=3)
+    assert obtained(purpose).left(time.time()) == pytest.approx(60, abs=SLACK)
     issuer.changes = {"token": {"access_token": "opaque", "expires_in": None}}
-    assert obtained(purpose).left(time.time()) == pytest.approx(300, abs=3)
+    assert obtained(purpose).left(time.time()) == pytest.approx(300, abs=SLACK)
 
 
 @pytest.mark.parametrize(
@@ -488,7 +490,7 @@ def test_a_macaroon_is_asked_from_its_directory_for_what_is_done_there(macaroons
         body = {"caveats": [f"activity:{activities}"], "validity": "PT3600S"}
         assert Dcache.heard[-1] == (path, body, f"Bearer {SECRET}")
         # dCache does not say how long it counts: it was asked for an hour.
-        assert token.left(time.time()) == pytest.approx(3600, abs=3)
+        assert token.left(time.time()) == pytest.approx(3600, abs=SLACK)
 
 
 # JSON's own whole numbers end at 64 bits: longer ones are read as these.
@@ -496,9 +498,9 @@ def test_a_macaroon_is_asked_from_its_directory_for_what_is_done_there(macaroons
 def test_a_life_that_cannot_be_is_not_believed(macaroons, issuer, purpose, seconds: object):
     """When a token ends is a time for people, too, and there is none for some."""
     Dcache.more = {"expires_in": seconds}
-    assert obtained(macaroons).left(time.time()) == pytest.approx(3600, abs=5)
+    assert obtained(macaroons).left(time.time()) == pytest.approx(3600, abs=SLACK)
     issuer.changes = {"token": {"access_token": "opaque", "expires_in": seconds}}
-    assert obtained(purpose).left(time.time()) == pytest.approx(300, abs=5)
+    assert obtained(purpose).left(time.time()) == pytest.approx(300, abs=SLACK)
 
 
 def test_a_macaroon_ends_with_the_first_of_its_caveats(macaroons):
@@ -512,7 +514,7 @@ def test_a_macaroon_ends_with_the_first_of_its_caveats(macaroons):
     path = "path:/atlas/disk/sonar/source"
     Dcache.caveats = (f"before:{soon:%Y-%m-%dT%H:%M:%SZ}", path, "activity:DOWNLOAD,LIST")
     token = obtained(replace(macaroons, right=Right.LENT_TO_READ))
-    assert token.left(time.time()) == pytest.approx(600, abs=5)
+    assert token.left(time.time()) == pytest.approx(600, abs=SLACK)
 
 
 def test_a_macaroon_without_the_rights_that_are_needed_is_not_used(macaroons):
@@ -670,7 +672,7 @@ def test_a_proxy_is_given_by_its_path_and_ends_with_the_first_of_its_certificate
     secret_in(tmp_path, "grid", (certificate(2) + certificate(1)).decode())
     token = obtained(proxy)
     assert token.text == str(tmp_path / "grid")
-    assert token.left(time.time()) == pytest.approx(86_400, abs=5)
+    assert token.left(time.time()) == pytest.approx(86_400, abs=SLACK)
     secret_in(tmp_path, "grid", (certificate(2) + certificate(-1)).decode())
     assert refusal(proxy) == "the proxy certificate in it has expired"
 
