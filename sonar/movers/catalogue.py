@@ -199,9 +199,13 @@ class MoverDescription:
             )
         return sentences
 
-    def missing(self) -> list[str]:
-        """Say of what it needs what this process does not have."""
-        return list(filter(None, (need.missing() for need in self.needs)))
+    def missing(self, *, to_ask: bool = False) -> list[str]:
+        """Name what this process lacks to run it, or only ``to_ask`` its service.
+
+        Programs are for files: a service is asked without them.
+        """
+        needed = [need for need in self.needs if not (to_ask and isinstance(need, Program))]
+        return list(filter(None, (need.missing() for need in needed)))
 
 
 HERE = Setting("SONAR_NETWORK_ENDPOINT")
