@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.needs import ALL_PROGRAMS
 from tests.waiting import wait_for
 
 START_SECONDS = 10.0
@@ -106,10 +107,11 @@ def run(command: Sequence[str], words: str = "") -> str:
 def network_apart() -> Iterator[None]:
     """Give this thread, and what it starts, a network of its own, as far as it may have one."""
     outside = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-    is_apart = bool(shutil.which("ip")) and LIBC.unshare(CLONE_NEWNET) == 0
+    ip = shutil.which("ip", path=ALL_PROGRAMS)
+    is_apart = bool(ip) and LIBC.unshare(CLONE_NEWNET) == 0
     try:
-        if is_apart:
-            run(["ip", "link", "set", "lo", "up"])
+        if ip and is_apart:
+            run([ip, "link", "set", "lo", "up"])
         yield
     finally:
         if is_apart:

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from kombu import Connection
@@ -32,19 +33,26 @@ SETTINGS = {
 
 
 class FarHost:
-    """A network apart, with one wire to the one that this thread is in."""
+    """A separate network, with one wire to the network of this thread."""
 
     def __init__(self) -> None:
         apart = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sleep", "infinity"]
         self._process = subprocess.Popen(apart)
         self._space = Path(f"/proc/{self._process.pid}/ns/net")
+        self._near = f"near{self._process.pid}"
+        try:
+            self._connect()
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self) -> None:
         own = Path("/proc/thread-self/ns/net").readlink()
         if not wait_for(lambda: self._space.readlink() != own, 10, pause=0.02):
-            self.close()
             raise RefusedError("a network of its own")
         peer = f"peer name far netns {self._process.pid}".split()
-        run(["ip", "link", "add", "near", "type", "veth", *peer])
-        run(["ip", "address", "add", f"{NEAR}/30", "dev", "near"])
+        run(["ip", "link", "add", self._near, "type", "veth", *peer])
+        run(["ip", "address", "add", f"{NEAR}/30", "dev", self._near])
         self.plug(connected=True)
         for command in ("link set lo up", "link set far up", f"address add {FAR}/30 dev far"):
             run([*self.inside(), "ip", *command.split()])
@@ -56,7 +64,7 @@ class FarHost:
 
     def plug(self, *, connected: bool) -> None:
         """Pull the plug of the wire, or put it back."""
-        run(["ip", "link", "set", "near", "up" if connected else "down"])
+        run(["ip", "link", "set", self._near, "up" if connected else "down"])
 
     def connections(self) -> list[str]:
         """Return the ends of connections that this host still takes for alive."""
@@ -64,6 +72,9 @@ class FarHost:
         return [line.split()[4] for line in listed.splitlines() if line.startswith("ESTAB")]
 
     def close(self) -> None:
+        """Take the wire down, which the kernel does some time after its network has gone."""
+        with suppress(RefusedError):
+            run(["ip", "link", "delete", self._near])
         with self._process:
             self._process.kill()
 
@@ -149,8 +160,12 @@ class Campus(TwoHosts):
         self._rooms = make_room()
         authority = Authority(self._rooms)
         self.servers = [FarServer(self.far, authority) for _ in range(2)]
-        for server in self.servers:
-            server.start().make_directory("base")
+        try:
+            for server in self.servers:
+                server.start().make_directory("base")
+        except BaseException:
+            self.far.close()
+            raise
 
     def commands(self) -> dict[str, list[str]]:
         """One worker for all here, and one for what is done there; tests send as the beat does."""
@@ -174,7 +189,7 @@ class Campus(TwoHosts):
         return [path for path in found if path.is_file()]
 
     def close(self) -> None:
-        super().close()
         for server in self.servers:
             server.close()
+        super().close()
         shutil.rmtree(self._rooms, ignore_errors=True)

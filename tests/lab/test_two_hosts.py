@@ -1,16 +1,18 @@
 """Workers on another host than the planner: the link between them may go for a minute."""
 
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from sonar.sandbox import embedded
-from tests.lab.enclosure import RefusedError
-from tests.lab.hosts import NEAR, SETTINGS, TwoHosts
+from tests.lab.enclosure import RefusedError, run
+from tests.lab.hosts import NEAR, SETTINGS, FarHost, TwoHosts
 from tests.needs import lacks, needs
 from tests.storage.ledger import MADE, NOT_ONE_TRANSFER, STATES
 from tests.waiting import wait_for
@@ -60,6 +62,23 @@ def hosts(tmp_path: Path) -> Iterator[TwoHosts]:
         made.start_web()
         assert wait_for(made.is_ready, 120), made.logs("web", "worker")
         yield made
+
+
+def test_a_host_takes_its_wire_with_it_whoever_still_holds_its_network() -> None:
+    needs("ip", "unshare", "nsenter", "setpriv")
+    try:
+        far = FarHost()
+    except RefusedError as error:
+        lacks(f"needs a machine that lets root have {error}")
+    with subprocess.Popen([*far.inside(), "sleep", "infinity"]) as holding:
+        try:
+            # nsenter has joined the network as it becomes this program.
+            assert wait_for(lambda: psutil.Process(holding.pid).name() == "sleep", 10)
+            assert "near" in run(["ip", "-brief", "link"])
+            far.close()
+            assert "near" not in run(["ip", "-brief", "link"])
+        finally:
+            holding.kill()
 
 
 def pages_answer(hosts: TwoHosts, until: float) -> list[int]:
