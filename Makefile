@@ -44,11 +44,15 @@ LANES := --no-print-directory -k $(SYNC)
 
 .PHONY: .waiting .computing $(WAITING) $(COMPUTING)
 
+# Each lane adds why it skipped tests; the last line says what to install for them.
+.lanes: export SKIPPED := $(CURDIR)/.pytest_cache/skipped
 .lanes:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@mkdir -p .pytest_cache && rm -f "$$SKIPPED"
 	@echo "Types and tests run side by side; each lane reports at its end."
-	@$(MAKE) --no-print-directory -k -j2 .waiting .computing
+	@code=0; $(MAKE) --no-print-directory -k -j2 .waiting .computing || code=$$?; \
+		$(BIN)/python -m tests.needs "$$SKIPPED"; exit $$code
 
 # Without the flags of the make above, whose two jobs they would share.
 .waiting:

@@ -18,6 +18,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck
 from pytest_django import DjangoDbBlocker, Settings
 
+from sonar.movers.catalogue import Program
 from tests import handlers
 from tests.matrix import world
 
@@ -163,6 +164,12 @@ def provider(one_provider: Provider, settings: Settings) -> Provider:
     for name, value in one_provider.settings().items():
         setattr(settings, name, value)
     return one_provider
+
+
+@pytest.fixture
+def every_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every mover believe that its programs are there: for tests that start none of them."""
+    monkeypatch.setattr(Program, "missing", lambda program: "")
 
 
 @pytest.fixture

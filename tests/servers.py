@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sonar.sandbox import embedded
-from tests import template
+from tests import needs, template
 
 # Until all is imported, of which nothing goes away (conftest.py).
 gc.disable()
@@ -30,6 +30,7 @@ def pytest_load_initial_conftests() -> Generator[None, None, None]:
     home = Path(_running.enter_context(tempfile.TemporaryDirectory(prefix="sonar-tests-")))
     home.chmod(0o755)
     (home / "static").mkdir()
+    needs.hide_programs(home / "bin")
     sockets = _running.enter_context(embedded.socket_directory())
     os.environ["SONAR_HOME"] = str(home)
     os.environ["SONAR_SECRET_KEY"] = "only-for-tests"

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.needs import needs
+from tests.needs import needs_mounts
 from tests.programs.small_disk import on_small_disk, seen_from_here
 
 BLOCK = bytes(64 * 1024)
@@ -45,7 +45,7 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(path: Path) -> Iterator[SmallDisk]:
-    needs("unshare", "mount")
+    needs_mounts()
     path.mkdir()
     command = [*on_small_disk(path), "sh"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

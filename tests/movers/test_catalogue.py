@@ -58,6 +58,7 @@ def test_a_base_url_may_have_the_scheme_of_every_protocol():
 
 
 @every_mover
+@pytest.mark.usefixtures("every_program")
 def test_a_mover_is_found_where_it_is_said_to_be(mover: MoverDescription, settings):
     settings.SONAR_NETWORK_ENDPOINT = "RAL_NET"
     found = loading.load(mover)

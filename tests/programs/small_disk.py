@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.needs import OWN_MOUNTS
 from tests.programs.gridftp import GridFtpServer
 from tests.storage.xrootd import Authority, Server, make_room
 
@@ -10,8 +11,8 @@ MOUNT = f'mount -t tmpfs -o size={DISK_BYTES},mode=1777 tmpfs "$0" && exec "$@"'
 
 
 def on_small_disk(path: Path) -> list[str]:
-    """Return what runs a command to which a directory is a disk of its own (root only)."""
-    return ["unshare", "--mount", "sh", "-c", MOUNT, str(path)]
+    """Return what runs a command to which a directory is a disk of its own."""
+    return [*OWN_MOUNTS, "sh", "-c", MOUNT, str(path)]
 
 
 def seen_from_here(pid: int, path: Path) -> Path:

@@ -15,7 +15,7 @@ from sonar.movers.measure import Outcome, measure
 from sonar.movers.programs.xrootd import XrootdFiles
 from sonar.movers.watch import Watch
 from sonar.notation.data_hosts import data_hosts
-from tests.needs import needs
+from tests.needs import needs, needs_mounts
 from tests.programs.conftest import Farm
 from tests.programs.ways import Ends, Way, files_below
 from tests.storage.cluster import LOOKUP_SECONDS, Cluster
@@ -71,7 +71,7 @@ def world(request: pytest.FixtureRequest, farm: Farm, grid: dict[str, Ends]) -> 
         assert isinstance(single, Server)
         yield World(farm.authority, farm.run(Cluster(farm.authority)), single)
         return
-    needs("unshare", "mount")
+    needs_mounts()
     issuer = Issuer(farm.authority, SECRET).start()
     cluster, single = farm.run(TokenCluster(issuer)), farm.run(TokenServer(make_room(), issuer))
     token = issuer.token("storage.read:/ storage.modify:/", ANYBODY)

@@ -14,7 +14,7 @@ from sonar.movers.base import End, Order, Receipt
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.mover import Files, Mover
 from sonar.movers.watch import Watch
-from tests.needs import lacks
+from tests.needs import lacks, needs_mounts
 from tests.ports import free_port
 from tests.programs.conftest import Farm
 from tests.programs.small_disk import DISK_BYTES
@@ -145,6 +145,7 @@ def crowded(farm: Farm, grid: dict[str, Ends]) -> dict[str, Ends]:
     """Return ends whose destination has room for half a file."""
     if os.getuid() != 0:
         lacks("needs root, to mount a small disk")
+    needs_mounts()
     return {kind: Ends(ends.source, farm.start(kind, small=True)) for kind, ends in grid.items()}
 
 

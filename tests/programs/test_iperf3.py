@@ -225,6 +225,7 @@ def test_a_stop_ends_it_at_once_and_the_server_is_free(server: Iperf3Server, mod
 
 
 def test_a_server_that_resets_who_comes_between_two_tests_is_asked_again(tmp_path):
+    needs("iperf3", "setpriv")
     with closing(Iperf3Server(tmp_path)) as server:
         with reset_once(server.port, then=server.start):
             assert measured(order(server.url)).receipt

@@ -184,7 +184,7 @@ def test_the_authorities_to_trust_are_those_of_sonar_where_it_has_a_directory(tm
     assert "X509_CERT_DIR" not in told
 
 
-def test_gfal2_is_given_no_proxy_for_http():
+def test_gfal2_is_given_no_proxy_for_http(every_program):
     order = replace(
         ORDER, source=End(Where.SOURCE, "davs://a.example/f", "davs://a.example", proxy="/a.proxy")
     )

@@ -296,7 +296,7 @@ def test_a_backup_of_one_major_version_is_restored_in_another(
 ) -> None:
     """Down, which is for nobody to rely on, and from there up again."""
     if not OTHER_MAJOR.exists():
-        lacks("needs Debian's PostgreSQL 15")
+        lacks("needs PostgreSQL 15")
     path = tmp_path / "of15.backup"
     monkeypatch.setattr(embedded, "postgres_binary", lambda name: str(OTHER_MAJOR / name))
     tmp_path.chmod(0o755)

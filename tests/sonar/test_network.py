@@ -166,6 +166,7 @@ def test_a_result_is_no_transfer_and_in_no_rate(ends, server: Iperf3Server, mode
 
 
 def test_a_failure_says_where_to_whom_it_may_and_closes_the_end_in_time(ends):
+    needs("iperf3", "setpriv")
     here, there = ends
     probes.run(ordered(here, there).id)
     result = NetworkResult.objects.get()

@@ -1,9 +1,9 @@
 """Real XRootD servers that let nobody in but who shows a token of an issuer."""
 
-import os
 import shlex
 from pathlib import Path
 
+from tests.needs import OWN_MOUNTS
 from tests.storage.cluster import Cluster, Member
 from tests.storage.issuer import Issuer
 from tests.storage.xrootd import Server, give_to_server, make_room
@@ -66,8 +66,7 @@ class Believer(Server):
             f"exec env XDG_CACHE_HOME={shlex.quote(str(self.room / 'cache'))} "
             f"X509_CERT_DIR={shlex.quote(str(self.authority.directory))} {command}"
         )
-        apart = ["--mount"] if os.getuid() == 0 else ["--map-root-user", "--mount"]
-        return ["unshare", *apart, "sh", "-c", script]
+        return [*OWN_MOUNTS, "sh", "-c", script]
 
 
 class TokenServer(Believer):

@@ -36,7 +36,7 @@ from sonar.movers.http.webdav import WebDav
 from sonar.movers.watch import Watch
 from sonar.obstacles import credential_states
 from sonar.work import credential_checks, probes, transfer_request
-from tests.needs import needs
+from tests.needs import needs, needs_mounts
 from tests.small_disks import small_disk
 from tests.sonar.world import queued
 from tests.storage.conftest import Pair
@@ -63,7 +63,8 @@ class Grid:
 
 @pytest.fixture(scope="module")
 def servers(authority: Authority) -> Iterator[tuple[Issuer, TokenServer, TokenServer]]:
-    needs("xrootd", "openssl", "unshare", "mount")
+    needs("xrootd", "openssl")
+    needs_mounts()
     issuer = Issuer(authority, SECRET).start()
     pair = [TokenServer(make_room(), issuer, base_path).start() for base_path in ("/base", "/")]
     for server in pair:

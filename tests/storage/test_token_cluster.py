@@ -26,7 +26,7 @@ from sonar.movers.measure import Outcome, measure, remove
 from sonar.movers.watch import Watch
 from sonar.notation.data_hosts import data_hosts
 from sonar.notation.units import MB
-from tests.needs import needs
+from tests.needs import needs, needs_mounts
 from tests.storage.issuer import Issuer
 from tests.storage.meanwhile import Meanwhile
 from tests.storage.scitokens import TokenCluster, TokenServer
@@ -94,7 +94,8 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(authority: Authority) -> Iterator[World]:
-    needs("xrootd", "cmsd", "openssl", "unshare", "mount")
+    needs("xrootd", "cmsd", "openssl")
+    needs_mounts()
     issuer = Issuer(authority, SECRET).start()
     cluster = TokenCluster(issuer)
     single = TokenServer(make_room(), issuer)
