@@ -32,6 +32,8 @@ OWN_MOUNTS = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "-
 
 _search_path = ALL_PROGRAMS
 """What tests have that need no programs."""
+_test = ""
+"""The one that runs."""
 _with_programs = set[tuple[str, str]]()
 """Fixtures that need programs, by name and by the place that they are known in."""
 _skipped: list[str] = []
@@ -76,7 +78,8 @@ def hide_programs(place: Path) -> None:
         return
     listed = _ask_dpkg("-W", "-f=${Priority} ${Package}\n")
     required = [line.split()[1] for line in listed if line.startswith("required ")]
-    files = {os.path.realpath(line) for line in _ask_dpkg("-L", *required) if "bin/" in line}
+    listed = _ask_dpkg("-L", *required)
+    files = {os.path.realpath(line) for line in listed if "bin/" in line}
     place.mkdir()
     for directory in ALL_PROGRAMS.split(os.pathsep):
         for file in os.scandir(directory) if Path(directory).is_dir() else ():
@@ -88,21 +91,21 @@ def hide_programs(place: Path) -> None:
 
 
 def _ask_dpkg(*arguments: str) -> list[str]:
-    answer = subprocess.run(["dpkg-query", *arguments], capture_output=True, text=True, check=True)
+    answer = subprocess.run(["dpkg-query", *arguments], capture_output=True, text=True, check=False)
     return answer.stdout.splitlines()
 
 
-def _any_needs(names: Iterable[str], node: str) -> bool:
-    return any(name in names and node.startswith(place) for name, place in _with_programs)
+def _any_needs(fixtures: Iterable[str]) -> bool:
+    return any(name in fixtures and _test.startswith(place) for name, place in _with_programs)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(
-    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+    fixturedef: pytest.FixtureDef[Any],
 ) -> Generator[None, object, object]:
     """Show programs to a fixture if one that it uses needs them; note that a fixture does."""
     before = os.environ["PATH"]
-    if _any_needs(fixturedef.argnames, request.node.nodeid):
+    if _any_needs(fixturedef.argnames):
         os.environ["PATH"] = ALL_PROGRAMS
     try:
         return (yield)
@@ -115,9 +118,11 @@ def pytest_fixture_setup(
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
     """Hide programs, and show them to a test that has a fixture that needs them."""
-    os.environ["PATH"] = _search_path
+    global _test
+    _test, os.environ["PATH"] = item.nodeid, _search_path
     yield
-    if _any_needs(getattr(item, "fixturenames", ()), item.nodeid):
+    request = getattr(item, "_request", None)  # knows those that fixtures asked for by name, too
+    if request is not None and _any_needs(request.fixturenames):
         os.environ["PATH"] = ALL_PROGRAMS
 
 

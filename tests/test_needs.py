@@ -14,19 +14,26 @@ PROJECT = Path(__file__).resolve().parent.parent
 on_debian = pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="needs Debian's dpkg")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def started() -> str:
     needs("mount")
     return os.environ["PATH"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def built_on_it(started: str) -> str:
     return os.environ["PATH"]
 
 
-def test_all_programs_are_there_for_a_test_whose_fixture_needs_one(built_on_it: str) -> None:
-    assert os.environ["PATH"] == built_on_it == ALL_PROGRAMS
+@pytest.fixture
+def used(built_on_it: str) -> str:
+    assert os.environ["PATH"] == built_on_it
+    return os.environ["PATH"]
+
+
+@pytest.mark.parametrize("time", ["first", "second"])
+def test_all_programs_are_there_for_a_test_whose_fixture_needs_one(time: str, used: str) -> None:
+    assert os.environ["PATH"] == used == ALL_PROGRAMS
 
 
 @on_debian
