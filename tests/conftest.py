@@ -76,6 +76,22 @@ def _settings_of_tests() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _localhost_without_a_file_of_hosts() -> Iterator[None]:
+    """Let localhost be 127.0.0.1 for this process where no /etc/hosts says so, as in a chroot."""
+    look_up = socket.getaddrinfo
+
+    def at_home(host: Any, *rest: Any, **named: Any) -> Any:
+        return look_up("127.0.0.1" if host == "localhost" else host, *rest, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        try:
+            look_up("localhost", 80)
+        except socket.gaierror:
+            patch.setattr(socket, "getaddrinfo", at_home)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _brief_flush() -> Iterator[None]:
     from tests import flush
 

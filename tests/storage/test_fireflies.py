@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from sonar.movers.content import adler32
 from sonar.movers.programs.xrootd import Xrootd
 from sonar.movers.watch import Watch
 from tests.matrix.sent import send
+from tests.needs import find
 from tests.sonar.fireflies import HOSTILE, PLACES, firefly, replaced
 from tests.sonar.world import endpoint
 from tests.storage.conftest import LIMITS, Pair
@@ -157,9 +157,8 @@ def test_a_connection_with_the_label_of_a_test_stands_with_it(
     put_file(marking.source, "file")
     own = send(*ends, timezone.now(), scitag=SCITAG)
     # Who fetches is at the address of the destination.
-    xrdcp = shutil.which("xrdcp") or ""
     url = f"root://127.0.0.2:{marking.source.port}//base/file?scitag.flow={SCITAG}"
-    subprocess.run([xrdcp, "--nopbar", url, str(tmp_path / "copy")], check=True)
+    subprocess.run([find("xrdcp"), "--nopbar", url, str(tmp_path / "copy")], check=True)
     assert ended(SCITAG, 1)
     (connection_,) = reported(Transfer.objects.get(id=own))
     assert connection_.bytes
