@@ -739,7 +739,8 @@ def push(sonar: Sonar, options: argparse.Namespace) -> int:
     else:
         with Path(options.file).open(encoding="utf-8-sig", newline="") as lines:
             done = sonar.push(read_results(lines))
-    print(f"{done.accepted:,} accepted, {done.duplicates:,} duplicates")
+    duplicates = f"{done.duplicates:,} duplicate{'s' * (done.duplicates != 1)}"
+    print(f"{done.accepted:,} accepted, {duplicates}")
     return 0
 
 

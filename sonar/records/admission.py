@@ -33,7 +33,8 @@ class WrongRecordsError(Exception):
     def __init__(
         self, records: dict[int, WrongRecordError], count: int, unknown: Collection[Unknown]
     ) -> None:
-        super().__init__(f"{len(records):,} of {count:,} results are wrong")
+        wrong = f"{len(records):,} of {count:,} result{'s' * (count != 1)}"
+        super().__init__(f"{wrong} {'is' if len(records) == 1 else 'are'} wrong")
         self.records, self.count, self.unknown = records, count, unknown
 
 

@@ -20,6 +20,7 @@ from sonar.records.record import (
     Record,
     WrongRecordError,
     from_text,
+    shown,
     unknown_fields,
 )
 from sonar.records.source import Source, unpacked
@@ -27,6 +28,8 @@ from sonar.records.source import Source, unpacked
 LINES = 5000  # in a batch
 # In characters. The longest result has half as many: an error of nothing but quotes, each twice.
 LONGEST_LINE = 50_000
+# What programs write in place of the commas, and what it is called.
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 # A batch of long lines has fewer of them.
 BATCH_CHARACTERS = 5_000_000
 
@@ -66,6 +69,8 @@ class Read:
 
     lines: int = 0
     of_line: int = 0
+    text: str = ""
+    """The line of text that was read last."""
 
 
 def batches(path: Path, progress: Progress) -> Iterator[list[Line] | PlainLines]:
@@ -120,7 +125,9 @@ def _read(
     except TooLongError:
         broken = BrokenFileError(_too_long(began))
     except csv.Error as error:
-        broken = BrokenFileError(_quoting(began, error))
+        separator = _separator_of(read.text) if is_header else ""
+        problem = f"line {began}: {_separated(separator)}" if separator else _quoting(began, error)
+        broken = BrokenFileError(problem)
     except BrokenFileError as error:
         broken = error
     return lines, broken
@@ -132,7 +139,7 @@ def _bounded(text: Iterator[str], read: Read) -> Iterator[str]:
         read.of_line += len(line)
         if read.of_line > LONGEST_LINE:
             raise TooLongError
-        read.lines += 1
+        read.lines, read.text = read.lines + 1, line
         yield line
 
 
@@ -175,6 +182,8 @@ def _undecodable(path: Path) -> str:
     with path.open("rb") as file:
         text = io.TextIOWrapper(unpacked(file), "utf-8", errors="surrogateescape", newline="")
         for number, line in enumerate(iter(partial(text.readline, LONGEST_LINE + 1), ""), 1):
+            if number == 1 and line.startswith(("\udcff\udcfe", "\udcfe\udcff")):
+                return "it is in UTF-16: write it in UTF-8"
             if escaped := re.search("[\udc80-\udcff]", line):
                 return f"line {number}: byte {ord(escaped[0]) - 0xDC00:#04x} is not UTF-8 text"
     return "it is not UTF-8 text"
@@ -191,16 +200,46 @@ def columns(header: Line | None) -> list[str]:
     if header is None:
         raise BrokenFileError("it is empty: its first line must name the columns")
     number, names = header
-    unknown = [name for name in names if name not in (*FIELDS, *TOLD_BESIDES)]
-    missing = [name for name in REQUIRED if name not in names]
-    if unknown:
-        raise BrokenFileError(f"line {number}: {unknown_fields(unknown)}")
-    if missing:
-        raise BrokenFileError(f"line {number}: there is no column {', '.join(missing)}")
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise BrokenFileError(f"line {number}: the column {twice} appears twice")
+    if problem := _header_problem(names):
+        raise BrokenFileError(f"line {number}: {problem}")
     return names
+
+
+def _header_problem(names: list[str]) -> str:
+    """Say what is wrong with the names of the columns, likely causes first; empty if nothing is."""
+    columns = (*FIELDS, *TOLD_BESIDES)
+    separator = _separator_of(names[0]) if len(names) == 1 else ""
+    unknown = [name for name in names if name not in columns]
+    spaced = next((name for name in unknown if name.strip() in columns), "")
+    missing = [name for name in REQUIRED if name not in names]
+    is_case = {name.strip().lower() for name in names} >= {*REQUIRED}
+    unnamed = next((number for number, name in enumerate(names, 1) if not name.strip()), 0)
+    cause = "the table written with its index" if unnamed == 1 else "there a comma too many"
+    twice = next((name for name in names if names.count(name) > 1), "")
+    is_none = len(missing) == len(REQUIRED)
+    problems = [
+        (separator, _separated(separator)),
+        (is_none and is_case, f"the names of columns are in lower case: {', '.join(FIELDS)}"),
+        (is_none, f"it must name the columns: {unknown_fields(unknown)}"),
+        (unnamed, f"column {unnamed} has no name: was {cause}?"),
+        (spaced, f"the column {shown(spaced)} has a space before or after its name"),
+        (unknown, unknown_fields(unknown)),
+        (missing, f"there is no column {', '.join(missing)}"),
+        (twice, f"the column {twice} appears twice"),
+    ]
+    return next((sentence for is_so, sentence in problems if is_so), "")
+
+
+def _separator_of(text: str) -> str:
+    """Return what separates the columns of a header in place of commas; empty if nothing does."""
+    names = {separator: text.replace('"', "").split(separator) for separator in SEPARATORS}
+    separated = (each for each in SEPARATORS if len({*REQUIRED} & {*names[each]}) > 1)
+    return next(separated, "")
+
+
+def _separated(separator: str) -> str:
+    name = SEPARATORS.get(separator, "")
+    return f"its columns are separated by {name}: separate them by commas"
 
 
 def record(names: list[str], cells: list[str]) -> Record:

@@ -138,7 +138,7 @@ def test_a_token_comes_from_the_environment_or_a_file(
     assert say("push", "-", stdin=ndjson(results)).returncode == 1
     assert run(CLIENT, "push", "-", stdin=ndjson(results), SONAR_TOKEN=token).returncode == 0
     pushed = say("push", "-", "--token-file", token_file, stdin=ndjson(results))
-    assert pushed.stdout == "0 accepted, 1 duplicates\n"
+    assert pushed.stdout == "0 accepted, 1 duplicate\n"
     assert token not in pushed.stderr
     wrong = say("status", SONAR_TOKEN="sonar_" + "0" * 64)
     assert wrong.returncode == 1

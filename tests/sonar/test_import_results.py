@@ -99,10 +99,10 @@ def test_importing_it_again_stores_nothing_twice(tmp_path, grid):
     assert "1 accepted, 3 duplicates" in run(write(path, [line(n) for n in range(1, 5)]))
     # Nor twice in a file, or with another time in another month.
     lines = [line(5), line(5, seconds="99")]
-    assert "1 accepted, 1 duplicates" in run(write(path, lines))
+    assert "1 accepted, 1 duplicate," in run(write(path, lines))
     assert Transfer.objects.get(id=uuid.UUID(int=5)).seconds == 12.5
     moved = line(1, started_at=(NOW - timedelta(days=60)).isoformat())
-    assert "0 accepted, 1 duplicates" in run(write(path, [moved]))
+    assert "0 accepted, 1 duplicate" in run(write(path, [moved]))
     assert Transfer.objects.count() == 5
 
 
@@ -135,6 +135,8 @@ def test_an_error_with_line_breaks_commas_and_quotes_arrives_as_it_was(tmp_path,
 def test_check_stores_nothing_and_says_whether_it_would(tmp_path, grid):
     path = write(tmp_path / "some.csv", [line(1), line(2)])
     assert run("--check", path) == f"{path}: 2 results are valid; nothing was stored.\n"
+    write(path, [line(1)])
+    assert run("--check", path) == f"{path}: 1 result is valid; nothing was stored.\n"
     assert not Transfer.objects.exists()
     assert not Profile.objects.exists()
     assert "line 2: bytes 'x'" in refused("--check", write(path, [line(1, bytes="x")]))
@@ -176,8 +178,36 @@ def packed(lines: Iterable[str]) -> bytes:
 BROKEN = {
     "empty": (b"", "it is empty: its first line must name the columns"),
     "blank": (b"\n\n", "it is empty"),
-    "a header that is data": (line(1).encode(), "line 1: a result has no "),
-    "semicolons": (HEADER.replace(",", ";").encode(), "a result has no 'id;source;"),
+    "a header that is data": (
+        line(1).encode(),
+        "line 1: it must name the columns: a result has no ",
+    ),
+    "semicolons": (
+        HEADER.replace(",", ";").encode(),
+        "line 1: its columns are separated by semicolons: separate them by commas",
+    ),
+    "tabs": (HEADER.replace(",", "\t").encode(), "line 1: its columns are separated by tabs: "),
+    "bars": (HEADER.replace(",", "|").encode(), "its columns are separated by vertical bars: "),
+    "quoted names and semicolons": (
+        ('"' + HEADER.replace(",", '";"') + '"\n').encode(),
+        "line 1: its columns are separated by semicolons: separate them by commas",
+    ),
+    "an index": (
+        f",{HEADER}\n0,{line(1)}\n".encode(),
+        "line 1: column 1 has no name: was the table written with its index?",
+    ),
+    "a comma too many": (
+        f"{HEADER},\n{line(1)},\n".encode(),
+        f"line 1: column {HEADER.count(',') + 2} has no name: was there a comma too many?",
+    ),
+    "capitals": (
+        HEADER.upper().encode(),
+        "line 1: the names of columns are in lower case: id, source, ",
+    ),
+    "spaces": (
+        HEADER.replace(",", ", ").encode(),
+        "line 1: the column ' source' has a space before or after its name",
+    ),
     "an unknown column": (f"{HEADER},rate\n".encode(), "line 1: a result has no 'rate': its"),
     "a missing column": (b"id,source\n", "line 1: there is no column destination, started_at"),
     "a column twice": (f"{HEADER},id\n".encode(), "line 1: the column id appears twice"),
@@ -199,7 +229,11 @@ BROKEN = {
         f"{HEADER}\n{line(1)}\n{line(2, error='é')}\n".encode("latin-1"),
         "line 3: byte 0xe9 is not UTF-8 text",
     ),
-    "utf-16": (HEADER.encode("utf-16"), "line 1: byte 0xff is not UTF-8 text"),
+    "utf-16": (HEADER.encode("utf-16"), "it is in UTF-16: write it in UTF-8"),
+    "utf-16, the other way": (
+        b"\xfe\xff" + HEADER.encode("utf-16-be"),
+        "it is in UTF-16: write it in UTF-8",
+    ),
     "NUL": (
         f"{HEADER}\n{line(1, state='failed', error=chr(0), error_where='source')}\n".encode(),
         r"line 2: error '\x00' is not a text of at most 10000 characters without NUL",

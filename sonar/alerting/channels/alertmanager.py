@@ -28,7 +28,7 @@ class Alertmanager:
         password = values.get("password", "")
         reply = post(url, body, basic(values.get("user", ""), password), password)
         still = sum(matter.closed_at is None for matter in matters)
-        return f"{reply.words}, {still} alerts fire"
+        return f"{reply.words}, {still} alert{'s fire' if still != 1 else ' fires'}"
 
 
 def alert(matter: Matter, target: Target, now: datetime) -> dict[str, object]:

@@ -99,7 +99,7 @@ class Command(QuickCommand):
                 rows = pour(choice, file, count)
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}") from error
-        self.stdout.write(f"{path}: {rows:,} results")
+        self.stdout.write(f"{path}: {rows:,} result{'s' * (rows != 1)}")
 
 
 def moment(text: str) -> datetime:

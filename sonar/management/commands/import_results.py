@@ -74,7 +74,8 @@ class Command(QuickCommand):
 
 def check(path: Path, over: Over) -> str:
     with importing.checked(path, timezone.now(), over("checking")) as sound:
-        return f"{sound.count:,} results are valid; nothing was stored."
+        results = "1 result is" if sound.count == 1 else f"{sound.count:,} results are"
+        return f"{results} valid; nothing was stored."
 
 
 def store(path: Path, over: Over) -> str:
@@ -88,9 +89,8 @@ def store(path: Path, over: Over) -> str:
             raise FaultyFileError([f"the database refused it: {sentence}"]) from error
     seconds = time.monotonic() - began
     rate = (accepted + duplicates) / seconds
-    return (
-        f"{accepted:,} accepted, {duplicates:,} duplicates, {seconds:.1f} s, {rate:,.0f} results/s"
-    )
+    again = f"{duplicates:,} duplicate{'s' * (duplicates != 1)}"
+    return f"{accepted:,} accepted, {again}, {seconds:.1f} s, {rate:,.0f} results/s"
 
 
 @contextmanager

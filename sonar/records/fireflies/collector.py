@@ -17,6 +17,7 @@ from django.utils import timezone
 from sonar.database.retry import one_line, release_connection
 from sonar.models import Flow
 from sonar.notation.addresses import address_of
+from sonar.notation.units import format_counted
 from sonar.notation.windows import Window
 from sonar.processes.heartbeat_file import HeartbeatFile
 from sonar.processes.heartbeats import CLOCK_SKEW, SILENT_AFTER
@@ -111,7 +112,8 @@ class Collector:
                 self._store_pending()
         except Error as error:
             release_connection()
-            log.warning("%d packets wait for the database: %s", len(self._pending), one_line(error))
+            packets = format_counted(len(self._pending), "packet")
+            log.warning("stored later, as the database fails: %s: %s", packets, one_line(error))
 
     def _store_pending(self) -> None:
         """Store all at once; one after the other if the database refuses a row."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sonar.models import Endpoint, Flow
 from sonar.notation.addresses import address_of, host_of, unmapped
+from sonar.notation.units import format_counted
 from sonar.registry.cache import registry_version
 
 if TYPE_CHECKING:  # every worker drops old rows, and none of them reads packets
@@ -171,4 +172,5 @@ def drop_expired(now: datetime, keep_days: int) -> None:
     """Delete what began more than so many days ago. One SQL query."""
     count, _ = Flow.objects.filter(started_at__lt=now - timedelta(days=keep_days)).delete()
     if count:
-        log.info("%d reported connections are older than SONAR_KEEP_DAYS: deleted", count)
+        connections = format_counted(count, "reported connection")
+        log.info("deleted, as older than SONAR_KEEP_DAYS: %s", connections)

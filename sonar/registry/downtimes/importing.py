@@ -14,6 +14,7 @@ from sonar.database import actor
 from sonar.models import Downtime, DowntimeSource
 from sonar.models.downtimes import Origin
 from sonar.notation.addresses import is_url
+from sonar.notation.units import format_counted
 from sonar.registry import aliases, documents
 from sonar.registry.documents import NoDocument
 from sonar.registry.downtimes import gocdb, matching, osg, pages, replacing
@@ -65,9 +66,9 @@ def import_all(now: datetime) -> None:
             log.info("downtimes of %s: %s", Origin(origin).label, outcome.changes.words)
         if outcome.left_out:
             log.warning(
-                "downtimes of %s: %d elements cannot be read, the first is %s",
+                "downtimes of %s: left out, as they cannot be read: %s, the first is %s",
                 Origin(origin).label,
-                len(outcome.left_out),
+                format_counted(len(outcome.left_out), "element"),
                 outcome.left_out[0].sentence,
             )
 

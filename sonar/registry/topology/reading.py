@@ -102,7 +102,9 @@ def wrong_places(name: str, error: WrongShapeError, element: Steps = ()) -> list
     sentences = []
     for wrong in error.errors(include_url=False, include_input=False):
         place = (*element, *wrong["loc"][1:]) if element else wrong["loc"]
-        sentences.append(f"{name}: {_place(place)}: {wrong['msg'].removeprefix('Value error, ')}")
+        is_object = wrong["type"] in ("model_type", "dict_type")
+        why = "Input should be an object" if is_object else wrong["msg"]
+        sentences.append(f"{name}: {_place(place)}: {why.removeprefix('Value error, ')}")
     return sentences
 
 
