@@ -282,8 +282,9 @@ def test_one_that_begins_without_a_time_begins_now(taking: Collector):
     assert (flow.started_at, flow.ended_at) == (NOW, None)
 
 
-def test_an_activity_of_0_and_an_odd_application_lose_no_packet():
-    read = packet.parsed(firefly(context={"activity-id": 0, "application": 7}))
+@pytest.mark.parametrize("activity", [0, None])
+def test_no_activity_and_an_odd_application_lose_no_packet(activity: int | None):
+    read = packet.parsed(firefly(context={"activity-id": activity, "application": 7}))
     assert (read.scitag, read.application) == (128, "")
 
 

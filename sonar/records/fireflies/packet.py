@@ -111,10 +111,12 @@ class Usage(Part):
 
 
 class Context(Part):
-    """flowd sends the activity 0 for a transfer without one."""
+    """flowd sends the activity 0 for a transfer without one; null is read as 0."""
 
     experiment_id: Annotated[int, Field(ge=1)]
-    activity_id: Annotated[int, Field(ge=0, lt=64)]
+    activity_id: Annotated[
+        int, Field(ge=0, lt=64), BeforeValidator(lambda value: 0 if value is None else value)
+    ]
     application: Annotated[
         str, BeforeValidator(lambda value: value if isinstance(value, str) else "")
     ] = ""
