@@ -66,8 +66,8 @@ def keep(
     rows = [Leftover(endpoint=endpoint, path=path, tries=0, **facts) for endpoint, path in places]
     Leftover.objects.bulk_create(rows, ignore_conflicts=True)
     for row in rows if remote_id else ():
-        known = Leftover.objects.filter(endpoint=row.endpoint_id, path=row.path, remote_id="")
-        known.update(remote_id=remote_id)
+        without_job = Leftover.objects.filter(path=row.path, remote_id="")
+        without_job.filter(endpoint=row.endpoint_id).update(remote_id=remote_id)
 
 
 def clean(seconds: float, pass_on: PassOn = lambda vantages: None) -> None:
@@ -204,8 +204,8 @@ def withdraw(order: Order, mover: MoverDescription, leftover: Leftover) -> Mover
             failure = error
     release_connection()
     until = time.monotonic() + order.limits.total
-    for asked, service in enumerate(registered):
-        share = (until - time.monotonic()) / (len(registered) - asked)
+    for place, service in enumerate(registered):
+        share = (until - time.monotonic()) / (len(registered) - place)
         try:
             with within(Watch(), share):
                 going_on = carrier.withdraw(replace(order, service=service), leftover.remote_id)

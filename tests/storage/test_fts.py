@@ -1,10 +1,13 @@
 """FTS3: copies that are asked of a service, between real XRootD servers."""
 
 import json
+import math
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -172,6 +175,40 @@ def test_all_jobs_are_asked_after_together(fts, plain, monkeypatch):
     longest = max(outcome.elapsed_seconds for outcome in outcomes)
     assert len(polls) <= 3 * (longest / 0.5 + 2)  # three pieces of each round
     assert wait_for(lambda: "fts3 poll" not in [one.name for one in threading.enumerate()], 5)
+
+
+def test_a_few_jobs_are_submitted_at_a_time(fts, plain):
+    """Of 300 at once, a real one refused some with 503, and did not answer others in time."""
+    under_way, most = list[str](), list[int]()
+
+    def slowly(method: str, path: str, _: bytes) -> None:
+        if method == "POST":
+            under_way.append(path)
+            most.append(len(under_way))
+            time.sleep(0.1)
+            under_way.pop()
+
+    fts.trick = slowly
+    with ThreadPoolExecutor(24) as threads:
+        orders = [order_at(fts, plain) for _ in range(24)]
+        outcomes = list(threads.map(lambda order: measure(Fts3(), order, Watch()), orders))
+    assert [outcome.error for outcome in outcomes] == [None] * 24
+    assert 1 < max(most) <= poll.SUBMISSIONS_AT_ONCE
+
+
+def test_a_test_whose_turn_to_submit_does_not_come_leaves_nothing_in_doubt(fts, plain):
+    order = order_at(fts, plain, limits=replace(LIMITS, total=1))
+    poller = poll.POLLERS.of(order.service, order.ca_bundle)
+    with ExitStack() as turns:
+        for _ in range(poll.SUBMISSIONS_AT_ONCE):
+            turns.enter_context(poller.submission(Watch(), math.inf))
+        outcome = measure(Fts3(), order, Watch())
+        stopped = Watch()
+        stopped.stop()
+        with pytest.raises(Stopped), poller.submission(stopped, math.inf):
+            pass
+    assert "did not submit their jobs in time" in str(outcome.error)
+    assert (outcome.error.where, outcome.leftover) == (Where.CONTROL, None)
 
 
 def poll_jobs(fts: FtsServer, number: int) -> list[poll.Job]:

@@ -41,7 +41,8 @@ class Fts3:
         watch.seen = Seen(scitag=order.scitag)
         poller = POLLERS.of(service, order.ca_bundle)
         try:
-            number = watch.seen.remote_id = submit(poller.fts, job)
+            with poller.submission(watch, until):
+                number = watch.seen.remote_id = submit(poller.fts, job)
             progress = poller.wait(number, order, watch, until)
         except MoverError as error:
             if watch.seen.remote_id or may_have_begun(error):
@@ -52,10 +53,10 @@ class Fts3:
     def withdraw(self, order: Order, remote_id: str = "") -> str:
         fts, numbers = Fts(service_of(order), order.ca_bundle), [remote_id]
         if not remote_id:
-            storages = storage_of(order.destination), storage_of(order.source)
-            # Who deletes a file later does not know its source, and names the destination twice.
-            known = order.source.url != order.destination.url
-            jobs = fts.unfinished(*storages[: 2 if known else 1])
+            # An order to delete a file later names its destination as both ends.
+            has_source = order.source.url != order.destination.url
+            source = storage_of(order.source) if has_source else ""
+            jobs = fts.unfinished(storage_of(order.destination), source)
             numbers = [
                 number
                 for number, metadata in jobs.items()

@@ -146,8 +146,8 @@ class Fts:
         """
         query = {"fields": "job_id,job_metadata", "dest_se": destination, "source_se": source}
         query["dlg_id"] = self.introduce()
-        given = {name: value for name, value in query.items() if value}
-        answer = self._ask("GET", f"jobs?{urlencode(given)}")
+        filters = urlencode({name: value for name, value in query.items() if value})
+        answer = self._ask("GET", f"jobs?{filters}")
         if not isinstance(answer, list):
             raise UnreadableError(Where.CONTROL, "FTS, GET jobs: the answer is not a list of jobs")
         rows = [row for row in answer if isinstance(row, dict)]
