@@ -92,6 +92,8 @@ class Endpoint:
             visit = Visit(peer, head, self.disk)
             if self.way.applies(visit) and not self.reformed:
                 await self.way.act(visit)
+                if self.way.harmless:  # it does not hang up either
+                    continue
                 return
             await decent.behave(visit)
 
