@@ -1,14 +1,18 @@
 """Files of root:// and ftp whose servers answer otherwise than usual; both are faked."""
 
 import ftplib
+import socket
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sonar.movers.base import End, FileInfo, MoverError, NoChecksum, Order, Where
+from sonar.movers.base import End, FileInfo, Limits, MoverError, NoChecksum, Order, Where
 from sonar.movers.programs import gridftp, tool
 from sonar.movers.programs.gridftp import Ftp
 from sonar.movers.programs.xrootd import XrootdFiles
@@ -215,3 +219,31 @@ def test_a_checksum_over_ftp_is_read_or_told_as_it_was_seen(monkeypatch, files, 
     except NoChecksum as error:
         told = str(error)
     assert told.startswith(checksum)
+
+
+@pytest.mark.parametrize("checksum", [20.0, 0.5])
+def test_an_ftp_server_that_has_a_whole_upload_may_verify_it_before_it_answers(checksum: float):
+    control, server_of_control = socket.socketpair()
+    data, server_of_data = socket.socketpair()
+
+    class Connected(ftplib.FTP):
+        def transfercmd(self, cmd: str, rest: int | str | None = None) -> socket.socket:
+            return data
+
+    def serve() -> None:
+        while server_of_data.recv(65_536):
+            pass
+        time.sleep(1.5)
+        server_of_control.sendall(b"226 done\r\n")
+
+    ftp = Connected()
+    ftp.sock, ftp.file = control, control.makefile("r", encoding="utf-8")
+    control.settimeout(0.5)
+    limits = Limits(answer=0.5, checksum=checksum)
+    thread = threading.Thread(target=serve)
+    thread.start()
+    with pytest.raises(TimeoutError) if checksum < 1 else nullcontext():
+        gridftp.send(ftp, order("ftp").source, replace(order("ftp"), limits=limits), Watch())
+    thread.join(20)
+    for each in (ftp, server_of_control, server_of_data):
+        each.close()

@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -418,6 +418,23 @@ def test_the_body_of_an_upload_is_held_back_until_the_server_wants_it(
         (put,) = (head for head in server.requests if head.startswith("PUT"))
     assert "Expect: 100-continue" in put
     assert early == []
+
+
+@pytest.mark.parametrize("checksum", [20.0, 2.0])
+def test_a_server_that_has_a_whole_upload_may_verify_it_before_it_answers(checksum: float):
+    def answer(connection: socket.socket) -> None:
+        if server.requests[-1].startswith("PUT"):
+            connection.sendall(GO_ON)
+            take_body(connection, "", size=10_000)
+            time.sleep(3.5)
+        status("201 Created")(connection)
+
+    limits = Limits(connect=10, answer=2, total=30, checksum=checksum)
+    with scripted(answer) as server:
+        order = replace(order_to(server.url), bytes=10_000, limits=limits)
+        late = pytest.raises(MoverError, match=r"PUT .*no answer within 2 s")
+        with late if checksum < 20 else nullcontext():
+            WebDav().put(replace(order, source=order.destination), Watch())
 
 
 def test_an_upload_that_is_redirected_or_refused_is_not_sent():

@@ -127,9 +127,11 @@ class Web:
     def ask(self, request: Request, order: Order) -> Reply:
         """Make one request and read the short answer to its end, or raise MoverError."""
         limits = order.limits
-        # All redirects share the time of one answer; only an upload may take longer.
+        # All redirects share the time of one answer; only an upload may take longer, and a server
+        # that has all of it may read the file for a checksum before it answers.
         total = limits.total if request.body else limits.connect + limits.answer
-        wait = Wait(limits.answer, min(total, limits.total))
+        answer = max(limits.answer, limits.checksum) if request.body else limits.answer
+        wait = Wait(answer, min(total, limits.total))
         with self.open(request, order, wait) as response:
             time.sleep(request.hold_seconds)  # what is read to its end is free for others
             text = wait.route.quotable(read_text(response, request.end, wait.route))

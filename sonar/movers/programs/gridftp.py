@@ -156,6 +156,11 @@ def send(ftp: ftplib.FTP, end: End, order: Order, watch: Watch) -> None:
             while chunk := content.read(BLOCK_BYTES):
                 data.sendall(chunk)
             data.shutdown(socket.SHUT_WR)
+            if ftp.sock is not None:  # the server may read the file for a checksum first
+                span = current()
+                patience = max(order.limits.answer, order.limits.checksum)
+                left = min(patience, span.left) if span else patience
+                ftp.sock.settimeout(max(left, SHORTEST_SECONDS))
             ftp.voidresp()
         finally:
             content.sent_by(tcp_info.of(data))
