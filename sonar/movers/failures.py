@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
-from sonar.movers.base import End, MoverError, Order, Where
-from sonar.movers.file_address import parsed, path_of
+from sonar.movers.base import MoverError, Order, Where
+from sonar.movers.file_address import host_of, path_of
 from sonar.movers.http.failures import lasts
 
 Error = TypeVar("Error", bound=MoverError)
@@ -106,7 +106,6 @@ ERRNO_KINDS = {
     **dict.fromkeys((28, 122), Kind.NO_SPACE),
     **dict.fromkeys((111, 112, 113), Kind.UNREACHABLE),
     110: Kind.STALLED,
-    **dict.fromkeys((5, 70), Kind.SERVER),
 }
 FIRST_OF_SERVER = 500
 LASTING_ERRNO = frozenset({1, 2, 13, 17, 20, 21, 22, 36, 95})
@@ -126,7 +125,7 @@ ROWS = (
     # Phases that words tell, whatever else they say.
     Row(r"source and user-defined", None, Kind.CHECKSUM, "FTS 3.14", lasts=True,
         phase=Phase.PREPARATION),
-    Row(r"(?-i:CHECKSUM)|^verification failed|(size|checksum)s? mismatch", None, None,
+    Row(r"(?-i:DESTINATION CHECKSUM)|^verification failed|(size|checksum)s? mismatch", None, None,
         "gfal2, FTS 3.14, dCache", phase=Phase.VERIFICATION),
     Row(r"checksums? do(es)? not match", None, None, "FTS 3.14", phase=Phase.VERIFICATION),
     Row(r"rejected GET|received 0 B\b", None, None, "dCache", phase=Phase.PREPARATION),
@@ -142,8 +141,8 @@ ROWS = (
     Row(r"unknown (?P<end>source|destination) host", Of.NAMED, Kind.NO_NAME, "dCache", lasts=False),
     # The server that was sent COPY, of itself where the words would mean the other one.
     Row(r"connection to local/private address\w* is forbidden", Of.ACTIVE, Kind.POLICY, "XRootD 6"),
-    Row(r"failed to load CRL|SSL CA cert", Of.ACTIVE, Kind.CERTIFICATE,
-        "XRootD with curl, xrootd#2067", lasts=False),
+    Row(r"failed to load CRL|no valid CRL|category: CRL|SSL CA cert", Of.ACTIVE, Kind.CERTIFICATE,
+        "XRootD with curl, xrootd#2067; dCache", lasts=False),
     Row(r"problem with the local SSL certificate", Of.ACTIVE, Kind.CERTIFICATE, "curl"),
     Row(r"no bytes have been \w+", Where.TRANSFER, Kind.STALLED,
         "XRootD 5 and 6, as of its own file system"),
@@ -192,17 +191,20 @@ ROWS = (
     # The destination file, whoever speaks.
     Row(r"(?<!if remote )file (already )?exists?\b|already exists|exists and overwrite",
         Where.DESTINATION, Kind.EXISTS, "XRootD, StoRM, gfal2, FTS"),
-    Row(r"is a directory|\[3018\]", Where.DESTINATION, Kind.EXISTS, "XRootD, xrootd#1366"),
-    Row(r"unable to (create|write) /|write access to the file", Where.DESTINATION, None, "XRootD"),
+    Row(r"is a directory|\[30(16|18)\]", Where.DESTINATION, Kind.EXISTS, "XRootD, xrootd#1366"),
+    Row(r"unable to (create|write) /|write (access to )?the file|write into HDFS",
+        Where.DESTINATION, None, "XRootD, HDFS"),
     Row(r"third.party transfer error|error (fetching|pushing|checking)\b", Of.PASSIVE, None,
         "StoRM"),
     Row(r"\bcopy HTTP \d", Of.ACTIVE, None, "davix 0.8: the answer to COPY"),
     # XRootD 5 answers a pull only once the source has answered it.
     Row(r": copy\b.{0,40}(timed out|timeout)", Where.TRANSFER, Kind.STALLED, "davix 0.8"),
     Row(r"no space left|insufficient storage|disk (is )?full|not enough (free |disk )?space"
-        r"|out of space|\[30(09|21)\]", Of.WRITER, Kind.NO_SPACE, "all", lasts=False),
-    Row(r"(disk|space) quota|quota (not defined|exceeded|exhausted|-not-exceeded)|over quota"
-        r"|quota-not-exceeded", Of.WRITER, Kind.NO_SPACE, "EOS, dCache, XFS", lasts=False),
+        r"|no ?free ?space|out of space|reserve space|pools are full|no write pools|\[30(09|21)\]",
+        Of.WRITER, Kind.NO_SPACE, "all", lasts=False),
+    Row(r"disk quota|quota (not defined|exceeded|exhausted)|over quota|quota-not-exceeded",
+        Of.WRITER, Kind.NO_SPACE, "EOS, dCache, XFS", lasts=False),
+    Row(r"no read pools|file is unavailable|not online", Where.SOURCE, Kind.BUSY, "dCache, SRM"),
     # FTS of itself.
     Row(r"no share configured", None, Kind.LIMIT, "FTS 3.14"),
     Row(r"refresh(ed)? token", None, Kind.EXPIRED, "FTS 3.14", lasts=False),
@@ -218,22 +220,25 @@ ROWS = (
         lasts=False),
     Row(r"(token|proxy|credential|macaroon)s?\b.{0,20}\bexpired|expired (token|proxy)", None,
         Kind.EXPIRED, "XRootD, FTS, GSI"),
-    Row(r"peer certificate|certificate\b.{0,20}(verif|has expired|is not|revoked|rejected|problem)"
+    Row(r"peer certificate|certificate\b.{0,20}(verif|has expired|is not|revoked|problem)"
+        r"|certificate\b.{0,60}(rejected|n.t match|not match)"
         r"|issuer is not trusted|self.signed|PKIX path|CRL has expired|unable to get local issuer"
         r"|alert .{0,20}certificate",
         Of.PEER, Kind.CERTIFICATE, "curl, Neon, Java, OpenSSL", lasts=True),
     Row(r"could(n't| not) resolve|unknown ?(\w+ )?host|name or service not known"
         r"|name resolution|curl error \(6\)|invalid address", Of.PEER, Kind.NO_NAME,
         "curl, davix, Java, xrdcp"),
-    Row(r"could(n't| not) connect|failed to connect|unable to connect|connect to \S+ failed"
+    Row(r"could(n't| not) connect|failed to connect|unable to connect|connect to .{1,120} failed"
         r"|connection (failed for|refused|error)|no route to host|network is unreachable"
-        r"|host is down|SSL connect error|TLS error|handshake fail|curl error \((7|35)\)", Of.PEER,
+        r"|host is down|SSL connect error|TLS error|servers are reachable"
+        r"|the handshake|handshake (fail|problem)|curl error \((7|35)\)", Of.PEER,
         Kind.UNREACHABLE, "curl, davix, dCache, Java, xrdcp, globus"),
     Row(r"timed? ?out|timeout|operation expired|operation too slow", Of.WAY, Kind.STALLED,
         "curl, Neon, xrdcp"),
     Row(r"partial file|receiving data from the peer|sending data|broken pipe|reset by peer"
         r"|returned nothing|premature end|end.of.file|send PUT request|socket disconnected"
-        r"|stream disconnect|closed unexpectedly|server has terminated|early EOF|framing layer",
+        r"|stream disconnect|closed unexpectedly|server has terminated|early EOF|framing layer"
+        r"|proper state",
         Of.WAY, Kind.BROKEN, "curl, dCache, StoRM, xrdcp, globus, iperf3"),
     Row(r"failed to open local resource|no servers are available to read", None, Kind.SEARCHING,
         "the manager of an XRootD cluster, for a name that is new to it", lasts=False),
@@ -243,18 +248,21 @@ ROWS = (
     Row(r"not supported|unsupported|disallowed scheme|does not (support|allow)", None,
         Kind.UNSUPPORTED, "XRootD, gfal2, davix"),
     Row(r"permission (was )?(denied|refused)|\bdenied\b|not (authori[sz]ed|authenticated|permitted)"
-        r"|unauthori[sz]ed|auth(entication)? (failed|error)|no protocols left|login incorrect"
-        r"|read-only file ?system|(\[|status )30(10|25|30)\b", None, Kind.DENIED, "all"),
+        r"|unauthori[sz]ed|auth(entication|orization)? (failed|error)|login incorrect"
+        r"|no protocols left|read-only file ?system|\b530[ -]|(\[|status )30(10|25|30)\b", None,
+        Kind.DENIED, "all"),
     Row(r"no such file|not found|does not exist|(\[|status )3011\b", None, Kind.NO_FILE, "all"),
     Row(r"\bparent\b", None, Kind.NO_DIRECTORY, "StoRM"),
     Row(r"closing file handle", None, Kind.INCOMPLETE, "XRootD"),
-    Row(r"internal (server )?error|input/output error|cannot allocate|\[30(05|07|08|12)\]", None,
-        Kind.SERVER, "XRootD"),
+    Row(r"internal (server )?error|input/output error|cannot allocate|system error in write"
+        r"|\[30(05|07|08|12)\]", None, Kind.SERVER, "XRootD, globus"),
 )  # fmt: skip
 COMPILED = tuple((re.compile(row.words, re.IGNORECASE), row) for row in ROWS)
 
 # What XRootD and StoRM answer to COPY themselves once they have asked the other server.
-ASKED_BOTH = re.compile(r"^failure: |third.party transfer error|HTTP library fail", re.IGNORECASE)
+ASKED_BOTH = re.compile(
+    r"^failure: (?!unable to )|third.party transfer error|HTTP library fail", re.IGNORECASE
+)
 # Of gfal2 and davix: what COPY was answered, and the verdict that its answer ended with.
 COPY_ANSWER = re.compile(r"(last attempt|with error): copy\b|\bcopy HTTP \d", re.IGNORECASE)
 COPY_VERDICT = re.compile(r"\btransfer (failed|failure|aborted)\b", re.IGNORECASE)
@@ -271,7 +279,7 @@ ADDRESS = re.compile(r"""\w+://[^\s;,"']*[^\s;,."':)]|(?<![\w.])/[^\s;,"']*[^\s;
 # Both files of a copy, which XRootD adds to each error; and what StoRM did, with the other one.
 BOTH_FILES = re.compile(r", (?:local|remote)=[^,\s]*")
 DOING = re.compile(r"\b(fetching|pushing) [^\s:]+:\S*")
-HOST = re.compile(r"unable to connect to (\S+)", re.IGNORECASE)
+HOST = re.compile(r"(?:unable to connect|authentication) to (\S+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -300,11 +308,11 @@ def judge(
     errno: int = 0,
     is_verdict: bool = False,
 ) -> Failure:
-    """Return what a text means: of a program or service, unless one of these says otherwise.
+    """Return what a text means.
 
-    ``status`` is that of a COPY that was refused with the text, ``is_verdict`` says that the active
-    end reports how its copy ended, and ``errno`` is the code that a program or service gives with
-    the text. The mode is that of the order, unless the text states it.
+    A COPY that was refused with this ``status`` has it as its answer. With ``is_verdict`` the
+    active end reports how its copy ended. Otherwise a program or service says it, and ``errno`` is
+    the code that it gives. The mode is that of the order, unless the text states one.
     """
     text = BOTH_FILES.sub("", " ".join(text[:LONGEST_TEXT].split()))
     words = ADDRESS.sub("/", text)
@@ -326,7 +334,7 @@ def judge(
             Of.WRITER: active if refused else Where.DESTINATION,
         },
     )
-    if inner := PASSIVE_STATUS.search(words) or STATUS.search(words):
+    if inner := PASSIVE_STATUS.search(words) or (None if status else STATUS.search(words)):
         status = int(inner[1])
     elif refused and where is passive:
         status = 0  # that of COPY says nothing of the server that was not sent it
@@ -390,11 +398,6 @@ def named_end(order: Order, text: str) -> Where | None:
     named = [
         end.where
         for end in (order.source, order.destination)
-        if path_of(end, end.url) in paths or (host and host[1].rstrip(".") == _control_port(end))
+        if path_of(end, end.url) in paths or (host and host[1].rstrip(".") == host_of(end))
     ]
     return named[0] if len(named) == 1 else None
-
-
-def _control_port(end: End) -> str:
-    address = parsed(end, end.url)
-    return f"{address.host}:{address.port or 21}"
