@@ -229,17 +229,20 @@ ROWS = (
         r"|name resolution|curl error \(6\)|invalid address", Of.PEER, Kind.NO_NAME,
         "curl, davix, Java, xrdcp"),
     Row(r"could(n't| not) connect|failed to connect|unable to connect|connect to .{1,120} failed"
-        r"|connection (failed for|refused|error)|no route to host|network is unreachable"
-        r"|host is down|SSL connect error|TLS error|servers are reachable"
-        r"|the handshake|handshake (fail|problem)|curl error \((7|35)\)", Of.PEER,
-        Kind.UNREACHABLE, "curl, davix, dCache, Java, xrdcp, globus"),
+        r"|connection (failed for|refused|error)|curl error \(7\)", Of.PEER, Kind.UNREACHABLE,
+        "curl, davix, dCache, Java, xrdcp, globus"),
+    Row(r"no route to host|network is unreachable|host is down|servers are reachable", Of.PEER,
+        Kind.UNREACHABLE, "the system, XRootD"),
+    Row(r"(SSL connect|TLS) error|the handshake|handshake (fail|problem)|curl error \(35\)",
+        Of.PEER, Kind.UNREACHABLE, "curl, Neon, Java, xrdcp"),
     Row(r"timed? ?out|timeout|operation expired|operation too slow", Of.WAY, Kind.STALLED,
         "curl, Neon, xrdcp"),
-    Row(r"partial file|receiving data from the peer|sending data|broken pipe|reset by peer"
-        r"|returned nothing|premature end|end.of.file|send PUT request|socket disconnected"
-        r"|stream disconnect|closed unexpectedly|server has terminated|early EOF|framing layer"
-        r"|proper state",
-        Of.WAY, Kind.BROKEN, "curl, dCache, StoRM, xrdcp, globus, iperf3"),
+    Row(r"partial file|receiving data from the peer|returned nothing|framing layer|reset by peer",
+        Of.WAY, Kind.BROKEN, "curl"),
+    Row(r"broken pipe|sending data|send PUT request|premature end|early EOF", Of.WAY, Kind.BROKEN,
+        "dCache, StoRM"),
+    Row(r"(socket|stream) disconnect|end.of.file|proper state|closed unexpectedly"
+        r"|server has terminated", Of.WAY, Kind.BROKEN, "xrdcp, globus, iperf3"),
     Row(r"failed to open local resource|no servers are available to read", None, Kind.SEARCHING,
         "the manager of an XRootD cluster, for a name that is new to it", lasts=False),
     Row(r"too many (transfers|requests|connections|open files)|\bbusy\b|overload|\[30(03|24)\]"
