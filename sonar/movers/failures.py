@@ -198,7 +198,7 @@ ROWS = (
         "StoRM"),
     Row(r"\bcopy HTTP \d", Of.ACTIVE, None, "davix 0.8: the answer to COPY"),
     # XRootD 5 answers a pull only once the source has answered it.
-    Row(r": copy\b.{0,40}(timed out|timeout)", Where.TRANSFER, Kind.STALLED, "davix 0.8"),
+    Row(r": copy\b.{0,80}(timed out|timeout)", Where.TRANSFER, Kind.STALLED, "davix 0.8"),
     Row(r"no space left|insufficient storage|disk (is )?full|not enough (free |disk )?space"
         r"|no ?free ?space|out of space|reserve space|pools are full|no write pools|\[30(09|21)\]",
         Of.WRITER, Kind.NO_SPACE, "all", lasts=False),
