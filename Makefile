@@ -92,6 +92,7 @@ LANES := --no-print-directory -k $(SYNC)
 	$(BIN)/python -m pytest --lane=asked $(CHOSEN) $(ASKED)
 
 .test-sonar:
+	$(UNTIL_THERE)
 	$(BIN)/python -m pytest --lane=sonar $(CHOSEN) tests/sonar
 
 # Whatever is in no other lane: a new folder is tested without a change here.
