@@ -29,8 +29,8 @@ from tests.ports import free_port
 HELD = "memory of one worker process with {held} jobs waiting at FTS3"
 POLLS = "requests per second to FTS3 while {held} jobs wait"
 LIMIT_MB = 200
-POLLS_PER_SECOND = 1.0
-"""Three requests, of 200 jobs each, every three seconds."""
+POLLS_PER_SECOND = 1.7
+"""Five requests, of 100 jobs each, every three seconds."""
 
 
 @dataclass(frozen=True)
