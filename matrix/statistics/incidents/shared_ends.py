@@ -96,8 +96,10 @@ def shared_ends(flags: Flags, judged: Flags, sites: Sequence[str]) -> Iterator[P
 def worst_end(flags: Flags, judged: Flags) -> tuple[str, int] | None:
     """Return the end with most flagged links, of those whose links are flagged for the most part.
 
-    None if there is none.
+    None if no end has enough of them, as where there are no places at all.
     """
+    if not flags.size:
+        return None
     best: tuple[int, str, int] | None = None
     for end, axis in (("source", 1), ("destination", 0)):
         count, of = flags.sum(axis=axis), judged.sum(axis=axis)
