@@ -13,11 +13,13 @@ class SourcedValues(models.Model):
     """The values that a source gave a site or an endpoint when it was applied last.
 
     A value that is another one here was changed by somebody since, and is kept. ``name`` is what
-    the source calls it, so that a row that is renamed here is still known.
+    the source calls it, and ``source_id`` the source's id (empty where it has none): a row that is
+    renamed here, or in the source, is still known.
     """
 
     source = models.CharField(max_length=LONGEST_SOURCE)
     name = models.CharField(max_length=255)
+    source_id = models.CharField(max_length=255, blank=True, default="", db_default="")
     site = models.ForeignKey(Site, null=True, on_delete=models.CASCADE, related_name="+")
     endpoint = models.ForeignKey(Endpoint, null=True, on_delete=models.CASCADE, related_name="+")
     values = models.JSONField()

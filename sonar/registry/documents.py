@@ -1,21 +1,36 @@
 """Documents that others publish: a server is asked, or a file is read, within limits.
 
-No server gets a credential, and none leads on to another host or to an address where no source can
-be. Loaded by who asks.
+No server gets a credential, but those headers that the caller names, and none leads on to another
+host or to an address where no source can be. Loaded by who asks.
 """
 
+import json
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from sonar.movers.base import End, Limits, MoverError, Order, Where
 from sonar.movers.http.deadlines import Wait
-from sonar.movers.http.exchange import Request, Web
+from sonar.movers.http.exchange import MAX_ANSWER_BYTES, Request, Web
+from sonar.movers.messages import one_line
 
 _web = Web()
 
 
+# How Rucio names an error, in headers and in the JSON object that it answers with.
+ERROR_NAMES = ("ExceptionClass", "ExceptionMessage")
+
+
 class NoDocument(Exception):
-    """Nothing is there, or nothing that is read; ``str()`` is one line with the place and why."""
+    """Nothing is there, or nothing that is read; ``str()`` is one line with the place and why.
+
+    ``status`` is that of a refusal, 0 for other reasons.
+    """
+
+    def __init__(self, sentence: str, status: int = 0) -> None:
+        super().__init__(sentence)
+        self.status = status
 
 
 def of_file(path: str, most_bytes: int) -> bytes:
@@ -30,12 +45,20 @@ def of_file(path: str, most_bytes: int) -> bytes:
 class Questions:
     """Asks for one document, or for some that share the time of all.
 
-    ``ca_file`` has the certificates to trust, empty for the usual ones.
+    ``ca_file`` has the certificates to trust, empty for the usual ones; ``headers`` hold secrets.
     """
 
-    def __init__(self, limits: Limits, most_bytes: int, accept: str, ca_file: str = "") -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        most_bytes: int,
+        accept: str,
+        ca_file: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self._limits, self._most_bytes = limits, most_bytes
-        self._headers = {"Accept": accept, "Accept-Encoding": "identity"}
+        self._secrets = tuple((headers or {}).values())
+        self._headers = {"Accept": accept, "Accept-Encoding": "identity", **(headers or {})}
         self._ca_file = ca_file
         self._until = time.monotonic() + limits.total
 
@@ -56,7 +79,16 @@ class Questions:
         wait = Wait(min(self._limits.answer, seconds), seconds)
         with _web.open(request, order, wait) as response:
             if response.status != 200:
-                raise NoDocument(f"{request.place}: it answers with {response.status}")
+                said = {name: response.headers.get(name) for name in ERROR_NAMES}
+                if None in said.values():
+                    with suppress(ValueError, RecursionError):
+                        text = response.read(MAX_ANSWER_BYTES, decode_content=False)
+                        body = json.loads(text)
+                        said |= body if isinstance(body, dict) else {}
+                reason = ": ".join(str(said[name]) for name in ERROR_NAMES if said[name])
+                reason = f" ({one_line(reason, *self._secrets)})" if reason else ""
+                sentence = f"{request.place}: it answers with {response.status}{reason}"
+                raise NoDocument(sentence, response.status)
             content = response.read(self._most_bytes + 1, decode_content=False)
         return _whole(content, self._most_bytes, request.place)
 

@@ -1,5 +1,7 @@
 """Where sites announce downtimes, and what proposes sites and endpoints."""
 
+import re
+
 from django.core.exceptions import ImproperlyConfigured
 
 from sonar.notation.addresses import is_web_service
@@ -36,6 +38,18 @@ def envtopology(name: str) -> dict[str, list[str]]:
     return documents
 
 
+def envfilename(name: str) -> str:
+    """Read the name of a file in SONAR_CREDENTIALS_DIR; empty for none."""
+    text = envtext(name)
+    if text and not re.fullmatch("[A-Za-z0-9_-][A-Za-z0-9._-]*", text):
+        # What it is stays out of the message: it may be the token itself.
+        raise ImproperlyConfigured(
+            f"{name} is not the name of a file in SONAR_CREDENTIALS_DIR: letters, digits, dot, "
+            "dash and underscore, and no path."
+        )
+    return text
+
+
 # Where sites announce downtimes: nobody is asked unless one is set, and then so often.
 SONAR_GOCDB_URL = envsource("SONAR_GOCDB_URL")
 SONAR_OSG_DOWNTIMES_URL = envsource("SONAR_OSG_DOWNTIMES_URL")
@@ -44,3 +58,6 @@ SONAR_DOWNTIMES_CA_BUNDLE = envtext("SONAR_DOWNTIMES_CA_BUNDLE")
 # What proposes sites and endpoints to operators, and how often it is read.
 SONAR_TOPOLOGY = envtopology("SONAR_TOPOLOGY")
 SONAR_TOPOLOGY_SECONDS = envint("SONAR_TOPOLOGY_SECONDS", 86_400)
+# Which attribute of Rucio's RSEs names their site, and the file with a token for its server.
+SONAR_RUCIO_SITE_ATTRIBUTE = envtext("SONAR_RUCIO_SITE_ATTRIBUTE", "site")
+SONAR_RUCIO_CREDENTIAL = envfilename("SONAR_RUCIO_CREDENTIAL")

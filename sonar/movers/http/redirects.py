@@ -41,7 +41,8 @@ URL_CREDENTIALS = frozenset(
 )
 """Parameters, in lower case, by which servers let in whoever they redirect."""
 SHORTEST_SECRET = 8
-OWN, LENT = "authorization", "transferheader"
+# The second one is Rucio's, of which sites and endpoints may be read.
+OWN, LENT = ("authorization", "x-rucio-auth-token"), "transferheader"
 
 
 class NotFollowed(Exception):
@@ -138,7 +139,7 @@ def moved_by(headers: Mapping[str, str], after: Url) -> dict[str, str]:
     return {**headers, "Destination": f"{destination}?{after.query}"}
 
 
-def without(headers: Mapping[str, str], beginning: str) -> dict[str, str]:
+def without(headers: Mapping[str, str], beginning: str | tuple[str, ...]) -> dict[str, str]:
     """Return the headers whose names do not begin so."""
     return {
         name: value for name, value in headers.items() if not name.lower().startswith(beginning)
@@ -147,7 +148,7 @@ def without(headers: Mapping[str, str], beginning: str) -> dict[str, str]:
 
 def is_credential_shown(step: Step, after: Url) -> bool:
     """Say whether a credential is in the request so far, or in where it is led."""
-    shown = any(name.lower().startswith((OWN, LENT)) for name in step.headers)
+    shown = any(name.lower().startswith((*OWN, LENT)) for name in step.headers)
     return shown or carries_credential(parse_url(step.url)) or carries_credential(after)
 
 

@@ -16,6 +16,7 @@ from sonar.registry.topology.comparing import compare
 from sonar.registry.topology.model import Topology
 
 BATCH = 500
+UNIQUE = {"name", "base_url"}
 
 
 @transaction.atomic
@@ -31,6 +32,7 @@ def apply(topology: Topology, *, joins: bool = False, retires: bool = False) -> 
         if isinstance(change.row, Endpoint):
             change.row.site = change.row.site
     _save(Endpoint, changes.endpoints)
+    Alias.objects.filter(pk__in=[alias.pk for alias in changes.dropped_aliases]).delete()
     _save_aliases(changes.aliases)
     _save_said(changes.said)
     return changes
@@ -38,11 +40,16 @@ def apply(topology: Topology, *, joins: bool = False, retires: bool = False) -> 
 
 def _save(model: type[Site] | type[Endpoint], changes: Sequence[Change]) -> None:
     rows: Any = model.objects
-    rows.bulk_create([change.row for change in changes if change.is_new], batch_size=BATCH)
     changed = [change for change in changes if not change.is_new]
-    columns = {_column(field) for change in changed for field in change.values}
-    if changed:
+    for change in changed:
+        # Names and places are unique: each row takes one that the rows before it have given up.
+        unique = {field: value for field, value in change.values.items() if field in UNIQUE}
+        if unique:
+            rows.filter(pk=change.row.pk).update(**unique)
+    columns = {_column(field) for change in changed for field in change.values} - UNIQUE
+    if columns:
         rows.bulk_update([change.row for change in changed], sorted(columns), batch_size=BATCH)
+    rows.bulk_create([change.row for change in changes if change.is_new], batch_size=BATCH)
 
 
 def _column(field: str) -> str:
@@ -59,7 +66,7 @@ def _save_aliases(aliases: Sequence[Alias]) -> None:
 def _save_said(said: Sequence[SourcedValues]) -> None:
     for row in said:
         row.site, row.endpoint = row.site, row.endpoint
-    _save_rows(SourcedValues, said, ["name", "values"])
+    _save_rows(SourcedValues, said, ["name", "source_id", "values"])
 
 
 def _save_rows(model: type[Model], rows: Sequence[Model], columns: Sequence[str]) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
+
+from sonar.credentials.sources.base import CredentialError, read_secret
 from sonar.movers.base import Limits
 from sonar.notation.addresses import is_url
 from sonar.registry.topology.model import Topology
@@ -14,6 +18,14 @@ from sonar.registry.topology.sources import cric_atlas, cric_wlcg, rucio, srr
 
 LIMITS = Limits(connect=10, answer=60, total=300)
 NO_ADDRESS = "a URL is https://host/path, without user or password"
+NOT_ASKED = (
+    "Rucio wants a token for its export: name a file with one in SONAR_RUCIO_CREDENTIAL. Or fetch "
+    "the export yourself, and name that file (docs/topology.md)"
+)
+REFUSED = (
+    "The token of SONAR_RUCIO_CREDENTIAL was sent. It may have expired, or its account may have no "
+    "right to export"
+)
 
 Parser = Callable[[Mapping[str, dict[str, Any]]], Topology]
 
@@ -28,12 +40,31 @@ def read(source: str, places: Iterable[str], ca_file: str = "") -> Topology:
 
     ``ca_file`` has the certificates to trust, empty for the usual ones.
     """
-    return SOURCES[source](
-        {shown(place): decoded(_content(place, ca_file), shown(place)) for place in places}
-    )
+    places = list(places)
+    headers = _token(places) if source == rucio.NAME else {}
+    contents = {shown(place): _content(source, place, ca_file, headers) for place in places}
+    return read_contents(source, contents)
 
 
-def _content(place: str, ca_file: str) -> bytes:
+def _token(places: Iterable[str]) -> dict[str, str]:
+    """Return the header that lets Sonar ask Rucio; none without a file of a token, or a URL."""
+    name = settings.SONAR_RUCIO_CREDENTIAL
+    servers = {urlsplit(place).netloc for place in places if is_url(place)}
+    if not name or not servers:
+        return {}
+    if len(servers) > 1:
+        sentence = "SONAR_RUCIO_CREDENTIAL is for one server, and the URLs are of several"
+        raise TopologyError([sentence])
+    try:
+        token = read_secret(settings.SONAR_CREDENTIALS_DIR / name)
+    except CredentialError as error:
+        raise TopologyError([f"SONAR_RUCIO_CREDENTIAL: its file: {error}"]) from None
+    if not (token.isascii() and token.isprintable()):
+        raise TopologyError(["SONAR_RUCIO_CREDENTIAL: its file holds no token, but other letters"])
+    return {"X-Rucio-Auth-Token": token}
+
+
+def _content(source: str, place: str, ca_file: str, headers: Mapping[str, str]) -> bytes:
     # Loaded when used: pages, which are given documents, ask nobody.
     from sonar.registry import documents
 
@@ -43,11 +74,18 @@ def _content(place: str, ca_file: str) -> bytes:
         parts = urlsplit(place)
         if parts.scheme != "https" or parts.username or parts.password:
             raise TopologyError([f"{shown(place)}: {NO_ADDRESS}"])
-        return documents.Questions(LIMITS, MOST_BYTES, "application/json", ca_file).ask(place)
+        questions = documents.Questions(LIMITS, MOST_BYTES, "application/json", ca_file, headers)
+        return questions.ask(place)
     except documents.NoDocument as error:
-        raise TopologyError([str(error)]) from None
+        sentences = [str(error)]
+        if source == rucio.NAME and error.status:
+            sentences.append(REFUSED if headers else NOT_ASKED)
+        raise TopologyError([". ".join(sentences)]) from None
 
 
 def read_contents(source: str, contents: Mapping[str, bytes]) -> Topology:
     """Return what a source says in documents, by their names; raise TopologyError."""
-    return SOURCES[source]({name: decoded(each, name) for name, each in contents.items()})
+    parse = SOURCES[source]
+    if source == rucio.NAME:
+        parse = partial(rucio.parse, site_attribute=settings.SONAR_RUCIO_SITE_ATTRIBUTE)
+    return parse({name: decoded(each, name) for name, each in contents.items()})

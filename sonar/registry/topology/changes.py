@@ -24,10 +24,14 @@ class Kept:
 
 @dataclass
 class Change:
-    """A row to add or to change: ``values`` by field as they become, ``before`` as they were."""
+    """A row to add or to change: ``values`` by field as they become, ``before`` as they were.
+
+    ``returns`` says that an endpoint is in use again, as it was until the source switched it off.
+    """
 
     row: Site | Endpoint
     is_new: bool
+    returns: bool = False
     values: dict[str, Any] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
 
@@ -47,13 +51,15 @@ class Changes:
     """Everything that there is to say of a topology, compared with the registry of now.
 
     ``waiting`` are endpoints that are registered but not in use until somebody wants them to be,
-    ``gone`` those that the source said once and does not say any more.
+    ``gone`` those that the source said once and does not say any more. ``dropped_aliases`` are
+    names that the source has given to something that is not registered.
     """
 
     source: str
     sites: list[Change] = field(default_factory=list)
     endpoints: list[Change] = field(default_factory=list)
     aliases: list[Alias] = field(default_factory=list)
+    dropped_aliases: list[Alias] = field(default_factory=list)
     said: list[SourcedValues] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
@@ -67,7 +73,7 @@ class Changes:
     retires: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.sites or self.endpoints or self.aliases)
+        return bool(self.sites or self.endpoints or self.aliases or self.dropped_aliases)
 
     @property
     def idle(self) -> list[str]:

@@ -42,7 +42,11 @@ def sections(changes: Changes) -> list[Section]:
         Section("endpoints", [_line(change) for change in changes.endpoints]),
         Section(
             "names of others",
-            [f"+ {row.get_kind_display()} {row.name}: {row.target}" for row in changes.aliases],
+            [f"+ {row.get_kind_display()} {row.name}: {row.target}" for row in changes.aliases]
+            + [
+                f"- {row.get_kind_display()} {row.name}: the source means something else by it now"
+                for row in changes.dropped_aliases
+            ],
         ),
         Section("kept", [kept_line(kept) for kept in changes.kept]),
         Section("registered and not in use yet", sorted(changes.waiting), are_names=True),
@@ -50,7 +54,7 @@ def sections(changes: Changes) -> list[Section]:
         Section(
             "sites of the source that are not registered", changes.unknown_sites, are_names=True
         ),
-        Section("room", changes.remarks),
+        Section("remarks", changes.remarks),
         Section("left out", [f"- {sentence}" for sentence in changes.left_out]),
         Section(_cost_title(changes), [cost_line(cost) for cost in changes.costs]),
     ]
@@ -73,7 +77,7 @@ def summary(changes: Changes) -> str:
         (sum(not change.is_new for change in changes.sites), "changed site"),
         (sum(change.is_new for change in changes.endpoints), "new endpoint"),
         (sum(not change.is_new for change in changes.endpoints), "changed endpoint"),
-        (len(changes.aliases), "name of others"),
+        (len(changes.aliases) + len(changes.dropped_aliases), "name of others"),
     )
     parts = [_counted(count, word) for count, word in counts if count]
     return f"{changes.source}: {', '.join(parts)}"
@@ -89,8 +93,9 @@ def _line(change: Change) -> str:
     if change.is_new:
         values = ", ".join(_said(name, value) for name, value in change.values.items())
         return f"+ {change.row.name}: {values}" if values else f"+ {change.row.name}"
+    again = " again" if change.returns else ""
     moves = [
-        _in_use(value)
+        f"{_in_use(value)}{again}"
         if name == "retired"
         else f"{_word(name)} {_written(change.before[name])} -> {_written(value)}"
         for name, value in change.values.items()

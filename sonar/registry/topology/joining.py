@@ -10,7 +10,7 @@ from sonar.notation.endpoint_attributes import ENDPOINT_ATTRIBUTES, texts_of
 from sonar.registry import mesh_size
 from sonar.registry.mesh_members import EndpointInUse, read_endpoints
 from sonar.registry.mesh_size import MeshSize
-from sonar.registry.topology.changes import Changes, MeshCost
+from sonar.registry.topology.changes import Change, Changes, MeshCost
 
 
 def costs(changes: Changes) -> list[MeshCost]:
@@ -36,7 +36,7 @@ def _coming(changes: Changes) -> list[EndpointInUse]:
     rows = [
         change.row
         for change in changes.endpoints
-        if isinstance(change.row, Endpoint) and _comes(change.is_new, change.values)
+        if isinstance(change.row, Endpoint) and _comes(change)
     ]
     if changes.waiting:
         waiting = Endpoint.objects.filter(name__in=changes.waiting).select_related("site")
@@ -44,8 +44,9 @@ def _coming(changes: Changes) -> list[EndpointInUse]:
     return [_as_in_use(row, row.pk or -number) for number, row in enumerate(rows, start=1)]
 
 
-def _comes(is_new: bool, values: dict[str, object]) -> bool:
-    return is_new or values.get("retired") is False
+def _comes(change: Change) -> bool:
+    """Say whether meshes gain this endpoint; one that returns was counted before."""
+    return change.is_new or (change.values.get("retired") is False and not change.returns)
 
 
 def _as_in_use(row: Endpoint, number: int) -> EndpointInUse:

@@ -30,14 +30,21 @@ def position(latitude: float | None, longitude: float | None) -> tuple[float | N
 
 
 class EndpointFacts(Facts):
-    """``site`` is the source's name of its site; ``retired`` says that it is out of use there."""
+    """``source_id`` is the source's own id, which stays when the name changes; empty for none.
+
+    ``site`` is the source's name of its site. ``retired`` says that it is out of use there.
+    ``unusable`` says why Sonar must not test there: an endpoint that is registered is retired then,
+    and ``site`` and ``base_url`` may be empty.
+    """
 
     name: str
-    site: str
-    base_url: str
+    source_id: str = ""
+    site: str = ""
+    base_url: str = ""
     label: str | None = None
     software: str | None = None
     retired: bool | None = None
+    unusable: str = ""
 
 
 class AliasFacts(Facts):
@@ -52,8 +59,9 @@ class AliasFacts(Facts):
 class Topology(Facts):
     """``left_out`` has a sentence for each thing that the source has and Sonar cannot use.
 
-    ``adds`` says whether what is not registered is added. ``software`` is that of endpoints, by the
-    hosts of their base URLs.
+    ``unread`` has the names and ids of endpoints whose description is not understood: those stay
+    as they are. ``adds`` says whether what is not registered is added. ``software`` is that of
+    endpoints, by the hosts of their base URLs.
     """
 
     source: str
@@ -64,3 +72,4 @@ class Topology(Facts):
     endpoints: list[EndpointFacts] = []
     aliases: list[AliasFacts] = []
     left_out: list[str] = []
+    unread: list[str] = []

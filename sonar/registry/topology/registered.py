@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from sonar.models import Alias, Endpoint, Site
@@ -21,14 +22,24 @@ class Places:
 
     def __init__(self) -> None:
         self._by_server: defaultdict[Server, dict[str, Place]] = defaultdict(dict)
+        self._server_of: dict[str, Server] = {}
 
     def add(self, name: str, base_url: str) -> None:
+        """Note where an endpoint has its files, and no longer where it had them before."""
+        self.remove(name)
         with suppress(ValueError):  # registered before such URLs were refused
             place = place_of(base_url)
+            self._server_of[name] = place[:3]
             self._by_server[place[:3]][name] = place
+
+    def remove(self, name: str) -> None:
+        if server := self._server_of.pop(name, None):
+            del self._by_server[server][name]
 
     def at(self, base_url: str) -> str:
         """Return which endpoint is at this very place; empty for none."""
+        if not base_url:
+            return ""
         place = place_of(base_url)
         names = (name for name, other in self._by_server[place[:3]].items() if other == place)
         return next(names, "")
@@ -55,6 +66,7 @@ class Registered:
         self.said = list(SourcedValues.objects.select_related("site", "endpoint"))
         self._said_of: defaultdict[tuple[str, int], dict[str, SourcedValues]] = defaultdict(dict)
         self._by_source: dict[tuple[str, str, str], str] = {}
+        self._by_id: dict[tuple[str, str], str] = {}
         for said in self.said:
             row = said.site or said.endpoint
             if row is None:
@@ -62,6 +74,8 @@ class Registered:
             kind = kind_of(row)
             self._said_of[kind, row.pk][said.source] = said
             self._by_source[kind, said.source, said.name] = row.name
+            if said.source_id:
+                self._by_id[said.source, said.source_id] = row.name
         self._names = {
             "site": {name.casefold(): name for name in self.sites},
             "endpoint": {name.casefold(): name for name in self.endpoints},
@@ -85,15 +99,49 @@ class Registered:
         before = self._by_source.get(("site", source, facts.name), facts.name)
         return self.sites.get(before) or (alias.site if alias else None)
 
-    def endpoint_of(self, source: str, facts: EndpointFacts) -> Endpoint | None:
-        """Return the endpoint that a source means: as before, by a name, or by its place."""
-        if before := self._by_source.get(("endpoint", source, facts.name)):
-            return self.endpoints[before]
-        alias = self.aliases.get((AliasKind.RSE, facts.name))
-        if alias and alias.endpoint:
-            return self.endpoints[alias.endpoint.name]
-        place = self.places.at(facts.base_url)
-        return self.endpoints.get(facts.name) or self.endpoints.get(place)
+    def endpoints_of(self, source: str, all_facts: Iterable[EndpointFacts]) -> dict[str, Endpoint]:
+        """Return by the names of a source which endpoints it means.
+
+        The source's id counts first, then its name when it was applied last, an alias, the name
+        here, and the place. What is known by one of these is not taken by a later one. A name does
+        not make an endpoint that was known by another id the same: then its place must be, too.
+        """
+        matches: dict[str, Endpoint] = {}
+        free = set(self.endpoints)
+
+        def aliased(facts: EndpointFacts) -> str:
+            alias = self.aliases.get((AliasKind.RSE, facts.name))
+            return alias.endpoint.name if alias and alias.endpoint else ""
+
+        def named(find: Callable[[EndpointFacts], str]) -> Callable[[EndpointFacts], str]:
+            def name_of(facts: EndpointFacts) -> str:
+                name = find(facts)
+                before = self.said_of(self.endpoints[name]).get(source) if name in free else None
+                ids = {facts.source_id, before.source_id if before else ""} - {""}
+                return "" if len(ids) > 1 and self.places.at(facts.base_url) != name else name
+
+            return name_of
+
+        for find in (
+            lambda facts: self._by_id.get((source, facts.source_id), ""),
+            named(lambda facts: self._by_source.get(("endpoint", source, facts.name), "")),
+            named(aliased),
+            named(lambda facts: facts.name),
+            lambda facts: self.places.at(facts.base_url),
+        ):
+            for facts in all_facts:
+                if facts.name not in matches and (name := find(facts)) in free:
+                    matches[facts.name] = self.endpoints[name]
+                    free.remove(name)
+        return matches
+
+    def rename(self, row: Endpoint, old_name: str) -> None:
+        """Note that an endpoint has another name by now, so that others can have its old one."""
+        self.places.remove(old_name)
+        self._names["endpoint"].pop(old_name.casefold(), None)
+        self._names["endpoint"][row.name.casefold()] = row.name
+        del self.endpoints[old_name]
+        self.endpoints[row.name] = row
 
 
 def kind_of(row: Row) -> str:

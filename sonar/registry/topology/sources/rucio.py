@@ -1,117 +1,390 @@
-"""Rucio: the answer of GET /export/, which has all RSEs with their attributes and protocols.
+"""Rucio: answers of GET /export/, which have all RSEs with their attributes and protocols, and of
+GET /ping, which has the version.
 
 Attributes are free words of a VO: those that are as expected are used, others passed over.
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from sonar.models.aliases import AliasKind
-from sonar.registry.topology.base_urls import base_url, best, hosts_of, unusable
+from sonar.notation.addresses import PROTOCOLS
+from sonar.registry.topology.base_urls import PREFERRED, TAPE, base_url, hosts_of, url_problem
 from sonar.registry.topology.model import AliasFacts, EndpointFacts, SiteFacts, Topology, position
 from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
 from sonar.registry.topology.several import of_hosts
 
 NAME = "rucio"
-ANSWERS = "the answer of Rucio to GET /export/"
-TAPE = "TAPE"
-# What a protocol may be for between sites, the likeliest first; 0 is off.
-PURPOSES = ("third_party_copy_read", "third_party_copy_write", "read", "write")
+ANSWERS = "the answer of Rucio to GET /export/?distance=False, and that to GET /ping"
+SITE = "site"
+
+# What a protocol does between sites, the best for tests first. The last of each is what Rucio's
+# submitter, or a client, writes by: its priority counts, the lowest first.
+DUTIES = (
+    ("third_party_copy_read", "third_party_copy_write"),
+    ("third_party_copy_write",),
+    ("third_party_copy_read", "write"),
+    ("write",),
+)
+THIRD_PARTY_WRITE = "third_party_copy_write"
+PURPOSES = ("third_party_copy_read", THIRD_PARTY_WRITE, "read", "write")
+# https and davs are one protocol, and so are root and xroot: the order of these counts.
+PROTOCOL_ORDER = list(dict.fromkeys(PROTOCOLS[scheme].name for scheme in PREFERRED))
+# Since this version, priority 0 is the highest; before, it was off, as null is.
+ZERO_IS_BEST_SINCE = 39
+ADD_PING = "Add the answer of GET /ping to the documents, and Sonar reads 0 as that version does."
+ZERO_REMARKS = {
+    True: "Priorities 0 and null both occur: Sonar reads 0 as the highest, as Rucio 39 and later. "
+    f"Rucio 32 to 38 read it as off. {ADD_PING}",
+    False: "No priority is null: Sonar reads 0 as off, as Rucio 31 and earlier. Rucio 39 and later "
+    f"read it as the highest. {ADD_PING}",
+}
+NO_EXPORT = "no answer of GET /export/: it has no `rses`"
+MOST_ATTRIBUTES = 10
+
+Priorities = dict[str, int | None]
 
 
 class Domains(Shaped):
-    wan: dict[str, int | None] | None = None
+    wan: Priorities | None = None
+    lan: Priorities | None = None
 
 
 class Protocol(Shaped):
     scheme: Text
-    hostname: Text | None = None
+    hostname: str | None = None
     port: int | None = None
-    prefix: Text | None = None
+    prefix: str | None = None
     domains: Domains | None = None
+
+    @property
+    def wan(self) -> Priorities:
+        return (self.domains.wan if self.domains else None) or {}
+
+    @property
+    def lan(self) -> Priorities:
+        return (self.domains.lan if self.domains else None) or {}
+
+    @property
+    def url(self) -> str:
+        host = (self.hostname or "").rpartition("://")[2]
+        port = f":{self.port}" if self.port else ""
+        return base_url(f"{self.scheme}://{host}{port}", self.prefix or "")
 
 
 class Rse(Shaped):
+    id: Text | None = None
     rse: Text
+    vo: Text | None = None
     rse_type: Text | None = None
     availability_read: bool | None = None
     availability_write: bool | None = None
+    availability_delete: bool | None = None
     deleted: bool | None = None
+    staging_area: bool | None = None
+    volatile: bool | None = None
     latitude: float | None = None
     longitude: float | None = None
     attributes: dict[str, Any] | None = None
     protocols: list[Protocol] | None = None
 
-
-class Export(Shaped):
-    rses: dict[str, Rse]
-
-
-def parse(documents: Mapping[str, dict[str, Any]]) -> Topology:
-    """Return what these documents say, by the names of their files; raise TopologyError."""
-    rses: dict[str, Rse] = {}
-    for name, document in documents.items():
-        if "rses" not in document:
-            raise TopologyError([f"{name}: no answer of GET /export/: it has no `rses`"])
-        rses |= {rse.rse: rse for rse in shaped(Export, document, name).rses.values()}
-    return _topology([rse for rse in rses.values() if not rse.deleted])
+    @property
+    def in_vo(self) -> str:
+        return f"{self.rse} (VO {self.vo})" if self.vo else self.rse
 
 
-def _topology(rses: list[Rse]) -> Topology:
-    sites: dict[str, SiteFacts] = {}
-    endpoints: list[EndpointFacts] = []
+class Door(NamedTuple):
+    """A protocol by which Sonar can test: the smallest is the best."""
+
+    duty: int
+    order: int
+    priority: int
+    url: str
+
+
+class Version(Shaped):
+    version: Text
+
+
+def parse(documents: Mapping[str, dict[str, Any]], site_attribute: str = SITE) -> Topology:
+    """Return what these documents say, by the names of their files; raise TopologyError.
+
+    ``site_attribute`` is the attribute of RSEs that names their site. An RSE that is not
+    understood is left out; a document of which none is understood is refused.
+    """
+    exports = {name: document for name, document in documents.items() if "rses" in document}
+    major = _major_version({name: documents[name] for name in documents if name not in exports})
+    if not exports:
+        raise TopologyError([f"{name}: {NO_EXPORT}" for name in documents])
+    seen: dict[str, tuple[str, Rse]] = {}
     left_out: list[str] = []
+    unread: list[str] = []
+    remarks: list[str] = []
+    for name, document in exports.items():
+        rses, problems, names = _understood(document["rses"], name)
+        left_out += problems
+        unread += names
+        zero_is_best, remark = _meaning_of_zero(rses, major)
+        remarks += [remark] if remark and remark not in remarks else []
+        for rse in rses:
+            for protocol in rse.protocols or []:
+                _normalise(protocol, zero_is_best=zero_is_best)
+            for key in (f"the name {rse.rse}", *([f"the id {rse.id}"] if rse.id else [])):
+                other_document, other = seen.setdefault(key, (name, rse))
+                if other != rse:
+                    sentence = (
+                        f"{name}: {rse.in_vo}: {other_document} has another RSE, {other.in_vo}, "
+                        f"with {key}. Compare one VO at a time, and exports of one time"
+                    )
+                    raise TopologyError([sentence])
+    rses = sorted({rse.rse: rse for _, rse in seen.values()}.values(), key=lambda rse: rse.rse)
+    topology = _topology([rse for rse in rses if not rse.deleted], site_attribute)
+    return topology.model_copy(
+        update={
+            "left_out": [*topology.left_out, *left_out],
+            "remarks": [*remarks, *topology.remarks],
+            "unread": unread,
+        }
+    )
+
+
+def _major_version(documents: Mapping[str, dict[str, Any]]) -> int | None:
+    """Return the first number of the server's version; None if no document has one."""
+    major = None
+    for name, document in documents.items():
+        if "ExceptionMessage" in document:  # the answer to a request without a right or a token
+            words = f"{document.get('ExceptionClass')}: {document['ExceptionMessage']}"
+            raise TopologyError([f"{name}: an error of Rucio, and no export: {ascii(words)[:300]}"])
+        if "version" not in document:
+            raise TopologyError([f"{name}: {NO_EXPORT}"])
+        text = shaped(Version, document, name).version
+        number = re.match(r"(\d{1,4})\.", text, re.ASCII)
+        if number is None:
+            raise TopologyError([f"{name}: version: {text!r} is not like 41.5.1"])
+        major = int(number[1])
+    return major
+
+
+def _understood(rows: object, document: str) -> tuple[list[Rse], list[str], list[str]]:
+    """Return RSEs; a sentence for each that is not understood; and the names and ids of those."""
+    rses: list[Rse] = []
+    problems: list[str] = []
+    unread: list[str] = []
+    for key, row in shaped(dict[str, Any], rows, f"{document}: rses").items():
+        said = row if isinstance(row, dict) else {}
+        names = [text for text in (said.get("rse"), key, said.get("id")) if isinstance(text, str)]
+        label = names[0] if names[0].isprintable() else ascii(names[0])
+        try:
+            rses.append(shaped(Rse, row, label[:80]))
+        except TopologyError as error:
+            problems.append(error.problems[0])
+            unread += [name for name in names if name.isprintable()]
+    if problems and not rses:
+        raise TopologyError([f"{document}: {problem}" for problem in problems])
+    return rses, problems, unread
+
+
+def _meaning_of_zero(rses: Sequence[Rse], major: int | None) -> tuple[bool, str]:
+    """Say whether priority 0 is the highest, else it is off; and what is not certain of that."""
+    if major is not None:
+        return major >= ZERO_IS_BEST_SINCE, ""
+    protocols = [protocol for rse in rses for protocol in rse.protocols or []]
+    has_null = any(None in (*row.wan.values(), *row.lan.values()) for row in protocols)
+    has_zero = any(row.wan.get(purpose) == 0 for row in protocols for purpose in PURPOSES)
+    return has_null, ZERO_REMARKS[has_null] if has_zero else ""
+
+
+def _normalise(protocol: Protocol, *, zero_is_best: bool) -> None:
+    """Let only null be off, and third-party copies be two purposes, as in Rucio 1.29 and later."""
+    wan = protocol.wan
+    if "third_party_copy" in wan:
+        wan = wan | dict.fromkeys(DUTIES[0], wan["third_party_copy"])
+    priorities = {name: value if value or zero_is_best else None for name, value in wan.items()}
+    protocol.domains = Domains(wan=priorities, lan=protocol.lan)
+
+
+def _topology(rses: Sequence[Rse], site_attribute: str) -> Topology:
+    sites, left_out = _sites(rses, site_attribute)
+    endpoints: list[EndpointFacts] = []
     hosts: dict[str, set[str]] = {}
+    remarks = _attribute_remarks(rses, site_attribute)
     for rse in rses:
-        urls = _urls(rse)
-        if sentence := _unusable(rse, urls):
-            left_out.append(f"{rse.rse}: {sentence}")
+        doors = sorted(filter(None, map(_door, rse.protocols or [])))
+        reason = _unusable(rse, doors, site_attribute)
+        is_off = rse.availability_read is False and rse.availability_write is False
+        endpoints.append(
+            EndpointFacts(
+                name=rse.rse,
+                source_id=rse.id or "",
+                site=_attribute(rse, site_attribute),
+                base_url="" if reason else doors[0].url,
+                label=_attribute(rse, "type") or None,
+                retired=is_off,
+                unusable=reason,
+            )
+        )
+        if reason or is_off:
             continue
-        site = _site(rse)
-        sites.setdefault(site.name, site)
-        endpoints.append(_endpoint(rse, site.name, best(urls)))
-        hosts[rse.rse] = hosts_of(urls)
-    of_endpoints, several = of_hosts(endpoints, hosts)
+        between_sites = [row for row in rse.protocols or [] if any(_purposes(row))]
+        hosts[rse.rse] = hosts_of(row.url for row in between_sites)
+        remarks += _remarks(rse, doors[0])
+    usable = [facts for facts in endpoints if not facts.unusable]
+    used = {facts.site for facts in usable if not facts.retired}
+    of_endpoints, several = of_hosts(usable, hosts)
     names = [AliasFacts(kind=AliasKind.RSE, name=row.name, endpoint=row.name) for row in endpoints]
     return Topology(
         source=NAME,
-        sites=list(sites.values()),
+        sites=[site for site in sites if site.name in used],
         endpoints=endpoints,
         aliases=[*names, *of_endpoints],
         left_out=[*left_out, *several],
+        remarks=remarks,
     )
 
 
-def _unusable(rse: Rse, urls: list[str]) -> str:
-    is_tape = rse.rse_type == TAPE
-    if not is_tape and not _attribute(rse, "site"):
-        return "it has no attribute `site`"
-    return unusable(urls, is_tape=is_tape)
+def _unusable(rse: Rse, doors: Sequence[Door], site_attribute: str) -> str:
+    """Say why Sonar must not, or cannot, test there; empty if it can."""
+    label = _attribute(rse, "type").upper()
+    istape = str((rse.attributes or {}).get("istape")).lower() in {"true", "1", "yes"}
+    is_tape = rse.rse_type == "TAPE" or label.endswith("TAPE") or istape
+    is_off = rse.availability_read is False and rse.availability_write is False
+    reasons = {
+        # As Rucio's own RseData.is_tape, and what VOs mark by other attributes.
+        TAPE: is_tape or _is_set(rse, "staging_required"),
+        "it is volatile, a cache that does not keep files": rse.volatile,
+        "it is a staging area, which keeps files for a short time": rse.staging_area,
+        f"it has no attribute `{site_attribute}`": not _attribute(rse, site_attribute),
+        _obstacles(rse.protocols or []): not doors,
+        "it is a store whose URLs Rucio signs (attribute `sign_url`)": _is_set(rse, "sign_url"),
+        "it is not readable (availability_read is false)": not is_off
+        and rse.availability_read is False,
+        "it is not writable (availability_write is false)": not is_off
+        and rse.availability_write is False,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
-def _endpoint(rse: Rse, site: str, url: str) -> EndpointFacts:
-    said = [flag for flag in (rse.availability_read, rse.availability_write) if flag is not None]
-    return EndpointFacts(
-        name=rse.rse,
-        site=site,
-        base_url=url,
-        label=_attribute(rse, "type") or None,
-        retired=not any(said) if said else None,
+def _purposes(protocol: Protocol) -> list[bool]:
+    return [protocol.wan.get(purpose) is not None for purpose in PURPOSES]
+
+
+def _door(protocol: Protocol) -> Door | None:
+    """Return how well Sonar can test by a protocol; None if it cannot, or must not write there."""
+    if protocol.scheme not in PREFERRED or url_problem(protocol.url):
+        return None
+    order = PROTOCOL_ORDER.index(PROTOCOLS[protocol.scheme].name)
+    for duty, purposes in enumerate(DUTIES):
+        priorities = [protocol.wan.get(purpose) for purpose in purposes]
+        if None not in priorities:
+            return Door(duty, order, priorities[-1] or 0, protocol.url)
+    return None
+
+
+def _obstacles(protocols: Sequence[Protocol]) -> str:
+    """Say why none of these protocols can be tested by."""
+    clauses = []
+    for protocol in protocols:
+        if protocol.scheme not in PREFERRED:
+            continue
+        if not any(_purposes(protocol)):
+            is_local = any(priority is not None for priority in protocol.lan.values())
+            clause = "is for the LAN only" if is_local else "is off"
+        elif not any(_purposes(protocol)[1::2]):
+            clause = "is only read there"
+        else:
+            clause = f"cannot be used: {url_problem(protocol.url)}"
+        clauses.append(f"{protocol.scheme} {clause}")
+    others = sorted({row.scheme for row in protocols} - {*PREFERRED})
+    if not clauses:
+        return f"no protocol that Sonar tests, but {', '.join(others) or 'none at all'}"
+    clauses += [f"{scheme} is not tested" for scheme in others]
+    return f"no protocol that Sonar tests: {', '.join(dict.fromkeys(clauses))}"
+
+
+def _remarks(rse: Rse, door: Door) -> list[str]:
+    """Say where Sonar's choice is not what Rucio writes to, and where test files stay."""
+    remarks = []
+    writing = sorted(
+        (priority, protocol.url)
+        for protocol in rse.protocols or []
+        if (priority := protocol.wan.get(THIRD_PARTY_WRITE)) is not None
     )
+    if not writing:
+        remarks.append(f"{rse.rse}: Rucio writes nothing there by third-party copies")
+    elif (writing[0][0], door.url) not in writing:
+        url = writing[0][1]
+        scheme = url.partition("://")[0]
+        remarks.append(
+            f"{rse.rse}: Sonar tests {door.url}; Rucio writes to {_shown(url)} first, where the "
+            f"source has a scheme that fits {scheme}"
+        )
+    if rse.availability_delete is False:
+        remarks.append(
+            f"{rse.rse}: nothing may be deleted there (availability_delete is false): test files "
+            "stay"
+        )
+    return remarks
 
 
-def _site(rse: Rse) -> SiteFacts:
+def _shown(url: str) -> str:
+    return url if url.isprintable() else ascii(url)
+
+
+def _attribute_remarks(rses: Sequence[Rse], site_attribute: str) -> list[str]:
+    """Say which attributes there are, if none of the RSEs has the one of its site."""
+    if not rses or any(_attribute(rse, site_attribute) for rse in rses):
+        return []
+    counts = Counter(
+        name
+        for rse in rses
+        for name, value in (rse.attributes or {}).items()
+        if isinstance(value, str) and name.isprintable()
+    )
+    names = ", ".join(f"`{name[:80]}`" for name, _ in counts.most_common(MOST_ATTRIBUTES))
+    return [
+        f"No RSE has an attribute `{site_attribute}`: SONAR_RUCIO_SITE_ATTRIBUTE names the one "
+        f"that is the site here. Attributes with texts are: {names or 'none'}"
+    ]
+
+
+def _sites(rses: Sequence[Rse], site_attribute: str) -> tuple[list[SiteFacts], list[str]]:
+    """Return sites, with the first value that an RSE has; and where RSEs contradict each other."""
+    said: defaultdict[str, defaultdict[str, dict[Any, str]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    for rse in rses:
+        if site := _attribute(rse, site_attribute):
+            fields = said[site]
+            for field, value in _site_values(rse).items():
+                fields[field].setdefault(value, rse.rse)
+    sites = []
+    contradictions = []
+    for site, fields in said.items():
+        first = {field: next(iter(values)) for field, values in fields.items()}
+        latitude, longitude = first.pop("position", (None, None))
+        sites.append(SiteFacts(name=site, latitude=latitude, longitude=longitude, **first))
+        for field, values in fields.items():
+            if len(values) > 1:
+                each = ", ".join(f"{value} ({name})" for value, name in values.items())
+                contradictions.append(
+                    f"site {site}: its RSEs differ in {field}: {each}. The first is taken"
+                )
+    return sites, contradictions
+
+
+def _site_values(rse: Rse) -> dict[str, Any]:
+    """Return what an RSE says of its site, by field."""
     country, tier = _attribute(rse, "country"), re.fullmatch("T?([0-3])", _attribute(rse, "tier"))
-    latitude, longitude = position(rse.latitude, rse.longitude)
-    return SiteFacts(
-        name=_attribute(rse, "site"),
-        cloud=_attribute(rse, "cloud") or None,
-        tier=int(tier[1]) if tier else None,
-        country=country if re.fullmatch("[A-Z]{2}", country) else None,
-        latitude=latitude,
-        longitude=longitude,
-    )
+    where = position(rse.latitude, rse.longitude)
+    values = {
+        "cloud": _attribute(rse, "cloud") or None,
+        "tier": int(tier[1]) if tier else None,
+        "country": country if re.fullmatch("[A-Z]{2}", country) else None,
+        "position": where if where != (None, None) else None,
+    }
+    return {field: value for field, value in values.items() if value is not None}
 
 
 def _attribute(rse: Rse, name: str) -> str:
@@ -121,21 +394,7 @@ def _attribute(rse: Rse, name: str) -> str:
     return str(value).strip()[:80] if is_said else ""
 
 
-def _urls(rse: Rse) -> list[str]:
-    """Return where files can be moved to and from, the likeliest first."""
-    rated = [(_rank(protocol), protocol) for protocol in rse.protocols or []]
-    usable = sorted(((rank, row) for rank, row in rated if rank), key=lambda pair: pair[0])
-    return [_url(protocol) for _, protocol in usable]
-
-
-def _rank(protocol: Protocol) -> tuple[int, int]:
-    """Return what a protocol is for and with which priority; nothing if not between sites."""
-    wan = (protocol.domains.wan if protocol.domains else None) or {}
-    ranks = ((place, wan.get(purpose) or 0) for place, purpose in enumerate(PURPOSES, 1))
-    return next(((place, priority) for place, priority in ranks if priority), ())  # type: ignore[return-value]
-
-
-def _url(protocol: Protocol) -> str:
-    host = (protocol.hostname or "").rpartition("://")[2]
-    port = f":{protocol.port}" if protocol.port else ""
-    return base_url(f"{protocol.scheme}://{host}{port}", protocol.prefix or "")
+def _is_set(rse: Rse, name: str) -> bool:
+    """Say whether an attribute has any value but false, as Rucio does."""
+    value = (rse.attributes or {}).get(name)
+    return bool(value) and str(value).lower() != "false"

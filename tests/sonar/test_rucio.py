@@ -1,0 +1,774 @@
+"""What Sonar takes from Rucio is what Rucio means: which RSEs, which doors, under which names."""
+
+import json
+import logging
+import re
+import ssl
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest_django import Settings
+
+from sonar.models import Endpoint, Proposal, Site
+from sonar.models.topology import SourcedValues
+from sonar.registry import aliases
+from sonar.registry.topology import proposals
+from sonar.registry.topology.sources import rucio as source
+from sonar.settings.sources import envfilename
+from tests.sonar import topologies
+from tests.sonar.rucio import HERE, Rucio, protocol, real, rse
+from tests.storage.serving import AnyMethod, serving
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rucio(tmp_path: Path) -> Rucio:
+    """A Rucio with two RSEs, of two sites."""
+    rucio = Rucio(tmp_path)
+    rucio.add("A_DISK", "A")
+    rucio.add("B_DISK", "B")
+    return rucio
+
+
+def endpoints() -> dict[str, str]:
+    return dict(Endpoint.objects.values_list("name", "base_url"))
+
+
+def in_use() -> list[str]:
+    return list(Endpoint.objects.filter(retired_at=None).values_list("name", flat=True))
+
+
+def of_rse(name: str) -> str:
+    """Return the endpoint whose results are stored where somebody writes this RSE."""
+    found = aliases.find(aliases.AliasKind.RSE, [name]).get(name, ())
+    return found[0].name if found else ""
+
+
+# What Rucio's submitter wrote to, where it is the same; where it is not, a remark says so.
+CHOSEN = {
+    "BNL_DATADISK": "davs://dcgftp-write.bnl.example.org/pnfs/usatlas/datadisk",
+    "CERN-PROD_DATADISK": "davs://eosatlas-http.example.org/eos/atlas/atlasdatadisk/rucio",
+    "DESY_DATADISK": "davs://dcache-door.desy.example.org:2880/pnfs/desy/data",
+    "GLASGOW_DATADISK": "davs://ceph-gw.glasgow.example.org:1094/atlas/datadisk",
+    "LYON_SCRATCHDISK": "root://ccxroot.lyon.example.org/pnfs/lyon/scratch",
+    "NUM123": "https://num.example.org",
+    "T2_BE_IIHE": "davs://maite.iihe.example.org:2880/pnfs/iihe/cms",
+    "TRIUMF_V6": "davs://[2001:db8:10::5]:2880/atlas/v6",
+}
+LEFT_OUT = {
+    "FNAL_STAGE": "it is a staging area, which keeps files for a short time",
+    "FNAL_TAPE": "it is tape, and Sonar would write test files to it",
+    "GLASGOW_LOCALDISK": "its base URL is that of GLASGOW_DATADISK, or one of the two is inside",
+    "KIT_MCTAPE": "it is tape, and Sonar would write test files to it",
+    "LANCS_LOCALDISK": "no protocol that Sonar tests: davs is for the LAN only",
+    "LOCAL_POSIX": "no protocol that Sonar tests, but file",
+    "MWT2_CACHE": "it is volatile, a cache that does not keep files",
+    "NDGF_DATADISK": "it is not writable (availability_write is false)",
+    "ODD-1-2_3-X": "no protocol that Sonar tests: https cannot be used: its base URL has blanks",
+    "PIC_OLD": "it is out of use, and was never registered here",
+    "RAL_ECHO_S3": "no protocol that Sonar tests, but s3",
+    "TRIUMF_V6B": "no protocol that Sonar tests: davs cannot be used: its host is an IPv6 address "
+    "without brackets",
+    "XENON_DISK": "it has no attribute `site`",
+}
+
+
+def test_a_real_export_gives_what_its_submitter_writes_to(tmp_path: Path):
+    rucio = real(tmp_path)
+    text = rucio.apply(join=True)
+    assert endpoints() == CHOSEN
+    assert LEFT_OUT.keys() | CHOSEN.keys() == rucio.rses.keys()
+    for name, reason in LEFT_OUT.items():
+        assert f"- {name}: {reason}" in text
+    elsewhere = "root://eosatlas.example.org/eos/atlas/atlasdatadisk/rucio first"
+    assert f"CERN-PROD_DATADISK: Sonar tests {CHOSEN['CERN-PROD_DATADISK']}; " in text
+    assert f"Rucio writes to {elsewhere}, where the source has a scheme that fits root" in text
+    assert re.findall(r"(\S+): Sonar tests", text) == ["CERN-PROD_DATADISK", "T2_BE_IIHE"]
+    # Neither a site of RSEs that are left out, nor one that is off.
+    sites = {rucio[name]["attributes"]["site"] for name in CHOSEN}
+    assert set(Site.objects.values_list("name", flat=True)) == sites
+
+
+@pytest.mark.parametrize("sample", ["tape_by_attribute", "no_site"])
+def test_tape_by_any_mark_and_rses_without_a_site_are_left_out(tmp_path: Path, sample: str):
+    document = json.loads((HERE / f"{sample}.json").read_text())
+    text = Rucio(tmp_path, **{row["rse"]: row for row in document["rses"].values()}).apply()
+    if sample == "no_site":
+        assert "No RSE has an attribute `site`: SONAR_RUCIO_SITE_ATTRIBUTE names the one" in text
+        assert "`pnn`" in text
+        assert not endpoints()
+    else:
+        assert list(endpoints()) == ["WEST_DISK"]
+        for name in ("WEST_QOS", "WEST_TAPE_OLD", "WEST_TAPE"):
+            assert f"- {name}: it is tape, and Sonar would write test files to it" in text
+
+
+MARKS = {
+    "staging_required": ({"staging_required": "yes"}, "tape"),
+    "istape as a text": ({"istape": "true"}, "tape"),
+    "its type": ({"type": "DATATAPE"}, "tape"),
+    "signed": ({"sign_url": "gcs"}, "a store whose URLs Rucio signs"),
+    "no": ({"istape": "False", "staging_required": "false", "sign_url": "", "type": "DISK"}, ""),
+}
+
+
+@pytest.mark.parametrize(("attributes", "reason"), MARKS.values(), ids=MARKS)
+def test_an_attribute_says_what_an_rse_is(rucio: Rucio, attributes: dict[str, Any], reason: str):
+    rucio["A_DISK"]["attributes"] |= attributes
+    assert f"A_DISK: it is {reason or 'none'}" in rucio.apply() or not reason
+    assert ("A_DISK" in endpoints()) != bool(reason)
+
+
+def test_the_site_may_be_another_attribute(rucio: Rucio, settings: Settings):
+    for name in ("A_DISK", "B_DISK"):
+        rucio[name]["attributes"] = {name: True, "pnn": f"T2_{name[0]}"}
+    settings.SONAR_RUCIO_SITE_ATTRIBUTE = "pnn"
+    rucio.apply()
+    assert set(Site.objects.values_list("name", flat=True)) == {"T2_A", "T2_B"}
+
+
+# Which doors -> the host that Sonar tests, or why it tests none.
+DOORS = {
+    "copies both ways before reading and writing": (
+        [
+            protocol("davs", "rw", third_party_copy_read=None, third_party_copy_write=None),
+            protocol("root", "tpc", 2),
+        ],
+        "root://tpc",
+    ),
+    "written to before read": (
+        [
+            protocol("davs", "out", third_party_copy_write=None),
+            protocol("davs", "in", 2, third_party_copy_read=None),
+        ],
+        "davs://in",
+    ),
+    "https and davs by their priorities": (
+        [protocol("davs", "second", 2), protocol("https", "first", 1)],
+        "https://first",
+    ),
+    "http before root": ([protocol("root", "a", 0), protocol("davs", "b", 5)], "davs://b"),
+    "the first by name of two with one priority": (
+        [protocol("davs", "b", 3), protocol("davs", "a", 3)],
+        "davs://a",
+    ),
+    "a door that cannot be a base URL is passed over": (
+        [protocol("davs", "2001:db8::1", 0), protocol("davs", "b", 5)],
+        "davs://b",
+    ),
+    "a door with an endless prefix": (
+        [protocol("davs", "a", 0) | {"prefix": "/x" * 300}, protocol("davs", "b", 5)],
+        "davs://b",
+    ),
+    "never what is only read": (
+        [protocol("davs", "a", write=None, third_party_copy_write=None)],
+        "no protocol that Sonar tests: davs is only read there",
+    ),
+    "switched off": (
+        [protocol("root", "a", None) | {"domains": {}}, protocol("srm", "b")],
+        "no protocol that Sonar tests: root is off, srm is not tested",
+    ),
+    "a long prefix alone": (
+        [protocol("davs", "a") | {"prefix": "/x" * 300}],
+        "davs cannot be used: its base URL has more than 400 characters",
+    ),
+    "a prefix with a line break": (
+        [protocol("davs", "a") | {"prefix": "/data\n"}],
+        "davs cannot be used: its base URL has characters that cannot be printed",
+    ),
+    "no host": ([protocol("davs", "a") | {"hostname": None}], "its base URL has no host"),
+    "nothing": ([], "no protocol that Sonar tests, but none at all"),
+}
+
+
+@pytest.mark.parametrize(("protocols", "chosen"), DOORS.values(), ids=DOORS)
+def test_a_door_that_nobody_writes_to_is_never_chosen(
+    rucio: Rucio, protocols: list[dict[str, Any]], chosen: str
+):
+    rucio["A_DISK"]["protocols"] = protocols
+    text = rucio.apply()
+    if "://" in chosen:
+        assert endpoints()["A_DISK"].startswith(chosen)
+    else:
+        assert re.search(rf"- A_DISK: .*{re.escape(chosen)}", text)
+        assert list(endpoints()) == ["B_DISK"]
+
+
+PRIORITIES = st.one_of(st.none(), st.integers(0, 3))
+
+
+@given(
+    st.lists(
+        st.builds(
+            protocol,
+            st.sampled_from(["davs", "https", "root", "srm"]),
+            st.sampled_from("abcd"),
+            read=PRIORITIES,
+            write=PRIORITIES,
+            third_party_copy_read=PRIORITIES,
+            third_party_copy_write=PRIORITIES,
+        ),
+        max_size=4,
+    ),
+    st.sampled_from(["41.5.1", "34.0.0"]),
+)
+def test_where_sonar_and_the_submitter_differ_is_said(
+    protocols: list[dict[str, Any]], version: str
+):
+    """As find_matching_scheme of Rucio's rsemanager orders the doors of a destination."""
+    row = rse("X", "1", "x", "S") | {"protocols": protocols}
+    topology = source.parse({"e": {"rses": {"1": row}}, "p": {"version": version}})
+    (facts,) = topology.endpoints
+
+    def is_on(door: dict[str, Any], purpose: str) -> bool:
+        priority = door["domains"]["wan"][purpose]
+        return priority is not None and (priority > 0 or version == "41.5.1")
+
+    writing = [door for door in protocols if is_on(door, "third_party_copy_write")]
+    best = min((door["domains"]["wan"]["third_party_copy_write"] for door in writing), default=None)
+    chosen = [door for door in protocols if source.Protocol(**door).url == facts.base_url]
+    if facts.unusable:
+        tested = [door for door in protocols if door["scheme"] != "srm"]
+        assert not any(
+            is_on(door, "write") or is_on(door, "third_party_copy_write") for door in tested
+        )
+        return
+    assert any(is_on(door, "write") or is_on(door, "third_party_copy_write") for door in chosen)
+    same = [door for door in chosen if door["domains"]["wan"]["third_party_copy_write"] == best]
+    said = [line for line in topology.remarks if line.startswith("X: ")]
+    assert bool(said) == (best is None or not same)
+
+
+def zeros(*, null: bool) -> list[dict[str, Any]]:
+    """Return a door whose priorities are 0 and one whose are 1; a third one is off, if null."""
+    off = [protocol("root", "off", None)] if null else []
+    return [protocol("davs", "zero", 0), protocol("davs", "one", 1), *off]
+
+
+@pytest.mark.parametrize(
+    ("null", "version", "host", "remark"),
+    [
+        (True, "", "zero", "0 and null both occur: Sonar reads 0 as the highest"),
+        (False, "", "one", "No priority is null: Sonar reads 0 as off"),
+        (True, "41.5.1", "zero", ""),
+        (False, "39.0.0rc1", "zero", ""),
+        (True, "38.2.0", "one", ""),
+        (False, "1.29.7", "one", ""),
+    ],
+)
+def test_zero_is_the_best_priority_since_rucio_39_and_off_before(
+    rucio: Rucio, tmp_path: Path, null: bool, version: str, host: str, remark: str
+):
+    rucio["A_DISK"]["protocols"] = zeros(null=null)
+    ping = tmp_path / "ping.json"
+    ping.write_text(json.dumps({"version": version}))
+    text = rucio.run("apply", *([ping] if version else []))
+    assert endpoints()["A_DISK"] == f"davs://{host}:2880/vo/disk"
+    assert ("priority" in text or "Priorities" in text) == bool(remark)
+    assert remark in text
+
+
+def test_an_old_export_has_one_priority_for_third_party_copies(rucio: Rucio):
+    (door,) = rucio["A_DISK"]["protocols"]
+    wan = {"read": 1, "write": 1, "delete": 1, "third_party_copy": 0}
+    door["domains"]["wan"] = wan
+    rucio["A_DISK"]["protocols"].append(
+        protocol("davs", "copies") | {"domains": {"wan": wan | {"third_party_copy": 1}}}
+    )
+    rucio.apply()
+    assert endpoints()["A_DISK"] == "davs://copies:2880/vo/disk"
+
+
+def test_a_renamed_rse_is_the_same_wherever_it_has_moved(rucio: Rucio):
+    rucio.apply(join=True)
+    rucio.rename("A_DISK", "ALPHA_DISK")
+    rucio["ALPHA_DISK"]["protocols"] = [protocol("davs", "moved.example.org")]
+    text = rucio.apply()
+    assert "~ A_DISK: base URL davs://se1.example.org:2880/vo/disk -> davs://moved" in text
+    assert "+ Rucio RSE ALPHA_DISK: A_DISK" in text
+    assert list(endpoints()) == ["A_DISK", "B_DISK"]
+    assert of_rse("ALPHA_DISK") == of_rse("A_DISK") == "A_DISK"
+
+
+@pytest.mark.parametrize("is_applied_between", [True, False])
+@pytest.mark.parametrize("new_first", [True, False])
+def test_a_name_given_to_another_rse_takes_no_history_along(
+    rucio: Rucio, is_applied_between: bool, new_first: bool
+):
+    rucio.apply(join=True)
+    before = {row.name: row.pk for row in Endpoint.objects.all()}
+    old = endpoints()["A_DISK"]
+    rucio.rename("A_DISK", "ZZ_OLDDISK" if new_first else "A0_OLDDISK")
+    renamed = "ZZ_OLDDISK" if new_first else "A0_OLDDISK"
+    if is_applied_between:
+        rucio.apply()
+        assert endpoints()["A_DISK"] == old
+    rucio.add("A_DISK", "A")
+    text = rucio.apply(join=True)
+    assert f"~ A_DISK: name A_DISK -> {renamed}" in text or f"~ {renamed}: name A_DISK -> " in text
+    now = {row.name: (row.pk, row.base_url) for row in Endpoint.objects.all()}
+    assert now[renamed] == (before["A_DISK"], old)
+    assert now["A_DISK"][0] not in before.values()
+    assert of_rse("A_DISK") == "A_DISK"
+    assert of_rse(renamed) == renamed
+
+
+def test_two_rses_that_change_names_keep_their_places(rucio: Rucio):
+    rucio.apply(join=True)
+    places = endpoints()
+    rucio.rename("A_DISK", "x")
+    rucio.rename("B_DISK", "A_DISK")
+    rucio.rename("x", "B_DISK")
+    rucio.apply()
+    assert endpoints() == places
+    assert (of_rse("A_DISK"), of_rse("B_DISK")) == ("B_DISK", "A_DISK")
+
+
+def test_rses_that_take_each_others_places_do_so_at_the_first_time(rucio: Rucio):
+    rucio.add("C_DISK", "C")
+    rucio.apply(join=True)
+    for name, host in (("A_DISK", "se2"), ("B_DISK", "se3"), ("C_DISK", "se4")):
+        rucio[name]["protocols"] = [protocol("davs", f"{host}.example.org")]
+    rucio.apply()
+    assert [url.partition(".")[0] for url in endpoints().values()] == [
+        "davs://se2",
+        "davs://se3",
+        "davs://se4",
+    ]
+    # A circle has no beginning: what cannot be is said, and stays.
+    for name, host in (("A_DISK", "se3"), ("B_DISK", "se2")):
+        rucio[name]["protocols"] = [protocol("davs", f"{host}.example.org")]
+    assert "- A_DISK: its base URL is that of B_DISK" in rucio.apply()
+
+
+def test_a_name_of_an_rse_that_is_now_tape_is_no_name_of_the_old_disk(rucio: Rucio):
+    rucio.apply(join=True)
+    rucio.rename("A_DISK", "A_OLDDISK")
+    rucio.add("A_DISK", "A", rse_type="TAPE")
+    text = rucio.apply()
+    assert "- Rucio RSE A_DISK: the source means something else by it now" in text
+    assert (of_rse("A_DISK"), of_rse("A_OLDDISK")) == ("", "A_OLDDISK")
+    assert in_use() == ["A_OLDDISK", "B_DISK"]
+
+
+def test_a_name_that_people_gave_is_kept_and_the_other_rse_left_out(rucio: Rucio):
+    rucio.apply(join=True)
+    Endpoint.objects.filter(name="A_DISK").update(name="MINE")
+    rucio.add("MINE", "A")
+    text = rucio.apply()
+    assert "- MINE: another endpoint has its name here, which the source does not mean" in text
+    assert list(endpoints()) == ["B_DISK", "MINE"]
+    assert of_rse("A_DISK") == "MINE"
+
+
+def test_an_rse_that_was_made_again_is_the_same_only_at_the_same_place(rucio: Rucio):
+    rucio.apply(join=True)
+    rucio["A_DISK"]["id"], rucio["B_DISK"]["id"] = "a" * 32, "b" * 32
+    rucio["B_DISK"]["protocols"] = [protocol("davs", "new.example.org")]
+    text = rucio.apply(join=True)
+    assert "- B_DISK: another endpoint has its name here" in text
+    assert endpoints()["B_DISK"] == "davs://se2.example.org:2880/vo/disk"
+    assert SourcedValues.objects.get(endpoint__name="A_DISK").source_id == "a" * 32
+    # As the sentence says.
+    Endpoint.objects.filter(name="B_DISK").update(base_url="davs://new.example.org:2880/vo/disk")
+    rucio.apply()
+    assert SourcedValues.objects.get(endpoint__name="B_DISK").source_id == "b" * 32
+
+
+def test_an_export_without_ids_is_known_by_its_names(rucio: Rucio):
+    rucio.apply(join=True)
+    for row in rucio.rses.values():
+        row["id"] = None
+    document = {"rses": rucio.rses}
+    rucio.document = lambda: document  # as one that a client wrote
+    assert rucio.run().startswith("rucio: nothing to change")
+    assert SourcedValues.objects.get(endpoint__name="A_DISK").source_id.endswith("1")
+
+
+OFF = {
+    "both": {"availability_read": False, "availability_write": False},
+    "write": {"availability_write": False},
+    "read": {"availability_read": False},
+    "tape": {"rse_type": "TAPE"},
+    "staging": {"staging_area": True},
+    "volatile": {"volatile": True},
+    "no site": {"attributes": {"A_DISK": True}},
+    "no door": {"protocols": []},
+}
+NOW = {
+    "write": "not writable (availability_write is false)",
+    "read": "not readable (availability_read is false)",
+    "tape": "tape, and Sonar would write test files to it",
+    "staging": "a staging area, which keeps files for a short time",
+    "volatile": "volatile, a cache that does not keep files",
+}
+
+
+@pytest.mark.parametrize("name", OFF)
+def test_what_the_source_switches_off_is_retired_and_comes_back_with_it(rucio: Rucio, name: str):
+    rucio.apply(join=True)
+    rucio.add("NEW_DISK", "N")
+    rucio.apply()  # waits
+    usual = dict(rucio["A_DISK"])
+    rucio["A_DISK"].update(OFF[name])
+    text = rucio.apply()
+    assert "~ A_DISK: not in use\n" in text
+    assert "not in the source any more" not in text
+    if name in NOW:
+        assert f"- A_DISK: registered, in use, and now {NOW[name]}" in text
+    elif name != "both":
+        assert "- A_DISK: registered, in use, and now: " in text
+    assert in_use() == ["B_DISK"]
+    rucio["A_DISK"].update(usual)
+    assert "~ A_DISK: in use again\n" in rucio.apply()
+    assert in_use() == ["A_DISK", "B_DISK"]
+    assert Endpoint.objects.get(name="NEW_DISK").retired_at
+
+
+def test_what_people_retired_while_the_source_had_it_off_stays_retired(rucio: Rucio):
+    rucio.apply(join=True)
+    Endpoint.objects.filter(name="A_DISK").update(retired_at="2026-01-01T00:00Z")
+    rucio["A_DISK"].update(OFF["both"])
+    rucio.apply()
+    rucio["A_DISK"].update(availability_read=True, availability_write=True)
+    assert "= A_DISK: retired yes (set by hand), not no" in rucio.apply(join=True)
+    assert in_use() == ["B_DISK"]
+
+
+def test_what_people_took_into_use_is_retired_by_the_source_once_and_then_kept(rucio: Rucio):
+    rucio.apply()
+    Endpoint.objects.update(retired_at=None, enabled=True)
+    rucio["A_DISK"].update(OFF["tape"])
+    assert "registered, in use, and now tape" in rucio.apply()
+    Endpoint.objects.filter(name="A_DISK").update(retired_at=None)
+    assert "= A_DISK: retired no (set by hand), not yes" in rucio.apply()
+    assert in_use() == ["A_DISK", "B_DISK"]
+    rucio["A_DISK"].update({"rse_type": "DISK"})
+    rucio.apply()
+    rucio["A_DISK"].update(OFF["tape"])
+    rucio.apply()
+    assert in_use() == ["B_DISK"]
+
+
+def test_a_pause_of_an_endpoint_outlasts_a_return(rucio: Rucio):
+    rucio.apply(join=True)
+    Endpoint.objects.filter(name="A_DISK").update(enabled=False)
+    rucio["A_DISK"].update(OFF["both"])
+    rucio.apply()
+    rucio["A_DISK"].update(availability_read=True, availability_write=True)
+    rucio.apply()
+    assert in_use() == ["A_DISK", "B_DISK"]
+    assert not Endpoint.objects.get(name="A_DISK").enabled
+
+
+def test_what_is_gone_and_was_retired_for_that_comes_back_with_the_source(rucio: Rucio):
+    rucio.apply(join=True)
+    gone = rucio.rses.pop("A_DISK")
+    assert "not in the source any more:\n  A_DISK" in rucio.apply()
+    rucio.apply(retire=True)
+    assert in_use() == ["B_DISK"]
+    rucio.rses["A_DISK"] = gone
+    rucio.apply()
+    assert in_use() == ["A_DISK", "B_DISK"]
+
+
+def test_a_move_that_cannot_be_does_not_keep_the_rest_away(rucio: Rucio):
+    rucio.apply(join=True)
+    rucio["A_DISK"].update(OFF["both"] | {"protocols": rucio["B_DISK"]["protocols"]})
+    rucio["B_DISK"]["attributes"]["type"] = "x" * 50
+    text = rucio.run()
+    assert "- A_DISK: its base URL is that of B_DISK" in text
+    assert "- B_DISK: label: " in text
+    assert endpoints()["A_DISK"] == "davs://se1.example.org:2880/vo/disk"
+    assert in_use() == ["B_DISK"]
+
+
+def test_an_endpoint_follows_its_rse_to_another_site_unless_people_chose_its_site(rucio: Rucio):
+    rucio.apply(join=True)
+    rucio["A_DISK"]["attributes"]["site"] = "ELSEWHERE"
+    text = rucio.apply()
+    assert "+ ELSEWHERE" in text
+    assert "~ A_DISK: site A -> ELSEWHERE" in text
+    Endpoint.objects.filter(name="A_DISK").update(site=Site.objects.get(name="B"))
+    rucio["A_DISK"]["attributes"]["site"] = "A"
+    assert "= A_DISK: site B (set by hand), not A" in rucio.apply()
+    # A site that is renamed here is the same.
+    Site.objects.filter(name="B").update(name="BETA")
+    rucio.apply()
+    assert Endpoint.objects.get(name="B_DISK").site.name == "BETA"
+
+
+def test_a_site_is_what_any_of_its_rses_says_and_contradictions_are_said(rucio: Rucio):
+    rucio.add("P1_DISK", "PRAGUE")
+    rucio.add("P2_DISK", "PRAGUE", latitude=50.1, longitude=14.4)
+    rucio["P2_DISK"]["attributes"] |= {"country": "CZ", "cloud": "DE", "tier": "2"}
+    rucio.add("P3_TAPE", "PRAGUE", rse_type="TAPE")
+    rucio["P3_TAPE"]["attributes"] |= {"country": "PL", "cloud": "DE", "tier": 1}
+    rucio.add("Q_TAPE", "QUEBEC", rse_type="TAPE")
+    text = rucio.apply()
+    site = Site.objects.get(name="PRAGUE")
+    assert (site.country, site.cloud, site.tier, site.latitude) == ("CZ", "DE", 2, 50.1)
+    for field, values in (
+        ("country", "CZ (P2_DISK), PL (P3_TAPE)"),
+        ("tier", "2 (P2_DISK), 1 (P3_TAPE)"),
+    ):
+        assert f"- site PRAGUE: its RSEs differ in {field}: {values}. The first is taken" in text
+    assert "differ in cloud" not in text
+    assert not Site.objects.filter(name="QUEBEC").exists()
+
+
+WRONG = {
+    "a port as text": (
+        {"protocols": [protocol("davs", "a") | {"port": "443"}]},
+        "protocols[0].port",
+    ),
+    "a long type": ({"rse_type": "x" * 300}, "rse_type"),
+    "a flag as text": ({"availability_write": "no"}, "availability_write"),
+}
+
+
+@pytest.mark.parametrize(("values", "place"), WRONG.values(), ids=WRONG)
+def test_one_odd_rse_is_left_out_and_stays_as_it_is(
+    rucio: Rucio, values: dict[str, Any], place: str
+):
+    rucio.apply(join=True)
+    rucio["A_DISK"].update(values)
+    rucio.add("C_DISK", "C")
+    text = rucio.apply(join=True, retire=True)
+    assert f"- A_DISK: {place}: " in text
+    assert "not in the source any more" not in text
+    assert in_use() == ["A_DISK", "B_DISK", "C_DISK"]
+    # Of which none is understood is no export.
+    for row in rucio.rses.values():
+        row.update(values)
+    with pytest.raises(CommandError, match="Nothing was changed") as error:
+        rucio.run()
+    assert str(error.value).count(place) == 3
+
+
+def test_an_unprintable_name_is_left_out(rucio: Rucio):
+    rucio.add("C\n_DISK", "C")
+    assert "- 'C\\n_DISK': rse: the text has characters that cannot be printed" in rucio.apply()
+
+
+@pytest.mark.parametrize("is_same_id", [True, False])
+def test_two_vos_are_not_mixed(rucio: Rucio, tmp_path: Path, is_same_id: bool):
+    other = rse("A_DISK", "f" * 32, "other.example.org", "A") | {"vo": "cms"}
+    if is_same_id:
+        other |= {"rse": "C_DISK", "id": rucio["A_DISK"]["id"]}
+    second = tmp_path / "cms.json"
+    second.write_text(json.dumps({"rses": {other["id"]: other}}))
+    with pytest.raises(CommandError, match=r"Compare one VO at a time") as error:
+        rucio.run("apply", second)
+    assert "(VO def)" in str(error.value)
+    assert "(VO cms)" in str(error.value)
+    assert not Endpoint.objects.exists()
+    # Twice the same says the same.
+    second.write_text(json.dumps({"rses": {"1": rucio["A_DISK"]}}))
+    assert "2 new endpoints" in rucio.run("apply", second)
+
+
+def test_what_may_not_be_deleted_is_said(rucio: Rucio):
+    rucio["A_DISK"]["availability_delete"] = False
+    text = rucio.apply()
+    assert "A_DISK: nothing may be deleted there (availability_delete is false): test files" in text
+
+
+REFUSED = {
+    "an error": (
+        {"ExceptionClass": "AccessDenied", "ExceptionMessage": "Account a can not export data"},
+        "an error of Rucio, and no export: 'AccessDenied: Account a can not export data'",
+    ),
+    "a version alone": ({"version": "41.5.1"}, "no answer of GET /export/: it has no `rses`"),
+    "no version": ({"version": "new", "x": 1}, "version: 'new' is not like 41.5.1"),
+    "a list": ({"rses": []}, "rses: the whole: Input should be a valid dictionary"),
+}
+
+
+@pytest.mark.parametrize(("document", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_export_is_refused(tmp_path: Path, document: dict[str, Any], said: str):
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(CommandError) as error:
+        call_command("topology", "apply", "--from", "rucio", str(path))
+    assert f"{path}: {said}" in str(error.value)
+
+
+def test_two_sources_that_switch_off_one_endpoint_both_switch_it_on(rucio: Rucio, tmp_path: Path):
+    rucio.apply(join=True)
+    end = topologies.rse("A_DISK", "A", "se1.example.org")
+    end["aprotocols"] = {"third_party_copy": [["davs://se1.example.org:2880", 1, "/vo/disk"]]}
+    path = tmp_path / "ends.json"
+
+    def cric(state: str) -> str:
+        path.write_text(json.dumps({"A_DISK": end | {"state": state}}))
+        out = StringIO()
+        call_command("topology", "apply", "--from", "cric-atlas", str(path), stdout=out)
+        return out.getvalue()
+
+    cric("ACTIVE")
+    cric("DISABLED")
+    assert in_use() == ["B_DISK"]
+    assert "= A_DISK: retired yes (said by cric-atlas), not no" in rucio.apply()
+    rucio["A_DISK"].update(OFF["both"])
+    rucio.apply()
+    assert "= A_DISK: retired yes (said by rucio), not no" in cric("ACTIVE")
+    rucio["A_DISK"].update(availability_read=True, availability_write=True)
+    rucio.apply()
+    cric("ACTIVE")
+    assert in_use() == ["A_DISK", "B_DISK"]
+
+
+TOKEN = "sonar-/CN=Robot: sonar-unknown-0123456789abcdef"
+
+
+class Server:
+    """Answers as Rucio's REST server does, to one token; ``seen`` are the tokens of requests."""
+
+    def __init__(self, document: dict[str, Any], authority: trustme.CA) -> None:
+        self.document, self.seen, self.location = document, list[str](), ""
+        self.says_in_headers = True
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("localhost").configure_cert(context)
+        it = self
+
+        class Handler(AnyMethod):
+            def serve(self) -> None:
+                it.serve(self)
+
+        self._serving = serving(Handler)
+        server = self._serving.__enter__()
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        self.url = f"https://localhost:{server.server_address[1]}"
+        self.places = [f"{self.url}/export/?distance=False", f"{self.url}/ping"]
+
+    def stop(self) -> None:
+        self._serving.__exit__(None, None, None)
+
+    def serve(self, request: AnyMethod) -> None:
+        token = request.headers.get("X-Rucio-Auth-Token", "")
+        self.seen.append(token)
+        assert "Authorization" not in request.headers
+        if self.location:
+            request.answer(302, {"Location": self.location})
+        elif request.path == "/ping":
+            request.answer(200, content=json.dumps({"version": "41.5.1"}).encode())
+        elif token != TOKEN:
+            error = {"ExceptionClass": "ValueError", "ExceptionMessage": "Token must be set."}
+            if token:
+                sentence = f"Cannot authenticate with {token}"
+                error = {"ExceptionClass": "CannotAuthenticate", "ExceptionMessage": sentence}
+            headers = error if self.says_in_headers else {}
+            request.answer(401 if token else 400, headers, json.dumps(error).encode())
+        else:
+            assert request.path == "/export/?distance=False"
+            request.answer(200, content=json.dumps(self.document).encode())
+
+
+@pytest.fixture
+def server(rucio: Rucio, tmp_path: Path, settings: Settings) -> Iterator[Server]:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    settings.SONAR_CA_BUNDLE = str(tmp_path / "ca.pem")
+    settings.SONAR_CREDENTIALS_DIR = tmp_path / "credentials"
+    settings.SONAR_CREDENTIALS_DIR.mkdir()
+    server = Server(rucio.document(), authority)
+    yield server
+    server.stop()
+
+
+def read_live(*places: str) -> str:
+    out = StringIO()
+    call_command("topology", "diff", "--from", "rucio", *places, stdout=out)
+    return out.getvalue()
+
+
+def test_a_live_rucio_is_asked_with_the_token_of_a_file(
+    server: Server, settings: Settings, caplog: pytest.LogCaptureFixture
+):
+    (settings.SONAR_CREDENTIALS_DIR / "rucio").write_text(f"{TOKEN}\n")
+    settings.SONAR_RUCIO_CREDENTIAL = "rucio"
+    settings.SONAR_TOPOLOGY = {"rucio": server.places}
+    assert "2 new sites, 2 new endpoints" in read_live(*server.places)
+    proposals.read_all(timezone.now())
+    (kept,) = Proposal.objects.all()
+    assert len(kept.topology["endpoints"]) == 2
+    assert set(server.seen) == {TOKEN}
+    # One that has expired: its server says so, and nobody reads it.
+    (settings.SONAR_CREDENTIALS_DIR / "rucio").write_text(old := "an-old-token-of-rucio-0123")
+    with caplog.at_level(logging.WARNING):
+        proposals.read_all(timezone.now())
+    with pytest.raises(CommandError) as error:
+        read_live(*server.places)
+    for text in (str(error.value), caplog.text):
+        assert "it answers with 401 (CannotAuthenticate: Cannot authenticate with ***)" in text
+        assert "The token of SONAR_RUCIO_CREDENTIAL was sent. It may have expired" in text
+        assert old not in text
+
+
+@pytest.mark.parametrize("says_in_headers", [True, False])
+def test_without_a_token_its_error_says_what_to_do(server: Server, says_in_headers: bool):
+    server.says_in_headers = says_in_headers
+    with pytest.raises(CommandError) as error:
+        read_live(*server.places)
+    assert "it answers with 400 (ValueError: Token must be set.)" in str(error.value)
+    assert "name a file with one in SONAR_RUCIO_CREDENTIAL" in str(error.value)
+
+
+BAD_TOKENS = {
+    "is missing": (None, "its file: No such file or directory"),
+    "is empty": (" \n", "its file: it is empty"),
+    "has two lines": ("secret\nX-Other: secret", "its file holds no token"),
+    "is not ASCII": ("sécret", "its file holds no token"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), BAD_TOKENS.values(), ids=BAD_TOKENS)
+def test_what_is_no_token_is_not_sent(
+    server: Server, settings: Settings, text: str | None, said: str
+):
+    settings.SONAR_RUCIO_CREDENTIAL = "rucio"
+    if text is not None:
+        (settings.SONAR_CREDENTIALS_DIR / "rucio").write_text(text)
+    with pytest.raises(CommandError, match=said) as error:
+        read_live(*server.places)
+    assert "cret" not in str(error.value)
+    assert not server.seen
+
+
+def test_a_token_is_sent_to_one_server_and_not_in_clear(server: Server, settings: Settings):
+    settings.SONAR_RUCIO_CREDENTIAL = "rucio"
+    (settings.SONAR_CREDENTIALS_DIR / "rucio").write_text(TOKEN)
+    with pytest.raises(CommandError, match="is for one server"):
+        read_live(server.places[0], "https://other.example.org/ping")
+    assert not server.seen
+    seen = []
+
+    class Plain(AnyMethod):
+        def serve(self) -> None:
+            seen.append(self.headers.get("X-Rucio-Auth-Token"))
+            self.answer(200, content=b"{}")
+
+    with serving(Plain) as plain:
+        server.location = f"http://localhost:{plain.server_address[1]}/ping"
+        with pytest.raises(CommandError, match="redirects from https to http"):
+            read_live(f"{server.url}/ping")
+    assert not seen
+
+
+@pytest.mark.parametrize("text", ["../secret", "/etc/token", ".hidden", "a b", "eyJ.x y"])
+def test_the_name_of_the_file_is_a_name(monkeypatch: pytest.MonkeyPatch, text: str):
+    monkeypatch.setenv("SONAR_RUCIO_CREDENTIAL", text)
+    with pytest.raises(ImproperlyConfigured, match="SONAR_RUCIO_CREDENTIAL") as error:
+        envfilename("SONAR_RUCIO_CREDENTIAL")
+    assert text not in str(error.value)
