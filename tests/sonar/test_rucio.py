@@ -5,14 +5,17 @@ import logging
 import re
 import ssl
 from collections.abc import Iterator
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
+from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
@@ -187,6 +190,11 @@ DOORS = {
         "davs cannot be used: its base URL has characters that cannot be printed",
     ),
     "no host": ([protocol("davs", "a") | {"hostname": None}], "its base URL has no host"),
+    "no port": (
+        [protocol("davs", "a") | {"port": 99999}],
+        "its base URL has no host, or a port that is not from 1 to 65535",
+    ),
+    "a letter": ([protocol("davs", "a") | {"prefix": "/a#b"}], "its base URL has # in it"),
     "nothing": ([], "no protocol that Sonar tests, but none at all"),
 }
 
@@ -211,7 +219,7 @@ PRIORITIES = st.one_of(st.none(), st.integers(0, 3))
     st.lists(
         st.builds(
             protocol,
-            st.sampled_from(["davs", "https", "root", "srm"]),
+            st.sampled_from(["davs", "https", "root", "gsiftp", "srm"]),
             st.sampled_from("abcd"),
             read=PRIORITIES,
             write=PRIORITIES,
@@ -234,7 +242,8 @@ def test_where_sonar_and_the_submitter_differ_is_said(
         priority = door["domains"]["wan"][purpose]
         return priority is not None and (priority > 0 or version == "41.5.1")
 
-    writing = [door for door in protocols if is_on(door, "third_party_copy_write")]
+    copying = [door for door in protocols if door["scheme"] in ("davs", "https", "root")]
+    writing = [door for door in copying if is_on(door, "third_party_copy_write")]
     best = min((door["domains"]["wan"]["third_party_copy_write"] for door in writing), default=None)
     chosen = [door for door in protocols if source.Protocol(**door).url == facts.base_url]
     if facts.unusable:
@@ -244,7 +253,11 @@ def test_where_sonar_and_the_submitter_differ_is_said(
         )
         return
     assert any(is_on(door, "write") or is_on(door, "third_party_copy_write") for door in chosen)
-    same = [door for door in chosen if door["domains"]["wan"]["third_party_copy_write"] == best]
+    same = [
+        door
+        for door in chosen
+        if door in writing and door["domains"]["wan"]["third_party_copy_write"] == best
+    ]
     said = [line for line in topology.remarks if line.startswith("X: ")]
     assert bool(said) == (best is None or not same)
 
@@ -460,6 +473,20 @@ def test_what_people_took_into_use_is_retired_by_the_source_once_and_then_kept(r
     assert in_use() == ["B_DISK"]
 
 
+def test_what_was_retired_before_its_reason_was_kept_waits_to_be_taken_into_use(rucio: Rucio):
+    rucio.apply()
+    for said in SourcedValues.objects.filter(endpoint__isnull=False):
+        said.values = {"base_url": said.values["base_url"], "retired": True}
+        said.save()
+    migration = import_module("sonar.migrations.0048_sourced_ids")
+    migration.tell_waiting_from_off(apps, connection.schema_editor())
+    values = SourcedValues.objects.get(endpoint__name="A_DISK").values
+    assert values.keys() == {"base_url", "retired", "held"}
+    assert "registered and not in use yet:\n  A_DISK, B_DISK" in rucio.apply()
+    rucio.apply(join=True)
+    assert in_use() == ["A_DISK", "B_DISK"]
+
+
 def test_a_pause_of_an_endpoint_outlasts_a_return(rucio: Rucio):
     rucio.apply(join=True)
     Endpoint.objects.filter(name="A_DISK").update(enabled=False)
@@ -578,9 +605,11 @@ def test_two_vos_are_not_mixed(rucio: Rucio, tmp_path: Path, is_same_id: bool):
     assert "2 new endpoints" in rucio.run("apply", second)
 
 
-def test_what_may_not_be_deleted_is_said(rucio: Rucio):
+def test_what_may_not_be_deleted_or_written_by_all_is_said(rucio: Rucio):
     rucio["A_DISK"]["availability_delete"] = False
+    rucio["B_DISK"]["attributes"]["restricted_write"] = True
     text = rucio.apply()
+    assert "B_DISK: Rucio writes there for administrators only (attribute `restricted_" in text
     assert "A_DISK: nothing may be deleted there (availability_delete is false): test files" in text
 
 
@@ -670,8 +699,9 @@ class Server:
                 error = {"ExceptionClass": "CannotAuthenticate", "ExceptionMessage": sentence}
             headers = error if self.says_in_headers else {}
             request.answer(401 if token else 400, headers, json.dumps(error).encode())
+        elif request.path != "/export/?distance=False":
+            request.answer(404)
         else:
-            assert request.path == "/export/?distance=False"
             request.answer(200, content=json.dumps(self.document).encode())
 
 
@@ -704,6 +734,9 @@ def test_a_live_rucio_is_asked_with_the_token_of_a_file(
     (kept,) = Proposal.objects.all()
     assert len(kept.topology["endpoints"]) == 2
     assert set(server.seen) == {TOKEN}
+    with pytest.raises(CommandError) as error:
+        read_live(f"{server.url}/exports/")
+    assert str(error.value).endswith("/exports/: it answers with 404")
     # One that has expired: its server says so, and nobody reads it.
     (settings.SONAR_CREDENTIALS_DIR / "rucio").write_text(old := "an-old-token-of-rucio-0123")
     with caplog.at_level(logging.WARNING):
@@ -728,8 +761,8 @@ def test_without_a_token_its_error_says_what_to_do(server: Server, says_in_heade
 BAD_TOKENS = {
     "is missing": (None, "its file: No such file or directory"),
     "is empty": (" \n", "its file: it is empty"),
-    "has two lines": ("secret\nX-Other: secret", "its file holds no token"),
-    "is not ASCII": ("sécret", "its file holds no token"),
+    "has two lines": ("secret\nX-Other: secret", "its file must hold one line of ASCII"),
+    "is not ASCII": ("sécret", "its file must hold one line of ASCII"),
 }
 
 

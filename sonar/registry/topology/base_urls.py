@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from sonar.models import Endpoint
 from sonar.models.registry import BASE_URL, has_host
-from sonar.notation.addresses import PORTS, host_of, problem
+from sonar.notation.addresses import PORTS, host_of, problem, scheme_of
 
 TAPE = "it is tape, and Sonar would write test files to it"
 # The first that an endpoint has is taken: tests by HTTP reach most others.
@@ -27,24 +27,25 @@ def url_problem(url: str) -> str:
     place = url.partition("://")[2]
     server = place.partition("/")[0]
     longest = Endpoint._meta.get_field("base_url").max_length or 0
-    if not url.isprintable():
-        return "its base URL has characters that cannot be printed"
-    if any(letter.isspace() for letter in url):
-        return "its base URL has blanks"
-    if len(url) > longest:
-        return f"its base URL has more than {longest} characters"
-    if server.count(":") > 1 and not server.startswith("["):
-        return "its host is an IPv6 address without brackets"
-    if not (re.match(BASE_URL, url) and has_host(url)):
-        return "its base URL has no host, or has a user, a password or a query"
-    return problem(url)
+    letter = next((letter for letter in "@?#" if letter in url), "")
+    problems = {
+        "its base URL has characters that cannot be printed": not url.isprintable(),
+        "its base URL has blanks": any(letter.isspace() for letter in url),
+        f"its base URL has more than {longest} characters": len(url) > longest,
+        "its host is an IPv6 address without brackets": server.count(":") > 1 and server[0] != "[",
+        f"its base URL has {letter} in it": letter,
+        "its base URL has no host, or a port that is not from 1 to 65535": not (
+            re.match(BASE_URL, url) and has_host(url)
+        ),
+    }
+    return next((sentence for sentence, holds in problems.items() if holds), "") or problem(url)
 
 
 def best(urls: Iterable[str]) -> str:
     """Return the base URL to test by, of those given the likeliest first; empty for none."""
     by_scheme: dict[str, str] = {}
     for url in urls:
-        if re.match(BASE_URL, url) and has_host(url):
+        if not url_problem(url):
             by_scheme.setdefault(urlsplit(url).scheme, url)
     return next((by_scheme[scheme] for scheme in PREFERRED if scheme in by_scheme), "")
 
@@ -60,5 +61,12 @@ def unusable(urls: Collection[str], *, is_tape: bool) -> str:
         return TAPE
     if best(urls):
         return ""
-    schemes = sorted({url.partition("://")[0] for url in urls})
+    schemes = sorted({scheme_of(url) for url in urls})
+    reasons = [
+        f"{scheme_of(url)} cannot be used: {url_problem(url)}"
+        for url in urls
+        if scheme_of(url) in PREFERRED
+    ]
+    if reasons:
+        return f"no protocol that Sonar tests: {', '.join(reasons)}"
     return f"no protocol that Sonar tests, but {', '.join(schemes) or 'none at all'}"

@@ -60,7 +60,8 @@ def _token(places: Iterable[str]) -> dict[str, str]:
     except CredentialError as error:
         raise TopologyError([f"SONAR_RUCIO_CREDENTIAL: its file: {error}"]) from None
     if not (token.isascii() and token.isprintable()):
-        raise TopologyError(["SONAR_RUCIO_CREDENTIAL: its file holds no token, but other letters"])
+        sentence = "its file must hold one line of ASCII characters, a token"
+        raise TopologyError([f"SONAR_RUCIO_CREDENTIAL: {sentence}"])
     return {"X-Rucio-Auth-Token": token}
 
 
@@ -78,7 +79,9 @@ def _content(source: str, place: str, ca_file: str, headers: Mapping[str, str]) 
         return questions.ask(place)
     except documents.NoDocument as error:
         sentences = [str(error)]
-        if source == rucio.NAME and error.status:
+        # Rucio refuses a request without a token with 400, and one without a right with 500.
+        denied = error.status in (401, 403) or "AccessDenied" in str(error)
+        if source == rucio.NAME and (denied or (error.status == 400 and not headers)):
             sentences.append(REFUSED if headers else NOT_ASKED)
         raise TopologyError([". ".join(sentences)]) from None
 

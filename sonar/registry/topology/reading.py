@@ -119,4 +119,4 @@ def shown(place: str) -> str:
     if not is_url(place):
         return place
     parts = urlsplit(place)
-    return f"{parts.scheme}://{parts.hostname}{parts.path}"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
