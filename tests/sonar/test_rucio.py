@@ -478,7 +478,7 @@ def test_what_was_retired_before_its_reason_was_kept_waits_to_be_taken_into_use(
     for said in SourcedValues.objects.filter(endpoint__isnull=False):
         said.values = {"base_url": said.values["base_url"], "retired": True}
         said.save()
-    migration = import_module("sonar.migrations.0048_sourced_ids")
+    migration = import_module("sonar.migrations.0049_sourced_ids")
     migration.tell_waiting_from_off(apps, connection.schema_editor())
     values = SourcedValues.objects.get(endpoint__name="A_DISK").values
     assert values.keys() == {"base_url", "retired", "held"}

@@ -367,6 +367,25 @@ def test_any_mark_of_tape_leaves_an_endpoint_of_cric_out(cric, marks: dict[str, 
     assert not Endpoint.objects.filter(name=row["name"]).exists()
 
 
+def test_an_endpoint_of_cric_in_use_that_becomes_tape_is_retired_until_it_is_disk_again(cric):
+    cric(join=True)
+    tape = rse(GLASGOW, "UKI-SCOTGRID-GLASGOW", "ceph.example.ac.uk", is_tape=True)
+    text = cric(ends=cric_endpoints(**{GLASGOW: tape}))
+    assert f"- {GLASGOW}: registered, in use, and now tape" in text
+    assert "not in the source any more" not in text
+    assert Endpoint.objects.get(name=GLASGOW).retired_at
+    cric()
+    assert Endpoint.objects.get(name=GLASGOW).retired_at is None
+
+
+def test_an_endpoint_of_cric_whose_row_cannot_be_read_stays_in_use(cric):
+    cric(join=True)
+    text = cric(ends=cric_endpoints(**{GLASGOW: {"name": GLASGOW, "site": 7}}), retire=True)
+    assert f"ends.json: {GLASGOW}.site: Input should be a valid string" in text
+    assert "not in the source any more" not in text
+    assert Endpoint.objects.get(name=GLASGOW).retired_at is None
+
+
 def test_what_cannot_be_read_at_all_is_said(tmp_path: Path, monkeypatch):
     latin = tmp_path / "latin.json"
     latin.write_bytes(b'{"A": "\xe9"}')

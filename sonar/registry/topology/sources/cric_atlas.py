@@ -63,20 +63,24 @@ def parse(documents: Mapping[str, dict[str, Any]]) -> Topology:
     """Return what these documents say, by the names of their files; raise TopologyError."""
     sites: dict[str, CricSite] = {}
     endpoints: dict[str, DdmEndpoint] = {}
+    left_out: list[str] = []
     unread: list[str] = []
     for name, document in documents.items():
         if _has_endpoints(document):
-            rows, left_out = shaped_elements(Each[dict[str, DdmEndpoint]], document, name)
+            rows, problems = shaped_elements(Each[dict[str, DdmEndpoint]], document, name)
             endpoints |= rows
-            unread += left_out
+            unread += document.keys() - rows.keys()
         elif _has_sites(document):
-            rows, left_out = shaped_elements(Each[dict[str, CricSite]], document, name)
+            rows, problems = shaped_elements(Each[dict[str, CricSite]], document, name)
             sites |= rows
-            unread += left_out
         else:
             sentence = "neither an answer of site/query nor of ddmendpoint/query"
             raise TopologyError([f"{name}: {sentence}"])
-    return _topology(sites, endpoints, unread)
+        left_out += problems
+    topology = _topology(sites, endpoints)
+    return topology.model_copy(
+        update={"left_out": [*left_out, *topology.left_out], "unread": sorted(unread)}
+    )
 
 
 def _has_endpoints(document: dict[str, Any]) -> bool:
@@ -88,27 +92,25 @@ def _has_sites(document: dict[str, Any]) -> bool:
     return any(isinstance(row, dict) and {"tier_level", "rc_site"} & row.keys() for row in rows)
 
 
-def _topology(
-    sites: dict[str, CricSite], endpoints: dict[str, DdmEndpoint], unread: list[str]
-) -> Topology:
-    usable: list[EndpointFacts] = []
-    left_out = [*unread]
+def _topology(sites: dict[str, CricSite], endpoints: dict[str, DdmEndpoint]) -> Topology:
+    facts: list[EndpointFacts] = []
     hosts: dict[str, set[str]] = {}
     for endpoint in endpoints.values():
         urls = _urls(endpoint)
-        if sentence := unusable(urls, is_tape=_is_tape(endpoint)):
-            left_out.append(f"{endpoint.name}: {sentence}")
-            continue
-        usable.append(
+        reason = unusable(urls, is_tape=_is_tape(endpoint))
+        facts.append(
             EndpointFacts(
                 name=endpoint.name,
                 site=endpoint.site,
-                base_url=best(urls),
+                base_url="" if reason else best(urls),
                 label=endpoint.type or endpoint.token,
                 retired=None if endpoint.state is None else endpoint.state == OUT_OF_USE,
+                unusable=reason,
             )
         )
-        hosts[endpoint.name] = hosts_of(urls)
+        if not reason:
+            hosts[endpoint.name] = hosts_of(urls)
+    usable = [row for row in facts if not row.unusable]
     rcsites = [(site.rc_site, site.name) for site in sites.values() if site.rc_site]
     aliases, several = of_one_site(AliasKind.RCSITE, rcsites)
     of_endpoints, at_several = of_hosts(usable, hosts)
@@ -116,9 +118,9 @@ def _topology(
     return Topology(
         source=NAME,
         sites=[_site(site) for site in sites.values()],
-        endpoints=usable,
+        endpoints=facts,
         aliases=[*aliases, *rses, *of_endpoints],
-        left_out=[*left_out, *several, *at_several],
+        left_out=[*several, *at_several],
     )
 
 

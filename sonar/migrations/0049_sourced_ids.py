@@ -17,7 +17,7 @@ def tell_waiting_from_off(apps: Any, editor: BaseDatabaseSchemaEditor) -> None: 
 
 
 class Migration(migrations.Migration):
-    dependencies = [("sonar", "0047_report_orders")]
+    dependencies = [("sonar", "0048_jobs_of_services")]
 
     operations = [
         migrations.AddField(
