@@ -183,6 +183,16 @@ def test_in_the_admin_a_mesh_is_saved_with_its_service_and_the_credential_says_w
     assert "mesh by-fts" in client.get("/admin/sonar/credential/").text
 
 
+def test_the_page_of_a_mesh_says_that_its_service_chooses_the_mode(client: Client):
+    two_ends()
+    served(), served("fetched", mover="http-tpc", service="", service_credential=None)
+    client.force_login(account(Role.OPERATOR, name="op"))
+    shown = {name: client.get(f"/meshes/{name}/").text for name in ("by-fts", "fetched")}
+    assert "chosen by the service" in shown["by-fts"]
+    assert "pull: the destination fetches" not in shown["by-fts"]
+    assert "chosen by the service" not in shown["fetched"]
+
+
 # Who plans and orders
 
 
@@ -217,6 +227,7 @@ def test_tests_that_a_service_can_never_carry_out_wait_with_the_reason(lends: st
         (made.name, a.name, b.name),
         (made.name, b.name, a.name),
     }
+    Probe.objects.all().delete()
     a, b = Endpoint.objects.order_by("name")
     with pytest.raises(MoverError, match=words):
         transfer_request.order_for(queued(a, b, made))
