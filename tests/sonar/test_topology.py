@@ -155,7 +155,7 @@ LEFT_OUT = {
 def test_what_cannot_be_registered_is_left_out_with_its_reason(cric, name: str, said: str):
     host = "ceph.example.ac.uk" if name == "TWIN" else "other.example.ac.uk"
     twin = rse(name, "BNL-ATLAS", host)
-    twin["aprotocols"] = {"read_wan": [[f"davs://{host}", 1, "/atlas"]]}
+    twin["aprotocols"] = {"write_wan": [[f"davs://{host}", 1, "/atlas"]]}
     text = cric(ends=cric_endpoints(**{name: twin}))
     assert said in text
     assert Endpoint.objects.count() == 2
@@ -376,6 +376,27 @@ def test_an_endpoint_of_cric_in_use_that_becomes_tape_is_retired_until_it_is_dis
     assert Endpoint.objects.get(name=GLASGOW).retired_at
     cric()
     assert Endpoint.objects.get(name=GLASGOW).retired_at is None
+
+
+def test_an_endpoint_of_cric_is_known_by_its_id_when_it_is_renamed(cric):
+    cric(join=True)
+    row = rse(GLASGOW, "UKI-SCOTGRID-GLASGOW", "new.example.ac.uk") | {"name": "GLASGOW_NEWDISK"}
+    rows = {key: value for key, value in cric_endpoints().items() if key != GLASGOW}
+    text = cric(ends=rows | {"GLASGOW_NEWDISK": row})
+    assert "not in the source any more" not in text
+    assert Endpoint.objects.get(name=GLASGOW).base_url.startswith("davs://new.example.ac.uk/")
+    assert Alias.objects.get(kind="rse", name="GLASGOW_NEWDISK").endpoint.name == GLASGOW
+    assert cric(ends=rows | {"GLASGOW_NEWDISK": row}).startswith("cric-atlas: nothing to change")
+
+
+def test_a_door_of_cric_that_is_only_read_is_no_base_url(cric):
+    door, reader = ["root://door.example.gov:1094", 1, "/x"], ["davs://read.example.gov", 1, "/x"]
+    both = {"read_wan": [reader], "write_wan": [door]}
+    rows = {"A": rse("A", "BNL-ATLAS", "a", aprotocols=both)}
+    rows["B"] = rse("B", "BNL-ATLAS", "b", aprotocols={"read_wan": [reader]})
+    text = cric(ends=cric_endpoints(**rows))
+    assert Endpoint.objects.get(name="A").base_url == "root://door.example.gov/x"
+    assert "- B: it has no protocol to write by between sites, and is only read there" in text
 
 
 def test_an_endpoint_of_cric_whose_row_cannot_be_read_stays_in_use(cric):

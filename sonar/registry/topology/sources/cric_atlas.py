@@ -3,7 +3,7 @@
 Each is an object by name. An endpoint is called as its RSE.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -21,8 +21,9 @@ ANSWERS = (
     "the answers of ATLAS CRIC to site/query/?json and ddmendpoint/query/?json, together or alone"
 )
 OUT_OF_USE = "DISABLED"
-# The activities whose protocols move files between sites, the likeliest first.
-ACTIVITIES = ("third_party_copy", "write_wan", "read_wan")
+# The activities whose protocols move files between sites: those that write, the likeliest first.
+WRITING = ("third_party_copy", "write_wan")
+ACTIVITIES = (*WRITING, "read_wan")
 
 
 class CricSite(Shaped):
@@ -43,6 +44,7 @@ class ObjectProtocol(Shaped):
 class DdmEndpoint(Shaped):
     name: Text
     site: Text
+    id: int | Text | None = None
     token: Text | None = None
     type: Text | None = None
     state: Text | None = None
@@ -96,13 +98,16 @@ def _topology(sites: dict[str, CricSite], endpoints: dict[str, DdmEndpoint]) -> 
     facts: list[EndpointFacts] = []
     hosts: dict[str, set[str]] = {}
     for endpoint in endpoints.values():
-        urls = _urls(endpoint)
+        urls, written_to = _urls(endpoint, ACTIVITIES), _urls(endpoint, WRITING)
         reason = unusable(urls, is_tape=_is_tape(endpoint))
+        if not reason and not best(written_to):
+            reason = "it has no protocol to write by between sites, and is only read there"
         facts.append(
             EndpointFacts(
                 name=endpoint.name,
+                source_id="" if endpoint.id is None else str(endpoint.id),
                 site=endpoint.site,
-                base_url="" if reason else best(urls),
+                base_url="" if reason else best(written_to),
                 label=endpoint.type or endpoint.token,
                 retired=None if endpoint.state is None else endpoint.state == OUT_OF_USE,
                 unusable=reason,
@@ -143,10 +148,10 @@ def _site(site: CricSite) -> SiteFacts:
     )
 
 
-def _urls(endpoint: DdmEndpoint) -> list[str]:
-    """Return where files can be moved to and from, the likeliest first."""
+def _urls(endpoint: DdmEndpoint, activities: Iterable[str]) -> list[str]:
+    """Return the URLs of its protocols for these activities, the likeliest first."""
     urls: list[str] = []
-    for activity in ACTIVITIES:
+    for activity in activities:
         protocols = (endpoint.aprotocols or {}).get(activity, [])
         urls += [
             base_url(url, prefix) for url, _, prefix in sorted(protocols, key=lambda row: row[1])
