@@ -628,9 +628,9 @@ INSIDE = (
     [
         (dav.says(404), "the base directory is missing; Sonar does not create it", True),
         (dav.says(207, INSIDE), "the base directory is missing; Sonar does not create it", True),
-        (dav.says(405), "HEAD answers 404 and PROPFIND 405, so that Sonar cannot tell", True),
-        (dav.says(501), "HEAD answers 404 and PROPFIND 501, so that Sonar cannot tell", True),
-        (dav.says(503), "HEAD answers 404 and PROPFIND 503, so that Sonar cannot tell", False),
+        (dav.says(405), "HEAD answers 404 and PROPFIND 405, so Sonar does not know", True),
+        (dav.says(501), "HEAD answers 404 and PROPFIND 501, so Sonar does not know", True),
+        (dav.says(503), "HEAD answers 404 and PROPFIND 503, so Sonar does not know", False),
         (dav.says(403), r"PROPFIND 127.0.0.1:\d+/base: 403 Forbidden", True),
     ],
 )

@@ -175,7 +175,7 @@ class WebDav:
             why = "the base directory is missing; Sonar does not create it"
             if listing.status not in ABSENT:
                 answers = f"HEAD answers {head.status} and PROPFIND {listing.status}"
-                why = f"{answers}, so that Sonar cannot tell if the base directory exists"
+                why = f"{answers}, so Sonar does not know whether the base directory exists"
             message = f"{place_of(base)}: {why}"
             error = MoverError(end.where, message, permanent=lasts(listing.status))
             error.status = listing.status
