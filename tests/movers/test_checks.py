@@ -84,7 +84,7 @@ MISBEHAVIOURS: dict[str, tuple[dict[str, Way], str, StepState, str, str]] = {
         {"HEAD": says(404), "PROPFIND": says(405)},
         "base",
         StepState.FAILED,
-        "HEAD answers 404 and PROPFIND 405, so Sonar does not know whether the base directory exists",
+        "HEAD answers 404 and PROPFIND 405, so Sonar does not know whether the base directory",
         "Enable this method",
     ),
     "wrong token": ({"HEAD": says(401)}, "base", StepState.FAILED, "401", "issuer, audience"),
