@@ -162,7 +162,8 @@ ROWS = (
         "dCache"),
     Row(r"file has no checksum", Of.ACTIVE, Kind.CHECKSUM, "dCache", lasts=True),
     Row(r"could not COPY\.", Of.ACTIVE, None, "davix 0.8"),
-    Row(r"connection terminated abruptly", Of.ACTIVE, Kind.BROKEN, "davix 0.8"),
+    # The active end died, or the time limit of FTS or gfal2 is over.
+    Row(r"connection terminated abruptly", Where.TRANSFER, Kind.BROKEN, "davix 0.8"),
     # The server that was sent COPY, of the other one.
     Row(r"remote host returned '\d{3}", Of.PASSIVE, None, "XRootD 6: the size of the source"),
     Row(r"remote side\b.{0,120}failed with status", Of.PASSIVE, None, "XRootD 4 to 6"),
@@ -344,9 +345,11 @@ def judge(
     if where is None and not refused and order:
         where = named_end(order, DOING.sub("", text))
     where = where or otherwise or Where.TRANSFER
+    # gfal2 gives 13 for a TLS handshake that timed out, too: words count before the code.
+    by_code = kind is None and errno in LASTING_ERRNO
     kind = _kind(kind, where, status, errno, is_sure=not refused or where is passive)
     if lasting is None:
-        lasting = lasts(status) if status else errno in LASTING_ERRNO or kind in LASTING
+        lasting = lasts(status) if status else by_code or kind in LASTING
     if refused:
         phase = Phase.PREPARATION
     return Failure(where, kind, phase or PHASES[kind], lasting)
