@@ -10,7 +10,7 @@ from pathlib import Path
 from kombu import Connection
 
 from sonar.sandbox import processes
-from tests.needs import lacks
+from tests.needs import needs
 from tests.ports import free_port
 
 SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
@@ -25,8 +25,7 @@ class Broker:
     """A RabbitMQ with a directory of its own, to be killed and started."""
 
     def __init__(self, place: Path) -> None:
-        if not SERVER.is_file():
-            lacks("needs rabbitmq-server")
+        needs("rabbitmq-server")
         self.place, self.port = place, free_port()
         for name in ("log", "mnesia", "home"):
             (place / name).mkdir()

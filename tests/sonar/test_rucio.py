@@ -242,8 +242,7 @@ def test_where_sonar_and_the_submitter_differ_is_said(
         priority = door["domains"]["wan"][purpose]
         return priority is not None and (priority > 0 or version == "41.5.1")
 
-    copying = [door for door in protocols if door["scheme"] in ("davs", "https", "root")]
-    writing = [door for door in copying if is_on(door, "third_party_copy_write")]
+    writing = [door for door in protocols if is_on(door, "third_party_copy_write")]
     best = min((door["domains"]["wan"]["third_party_copy_write"] for door in writing), default=None)
     chosen = [door for door in protocols if source.Protocol(**door).url == facts.base_url]
     if facts.unusable:

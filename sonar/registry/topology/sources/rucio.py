@@ -30,8 +30,6 @@ DUTIES = (
 )
 THIRD_PARTY_WRITE = "third_party_copy_write"
 PURPOSES = ("third_party_copy_read", THIRD_PARTY_WRITE, "read", "write")
-# By these Rucio 41 makes third-party copies; by gsiftp, srm and others it makes none.
-COPYING = ("http", "https", "davs", "root", "srm+https")
 # https and davs are one protocol, and so are root and xroot: the order of these counts.
 PROTOCOL_ORDER = list(dict.fromkeys(PROTOCOLS[scheme].name for scheme in PREFERRED))
 # Since this version, priority 0 is the highest; before, it was off, as null is.
@@ -311,8 +309,7 @@ def _remarks(rse: Rse, door: Door) -> list[str]:
     writing = sorted(
         (priority, protocol.url)
         for protocol in rse.protocols or []
-        if protocol.scheme in COPYING
-        and (priority := protocol.wan.get(THIRD_PARTY_WRITE)) is not None
+        if (priority := protocol.wan.get(THIRD_PARTY_WRITE)) is not None
     )
     if not writing:
         remarks.append(f"{rse.rse}: Rucio writes nothing there by third-party copies")
