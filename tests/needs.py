@@ -34,6 +34,8 @@ _search_path = ALL_PROGRAMS
 """What tests have that need no programs."""
 _test = ""
 """The one that runs."""
+_needed = False
+"""Whether the fixture that is being set up, or the test, has asked for a program."""
 _with_programs = set[tuple[str, str]]()
 """Fixtures that need programs, by name and by the place that they are known in."""
 _skipped: list[str] = []
@@ -41,11 +43,13 @@ _skipped: list[str] = []
 
 def needs(*programs: str) -> None:
     """Skip the running test if a program is missing; in CI a missing program is a failure."""
+    global _needed  # noqa: PLW0603
     if unknown := sorted({*programs} - {*PACKAGES}):
         raise LookupError(f"tests/programs.txt does not say which package has {unknown}")
     missing = [name for name in programs if shutil.which(name, path=ALL_PROGRAMS) is None]
     if missing:
         lacks(f"needs {', '.join(missing)}")
+    _needed = True
     os.environ["PATH"] = ALL_PROGRAMS
 
 
@@ -103,23 +107,30 @@ def _any_needs(fixtures: Iterable[str]) -> bool:
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any],
 ) -> Generator[None, object, object]:
-    """Show programs to a fixture if one that it uses needs them; note that a fixture does."""
-    before = os.environ["PATH"]
-    if _any_needs(fixturedef.argnames):
+    """Show programs to a fixture if one that it uses needs them; note that a fixture does.
+
+    They stay visible until the test is over: threads of the fixture may still look for them.
+    """
+    global _needed  # noqa: PLW0603
+    before, _needed = _needed, _any_needs(fixturedef.argnames)
+    if _needed:
         os.environ["PATH"] = ALL_PROGRAMS
     try:
         return (yield)
     finally:
-        if os.environ["PATH"] == ALL_PROGRAMS != _search_path:
+        if _needed:
             _with_programs.add((fixturedef.argname, fixturedef.baseid))
-            os.environ["PATH"] = before
+        _needed = _needed or before
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
-    """Hide programs, and show them to a test that has a fixture that needs them."""
-    global _test
-    _test, os.environ["PATH"] = item.nodeid, _search_path
+    """Hide programs, except from a test that has a fixture that needs them."""
+    global _test, _needed
+    _test, _needed = item.nodeid, False
+    # Threads of a fixture that is there already look for them meanwhile.
+    is_known = _any_needs(getattr(item, "fixturenames", ()))
+    os.environ["PATH"] = ALL_PROGRAMS if is_known else _search_path
     yield
     request = getattr(item, "_request", None)  # knows those that fixtures asked for by name, too
     if request is not None and _any_needs(request.fixturenames):

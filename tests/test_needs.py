@@ -36,6 +36,15 @@ def test_all_programs_are_there_for_a_test_whose_fixture_needs_one(time: str, us
     assert os.environ["PATH"] == used == ALL_PROGRAMS
 
 
+@pytest.fixture
+def later() -> str:
+    return os.environ["PATH"]
+
+
+def test_programs_stay_visible_for_threads_of_a_fixture(started: str, later: str) -> None:
+    assert later == os.environ["PATH"] == started
+
+
 @on_debian
 def test_other_tests_see_those_of_a_bare_debian() -> None:
     assert all(shutil.which(name) for name in ("sh", "git", "make", "setpriv", "mount", "awk"))
