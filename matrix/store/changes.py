@@ -118,9 +118,10 @@ class WrittenNear:
         start = min(each.earliest for each in happened) - NEAR
         end = max(each.latest for each in happened) + NEAR
         turns = Q(starts_at__range=(start, end)) | Q(ends_at__range=(start, end))
-        order = ("-starts_at", "-id")
-        annotations = Annotation.objects.filter(turns, notes.visible_to(reader)).order_by(*order)
-        downtimes = Downtime.objects.filter(turns).order_by(*order)
+        visible = Annotation.objects.filter(turns, notes.visible_to(reader))
+        annotations = visible.order_by("-starts_at", "-id")
+        # Rows of one announcement keep its order, as on the page of a site.
+        downtimes = Downtime.objects.filter(turns).order_by("-starts_at", "id")
         return cls(
             list(annotations.select_related("site", "source", "destination")),
             list(downtimes.select_related("site", "endpoint")),

@@ -246,7 +246,7 @@ def read_downtimes(ends: Sequence[EndpointInfo], window: Window) -> list[Downtim
     # One that begins with the end of the window counts: the matrix is as of that moment.
     touching = Downtime.objects.filter(
         concerned, starts_at__lte=window.end, ends_at__gt=window.start
-    ).order_by("-starts_at", "-id")
+    ).order_by("-starts_at", "id")
     return list(touching.select_related("site", "endpoint")[:MOST_DOWNTIMES])
 
 
