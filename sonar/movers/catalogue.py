@@ -199,13 +199,9 @@ class MoverDescription:
             )
         return sentences
 
-    def missing(self, *, to_ask: bool = False) -> list[str]:
-        """Name what this process lacks to run it, or only ``to_ask`` its service.
-
-        Programs are for files: a service is asked without them.
-        """
-        needed = [need for need in self.needs if not (to_ask and isinstance(need, Program))]
-        return list(filter(None, (need.missing() for need in needed)))
+    def missing(self) -> list[str]:
+        """Name the programs, packages and settings that this process lacks to run it."""
+        return list(filter(None, (need.missing() for need in self.needs)))
 
 
 HERE = Setting("SONAR_NETWORK_ENDPOINT")

@@ -8,14 +8,14 @@ from sonar.movers.catalogue import MoverDescription, no_such_mover
 from sonar.movers.mover import Mover
 
 
-def load(description: MoverDescription, *, to_ask: bool = False) -> Mover:
-    """Return the process's one mover of this description, to run it or ``to_ask`` its service.
+def load(description: MoverDescription) -> Mover:
+    """Return the process's one mover of this description.
 
     MoverError lists the movers that exist, or what this machine lacks.
     """
     if not description.path:
         raise MoverError(Where.CONTROL, no_such_mover(description.name), permanent=True)
-    if missing := description.missing(to_ask=to_ask):
+    if missing := description.missing():
         why = f"the mover {description.name} cannot run on this worker: {', '.join(missing)}"
         raise MoverError(Where.CONTROL, why, permanent=True)
     return loaded_from(description.path)

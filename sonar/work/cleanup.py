@@ -193,7 +193,7 @@ def withdraw(order: Order, mover: MoverDescription, leftover: Leftover) -> Mover
     All that meshes name are asked, each whatever became of the others: the test that asked is gone.
     Returns why the file may come again; a job that goes on although it is cancelled is noted.
     """
-    carrier = loading.load(mover, to_ask=True)
+    carrier = loading.load(mover)
     if not isinstance(carrier, AsksService):
         return None
     registered, failure = list[Service](), None

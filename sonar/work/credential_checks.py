@@ -145,7 +145,7 @@ def _refusal(usage: PlacedCredential) -> CredentialProblem | None:
     """Ask a service whether it takes its credential; raise MoverError if it does not answer."""
     if not isinstance(usage.place, Mesh):
         return None
-    mover = loading.load(usage.place.mover_description, to_ask=True)
+    mover = loading.load(usage.place.mover_description)
     try:
         if isinstance(mover, AsksService):
             mover.introduce(

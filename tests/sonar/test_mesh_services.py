@@ -333,7 +333,6 @@ REFUSED = "FTS, GET whoami: connection refused (nothing listens there)"
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("every_program")
 def test_before_a_file_is_deleted_what_was_asked_for_it_is_cancelled():
     end = endpoint("A", base_url="http://127.0.0.1:9/data")  # nobody's: it cannot be deleted
     with fts_server(queue_seconds=60, certificate=True) as fts:
@@ -348,7 +347,6 @@ def test_before_a_file_is_deleted_what_was_asked_for_it_is_cancelled():
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("every_program")
 @pytest.mark.parametrize("is_known", [True, False])
 def test_a_file_is_deleted_again_until_its_cancelled_job_is_over(is_known: bool):
     """FTS cancels no file in TOKEN_PREP: it was copied later, and stayed for ever."""
@@ -393,7 +391,6 @@ def test_the_job_of_a_run_is_remembered_with_its_file():
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("every_program")
 @pytest.mark.parametrize(("hours", "stays"), [(1, True), (25, False)])
 def test_while_a_service_cannot_be_asked_its_file_is_not_forgotten_for_a_day(
     hours: int, stays: bool

@@ -619,7 +619,7 @@ REFUSED = {
     ),
     "a version alone": ({"version": "41.5.1"}, "no answer of GET /export/: it has no `rses`"),
     "no version": ({"version": "new", "x": 1}, "version: 'new' is not like 41.5.1"),
-    "a list": ({"rses": []}, "rses: the whole: Input should be a valid dictionary"),
+    "a list": ({"rses": []}, "rses: the whole: Input should be an object"),
 }
 
 

@@ -78,9 +78,18 @@ def test_each_test_goes_to_the_vantage_of_its_ends_or_of_its_mesh(ends, sent):
 @pytest.mark.parametrize(
     ("vantage", "asked", "taken"),
     [
-        ("cern", "transfers", ["transfers.fake@cern", "transfers.http-tpc@cern", "transfers@cern"]),
+        (
+            "cern",
+            "transfers",
+            [
+                "transfers.fake@cern",
+                "transfers.fts3@cern",
+                "transfers.http-tpc@cern",
+                "transfers@cern",
+            ],
+        ),
         ("cern", "control,cleaning", ["cleaning@cern", "control"]),
-        ("", "transfers", ["transfers", "transfers.fake", "transfers.http-tpc"]),
+        ("", "transfers", ["transfers", "transfers.fake", "transfers.fts3", "transfers.http-tpc"]),
         ("", "control,cleaning", ["cleaning", "control"]),
     ],
 )

@@ -41,7 +41,8 @@ def test_offers_are_those_of_workers_that_live():
 def test_a_worker_offers_what_it_has_the_tools_for(monkeypatch, settings):
     settings.SONAR_NETWORK_ENDPOINT = "RAL_NET"
     monkeypatch.setattr(Program, "missing", lambda program: f"{program.name} is not there")
-    assert worker_movers.queues_here() == ["transfers.http-tpc", "transfers.fake"]
+    here = ["transfers.http-tpc", "transfers.fts3", "transfers.fake"]
+    assert worker_movers.queues_here() == here
     monkeypatch.setattr(Program, "missing", lambda program: "")
     names = [name for name in catalogue.names() if name != "iperf3"]
     queues = worker_movers.queues_here()
