@@ -1,8 +1,10 @@
 """What the programs say, read from what real ones have said; and whatever else they may say."""
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from sonar.movers.base import End, MoverError, Order, Where
 from sonar.movers.programs import gfal2, gridftp, xrootd
-from sonar.movers.programs.tool import Ended
+from sonar.movers.programs.tool import Ended, when_said
 from sonar.movers.programs.xrootd import XrootdLog
 from sonar.movers.watch import Watch
 
@@ -154,6 +156,32 @@ def test_gfal_copy_says_how_it_copies_and_how_far_it_is():
     account = gfal2.Account(watch)
     assert progress(account.read, sample("globus_url_copy_more", "gfal-copy ftp://")) == []
     assert account.method == "3rd push"
+
+
+def test_times_are_those_of_the_lines_however_late_they_are_read():
+    def log_line(stamp: float) -> str:
+        at = datetime.fromtimestamp(stamp, UTC).strftime(xrootd.STAMP_FORMAT)
+        return f"[{at}][Dump   ][XRootD ] [a:1094] Got a kXR_ok response to request kXR_sync (x)"
+
+    def event(step: str, stamp: float) -> str:
+        return f"event: [{stamp * 1000:.0f}] BOTH   GSIFTP\tTRANSFER:{step}\ta => b"
+
+    now, log, account = time.time(), XrootdLog(), gfal2.Account(Watch())
+    for stamp in (now - 9, now - 4):
+        log.read(log_line(stamp))
+    assert log.between == pytest.approx(5, abs=0.001)
+    account.read(event("ENTER", now - 8))
+    account.read(event("EXIT", now - 2))
+    assert account.seconds(Ended(0, 9, "")) == pytest.approx(6, abs=0.01)
+    account.read(log_line(now - 7))
+    account.read(log_line(now - 5))
+    assert account.seconds(Ended(0, 9, "")) == pytest.approx(3, abs=0.01)
+
+
+@pytest.mark.parametrize("ahead", [-100_000_000, -61, 5, 100_000_000])
+def test_a_time_that_cannot_be_is_that_of_reading(ahead: float):
+    before = time.monotonic()
+    assert before <= when_said(time.time() + ahead) <= time.monotonic()
 
 
 @pytest.mark.parametrize("way", ["streamed", "Streamed", "local to remote", "2rd pull"])

@@ -17,12 +17,12 @@ from sonar.movers.file_address import parsed
 from sonar.movers.messages import one_line
 from sonar.movers.programs.copying import copy
 from sonar.movers.programs.files_by_scheme import FilesByScheme
-from sonar.movers.programs.tool import Command, Ended
+from sonar.movers.programs.tool import Command, Ended, when_said
 from sonar.movers.programs.xrootd import LOG_LINE, LOGGED, XrootdLog, root_url
 from sonar.movers.watch import Seen, Watch
 
 TYPE = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:TYPE\s+(.+?)\s*$")
-STEP = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:(ENTER|EXIT)\b")
+STEP = re.compile(r"^event: \[([0-9]{1,15})\] \w+\s+\S+\s+TRANSFER:(ENTER|EXIT)\b")
 ADDRESSES = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+IPV([46])\s+TRUE\s*$", re.IGNORECASE)
 MONITOR = re.compile(r"^monitor: \S+ \S+ [0-9]{1,15} [0-9]{1,15} ([0-9]{1,18}) [0-9]{1,9}\s*$")
 ERROR = re.compile(r"^gfal-copy error: ([0-9]+) \((.*?)\) - (.*)$", re.MULTILINE)
@@ -123,7 +123,7 @@ class Account:
         self.log.read(line)
         self._watch.seen.data_server = self.log.data_server
         if match := STEP.match(line):
-            self._steps[match[1]] = time.monotonic()
+            self._steps[match[2]] = when_said(int(match[1]) / 1000)
         elif match := TYPE.match(line):
             self.method = match[1]
             require_third_party(self.method)

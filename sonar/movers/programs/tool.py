@@ -93,6 +93,7 @@ LAST_READS = 16
 """What a pipe or a terminal may still hold of a program that has ended."""
 LOOK_SECONDS, SHORT_SECONDS = 0.2, 0.02
 GRACE_SECONDS = 2.0
+READ_LATE_SECONDS = 60.0
 """From asking a program to end to ending it."""
 KEPT_CHARACTERS = 16_000
 MAX_LINE_CHARACTERS = 8_000
@@ -133,6 +134,16 @@ class Ended:
     def complaint(self, words: str) -> str:
         """Return why it ended badly as one line, of what it wrote or a part of that."""
         return one_line(words) or f"ended with {self.code}, without a word"
+
+
+def when_said(stamp: float) -> float:
+    """Return on the monotonic clock when a program said what bears this time, seconds since 1970.
+
+    A busy machine reads it later. A time that is not of the last minute is of a clock that has
+    been set meanwhile: now is taken instead.
+    """
+    ago = time.time() - stamp
+    return time.monotonic() - (ago if 0 <= ago <= READ_LATE_SECONDS else 0.0)
 
 
 class Lines:

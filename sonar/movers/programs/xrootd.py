@@ -8,7 +8,9 @@ only, in binary multiples whatever it calls them. When it was told so is in the 
 
 import re
 import time
+from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 
 from sonar.movers.base import (
     End,
@@ -165,6 +167,8 @@ def succeeded(ended: Ended, end: End, question: str) -> None:
 
 LOGGED = VARIABLES | {"XRD_LOGLEVEL": "Dump", "XRD_LOGMASK": "XRootDMsg"}
 LOG_LINE = re.compile(r"^\[[0-9]{4}-[0-9]{2}-[0-9]{2} .*$", re.MULTILINE)
+STAMP = re.compile(r"^\[([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}\.[0-9]{6} [+-][0-9]{4})\]")
+STAMP_FORMAT = "%Y-%m-%d %H:%M:%S.%f %z"
 SYNCED = re.compile(r"\[XRootD *\] .* Got a kXR_ok response to request kXR_sync\b")
 SERVER = re.compile(
     r"\] \[(?:[^\s\[\]@]*@)?((?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5})\] Got "
@@ -189,9 +193,9 @@ class XrootdLog:
         self._at: list[float] = []
 
     def read(self, line: str) -> None:
-        """Take the next line, at the moment when it is logged."""
+        """Take the next line; its own time says when it was logged."""
         if SYNCED.search(line):
-            self._at.append(time.monotonic())
+            self._at.append(tool.when_said(stamp_of(line)))
             if server := SERVER.search(line):
                 self.data_server = server[1].lower()
         elif refused := REFUSED.search(line):
@@ -206,6 +210,14 @@ class XrootdLog:
     def between(self) -> float | None:
         """Return for how many seconds it copied; None if that was not heard."""
         return self._at[-1] - self._at[-2] if len(self._at) > 1 else None
+
+
+def stamp_of(line: str) -> float:
+    """Return when XRootD's client logged a line, in seconds since 1970; now if it does not say."""
+    match = STAMP.match(line)
+    with suppress(ValueError):
+        return datetime.strptime(match[1] if match else "", STAMP_FORMAT).timestamp()
+    return time.time()
 
 
 AMOUNT = r"[0-9]{1,12}(?:\.[0-9]{1,6})?"
