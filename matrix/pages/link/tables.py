@@ -279,7 +279,9 @@ def schedule_table(answer: LinkReport) -> dict[str, Any]:
         for schedule, row in zip(planned, rows, strict=True)
     ]
     meshes = [schedule.mesh for schedule in planned]
-    modes = [mesh.mover_description.known_mode(mesh.mode) or "chosen by FTS" for mesh in meshes]
+    modes = [
+        mesh.mover_description.known_mode(mesh.mode) or "chosen by the service" for mesh in meshes
+    ]
     title = "a set of links that are tested on one schedule"
     first = "where not all due tests can start, the higher goes first"
     columns: list[Column] = [
