@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Model
 
 from sonar.models import Alias, Endpoint, Site, Version
@@ -16,7 +16,8 @@ from sonar.registry.topology.comparing import compare
 from sonar.registry.topology.model import Topology
 
 BATCH = 500
-UNIQUE = {"name", "base_url"}
+# Endpoints may take each other's names and places (migration 0050).
+UNIQUE = "sonar_endpoint_name_key, sonar_endpoint_base_url_key"
 
 
 @transaction.atomic
@@ -31,7 +32,10 @@ def apply(topology: Topology, *, joins: bool = False, retires: bool = False) -> 
     for change in changes.endpoints:  # a new site has its id only now
         if isinstance(change.row, Endpoint):
             change.row.site = change.row.site
-    _save(Endpoint, changes.endpoints)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET CONSTRAINTS {UNIQUE} DEFERRED")
+        _save(Endpoint, changes.endpoints)
+        cursor.execute(f"SET CONSTRAINTS {UNIQUE} IMMEDIATE")
     Alias.objects.filter(pk__in=[alias.pk for alias in changes.dropped_aliases]).delete()
     _save_aliases(changes.aliases)
     _save_said(changes.said)
@@ -41,12 +45,7 @@ def apply(topology: Topology, *, joins: bool = False, retires: bool = False) -> 
 def _save(model: type[Site] | type[Endpoint], changes: Sequence[Change]) -> None:
     rows: Any = model.objects
     changed = [change for change in changes if not change.is_new]
-    for change in changed:
-        # Names and places are unique: each row takes one that the rows before it have given up.
-        unique = {field: value for field, value in change.values.items() if field in UNIQUE}
-        if unique:
-            rows.filter(pk=change.row.pk).update(**unique)
-    columns = {_column(field) for change in changed for field in change.values} - UNIQUE
+    columns = {_column(field) for change in changed for field in change.values}
     if columns:
         rows.bulk_update([change.row for change in changed], sorted(columns), batch_size=BATCH)
     rows.bulk_create([change.row for change in changes if change.is_new], batch_size=BATCH)

@@ -62,7 +62,7 @@ class Changes:
     dropped_aliases: list[Alias] = field(default_factory=list)
     said: list[SourcedValues] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
+    waiting: list[Endpoint] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     unknown_sites: list[str] = field(default_factory=list)
@@ -79,7 +79,7 @@ class Changes:
     def idle(self) -> list[str]:
         """Return the endpoints that would be registered, and not in use until somebody joins."""
         new = [row for row in self.endpoints if row.is_new and row.values.get("retired")]
-        return [*(change.row.name for change in new), *self.waiting]
+        return [row.name for row in (*(change.row for change in new), *self.waiting)]
 
     @property
     def moved(self) -> list[Change]:

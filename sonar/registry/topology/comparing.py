@@ -23,7 +23,7 @@ from sonar.registry import compatibility
 from sonar.registry.topology.changes import BY_HAND, Change, Changes, Kept
 from sonar.registry.topology.joining import costs
 from sonar.registry.topology.model import AliasFacts, EndpointFacts, SiteFacts, Topology
-from sonar.registry.topology.registered import Registered, Row, kind_of
+from sonar.registry.topology.registered import Places, Registered, Row, kind_of
 
 # What a row has that nobody has said anything of.
 USUAL: dict[str, dict[str, Any]] = {
@@ -53,8 +53,7 @@ def compare(topology: Topology, *, joins: bool = False, retires: bool = False) -
     endpoints that the source does not say any more are retired.
     """
     comparison = _Comparison(topology, Changes(topology.source, joins=joins, retires=retires))
-    for site in topology.sites:
-        comparison.see_site(site)
+    comparison.see_sites(topology.sites, [facts.site for facts in topology.endpoints])
     comparison.see_endpoints(topology.endpoints)
     if topology.software:
         comparison.see_software(topology.software)
@@ -62,6 +61,8 @@ def compare(topology: Topology, *, joins: bool = False, retires: bool = False) -
         comparison.see_alias(alias)
     if topology.endpoints:  # a document of sites alone says nothing of endpoints
         comparison.see_gone({*topology.unread})
+    elif retires:
+        comparison.changes.remarks.append("The documents have no endpoints, so none is retired")
     changes = comparison.changes
     changes.left_out += topology.left_out
     changes.remarks += topology.remarks
@@ -70,7 +71,11 @@ def compare(topology: Topology, *, joins: bool = False, retires: bool = False) -
 
 
 class _OccupiedError(Exception):
-    """An endpoint cannot have its name or place yet: another one has it, and may give it up."""
+    """An endpoint cannot have its place yet: another one has it, and may give it up."""
+
+
+class _StuckError(Exception):
+    """An endpoint cannot be where the source has it; the message says why."""
 
 
 class _Comparison:
@@ -86,27 +91,41 @@ class _Comparison:
         self._taken: set[tuple[str, str]] = set()
         self._now = timezone.now()
         self._is_last_time = False
-        # Endpoints by the names of the source; and the names of those that have an id there.
+        # Endpoints by the names of the source; and by their keys, what renamed ones were called.
         self._matched: dict[str, Endpoint] = {}
-        self._names: set[str] = set()
+        self._old_names: dict[int, str] = {}
+        # Which endpoint of the source has the place of another one, by the name of that.
+        self._claims: dict[str, str] = {}
 
-    def see_site(self, facts: SiteFacts) -> None:
-        row = self.registered.site_of(self.source, facts)
-        if row is None and not self.adds:
-            self.changes.unknown_sites.append(facts.name)
-            return
-        row = row or Site(name=facts.name)
-        values = facts.model_dump(exclude={"name"}, exclude_none=True)
-        if self._see(row, facts.name, values):
-            self._sites[facts.name] = self._site_rows[row.name] = row
+    def see_sites(self, all_facts: Sequence[SiteFacts], others: Sequence[str]) -> None:
+        """Note what becomes of sites; ``others`` are named by endpoints, and may not be described.
+
+        All are matched together: what people renamed is no other site of the source.
+        """
+        names = [facts.name for facts in all_facts]
+        self._sites = self.registered.sites_of(self.source, [*names, *others])
+        for facts in all_facts:
+            row = self._sites.pop(facts.name, None)
+            if row is None and not self.adds:
+                self.changes.unknown_sites.append(facts.name)
+                continue
+            if row is None and facts.name in self.registered.sites:
+                sentence = "another site has its name here, which the source calls otherwise"
+                self._leave_out(facts.name, f"{sentence}. Rename that site")
+                continue
+            row = row or Site(name=facts.name)
+            values = facts.model_dump(exclude={"name"}, exclude_none=True)
+            if self._see(row, facts.name, values):
+                self._sites[facts.name] = self._site_rows[row.name] = row
 
     def see_endpoints(self, all_facts: Sequence[EndpointFacts]) -> None:
-        """Note what becomes of endpoints, each once its name and place are free.
+        """Note what becomes of endpoints, each once its place is free.
 
-        An endpoint may get the place, or the name, that another one of the source gives up.
+        An endpoint may get the place that another one of the source gives up, and several may
+        exchange theirs.
         """
         self._matched = self.registered.endpoints_of(self.source, all_facts)
-        self._names = {facts.name for facts in all_facts if facts.source_id}
+        self._follow_names(all_facts)
         pending = list(all_facts)
         while pending:
             waiting: list[EndpointFacts] = []
@@ -115,67 +134,112 @@ class _Comparison:
                     self._see_endpoint(facts)
                 except _OccupiedError:
                     waiting.append(facts)
-            self._is_last_time = len(waiting) == len(pending)
+            if len(waiting) == len(pending):
+                exchanging = self._exchanging(waiting)
+                for facts in exchanging:
+                    self.registered.places.remove(self._matched[facts.name].name)
+                self._is_last_time = not exchanging
+                waiting = [*exchanging, *(facts for facts in waiting if facts not in exchanging)]
             pending = waiting
 
-    def _occupied(self, sentence: str) -> str:
-        """Return why an endpoint cannot have a name or place, once no other will give it up."""
-        if not self._is_last_time:
-            raise _OccupiedError
-        return sentence
+    def _follow_names(self, all_facts: Sequence[EndpointFacts]) -> None:
+        """Rename endpoints, all at once, whose names are those of others in the source by now.
+
+        That is done only with names that the source gave. Each endpoint takes its name in the
+        source; where it has none, or people gave that to another endpoint, one that says how it
+        was called. All other endpoints keep their names, and new names are aliases.
+        """
+        known = {facts.name for facts in all_facts if facts.source_id}
+        names = {row.pk: name for name, row in self._matched.items() if name in known}
+        wanted: dict[str, str] = {}
+        for name in sorted(known & self.registered.endpoints.keys()):
+            row, owner = self.registered.endpoints[name], self._matched.get(name)
+            alias = self.registered.aliases.get((AliasKind.RSE, name))
+            is_given = alias is not None and alias.origin == self.source
+            # A new endpoint may be the one that is gone, made again: people decide that.
+            if is_given and row is not owner and (owner or row.pk in names):
+                wanted[name] = names.get(row.pk, "")
+        if not wanted:
+            return
+        taken = {name.casefold() for name in self.registered.endpoints.keys() - wanted.keys()}
+        in_source = {name.casefold() for name in known}
+        new_names: dict[str, str] = {}
+        for old_name, name in wanted.items():
+            new_name, number = name, 0
+            while not _can_be_name(new_name) or new_name.casefold() in taken:
+                number += 1
+                new_name = f"{old_name[:60]}.former{number if number > 1 else ''}"
+                if new_name.casefold() in in_source:
+                    new_name = ""
+            new_names[old_name] = new_name
+            taken.add(new_name.casefold())
+        rows = self.registered.endpoints
+        self._old_names = {rows[old_name].pk: old_name for old_name in new_names}
+        self.registered.rename(new_names)
+
+    def _exchanging(self, waiting: Sequence[EndpointFacts]) -> list[EndpointFacts]:
+        """Return those of registered endpoints that can all move, if they do so together.
+
+        Of two that wait for one place, the first has it.
+        """
+        moving = {facts.name: facts for facts in waiting if facts.name in self._matched}
+        while True:
+            leaving = {self._matched[name].name for name in moving}
+            wanted = Places()
+            staying = []
+            for name, facts in moving.items():
+                url = facts.base_url
+                if self.registered.places.overlapping(url, leaving) or wanted.overlapping(url):
+                    staying.append(name)
+                else:
+                    wanted.add(name, url)
+            if not staying:
+                return list(moving.values())
+            for name in staying:
+                del moving[name]
 
     def _see_endpoint(self, facts: EndpointFacts) -> None:
-        site = self._sites.get(facts.site) or self.registered.sites.get(facts.site)
+        site = self._sites.get(facts.site)
         row = self._matched.get(facts.name)
         if row is None:
-            sentence = facts.unusable
-            if facts.retired:
-                sentence = sentence or "it is out of use, and was never registered here"
-            if site is None:
-                sentence = sentence or f"its site {facts.site} is not known"
-            if sentence:
+            if sentence := self._refusal(facts, site):
                 self._leave_out(facts.name, sentence)
-                return
-            if facts.name in self.registered.endpoints:
-                sentence = (
-                    "another endpoint has its name here, which the source does not mean by it. "
-                    "Rename that endpoint; or, if it is this one, give it this base URL"
-                )
-                self._leave_out(facts.name, self._occupied(sentence))
                 return
             row = Endpoint(name=facts.name, site=site, enabled=self.changes.joins)
         is_in_use = row.pk is not None and row.retired_at is None
+        values = self._values(row, facts, site)
+        try:
+            is_registered = self._see(row, facts.name, values, facts.source_id)
+        except _StuckError as error:
+            # Where it is now is the place of another one, or of none: nothing may be tested there.
+            self._see_endpoint(facts.model_copy(update={"unusable": str(error)}))
+            return
         if facts.unusable:
             begins = f"registered, in use, and now: {facts.unusable}".replace(": it is", "", 1)
             self._leave_out(facts.name, begins if is_in_use else facts.unusable)
-        if self._see(row, facts.name, self._values(row, facts, site), facts.source_id):
+        if is_registered:
             self._endpoints[facts.name] = row
             self.registered.places.add(row.name, row.base_url)
 
+    def _refusal(self, facts: EndpointFacts, site: Site | None) -> str:
+        """Say why an endpoint that is not registered is left out; empty if it may be added."""
+        reasons = {
+            "it is out of use, and was never registered here": facts.retired,
+            f"its site {facts.site} is not known": site is None,
+            "another endpoint has its name here, which the source does not mean by it. Rename "
+            "that endpoint; or, if it is this one, give it this base URL": facts.name
+            in self.registered.endpoints,
+        }
+        return facts.unusable or next((why for why, holds in reasons.items() if holds), "")
+
     def _values(self, row: Endpoint, facts: EndpointFacts, site: Site | None) -> dict[str, Any]:
-        """Return what an endpoint should be; a site and a name only if it may get another one."""
+        """Return what an endpoint should be; a site only if it may get another one."""
         values = facts.model_dump(include={"base_url", "label", "software"}, exclude_none=True)
         if facts.unusable:
             del values["base_url"]
         elif row.pk is not None and site is not None:
             values["site"] = site.name
-        if self._gives_up_its_name(row, facts):
-            values["name"] = facts.name
         return values | {"retired": bool(facts.retired or facts.unusable)}
-
-    def _gives_up_its_name(self, row: Endpoint, facts: EndpointFacts) -> bool:
-        """Say whether the source, which gave an endpoint its name, has given that to another one.
-
-        Otherwise endpoints are called here as they were, and new names are aliases.
-        """
-        alias = self.registered.aliases.get((AliasKind.RSE, row.name))
-        return (
-            row.name in self._names - {facts.name}
-            and facts.source_id != ""
-            and facts.name not in self.registered.endpoints
-            and alias is not None
-            and alias.origin == self.source
-        )
 
     def see_software(self, software: dict[str, str]) -> None:
         """Note the software of endpoints in use, by the hosts of their base URLs."""
@@ -188,7 +252,8 @@ class _Comparison:
         """Note what becomes of a row; say whether it is, or will be, registered.
 
         A value that a row cannot have is left out, with a sentence, and the others are taken; a new
-        row must have all that are vital. Raises _OccupiedError, and changes nothing then.
+        row must have all that are vital. Raises _OccupiedError or _StuckError, and changes nothing
+        then.
         """
         if (kind_of(row), row.name) in self._taken:
             self._leave_out(name, f"{row.name} is another one of this source already")
@@ -199,31 +264,37 @@ class _Comparison:
             self.changes.left_out,
         )
         lengths = [len(lines) for lines in lists]
-        old_name = row.name
         change, last = self._decided(row, values)
         try:
             if not self._is_possible(change, name, last):
                 return False
-        except _OccupiedError:
+        except (_OccupiedError, _StuckError):
             for field, value in change.before.items():
                 self._set(row, field, value)
             for lines, length in zip(lists, lengths, strict=True):
                 del lines[length:]
             raise
-        if row.name != old_name:
-            self.registered.rename(cast(Endpoint, row), old_name)
         self._taken.add((kind_of(row), row.name))
         self._remember(row, name, source_id, last)
+        self._note(change)
+        return True
+
+    def _note(self, change: Change) -> None:
+        row = change.row
+        if isinstance(row, Endpoint) and (old_name := self._old_names.pop(row.pk, "")):
+            change.values = {"name": row.name} | change.values
+            change.before["name"] = old_name
         if change.values or change.is_new:
             of_kind = self.changes.sites if isinstance(row, Site) else self.changes.endpoints
             of_kind.append(change)
-        return True
 
     def _is_possible(self, change: Change, name: str, last: dict[str, Any]) -> bool:
         """Take back the values that a row cannot have; say whether it can be without them."""
         said = self.registered.said_of(change.row).get(self.source)
         while problem := self._problem(change):
             field, sentence = problem
+            if field == "base_url" and not change.is_new:
+                raise _StuckError(sentence)
             self._leave_out(name, sentence)
             if change.is_new and field not in OPTIONAL:
                 return False
@@ -285,7 +356,7 @@ class _Comparison:
             becomes = bool(owner or (waits and not self.changes.joins))
             change.returns = not becomes and not waits
             if becomes and not owner:
-                self.changes.waiting.append(row.name)
+                self.changes.waiting.append(row)
         last |= {"retired": is_off, HELD: held if becomes else ""}
         if owner:
             self.changes.kept.append(Kept(row.name, "retired", is_retired, is_off, owner))
@@ -303,8 +374,6 @@ class _Comparison:
 
     def _owner(self, row: Row, field: str, here: Any, last: dict[str, Any]) -> str:  # noqa: ANN401
         """Say who set a value: people, or another source; empty for this one, and for nobody."""
-        if field == "name":
-            return ""  # it is among the values only if the source gave it
         if field in last and last[field] == here:
             return ""
         for other, said in self.registered.said_of(row).items():
@@ -326,7 +395,7 @@ class _Comparison:
     def _problem(self, change: Change) -> tuple[str, str] | None:
         """Return a field that a row cannot have so, and why; None if there is none.
 
-        Raises _OccupiedError where another endpoint has the name or the place.
+        Raises _OccupiedError where another endpoint has the place, and may give it up.
         """
         if not change.values and not change.is_new:
             return None
@@ -337,16 +406,14 @@ class _Comparison:
         except ValidationError as error:
             field, sentences = next(iter(error.message_dict.items()))
             return field, f"{field}: {sentences[0]}"
-        if (change.is_new or "name" in change.values) and (sentence := self._name_problem(row)):
+        if change.is_new and (sentence := self._name_problem(row)):
             return "name", sentence
         is_moved = isinstance(row, Endpoint) and "base_url" in change.values
         sentence = self._place_problem(change) if is_moved else ""
         return ("base_url", sentence) if sentence else None
 
     def _name_problem(self, row: Row) -> str:
-        try:
-            row._meta.get_field("name").clean(row.name, row)
-        except ValidationError:
+        if not _can_be_name(row.name):
             return f"the name cannot be one here. {NAME_SENTENCE}"
         if other := self.registered.alike(row):
             return f"its name differs only in case from {other}"
@@ -358,51 +425,71 @@ class _Comparison:
             row._meta.get_field("base_url").clean(row.base_url, row)
         except ValidationError as error:
             return error.messages[0]
-        if sentence := addresses.problem(row.base_url):
-            return sentence
-        if other := self.registered.places.overlapping(row.base_url, row.name):
-            return self._occupied(
-                f"its base URL is that of {other}, or one of the two is inside the other"
-            )
-        if change.is_new:
+        sentences = [addresses.problem(row.base_url)]
+        if not change.is_new:
+            if row.credential or row.credential_lent:
+                sentences += rules.problems(row).values()
+            if compatibility.is_moved(row):
+                sentences.append(compatibility.endpoint_problem(row))
+        return next(filter(None, sentences), "") or self._occupied(change.row, row.base_url)
+
+    def _occupied(self, row: Row, base_url: str) -> str:
+        """Say which other endpoint has a place, once none will give it up; empty if it is free."""
+        places = self.registered.places
+        other = places.overlapping(base_url, [row.name])
+        if not other:
             return ""
-        if row.credential or row.credential_lent:
-            sentences = list(rules.problems(row).values())
-            if sentences:
-                return sentences[0]
-        return compatibility.endpoint_problem(row) if compatibility.is_moved(row) else ""
+        if not self._is_last_time:
+            raise _OccupiedError
+        if row.pk and places.at(base_url) == other:
+            self._claims[other] = row.name
+        there = self.registered.endpoints.get(other)
+        is_idle = there is not None and there.retired_at is not None
+        hint = f". {other} is not in use: give it another base URL" if is_idle else ""
+        return f"its base URL is that of {other}, or one of the two is inside the other{hint}"
 
     def see_alias(self, facts: AliasFacts) -> None:
         """Note a name that stands for nothing yet, or that the source says otherwise now."""
-        target: Row | None = self._endpoints.get(facts.endpoint) or (
-            None if facts.endpoint else self._sites.get(facts.site)
-        )
+        endpoints, sites = self._endpoints, self._sites
+        target = endpoints.get(facts.endpoint) if facts.endpoint else sites.get(facts.site)
         key = (facts.kind.value, compared(facts.kind, facts.name))
         alias = self.registered.aliases.get(key)
         if target is None:  # what it names is left out, and that was said
             if alias and alias.origin == self.source and self._is_another(alias, facts.endpoint):
-                self.changes.dropped_aliases.append(alias)
-                del self.registered.aliases[key]
+                self._drop(alias)
             return
-        field = kind_of(target)
-        if alias is None:
-            alias = Alias(kind=facts.kind.value, name=facts.name, origin=self.source)
-            self.registered.aliases[key] = alias
-        elif _is(alias, target):
+        if alias and _is(alias, target):
             return
-        elif alias.origin != self.source:
-            name = f"{facts.kind.label} {facts.name}"
-            self.changes.kept.append(Kept(name, "", str(alias.target), target.name, alias.origin))
+        said = f"{facts.kind.label} {facts.name}"
+        is_rse = facts.kind == AliasKind.RSE
+        if is_rse and self.registered.endpoints.get(facts.name, target) is not target:
+            # Records mean that one by it, whatever aliases there are (records.end_names).
+            sentence = "another endpoint has this name here, and results under it are stored there"
+            self._leave_out(said, f"{sentence}. Rename that endpoint")
+            if alias and alias.origin == self.source:
+                self._drop(alias)
             return
+        if alias and alias.origin != self.source:
+            self.changes.kept.append(Kept(said, "", str(alias.target), target.name, alias.origin))
+            return
+        alias = alias or Alias(kind=facts.kind.value, name=facts.name, origin=self.source)
+        self.registered.aliases[key] = alias
+        self._assign(alias, target, said)
+
+    def _assign(self, alias: Alias, target: Row, said: str) -> None:
         alias.site = alias.endpoint = None
-        setattr(alias, field, target)
+        setattr(alias, kind_of(target), target)
         try:
             alias.clean_fields(exclude=("site", "endpoint"))
             alias.clean()
         except ValidationError as error:
-            self._leave_out(f"{facts.kind.label} {facts.name}", error.messages[0])
+            self._leave_out(said, error.messages[0])
         else:
             self.changes.aliases.append(alias)
+
+    def _drop(self, alias: Alias) -> None:
+        self.changes.dropped_aliases.append(alias)
+        del self.registered.aliases[alias.kind, compared(alias.kind, alias.name)]
 
     def _is_another(self, alias: Alias, name: str) -> bool:
         """Say whether the source calls the endpoint of an alias otherwise than by this name."""
@@ -411,21 +498,29 @@ class _Comparison:
         )
 
     def see_gone(self, unread: set[str]) -> None:
-        """Note endpoints in use that the source said once; retire them if that is wanted."""
+        """Note endpoints in use that the source said once.
+
+        They are retired if that is wanted, or if the source has another endpoint at their place.
+        """
         meant = {row.pk for row in (*self._endpoints.values(), *self._matched.values())}
         for row in self.registered.endpoints.values():
+            if row.pk in meant:
+                continue
+            change = Change(row, is_new=False)
             said = self.registered.said_of(row).get(self.source)
-            if row.pk in meant or row.retired_at or said is None:
-                continue
-            if {said.name, said.source_id} & unread:
-                continue
-            self.changes.gone.append(row.name)
-            if self.changes.retires:
-                row.retired_at = self._now
-                change = Change(row, False, values={"retired": True}, before={"retired": False})
-                self.changes.endpoints.append(change)
-                values = said.values | {"retired": True, HELD: OFF}
-                self._remember(row, said.name, said.source_id, values)
+            is_gone = said is not None and not {said.name, said.source_id} & unread
+            if said is not None and is_gone and row.retired_at is None:
+                self.changes.gone.append(row.name)
+                claimant = self._claims.get(row.name)
+                if claimant:
+                    sentence = f"registered, in use, and now its base URL is that of {claimant}"
+                    self._leave_out(row.name, sentence)
+                if claimant or self.changes.retires:
+                    row.retired_at = self._now
+                    change.values["retired"], change.before["retired"] = True, False
+                    values = said.values | {"retired": True, HELD: OFF}
+                    self._remember(row, said.name, said.source_id, values)
+            self._note(change)
 
     def _set(self, row: Row, field: str, value: Any) -> None:  # noqa: ANN401 - of whichever column
         if isinstance(row, Endpoint) and field == "retired":
@@ -437,6 +532,14 @@ class _Comparison:
 
     def _leave_out(self, name: str, sentence: str) -> None:
         self.changes.left_out.append(f"{name}: {sentence}")
+
+
+def _can_be_name(name: str) -> bool:
+    try:
+        Endpoint._meta.get_field("name").clean(name, None)
+    except ValidationError:
+        return False
+    return True
 
 
 def _same(field: str, here: Any, there: Any) -> bool:  # noqa: ANN401 - of whichever column

@@ -37,6 +37,7 @@ def _sections(changes: Changes) -> Iterator[str]:
 
 def sections(changes: Changes) -> list[Section]:
     """Return what there is to say, a line for each thing; sections without lines are left out."""
+    waiting = sorted(row.name for row in changes.waiting)
     all_sections = [
         Section("sites", [_line(change) for change in changes.sites]),
         Section("endpoints", [_line(change) for change in changes.endpoints]),
@@ -49,7 +50,7 @@ def sections(changes: Changes) -> list[Section]:
             ],
         ),
         Section("kept", [kept_line(kept) for kept in changes.kept]),
-        Section("registered and not in use yet", sorted(changes.waiting), are_names=True),
+        Section("registered and not in use yet", waiting, are_names=True),
         Section("not in the source any more", sorted(changes.gone), are_names=True),
         Section(
             "sites of the source that are not registered", changes.unknown_sites, are_names=True

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
 from sonar.models import Alias, Endpoint, Site
 from sonar.models.aliases import AliasKind
 from sonar.models.topology import SourcedValues
 from sonar.notation.addresses import Place, place_of
-from sonar.registry.topology.model import EndpointFacts, SiteFacts
+from sonar.registry.topology.model import EndpointFacts
 
 Server = tuple[str, str, int]
 """What of a place two endpoints must share to overlap: protocol, host and port."""
@@ -44,11 +44,12 @@ class Places:
         names = (name for name, other in self._by_server[place[:3]].items() if other == place)
         return next(names, "")
 
-    def overlapping(self, base_url: str, own: str) -> str:
-        """Return which other endpoint has its files there, above or below; empty for none."""
+    def overlapping(self, base_url: str, but: Collection[str] = ()) -> str:
+        """Return which endpoint, but these, has its files there, above or below; empty for none."""
         place = place_of(base_url)
         others = self._by_server[place[:3]].items()
-        return next((name for name, other in others if name != own and place.overlaps(other)), "")
+        names = (name for name, other in others if name not in but and place.overlaps(other))
+        return next(names, "")
 
 
 class Registered:
@@ -60,14 +61,13 @@ class Registered:
     def __init__(self) -> None:
         self.sites = {row.name: row for row in Site.objects.all()}
         endpoints = Endpoint.objects.select_related("site", "credential", "credential_lent")
-        self.endpoints = {row.name: row for row in endpoints}
+        self._keep_endpoints(endpoints)
         aliases = Alias.objects.select_related("site", "endpoint")
         self.aliases = {(row.kind, row.key): row for row in aliases}
-        self.said = list(SourcedValues.objects.select_related("site", "endpoint"))
         self._said_of: defaultdict[tuple[str, int], dict[str, SourcedValues]] = defaultdict(dict)
         self._by_source: dict[tuple[str, str, str], str] = {}
         self._by_id: dict[tuple[str, str], str] = {}
-        for said in self.said:
+        for said in SourcedValues.objects.select_related("site", "endpoint"):
             row = said.site or said.endpoint
             if row is None:
                 continue
@@ -76,13 +76,20 @@ class Registered:
             self._by_source[kind, said.source, said.name] = row.name
             if said.source_id:
                 self._by_id[said.source, said.source_id] = row.name
-        self._names = {
-            "site": {name.casefold(): name for name in self.sites},
-            "endpoint": {name.casefold(): name for name in self.endpoints},
-        }
+        self._site_names = {name.casefold(): name for name in self.sites}
+
+    def _keep_endpoints(self, rows: Iterable[Endpoint]) -> None:
+        self.endpoints = {row.name: row for row in rows}
+        self._endpoint_names = {name.casefold(): name for name in self.endpoints}
         self.places = Places()
-        for endpoint in self.endpoints.values():
-            self.places.add(endpoint.name, endpoint.base_url)
+        for row in self.endpoints.values():
+            self.places.add(row.name, row.base_url)
+
+    def rename(self, new_names: Mapping[str, str]) -> None:
+        """Rename endpoints, all at once: they may take each other's names."""
+        for old_name, name in new_names.items():
+            self.endpoints[old_name].name = name
+        self._keep_endpoints(self.endpoints.values())
 
     def said_of(self, row: Row) -> dict[str, SourcedValues]:
         """Return by source what each said last of a row."""
@@ -90,14 +97,33 @@ class Registered:
 
     def alike(self, row: Row) -> str:
         """Return another name of its kind that only its case tells from this; empty for none."""
-        other = self._names[kind_of(row)].setdefault(row.name.casefold(), row.name)
+        names = self._site_names if isinstance(row, Site) else self._endpoint_names
+        other = names.setdefault(row.name.casefold(), row.name)
         return "" if other == row.name else other
 
-    def site_of(self, source: str, facts: SiteFacts) -> Site | None:
-        """Return the site that a source means: as before, by its name there, or by an alias."""
-        alias = self.aliases.get((AliasKind.RCSITE, facts.name))
-        before = self._by_source.get(("site", source, facts.name), facts.name)
-        return self.sites.get(before) or (alias.site if alias else None)
+    def sites_of(self, source: str, all_names: Collection[str]) -> dict[str, Site]:
+        """Return by the names of a source which sites it means.
+
+        Its name when it was applied last counts first, then the name here and that of the WLCG
+        site. A site that is known by one of these is not matched by a later one.
+        """
+        matches: dict[str, Site] = {}
+        free = set(self.sites)
+
+        def aliased(name: str) -> str:
+            alias = self.aliases.get((AliasKind.RCSITE, name))
+            return alias.site.name if alias and alias.site else ""
+
+        for find in (
+            lambda name: self._by_source.get(("site", source, name), ""),
+            lambda name: name,
+            aliased,
+        ):
+            for name in all_names:
+                if name not in matches and (here := find(name)) in free:
+                    matches[name] = self.sites[here]
+                    free.remove(here)
+        return matches
 
     def endpoints_of(self, source: str, all_facts: Iterable[EndpointFacts]) -> dict[str, Endpoint]:
         """Return by the names of a source which endpoints it means.
@@ -134,14 +160,6 @@ class Registered:
                     matches[facts.name] = self.endpoints[name]
                     free.remove(name)
         return matches
-
-    def rename(self, row: Endpoint, old_name: str) -> None:
-        """Note that an endpoint has another name by now, so that others can have its old one."""
-        self.places.remove(old_name)
-        self._names["endpoint"].pop(old_name.casefold(), None)
-        self._names["endpoint"][row.name.casefold()] = row.name
-        del self.endpoints[old_name]
-        self.endpoints[row.name] = row
 
 
 def kind_of(row: Row) -> str:

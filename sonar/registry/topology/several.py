@@ -41,7 +41,7 @@ def of_hosts(
     own = set()
     for endpoint in endpoints:
         own.add(host_of(endpoint.base_url))
-        for host in hosts.get(endpoint.name, ()):
+        for host in sorted(hosts.get(endpoint.name, ())):
             by_host[host].append(endpoint)
     others = {host: users for host, users in by_host.items() if host not in own}
     single = [

@@ -119,7 +119,7 @@ def _topology(sites: dict[str, CricSite], endpoints: dict[str, DdmEndpoint]) -> 
     rcsites = [(site.rc_site, site.name) for site in sites.values() if site.rc_site]
     aliases, several = of_one_site(AliasKind.RCSITE, rcsites)
     of_endpoints, at_several = of_hosts(usable, hosts)
-    rses = [AliasFacts(kind=AliasKind.RSE, name=each.name, endpoint=each.name) for each in usable]
+    rses = [AliasFacts(kind=AliasKind.RSE, name=each.name, endpoint=each.name) for each in facts]
     return Topology(
         source=NAME,
         sites=[_site(site) for site in sites.values()],

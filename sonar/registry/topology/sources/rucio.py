@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sonar.models.aliases import AliasKind
-from sonar.notation.addresses import PROTOCOLS
+from sonar.notation.addresses import PROTOCOLS, scheme_of
 from sonar.registry.topology.base_urls import PREFERRED, TAPE, base_url, hosts_of, url_problem
 from sonar.registry.topology.model import AliasFacts, EndpointFacts, SiteFacts, Topology, position
 from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
@@ -29,6 +29,21 @@ DUTIES = (
     ("write",),
 )
 THIRD_PARTY_WRITE = "third_party_copy_write"
+# The submitter of Rucio 41 limits itself to these once its option `scheme` in `[conveyor]` is set,
+# whatever that names (SUPPORTED_PROTOCOLS of rucio.common.constants).
+ALWAYS_COPIED = (
+    "root",
+    "davs",
+    "http",
+    "https",
+    "srm+https",
+    "file",
+    "storm",
+    "scp",
+    "rsync",
+    "rclone",
+)
+UNLIMITED = "its option `scheme` in `[conveyor]` is not set"
 PURPOSES = ("third_party_copy_read", THIRD_PARTY_WRITE, "read", "write")
 # https and davs are one protocol, and so are root and xroot: the order of these counts.
 PROTOCOL_ORDER = list(dict.fromkeys(PROTOCOLS[scheme].name for scheme in PREFERRED))
@@ -315,11 +330,14 @@ def _remarks(rse: Rse, door: Door) -> list[str]:
         remarks.append(f"{rse.rse}: Rucio writes nothing there by third-party copies")
     elif (writing[0][0], door.url) not in writing:
         url = writing[0][1]
-        scheme = url.partition("://")[0]
+        scheme = scheme_of(url)
+        limit = "" if scheme in ALWAYS_COPIED else f", and only if {UNLIMITED}"
         remarks.append(
             f"{rse.rse}: Sonar tests {door.url}; Rucio writes to {_shown(url)} first, where the "
-            f"source has a scheme that fits {scheme}"
+            f"source has a scheme that fits {scheme}{limit}"
         )
+    elif scheme_of(door.url) not in ALWAYS_COPIED:
+        remarks.append(f"{rse.rse}: Rucio writes to {door.url} only if {UNLIMITED}")
     if _is_set(rse, "restricted_write"):
         remarks.append(
             f"{rse.rse}: Rucio writes there for administrators only (attribute `restricted_write`)"
