@@ -135,8 +135,12 @@ def check(rows: Rows) -> None:
         else:
             assert meant in (None, endpoint.pk)
     for endpoint in Endpoint.objects.filter(pk__in=gone, retired_at=None):
-        users = [row.name for row in rows.values() if url(row.place) == endpoint.base_url]
-        assert not {*users} & {end.name for end in Endpoint.objects.exclude(pk__in=gone)}
+        users = [
+            n
+            for n, row in rows.items()
+            if row.state == "on" and url(row.place) == endpoint.base_url
+        ]
+        assert not set(users) & endpoints.keys()
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -213,6 +217,16 @@ def test_what_moves_to_the_place_of_one_out_of_use_is_not_tested_where_it_was(
     if state != "off":  # else the source would still have A there
         assert "~ B: base URL davs://b.example.org:2880/disk -> " in source.apply(rows)
         assert by_id()[2].retired_at is None
+
+
+def test_what_stays_retired_was_retired_when_it_was(source: Source) -> None:
+    rows = BASE | {1: BASE[1]._replace(state="tape"), 2: BASE[2]._replace(place=BASE[1].place)}
+    source.apply(rows)
+    before = by_id()[2].retired_at
+    names = {2: rows[2]._replace(name="C"), 3: rows[3]._replace(name="B")}
+    source.apply(rows | names | {4: BASE[4]._replace(state="off")})
+    assert (by_id()[2].name, by_id()[2].retired_at) == ("C", before)
+    assert by_id()[4].retired_at
 
 
 def test_a_name_of_one_that_is_gone_is_the_name_of_what_has_it_now(source: Source) -> None:

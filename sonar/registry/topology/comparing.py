@@ -87,8 +87,6 @@ class _Comparison:
         self._sites: dict[str, Site] = {}
         self._endpoints: dict[str, Endpoint] = {}
         self._site_rows = dict(self.registered.sites)
-        # Rows that something of the source is already.
-        self._taken: set[tuple[str, str]] = set()
         self._now = timezone.now()
         self._is_last_time = False
         # Endpoints by the names of the source; and by their keys, what renamed ones were called.
@@ -255,15 +253,13 @@ class _Comparison:
         row must have all that are vital. Raises _OccupiedError or _StuckError, and changes nothing
         then.
         """
-        if (kind_of(row), row.name) in self._taken:
-            self._leave_out(name, f"{row.name} is another one of this source already")
-            return False
         lists: tuple[list[Any], ...] = (
             self.changes.kept,
             self.changes.waiting,
             self.changes.left_out,
         )
         lengths = [len(lines) for lines in lists]
+        retired_at = row.retired_at if isinstance(row, Endpoint) else None
         change, last = self._decided(row, values)
         try:
             if not self._is_possible(change, name, last):
@@ -271,10 +267,11 @@ class _Comparison:
         except (_OccupiedError, _StuckError):
             for field, value in change.before.items():
                 self._set(row, field, value)
+            if isinstance(row, Endpoint):
+                row.retired_at = retired_at  # when it was
             for lines, length in zip(lists, lengths, strict=True):
                 del lines[length:]
             raise
-        self._taken.add((kind_of(row), row.name))
         self._remember(row, name, source_id, last)
         self._note(change)
         return True
