@@ -147,22 +147,22 @@ class _Comparison:
         source; where it has none, or people gave that to another endpoint, one that says how it
         was called. All other endpoints keep their names, and new names are aliases.
         """
-        known = {facts.name for facts in all_facts if facts.source_id}
-        names = {row.pk: name for name, row in self._matched.items() if name in known}
-        wanted: dict[str, str] = {}
-        for name in sorted(known & self.registered.endpoints.keys()):
+        source_names = {facts.name for facts in all_facts if facts.source_id}
+        names_there = {row.pk: name for name, row in self._matched.items() if name in source_names}
+        own_names: dict[str, str] = {}
+        for name in sorted(source_names & self.registered.endpoints.keys()):
             row, owner = self.registered.endpoints[name], self._matched.get(name)
             alias = self.registered.aliases.get((AliasKind.RSE, name))
             is_given = alias is not None and alias.origin == self.source
             # A new endpoint may be the one that is gone, made again: people decide that.
-            if is_given and row is not owner and (owner or row.pk in names):
-                wanted[name] = names.get(row.pk, "")
-        if not wanted:
+            if is_given and row is not owner and (owner or row.pk in names_there):
+                own_names[name] = names_there.get(row.pk, "")
+        if not own_names:
             return
-        taken = {name.casefold() for name in self.registered.endpoints.keys() - wanted.keys()}
-        in_source = {name.casefold() for name in known}
+        taken = {name.casefold() for name in self.registered.endpoints.keys() - own_names.keys()}
+        in_source = {name.casefold() for name in source_names}
         new_names: dict[str, str] = {}
-        for old_name, name in wanted.items():
+        for old_name, name in own_names.items():
             new_name, number = name, 0
             while not _can_be_name(new_name) or new_name.casefold() in taken:
                 number += 1
@@ -183,14 +183,14 @@ class _Comparison:
         moving = {facts.name: facts for facts in waiting if facts.name in self._matched}
         while True:
             leaving = {self._matched[name].name for name in moving}
-            wanted = Places()
+            new_places = Places()
             staying = []
             for name, facts in moving.items():
                 url = facts.base_url
-                if self.registered.places.overlapping(url, leaving) or wanted.overlapping(url):
+                if self.registered.places.overlapping(url, leaving) or new_places.overlapping(url):
                     staying.append(name)
                 else:
-                    wanted.add(name, url)
+                    new_places.add(name, url)
             if not staying:
                 return list(moving.values())
             for name in staying:
