@@ -279,7 +279,7 @@ def test_a_name_that_people_gave_stands_for_what_they_call_so(source: Source) ->
 
 
 def test_an_endpoint_that_cannot_move_is_not_tested_where_it_was(source: Source) -> None:
-    """Its credential is not for the new host, or its scheme not for a mesh that names it."""
+    """Its credential is not for the new host; and nothing can move to where it still is."""
     own = Credential.objects.create(name="own", hosts=["a.example.org"])
     Endpoint.objects.filter(name="A").update(credential=own)
     rows = BASE | {

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from sonar.models import Endpoint, Proposal, Site
+from sonar.models import Endpoint, Mesh, Proposal, Site
 from sonar.models.topology import SourcedValues
 from sonar.registry import aliases
 from sonar.registry.topology import proposals
@@ -514,6 +514,21 @@ def test_what_is_gone_and_was_retired_for_that_comes_back_with_the_source(rucio:
     assert in_use() == ["B_DISK"]
     rucio.rses["A_DISK"] = gone
     rucio.apply()
+    assert in_use() == ["A_DISK", "B_DISK"]
+
+
+def test_a_new_scheme_that_a_mesh_cannot_test_retires_an_endpoint_until_it_can(rucio: Rucio):
+    rucio.apply(join=True)
+    mesh = Mesh.objects.create(name="own")
+    for end in (mesh.sources, mesh.destinations):
+        end.set(Endpoint.objects.all())
+    rucio["A_DISK"]["protocols"] = [protocol("root", "se1.example.org")]
+    text = rucio.apply()
+    assert "- A_DISK: registered, in use, and now: A_DISK cannot have a base URL of root" in text
+    assert in_use() == ["B_DISK"]
+    for end in (mesh.sources, mesh.destinations):
+        end.set(Endpoint.objects.filter(name="B_DISK"))
+    assert "~ A_DISK: base URL davs://se1.example.org:2880/vo/disk -> root://se1" in rucio.apply()
     assert in_use() == ["A_DISK", "B_DISK"]
 
 
