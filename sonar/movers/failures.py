@@ -129,6 +129,9 @@ ROWS = (
         "gfal2, FTS 3.14, dCache", phase=Phase.VERIFICATION),
     Row(r"checksums? do(es)? not match", None, None, "FTS 3.14", phase=Phase.VERIFICATION),
     Row(r"rejected GET|received 0 B\b", None, None, "dCache", phase=Phase.PREPARATION),
+    # Before the copy FTS looks whether the file is absent, after it how long it is.
+    Row(r"(?-i:DESTINATION) \[2\] Result", None, Kind.INCOMPLETE, "FTS 3.14", lasts=False,
+        phase=Phase.VERIFICATION),
     # A program or service that names the endpoint. Of nested errors the inner one comes first:
     # it is what the destination says of its source.
     Row(r"^\W*(?-i:(?P<end>SOURCE|DESTINATION))\b", Of.NAMED, None, "FTS 3.14, gfal2",
