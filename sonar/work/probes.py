@@ -214,16 +214,17 @@ def put_off(probe: Probe, error: CredentialWait) -> None:
 
 
 @transaction.atomic
-def abandon(probe: Probe, why: str) -> bool:
+def abandon(probe: Probe, why: str, remote_id: str = "") -> bool:
     """Hand a probe back whose run does not end, and remember what it may leave behind.
 
-    Its late end counts nothing. Its files are deleted later: a server notes a broken connection
-    only after some seconds, and may create the file until then.
+    ``remote_id`` is the job of a service that may write its file. Its late end counts nothing. Its
+    files are deleted later: a server notes a broken connection only after some seconds, and may
+    create the file until then.
     """
     if not hand_back(probe):
         return False
     soon = timezone.now() + cleanup.FIRST_PAUSE
-    cleanup.keep(cleanup.places_of(probe), probe.mover, why, soon)
+    cleanup.keep(cleanup.places_of(probe), probe.mover, why, soon, remote_id)
     return True
 
 
@@ -289,7 +290,7 @@ def hand_back_all() -> None:
     """Hand back every probe that still runs in this process; `clean` deletes its files."""
     left = running.probes()
     try:
-        handed = sum(abandon(probe, OVERRUN) for probe in left)
+        handed = sum(abandon(probe, OVERRUN, watch.seen.remote_id) for watch, probe in left)
         log.warning("%d tests did not stop in time: they are queued again", handed)
     except DATABASE_AWAY as error:
         log.warning("tests that did not stop in time stay as they are: %s", one_line(error))

@@ -37,10 +37,10 @@ class Running:
         for watch in watches:
             watch.stop()
 
-    def probes(self) -> list[Probe]:
+    def probes(self) -> list[tuple[Watch, Probe]]:
         """Return those that have not been recorded yet."""
         with self._lock:
-            return [probe for probe in self._probes.values() if probe]
+            return [(watch, probe) for watch, probe in self._probes.items() if probe]
 
 
 running = Running()

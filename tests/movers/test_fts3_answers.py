@@ -177,7 +177,7 @@ def test_whatever_a_server_answers_is_an_answer_or_an_error(content: object, cod
             lambda: fts.submit({"files": []}),
             lambda: fts.jobs(["a", "b"]),
             lambda: fts.unfinished("davs://a"),
-            lambda: fts.cancel("a"),
+            lambda: fts.cancel(["a"]),
         ):
             where_of(question)
 
@@ -341,8 +341,8 @@ def test_the_server_of_these_tests_refuses_as_a_real_one_does(served: FtsServer,
 def test_a_job_that_has_ended_is_cancelled_in_vain_and_so_it_says(served: FtsServer):
     fts = Fts(Service(served.url, "fts", lambda: "known"))
     number = fts.submit(sample("POST /jobs body"))
-    fts.cancel(number)
-    fts.cancel(number)
+    fts.cancel([number])
+    fts.cancel([number])
     row = fts._ask("DELETE", f"jobs/{number}")
     assert isinstance(row, dict)
     assert (row["http_status"], row["job_state"]) == ("304 Not Modified", "CANCELED")
@@ -353,7 +353,7 @@ QUESTIONS: dict[str, Callable[[Fts], object]] = {
     "poll of one": lambda fts: fts.jobs(["a"]),
     "poll of two": lambda fts: fts.jobs(["a", "b"]),
     "list": lambda fts: fts.unfinished("https://a"),
-    "cancel": lambda fts: fts.cancel("a"),
+    "cancel": lambda fts: fts.cancel(["a"]),
     "who": lambda fts: fts.introduce(),
 }
 

@@ -200,6 +200,17 @@ def test_a_worker_that_stops_takes_no_new_probe_and_ends_what_begins_all_the_sam
     assert probe.state == "queued"
 
 
+def test_what_does_not_stop_in_time_is_remembered_with_its_job(probe, monkeypatch):
+    stopped = Running()
+    monkeypatch.setattr(probes, "running", stopped)
+    with stopped.added(watch := Watch(), claimed(probe)):
+        watch.seen.remote_id = "job-1"
+        probes.hand_back_all()
+    probe.refresh_from_db()
+    assert probe.state == "queued"
+    assert set(Leftover.objects.values_list("remote_id", flat=True)) == {"job-1"}
+
+
 def test_progress_is_noted_on_the_row(probe):
     probes.note_progress(claimed(probe), 12345)
     probe.refresh_from_db()

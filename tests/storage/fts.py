@@ -512,9 +512,9 @@ class _Handler(AnyMethod):
             case "GET", "jobs", number, "files":
                 self.files(number)
             case "GET", "jobs", numbers:
-                self.jobs(numbers.split(","), asked.get("files", ""))
-            case "DELETE", "jobs", number:
-                self.cancel(number)
+                self.say_each(numbers, partial(self.row, fields=asked.get("files", "")))
+            case "DELETE", "jobs", numbers:
+                self.say_each(numbers, self.cancelled)
             case _:
                 self.refuse("404 Not Found", NOWHERE)
 
@@ -548,13 +548,14 @@ class _Handler(AnyMethod):
             if given.items() <= row.items():
                 yield only(row, asked["fields"]) if "fields" in asked else row
 
-    def jobs(self, numbers: list[str], fields: str) -> None:
-        rows = [self.row(number, fields) for number in filter(None, numbers)]
-        lost = [row for row in rows if row["http_status"].startswith("404")]
-        if len(numbers) == 1:
-            self.say(rows[0], 404 if lost else 200)
-        else:
+    def say_each(self, numbers: str, answer: Callable[[str], Json]) -> None:
+        """Answer about each job of one request: one alone without a list around it."""
+        rows = [answer(number) for number in numbers.split(",") if number]
+        lost = any(row["http_status"].startswith("404") for row in rows)
+        if "," in numbers:
             self.say(rows, 207 if lost else 200)
+        else:
+            self.say(rows[0], 404 if lost else 200)
 
     def row(self, number: str, fields: str) -> Json:
         job = self.fts.jobs.get(number)
@@ -563,16 +564,15 @@ class _Handler(AnyMethod):
         row = job.row() | {"http_status": "200 Ok"}
         return row | {"files": [only(job.file_row(), fields)]} if fields else row
 
-    def cancel(self, number: str) -> None:
+    def cancelled(self, number: str) -> Json:
         job = self.fts.jobs.get(number)
         if job is None:
-            self.say(unknown(number), 404)
-        elif job.state in FINAL:
+            return unknown(number)
+        if job.state in FINAL:
             words = "The job is in a terminal state"
-            self.say(job.row() | {"http_status": "304 Not Modified", "http_message": words})
-        else:
-            self.fts.cancel(job)
-            self.say(job.row() | {"http_status": "200 Ok", "http_message": None})
+            return job.row() | {"http_status": "304 Not Modified", "http_message": words}
+        self.fts.cancel(job)
+        return job.row() | {"http_status": "200 Ok", "http_message": None}
 
     def refuse(self, status: str, message: str) -> None:
         self.say({"status": status, "message": message}, int(status[:3]))

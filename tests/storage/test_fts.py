@@ -18,10 +18,11 @@ from sonar.movers.base import End, Limits, MoverError, Order, Service, Stopped, 
 from sonar.movers.fts3 import poll, rest
 from sonar.movers.fts3.mover import Fts3, job_for
 from sonar.movers.measure import Outcome, measure, remove
-from sonar.movers.watch import Watch
+from sonar.movers.watch import Watch, within
+from tests.movers.orders import order_between
 from tests.ports import free_port
 from tests.storage.conftest import LIMITS, Pair, end
-from tests.storage.fts import JOB, FtsServer, Job, Trick, fts_server, moment
+from tests.storage.fts import JOB, Answer, FtsServer, Job, Trick, fts_server, moment
 from tests.storage.test_transfers import Road, fails
 from tests.waiting import wait_for
 
@@ -203,12 +204,13 @@ def test_a_test_whose_turn_to_submit_does_not_come_leaves_nothing_in_doubt(fts, 
         for _ in range(poll.SUBMISSIONS_AT_ONCE):
             turns.enter_context(poller.submission(Watch(), math.inf))
         outcome = measure(Fts3(), order, Watch())
-        stopped = Watch()
-        stopped.stop()
-        with pytest.raises(Stopped), poller.submission(stopped, math.inf):
-            pass
+        stopped = Running(order_at(fts, plain, scitag=139))
+        assert wait_for(lambda: stopped.watch.seen.scitag == 139, 10, 0.02)
+        stopped.watch.stop()
+        assert isinstance(stopped.ended().error, Stopped)
     assert "did not submit their jobs in time" in str(outcome.error)
     assert (outcome.error.where, outcome.leftover) == (Where.CONTROL, None)
+    assert fts.heard == []  # hundreds may wait for their turn, and FTS knows none of their jobs
 
 
 def poll_jobs(fts: FtsServer, number: int) -> list[poll.Job]:
@@ -240,22 +242,28 @@ def test_many_jobs_are_polled_in_requests_that_the_web_server_takes(prefix: str)
         assert len(paths) == poll.SURE * len(poll.groups(jobs, fts.url))
 
 
-@pytest.mark.parametrize(
-    ("status", "text"),
-    [
-        (404, "<p>The requested URL was not found on this server.</p>"),
-        (414, "<p>The requested URL's length exceeds the capacity limit.<br />"),
-        (431, ""),
-        (200, "<html>Welcome</html>"),
-        (200, "x" * (9 * 2**20)),
-    ],
-)
-def test_a_refusal_of_several_jobs_is_no_verdict_on_any(fts, status: int, text: str):
-    def refuse(_: str, path: str, __: bytes) -> tuple[int, dict[str, str], bytes] | None:
+TOO_LONG = [
+    (404, "<p>The requested URL was not found on this server.</p>"),
+    (414, "<p>The requested URL's length exceeds the capacity limit.<br />"),
+    (431, ""),
+    (200, "<html>Welcome</html>"),
+    (200, "x" * (9 * 2**20)),
+]
+
+
+def refuses_many(status: int, text: str) -> Trick:
+    """Return what answers so to a request for more than 20 jobs."""
+
+    def refuse(_: str, path: str, __: bytes) -> Answer | None:
         too_many = path.partition("?")[0].count(",") >= 20
         return (status, {"Content-Type": "text/html"}, text.encode()) if too_many else None
 
-    fts.trick = refuse
+    return refuse
+
+
+@pytest.mark.parametrize(("status", "text"), TOO_LONG)
+def test_a_refusal_of_several_jobs_is_no_verdict_on_any(fts, status: int, text: str):
+    fts.trick = refuses_many(status, text)
     jobs = poll_jobs(fts, 90)
     assert {job.progress.state for job in jobs} == {"SUBMITTED"}
     assert not any(job.over.is_set() for job in jobs)
@@ -557,6 +565,84 @@ def test_a_stop_cancels_the_job(fts, plain, slow_road: Road, state):
     assert outcome.leftover
     assert only_job(fts).state == "CANCELED"
     deleted_later(plain, order)
+
+
+class NoFiles:
+    """Storage that need not be asked before a job is submitted."""
+
+    def make_directories(self, end: End, order: Order) -> None: ...
+
+
+def test_a_stop_cancels_hundreds_of_jobs_in_a_few_requests(fts):
+    """With a request for each, 369 of 381 jobs at a real one stayed in its queue."""
+    fts.queue_seconds = 600
+    mover, watches = Fts3(), [Watch() for _ in range(250)]
+    mover.files = NoFiles()  # type: ignore[assignment]
+    order = order_between("http://127.0.0.1:9", "http://127.0.0.1:9")
+    order = replace(order, service=Service(fts.url))
+    poller, cancelled = poll.POLLERS.of(order.service, ""), list[str]()
+    all_given_up = threading.Event()
+
+    def count(method: str, path: str, _: bytes) -> None:
+        if method == "DELETE":
+            cancelled.extend(path.removeprefix("/jobs/").split(","))
+            all_given_up.wait(30)
+
+    fts.trick = count
+    with ThreadPoolExecutor(len(watches)) as threads:
+        runs = [threads.submit(mover.move, order, watch) for watch in watches]
+        assert wait_for(lambda: len(poller._jobs) == len(watches), 60, 0.02)
+        for watch in watches:
+            watch.stop()
+        # Threads may be slow to notice the stop; a request to a real one takes longer than that.
+        assert wait_for(lambda: len(cancelled) + len(poller._given_up) == len(watches), 30, 0.02)
+        all_given_up.set()
+        ends = {type(run.exception()) for run in runs}
+    assert ends == {Stopped}
+    assert {job.state for job in fts.jobs.values()} == {"CANCELED"}
+    assert sorted(cancelled) == sorted(fts.jobs)
+    assert fts.counted("DELETE") <= 4
+
+
+def given_up(fts: FtsServer, number: int) -> poll.Poller:
+    """Give up so many jobs that wait in the queue, one after the other, and wait for no answer."""
+    fts.queue_seconds = 600
+    poller, seconds = poll.Poller(rest.Fts(Service(fts.url))), 0.0
+    for _ in range(number):
+        job = fts.submit(job_of("http://127.0.0.1:9/f"))
+        with within(Watch(), seconds) as step:
+            poller.cancel(job.number, step)
+    return poller
+
+
+@pytest.mark.parametrize(("status", "text"), TOO_LONG)
+def test_a_refusal_to_cancel_several_jobs_is_no_verdict_on_any(fts, status: int, text: str):
+    begun = threading.Event()
+
+    def refuse(method: str, path: str, body: bytes) -> Answer | None:
+        begun.wait(30)
+        return refuses_many(status, text)(method, path, body)
+
+    fts.trick = refuse
+    given_up(fts, 90)
+    begun.set()
+    assert wait_for(lambda: {job.state for job in fts.jobs.values()} == {"CANCELED"}, 30)
+
+
+def test_what_was_given_up_is_cancelled_before_the_process_ends(fts, plain):
+    answer = threading.Event()
+    fts.trick = lambda *_: answer.wait(30) and None
+    poller = given_up(fts, 3)
+    assert poller._canceller.is_alive()
+    assert not poller._canceller.daemon
+    stopped = Watch()
+    stopped.stop()
+    with pytest.raises(Stopped), within(stopped, 30) as step:
+        poller.cancel(next(iter(fts.jobs)), step)
+    answer.set()
+    assert wait_for(lambda: poller._canceller is None, 30)
+    assert {job.state for job in fts.jobs.values()} == {"CANCELED"}
+    assert fts.counted("DELETE") == 2
 
 
 def test_a_job_whose_submission_got_no_answer_is_found_and_cancelled(fts, plain):

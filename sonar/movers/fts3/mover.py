@@ -12,13 +12,19 @@ from typing import Any
 
 from sonar.movers.base import STOP_SECONDS, End, MoverError, Order, Receipt, Service, Stopped, Where
 from sonar.movers.file_address import parsed, require_inside
-from sonar.movers.fts3.poll import DONE, POLLERS, Progress, failure_of, progress_of
+from sonar.movers.fts3.poll import (
+    CANCEL_SECONDS,
+    DONE,
+    POLLERS,
+    Progress,
+    failure_of,
+    progress_of,
+)
 from sonar.movers.fts3.rest import Fts, Json, NotAsked, Refusal
 from sonar.movers.http.exchange import bearer
 from sonar.movers.http.webdav import WebDav
 from sonar.movers.watch import Seen, Watch, within
 
-CANCEL_SECONDS = 15.0
 UNMANAGED = re.compile("unmanaged", re.IGNORECASE)
 BAD_REQUEST = 400
 SERVER_ERROR = 500
@@ -39,13 +45,14 @@ class Fts3:
         self.files.make_directories(order.destination, order)
         watch.check()
         watch.seen = Seen(scitag=order.scitag)
-        poller = POLLERS.of(service, order.ca_bundle)
+        poller, is_asked = POLLERS.of(service, order.ca_bundle), False
         try:
             with poller.submission(watch, until):
+                is_asked = True
                 number = watch.seen.remote_id = submit(poller.fts, job)
             progress = poller.wait(number, order, watch, until)
         except MoverError as error:
-            if watch.seen.remote_id or may_have_begun(error):
+            if watch.seen.remote_id or (is_asked and may_have_begun(error)):
                 self._give_up(order, watch, error)
             raise
         return receipt(order, progress, token)
@@ -74,10 +81,11 @@ class Fts3:
         """
         error.is_unsettled = True
         stopped, number = watch.stopped, watch.seen.remote_id
+        seconds = STOP_SECONDS if stopped else CANCEL_SECONDS
         try:
-            with within(Watch() if stopped else watch, STOP_SECONDS if stopped else CANCEL_SECONDS):
+            with within(Watch() if stopped else watch, seconds) as step:
                 if number:
-                    Fts(service_of(order), order.ca_bundle).cancel(number)
+                    POLLERS.of(service_of(order), order.ca_bundle).cancel(number, step)
                 else:
                     watch.seen.remote_id = self.withdraw(order)
         except Stopped:
@@ -115,7 +123,7 @@ def still_writes(fts: Fts, number: str) -> bool:
     FTS cancels no file that is in the state TOKEN_PREP or ON_HOLD: it is copied later. What it does
     not know, or has another owner, is not ours.
     """
-    fts.cancel(number)
+    fts.cancel([number])
     job = fts.jobs([number]).get(number, {})
     if isinstance(job, Refusal):
         raise job

@@ -1,4 +1,5 @@
-"""All jobs of this process at one FTS3 server are polled together, every few seconds.
+"""All jobs of this process at one FTS3 server are polled together, every few seconds, and cancelled
+together.
 
 Its answer for each job: how far it is, how long it took, whose fault it was.
 """
@@ -16,7 +17,7 @@ from sonar.movers.base import MoverError, Order, Service, Where
 from sonar.movers.failures import Phase, judge
 from sonar.movers.fts3.rest import Fts, JobAnswer, NotAsked, Refusal, UnreadableError
 from sonar.movers.messages import one_line
-from sonar.movers.watch import Seen, UnexpectedError, Watch, as_failures
+from sonar.movers.watch import Seen, Span, UnexpectedError, Watch, as_failures, within
 from sonar.notation import scitags
 from sonar.notation.units import LONGEST_SECONDS
 
@@ -150,6 +151,8 @@ def _log_url(host: str, log: str) -> str:
 
 
 POLL_SECONDS = 3.0
+CANCEL_SECONDS = 15.0
+"""For one request that cancels: FTS was seen to take up to 8 s for 100 jobs."""
 IDS_AT_ONCE = 100
 """In one request."""
 LONGEST_PATH = 3900
@@ -205,13 +208,18 @@ class Job:
 
 
 class Poller:
-    """Asks one service after the jobs of this process: one thread, while there are any."""
+    """Asks one service after the jobs of this process: one thread, while there are any.
+
+    Another thread cancels those that were given up.
+    """
 
     def __init__(self, fts: Fts) -> None:
         self.fts = fts
         self._jobs: dict[str, Job] = {}
+        self._given_up: list[Job] = []
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._canceller: threading.Thread | None = None
         self._submissions = threading.Semaphore(SUBMISSIONS_AT_ONCE)
 
     @contextmanager
@@ -250,6 +258,49 @@ class Poller:
             raise overdue(job, order)
         return job.progress
 
+    def cancel(self, number: str, step: Span) -> None:
+        """Cancel a job, in one request with those that other threads give up meanwhile.
+
+        Returns at the end of the step even if FTS has not answered. Raises Stopped.
+        """
+        job = Job(number)
+        with self._lock:
+            self._given_up.append(job)
+            if self._canceller is None:
+                # This process does not end before it, unless it is made to.
+                self._canceller = threading.Thread(
+                    target=self._cancel_all, name="fts3 cancel", daemon=False
+                )
+                self._canceller.start()
+        with step.watch.on_stop(job.over.set):
+            job.over.wait(step.left)
+        step.watch.check()
+
+    def _cancel_all(self) -> None:
+        while True:
+            with self._lock:
+                if not self._given_up:
+                    self._canceller = None
+                    return
+                jobs = groups(self._given_up, self.fts.service.url)[0]
+                del self._given_up[: len(jobs)]
+            with within(Watch(), CANCEL_SECONDS):
+                self._cancel(jobs)
+            for job in jobs:
+                job.over.set()
+
+    def _cancel(self, jobs: Sequence[Job]) -> None:
+        """Cancel these jobs in one request, or in halves if that says nothing of any of them.
+
+        What else fails is tried again when the files of these jobs are deleted once more.
+        """
+        try:
+            with as_failures("cancelling jobs at FTS"):
+                self.fts.cancel([job.number for job in jobs])
+        except MoverError as error:
+            for half in halves(jobs, error):
+                self._cancel(half)
+
     def _add(self, job: Job) -> None:
         with self._lock:
             self._jobs[job.number] = job
@@ -278,11 +329,12 @@ class Poller:
             with as_failures("asking FTS after its jobs"):
                 answers = self.fts.jobs([job.number for job in jobs])
         except MoverError as error:
-            if isinstance(error, UnreadableError) or error.status in OF_LENGTH:
-                if len(jobs) > 1:
-                    self._ask_after(jobs[: len(jobs) // 2])
-                    self._ask_after(jobs[len(jobs) // 2 :])
-                    return
+            divided = halves(jobs, error)
+            for half in divided:
+                self._ask_after(half)
+            if divided:
+                return
+            if error.status in OF_LENGTH:
                 error.permanent = False  # jobs that FTS does not know are answered otherwise
             for job in jobs:
                 job.miss(error)
@@ -316,6 +368,17 @@ def groups(jobs: Sequence[Job], url: str) -> list[list[Job]]:
             left = room - len(job.number)
         divided[-1].append(job)
     return divided
+
+
+def halves(jobs: Sequence[Job], error: MoverError) -> list[Sequence[Job]]:
+    """Return the jobs of two smaller requests if one for all of them may have been too long.
+
+    Such an error says nothing of any job. The list is empty for every other error.
+    """
+    if len(jobs) < 2 or not (isinstance(error, UnreadableError) or error.status in OF_LENGTH):
+        return []
+    middle = len(jobs) // 2
+    return [jobs[:middle], jobs[middle:]]
 
 
 def overdue(job: Job, order: Order) -> MoverError:

@@ -157,10 +157,10 @@ class Fts:
             if isinstance(number := row.get("job_id"), str) and is_plain(number)
         }
 
-    def cancel(self, number: str) -> None:
-        """Cancel a job; that it has ended, or is not known, is fine."""
+    def cancel(self, numbers: Sequence[str]) -> None:
+        """Cancel jobs in one request; that one has ended, or is not known, is fine."""
         try:
-            self._ask("DELETE", f"jobs/{number}")
+            self._ask("DELETE", f"jobs/{','.join(numbers)}")
         except Refusal as error:
             if error.status != NOT_MODIFIED and not (error.status == UNKNOWN and error.is_json):
                 raise
