@@ -134,15 +134,17 @@ def _company(probe: Probe, move: Span, runs: Iterable[Run]) -> Company:
     return Company(*at_source, *at_destination)
 
 
-def note(probe: Probe, now: datetime) -> None:
-    """Keep when a probe ran, in the transaction that ends its run; others may still want it."""
-    if probe.started_at is None or probe.deadline is None:
-        return
-    RecentRun.objects.create(
-        source_id=probe.source_id,
-        destination_id=probe.destination_id,
-        began_at=probe.started_at,
-        ended_at=_until(probe, now),
+def note(probes: Iterable[Probe], now: datetime) -> None:
+    """Keep when probes ran, in the transaction that ends their runs; others may still want it."""
+    RecentRun.objects.bulk_create(
+        RecentRun(
+            source_id=probe.source_id,
+            destination_id=probe.destination_id,
+            began_at=probe.started_at,
+            ended_at=_until(probe, now),
+        )
+        for probe in probes
+        if probe.started_at and probe.deadline
     )
 
 

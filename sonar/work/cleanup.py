@@ -51,23 +51,35 @@ def places_of(probe: Probe) -> list[Place]:
     return [(probe.destination, incoming_path(probe)), (probe.source, part)]
 
 
-def keep(
-    places: Iterable[Place], mover: str, why: str, next_try: datetime, remote_id: str = ""
-) -> None:
-    """Remember files for `clean`, from a moment on; those that are known already stay as they are.
+def left_behind(
+    place: Place, mover: str, why: str, next_try: datetime, remote_id: str = ""
+) -> Leftover:
+    """Return the row by which `clean` knows a file, for `keep`.
 
-    ``remote_id`` is the job of a service that may write them; it is added to those that have none.
-    No server is asked. One statement, or two with a job.
+    ``remote_id`` is the job of a service that may write it.
     """
-    # Operators alone read it: it may say where servers are.
-    error = redacted.for_operators(why)
-    facts = {"mover": mover, "error": error, "since": timezone.now(), "next_try": next_try}
-    facts["remote_id"] = remote_id
-    rows = [Leftover(endpoint=endpoint, path=path, tries=0, **facts) for endpoint, path in places]
-    Leftover.objects.bulk_create(rows, ignore_conflicts=True)
-    for row in rows if remote_id else ():
-        without_job = Leftover.objects.filter(path=row.path, remote_id="")
-        without_job.filter(endpoint=row.endpoint_id).update(remote_id=remote_id)
+    endpoint, path = place
+    facts = {"error": why, "since": timezone.now(), "next_try": next_try, "tries": 0}
+    return Leftover(endpoint=endpoint, path=path, mover=mover, remote_id=remote_id, **facts)
+
+
+def keep(rows: Iterable[Leftover]) -> None:
+    """Remember files for `clean`; those that are known already stay as they are but for a job.
+
+    No server is asked. Two statements for any number of files.
+    """
+    with_job, without, reasons = list[Leftover](), list[Leftover](), dict[str, str]()
+    for row in rows:
+        # Operators alone read it: it may say where servers are.
+        if row.error not in reasons:
+            reasons[row.error] = redacted.for_operators(row.error)
+        row.error = reasons[row.error]
+        (with_job if row.remote_id else without).append(row)
+    Leftover.objects.bulk_create(without, ignore_conflicts=True)
+    place = ["endpoint", "path"]
+    Leftover.objects.bulk_create(
+        with_job, update_conflicts=True, unique_fields=place, update_fields=["remote_id"]
+    )
 
 
 def clean(seconds: float, pass_on: PassOn = lambda vantages: None) -> None:

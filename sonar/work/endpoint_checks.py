@@ -89,7 +89,8 @@ def remember(endpoint: Endpoint, run_id: UUID) -> None:
     if mover is None:
         return
     places = [(endpoint, path) for path in files_of(run_id)]
-    cleanup.keep(places, mover.name, EXPLANATION, timezone.now() + LEFT_ALONE)
+    when = timezone.now() + LEFT_ALONE
+    cleanup.keep(cleanup.left_behind(place, mover.name, EXPLANATION, when) for place in places)
     release_connection()
 
 

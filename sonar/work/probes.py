@@ -5,13 +5,13 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from sonar.credentials.redacted import without_tokens
@@ -169,25 +169,30 @@ def keep_leftovers(probe: Probe, outcome: Outcome) -> None:
     """Remember what could not be deleted at the end of a run; `clean` tries later."""
     soon = timezone.now() + cleanup.FIRST_PAUSE
     reasons = outcome.leftover, outcome.left_aside
-    for place, why in zip(cleanup.places_of(probe), reasons, strict=False):
-        if why:
-            remote_id = outcome.seen.remote_id if why is outcome.leftover else ""
-            cleanup.keep([place], probe.mover, str(why), soon, remote_id)
+    jobs = outcome.seen.remote_id, ""
+    cleanup.keep(
+        cleanup.left_behind(place, probe.mover, str(why), soon, job)
+        for place, why, job in zip(cleanup.places_of(probe), reasons, jobs, strict=False)
+        if why
+    )
 
 
-def hand_back(probe: Probe) -> bool:
-    """Put a probe that was stopped before its end back into the queue; the sweep sends it.
+@transaction.atomic
+def hand_back(*stopped: Probe) -> list[Probe]:
+    """Put probes that were stopped before their end back into the queue; the sweep sends them.
 
-    Returns False if this run has ended or was taken back before.
+    Returns those whose run had not ended, and was not taken back before. Three statements for any
+    number of probes.
     """
-    mine = Probe.objects.filter(id=probe.id, state="running", started_at=probe.started_at)
-    with transaction.atomic():
-        handed_back = mine.update(
-            state=Probe.State.QUEUED, started_at=None, deadline=None, worker="", progress_bytes=0
-        )
-        if handed_back:
-            concurrency.note(probe, timezone.now())
-    return handed_back == 1
+    held = Probe.objects.select_for_update(no_key=True).order_by("id")
+    held = held.filter(id__in=[probe.id for probe in stopped], state=Probe.State.RUNNING)
+    began = dict(held.values_list("id", "started_at"))
+    mine = [probe for probe in stopped if began.get(probe.id, "ended") == probe.started_at]
+    Probe.objects.filter(id__in=[probe.id for probe in mine]).update(
+        state=Probe.State.QUEUED, started_at=None, deadline=None, worker="", progress_bytes=0
+    )
+    concurrency.note(mine, timezone.now())
+    return mine
 
 
 @transaction.atomic
@@ -214,18 +219,21 @@ def put_off(probe: Probe, error: CredentialWait) -> None:
 
 
 @transaction.atomic
-def abandon(probe: Probe, why: str, remote_id: str = "") -> bool:
-    """Hand a probe back whose run does not end, and remember what it may leave behind.
+def abandon(jobs: Mapping[Probe, str], why: str) -> list[Probe]:
+    """Hand back probes whose runs do not end, and remember what they may leave behind.
 
-    ``remote_id`` is the job of a service that may write its file. Its late end counts nothing. Its
-    files are deleted later: a server notes a broken connection only after some seconds, and may
-    create the file until then.
+    ``jobs`` has the id of the job of a service that may write a probe's file, if there is one.
+    Returns those that were handed back: their late ends count nothing. Their files are deleted
+    later: a server notes a broken connection only after some seconds, and may create a file until
+    then.
     """
-    if not hand_back(probe):
-        return False
-    soon = timezone.now() + cleanup.FIRST_PAUSE
-    cleanup.keep(cleanup.places_of(probe), probe.mover, why, soon, remote_id)
-    return True
+    soon, handed = timezone.now() + cleanup.FIRST_PAUSE, hand_back(*jobs)
+    cleanup.keep(
+        cleanup.left_behind(place, probe.mover, why, soon, jobs[probe])
+        for probe in handed
+        for place in cleanup.places_of(probe)
+    )
+    return handed
 
 
 def drop(probe: Probe) -> None:
@@ -278,20 +286,27 @@ class LastResort:
 
     def _end(self) -> None:
         time.sleep(self._seconds)
-        last_words = threading.Thread(target=hand_back_all, daemon=True)
+        last_words = threading.Thread(target=self._hand_back_all, daemon=True)
         last_words.start()
         last_words.join(settings.LAST_WORDS_SECONDS)
         log.warning("ended by itself, %g s after it was told to stop", self._seconds)
         # Threads that wait for storage would keep the process for as long as storage likes.
         os._exit(0)
 
+    def _hand_back_all(self) -> None:
+        # Hundreds of tests that end may wait for the connections of the pool.
+        own = connection.copy()
+        own.settings_dict["OPTIONS"].pop("pool", None)
+        connections[own.alias] = own
+        hand_back_all()
+
 
 def hand_back_all() -> None:
     """Hand back every probe that still runs in this process; `clean` deletes its files."""
-    left = running.probes()
+    jobs = {probe: watch.seen.remote_id for watch, probe in running.probes()}
     try:
-        handed = sum(abandon(probe, OVERRUN, watch.seen.remote_id) for watch, probe in left)
-        log.warning("%d tests did not stop in time: they are queued again", handed)
+        handed = abandon(jobs, OVERRUN)
+        log.warning("%d tests did not stop in time: they are queued again", len(handed))
     except DATABASE_AWAY as error:
         log.warning("tests that did not stop in time stay as they are: %s", one_line(error))
     finally:
@@ -318,7 +333,8 @@ def lose(probe: Probe, now: datetime) -> bool:
     free = Probe.objects.select_for_update(skip_locked=True).filter(id=probe.id)
     if not list(free) or not endings.lose_probe(probe, now):
         return False
-    cleanup.keep(cleanup.places_of(probe), probe.mover, UNREPORTED, now)
+    places = cleanup.places_of(probe)
+    cleanup.keep(cleanup.left_behind(place, probe.mover, UNREPORTED, now) for place in places)
     return True
 
 

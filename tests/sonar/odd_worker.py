@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 
 from celery.signals import worker_init
+from django.db import connection
 
 from sonar.celery import app
 from sonar.movers import catalogue
@@ -30,6 +31,14 @@ class Deaf(FakeMover):
     def move(self, order: Order, watch: Watch) -> Receipt:
         log.warning(NO_WAY_BACK)
         time.sleep(600)
+        return super().move(order, watch)
+
+
+class Greedy(Deaf):
+    """Holds a connection to the database as well."""
+
+    def move(self, order: Order, watch: Watch) -> Receipt:
+        connection.ensure_connection()
         return super().move(order, watch)
 
 
@@ -59,6 +68,7 @@ class Broken(FakeMover):
 FAKE = catalogue.describe("fake")
 ODD = (
     replace(FAKE, name="deaf", path=f"{__name__}:Deaf"),
+    replace(FAKE, name="greedy", path=f"{__name__}:Greedy"),
     replace(FAKE, name="talkative", path=f"{__name__}:Talkative"),
     replace(FAKE, name="broken", path=f"{__name__}:Broken"),
     replace(FAKE, name="handless", needs=(Program("no-such-program", "no-such-package"),)),

@@ -332,9 +332,9 @@ def test_cleaning_logs_nothing_while_nothing_is_wrong(storage, caplog):
 def test_what_is_kept_twice_stays_as_it_was(storage):
     glasgow = endpoint("GLASGOW")
     place = (glasgow, "sonar/incoming/a")
-    cleanup.keep([place], "fake", "first", timezone.now())
+    cleanup.keep([cleanup.left_behind(place, "fake", "first", timezone.now())])
     cleanup.claim(glasgow.id, timezone.now())
-    cleanup.keep([place], "fake", "second", timezone.now())
+    cleanup.keep([cleanup.left_behind(place, "fake", "second", timezone.now())])
     leftover = Leftover.objects.get()
     assert (leftover.error, leftover.tries) == ("first", 1)
 

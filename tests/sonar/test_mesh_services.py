@@ -381,7 +381,8 @@ def test_a_file_is_deleted_again_until_its_cancelled_job_is_over(is_known: bool)
 def test_the_job_of_a_run_is_remembered_with_its_file():
     a, b = two_ends()
     probe = queued(a, b, served())
-    cleanup.keep(cleanup.places_of(probe), "fts3", "stopped", timezone.now())
+    for place in cleanup.places_of(probe):
+        cleanup.keep([cleanup.left_behind(place, "fts3", "stopped", timezone.now())])
     seen = Seen(remote_id="0ae3b5de-c6b5-11f0")
     left_behind = MoverError(Where.DESTINATION, "may still be written")
     outcome = Outcome(None, MoverError(Where.CONTROL, "x"), left_behind, 1.0, seen=seen)

@@ -94,8 +94,9 @@ def test_connections_that_a_server_tells_are_kept_without_tokens(credential: str
 
 
 def test_leftovers_are_kept_without_tokens(credential: str, probe: Probe):
-    places = cleanup.places_of(probe)
-    cleanup.keep(places, "fake", f"DELETE: 500 {credential[:20]} ...", timezone.now())
+    why = f"DELETE: 500 {credential[:20]} ..."
+    for place in cleanup.places_of(probe):
+        cleanup.keep([cleanup.left_behind(place, "fake", why, timezone.now())])
     assert set(Leftover.objects.values_list("error", flat=True)) == {"DELETE: 500 *** ..."}
 
 

@@ -92,8 +92,11 @@ def queued(*movers: str) -> list[Probe]:
 
 @pytest.mark.long
 def test_a_worker_whose_transfers_never_end_hands_them_back_and_ends_in_time(worker: Worker):
-    probes = queued(*["deaf"] * 100)
+    probes = queued(*["deaf"] * 92)
     # What has been claimed and does not move yet would still hear that it is to stop.
+    worker.wait_until(lambda: worker.said.count(NO_WAY_BACK) == len(probes))
+    # All connections of its pool are in use then, as while hundreds of tests record their ends.
+    probes += queued(*["greedy"] * 8)
     worker.wait_until(lambda: worker.said.count(NO_WAY_BACK) == len(probes))
     for _ in range(3):  # as the death of a launcher adds one to that of an operator
         worker.process.send_signal(signal.SIGTERM)

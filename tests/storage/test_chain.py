@@ -182,7 +182,7 @@ def test_what_a_first_run_left_is_cleaned_while_a_second_run_is_under_way(
     give_to_server(left.parent)
     left.write_bytes(b"half of it")
     give_to_server(left)
-    assert probes.abandon(first, "told to stop")
+    assert probes.abandon({first: ""}, "told to stop")
     tasks.transfer.delay(str(probe.id))
     processes.start(*WORKER, "-Q", "transfers", "-n", "transfers@%h")
     second = left.with_name(f"{left.name}.2")

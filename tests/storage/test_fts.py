@@ -601,7 +601,7 @@ def test_a_stop_cancels_hundreds_of_jobs_in_a_few_requests(fts):
     assert ends == {Stopped}
     assert {job.state for job in fts.jobs.values()} == {"CANCELED"}
     assert sorted(cancelled) == sorted(fts.jobs)
-    assert fts.counted("DELETE") <= 4
+    assert fts.counted("DELETE") <= poll.CANCELS_AT_ONCE + 3
 
 
 def given_up(fts: FtsServer, number: int) -> poll.Poller:
@@ -632,17 +632,16 @@ def test_a_refusal_to_cancel_several_jobs_is_no_verdict_on_any(fts, status: int,
 def test_what_was_given_up_is_cancelled_before_the_process_ends(fts, plain):
     answer = threading.Event()
     fts.trick = lambda *_: answer.wait(30) and None
-    poller = given_up(fts, 3)
-    assert poller._canceller.is_alive()
-    assert not poller._canceller.daemon
+    poller = given_up(fts, 20)
+    assert [thread.is_alive() and not thread.daemon for thread in poller._cancellers] == [True] * 4
     stopped = Watch()
     stopped.stop()
     with pytest.raises(Stopped), within(stopped, 30) as step:
         poller.cancel(next(iter(fts.jobs)), step)
     answer.set()
-    assert wait_for(lambda: poller._canceller is None, 30)
+    assert wait_for(lambda: not poller._cancellers, 30)
     assert {job.state for job in fts.jobs.values()} == {"CANCELED"}
-    assert fts.counted("DELETE") == 2
+    assert fts.counted("DELETE") == poll.CANCELS_AT_ONCE + 1
 
 
 def test_a_job_whose_submission_got_no_answer_is_found_and_cancelled(fts, plain):

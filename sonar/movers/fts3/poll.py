@@ -153,6 +153,8 @@ def _log_url(host: str, log: str) -> str:
 POLL_SECONDS = 3.0
 CANCEL_SECONDS = 15.0
 """For one request that cancels: FTS was seen to take up to 8 s for 100 jobs."""
+CANCELS_AT_ONCE = 4
+"""Requests: FTS goes on with one that it has got, also if a worker ends before the answer."""
 IDS_AT_ONCE = 100
 """In one request."""
 LONGEST_PATH = 3900
@@ -210,7 +212,7 @@ class Job:
 class Poller:
     """Asks one service after the jobs of this process: one thread, while there are any.
 
-    Another thread cancels those that were given up.
+    Others cancel those that were given up.
     """
 
     def __init__(self, fts: Fts) -> None:
@@ -219,7 +221,7 @@ class Poller:
         self._given_up: list[Job] = []
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._canceller: threading.Thread | None = None
+        self._cancellers: set[threading.Thread] = set()
         self._submissions = threading.Semaphore(SUBMISSIONS_AT_ONCE)
 
     @contextmanager
@@ -266,12 +268,11 @@ class Poller:
         job = Job(number)
         with self._lock:
             self._given_up.append(job)
-            if self._canceller is None:
+            if len(self._cancellers) < CANCELS_AT_ONCE:
                 # This process does not end before it, unless it is made to.
-                self._canceller = threading.Thread(
-                    target=self._cancel_all, name="fts3 cancel", daemon=False
-                )
-                self._canceller.start()
+                thread = threading.Thread(target=self._cancel_all, name="fts3 cancel", daemon=False)
+                self._cancellers.add(thread)
+                thread.start()
         with step.watch.on_stop(job.over.set):
             job.over.wait(step.left)
         step.watch.check()
@@ -280,7 +281,7 @@ class Poller:
         while True:
             with self._lock:
                 if not self._given_up:
-                    self._canceller = None
+                    self._cancellers.remove(threading.current_thread())
                     return
                 jobs = groups(self._given_up, self.fts.service.url)[0]
                 del self._given_up[: len(jobs)]
