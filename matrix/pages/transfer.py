@@ -41,7 +41,7 @@ from matrix.store import downtimes, network, registry, transfers
 from matrix.store.data_version import DataVersion
 from matrix.store.probes import progress_of
 from sonar.models import Probe, Transfer
-from sonar.movers.catalogue import CLOCKS
+from sonar.movers.catalogue import CLOCKS, SET_UP_SECONDS
 from sonar.notation.units import MB
 from sonar.notation.windows import Window
 from sonar.people import roles
@@ -50,6 +50,8 @@ from sonar.results.store import is_made_up
 
 # A transfer is compared with those of its link and class up to this long before and after it.
 AROUND = timedelta(days=3, hours=12)
+# Share of a rate by which it may be too low without a remark.
+FREE_OF_REMARK = 0.03
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def of_transfer(transfer: Transfer, reader: Anyone) -> dict[str, Any]:
         "streams": streams_words(transfer.profile.streams, [transfer.profile.streams_used]),
         "buffer": buffer_words(transfer),
         "facts": facts_of(transfer, internal=roles.may(reader, MACHINES)),
-        "timed": CLOCKS.get(transfer.profile.clock, ""),
+        "timed": timed_words(transfer),
         "scitag": scitag_words(transfer.scitag),
         "connections": reported(transfer),
         "upload": uploaded(transfer),
@@ -141,6 +143,17 @@ def of_transfer(transfer: Transfer, reader: Anyone) -> dict[str, Any]:
         "why_no_picture": why_no_picture(transfer, parts),
         "share": Share.of(address("api-transfer", transfer.id)),
     }
+
+
+def timed_words(transfer: Transfer) -> str:
+    """Return which clock timed a transfer, and by how much that makes its rate too low."""
+    clock, seconds = transfer.profile.clock, transfer.seconds
+    words, (least, most) = CLOCKS.get(clock, ""), SET_UP_SECONDS.get(clock, (0.0, 0.0))
+    if transfer.state == "done" and seconds < most / FREE_OF_REMARK:
+        low = " to ".join(f"{min(100 * more / seconds, 100):.0f}" for more in (least, most))
+        words += f". It includes the set-up of the copy, {least:g} to {most:g} s and more where"
+        words += f" servers are busy, which makes the rate {low} % too low"
+    return words
 
 
 def around_of(transfer: Transfer) -> tuple[int, float]:

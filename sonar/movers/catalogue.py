@@ -88,6 +88,8 @@ CLOCKS: Mapping[str, str] = {
     Clock.TOOL.value: "from the start of the program to the end of the copy",
     Clock.SERVICE.value: "as reported by the service, without the time in its queue",
 }
+SET_UP_SECONDS: Mapping[str, tuple[float, float]] = {Clock.SERVICE.value: (0.1, 0.9)}
+"""How much longer a clock runs than the file grows, at least and at most, where nothing is busy."""
 
 
 @dataclass(frozen=True)

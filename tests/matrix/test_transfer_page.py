@@ -111,6 +111,26 @@ def test_what_is_not_known_is_a_dash_with_its_reason(client, small_world):
     assert "nan" not in page.words
 
 
+@pytest.mark.parametrize(
+    ("seconds", "low"),
+    [(0.5, "20 to 100"), (2.7, "4 to 33"), (25.0, "0 to 4"), (31.0, ""), (3000.0, "")],
+)
+def test_a_rate_of_a_short_copy_that_a_service_timed_has_a_remark(
+    client, small_world, seconds: float, low: str
+):
+    """FTS's clock ran for 0.1 to 0.9 s longer than the file grew on an idle server's disk."""
+    made = world.profile(**PLAIN | {"mover": "fts3", "clock": "service"})
+    ends = small_world.ral, small_world.glasgow
+    done = look(client, send(*ends, NOW - HOUR, profile_id=made.id, seconds=seconds))
+    timed = ", as reported by the service, without the time in its queue"
+    if low:
+        timed += ". It includes the set-up of the copy, 0.1 to 0.9 s and more where servers are"
+        timed += f" busy, which makes the rate {low} % too low"
+    assert facts(done)["duration"].endswith(timed)
+    failed = send(*ends, NOW - 2 * HOUR, profile_id=made.id, seconds=seconds, error="no")
+    assert "set-up" not in look(client, failed)
+
+
 def test_it_is_compared_with_its_link_in_the_days_around_it(client, small_world):
     ral, glasgow = small_world.ral, small_world.glasgow
     for rate, ago in ((30.0, DAY), (40.0, 3 * DAY), (1000.0, 5 * DAY)):
