@@ -25,7 +25,7 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 21 m
 # give way: those that go on longest first. What needs programs that CI still installs waits for it:
 # INSTALLING is the process that does so (.ci/run).
 WAITING := .test-storage .test-sandbox .test-lab .test-programs .test-engines
-COMPUTING := .test-matrix .test-browser-n .test-matrix-m .test-browser-f .test-browser .test-rest \
+COMPUTING := .test-matrix .test-matrix-m .test-rest .test-browser-n .test-browser-f .test-browser \
 	.test-sonar .test-asked .test-types
 UNTIL_THERE := @$(if $(INSTALLING),tail --pid=$(INSTALLING) -f /dev/null)
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
