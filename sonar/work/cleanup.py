@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 
 from django.conf import settings
 from django.db import transaction
@@ -68,12 +68,11 @@ def keep(rows: Iterable[Leftover]) -> None:
 
     No server is asked. Two statements for any number of files.
     """
-    with_job, without, reasons = list[Leftover](), list[Leftover](), dict[str, str]()
+    with_job, without = list[Leftover](), list[Leftover]()
+    for_operators = cache(redacted.for_operators)  # it asks the registry, and reasons repeat
     for row in rows:
         # Operators alone read it: it may say where servers are.
-        if row.error not in reasons:
-            reasons[row.error] = redacted.for_operators(row.error)
-        row.error = reasons[row.error]
+        row.error = for_operators(row.error)
         (with_job if row.remote_id else without).append(row)
     Leftover.objects.bulk_create(without, ignore_conflicts=True)
     place = ["endpoint", "path"]

@@ -9,12 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar.models import (
-    Credential,
-    Endpoint,
-    HistoryEntry,
-    Site,
-)
+from sonar.models import Credential, Endpoint, HistoryEntry, Site
 from sonar.models.topology import SourcedValues
 from sonar.records.end_names import Ends
 from sonar.registry.topology.applying import apply

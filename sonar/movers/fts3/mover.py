@@ -16,6 +16,7 @@ from sonar.movers.fts3.poll import (
     CANCEL_SECONDS,
     DONE,
     POLLERS,
+    Poller,
     Progress,
     failure_of,
     progress_of,
@@ -53,7 +54,7 @@ class Fts3:
             progress = poller.wait(number, order, watch, until)
         except MoverError as error:
             if watch.seen.remote_id or (is_asked and may_have_begun(error)):
-                self._give_up(order, watch, error)
+                self._give_up(poller, order, watch, error)
             raise
         return receipt(order, progress, token)
 
@@ -74,7 +75,7 @@ class Fts3:
     def introduce(self, service: Service, ca_bundle: str) -> None:
         Fts(service, ca_bundle).introduce()
 
-    def _give_up(self, order: Order, watch: Watch, error: MoverError) -> None:
+    def _give_up(self, poller: Poller, order: Order, watch: Watch, error: MoverError) -> None:
         """Cancel a job that may go on, and say so in the error: FTS ends what runs some time later.
 
         Without an id it is looked for: an answer may have been lost, or not been waited for.
@@ -85,11 +86,11 @@ class Fts3:
         try:
             with within(Watch() if stopped else watch, seconds) as step:
                 if number:
-                    POLLERS.of(service_of(order), order.ca_bundle).cancel(number, step)
+                    poller.cancel(number, step)
                 else:
                     watch.seen.remote_id = self.withdraw(order)
         except Stopped:
-            self._give_up(order, watch, error)
+            self._give_up(poller, order, watch, error)
         except MoverError:
             pass  # it is tried again when the destination file is deleted once more
 

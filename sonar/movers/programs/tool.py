@@ -93,8 +93,9 @@ LAST_READS = 16
 """What a pipe or a terminal may still hold of a program that has ended."""
 LOOK_SECONDS, SHORT_SECONDS = 0.2, 0.02
 GRACE_SECONDS = 2.0
-READ_LATE_SECONDS = 60.0
 """From asking a program to end to ending it."""
+READ_LATE_SECONDS = 60.0
+"""How long after a program has written a line it may be read."""
 KEPT_CHARACTERS = 16_000
 MAX_LINE_CHARACTERS = 8_000
 LINE_END = re.compile(r"[\r\n]+")

@@ -134,10 +134,10 @@ class _Comparison:
                     waiting.append(facts)
             if len(waiting) == len(pending):
                 exchanging = self._exchanging(waiting)
-                for facts in exchanging:
-                    self.registered.places.remove(self._matched[facts.name].name)
+                for name in exchanging:
+                    self.registered.places.remove(self._matched[name].name)
                 self._is_last_time = not exchanging
-                waiting = [*exchanging, *(facts for facts in waiting if facts not in exchanging)]
+                waiting.sort(key=lambda facts: facts.name not in exchanging)
             pending = waiting
 
     def _follow_names(self, all_facts: Sequence[EndpointFacts]) -> None:
@@ -175,8 +175,8 @@ class _Comparison:
         self._old_names = {rows[old_name].pk: old_name for old_name in new_names}
         self.registered.rename(new_names)
 
-    def _exchanging(self, waiting: Sequence[EndpointFacts]) -> list[EndpointFacts]:
-        """Return those of registered endpoints that can all move, if they do so together.
+    def _exchanging(self, waiting: Sequence[EndpointFacts]) -> set[str]:
+        """Return the names of registered endpoints that can all move, if they do so together.
 
         Of two that wait for one place, the first has it.
         """
@@ -192,7 +192,7 @@ class _Comparison:
                 else:
                     new_places.add(name, url)
             if not staying:
-                return list(moving.values())
+                return set(moving)
             for name in staying:
                 del moving[name]
 
@@ -505,8 +505,7 @@ class _Comparison:
                 continue
             change = Change(row, is_new=False)
             said = self.registered.said_of(row).get(self.source)
-            is_gone = said is not None and not {said.name, said.source_id} & unread
-            if said is not None and is_gone and row.retired_at is None:
+            if said and row.retired_at is None and not {said.name, said.source_id} & unread:
                 self.changes.gone.append(row.name)
                 claimant = self._claims.get(row.name)
                 if claimant:
