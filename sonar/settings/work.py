@@ -35,3 +35,5 @@ SONAR_CHANGES_SECONDS = envint("SONAR_CHANGES_SECONDS", 900)
 # How often the newest tests are looked at for what people are called for (matrix.tasks).
 SONAR_INCIDENTS_SECONDS = envint("SONAR_INCIDENTS_SECONDS", 60)
 KEEP_MONTHS_SECONDS = 3600
+# Up to how many links of a size class /metrics has the rate of each; 0 for none.
+SONAR_METRICS_LINKS = envint("SONAR_METRICS_LINKS", 1000, minimum=0)

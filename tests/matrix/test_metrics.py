@@ -15,7 +15,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from matrix.answers.status import figures
 from sonar import settings as project
 from sonar.database import tables
-from sonar.models import Credential, CredentialState, EvaluationRun, Notification, SignOfLife
+from sonar.models import (
+    Credential,
+    CredentialState,
+    Endpoint,
+    EvaluationRun,
+    Notification,
+    SignOfLife,
+)
 from tests import refusing
 from tests.matrix.world import NOW, of_service, transfer
 from tests.sonar import alarms
@@ -105,6 +112,48 @@ def test_everything_that_one_alerts_on_is_there(client, small_world):
     assert found["sonar_coverage_links", "large,untested"] == 11
     assert found["sonar_up", "database"] == found["sonar_up", "redis"] == 1
     assert ("sonar_info", "0.5") in found
+
+
+# Labels are written in the order of their names: of links destination, simulated, size and source;
+# of endpoints end, endpoint, simulated and size.
+RATES, AVERAGES = "sonar_link_rate_bytes_per_second", "sonar_endpoint_rate_bytes_per_second"
+
+
+def test_the_rates_of_the_last_day_are_there_in_bytes_per_second(client, small_world):
+    """Results of other days and size classes are not averaged in; simulated rates are labelled."""
+    world = small_world
+    Endpoint.objects.filter(pk=world.scratch.pk).update(simulated=True)
+    transfer(world.ral, world.scratch, 1.0, size="medium")
+    transfer(world.ral, world.desy, 5.0)
+    transfer(world.ral, world.desy, 7.0)
+    transfer(world.glasgow, world.desy, 2.0)
+    transfer(world.glasgow, world.desy, 90.0, ago=timedelta(hours=25))
+    transfer(world.glasgow, world.desy, 90.0, size="small")
+    transfer(world.ral, world.glasgow, None)
+    found = samples(client)
+    rates = {labels: rate for (name, labels), rate in found.items() if name == RATES}
+    assert rates == {
+        "DESY_DATADISK,false,large,RAL_DATADISK": 6e6,
+        "DESY_DATADISK,false,large,Glasgow_DATADISK": 2e6,
+        "DESY_DATADISK,false,small,Glasgow_DATADISK": 90e6,
+        "DESY_SCRATCHDISK,true,medium,RAL_DATADISK": 1e6,
+    }
+    assert found[AVERAGES, "source,RAL_DATADISK,false,large"] == 6e6
+    assert found[AVERAGES, "destination,DESY_DATADISK,false,large"] == 4e6
+    assert (AVERAGES, "source,DESY_DATADISK,false,large") not in found
+    assert found["sonar_link_rates_omitted", "large"] == 0
+
+
+@pytest.mark.parametrize(("limit", "omitted"), [(12, 0), (11, 12), (0, 12)])
+def test_more_links_than_the_limit_have_no_rates_and_are_counted(
+    client, small_world, settings, limit, omitted
+):
+    settings.SONAR_METRICS_LINKS = limit
+    transfer(small_world.ral, small_world.desy, 5.0)
+    found = samples(client)
+    assert found["sonar_link_rates_omitted", "large"] == omitted
+    assert ((RATES, "DESY_DATADISK,false,large,RAL_DATADISK") in found) == (omitted == 0)
+    assert found[AVERAGES, "source,RAL_DATADISK,false,large"] == 5e6
 
 
 def test_what_people_are_called_for_and_what_still_waits_is_there(client, small_world):

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+import numpy as np
 from cachetools import TTLCache
 from django.conf import settings
 from django.db import connection
@@ -74,12 +75,21 @@ class WaitingTests:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The links of a size class by their state over the last 24 hours, as the matrix has them."""
+    """The links of a size class by their state over the last 24 hours, as the matrix has them.
+
+    ``rates`` are the means of the cells that have one, in MB/s, by source, destination and whether
+    an endpoint is simulated; there are none if the class has more than SONAR_METRICS_LINKS links,
+    which ``omitted`` counts then. ``averages`` are those of rows and columns, by endpoint, end
+    (``source`` or ``destination``) and whether it is simulated.
+    """
 
     size: str
     states: Mapping[str, int]
     links: int
     as_of: datetime
+    rates: Mapping[tuple[str, str, bool], float] = field(default_factory=dict)
+    averages: Mapping[tuple[str, str, bool], float] = field(default_factory=dict)
+    omitted: int = 0
 
 
 @dataclass(frozen=True)
@@ -311,10 +321,29 @@ def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:
 
 
 def read_coverage(now: datetime) -> tuple[Coverage, ...]:
-    """Judge every link in each size class, as the matrix does."""
+    """Judge every link in each size class, as the matrix does, and take its rates."""
     coverage = []
     for name in SizeClass.objects.values_list("name", flat=True):
-        states = grid.build(MatrixQuery(size=name, window=WINDOW), now).states()
+        day = grid.build(MatrixQuery(size=name, window=WINDOW), now)
+        states = day.states()
         covered = {state: states[state] for state in STATES_TO_SEE}
-        coverage.append(Coverage(name, covered, sum(covered.values()), now))
+        links = sum(covered.values())
+        averages = {
+            (group.name, end, group.simulated): float(rate)
+            for end, groups, means in (
+                ("source", day.sources, day.averages.row),
+                ("destination", day.destinations, day.averages.column),
+            )
+            for group, rate in zip(groups, means, strict=True)
+            if np.isfinite(rate)
+        }
+        rates = {}
+        if links <= settings.SONAR_METRICS_LINKS:
+            for row, column in np.argwhere(np.isfinite(day.cells.value)).tolist():
+                source, destination = day.sources[row], day.destinations[column]
+                simulated = source.simulated or destination.simulated
+                key = source.name, destination.name, simulated
+                rates[key] = float(day.cells.value[row, column])
+        omitted = 0 if links <= settings.SONAR_METRICS_LINKS else links
+        coverage.append(Coverage(name, covered, links, now, rates, averages, omitted))
     return tuple(coverage)

@@ -1,4 +1,4 @@
-"""How Sonar itself is, as gauges for Prometheus."""
+"""How Sonar itself is, and the rates of a bounded number of links, as gauges for Prometheus."""
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -13,10 +13,11 @@ from prometheus_client.registry import Collector
 
 import sonar
 from matrix.answers.status import figures, health, rabbitmq
-from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Calls, Life, Status
+from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Calls, Coverage, Life, Status
 from sonar.database.retry import one_line
 from sonar.models import CredentialState, Incident, Probe
 from sonar.movers import catalogue
+from sonar.notation.units import MB
 from sonar.notation.vantages import at, vantage_of
 from sonar.obstacles import worker_movers
 from sonar.registry.downtimes.state import SourceState
@@ -47,6 +48,7 @@ class Figures(Collector):
         if status is not None:
             yield from of_life(status.life)
             yield from of_tests(status)
+            yield from of_rates(status.coverage)
             yield from of_calls(status.work.calls, now)
             yield from of_credentials(status.work.credentials)
             yield from of_sources(status.sources)
@@ -123,6 +125,40 @@ def of_tests(status: Status) -> Iterator[Metric]:
         for state, links in coverage.states.items():
             family.add_metric([coverage.size, state], links)
     yield family
+
+
+def of_rates(coverage: Iterable[Coverage]) -> Iterator[Metric]:
+    """Rates of the matrix of the last 24 hours, in bytes per second, the base unit of rates here.
+
+    The number of samples is bounded: links by SONAR_METRICS_LINKS for each size class, endpoints
+    by two for each of them and each size class.
+    """
+    links, endpoints, omitted = (
+        GaugeMetricFamily(f"sonar_{name}", words, labels=labels)
+        for name, words, labels in (
+            (
+                "link_rate_bytes_per_second",
+                "Mean rate of the tests of a link that succeeded in the last 24 hours.",
+                ["source", "destination", "simulated", "size"],
+            ),
+            (
+                "endpoint_rate_bytes_per_second",
+                "Mean of the rates of an endpoint's links, as their source or destination.",
+                ["endpoint", "end", "simulated", "size"],
+            ),
+            (
+                "link_rates_omitted",
+                "Links whose rates are left out because there are more than SONAR_METRICS_LINKS.",
+                ["size"],
+            ),
+        )
+    )
+    for one in coverage:
+        for family, rates in ((links, one.rates), (endpoints, one.averages)):
+            for (*names, simulated), rate in rates.items():
+                family.add_metric([*names, str(simulated).lower(), one.size], rate * MB)
+        omitted.add_metric([one.size], one.omitted)
+    yield from (links, endpoints, omitted)
 
 
 def of_calls(calls: Calls, now: datetime) -> Iterator[Metric]:
