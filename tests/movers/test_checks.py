@@ -127,7 +127,12 @@ def test_one_thing_that_is_wrong_is_seen_with_what_to_do_and_the_others_go_on(na
 
 @pytest.mark.parametrize(
     ("date", "seen", "advice"),
-    [(95, "s behind.", "NTP"), (-95, "s ahead.", "NTP"), (2, "agrees", ""), (None, "no Date", "")],
+    [
+        (95, "s behind.", "NTP"),
+        (-95, "s ahead.", "NTP"),
+        (2, "agrees", ""),
+        (None, "neither a Date", ""),
+    ],
 )
 def test_a_clock_that_is_wrong_is_a_warning(date: int | None, seen: str, advice: str):
     with dav.serving() as server:
@@ -137,6 +142,21 @@ def test_a_clock_that_is_wrong_is_a_warning(date: int | None, seen: str, advice:
     assert seen in clock.seen
     assert advice in clock.advice
     assert (clock.state == StepState.WARNING) == bool(advice)
+
+
+@pytest.mark.parametrize(("behind", "seen"), [(95, "s behind."), (-95, "s ahead."), (2, "agrees")])
+def test_a_server_without_dates_shows_its_clock_by_the_time_of_the_file(behind: int, seen: str):
+    """XRootD sends no Date."""
+
+    def listing(server: Dav, path: str) -> dav.Reply | None:
+        moment = format_datetime(datetime.now(UTC) - timedelta(seconds=behind), usegmt=True)
+        found = f"<a:getlastmodified>{moment}</a:getlastmodified>".encode()
+        return (207, {}, found) if path in server.files else None
+
+    with dav.serving(PROPFIND=listing) as server:
+        server.date = "soon"
+        clock = steps_at(storage_at(server.base_url))["clock"]
+    assert seen in clock.seen
 
 
 @pytest.mark.parametrize("status", [404, 405])

@@ -44,6 +44,7 @@ def test_a_good_server_with_tls_and_a_macaroon_is_fine(server, capsys, tmp_path)
     assert "It is for localhost, 127.0.0.1, issued by trustme" in said
     assert "worker (file): a macaroon, limited to activity:" in said
     assert "COPY is among the methods" in said
+    assert "It agrees with the clock of this machine." in said
     assert left(server) == []
     assert (tmp_path / "worker").read_text() not in said
 

@@ -1,5 +1,6 @@
 """The steps of a check over http: what a server answers, and where it leads."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -10,7 +11,7 @@ from sonar.movers.checks.storage import FILE_BYTES, LIMITS, SHORT, Storage, step
 from sonar.movers.content import TestFile
 from sonar.movers.file_address import at_path, path_of
 from sonar.movers.http.deadlines import Wait
-from sonar.movers.http.exchange import Reply, Request
+from sonar.movers.http.exchange import MAX_ANSWER_BYTES, Reply, Request
 from sonar.movers.http.webdav import ABSENT, NOT_OFFERED, WebDav, succeeded
 from sonar.movers.messages import one_line
 from sonar.notation.check_steps import CheckStep, StepState
@@ -19,6 +20,7 @@ from sonar.notation.units import format_bytes
 SKEW_SECONDS = 30
 """Certificates and tokens count from a moment on; a Date has whole seconds."""
 MOST_LETTERS = 200
+MODIFIED = re.compile(r"<[^<>]*\bgetlastmodified\b[^<>]*>([^<]+)<")
 REACHED = ("port", "certificate", "credential")
 """What is needed to ask its server anything."""
 
@@ -28,7 +30,10 @@ class WebStorage(Storage):
 
     files: WebDav
     clock_ahead: float | None = None
-    """By how many seconds its clock is ahead of this machine's; None if it did not say."""
+    """By how many seconds its clock is ahead of this machine's; None if it did not say.
+
+    From the Date of its last answer. XRootD sends none: there it is when the file was modified.
+    """
 
     def ask(self, method: str, end: End) -> Reply:
         with self.asking():
@@ -36,10 +41,10 @@ class WebStorage(Storage):
         if reply.data_server:
             self.data_servers.add(reply.data_server)
         else:
-            self._read_clock(reply.headers.get("Date", ""))
+            self.read_clock(reply.headers.get("Date", ""))
         return reply
 
-    def _read_clock(self, date: str) -> None:
+    def read_clock(self, date: str) -> None:
         try:
             moment = parsedate_to_datetime(date)
         except ValueError:
@@ -98,11 +103,26 @@ def read_step(storage: WebStorage) -> CheckStep:
         storage.data_servers.add(wait.route.data_server)
     reply = Reply(response.status, response.headers, "", wait.route.data_server)
     succeeded(reply, "GET", storage.end)
+    if storage.clock_ahead is None:
+        storage.read_clock(modified_at(storage))
     if content != written():
         seen = f"{len(content)} bytes came back that are not those written."
         return CheckStep("read", StepState.FAILED, seen, SHORT)
     seen = f"The same {format_bytes(FILE_BYTES)} came back."
     return CheckStep("read", StepState.FINE, seen)
+
+
+def modified_at(storage: WebStorage) -> str:
+    """Return when the file was modified, as its server says it; empty if it does not."""
+    request = Request("PROPFIND", storage.end, {"Depth": "0"})
+    wait = Wait(LIMITS.answer, LIMITS.total)
+    try:
+        with storage.asking(), storage.files.web.open(request, storage.order, wait) as response:
+            listing = response.read(MAX_ANSWER_BYTES, decode_content=False)
+    except MoverError:
+        return ""
+    modified = MODIFIED.search(listing.decode("utf-8", "replace"))
+    return modified[1] if modified else ""
 
 
 def written() -> bytes:
@@ -146,10 +166,11 @@ def copy_step(storage: WebStorage) -> CheckStep:
 
 
 def clock_step(storage: WebStorage) -> CheckStep:
-    """Compare the Date of the server's last answer with this machine's clock."""
+    """Compare the server's clock with this machine's."""
     ahead = storage.clock_ahead
     if ahead is None:
-        return CheckStep("clock", StepState.NOT_CHECKED, "Its answers hold no Date.")
+        seen = "Its answers hold neither a Date nor the time of a file."
+        return CheckStep("clock", StepState.NOT_CHECKED, seen)
     if abs(ahead) <= SKEW_SECONDS:
         return CheckStep("clock", StepState.FINE, "It agrees with the clock of this machine.")
     seen = f"Its clock is {abs(ahead):.0f} s {'ahead' if ahead > 0 else 'behind'}."
