@@ -7,6 +7,7 @@ from typing import Any, Self, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -136,7 +137,8 @@ def reports(request: HttpRequest) -> HttpResponseBase:
     now, reader = timezone.now(), cast(User, request.user)
     begun = report_orders.begun(reader, page.scope)
     form = report_orders.ReportOrderForm(begun, page.subject(now), request.POST)
-    said = report_orders.kept(form, page.site, now) if form.is_valid() else ""
+    with transaction.atomic():
+        said = report_orders.kept(form, page.site, now) if form.is_valid() else ""
     if form.errors:
         return rendered(request, page, now, None, status=400, form=form)
     messages.success(request, f"The {form.row.name} is ordered. {said}".strip())

@@ -17,7 +17,7 @@ from sonar.alerting import subscriptions
 from sonar.alerting.channels.catalogue import BOARDS
 from sonar.alerting.subjects import sites_of
 from sonar.alerting.subscriptions import Subscribed
-from sonar.models import Incident, IncidentEvent, Notification, Subscription
+from sonar.models import Incident, IncidentEvent, LastSent, Notification, Subscription
 from sonar.models.notifications import DAY
 
 Kind, Level, State = IncidentEvent.Kind, Incident.Level, Notification.State
@@ -174,3 +174,4 @@ def drop_expired(now: datetime, days: int) -> None:
     """Forget who was told what, once that is long ago."""
     ended = Notification.objects.filter(ended_at__lt=now - timedelta(days=days))
     ended.delete()
+    LastSent.objects.filter(at__lt=now - DAY).delete()

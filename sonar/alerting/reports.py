@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from sonar.alerting.sending import free
-from sonar.alerting.subscriptions import ACTIVE
+from sonar.alerting.subscriptions import ACTIVE, take_turn
 from sonar.models import Notification, Subscription
 
 Kind, State = Notification.Kind, Notification.State
@@ -33,9 +33,14 @@ def queue_newest(report: str, period: str, due: datetime, now: datetime) -> None
 
 
 def queue_now(row: Subscription, period: str, now: datetime) -> bool:
-    """Let a report be sent next, whatever was sent; say False if that was done a moment ago."""
+    """Let a report be sent next, whatever was sent; say False if that was done a moment ago.
+
+    Reports that are ordered in this way count for the person and for the address.
+    """
     reports = row.notifications.filter(kind=Kind.REPORT)
     if reports.filter(Q(state=State.WAITING) | Q(ended_at__gt=now - BETWEEN)).exists():
+        return False
+    if take_turn("report", row, BETWEEN, now):
         return False
     queue(row, period, now)
     Subscription.objects.filter(pk=row.pk).update(retry_at=None)

@@ -23,7 +23,7 @@ from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 from sonar.alerting import outbox, subscriptions
 from sonar.alerting.channels import catalogue
 from sonar.alerting.channels.base import ChannelError, Matter, Message, Target
-from sonar.alerting.subscriptions import ACTIVE, Subscribed
+from sonar.alerting.subscriptions import ACTIVE, DIRECT, OWNER_IS_ACTIVE, REACHABLE, Subscribed
 from sonar.credentials.encryption import OtherKeyError
 from sonar.models import Notification, Subscription
 from sonar.models.notifications import DAY
@@ -37,7 +37,6 @@ BOARD_EVERY, BOARD_LOOKS_BACK = timedelta(minutes=1), timedelta(hours=1)
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
 HOUR = timedelta(hours=1)
 AT_ONCE = 4
-DIRECT = Q(kind__in=[Kind.TEST, Kind.CONFIRMATION])
 # Whom a sender is for: a report takes seconds to build, and calls do not wait for it.
 CALLS, REPORTS = Q(report=""), ~Q(report="")
 # What is noted of a channel that answers.
@@ -117,15 +116,19 @@ def claim(now: datetime, among: Q = CALLS) -> Claim | None:
     waiting = Notification.objects.filter(
         subscription=OuterRef("pk"), state=State.WAITING, due_at__lte=now
     )
-    is_due = Exists(waiting.exclude(DIRECT)) | Q(channel__in=catalogue.BOARDS) & (
+    is_due = Exists(waiting.exclude(kind__in=DIRECT)) | Q(channel__in=catalogue.BOARDS) & (
         Q(told_at=None) | Q(told_at__lte=now - BOARD_EVERY)
     )
+    is_asked = (
+        Q(confirmed_at=None) & OWNER_IS_ACTIVE & Exists(waiting.filter(kind=Kind.CONFIRMATION))
+    )
+    is_tried = REACHABLE & Exists(waiting.filter(kind=Kind.TEST))
     answers = Q(retry_at=None) | Q(retry_at__lte=now)
     with transaction.atomic():
         row = (
             Subscription.objects.select_for_update(skip_locked=True, no_key=True, of=("self",))
             .filter(among, free(now))
-            .filter(Exists(waiting.filter(DIRECT)) | ACTIVE & answers & is_due)
+            .filter(is_asked | is_tried | ACTIVE & answers & is_due)
             .select_related("owner")
             .order_by("failures", "told_at", "id")
             .first()
@@ -143,15 +146,21 @@ def free(now: datetime) -> Q:
 
 
 def to_tell(row: Subscription, now: datetime) -> list[Notification]:
-    """Choose what one message tells: worse states by themselves, the rest as caps allow."""
+    """Choose what one message tells: worse states by themselves, the rest as caps allow.
+
+    An address that is not confirmed gets nothing but the link to confirm it.
+    """
     waiting = row.notifications.filter(state=State.WAITING)
+    if row.confirmed_at is None:
+        return list(waiting.filter(due_at__lte=now, kind=Kind.CONFIRMATION))
     if row.failing_since is not None and row.failing_since <= now - DAY:
         give_up(row, waiting.filter(due_at__lte=now - DAY), now)
     due = list(waiting.filter(due_at__lte=now).order_by("id"))
     for is_first in (is_direct, is_urgent):
         if first := next(filter(is_first, due), None):
             return [first]
-    past = row.notifications.filter(state=State.SENT, ended_at__gt=now - HOUR).exclude(DIRECT)
+    past = row.notifications.filter(state=State.SENT, ended_at__gt=now - HOUR)
+    past = past.exclude(kind__in=DIRECT)
     sent = past.aggregate(messages=Count("message", distinct=True), first=Min("ended_at"))
     together = [each for each in due if each.together or each.kind == Kind.MISSED]
     single = [each for each in due if each not in together]
@@ -163,7 +172,7 @@ def to_tell(row: Subscription, now: datetime) -> list[Notification]:
 
 
 def is_direct(each: Notification) -> bool:
-    return each.kind in (Kind.TEST, Kind.CONFIRMATION)
+    return each.kind in DIRECT
 
 
 def is_urgent(each: Notification) -> bool:

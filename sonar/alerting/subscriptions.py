@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.core import signing
-from django.db.models import Q
+from django.db import transaction
+from django.db.models import Max, Q
 from django.utils import timezone
 
 from sonar.alerting.channels import catalogue
 from sonar.credentials.encryption import OtherKeyError, decrypted, encrypted
-from sonar.models import Incident, Notification, Subscription
+from sonar.models import Endpoint, Incident, LastSent, Mesh, Notification, Site, Subscription
+from sonar.models.member_filters import ENDS
+from sonar.notation.units import format_span
 from sonar.people import roles
+from sonar.registry.cache import RegistryCache
+from sonar.registry.mesh_members import at_end, read_endpoints
 
 Scope, Kind, State = Subscription.Scope, Notification.Kind, Notification.State
-# What one person may have; nobody can be written to more often than once an hour to confirm.
+# People order these by a button, and they are sent before all others.
+DIRECT = (Kind.TEST, Kind.CONFIRMATION)
+# What one person may have.
 MOST_OF_ONE = 5
-BETWEEN_LINKS = timedelta(hours=1)
+# Each person can order, and each address can get, one link or one test within these times.
+BETWEEN_LINKS, BETWEEN_TESTS = timedelta(hours=1), timedelta(minutes=1)
 LINK_DAYS = 3
 SALT = "sonar.subscription"
+MINUTE = timedelta(minutes=1)
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+# Sonar may write to these addresses; to others it sends only a link to confirm the address.
+OWNER_IS_ACTIVE = Q(owner=None) | Q(owner__is_active=True)
+REACHABLE = Q(confirmed_at__isnull=False) & OWNER_IS_ACTIVE
 # In these, people are told.
-ACTIVE = Q(enabled=True, confirmed_at__isnull=False) & (Q(owner=None) | Q(owner__is_active=True))
+ACTIVE = Q(enabled=True) & REACHABLE
 
 
 @dataclass(frozen=True)
@@ -58,6 +72,43 @@ def sites_of(row: Subscription) -> frozenset[int] | None:
     return frozenset(site.pk for site in row.sites.all())
 
 
+def read_tested_sites() -> frozenset[int]:
+    """Return the ids of the sites that have a link in an enabled mesh."""
+    endpoints, tested = read_endpoints(), set[int]()
+    for mesh in Mesh.objects.filter(enabled=True).prefetch_related(*ENDS):
+        schemes = mesh.mover_description.schemes_in(mesh.mode)
+        sources, destinations = (
+            {end.id for end in at_end(mesh, at, endpoints) if end.enabled and end.scheme in schemes}
+            for at in ENDS
+        )
+        if sources and destinations and len(sources | destinations) > 1:
+            tested |= sources | destinations
+    return frozenset(Endpoint.objects.filter(pk__in=tested).values_list("site_id", flat=True))
+
+
+tested_sites = RegistryCache(read_tested_sites)
+
+
+def covers_nothing(row: Subscription) -> str:
+    """Say why nothing can ever be sent by a subscription as the registry is now; else empty."""
+    if row.report:
+        places = row.sites.all() if row.scope == Scope.SITES else Site.objects.all()
+        places = places.filter(cloud=row.cloud) if row.cloud else places
+        return "" if places.exists() else "No site of this report is registered: remove this order."
+    sites, tested = sites_of(row), tested_sites.read()
+    if sites is None:
+        why = "" if tested else "no enabled mesh tests a link."
+    elif list(row.levels) == [Incident.Level.GRID]:
+        why = "those of Sonar itself belong to no site. Choose all incidents."
+    elif not sites and row.scope == Scope.OWN:
+        why = "this account administers no site. Choose all incidents, or certain sites."
+    elif not sites:
+        why = "the sites chosen are no longer registered. Choose others."
+    else:
+        why = "no enabled mesh tests a link of its sites." if tested.isdisjoint(sites) else ""
+    return why and f"No incident can match this subscription: {why}"
+
+
 def seal(row: Subscription, values: Mapping[str, str]) -> None:
     """Keep what a channel needs to know, encrypted, and of the address only where it leads."""
     row.secret = encrypted(f"subscription {row.key}", json.dumps(dict(values)))
@@ -77,27 +128,65 @@ def unseal(row: Subscription) -> dict[str, str]:
     return {str(name): str(value) for name, value in values.items()}
 
 
-def confirm_or_ask(row: Subscription, now: datetime) -> str:
+def count_own(owner: User, among: Q) -> int:
+    """Count the subscriptions of a person; two that are added at once wait for each other here."""
+    User.objects.select_for_update(no_key=True).get(pk=owner.pk)
+    return Subscription.objects.filter(among, owner=owner).count()
+
+
+def confirm_or_ask(row: Subscription, now: datetime, *, is_same: bool = False) -> str:
     """Let an address of one's own be used; ask by a link sent there whether another one may.
 
-    Returns what is to be said of it, empty if nothing. Lists are of operators, who know whom.
+    Returns what is to be said of it, empty if nothing. Lists are of operators, who know whom. Run
+    in a transaction that has locked the row; ``is_same`` says that its address was not changed.
     """
-    owner = row.owner
-    if owner is None or row.address.casefold() == owner.email.casefold():
-        row.confirmed_at = now
-        row.save(update_fields=["confirmed_at"])
+    owner, links = row.owner, row.notifications.filter(kind=Kind.CONFIRMATION)
+    if not is_same:  # what was ordered for another address is not sent to this one
+        row.notifications.filter(kind=Kind.TEST, state=State.WAITING).delete()
+        links.delete()
+    is_known = owner is None or row.address.casefold() == owner.email.casefold()
+    if not is_known:
+        own = Subscription.objects.filter(owner=owner, address__iexact=row.address)
+        is_known = own.filter(confirmed_at__isnull=False).exclude(pk=row.pk).exists()
+    row.confirmed_at = now if is_known else None
+    Subscription.objects.filter(pk=row.pk).update(confirmed_at=row.confirmed_at)
+    if is_known:
+        links.filter(state=State.WAITING).delete()
         return ""
-    row.confirmed_at = None
-    row.save(update_fields=["confirmed_at"])
-    earlier = Notification.objects.filter(
-        subscription__owner=owner, kind=Kind.CONFIRMATION, created_at__gt=now - BETWEEN_LINKS
-    )
-    if earlier.exists():
+    if wait := take_turn("link", row, BETWEEN_LINKS, now):
+        later = format_span(wait + MINUTE)
+        if links.exists():
+            return f"A link was sent to {row.address} before: open it, or save again in {later}"
         return (
-            "A link to confirm an address was sent less than an hour ago: save this once more later"
+            f"No link was sent to {row.address}: a link to confirm an address was sent less than "
+            f"an hour ago. Save this subscription again in {later}"
         )
     queue(row, Kind.CONFIRMATION, now)
     return f"A link was sent to {row.address}: open it to be told by that address"
+
+
+@transaction.atomic
+def take_turn(noun: str, row: Subscription, pause: timedelta, now: datetime) -> timedelta | None:
+    """Count an ordered message for its owner and for its address; return None.
+
+    If either had one within the pause, nothing is counted: return how long to wait. The counts
+    stay when subscriptions and accounts are deleted, and two orders at once take turns.
+    """
+    name, _, host = row.address.casefold().partition("@")
+    # Mail to ann+x@ is delivered to ann@.
+    address = f"{name.partition('+')[0]}@{host}" if host else str(row.key)
+    keys = [f"{noun} to {hashlib.sha256(address.encode()).hexdigest()}"]
+    keys += [f"{noun} of {row.owner_id}"] if row.owner_id else []
+    LastSent.objects.bulk_create(
+        [LastSent(key=key, at=NEVER) for key in sorted(keys)], ignore_conflicts=True
+    )
+    counts = LastSent.objects.filter(key__in=keys)
+    free = counts.filter(at__lte=now - pause).order_by("key").select_for_update()
+    if len(free) == len(keys):
+        counts.update(at=now)
+        return None
+    latest = counts.aggregate(at=Max("at"))["at"] or now
+    return max(latest + pause - now, timedelta(seconds=1))
 
 
 def token_of(row: Subscription) -> str:
@@ -106,15 +195,19 @@ def token_of(row: Subscription) -> str:
 
 
 def confirm(token: str, user: User) -> Subscription | None:
-    """Let the address be used that a token is for; None if it is too old, or of somebody else."""
+    """Let the address be used that a token is for; None if it is too old, or of somebody else.
+
+    One statement decides: an address that changes at the same moment is not confirmed.
+    """
     try:
         key, address = signing.loads(token, salt=SALT, max_age=timedelta(days=LINK_DAYS))
     except signing.BadSignature:
         return None
-    row = Subscription.objects.filter(key=key, address=address, owner=user).first()
-    if row is not None and row.confirmed_at is None:
-        row.confirmed_at = timezone.now()
-        row.save(update_fields=["confirmed_at"])
+    rows = Subscription.objects.filter(key=key, address=address, owner=user)
+    rows.filter(confirmed_at=None).update(confirmed_at=timezone.now())
+    row = rows.filter(confirmed_at__isnull=False).first()
+    if row is not None:
+        row.notifications.filter(kind=Kind.CONFIRMATION, state=State.WAITING).delete()
     return row
 
 

@@ -25,7 +25,7 @@ from sonar.models.mesh import (
     RecentRun,
     Schedule,
 )
-from sonar.models.notifications import Notification, Subscription
+from sonar.models.notifications import LastSent, Notification, Subscription
 from sonar.models.registry import Credential, Endpoint, RefusedRedirect, Site, SizeClass
 from sonar.models.token import SavedView, Token
 from sonar.models.topology import Proposal, SourcedValues

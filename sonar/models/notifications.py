@@ -184,3 +184,17 @@ class Notification(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.state} since {self.created_at:%Y-%m-%d %H:%M}"
+
+
+class LastSent(models.Model):
+    """When a limited message was last ordered, by a key for the person or the address.
+
+    No row refers to another table, so the limit holds when its subscription, order or account is
+    deleted (`sonar.alerting.subscriptions.take_turn`). ``key`` holds a hash of the address.
+    """
+
+    key = models.CharField(max_length=100, primary_key=True)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.at:%Y-%m-%d %H:%M}"

@@ -109,7 +109,7 @@ def is_this_machine(host: str) -> bool:
 def is_inside(host: str) -> bool:
     """Say whether a host is an address that only those within a network can reach."""
     address = address_of(host)
-    return is_this_machine(host) or (address is not None and not address.is_global)
+    return is_this_machine(host) or (address is not None and not is_public(address))
 
 
 def is_nobodys(host: str) -> bool:
@@ -136,6 +136,11 @@ def is_web_service(url: str) -> bool:
     if parts is None or not is_printable(url) or is_nobodys(parts["host"]):
         return False
     return parts[1] == "https" or is_this_machine(parts["host"])
+
+
+def is_public(address: Address) -> bool:
+    """Say whether everything that an address may stand for is reached from anywhere."""
+    return kind_of(address) is Kind.PUBLIC
 
 
 def kind_of(address: Address) -> Kind:

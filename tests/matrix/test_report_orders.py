@@ -285,7 +285,7 @@ def test_another_address_is_confirmed_before_anything_is_sent_there(olga):
     assert (row.cloud, row.confirmed_at) == ("UK", None)
     (asked,) = pass_by(world.NOW + 20 * DAY)
     assert (asked.to, asked.subject) == (["list@example.org"], "[Sonar] Is this your address?")
-    assert "to the monthly report on cloud UK" in asked.body
+    assert "wants reports to be sent to this address" in asked.body
     client.post("/subscriptions/confirm/", {"token": subscriptions.token_of(row)})
     client.post(f"/subscriptions/{row.pk}/test/")
     (sent,) = pass_by(world.NOW)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import uuid5
 
-from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.template.loader import render_to_string
 
@@ -54,7 +53,7 @@ class IncidentWords:
         if first.kind == Notification.Kind.TEST:
             return plain(row, first, now, "This is a test", *test_lines(row))
         if first.kind == Notification.Kind.CONFIRMATION:
-            return plain(row, first, now, "Is this your address?", *confirmation_lines(row))
+            return confirmation(row, first, now)
         return about_incidents(row, delivered, now)
 
     def matters(self, subscribed: Subscribed, since: datetime, now: datetime) -> list[Matter]:
@@ -206,10 +205,10 @@ def event_words(event: Occurrence) -> str:
 
 
 def plain(
-    row: Subscription, cause: Notification, now: datetime, subject: str, *lines: str
+    row: Subscription, cause: Notification, now: datetime, subject: str, *lines: str, link: str = ""
 ) -> Message:
-    """Return a message that is of no incident."""
-    context = {"subject": subject, "begins": lines, "name": row.name}
+    """Return a message that is of no incident; ``link`` is its only one."""
+    context = {"subject": subject, "begins": lines, "name": row.name, "link": link}
     context["page"] = outside("subscriptions")
     return Message(
         id=str(uuid5(row.key, f"{cause.kind}-{cause.pk}")),
@@ -223,18 +222,22 @@ def plain(
 
 def test_lines(row: Subscription) -> list[str]:
     return [
-        f"Somebody pressed the test button of the subscription “{row.name}” at "
-        f"{settings.SONAR_URL}.",
+        f"Somebody pressed the test button of the subscription “{row.name}”.",
         "Incidents will be told in this way. Nothing is wrong.",
     ]
 
 
-def confirmation_lines(row: Subscription) -> list[str]:
+def confirmation(row: Subscription, cause: Notification, now: datetime) -> Message:
+    """Ask whether an address may be written to.
+
+    Whoever reads it has agreed to nothing yet: it has no text, name or link of an account.
+    """
+    topic = "reports" if row.report else "incident notifications"
+    lines = (
+        f"Somebody with an account of this Sonar wants {topic} to be sent to this address. If that "
+        f"was you, log in with that account and open this link within {subscriptions.LINK_DAYS} "
+        "days:",
+        "If it was not you, do nothing: Sonar sends nothing more.",
+    )
     link = f"{outside('confirm-address')}?token={subscriptions.token_of(row)}"
-    topic = f"the {row.name}" if row.report else "incidents"
-    return [
-        f"{row.owner} has subscribed this address to {topic} at {settings.SONAR_URL}. If you are "
-        f"{row.owner}, log in there and open this within {subscriptions.LINK_DAYS} days:",
-        link,
-        "If not, there is nothing to do: nothing more is sent.",
-    ]
+    return plain(row, cause, now, "Is this your address?", *lines, link=link)

@@ -95,11 +95,13 @@ class Subscriptions(Resource[Subscription]):
     answer = record_of(
         SubscriptionBody,
         "A list of those who are told of incidents. `failing_since` says since when nothing "
-        "arrives, `answer` what the other side said last.",
+        "arrives, `answer` what the other side said last. `covers_nothing` says why no incident "
+        "can match; it is empty if some can.",
         name="SubscriptionRecord",
         id=int,
         failing_since=str | None,
         answer=str,
+        covers_nothing=str,
     )
     missing = "There is no list {key}."
     order = BY_ID
@@ -121,10 +123,16 @@ class Subscriptions(Resource[Subscription]):
         return Subscription.objects.filter(owner=None).prefetch_related("sites")
 
     def others(self, row: Subscription) -> Json:
-        return {"sites": [site.name for site in row.sites.all()], "quiet_hours": row.quiet_hours}
+        return {
+            "sites": [site.name for site in row.sites.all()],
+            "quiet_hours": row.quiet_hours,
+            "covers_nothing": subscriptions.covers_nothing(row),
+        }
 
     def columns_of(self, row: Subscription, values: Values) -> Values:
         columns = {name: value for name, value in values.items() if name not in BESIDE}
+        if values.get("channel", row.channel) != catalogue.EMAIL:
+            columns.pop("address", None)
         if values.get("settings"):
             sealed = Subscription(key=row.key, channel=values.get("channel", row.channel))
             subscriptions.seal(sealed, values["settings"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, QueryDict
+from django.utils import timezone
 
 from matrix.answers.report import schedule
 from matrix.answers.report.question import ReportPeriod
@@ -23,13 +25,16 @@ from matrix.pages.subscriptions.subscription_form import (
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.store.data_version import DataVersion
+from sonar.alerting import subscriptions
 from sonar.alerting.channels import catalogue
 from sonar.models import Notification, Subscription
 from sonar.notation.units import format_span
+from sonar.people import roles
 from sonar.people.roles import Anyone
 
 ADD, CHANGE, DELETE = (f"sonar.{verb}_subscription" for verb in ("add", "change", "delete"))
 SEE = "sonar.view_subscription"
+GONE = "You have no subscription with this number."
 State = Notification.State
 # What people wait for who have pressed a button.
 ORDERED = (Notification.Kind.TEST, Notification.Kind.REPORT)
@@ -54,7 +59,7 @@ def keepers(permission: str) -> Any:  # noqa: ANN401 - a Right
             row.owner_id == request.user.pk
             or (row.owner_id is None and request.user.has_perm(permission))
         ):
-            raise Http404("You have no subscription with this number.")
+            raise Http404(GONE)
         return True
 
     return check
@@ -66,6 +71,12 @@ class Line:
 
     row: Subscription
     last: Notification | None
+    link: Notification | None = None
+    """The newest link to confirm its address, of one that is not confirmed."""
+
+    @cached_property
+    def covers_nothing(self) -> str:
+        return subscriptions.covers_nothing(self.row)
 
     @property
     def channel(self) -> str:
@@ -104,7 +115,7 @@ class Line:
         if not row.enabled:
             return "switched off"
         if row.confirmed_at is None:
-            return f"waits until the link sent to {row.address} is opened"
+            return self.link_words
         if row.failing_since:
             return f"nothing arrives: {row.answer}"
         if self.last is None and row.told_at is None:
@@ -113,14 +124,30 @@ class Line:
         said = "the last message did not arrive" if self.is_bad else "messages arrive"
         return f"{said}: {answer}" if answer else said
 
+    @property
+    def link_words(self) -> str:
+        """Say what has become of the link to confirm its address."""
+        address, link = self.row.address, self.link
+        oldest = timezone.now() - timedelta(days=subscriptions.LINK_DAYS)
+        if link is None or link.created_at < oldest:
+            return f"not confirmed: no link sent to {address} is valid. Save to send one"
+        if link.state == State.FAILED:
+            return f"the link to {address} could not be sent: {link.answer}"
+        if link.state == State.WAITING:
+            return f"a link is about to be sent to {address}"
+        return f"waits until the link sent to {address} is opened"
+
 
 def lines(rows: Iterable[Subscription]) -> list[Line]:
-    """Return subscriptions with the last that each told. Two SQL queries."""
+    """Return subscriptions with the last that each told. Two SQL queries, or three."""
     listed = list(rows)
-    ended = Notification.objects.filter(subscription__in=listed, ended_at__isnull=False)
-    newest = ended.order_by("subscription_id", "-id").distinct("subscription_id")
-    last = {each.subscription_id: each for each in newest}
-    return [Line(row, last.get(row.pk)) for row in listed]
+    newest = Notification.objects.order_by("subscription_id", "-id").distinct("subscription_id")
+    ended = newest.filter(subscription__in=listed, ended_at__isnull=False)
+    last = {each.subscription_id: each for each in ended}
+    open_rows = [row for row in listed if row.confirmed_at is None]
+    links = newest.filter(subscription__in=open_rows, kind=Notification.Kind.CONFIRMATION)
+    link = {each.subscription_id: each for each in links} if open_rows else {}
+    return [Line(row, last.get(row.pk), link.get(row.pk)) for row in listed]
 
 
 @dataclass(frozen=True)
@@ -167,7 +194,8 @@ class AddSubscriptionPage(Page):
         if self.channel:
             return Subscription(channel=self.channel)
         mail = reader.email if isinstance(reader, User) else ""
-        own = {"owner": reader, "address": mail, "scope": Subscription.Scope.OWN}
+        scope = Subscription.Scope.OWN if roles.sites_of(reader) else Subscription.Scope.GRID
+        own = {"owner": reader, "address": mail, "scope": scope}
         return Subscription(channel=catalogue.EMAIL, name="mine", **own)
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.http import QueryDict
 
 from matrix.answers.report import schedule
@@ -32,7 +33,7 @@ MOST_SHOWN = 200
 
 
 class ReportOrderForm(AddressForm):
-    """How often the report of a page comes, and to which address."""
+    """How often the report of a page comes, and to which address; checked in a transaction."""
 
     otherwise = "report"
 
@@ -48,8 +49,9 @@ class ReportOrderForm(AddressForm):
         row, report = self.row, Report(cleaned["report"])
         row.report, row.address = report, cleaned["address"]
         row.name = f"{NAMES[report]} on {self.subject}"[:LONGEST_NAME]
-        own = Subscription.objects.filter(owner=row.owner)
-        if own.exclude(report="").count() >= reports.MOST_OF_ONE:
+        owner = cast(User, row.owner)
+        own = Subscription.objects.filter(owner=owner)
+        if subscriptions.count_own(owner, ~Q(report="")) >= reports.MOST_OF_ONE:
             self.add_error(None, ENOUGH)
         elif own.filter(name=row.name).exists():
             self.add_error("report", TWICE)

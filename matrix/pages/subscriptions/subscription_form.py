@@ -24,6 +24,7 @@ BESIDE = ("sites",)
 TIMES = ("digest_hour", "quiet_from", "quiet_until", "cap")
 CHOICES = ("scope", "sites", "levels", "conditions")
 SET_BEFORE = "Set already, and shown nowhere. Empty: it stays as it is."
+OTHER_SERVER = "The address leads to another server: type this again for it."
 LEVEL_WORDS = {
     "link": "a link", "source": "an endpoint as a source",
     "destination": "an endpoint as a destination", "endpoint": "an endpoint, both ways",
@@ -163,7 +164,10 @@ class SubscriptionForm(AddressForm):
         return None if self.errors else self.row
 
     def take_settings(self, cleaned: Mapping[str, Any]) -> None:
-        """Encrypt what the channel needs, where any of it was written; the rest stays."""
+        """Encrypt what the channel needs, where any of it was written; the rest stays.
+
+        A secret does not follow the address to another server.
+        """
         names = [field.name for field in self.channel.fields]
         written = {name: cleaned[f"channel-{name}"] for name in names}
         if self.row.pk and not any(written.values()):
@@ -172,9 +176,12 @@ class SubscriptionForm(AddressForm):
             before = subscriptions.unseal(self.row)
         except OtherKeyError:  # all of it is to be written again
             before = {}
-        values = {**before, **{name: value for name, value in written.items() if value}}
+        values = before | {name: value for name, value in written.items() if value}
         for name, sentence in self.channel.problems(values).items():
             self.add_error(f"channel-{name}", sentence)
+        if before and not self.errors:
+            for name in self.channel.untyped(before, written):
+                self.add_error(f"channel-{name}", OTHER_SERVER)
         if names and not self.errors:
             subscriptions.seal(self.row, values)
 

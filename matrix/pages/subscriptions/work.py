@@ -7,7 +7,8 @@ from typing import cast
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
@@ -19,6 +20,7 @@ from matrix.pages.subscriptions.pages import (
     ADD,
     CHANGE,
     DELETE,
+    GONE,
     AddSubscriptionPage,
     SubscriptionPage,
     SubscriptionsPage,
@@ -64,27 +66,38 @@ def add_list(request: HttpRequest, channel: str) -> HttpResponseBase:
 def subscription(request: HttpRequest, id: int) -> HttpResponseBase:  # noqa: A002 - of the route
     if request.method != "POST":
         return show(request, SubscriptionPage, {"id": str(id)})
-    row = Subscription.objects.get(pk=id)
-    return edited(request, SubscriptionPage(row), Subscription.objects.get(pk=id))
+    with transaction.atomic():
+        return edited(request, SubscriptionPage(by_id(id)), by_id(id, lock=True))
+
+
+def by_id(number: int, *, lock: bool = False) -> Subscription:
+    """Return a subscription; with a lock it stays as it is until the transaction ends."""
+    rows = Subscription.objects.select_for_update(no_key=True) if lock else Subscription.objects
+    row = rows.filter(pk=number).first()
+    if row is None:
+        raise Http404(GONE)
+    return row
 
 
 @sensitive_variables()
 def edited(
     request: HttpRequest, page: AddSubscriptionPage | SubscriptionPage, row: Subscription
 ) -> HttpResponse:
-    """Keep a subscription as a form has it, or show what is wrong with it."""
+    """Keep a subscription as a form has it, or show what is wrong with it.
+
+    An existing row is locked by the caller.
+    """
     form, before = SubscriptionForm(row, request.POST), row.address
-    user = cast(User, request.user)
-    own = Subscription.objects.filter(owner=user, report="")
     is_new = row._state.adding
-    if is_new and row.owner and own.count() >= subscriptions.MOST_OF_ONE:
-        form.add_error(None, ENOUGH.format(subscriptions.MOST_OF_ONE))
-    if form.is_valid():
-        try:
-            with transaction.atomic():
-                said = keep(form, is_new=is_new, before=before)
-        except IntegrityError:
-            form.add_error("name", TAKEN)
+    try:
+        with transaction.atomic():
+            if is_new and row.owner:
+                count = subscriptions.count_own(row.owner, Q(report=""))
+                if count >= subscriptions.MOST_OF_ONE:
+                    form.add_error(None, ENOUGH.format(count))
+            said = keep(form, is_new=is_new, before=before) if form.is_valid() else ""
+    except IntegrityError:
+        form.add_error("name", TAKEN)
     if form.errors:
         return rendered(request, page, timezone.now(), None, status=400, form=form)
     messages.success(request, f"The subscription {row.name} is kept. {said}".strip())
@@ -100,23 +113,26 @@ def keep(form: SubscriptionForm, *, is_new: bool, before: str) -> str:
         row.sites.set(form.cleaned_data["sites"])
     if not row.enabled:
         subscriptions.forget_unsent([row])
+    said = ""
     if is_new or row.confirmed_at is None or row.address != before:
-        said = subscriptions.confirm_or_ask(row, now)
-        return f"{said}." if said else ""
-    return ""
+        said = subscriptions.confirm_or_ask(row, now, is_same=row.address == before)
+    return " ".join([f"{said}." if said else "", subscriptions.covers_nothing(row)]).strip()
 
 
 @for_whom(POST=keepers(CHANGE))
 def try_subscription(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - of the route
     """Let a test be sent; its page says what came of it."""
-    row = Subscription.objects.get(pk=id)
-    if row.confirmed_at is None:
-        messages.warning(request, f"First open the link that was sent to {row.address}.")
-    elif row.report:
-        order_report(request, row)
-    else:
-        subscriptions.queue(row, Notification.Kind.TEST, timezone.now())
-        messages.success(request, "A test is sent within seconds: its outcome is shown below.")
+    with transaction.atomic():
+        row, now = by_id(id, lock=True), timezone.now()
+        if row.confirmed_at is None:
+            messages.warning(request, f"{row.address} must be confirmed first, by the link in it.")
+        elif row.report:
+            order_report(request, row)
+        elif subscriptions.take_turn("test", row, subscriptions.BETWEEN_TESTS, now):
+            messages.warning(request, "A test was ordered less than a minute ago.")
+        else:
+            subscriptions.queue(row, Notification.Kind.TEST, now)
+            messages.success(request, "A test is sent within seconds: its outcome is shown below.")
     return HttpResponseRedirect(f"{SubscriptionPage(row).path()}#deliveries")
 
 
@@ -132,7 +148,7 @@ def order_report(request: HttpRequest, row: Subscription) -> None:
 
 @for_whom(POST=keepers(DELETE))
 def delete_subscription(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - of the route
-    row = Subscription.objects.get(pk=id)
+    row = by_id(id)
     row.delete()
     messages.success(request, f"The subscription {row.name} is removed: nothing more is sent.")
     return HttpResponseRedirect(address("reports" if row.report else "subscriptions"))
@@ -149,5 +165,6 @@ def confirm_address(request: HttpRequest) -> HttpResponse:
         context = {"token": "", "sentence": OLD_LINK}
         return render(request, "subscriptions/confirm.html", context, status=400)
     gets = f"gets the {row.name}" if row.report else "is told of incidents"
-    messages.success(request, f"{row.address} {gets} from now on.")
+    said = subscriptions.covers_nothing(row) or f"{row.address} {gets} from now on."
+    messages.success(request, f"{row.address} is confirmed. {said}")
     return HttpResponseRedirect(SubscriptionPage(row).path())

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
+from django.core.validators import EmailValidator
 
-from sonar.notation.addresses import is_nobodys, is_printable
+from sonar.notation.addresses import address_of, is_nobodys, is_printable, place_of
 
 EMAIL, APPRISE = "email", "apprise"
 LONGEST = 2000
@@ -28,6 +28,10 @@ NO_MAIL = (
     "E-mail is not set up. An operator must set SONAR_SMTP_HOST and SONAR_MAIL_FROM "
     "(docs/notifications.md)."
 )
+NO_ADDRESS = "Write an e-mail address, like grid-ops@example.org."
+validate_mail = EmailValidator(allowlist=[])
+# Domains ending in one of these are local to the mail server.
+OF_THIS_MACHINE = ("localhost", "localdomain")
 NO_URL = "SONAR_URL must be set, so that messages can say where this Sonar is."
 
 
@@ -127,6 +131,15 @@ class ChannelDescription:
                 sentences[field.name] = sentence
         return sentences
 
+    def untyped(self, before: Mapping[str, str], written: Mapping[str, str]) -> list[str]:
+        """Name the secrets to be typed again, as a new address leads to another server."""
+        names = [field.name for field in self.fields if field.is_secret and before.get(field.name)]
+        names = [name for name in names if not written[name]]
+        if not names or not written["url"]:
+            return []
+        old, new = (place_of(values["url"])[:3] for values in (before, written))
+        return names if old != new else []
+
 
 HERE = "sonar.alerting.channels"
 CHANNELS: tuple[ChannelDescription, ...] = (
@@ -204,9 +217,14 @@ def load(path: str) -> Any:  # noqa: ANN401 - a Channel or a Board
 
 
 def mail_problem(address: str) -> str:
-    """Say what is wrong with an e-mail address: it must be one, of one person, on one line."""
+    """Say what is wrong with an e-mail address; it must lead to one mailbox of a public domain."""
+    name, _, domain = address.rpartition("@")
     try:
-        validate_email(address)
+        validate_mail(address)
     except ValidationError:
-        return "Write an e-mail address, like grid-ops@example.org."
+        return NO_ADDRESS
+    if '"' in name:
+        return NO_ADDRESS
+    if domain.casefold().rpartition(".")[2] in OF_THIS_MACHINE or address_of(domain) is not None:
+        return "The part after the @ must be a public domain, like example.org."
     return "" if address.isascii() and len(address) <= 254 else "It must be in ASCII letters."

@@ -17,6 +17,7 @@ from sonar.movers.base import MoverError
 from sonar.movers.messages import one_line
 
 LONGEST_SUBJECT = 200
+CONFIRMATION = "confirmation"
 
 
 class Mail:
@@ -52,8 +53,9 @@ def headers(message: Message, target: Target) -> dict[str, str]:
         "Message-ID": f"<{message.id}@{host}>",
         "X-Sonar-Delivery": message.id,
         "Auto-Submitted": "auto-generated",
-        "List-Unsubscribe": f"<{target.page}>",
     }
+    if message.kind != CONFIRMATION:  # whose only link is the one that confirms
+        named["List-Unsubscribe"] = f"<{target.page}>"
     if len(message.matters) == 1:
         # Of nothing that was sent: the first message may be told again with more in it.
         thread = f"<incident-{message.matters[0].id}.{target.key}@{host}>"

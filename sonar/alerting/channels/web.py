@@ -28,7 +28,7 @@ from sonar.movers.http.exchange import new_trust
 from sonar.movers.http.failures import REASONS, chain_of, detail_of
 from sonar.movers.http.peers import Addresses, ForbiddenPeer, Route
 from sonar.movers.messages import one_line
-from sonar.notation.addresses import Kind, kind_of, unmapped
+from sonar.notation.addresses import Kind, is_public, kind_of, unmapped
 
 CONNECT_SECONDS, ANSWER_SECONDS = 5, 10
 MOST_BYTES = 2000
@@ -69,7 +69,7 @@ class Outward(Route):
         address = unmapped(ip_address(host.partition("%")[0]))
         if any(address in network for network in settings.SONAR_NOTIFY_NETWORKS):
             return True
-        return kind_of(address) is Kind.PUBLIC and not self.is_plain
+        return is_public(address) and not self.is_plain
 
     def _forbidden(self, host: str) -> ForbiddenAddress:
         kind = kind_of(ip_address(host.partition("%")[0]))
