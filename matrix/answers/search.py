@@ -25,12 +25,12 @@ MOST_MATCHES = 20
 MOST_ENDS = 6
 # Longer than two names and what stands between them.
 LONGEST = 200
-BETWEEN = re.compile(r"\s*(?:->|=>|→)\s*|\s+to\s+", re.IGNORECASE)
+BETWEEN = re.compile(r"(?<!\s)\s*(?:->|=>|→)\s*|(?<!\s)\s+to\s+", re.IGNORECASE)
 FINDING = [attribute for attribute in ENDPOINT_ATTRIBUTES if attribute.finds]
 OF_SITES = [attribute for attribute in FINDING if attribute.site_columns]
 OWN = [attribute for attribute in FINDING if attribute.is_own]
 Values = Sequence[tuple[EndpointAttribute, Value]]
-UNFINISHED = re.compile(r"\s*(?:->|=>|→)$")
+UNFINISHED = re.compile(r"(?<!\s)\s*(?:->|=>|→)$")
 
 
 @dataclass(frozen=True)

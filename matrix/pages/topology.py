@@ -18,6 +18,7 @@ from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.views import rendered, show
 from matrix.store.data_version import DataVersion
 from sonar.models import Endpoint, Mesh, Proposal
+from sonar.notation.enumeration import first_twice
 from sonar.people.roles import Anyone
 from sonar.registry.topology import catalogue, proposals
 from sonar.registry.topology.describing import sections, summary
@@ -56,9 +57,8 @@ class FilesField(forms.FileField):
 
     def clean(self, data: Any, initial: Any = None) -> "list[UploadedFile[bytes]]":  # noqa: ANN401 - Django's
         files = [super(FilesField, self).clean(each, initial) for each in data or [None]]
-        names = [file.name for file in files]
-        if twice := {name for name in names if names.count(name) > 1}:
-            raise ValidationError(f"Two documents have the name {twice.pop()}: rename one.")
+        if twice := first_twice(str(file.name) for file in files):
+            raise ValidationError(f"Two documents have the name {twice}: rename one.")
         return files
 
 

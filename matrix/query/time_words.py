@@ -16,6 +16,7 @@ from sonar.notation.windows import format_time, parse_time
 
 COMPARE = "compare"
 MOMENTS = ("from", "to", OF_AROUND)
+LONGEST = 100
 UTC_BEHIND = re.compile(r"(?<=[\d\s])\s*(utc|z)$")
 FILLING = re.compile(r",|\bat\b")
 CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?", re.ASCII)
@@ -43,6 +44,8 @@ MOST_YEARS = 9
 
 def read_time(text: str, now: datetime) -> datetime:
     """Read ISO 8601 or words, to the second. Raise ValueError for anything else."""
+    if len(text) > LONGEST:
+        raise ValueError("too long for a time")
     bare = UTC_BEHIND.sub("", text.strip().casefold())
     for form in (text, bare):
         try:

@@ -24,7 +24,7 @@ from sonar.notation.windows import format_minute
 MOST_BYTES = 64_000
 """A proxy certificate with its chain and the attributes of an organisation has some 15 kB."""
 PEM = "-----BEGIN "
-KEY_BLOCK = re.compile(r"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.+?-----END \1PRIVATE KEY-----", re.S)
+KEY_BEGINS = re.compile(r"-----BEGIN ([A-Z ]*PRIVATE KEY)-----")
 LONGEST_CLIENT_SECRET = 1000
 
 
@@ -83,16 +83,18 @@ def _token_or_certificate(text: str) -> Upload:
 
 def _certificate_with_key(text: str) -> Upload:
     """Want a certificate whose key comes with it, and is not encrypted."""
-    block = KEY_BLOCK.search(text)
     if PEM not in text:
         raise UploadError(f"This is not a certificate. {ALLOWED[kinds.X509]}")
-    if block is None:
+    begin = KEY_BEGINS.search(text)
+    key = text[begin.start() :] if begin else ""
+    block, end, _ = key.partition(f"-----END {begin[1]}-----" if begin else "-")
+    if not end:
         raise UploadError(f"It holds no private key. {ALLOWED[kinds.X509]}")
     try:
         certificates = x509.load_pem_x509_certificates(text.encode())
     except ValueError:
         raise UploadError(f"It holds no certificate. {ALLOWED[kinds.X509]}") from None
-    if _public_key_of(block[0]) != _bytes_of(certificates[0].public_key()):
+    if _public_key_of(block + end) != _bytes_of(certificates[0].public_key()):
         raise UploadError(
             "The private key does not belong to the first certificate. Upload a certificate with "
             "its own key; certificates of its issuers follow after it."

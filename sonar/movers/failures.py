@@ -281,8 +281,8 @@ PASSIVE_STATUS = re.compile(
 )
 STATUS = re.compile(r"\bHTTP ([1-5]\d\d)\b", re.IGNORECASE)
 # A whole path, of a URL too; a full stop, say, may follow it.
-PATH = re.compile(r"""(?:\w+://[^/\s]+/*)?(/[^\s;,"'?]*[^\s;,."':)?])""")
-ADDRESS = re.compile(r"""\w+://[^\s;,"']*[^\s;,."':)]|(?<![\w.])/[^\s;,"']*[^\s;,."':)]""")
+PATH = re.compile(r"""(?:\b\w+://[^/\s]+/*)?(/[^\s;,"'?]*[^\s;,."':)?])""")
+ADDRESS = re.compile(r"""\b\w+://[^\s;,"']*[^\s;,."':)]|(?<![\w.])/[^\s;,"']*[^\s;,."':)]""")
 # Both files of a copy, which XRootD adds to each error; and what StoRM did, with the other one.
 BOTH_FILES = re.compile(r", (?:local|remote)=[^,\s]*")
 DOING = re.compile(r"\b(fetching|pushing) [^\s:]+:\S*")

@@ -16,8 +16,8 @@ SECRETS = (
     # Somebody else's, as a server may echo them: JSON Web Tokens, macaroons.
     (re.compile(r"\beyJ[\w-]{8,}\.[\w-]+(\.[\w-]+)?"), "***"),
     (re.compile(r"\bMD[A-Za-z0-9_=-]{60,}"), "***"),
-    (re.compile(r"(\w+://)[^/@\s]+@"), r"\1"),
-    (re.compile(r"(\w+://[^\s?\"]+)\?[^\s\"]*"), r"\1"),
+    (re.compile(r"(\b\w+://)[^/@\s]+@"), r"\1"),
+    (re.compile(r"(\b\w+://[^\s?\"]+)\?[^\s\"]*"), r"\1"),
 )
 
 MAIL_ADDRESS = re.compile(r"\b[\w.+-]{1,64}@[\w.-]{1,255}\b")

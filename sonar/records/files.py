@@ -12,6 +12,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from sonar.notation.enumeration import first_twice
 from sonar.records.cells import PlainCells, plain
 from sonar.records.record import (
     FIELDS,
@@ -215,7 +216,7 @@ def _header_problem(names: list[str]) -> str:
     is_case = {name.strip().lower() for name in names} >= {*REQUIRED}
     unnamed = next((number for number, name in enumerate(names, 1) if not name.strip()), 0)
     cause = "the table written with its index" if unnamed == 1 else "there a comma too many"
-    twice = next((name for name in names if names.count(name) > 1), "")
+    twice = first_twice(names)
     is_none = len(missing) == len(REQUIRED)
     problems = [
         (separator, _separated(separator)),

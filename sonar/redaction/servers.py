@@ -116,7 +116,7 @@ NUMBER = re.compile(
     r"(?<![\w/-])(?<!\d\.)0{0,3}(\d{4,5})(?![\w-])(?!\.\d)"
     r"(?!\s*(?:of\b|bytes?\b|[kmgt]?i?b\b|[mun]?s\b|sec|min|hour|files?\b|times\b|%))"
 )
-CUT = re.compile(r"([\w.-]+?)\.\.\.$")
+CUT = re.compile(r"(?<![\w.-])([\w.-]+?)\.\.\.$")
 SHORTEST_CUT = 6
 """So many letters of a host that was cut tell which it is."""
 

@@ -16,7 +16,7 @@ LONGEST_ERROR, WHOLE_ERROR = 90, 400
 PATH = re.compile(r"(?:/[^\s/,;)\"']+){2,}/?")
 # What HTTP third-party copies put before the reason; where it happened is said anyway.
 REPORTER = re.compile(r"^COPY \S+(?:, redirected to another server)? reported about \S+: ")
-BEFORE_QUOTE = re.compile(r'\s+"(?=[\s.,;:)]|$)')
+BEFORE_QUOTE = re.compile(r'(?<!\s)\s+"(?=[\s.,;:)]|$)')
 WHERE = {
     "source": "at the source",
     "destination": "at the destination",

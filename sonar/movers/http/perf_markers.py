@@ -26,7 +26,7 @@ VERDICT = re.compile(
 QUEUED = re.compile(rb"\bqueued\b|\bnew\b", re.IGNORECASE)
 """How dCache says that a transfer has not begun: `State: Queued on pool`, `Stripe Status: NEW`."""
 NUMBER = re.compile(rb"[0-9]{1,18}")
-ADDRESS = re.compile(r"\w+:\[?(?P<host>[0-9A-Fa-f:.]+)\]?:(?P<port>\d+)")
+ADDRESS = re.compile(r"\b\w+:\[?(?P<host>[0-9A-Fa-f:.]+)\]?:(?P<port>\d+)")
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,9 @@ PROGRESS = re.compile(
     r"\s*([0-9]{1,18}) bytes\s+[0-9.]+ [KMG]?B/sec avg\s+[0-9.]+ [KMG]?B/sec inst"
 )
 # What it says of every transfer.
-ANNOUNCED = re.compile(r"^(?:Source|Dest):.*$|^\s+\S+\s+->\s+\S+\s*$", re.MULTILINE)
+ANNOUNCED = re.compile(
+    r"^(?:Source|Dest):.*$|^[^\S\n]+\S+[^\S\n]+->[^\S\n]+\S+[^\S\n]*$", re.MULTILINE
+)
 
 
 class GridFtp:

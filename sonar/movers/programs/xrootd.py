@@ -225,7 +225,9 @@ PROGRESS = re.compile(rf"\[({AMOUNT})([kMGTP]?)B/({AMOUNT}[kMGTP]?)B\]\[\s*[0-9]
 MULTIPLES = {letter: 1024**power for power, letter in enumerate(("", "k", "M", "G", "T", "P"))}
 ERROR = re.compile(r"\[(?:ERROR|FATAL)\]\s*(.*)")
 # Alone in its line: warnings name versions, too.
-VERSION = re.compile(r"^\s*v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:-\S+)?\s*$", re.MULTILINE)
+VERSION = re.compile(
+    r"^[^\S\n]*v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:-\S+)?\s*$", re.MULTILINE
+)
 # Before, it asks the destination for one stream more than it was told.
 EXACT_STREAMS = (5, 6, 7)
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
-from xml.etree.ElementTree import Element, ParseError
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 
 from defusedxml import DefusedXmlException
-from defusedxml.ElementTree import fromstring
+from defusedxml.ElementTree import DefusedXMLParser
 
 Word = TypeVar("Word")
 LONGEST_TEXT = 20_000
 """Characters of one element."""
+MOST_PARTS = 500_000
+"""Elements and attributes of a document. A document of 20 MB has about half as many."""
+DEEPEST = 20
 QUOTED = 80
 
 
@@ -88,10 +91,33 @@ def shortened(text: str) -> str:
     return f"“{line if len(line) <= QUOTED else line[: QUOTED - 1] + '…'}”"
 
 
+class BoundedBuilder(TreeBuilder):
+    """Builds the elements of a document, and ends at one that would take a lot of memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts = self._depth = 0
+
+    def start(self, tag: str, attributes: dict[str, str]) -> Element:  # type: ignore[override]
+        self._parts += 1 + len(attributes)
+        self._depth += 1
+        if self._parts > MOST_PARTS:
+            raise BadAnswer("", f"it has more than {MOST_PARTS:,} elements and attributes")
+        if self._depth > DEEPEST:
+            raise BadAnswer("", f"its elements are nested more than {DEEPEST} deep")
+        return super().start(tag, attributes)
+
+    def end(self, tag: str) -> Element:
+        self._depth -= 1
+        return super().end(tag)
+
+
 def root_of(content: bytes, name: str) -> Element:
     """Return the root of a document that is called so; BadAnswer for everything else."""
     try:
-        root: Element = fromstring(content, forbid_dtd=True)
+        parser = DefusedXMLParser(target=BoundedBuilder(), forbid_dtd=True)
+        parser.feed(content)
+        root: Element = parser.close()
     except ParseError as error:
         raise BadAnswer("", f"this is not XML: {error}") from None
     except DefusedXmlException:

@@ -101,27 +101,30 @@ class Lines:
 
     def __init__(self, root: yaml.Node | None) -> None:
         self._root = root
+        # The children of each mapping that was looked into, by their names.
+        self._children: dict[int, dict[str, yaml.Node]] = {}
         self.repeated = list(_repeated_keys(root)) if root else []
 
     def name(self, place: Place) -> str:
         """Write a place as `endpoints[2].base_url (line 14)`; the nearest line that exists."""
         node, line = self._root, 1
         for step in place:
-            node = _child(node, step)
+            node = self._child(node, step)
             if node is None:
                 break
             line = node.start_mark.line + 1
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
         return f"{path.lstrip('.') or 'the file'} (line {line})"
 
-
-def _child(node: yaml.Node | None, step: str | int) -> yaml.Node | None:
-    if isinstance(node, yaml.MappingNode):
-        return next((value for key, value in node.value if key.value == step), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        child: yaml.Node = node.value[step]
-        return child
-    return None
+    def _child(self, node: yaml.Node | None, step: str | int) -> yaml.Node | None:
+        if isinstance(node, yaml.MappingNode):
+            if id(node) not in self._children:
+                self._children[id(node)] = {key.value: value for key, value in node.value[::-1]}
+            return self._children[id(node)].get(str(step))
+        if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            child: yaml.Node = node.value[step]
+            return child
+        return None
 
 
 def _repeated_keys(node: yaml.Node) -> Iterator[str]:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, T
 from pydantic import ValidationError as WrongShapeError
 
 from sonar.notation.addresses import is_url
+from sonar.notation.enumeration import first_twice
 
 MOST_BYTES = 100_000_000
 # Of many places that are wrong, so many are named.
@@ -71,8 +72,7 @@ def decoded(content: bytes, name: str) -> dict[str, Any]:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = first_twice(name for name, _ in pairs) or ""
         raise ValueError(f"{twice[:80]!r} appears twice in one object")
     return values
 

@@ -12,44 +12,47 @@ from sonar.models.topology import SourcedValues
 from sonar.notation.addresses import Place, place_of
 from sonar.registry.topology.model import EndpointFacts
 
-Server = tuple[str, str, int]
-"""What of a place two endpoints must share to overlap: protocol, host and port."""
 Row = Site | Endpoint
 
 
 class Places:
-    """Where endpoints have their files; a look costs only those of the same server."""
+    """Where endpoints have their files; a look costs as much however many endpoints there are."""
 
     def __init__(self) -> None:
-        self._by_server: defaultdict[Server, dict[str, Place]] = defaultdict(dict)
-        self._server_of: dict[str, Server] = {}
+        self._place_of: dict[str, Place] = {}
+        # Names by their place, and by their place and each directory above it.
+        self._at: defaultdict[Place, dict[str, None]] = defaultdict(dict)
+        self._within: defaultdict[Place, dict[str, None]] = defaultdict(dict)
 
     def add(self, name: str, base_url: str) -> None:
         """Note where an endpoint has its files, and no longer where it had them before."""
         self.remove(name)
         with suppress(ValueError):  # registered before such URLs were refused
-            place = place_of(base_url)
-            self._server_of[name] = place[:3]
-            self._by_server[place[:3]][name] = place
+            place = self._place_of[name] = place_of(base_url)
+            self._at[place][name] = None
+            for above in (*_directories_above(place), place):
+                self._within[above][name] = None
 
     def remove(self, name: str) -> None:
-        if server := self._server_of.pop(name, None):
-            del self._by_server[server][name]
+        if place := self._place_of.pop(name, None):
+            del self._at[place][name]
+            for above in (*_directories_above(place), place):
+                del self._within[above][name]
 
     def at(self, base_url: str) -> str:
         """Return which endpoint is at this very place; empty for none."""
-        if not base_url:
-            return ""
-        place = place_of(base_url)
-        names = (name for name, other in self._by_server[place[:3]].items() if other == place)
-        return next(names, "")
+        return next(iter(self._at.get(place_of(base_url), ())), "") if base_url else ""
 
     def overlapping(self, base_url: str, but: Collection[str] = ()) -> str:
         """Return which endpoint, but these, has its files there, above or below; empty for none."""
         place = place_of(base_url)
-        others = self._by_server[place[:3]].items()
-        names = (name for name, other in others if name not in but and place.overlaps(other))
-        return next(names, "")
+        above = (self._at.get(each, {}) for each in _directories_above(place))
+        names = (name for each in (*above, self._within.get(place, {})) for name in each)
+        return next((name for name in names if name not in but), "")
+
+
+def _directories_above(place: Place) -> list[Place]:
+    return [place._replace(path=place.path[:depth]) for depth in range(len(place.path))]
 
 
 class Registered:

@@ -1,0 +1,133 @@
+"""Input from elsewhere takes time in proportion to its size, or a little more.
+
+Each case would take hours if it took the square of that.
+"""
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from types import FrameType
+
+import pytest
+
+from matrix.answers import search
+from matrix.answers.words import phrases
+from matrix.query import time_words
+from sonar.credentials import kinds, uploads
+from sonar.movers import failures, messages
+from sonar.movers.http import perf_markers
+from sonar.movers.programs import gridftp, xrootd
+from sonar.notation.enumeration import first_twice
+from sonar.records import files
+from sonar.redaction import servers
+from sonar.registry.downtimes import document
+from sonar.registry.file import reading as registry_file
+from sonar.registry.topology import reading
+from sonar.registry.topology.registered import Places
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+SECONDS = 40
+MANY = 200_000
+
+
+@pytest.fixture(autouse=True)
+def not_for_hours() -> Iterator[None]:
+    def end(number: int, frame: FrameType | None) -> None:
+        raise AssertionError(f"not done after {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_a_json_object_with_a_name_twice_is_refused():
+    names = [f'"k{number}":0' for number in range(MANY)]
+    text = f"{{{','.join([*names, names[-1]])}}}"
+    assert len(text) > 2_000_000
+    with pytest.raises(reading.TopologyError, match=f"'k{MANY - 1}' appears twice in one object"):
+        reading.decoded(text.encode(), "rses.json")
+    assert json.loads(text)["k0"] == 0
+
+
+def test_a_header_of_many_columns_is_refused():
+    names = [f"column{number}" for number in range(MANY)]
+    with pytest.raises(files.BrokenFileError, match="it must name the columns"):
+        files.columns((1, names))
+    assert first_twice([*names, "b", "a", "b", "a"]) == "b"
+    assert first_twice(names) is None
+
+
+def test_a_registry_file_of_unknown_names_is_refused_with_their_lines():
+    text = "\n".join(f"k{number}: 0" for number in range(20_000))
+    with pytest.raises(registry_file.RegistryError) as error:
+        registry_file.parse(text)
+    assert len(error.value.problems) == 20_000
+    assert "k19999 (line 20000)" in error.value.problems[-1]
+
+
+@pytest.mark.long
+def test_endpoints_of_one_server_are_found_by_their_place():
+    places, base = Places(), "https://s.example.org"
+    for number in range(30_000):
+        url = f"{base}/disk/{number}"
+        assert places.at(url) == places.overlapping(url) == ""
+        places.add(str(number), url)
+    assert places.at(f"{base}/disk//7/") == "7"
+    assert places.overlapping(f"{base}/disk/7/deeper", ["8"]) == "7"
+    assert places.overlapping(f"{base}/disk/7/deeper", ["7"]) == ""
+    assert places.overlapping(f"{base}/disk", ["0", "1"]) == "2"
+    places.add("7", f"{base}/elsewhere")
+    assert places.overlapping(f"{base}/disk/7/deeper") == ""
+    assert places.overlapping(base, [str(number) for number in range(7)]) == "8"
+
+
+def test_a_key_that_begins_many_times_is_refused():
+    begins = "-----BEGIN PRIVATE KEY-----\n" * 2_200
+    for text in (begins, "-----BEGIN A" * 5_000, f"-----BEGIN {'A ' * 30_000}"):
+        with pytest.raises(uploads.UploadError, match="It holds no private key"):
+            uploads.read(kinds.X509, text.encode(), NOW)
+    # Without the limit of an upload, too.
+    with pytest.raises(uploads.UploadError):
+        uploads.READERS[kinds.X509](begins * 1_000)
+
+
+@pytest.mark.parametrize("part", ["<a>", "<a/>", '<a b="" c=""/>'])
+def test_xml_of_nothing_but_elements_is_refused_before_it_takes_memory(part: str):
+    content = f"<results>{part * (1_500_000)}</results>".encode()
+    with pytest.raises(document.BadAnswer, match=r"more than (20 deep|500,000 elements)"):
+        document.root_of(content, "results")
+
+
+def test_xml_of_as_much_as_there_may_be_is_read():
+    content = f"<results>{'<D><S>OUTAGE</S></D>' * 200_000}</results>".encode()
+    assert len(document.root_of(content, "results")) == 200_000
+
+
+def a_date(text: str) -> object:
+    with pytest.raises(ValueError, match="too long"):
+        return time_words.read_time(text, NOW)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("use", "unit"),
+    [
+        (failures.PATH.findall, "a"),
+        (failures.ADDRESS.findall, "a"),
+        (perf_markers.ADDRESS.search, "a"),
+        (messages.without_secrets, "a"),
+        (lambda text: gridftp.ANNOUNCED.sub("", text), "\n"),
+        (xrootd.VERSION.search, "\n"),
+        (servers.CUT.search, "a"),
+        (search.BETWEEN.split, " "),
+        (search.UNFINISHED.search, " "),
+        (phrases.BEFORE_QUOTE.findall, " "),
+        (a_date, " 1"),
+        (a_date, " "),
+    ],
+)
+def test_a_long_text_is_searched_once(use: Callable[[str], object], unit: str):
+    use(f"1{unit * (1_000_000 // len(unit))}x")
