@@ -40,6 +40,7 @@ from matrix.pages.parts.transfers import TransferLine, progress_words
 from matrix.pages.views import rendered
 from matrix.plots.display import Display
 from matrix.query.addresses import address
+from matrix.query.filters import TESTS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo, pauses_of
 from matrix.store import downtimes, probes, registry, transfers
@@ -216,11 +217,10 @@ def state_urls(line: Coverage) -> list[tuple[str, int, str]]:
 
 
 def results(now: datetime, endpoints: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
-    """Return the newest results of the last day, of all sizes and states."""
+    """Return the newest tests of the last day, of all sizes and states."""
     names = {endpoint.id: endpoint.name for endpoint in endpoints}
-    rows = TransferSelection(preset(WINDOW, now), states=tuple(Transfer.State.values)).rows(
-        endpoints
-    )
+    states = tuple(Transfer.State.values)
+    rows = TransferSelection(preset(WINDOW, now), None, TESTS, states).rows(endpoints)
     return [
         {
             "line": TransferLine.of(transfer),

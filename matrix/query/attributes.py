@@ -33,8 +33,10 @@ class ProfileAttribute(Attribute):
     It has one column; ``stored`` says what is there for each value, where that is not the value
     itself, and ``words`` how a value is said, behind ``says`` or its label. ``mesh`` is the column
     of a mesh that promises it, ``promised`` the value that all tests of meshes have. ``apart`` says
-    that transfers that differ in it are not pooled without a notice. ``choice`` completes the
-    sentence `Only transfers ...` of the schema.
+    that transfers that differ in it are not pooled without a notice. ``default`` is the value of
+    the results that count where no filter names the attribute, and ``every`` the value of a filter
+    that all of them pass (filters.counted). ``choice`` completes the sentence `Only transfers ...`
+    of the schema.
     """
 
     choice: str
@@ -44,6 +46,8 @@ class ProfileAttribute(Attribute):
     mesh: str = ""
     promised: str = ""
     apart: bool = False
+    default: str = ""
+    every: str = ""
 
     def text(self, stored: Any) -> str:  # noqa: ANN401 - a column of some type
         """Return the value that a filter has for what is in the column; empty for unknown."""
@@ -66,6 +70,8 @@ class ResultAttribute(ProfileAttribute):
 
 # Whether others of Sonar's tests ran at its ends meanwhile.
 ALONE, IN_COMPANY, NOT_NOTED = "0", "some", "unknown"
+# Where a result comes from. Tests alone count where no filter names an origin: filters.counted.
+ORIGIN = "origin"
 # Why a transfer was made. Experiments count only where they are asked for: filters.counted.
 SCHEDULED, ORDERED, EXPERIMENT = "scheduled", "ordered", "experiment"
 
@@ -118,7 +124,15 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         apart=True,
     ),
     ProfileAttribute(
-        name="origin", columns=("origin",), choice="of this origin", promised="test", apart=True
+        name=ORIGIN,
+        columns=("origin",),
+        choice="of this origin: tests (test), production (production) or others (external), or of "
+        "every origin (all); without it, means, states and comparisons are of tests alone",
+        allowed=("all", "external", "production", "test"),
+        promised="test",
+        apart=True,
+        default="test",
+        every="all",
     ),
     # Two meshes may measure alike.
     ProfileAttribute(

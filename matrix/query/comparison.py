@@ -2,8 +2,8 @@
 
 In a URL: `compare=previous`, `week`, `month`, `reverse` or `<from>..<to>` (a window and `reverse`
 may stand together), `compare.size=small`, `compare.<filter>=value` in place of the filters of that
-parameter, nothing for none of them (`compare.streams=`), and `compare.of=mean` for the ratio of
-means.
+parameter, nothing for none of them (`compare.streams=`; of the origin that are the tests), and
+`compare.of=mean` for the ratio of means.
 `compare.around=<moment>` stands for two windows: since the moment, and as long before it.
 """
 
@@ -17,6 +17,7 @@ from matrix.query.attributes import BY_NAME
 from matrix.query.filters import (
     FILTERS,
     PROFILE_FILTERS,
+    TESTS,
     Filter,
     alternatives,
     by_parameter,
@@ -43,6 +44,8 @@ OF_A_LINK = (
     *("compare", OF_SIZE, OF_OF, OF_AROUND),
     *(f"{PREFIX}{name}" for name in PROFILE_FILTERS),
 )
+# What a question has of the filters that it does not name.
+DEFAULTS = {condition.parameter: condition for condition in TESTS}
 # Longer ago other things have changed, too.
 LONGEST_AROUND = timedelta(days=7)
 FIRST_AROUND = EARLIEST + LONGEST_AROUND
@@ -95,7 +98,8 @@ class Comparison:
         reverse = self.reverse and groupings[0] == groupings[1]
         is_window = bounds is not None and (self.start, self.end) == (bounds.start, bounds.end)
         present = by_parameter(turned(filters) if reverse else filters)
-        others = by_parameter(self.filters)
+        others, defaults = by_parameter(self.filters), by_parameter(TESTS)
+        effective = defaults | present
         rest = Comparison(
             window="" if is_window else self.window,
             start=None if is_window else self.start,
@@ -105,9 +109,11 @@ class Comparison:
             filters=tuple(
                 condition
                 for condition in self.filters
-                if others[condition.parameter] != present.get(condition.parameter)
+                if others[condition.parameter] != effective.get(condition.parameter)
             ),
-            dropped=tuple(name for name in self.dropped if name in present),
+            dropped=tuple(
+                name for name in self.dropped if effective.get(name) != defaults.get(name)
+            ),
             of=self.of,
         )
         return rest if rest.differs else None
@@ -170,7 +176,10 @@ class Comparison:
                 f"{subject} in the opposite direction" if subject else "the opposite direction"
             )
         conditions = [words_of(group) for group in alternatives(self.filters)]
-        conditions += [f"whatever the {title(name)}" for name in self.dropped]
+        conditions += [
+            DEFAULTS[name].words() if name in DEFAULTS else f"whatever the {title(name)}"
+            for name in self.dropped
+        ]
         if not subject:
             subject, *conditions = f"transfers {conditions[0]}", *conditions[1:]
         return ", ".join([subject, *conditions])

@@ -59,16 +59,25 @@ def on_profiles(filters: Iterable[Filter]) -> list[Filter]:
 
 EXPERIMENTS = Filter("purpose", EXPERIMENT)
 NO_EXPERIMENTS = replace(EXPERIMENTS, exclude=True)
+# What holds of each attribute that no filter names: tests alone count.
+TESTS = tuple(
+    Filter(name, attribute.default) for name, attribute in OF_PROFILES.items() if attribute.default
+)
 
 
-def counted(filters: Iterable[Filter]) -> tuple[Filter, ...]:
-    """Return the filters of what says how links are: no experiments unless they are asked for.
+def counted(filters: Iterable[Filter], *, experiments: bool = False) -> tuple[Filter, ...]:
+    """Return the filters of what says how links are: tests, and no experiments among them.
 
-    That holds for states, rates and whatever is made of them. Lists show all that pass the filters.
+    That holds for states, rates and whatever is made of them. A filter on the origin replaces the
+    first rule, one that names experiments the second; with ``experiments`` they always belong to
+    it. Lists of single results show all that pass the filters themselves.
     """
     present = tuple(filters)
-    named = {EXPERIMENTS, NO_EXPERIMENTS}.intersection(present)
-    return present if named else (*present, NO_EXPERIMENTS)
+    names = {condition.parameter for condition in present}
+    added = [condition for condition in TESTS if condition.parameter not in names]
+    if not experiments and not {EXPERIMENTS, NO_EXPERIMENTS}.intersection(present):
+        added.append(NO_EXPERIMENTS)
+    return (*present, *added)
 
 
 def words_of(filters: Sequence[Filter]) -> str:
@@ -77,6 +86,8 @@ def words_of(filters: Sequence[Filter]) -> str:
     attribute = BY_NAME[first.attribute]
     values = [option.value for option in filters]
     if isinstance(attribute, ProfileAttribute):
+        if attribute.every and attribute.every in values:
+            return f"whatever the {attribute.title}"
         before = attribute.says or f"with {attribute.title}"
         values = [attribute.words.get(value, value) for value in values]
     else:

@@ -97,6 +97,8 @@ class FilterField(ParameterField):
 def problem(option: Filter) -> str:
     """Say what is wrong with the value of a filter; empty if nothing is."""
     parameter, value, attribute = option.parameter, option.value, BY_NAME[option.attribute]
+    if option.exclude and value and value == getattr(attribute, "every", ""):
+        return f"{parameter} “{option.text}” leaves nothing: exclude single values."
     return value_problem(parameter, attribute, value, ALLOWED_VALUES.get(attribute.name, ()))
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from django.db import connection
 from django.db.models import DateTimeField, Exists, OuterRef, Q, QuerySet, Subquery
 
-from matrix.query.filters import Filter, on_links
+from matrix.query.filters import Filter, counted, on_links
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.store import keyset, notes
 from matrix.store.keyset import Cursor
+from matrix.store.profiles import made_so
 from matrix.store.transfers import ends_condition
 from sonar.database.cursors import planned_rows
 from sonar.models import Annotation, Change, ChangeSearch, Downtime, Outage, Transfer
@@ -175,12 +176,15 @@ def with_ends(outages: Iterable[Outage]) -> None:
     lasting = {row.pk: row for row in outages if row.ended is None and row.kind == "link"}
     if not lasting:
         return
-    successes = Transfer.objects.filter(
-        source_id=OuterRef("source_id"),
-        destination_id=OuterRef("destination_id"),
-        size_class_id=OuterRef("size_class_id"),
-        state=Transfer.State.DONE,
-        started_at__gt=OuterRef("newest"),
+    successes = made_so(
+        Transfer.objects.filter(
+            source_id=OuterRef("source_id"),
+            destination_id=OuterRef("destination_id"),
+            size_class_id=OuterRef("size_class_id"),
+            state=Transfer.State.DONE,
+            started_at__gt=OuterRef("newest"),
+        ),
+        counted(()),
     )
     first = successes.order_by("started_at").values("started_at")[:1]
     rows = Outage.objects.filter(Exists(successes), pk__in=list(lasting))

@@ -53,6 +53,8 @@ def condition(filters: Iterable[Filter], fields: Mapping[str, str]) -> Q:
     whole = Q()
     for options in alternatives(filters, fields):
         name, values = options[0].parameter, [option.value for option in options]
+        if ATTRIBUTES[name].every in values:
+            continue
         stored: list[Any] = [ATTRIBUTES[name].stored.get(value, value) for value in values]
         hit = Q(**{f"{fields[name]}__in": [value for value in stored if value is not None]})
         if None in stored:

@@ -48,6 +48,7 @@ LAST = """
     CROSS JOIN LATERAL (
         SELECT max(started_at) AS last FROM sonar_transfer
         WHERE size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
+          AND profile_id NOT IN (SELECT id FROM sonar_profile WHERE origin <> 'test')
           AND state <> 'lost' AND started_at >= hours.start
           AND started_at < hours.start + interval '1 hour') AS newest
     WHERE last IS NOT NULL ORDER BY hours.start DESC LIMIT 1
@@ -169,13 +170,17 @@ def _read_plan(size: str, filters: Iterable[Filter], links: LinkIndex) -> MeshPr
 def asks_for_tests(filters: Iterable[Filter]) -> bool:
     """Say whether the filters let tests pass that are by themselves: no mesh promises company."""
     return all(
-        any(option.value == PROMISED[option.parameter] for option in options) != options[0].exclude
+        any(
+            option.value in (PROMISED[option.parameter], OF_PROFILES[option.parameter].every)
+            for option in options
+        )
+        != options[0].exclude
         for options in alternatives(filters, PROMISED)
     )
 
 
 def read_last(size: str) -> datetime | None:
-    """Return when the newest result of a size class started.
+    """Return when the newest test of a size class started.
 
     The hours that have a segment or a mark say where to look: all rows of a class that was
     last measured long ago may be millions.

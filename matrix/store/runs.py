@@ -81,13 +81,14 @@ def read(
     ``extras`` are those of Extras; ``failures`` need ``links``.
 
     Filters on how a result was made (PROFILE_FILTERS) are applied, those on links are not.
-    Experiments are left out unless a filter asks for them (query.filters.counted). What segments do
-    not have (RESULT_FILTERS) is asked of the raw rows of the whole window.
+    Tests alone count, without experiments, unless a filter asks for others
+    (query.filters.counted). What segments do not have (RESULT_FILTERS) is asked of the raw rows of
+    the whole window.
     What Run.distinct_profiles and Run.failures have of a segment is found once and kept.
     Everything is seen as of one moment, with at most four SQL statements: what stands there
-    (store.window_buckets), the profiles that pass or those of segments with experiments, columns
-    that are not in the cache, and raw rows. One without a transaction does where all is in the
-    cache. Runs without a result are left out.
+    (store.window_buckets), the profiles that pass or, where some do not count, those of segments,
+    columns that are not in the cache, and raw rows. One without a transaction does where all is in
+    the cache. Runs without a result are left out.
     """
     question = RunsQuestion(size, Span.of(window), tuple(filters), Extras(**extras))
     if not connection.in_atomic_block:
@@ -112,19 +113,19 @@ class RunsQuestion(NamedTuple):
         if not may_read and (of_results or by_profile):
             raise segment_columns.NotKept
         buckets = WindowBuckets.read(self.size, self.span)
-        experiments = buckets.experiments
+        not_counted = buckets.not_counted
         allowed = passing(counted(self.filters)) if by_profile else None
         if of_results:
-            of_rows = all_but(experiments) if allowed is None and experiments else allowed
+            of_rows = all_but(not_counted) if allowed is None and not_counted else allowed
             pairs = list(_of_rows(buckets.size_class, self.span, of_rows, self.extras, of_results))
         else:
             plan = read_plan.plan(self.span, buckets.dirty)
             pieces = [Piece.of(*segment, self.span) for segment in buckets.segments(plan)]
             # Filtering rows costs more than leaving those few out once, and keeping the rest.
             apart = {}
-            if allowed is None and experiments:
+            if allowed is None and not_counted:
                 starts = {piece.segment: piece.start for piece in pieces}
-                apart = segment_columns.rows_with(experiments, starts, may_read=may_read)
+                apart = segment_columns.rows_with(not_counted, starts, may_read=may_read)
             pairs = list(_of_segments(pieces, allowed, self.extras, apart, may_read=may_read))
         pairs.sort(key=itemgetter(0))
         return tuple(run for _, run in pairs if run.keys.size)

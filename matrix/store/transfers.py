@@ -70,7 +70,7 @@ Ends = tuple[int, int]
 class TransferSelection:
     """Which results a list shows. What is empty chooses all, but lost ones are named in states.
 
-    ``experiments`` says whether those belong to it that no filter asks for.
+    All that pass the filters belong to it: query.filters.counted has those of what counts.
     """
 
     window: Window
@@ -78,7 +78,6 @@ class TransferSelection:
     filters: tuple[Filter, ...] = ()
     states: tuple[str, ...] = (Transfer.State.DONE, Transfer.State.FAILED)
     error: str = ""
-    experiments: bool = True
 
     def rows(self, endpoints: Iterable[EndpointInfo]) -> QuerySet[Transfer]:
         """Return the results in no order; ``endpoints`` are all there are, for filters on ends."""
@@ -90,7 +89,7 @@ class TransferSelection:
             rows = rows.filter(state__in=self.states)
         if self.size_class:
             rows = rows.filter(size_class=self.size_class)
-        rows = made_so(rows, self.filters if self.experiments else counted(self.filters))
+        rows = made_so(rows, self.filters)
         return rows.filter(error__icontains=self.error) if self.error else rows
 
 
@@ -351,9 +350,9 @@ def read_links(
     """Read what says something about these links, in the order of time. One SQL statement.
 
     ``links`` are the ids of their ends. With the name of a size class, rows have OF_CLASS and are
-    of that class, else they have OF_ALL. Lost results are left out, and experiments unless they are
-    asked for, here or by a filter. Segments would have those of all links of the grid, and no
-    index.
+    of that class, else they have OF_ALL. Lost results are left out, and what does not count unless
+    a filter asks for it; ``experiments`` belong to it if they are asked for here. Segments would
+    have those of all links of the grid, and no index.
     """
     transfers = Transfer.objects.filter(
         between_ends(links),
@@ -365,7 +364,7 @@ def read_links(
         transfers = transfers.filter(
             size_class=SizeClass.objects.filter(name=size).values("id")[:1]
         )
-    passing = made_so(transfers, filters if experiments else counted(filters))
+    passing = made_so(transfers, counted(filters, experiments=experiments))
     judged = passing.annotate(ok=Q(state=Transfer.State.DONE))
     rows = pg_columns.columns(judged, OF_CLASS if size else OF_ALL)
     return rows[np.argsort(rows["started_at"], kind="stable")]

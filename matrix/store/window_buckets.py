@@ -34,7 +34,7 @@ STATEMENT = f"""
               WHERE size_class_id = class.id AND level = 'day'
                   AND start >= %(first)s AND start < %(past)s),
         ARRAY(SELECT ARRAY[id, {MS}] FROM hours),
-        ARRAY(SELECT id FROM sonar_profile WHERE purpose = 'experiment')
+        ARRAY(SELECT id FROM sonar_profile WHERE purpose = 'experiment' OR origin <> 'test')
     FROM class
 """  # noqa: S608 - constants
 
@@ -43,7 +43,8 @@ class WindowBuckets(NamedTuple):
     """Days and hours of a size class around a window. Starts in Unix ms.
 
     ``marks`` are those of dirty hours, counted; ``days`` and ``hours`` have the id and the start of
-    each segment; ``experiments`` are the ids of the profiles of experiments, of whatever window.
+    each segment; ``not_counted`` are the ids of the profiles whose results no answer has unless it
+    is asked for them (query.filters.counted), of whatever window: experiments, and what is no test.
     """
 
     size_class: int
@@ -51,7 +52,7 @@ class WindowBuckets(NamedTuple):
     marks: dict[int, tuple[int, int, int]]
     days: list[tuple[int, int]]
     hours: list[tuple[int, int]]
-    experiments: list[int]
+    not_counted: list[int]
 
     @classmethod
     def read(cls, size: str, window: Span) -> Self:

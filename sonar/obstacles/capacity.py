@@ -14,6 +14,7 @@ from django.db import connection
 from sonar.database.cursors import planned_rows
 from sonar.models import Probe
 from sonar.results.circuits import open_circuits
+from sonar.results.store import REAL_TESTS
 
 HOUR = timedelta(hours=1)
 
@@ -33,18 +34,18 @@ VERSIONS = """
           WHERE started_at >= %(midnight)s GROUP BY 1) AS parts
     GROUP BY start
 """
-USED = """
+USED = f"""
     SELECT one.id, sum(bytes)::bigint
     FROM (SELECT source_id, destination_id, bytes FROM sonar_transfer
           WHERE started_at >= %(start)s AND started_at < %(end)s
-            AND profile_id IN (SELECT id FROM sonar_profile WHERE origin = 'test')
+            AND profile_id IN (SELECT id FROM sonar_profile WHERE {REAL_TESTS})
           UNION ALL
           SELECT source_id, destination_id, greatest(bytes, sent_bytes)
           FROM sonar_networkresult
           WHERE started_at >= %(start)s AND started_at < %(end)s) AS tests
     CROSS JOIN LATERAL (VALUES (source_id), (destination_id)) AS one (id)
     GROUP BY one.id
-"""
+"""  # noqa: S608 - constants
 CAPS = "SELECT id, outbound_cap, inbound_cap, budget_bytes_per_day FROM sonar_endpoint"
 UNDER_WAY = "SELECT source_id, destination_id, bytes, state FROM sonar_probe"
 Version = tuple[object, ...]

@@ -33,6 +33,7 @@ from sonar.obstacles.obstacle import (
     links_by_vantages,
 )
 from sonar.registry import mesh_services
+from sonar.results.store import REAL_TESTS
 
 
 class CredentialGivenAway(Obstacle):
@@ -394,10 +395,10 @@ class OverBudget(Obstacle):
                 )
 
 
-BYTES_OF_LAST_HOUR = """
+BYTES_OF_LAST_HOUR = f"""
     SELECT mesh_id, sum(bytes)::bigint
     FROM (SELECT mesh_id, bytes FROM sonar_transfer
-          JOIN sonar_profile profile ON profile.id = profile_id AND profile.origin = 'test'
+          JOIN sonar_profile profile ON profile.id = profile_id AND {REAL_TESTS}
           WHERE started_at > %(since)s
           UNION ALL
           SELECT mesh_id, greatest(bytes, sent_bytes) FROM sonar_networkresult
@@ -405,7 +406,7 @@ BYTES_OF_LAST_HOUR = """
           UNION ALL
           SELECT mesh_id, bytes FROM sonar_probe WHERE state <> 'waiting') AS tests
     GROUP BY mesh_id
-"""
+"""  # noqa: S608 - constants
 
 
 def bytes_left_this_hour(conditions: RunConditions) -> dict[int | None, int]:

@@ -12,8 +12,9 @@ from typing import IO, Any
 import numpy as np
 from django.db import transaction
 
+from sonar.models import Profile
 from sonar.records import files, storing
-from sonar.records.admission import Admission
+from sonar.records.admission import PROFILE_FIELDS, Admission
 from sonar.records.cells import OtherwiseError
 from sonar.records.columns import Batch, Columns
 from sonar.records.end_names import ENDS, named_by
@@ -23,6 +24,7 @@ from sonar.registry.aliases import Unknown
 from sonar.results import store
 from sonar.results.store import Stored
 
+EXTERNAL = Profile.Origin.EXTERNAL.value
 NAMED = 20
 # So many ids are looked for at once: the more there are, the less each costs.
 ROWS_PER_STATEMENT = 1_000_000
@@ -177,17 +179,24 @@ def _records(
 
 
 @transaction.atomic
-def keep(sound: Checked, now: datetime, progress: Progress) -> Stored:
+def keep(sound: Checked, now: datetime, progress: Progress, origin: str = EXTERNAL) -> Stored:
     """Store every result of a checked file, or nothing; raise FaultyFileError.
 
-    Holds the lock of imports until the end of the transaction.
+    Results that name no origin get this one; `external` is the same as none. Holds the lock of
+    imports until the end of the transaction.
     """
     store.lock_imports()
     admission = Admission.at(now)
     if not admission.has_the_registry_of(sound.admission):
         sentence = "endpoints or size classes changed while it was checked: import it again"
         raise FaultyFileError([sentence])
-    profiles = [admission.profile_of(fields) for fields in sound.columns.profiles]
+    place = PROFILE_FIELDS.index("origin")
+    profiles = [
+        admission.profile_of(
+            (*fields[:place], origin, *fields[place + 1 :]) if fields[place] == EXTERNAL else fields
+        )
+        for fields in sound.columns.profiles
+    ]
     accepted = duplicates = 0
     for batch, position in spooled(sound.spool):
         stored = storing.store_batch(batch, profiles)

@@ -147,6 +147,8 @@ def test_the_opposite_direction_of_each_link_passes_the_turned_filters(small_wor
             "compare=previous&compare.origin=production&ip_version=6&compare.ip_version=",
             "the 7 days before, only with origin production, whatever the IP version",
         ),
+        ("origin=production&compare.origin=", "transfers only with origin test"),
+        ("compare.origin=all", "transfers whatever the origin"),
     ],
 )
 def test_a_comparison_is_described_in_words(small_world, text, words):
@@ -272,3 +274,11 @@ def test_what_no_longer_differs_is_no_longer_compared(small_world, text, changes
 )
 def test_a_comparison_is_of_time_if_nothing_else_differs(small_world, text, is_so):
     assert asked(text).compare.is_of_time == is_so
+
+
+@pytest.mark.parametrize("text", ["compare.origin=test", "origin=all&compare.origin=all"])
+def test_an_origin_is_not_compared_with_itself(small_world, text):
+    with pytest.raises(BadQueryError) as refused:
+        asked(text)
+    assert "is what the question has already" in str(refused.value)
+    assert asked("origin=test&compare.origin=").compare is None

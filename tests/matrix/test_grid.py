@@ -136,6 +136,9 @@ LINKS = {"RG": 1.0, "GD": 2.0, "DS": 3.0, "SR": 4.0}
         ("ip_version=!6", "RG GD DS"),
         ("origin=production", "RG"),
         ("origin=!production", "GD DS SR"),
+        ("origin=all", "RG GD DS SR"),
+        ("origin=all&origin=!production", "GD DS SR"),
+        ("origin=production&origin=test", "RG GD DS SR"),
         ("mesh=everything", "SR"),
         ("mesh=!everything", "RG GD DS"),
     ],
@@ -151,7 +154,8 @@ def test_filters_choose_links_and_profiles(small_world, text, links):
     with world.transfers() as some:
         for (source, destination), rate in LINKS.items():
             some.add(place[source], place[destination], rate, made=made[source + destination])
-    assert set(values(built(text)).values()) == {LINKS[link] for link in links.split()}
+    every = text if "origin" in text else f"{text}&origin=all"
+    assert set(values(built(every)).values()) == {LINKS[link] for link in links.split()}
 
 
 def test_a_measured_cell_goes_stale_after_two_intervals(small_world):

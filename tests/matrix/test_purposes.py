@@ -13,7 +13,7 @@ from django.test import Client
 
 from matrix.answers.matrix import grid
 from matrix.answers.table import link_table
-from matrix.query.filters import NO_EXPERIMENTS, Filter, counted
+from matrix.query.filters import NO_EXPERIMENTS, TESTS, Filter, counted
 from matrix.store.cache import ANSWERS, STANDINGS
 from sonar.models import Profile
 from sonar.notation.windows import format_time
@@ -208,11 +208,18 @@ def test_the_matrix_says_nothing_of_ways_that_only_experiments_have(client, meas
 
 def test_filters_on_other_purposes_let_no_experiment_in():
     ordered, not_ordered = Filter("purpose", "ordered"), Filter("purpose", "ordered", exclude=True)
-    assert counted([]) == (NO_EXPERIMENTS,)
-    assert counted([not_ordered]) == (not_ordered, NO_EXPERIMENTS)
-    assert counted([ordered]) == (ordered, NO_EXPERIMENTS)
+    assert counted([]) == (*TESTS, NO_EXPERIMENTS)
+    assert counted([not_ordered]) == (not_ordered, *TESTS, NO_EXPERIMENTS)
+    assert counted([ordered]) == (ordered, *TESTS, NO_EXPERIMENTS)
     asked = (Filter("purpose", "experiment"), ordered)
-    assert counted(asked) == asked
+    assert counted(asked) == (*asked, *TESTS)
+
+
+@pytest.mark.parametrize("text", ["production", "!production", "all", "test"])
+def test_a_filter_on_the_origin_replaces_that_tests_alone_count(text):
+    asked = Filter("origin", text.removeprefix("!"), exclude=text.startswith("!"))
+    assert counted([asked]) == (asked, NO_EXPERIMENTS)
+    assert counted([asked], experiments=True) == (asked,)
 
 
 def test_a_purpose_that_there_is_not_is_refused_by_its_name(client, db):

@@ -118,6 +118,7 @@ def test_a_bounded_number_of_answers_is_remembered():
         ("origin=production", False),
         ("origin=production&origin=test", True),
         ("origin=!production", True),
+        ("origin=all", True),
         ("beside=0", True),
         ("beside=some&beside=0", True),
         ("beside=!unknown", True),

@@ -161,7 +161,7 @@ def test_a_past_is_stored_once_says_what_it_is_and_has_its_notes():
     assert not past_store.is_missing(NOW)
     assert store.until() == NOW
     profile = Profile.objects.get()
-    assert (profile.mover, profile.origin, profile.mesh) == ("fake", "external", None)
+    assert (profile.mover, profile.origin, profile.mesh) == ("fake", "test", None)
     assert store.is_made_up(profile)
     assert Transfer.objects.exclude(worker="").count() == 0
     started = Transfer.objects.aggregate(first=Min("started_at"), last=Max("started_at"))

@@ -106,7 +106,7 @@ class Run:
 
     def matrix(self, size: str, stat: str = "mean") -> dict[str, Any]:
         """Return what is measured, without what is made up."""
-        return self.get("/api/v1/matrix/", size=size, stat=stat, origin="test").json()
+        return self.get("/api/v1/matrix/", size=size, stat=stat, mover="!fake").json()
 
     def get(self, path: str, **parameters: str) -> Any:
         answer = requests.get(self.url + path, parameters, timeout=30)
@@ -121,7 +121,7 @@ class Run:
 
     def failing(self, link: tuple[str, str]) -> int:
         """Count the tests of a link that really failed."""
-        ends = {"source_site": link[0], "destination_site": link[1], "origin": "test"}
+        ends = {"source_site": link[0], "destination_site": link[1], "mover": "!fake"}
         matrix = self.get("/api/v1/matrix/", **ends).json()
         return sum(map(sum, matrix["cells"]["failed"]))
 

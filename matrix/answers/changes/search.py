@@ -27,7 +27,7 @@ from sonar.results import changes
 from sonar.results.changes import FoundChange, FoundOutage, Search, Stored
 
 # Raised with anything that would find other changes in the same results.
-METHOD = 3
+METHOD = 4
 # So far a search looks back; what lies in the first of these days stands as it was found before, as
 # little is left of the level before it.
 DAYS = timedelta(days=90)

@@ -18,12 +18,14 @@ from matrix.answers.link.samples import Results
 from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.registry_history import HistoryLine
+from matrix.query.filters import counted
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.standing import FASTER, UNKNOWN, USUAL
 from matrix.store import incidents, transfers
 from matrix.store.changes import WrittenNear
+from matrix.store.profiles import made_so
 from matrix.store.transfers import SimilarFailures
 from sonar.models import HistoryEntry, Incident, IncidentLink, Transfer
 from sonar.notation.units import format_count
@@ -110,7 +112,7 @@ def failures_of(
     tests = Transfer.objects.filter(
         transfers.between_ends(pairs), started_at__gte=start, started_at__lt=window.end
     )
-    return transfers.failures(tests)
+    return transfers.failures(made_so(tests, counted(())))
 
 
 @dataclass(frozen=True)

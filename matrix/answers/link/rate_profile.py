@@ -7,6 +7,7 @@ import numpy as np
 
 from matrix.answers.words.phrases import counted
 from matrix.query.filters import Filter
+from matrix.query.filters import counted as counted_filters
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.axes import EndpointInfo
@@ -116,8 +117,8 @@ def read(
     ``endpoints`` are all that the filters ``ends`` may name, ``sites`` those whose nominal
     capacities limit them. One SQL query.
     """
-    filters = (*query.filters, *ends)
-    selection = TransferSelection(window, None, filters, (Transfer.State.DONE,), experiments=False)
+    filters = (*counted_filters(query.filters), *ends)
+    selection = TransferSelection(window, None, filters, (Transfer.State.DONE,))
     rows = (
         selection.rows(endpoints).filter(size_class__name=query.size).order_by("-started_at", "-id")
     )

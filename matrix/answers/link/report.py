@@ -27,7 +27,7 @@ from matrix.answers.link.series import Cut, TimeSeries
 from matrix.answers.link.verdict import LinkNow
 from matrix.answers.matrix import standing
 from matrix.answers.matrix.standing import reach
-from matrix.query.filters import Filter, alternatives
+from matrix.query.filters import Filter, alternatives, counted
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
@@ -37,6 +37,7 @@ from matrix.store.data_version import snapshot
 from matrix.store.downtimes import DeclaredDowntime
 from matrix.store.keyset import Cursor
 from matrix.store.network import round_trip_ms
+from matrix.store.profiles import made_so
 from matrix.store.registry import MESH_FIELDS, asks_for_tests
 from matrix.store.transfers import CommonError, SimilarFailures, TransferList, TransferSelection
 from sonar.models import Downtime, Mesh, Probe, Profile, Schedule, SizeClass, Transfer
@@ -79,9 +80,8 @@ class Question:
         self, window: Window, size_class: int | None, *, experiments: bool = False
     ) -> TransferSelection:
         """Return which results its lists have: those of this direction, lost ones too."""
-        states = tuple(Transfer.State.values)
-        filters = (*self.query.filters, *self.filters)
-        return TransferSelection(window, size_class, filters, states, experiments=experiments)
+        filters = counted((*self.query.filters, *self.filters), experiments=experiments)
+        return TransferSelection(window, size_class, filters, tuple(Transfer.State.values))
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,11 @@ def answer(question: Question, now: datetime) -> LinkReport:
             listing=transfers.listing(listed_rows, RESULTS_PER_PAGE, question.after),
             failures=transfers.failures(rows),
             errors=read_errors(question, window, classes, sizes),
-            # When the newest result of the link started, whenever that was and however made.
-            last=Transfer.objects.filter(source=ends[0], destination=ends[1])
+            # When the newest test of the link started, whenever that was and however made.
+            last=made_so(
+                Transfer.objects.filter(source=ends[0], destination=ends[1]),
+                counted((), experiments=True),
+            )
             .order_by("-started_at")
             .values_list("started_at", flat=True)
             .first(),

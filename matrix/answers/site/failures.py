@@ -37,7 +37,7 @@ GROUPS = """
     WHERE started_at >= %(start)s AND started_at < %(end)s AND state = 'failed'
       AND size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
       AND CASE WHEN %(profiles)s::int[] IS NULL THEN profile_id NOT IN
-                   (SELECT id FROM sonar_profile WHERE purpose = 'experiment')
+                   (SELECT id FROM sonar_profile WHERE purpose = 'experiment' OR origin <> 'test')
                ELSE profile_id = ANY(%(profiles)s) END
       {own}
     GROUP BY 1, 2 ORDER BY 3 DESC, 6 DESC, 1, 2 LIMIT %(most)s

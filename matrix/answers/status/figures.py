@@ -13,12 +13,14 @@ from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
 from matrix.answers.matrix import grid
+from matrix.query.filters import TESTS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import STATES_TO_SEE
 from matrix.store import data_version
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion, snapshot
 from matrix.store.probes import NEXT_TICK
+from matrix.store.profiles import made_so
 from sonar.database import replica
 from sonar.database.replica import ReplicaState
 from sonar.models import (
@@ -301,7 +303,8 @@ def read_work(now: datetime) -> Work:
     with connection.cursor() as cursor:
         cursor.execute(OLDEST_DIRTY, {"now": now - GRACE})
         dirty_since, unsealed = cursor.fetchone()
-    recent = Transfer.objects.filter(started_at__gte=now - HOUR).values_list("state").order_by()
+    tests = made_so(Transfer.objects.filter(started_at__gte=now - HOUR), TESTS)
+    recent = tests.values_list("state").order_by()
     by_state = dict.fromkeys(Transfer.State.values, 0) | dict(recent.annotate(Count("id")))
     failing = tuple(circuits.open_circuits().select_related("endpoint__site"))
     states = CredentialState.objects.filter(endpoint__retired_at=None).exclude(mesh__enabled=False)

@@ -247,11 +247,14 @@ def profile_selects(
     """Yield a select for each attribute of profiles in which results differ, or filters do."""
     own, others = by_parameter(query.filters), by_parameter(comparison.filters)
     for name in names:
-        here = own.get(name, [""])[0]
-        chosen = "" if name in comparison.dropped else others.get(name, [here])[0]
-        labels = {"": "any", here: f"{here or 'any'}, as here"}
-        values = {here: 0, "": 0} | dict.fromkeys(profiles.values(name))
-        yield select(f"{PREFIX}{name}", OF_PROFILES[name].title, values, chosen, labels)
+        attribute = OF_PROFILES[name]
+        default, every = attribute.default, attribute.every
+        here = own.get(name, [default])[0]
+        chosen = default if name in comparison.dropped else others.get(name, [here])[0]
+        labels = {every: "any"}
+        labels[here] = f"{labels.get(here, here)}, as here"
+        values = {here: 0, every: 0} | dict.fromkeys(profiles.values(name))
+        yield select(f"{PREFIX}{name}", attribute.title, values, chosen, labels)
 
 
 def narrowing_attributes(query: MatrixQuery, profiles: ProfileChoices) -> list[str]:

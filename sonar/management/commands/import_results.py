@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sonar.management.base import QuickCommand
+from sonar.models import Profile
 from sonar.records import end_names, importing
 from sonar.records.importing import FaultyFileError
 
@@ -40,19 +41,30 @@ class Command(QuickCommand):
         parser.add_argument(
             "--check", action="store_true", help="only check the files, store nothing"
         )
+        parser.add_argument(
+            "--origin",
+            choices=Profile.Origin.values,
+            default=Profile.Origin.EXTERNAL,
+            help="the origin of results that name none: pages and statistics are of the origin "
+            "test, and show others only on request (%(default)s)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         files: list[Path] = options["files"]
-        faulty = [path for path in files if not self.take(path, only_check=options["check"])]
+        faulty = [
+            path
+            for path in files
+            if not self.take(path, options["origin"], only_check=options["check"])
+        ]
         if faulty:
             verb = "Would not be imported" if options["check"] else "Not imported"
             raise CommandError(f"{verb}, see above: {', '.join(map(str, faulty))}")
 
-    def take(self, path: Path, *, only_check: bool) -> bool:
+    def take(self, path: Path, origin: str, *, only_check: bool) -> bool:
         """Import or check one file and say what came of it; return whether it was sound."""
         try:
             with bar(path) as over:
-                said = check(path, over) if only_check else store(path, over)
+                said = check(path, over) if only_check else store(path, origin, over)
         except KeyboardInterrupt:
             raise CommandError(f"Stopped; nothing of {path} was stored.", returncode=130) from None
         except OSError as error:  # what was checked waits in a temporary file to be stored
@@ -78,12 +90,12 @@ def check(path: Path, over: Over) -> str:
         return f"{results} valid; nothing was stored."
 
 
-def store(path: Path, over: Over) -> str:
+def store(path: Path, origin: str, over: Over) -> str:
     """Check and store a file; say how many results were new, how many not, and how fast."""
     began = time.monotonic()
     with importing.checked(path, timezone.now(), over("checking")) as sound:
         try:
-            accepted, duplicates = importing.keep(sound, timezone.now(), over("storing"))
+            accepted, duplicates = importing.keep(sound, timezone.now(), over("storing"), origin)
         except DatabaseError as error:
             sentence = str(error).partition("\n")[0]
             raise FaultyFileError([f"the database refused it: {sentence}"]) from error
