@@ -72,6 +72,8 @@ MENTIONED = b"|".join(
     (
         rb'<label>[\w ]+ <select [^>]*name="compare\.[^>]*>.*?</select>\s*</label>',
         rb'<datalist id="known-[^>]*>.*?</datalist>',
+        rb'<p class="notice [^>]*other-origins[^>]*>.*?</p>',
+        rb'"other_origins":\{[^}]*\},?',
     )
 )
 IN_METRICS = re.compile(rb"^sonar_(?!.*(?:seconds|bytes)).*", re.MULTILINE)

@@ -9,9 +9,10 @@ import numpy as np
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, TypeAdapter, create_model
 from rest_framework.request import Request
 
+from matrix.answers import other_origins
 from matrix.answers.table import column_filters, link_table, table_query
 from matrix.answers.table.column_filters import LONGEST_TEXT
 from matrix.answers.table.columns import COLUMNS
@@ -25,7 +26,7 @@ from matrix.api.encoding import dumps
 from matrix.api.parameters import OF_LINKS, PageRequest, TableCursor, echo, following
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
-from matrix.api.schema.schemas import Answer, Listed, with_facts
+from matrix.api.schema.schemas import Answer, Listed, OtherOrigins, with_facts
 from matrix.api.streaming import stream
 from matrix.http.compression import respond_once
 from matrix.http.negotiation import DOCUMENT, LIST, TYPES, asked_format
@@ -168,7 +169,12 @@ LINKS = described(
     answer=Listed(
         "links",
         Link,
-        also={"query": ECHO, "total": {"type": "integer"}, "found": {"type": "integer"}},
+        also={
+            "query": ECHO,
+            "other_origins": TypeAdapter(OtherOrigins).json_schema(),
+            "total": {"type": "integer"},
+            "found": {"type": "integer"},
+        },
         optional={"comparison": COMPARISON},
     ),
     parameters=[
@@ -289,6 +295,7 @@ def as_json(
     answer: dict[str, Any] = {
         "query": echo_of(call, table),
         **({"comparison": compared(call, table, cursor.moment)} if call.query.compare else {}),
+        "other_origins": other_origins.of_table(table, call.query, version).counts,
         "total": len(table),
         "found": len(rows),
         "links": link_rows.records(table.taken(page)),

@@ -22,7 +22,7 @@ from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, EXPECTED, FIELDS
 from matrix.api.parameters import one_of, wrong
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import QUERY, Echo, choice, text
-from matrix.api.schema.schemas import Answer, with_facts, word_of
+from matrix.api.schema.schemas import Answer, OtherOrigins, with_facts, word_of
 from matrix.http.compression import ARRAYS, respond_once
 from matrix.http.exceptions import refuse_hidden_filters
 from matrix.http.negotiation import (
@@ -106,6 +106,7 @@ class Matrix(Answer):
     unit: Annotated[str, word_of(UNITS)]
     version: str
     simulated: bool
+    other_origins: OtherOrigins
     comparison: OtherAnswer | None = None
     sources: list[Group]  # type: ignore[valid-type]
     destinations: list[Group]  # type: ignore[valid-type]

@@ -15,6 +15,7 @@ import orjson
 import pandas as pd
 from numpy.typing import NDArray
 
+from matrix.answers import other_origins
 from matrix.answers.matrix.grid_cells import Grid, OtherSide
 from matrix.answers.words.documents import DOCUMENTS
 from matrix.answers.words.numbers import number
@@ -212,6 +213,7 @@ def before_cells(grid: Grid) -> dict[str, Any]:
         "unit": grid.unit,
         "version": grid.version.text,
         "simulated": grid.simulated,
+        "other_origins": other_origins.of_grid(grid).counts,
         **({"comparison": compared(grid, grid.other)} if grid.other else {}),
         "sources": [group.record for group in grid.sources],
         "destinations": [group.record for group in grid.destinations],

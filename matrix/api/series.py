@@ -23,6 +23,7 @@ from matrix.answers.link import series
 from matrix.answers.link.report import Question
 from matrix.answers.link.series import AUTO, BUCKETS, TimeSeries, check_length
 from matrix.answers.matrix import standing
+from matrix.answers.other_origins import of_link
 from matrix.answers.words.ratios import PairRatio
 from matrix.api import rendering
 from matrix.api.base import ApiView, unless_known
@@ -33,7 +34,7 @@ from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.link_parts import ComparedRates
 from matrix.api.schema.records import Json, record
-from matrix.api.schema.schemas import Answer
+from matrix.api.schema.schemas import Answer, OtherOrigins
 from matrix.http.negotiation import FIGURE, TABLE, asked_format
 from matrix.plots.link import lines_of, rates_over_time, spans_drawn
 from matrix.plots.sparkline import marks_of
@@ -99,6 +100,7 @@ class Series(OneSeries):
     """A link over time; `comparison` and `other` are there if it is compared with something."""
 
     unit: Literal["MB/s"]
+    other_origins: OtherOrigins
     comparison: SeriesComparison | None = None
     other: OneSeries | None = None
 
@@ -117,6 +119,7 @@ EXAMPLE = {
         "end": "2026-11-20T12:01:00Z",
     },
     "unit": "MB/s",
+    "other_origins": {},
     "simulated": False,
     "bucket": "1h",
     "bucket_seconds": 3600,
@@ -266,7 +269,15 @@ class SeriesView(ApiView):
 
 
 def as_json(answer: ComparedSeries) -> HttpResponse:
-    content = {"query": answer.question.echo, "unit": "MB/s", **contents(answer)}
+    question = answer.question
+    ends = question.source.id, question.destination.id
+    others = of_link(ends, question.query.filters, question.window, question.query.size)
+    content = {
+        "query": question.echo,
+        "unit": "MB/s",
+        "other_origins": others.counts,
+        **contents(answer),
+    }
     if answer.other and answer.pair:
         content["comparison"] = {
             "description": answer.question.query.other_words(),

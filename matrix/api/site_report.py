@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from matrix.answers import other_origins
 from matrix.answers.causes import words
 from matrix.answers.causes.attribution import KINDS as PEER_KINDS
 from matrix.answers.comparison import all_links
@@ -35,7 +36,15 @@ from matrix.api.schema.records import (
     record,
     unix_time,
 )
-from matrix.api.schema.schemas import Answer, CellLevel, CellState, answer_of, like, word_of
+from matrix.api.schema.schemas import (
+    Answer,
+    CellLevel,
+    CellState,
+    OtherOrigins,
+    answer_of,
+    like,
+    word_of,
+)
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from sonar.models import Site
@@ -271,6 +280,7 @@ class SiteReport(Answer):
     query: Echo
     unit: str
     simulated: bool
+    other_origins: OtherOrigins
     site: RegisteredSite  # type: ignore[valid-type]
     endpoints: list[str]
     retired_endpoints: list[str]
@@ -297,6 +307,7 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
         query=echo_of(report.query, report.window),
         unit="MB/s",
         simulated=report.links.simulated,
+        other_origins=other_origins.of_grid(report.links).counts,
         site=of_site(site),
         **names_of(report.endpoints),
         verdict=site_is.verdict,

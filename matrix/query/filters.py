@@ -8,6 +8,7 @@ from matrix.query.attributes import (
     EXPERIMENT,
     OF_PROFILES,
     OF_RESULTS,
+    ORIGIN,
     PREPOSITIONS,
     ProfileAttribute,
 )
@@ -63,6 +64,8 @@ NO_EXPERIMENTS = replace(EXPERIMENTS, exclude=True)
 TESTS = tuple(
     Filter(name, attribute.default) for name, attribute in OF_PROFILES.items() if attribute.default
 )
+# What is left out of that, so that pages can say what else there is.
+OTHER_ORIGINS = Filter(ORIGIN, "test", exclude=True)
 
 
 def counted(filters: Iterable[Filter], *, experiments: bool = False) -> tuple[Filter, ...]:

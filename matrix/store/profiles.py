@@ -9,7 +9,7 @@ import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Q, QuerySet
 
-from matrix.query.attributes import OF_PROFILES, OF_RESULTS
+from matrix.query.attributes import OF_PROFILES, OF_RESULTS, ORIGIN
 from matrix.query.filters import Filter, alternatives
 from matrix.statistics.arrays import Flags, Integers
 from sonar.database.cursors import planned_rows
@@ -76,6 +76,11 @@ class ProfileChoices:
     def among(self, profiles: Collection[int]) -> Self:
         """Return those that some of these profiles, by their ids, have."""
         return self._kept(not ids.isdisjoint(profiles) for ids in self.ids)
+
+    @property
+    def have_others(self) -> bool:
+        """Say whether there are results of other origins than those that count."""
+        return any(values[ORIGIN] != OF_PROFILES[ORIGIN].default for values in self.combinations)
 
     @property
     def differing(self) -> list[str]:

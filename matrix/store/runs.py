@@ -11,17 +11,19 @@ from django.db import connection
 from django.db.models import Q
 from numpy.typing import NDArray
 
-from matrix.query.filters import Filter, counted, on_profiles
+from matrix.query.attributes import ORIGIN
+from matrix.query.filters import OTHER_ORIGINS, Filter, counted, on_profiles
 from matrix.statistics.arrays import Flags
 from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import NO_LINKS, Keep, Newest, OfLinks, Run, failures_of
 from matrix.store import read_plan, segment_columns
 from matrix.store.data_version import snapshot
-from matrix.store.profiles import RESULT_FIELDS, condition, passing
+from matrix.store.profiles import PROFILE_FIELDS, RESULT_FIELDS, condition, passing
 from matrix.store.read_plan import Span, moment
-from matrix.store.segment_columns import Array, Key, all_but
+from matrix.store.segment_columns import OTHERS, Array, Key, all_but
 from matrix.store.window_buckets import WindowBuckets
 from sonar.database import reader
+from sonar.models import Profile
 from sonar.notation.windows import Window
 from sonar.results import segments
 
@@ -119,8 +121,7 @@ class RunsQuestion(NamedTuple):
             of_rows = all_but(not_counted) if allowed is None and not_counted else allowed
             pairs = list(_of_rows(buckets.size_class, self.span, of_rows, self.extras, of_results))
         else:
-            plan = read_plan.plan(self.span, buckets.dirty)
-            pieces = [Piece.of(*segment, self.span) for segment in buckets.segments(plan)]
+            pieces = pieces_of(buckets, self.span)
             # Filtering rows costs more than leaving those few out once, and keeping the rest.
             apart = {}
             if allowed is None and not_counted:
@@ -129,6 +130,41 @@ class RunsQuestion(NamedTuple):
             pairs = list(_of_segments(pieces, allowed, self.extras, apart, may_read=may_read))
         pairs.sort(key=itemgetter(0))
         return tuple(run for _, run in pairs if run.keys.size)
+
+
+def pieces_of(buckets: WindowBuckets, span: Span) -> list[Piece]:
+    plan = read_plan.plan(span, buckets.dirty)
+    return [Piece.of(*segment, span) for segment in buckets.segments(plan)]
+
+
+def others(size: str, window: Window, filters: Sequence[Filter]) -> dict[str, NDArray[np.uint64]]:
+    """Return the keys of the results of other origins that read() leaves out, by their origin.
+
+    None where the filters name an origin, or what segments do not have. One SQL statement while no
+    profile is of another origin; else two, and one for columns that are not in the cache.
+    """
+    if any(each.parameter in (ORIGIN, *RESULT_FIELDS) for each in filters):
+        return {}
+    conditions = condition(counted((*filters, OTHER_ORIGINS)), PROFILE_FIELDS)
+    origins = dict(Profile.objects.filter(conditions).values_list("id", "origin"))
+    if not origins:
+        return {}
+    with snapshot():
+        buckets = WindowBuckets.read(size, Span.of(window))
+        pieces = pieces_of(buckets, Span.of(window))
+        starts = {piece.segment: piece.start for piece in pieces}
+        apart = segment_columns.rows_with(buckets.not_counted, starts)
+        columns = segment_columns.others(apart, starts)
+    found: dict[str, list[NDArray[np.uint64]]] = {}
+    for piece in pieces:
+        if piece.segment not in apart:
+            continue
+        keys, offsets, made = (columns[Key(piece.segment, name)] for name in OTHERS)
+        inside = (offsets >= piece.low) & (offsets < piece.high)
+        for origin in sorted(set(origins.values())):
+            ids = [profile for profile, other in origins.items() if other == origin]
+            found.setdefault(origin, []).append(keys[inside & np.isin(made, ids)])
+    return {origin: np.concatenate(parts) for origin, parts in found.items()}
 
 
 def _of_segments(

@@ -32,6 +32,8 @@ _TRAILER_BYTES = 2
 # Of which columns one is made that is of a part of the rows, where that is not the column itself.
 SOURCES = {"links": ("keys", "offsets"), "lasts": ("keys", "offsets")}
 ROWS = "rows apart"
+# What others() keeps of these rows.
+OTHERS = ("keys", "offsets", "profiles")
 NOWHERE: Mapping[int, Array] = {}
 
 
@@ -183,6 +185,23 @@ def rows_with(
     }
     CACHE.put(fresh)
     return {key.segment: rows for key, rows in (kept | fresh).items() if rows.size}
+
+
+def others(apart: Mapping[int, Array], starts: Mapping[int, int]) -> dict[Key, Array]:
+    """Return OTHERS of the rows that rows_with() found; one SQL statement or none.
+
+    They are kept beside what is left of each segment: few results, as a rule.
+    """
+    wanted = {
+        Key(segment, f"{name} apart"): Key(segment, name) for segment in apart for name in OTHERS
+    }
+    kept = CACHE.get(wanted)
+    missing = {key: source for key, source in wanted.items() if key not in kept}
+    sources = {source: starts[source.segment] for source in missing.values()}
+    loaded = _load(sources, sources, may_read=True)
+    fresh = {key: loaded[source].take(apart[key.segment]) for key, source in missing.items()}
+    CACHE.put(fresh)
+    return {wanted[key]: array for key, array in (kept | fresh).items()}
 
 
 def all_but(profiles: Sequence[int]) -> Flags:

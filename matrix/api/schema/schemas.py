@@ -80,6 +80,16 @@ CellAgainst = Annotated[str, word_of(AGAINST)]
 CellChange = Annotated[str, word_of(CHANGE_KINDS)]
 
 
+# Results of other origins are in no figure unless they are asked for.
+OtherOrigins = Annotated[
+    dict[str, int],
+    Field(
+        description="How many results of other origins there are that do not count, as the query "
+        "names no `origin`; empty for none."
+    ),
+]
+
+
 class Error(Answer):
     """The response to every call that was refused or failed."""
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 from django.http import QueryDict
 from django.utils.text import capfirst
 
+from matrix.answers import other_origins
 from matrix.answers.commissioning import records
 from matrix.answers.diagnosis import link_diagnosis
 from matrix.answers.incidents.link_expectations import LinkExpectations
@@ -46,7 +47,7 @@ from matrix.pages.parts.events import EventsPart
 from matrix.pages.parts.incidents import IncidentsOf, of_link
 from matrix.pages.parts.links import ends_among, registered
 from matrix.pages.parts.notes import COMPARE_SINCE, note_lines, since_url
-from matrix.pages.parts.notices import mixed, with_filter
+from matrix.pages.parts.notices import about_others, mixed, with_filter
 from matrix.pages.parts.share import ChatCard, Share
 from matrix.pages.parts.time_strip import strip_for
 from matrix.pages.parts.transfers import TransferLine, inside_part, profile_words, progress_words
@@ -319,6 +320,10 @@ class LinkPage(QueryPage):
         mixture = mixed_ways.mixed_in_link([line.results for line in answer.classes], choices)
         # Experiments that these numbers leave out, and the page of them.
         left_out = sum(part.left_out for part in answer.classes)
+        others = other_origins.NONE
+        if choices.have_others:
+            ends_ids = self.source.id, self.destination.id
+            others = other_origins.of_link(ends_ids, query.filters, answer.window)
         experiments_url = self.url_of(with_filter(query, EXPERIMENTS))
         return {
             "transfers": lines,
@@ -346,6 +351,7 @@ class LinkPage(QueryPage):
                 answer.summaries, lambda filters: self.url_of(query.replace(filters=filters))
             ),
             "mixed": mixed(query, self.url_of, mixture),
+            "other_origins": about_others(query, self.url_of, others),
             "left_out": {"count": left_out, "url": experiments_url} if left_out else None,
             "company": self.company(answer),
             "at_risk": [

@@ -9,8 +9,16 @@ import numpy as np
 
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.mixed_ways import MixedWays
+from matrix.answers.other_origins import NONE, OtherOrigins
 from matrix.pages.matrix.payload import ordered_table
-from matrix.pages.parts.notices import Notice, about_work, mixed, no_endpoints, work_at_hand
+from matrix.pages.parts.notices import (
+    Notice,
+    about_others,
+    about_work,
+    mixed,
+    no_endpoints,
+    work_at_hand,
+)
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.display import Display
 from matrix.query.addresses import address
@@ -45,17 +53,23 @@ class View:
         return self.address(query, self.arrangement.display)
 
 
-def notices_for(view: View, mixture: MixedWays, now: datetime) -> list[Notice]:
+def notices_for(
+    view: View, mixture: MixedWays, now: datetime, others: OtherOrigins = NONE
+) -> list[Notice]:
     """Return the notices, most serious first; of mixed ways only if many cells mix some.
+
+    ``others`` are the results of other origins that do not count.
 
     Three SQL queries, one more where there are no results or no new ones; up to two without rows.
     """
+    not_counted = about_others(view.grid.query, view.asking, others)
     if not view.grid.sources:
         count = Endpoint.objects.filter(retired_at=None).count()
         if not count:
             return [no_endpoints()]
         if not view.grid.query.filters:
-            return [no_mesh(view.grid, count, now)]
+            without_mesh = no_mesh(view.grid, count, now)
+            return [without_mesh, not_counted] if not_counted else [without_mesh]
         without = view.asking(view.grid.query.replace(filters=()))
         return [
             Notice(
@@ -74,6 +88,7 @@ def notices_for(view: View, mixture: MixedWays, now: datetime) -> list[Notice]:
         about_lines(view.grid),
         about_focus(view),
         mixed(view.grid.query, view.asking, mixture, "cells") if mixture.are_many else None,
+        not_counted,
     ]
     return [notice for notice in notices if notice]
 

@@ -11,6 +11,7 @@ import numpy as np
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 
+from matrix.answers import other_origins
 from matrix.answers.comparison import all_links
 from matrix.answers.matrix import grid, mixed_ways
 from matrix.answers.matrix.grid_cells import Grid
@@ -103,6 +104,7 @@ class MatrixPage(GridPage):
         headline = headline_of(answered)
         highlights = Highlights(answered, cell_links.url, self.all_of_a_kind()).all()
         mixture = mixed_ways.mixed_in_grid(answered, known_ways)
+        others = other_origins.of_grid(answered) if known_ways.have_others else other_origins.NONE
         return {
             **self.drawn(arranged, cell_links, now, reader),
             "card": ChatCard.of(
@@ -118,7 +120,7 @@ class MatrixPage(GridPage):
             "counts": list(counts(self, headline.tally)),
             "query": self.query,
             "controls": controls_for(self, answered, known_ways),
-            "notices": notices_for(View(arranged, self.address), mixture, now),
+            "notices": notices_for(View(arranged, self.address), mixture, now, others),
             "legend": legend(self, answered),
             "palettes": palettes(self),
             "short": answered.short_names(),

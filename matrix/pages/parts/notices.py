@@ -1,7 +1,7 @@
 """What readers of any page must know, and what to do: what is not running, failing, or mixed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,9 +9,11 @@ from django.conf import settings
 from django.db import connection
 
 from matrix.answers.matrix.mixed_ways import MixedWays
+from matrix.answers.other_origins import OtherOrigins
 from matrix.answers.words.phrases import join
 from matrix.query.addresses import address, site_url
-from matrix.query.attributes import OF_PROFILES
+from matrix.query.attributes import OF_PROFILES, ORIGIN
+from matrix.query.comparison import Comparison, in_order
 from matrix.query.filters import FILTERS, Filter
 from matrix.query.matrix_query import MatrixQuery
 from sonar.database.replica import ReplicaState
@@ -178,6 +180,27 @@ def mixed(
             links.append((words, address(with_filter(query, condition))))
     title = f"{subject} tests {', '.join(phrases)}."
     return Notice("pooled", title, "Show only:", tuple(links), quiet=True)
+
+
+def about_others(
+    query: MatrixQuery, address: Callable[[MatrixQuery], str], others: OtherOrigins
+) -> Notice | None:
+    """Say which results of other origins do not count, and lead to them; None without any."""
+    if not others.counts:
+        return None
+    origins = tuple(Filter(ORIGIN, origin) for origin in others.counts)
+    compare = query.compare or Comparison()
+    others_kept = [each for each in compare.filters if each.parameter != ORIGIN]
+    compared = query.replace(compare=replace(compare, filters=in_order([*others_kept, *origins])))
+    every = Filter(ORIGIN, OF_PROFILES[ORIGIN].every)
+    links = [
+        ("Compare them with the tests", address(compared)),
+        *((f"only {each.value}", address(with_filter(query, each))) for each in origins),
+        ("all origins together", address(with_filter(query, every))),
+    ]
+    verb = "is" if others.total == 1 else "are"
+    title = f"{others.words} in this time range {verb} not counted: rates and states are of tests."
+    return Notice("other-origins", title, "", tuple(links), quiet=True)
 
 
 def with_filter(query: MatrixQuery, condition: Filter) -> MatrixQuery:

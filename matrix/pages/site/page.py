@@ -10,6 +10,7 @@ import numpy as np
 from django.http import QueryDict
 from django.utils.text import capfirst
 
+from matrix.answers import other_origins
 from matrix.answers.causes.words import site_conclusion
 from matrix.answers.comparison import all_links
 from matrix.answers.comparison.all_links import AROUND, factor_words, verdict
@@ -36,7 +37,7 @@ from matrix.pages.parts.controls import compare_control, question_controls, resi
 from matrix.pages.parts.events import EventsPart
 from matrix.pages.parts.incidents import IncidentsOf, of_site
 from matrix.pages.parts.notes import COMPARE_SINCE, around_url, note_lines, since_url
-from matrix.pages.parts.notices import failing_endpoints
+from matrix.pages.parts.notices import about_others, failing_endpoints
 from matrix.pages.parts.share import ChatCard, Share
 from matrix.pages.parts.time_strip import strip_for
 from matrix.pages.parts.transfers import inside_part
@@ -90,7 +91,7 @@ class SitePage(QueryPage):
         endpoints = list(endpoint_lines(self, plan))
         notes_on_site = notes.on_site(site, report.window, reader)
         declared = notes.downtimes_of(site, report.window, now)
-        own_filter = Filter("site", site.name)
+        choices, own_filter = profiles.read(), Filter("site", site.name)
         own = query.replace(filters=(own_filter, *query.filters))
         api_url = address("api-site", site.name)
         share = Share.of(query.url(api_url))
@@ -101,7 +102,12 @@ class SitePage(QueryPage):
             "site": site,
             "capacity": capacity(site.wan_gbit_s) if site.wan_gbit_s else None,
             "window_words": query.window_words(),
-            "compare": compare_control(self, report.window, profiles.read(), report.sites),
+            "compare": compare_control(self, report.window, choices, report.sites),
+            "other_origins": about_others(
+                query,
+                lambda asked: self.asking(asked).url(),
+                other_origins.of_grid(report.links) if choices.have_others else other_origins.NONE,
+            ),
             "own_matrix_url": matrix_url(own),
             "own_table_url": table_url(own.replace(size=MatrixQuery.size)),
             "below": below_of(report),

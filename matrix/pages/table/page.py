@@ -10,8 +10,10 @@ from django.core.paginator import Page as PageOfRows
 from django.core.paginator import Paginator
 from django.http import QueryDict
 
+from matrix.answers import other_origins
 from matrix.answers.matrix import mixed_ways
 from matrix.answers.matrix.mixed_ways import MixedWays
+from matrix.answers.other_origins import OtherOrigins
 from matrix.answers.table import column_filters, link_table, table_query
 from matrix.answers.table.column_filters import Condition, links_with_look
 from matrix.answers.table.link_table import TROUBLE, LinkTable
@@ -28,7 +30,14 @@ from matrix.pages.parts.controls import (
     size_choices,
     window_choices,
 )
-from matrix.pages.parts.notices import Notice, about_work, mixed, no_endpoints, work_at_hand
+from matrix.pages.parts.notices import (
+    Notice,
+    about_others,
+    about_work,
+    mixed,
+    no_endpoints,
+    work_at_hand,
+)
 from matrix.pages.parts.pager import pager, shown_words
 from matrix.pages.parts.share import Share
 from matrix.pages.table.columns import Context, LinkColumn
@@ -113,6 +122,9 @@ class TablePage(QueryPage):
         records = rows_of(table.taken(cast("Integers", at.object_list)))
         profile_choices = profiles.read()
         mixture = mixed_ways.mixed_in_table(table, meant.query, version, profile_choices)
+        others = other_origins.NONE
+        if profile_choices.have_others:
+            others = other_origins.of_table(table, meant.query, version)
         return {
             "heading": self.heading(),
             "sizes": size_choices(self, table.sizes),
@@ -126,7 +138,7 @@ class TablePage(QueryPage):
             "filters": filter_forms(column for _, column in every),
             "filters_kept": kept(self, {"page"}),
             "chips": list(self.chips(meant)),
-            "notices": list(self.notices(whole, len(rows), mixture, now)),
+            "notices": list(self.notices(whole, len(rows), mixture, others, now)),
             "simulated": any(endpoint.simulated for endpoint in ends),
             "total": len(whole),
             "count": count_words(at, len(whole)),
@@ -227,8 +239,15 @@ class TablePage(QueryPage):
         yield Choice("those that are the same for all", url, listing.constant, title)
 
     def notices(
-        self, table: LinkTable, shown: int, mixture: MixedWays, now: datetime
+        self,
+        table: LinkTable,
+        shown: int,
+        mixture: MixedWays,
+        others: OtherOrigins,
+        now: datetime,
     ) -> Iterator[Notice]:
+        if about := about_others(self.query, lambda query: self.asking(query).url(), others):
+            yield about
         bare = self.asking(self.query.replace(filters=()))
         everything = bare.url() if self.query.filters else ""
         if not len(table):
