@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -86,24 +87,21 @@ def of_links(
 ) -> OtherOrigins:
     """Count the results of some links, ``shown`` by the numbers of their places.
 
-    What is found is kept as long as the ``version`` holds. For each size class it takes what
-    runs.others() does.
+    The answer is kept as long as the ``version`` holds; before it takes what runs.others() does.
     """
     sizes = tuple(sizes)
 
     def look() -> OtherOrigins:
-        is_shown, counts = np.pad(shown, (0, 1)).ravel(), dict[str, int]()
-        for size in sizes:
-            for origin, keys in runs.others(size, window, filters).items():
-                count = int(np.count_nonzero(is_shown[numbering.numbers(keys)]))
-                counts[origin] = counts.get(origin, 0) + count
+        is_shown, counts = np.pad(shown, (0, 1)).ravel(), Counter[str]()
+        for origin, keys in runs.others(sizes, window, filters):
+            counts[origin] += int(np.count_nonzero(is_shown[numbering.numbers(keys)]))
         return OtherOrigins.of(counts.items())
 
     if version is None:
         return look()
     key = ("other origins", version, sizes, tuple(filters), window)
-    found: OtherOrigins = ANSWERS.get(key, look)
-    return found
+    others: OtherOrigins = ANSWERS.get(key, look)
+    return others
 
 
 def of_link(

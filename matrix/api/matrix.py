@@ -12,6 +12,7 @@ from pydantic import create_model
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from matrix.answers import other_origins
 from matrix.answers.matrix import glance, grid
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.words.documents import DOCUMENTS
@@ -174,7 +175,7 @@ def written(grid: Grid, fields: tuple[str, ...], form: str, shape: str) -> bytes
     if form in DOCUMENTS:
         return matrix_formats.as_document(grid, form)
     if form == "json":
-        return matrix_formats.as_json(grid, fields)
+        return matrix_formats.as_json(grid, fields, other_origins.of_grid(grid))
     return (
         matrix_formats.as_csv(grid, fields) if shape == "long" else matrix_formats.as_wide_csv(grid)
     )

@@ -15,8 +15,8 @@ import orjson
 import pandas as pd
 from numpy.typing import NDArray
 
-from matrix.answers import other_origins
 from matrix.answers.matrix.grid_cells import Grid, OtherSide
+from matrix.answers.other_origins import NONE, OtherOrigins
 from matrix.answers.words.documents import DOCUMENTS
 from matrix.answers.words.numbers import number
 from matrix.api import parameters
@@ -175,8 +175,8 @@ def of_hours(first: int, last: int) -> tuple[NDArray[np.uint64], NDArray[np.uint
     return year.view(np.uint64).ravel(), hour.view(np.uint64).ravel()
 
 
-def as_json(grid: Grid, fields: Sequence[str]) -> bytes:
-    pieces = [dumps(before_cells(grid)).removesuffix(b"}"), b',"cells":{']
+def as_json(grid: Grid, fields: Sequence[str], others: OtherOrigins = NONE) -> bytes:
+    pieces = [dumps(before_cells(grid, others)).removesuffix(b"}"), b',"cells":{']
     for position, name in enumerate(fields):
         pieces.append(b'%s"%s":[' % (b"," if position else b"", name.encode()))
         for place, block in enumerate(blocks(name, array_of(grid, name))):
@@ -206,14 +206,14 @@ def array_of(grid: Grid, name: str) -> NDArray[Any]:
     return of_ratios
 
 
-def before_cells(grid: Grid) -> dict[str, Any]:
+def before_cells(grid: Grid, others: OtherOrigins) -> dict[str, Any]:
     return {
         "query": echo(grid),
         "description": grid.query.describe(),
         "unit": grid.unit,
         "version": grid.version.text,
         "simulated": grid.simulated,
-        "other_origins": other_origins.of_grid(grid).counts,
+        "other_origins": others.counts,
         **({"comparison": compared(grid, grid.other)} if grid.other else {}),
         "sources": [group.record for group in grid.sources],
         "destinations": [group.record for group in grid.destinations],

@@ -137,34 +137,35 @@ def pieces_of(buckets: WindowBuckets, span: Span) -> list[Piece]:
     return [Piece.of(*segment, span) for segment in buckets.segments(plan)]
 
 
-def others(size: str, window: Window, filters: Sequence[Filter]) -> dict[str, NDArray[np.uint64]]:
-    """Return the keys of the results of other origins that read() leaves out, by their origin.
+def others(
+    sizes: Iterable[str], window: Window, filters: Sequence[Filter]
+) -> Iterator[tuple[str, NDArray[np.uint64]]]:
+    """Yield the keys of results of other origins that read() leaves out, each with their origin.
 
     None where the filters name an origin, or what segments do not have. One SQL statement while no
-    profile is of another origin; else two, and one for columns that are not in the cache.
+    profile is of another origin; else one more for each size class, and one for columns that are
+    not in the cache.
     """
     if any(each.parameter in (ORIGIN, *RESULT_FIELDS) for each in filters):
-        return {}
+        return
     conditions = condition(counted((*filters, OTHER_ORIGINS)), PROFILE_FIELDS)
-    origins = dict(Profile.objects.filter(conditions).values_list("id", "origin"))
-    if not origins:
-        return {}
-    with snapshot():
-        buckets = WindowBuckets.read(size, Span.of(window))
-        pieces = pieces_of(buckets, Span.of(window))
-        starts = {piece.segment: piece.start for piece in pieces}
-        apart = segment_columns.rows_with(buckets.not_counted, starts)
-        columns = segment_columns.others(apart, starts)
-    found: dict[str, list[NDArray[np.uint64]]] = {}
-    for piece in pieces:
-        if piece.segment not in apart:
-            continue
-        keys, offsets, made = (columns[Key(piece.segment, name)] for name in OTHERS)
-        inside = (offsets >= piece.low) & (offsets < piece.high)
-        for origin in sorted(set(origins.values())):
-            ids = [profile for profile, other in origins.items() if other == origin]
-            found.setdefault(origin, []).append(keys[inside & np.isin(made, ids)])
-    return {origin: np.concatenate(parts) for origin, parts in found.items()}
+    profiles: dict[str, list[int]] = {}
+    for profile, origin in Profile.objects.filter(conditions).values_list("id", "origin"):
+        profiles.setdefault(origin, []).append(profile)
+    span = Span.of(window)
+    for size in sizes if profiles else ():
+        with snapshot():
+            buckets = WindowBuckets.read(size, span)
+            pieces = pieces_of(buckets, span)
+            starts = {piece.segment: piece.start for piece in pieces}
+            apart = segment_columns.rows_with(buckets.not_counted, starts)
+            columns = segment_columns.others(apart, starts)
+        for piece in pieces:
+            if piece.segment in apart:
+                keys, offsets, ids = (columns[Key(piece.segment, name)] for name in OTHERS)
+                inside = (offsets >= piece.low) & (offsets < piece.high)
+                for origin, of_origin in profiles.items():
+                    yield origin, keys[inside & np.isin(ids, of_origin)]
 
 
 def _of_segments(

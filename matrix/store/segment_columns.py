@@ -192,16 +192,16 @@ def others(apart: Mapping[int, Array], starts: Mapping[int, int]) -> dict[Key, A
 
     They are kept beside what is left of each segment: few results, as a rule.
     """
-    wanted = {
+    sources = {
         Key(segment, f"{name} apart"): Key(segment, name) for segment in apart for name in OTHERS
     }
-    kept = CACHE.get(wanted)
-    missing = {key: source for key, source in wanted.items() if key not in kept}
-    sources = {source: starts[source.segment] for source in missing.values()}
-    loaded = _load(sources, sources, may_read=True)
+    kept = CACHE.get(sources)
+    missing = {key: source for key, source in sources.items() if key not in kept}
+    starts_of = {source: starts[source.segment] for source in missing.values()}
+    loaded = _load(starts_of, starts_of, may_read=True)
     fresh = {key: loaded[source].take(apart[key.segment]) for key, source in missing.items()}
     CACHE.put(fresh)
-    return {wanted[key]: array for key, array in (kept | fresh).items()}
+    return {sources[key]: array for key, array in (kept | fresh).items()}
 
 
 def all_but(profiles: Sequence[int]) -> Flags:

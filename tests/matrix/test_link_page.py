@@ -332,7 +332,8 @@ def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(client, small_w
     assert not page.parts("#mixed")
     transfer(*ends, 90.0, made=world.profile(**PLAIN | {"streams": 4, "ip_version": 6}))
     transfer(*ends, 5.0, made=world.profile(**PLAIN | {"origin": "production"}))
-    page = look(client)
+    assert "Mixes tests with 1 and 4 streams. Show only: 1 , 4 (" in look(client).part("#mixed")
+    page = look(client, "?origin=all")
     said = "Mixes tests with 1 and 4 streams, with origin production and test."
     assert said in page.part("#mixed")
     hrefs = page.section("methods").links('a[aria-label^="only these:"]')

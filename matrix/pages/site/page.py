@@ -105,7 +105,7 @@ class SitePage(QueryPage):
             "compare": compare_control(self, report.window, choices, report.sites),
             "other_origins": about_others(
                 query,
-                lambda asked: self.asking(asked).url(),
+                lambda question: self.asking(question).url(),
                 other_origins.of_grid(report.links) if choices.have_others else other_origins.NONE,
             ),
             "own_matrix_url": matrix_url(own),
