@@ -52,6 +52,6 @@ def count_unknown() -> int:
 
 def places() -> list[tuple[str, str]]:
     """Return what a name may be assigned to, and what each is: sites, then endpoints."""
-    sites = [(name, "a site") for name in Site.objects.values_list("name", flat=True)]
-    rows = Endpoint.objects.filter(retired_at=None).values_list("name", "site__name")
+    sites = [(name, "a site") for name in Site.objects.listed().values_list("name", flat=True)]
+    rows = Endpoint.objects.in_use().values_list("name", "site__name")
     return sites + [(name, f"an endpoint of {site}") for name, site in rows]

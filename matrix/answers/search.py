@@ -82,7 +82,7 @@ def find(text: str) -> Findings:
         return Findings(text, (), more=False)
     versions = registry.read_versions()
     places = registry.read_places(versions)
-    sites = _sites.get(versions.registry, lambda: tuple(Site.objects.all()))
+    sites = _sites.get(versions.registry, lambda: tuple(Site.objects.listed()))
     matches = [*named(text, sites, places), *links(text, places)]
     return Findings(text, tuple(matches[:MOST_MATCHES]), len(matches) > MOST_MATCHES)
 

@@ -43,7 +43,7 @@ class ApplyForm(forms.Form):
 def lacks_mesh() -> bool:
     """Say whether endpoints are in use and none is tested. One or two SQL queries."""
     has_mesh = Mesh.objects.filter(enabled=True).exists()
-    return not has_mesh and Endpoint.objects.filter(retired_at=None).exists()
+    return not has_mesh and Endpoint.objects.in_use().exists()
 
 
 class FilesInput(forms.FileInput):

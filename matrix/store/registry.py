@@ -84,7 +84,7 @@ _plans: Kept[MeshPromises] = Kept(LRUCache(8))
 
 
 def read_places(version: DataVersion) -> tuple[EndpointInfo, ...]:
-    """Return every endpoint, in the order of ids that Links needs."""
+    """Return every endpoint but drafts, in the order of ids that Links needs."""
     return _places.get(version.registry, _read_places)
 
 
@@ -95,7 +95,7 @@ def read_links(version: DataVersion) -> LinkIndex:
 
 def _read_places() -> tuple[EndpointInfo, ...]:
     columns = [column for attribute in FACTS.values() for column in attribute.columns]
-    rows = Endpoint.objects.order_by("id").annotate(retired=Q(retired_at__isnull=False))
+    rows = Endpoint.objects.listed().order_by("id").annotate(retired=Q(retired_at__isnull=False))
     return tuple(
         EndpointInfo(
             row["id"],

@@ -11,7 +11,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from sonar.credentials import kinds, rules
 from sonar.database.cursors import planned_rows
@@ -34,8 +34,14 @@ from sonar.models.fields import (
 from sonar.notation import addresses, data_hosts
 
 
+class SiteQuerySet(models.QuerySet["Site"]):
+    def listed(self) -> SiteQuerySet:
+        """Leave out drafts: sites all of whose endpoints, if there are any, are drafts."""
+        return self.filter(Exists(Endpoint.objects.listed().filter(site=OuterRef("pk"))))
+
+
 class Site(QuietHours, Pause):
-    """An organisation's place."""
+    """An organisation's place. While no endpoint of it is listed, the site is a draft."""
 
     name = name_field()
     cloud = models.CharField(max_length=40, blank=True, help_text="Region, like UK or DE.")
@@ -67,6 +73,8 @@ class Site(QuietHours, Pause):
         help_text="Accounts that may order and pause tests, and write downtimes and notes, for "
         "this site.",
     )
+
+    objects = SiteQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]
@@ -286,8 +294,25 @@ def validate_data_host(text: str) -> None:
         raise ValidationError(sentence)
 
 
+class EndpointQuerySet(models.QuerySet["Endpoint"]):
+    def listed(self) -> EndpointQuerySet:
+        """Leave out drafts, which only those see who may finish them."""
+        return self.filter(is_draft=False)
+
+    def in_use(self) -> EndpointQuerySet:
+        """Return what meshes may test: neither a draft nor retired. It may be switched off."""
+        return self.listed().filter(retired_at=None)
+
+    def drafts(self) -> EndpointQuerySet:
+        return self.filter(is_draft=True, retired_at=None)
+
+
 class Endpoint(Pause):
-    """One storage area of a site. Retired, never deleted: history keeps it."""
+    """One storage area of a site. Retired, never deleted: history keeps it.
+
+    It is a draft until it is first enabled, or a result of it is imported. A draft is part of no
+    mesh, count, answer or export; one that is switched off later keeps its results and is listed.
+    """
 
     name = name_field()
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="endpoints")
@@ -348,10 +373,15 @@ class Endpoint(Pause):
         db_default=True,
         help_text="Tests of its links start only while it is enabled; its check always works.",
     )
+    # A trigger (migration 0053) clears it in the statement that enables the endpoint, and never
+    # sets it again: an object that has just been saved may still say True.
+    is_draft = models.BooleanField(default=True, db_default=True, editable=False)
     simulated = models.BooleanField(
         default=False, help_text="A sandbox node: its rates are simulated and shown as such."
     )
     retired_at = models.DateTimeField(null=True, blank=True)
+
+    objects = EndpointQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]

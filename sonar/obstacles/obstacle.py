@@ -205,7 +205,7 @@ class RunConditions:
 
 def _concerned_by_credentials() -> QuerySet[Endpoint]:
     one_of_its_own = Q(credential__isnull=False) | Q(credential_lent__isnull=False)
-    in_use = Endpoint.objects.filter(retired_at=None).order_by()
+    in_use = Endpoint.objects.in_use().order_by()
     return in_use.filter(one_of_its_own | Q(base_url__regex=IN_CLEAR))
 
 
@@ -348,7 +348,7 @@ def _ends_of(meshes: Sequence[Mesh]) -> Iterator[tuple[Mesh, Ends]]:
     if not meshes:
         return
     prefetch_related_objects(meshes, *ENDS)
-    in_use = list(Endpoint.objects.filter(retired_at=None).select_related("credential"))
+    in_use = list(Endpoint.objects.in_use().select_related("credential"))
     of_filters = mesh_members.by_filter(meshes)
     for mesh in meshes:
         schemes = mesh.mover_description.schemes_in(mesh.mode)

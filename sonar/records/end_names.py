@@ -97,7 +97,7 @@ def endpoints_at(targets: Mapping[str, Targets]) -> AtSites:
     """Return the endpoints in use of all sites among the targets. One SQL query, or none."""
     several = chain.from_iterable(targets.values())
     sites = {target.pk for target in several if isinstance(target, Site)}
-    rows = Endpoint.objects.filter(site__in=sites, retired_at=None).order_by("name")
+    rows = Endpoint.objects.in_use().filter(site__in=sites).order_by("name")
     by_site: defaultdict[int, list[Endpoint]] = defaultdict(list)
     for endpoint in rows if sites else ():
         by_site[endpoint.site_id].append(endpoint)

@@ -94,6 +94,8 @@ def store_batch(batch: Batch, profiles: Sequence[int]) -> Stored:
             for number in np.flatnonzero(others).tolist()
         ]
     )
+    ends = np.unique([batch.rows[end][fresh] for end in ("source", "destination")])
+    store.end_drafts(ends.tolist())
     return Stored(int(fresh.sum()), int((~fresh).sum()))
 
 

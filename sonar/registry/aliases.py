@@ -112,7 +112,7 @@ def _registered(kinds: Collection[AliasKind], names: Collection[str]) -> dict[st
 
 def endpoints_in_use() -> list[Endpoint]:
     """Return them by name, with their sites. One SQL query."""
-    rows = Endpoint.objects.filter(retired_at=None).select_related("site")
+    rows = Endpoint.objects.in_use().select_related("site")
     return list(rows.order_by("name"))
 
 

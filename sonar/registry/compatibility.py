@@ -69,7 +69,7 @@ def mesh_problem(name: str, mover: str, mode: str, ends: Collection[Collection[E
 
 
 def _nothing_fits(name: str, mover: MoverDescription, mode: str) -> str:
-    in_use = Endpoint.objects.filter(retired_at=None).values_list("base_url", flat=True)
+    in_use = Endpoint.objects.in_use().values_list("base_url", flat=True)
     there_are = {scheme_of(base_url) for base_url in in_use}
     if not there_are or there_are & mover.schemes_in(mode):
         return ""

@@ -20,7 +20,7 @@ ByFilter = Mapping[tuple[int, str], Set[int]]
 
 @dataclass(frozen=True)
 class EndpointInUse:
-    """An endpoint that is not retired; ``texts`` are its values by attribute, as filters have."""
+    """An endpoint in use; ``texts`` are its values by attribute, as filters have."""
 
     id: int
     scheme: str
@@ -33,7 +33,7 @@ InUse = TypeVar("InUse", bound=EndpointInUse)
 
 def read_endpoints() -> list[EndpointInUse]:
     """Read those in use. One SQL query."""
-    in_use = Endpoint.objects.filter(retired_at=None).order_by("id")
+    in_use = Endpoint.objects.in_use().order_by("id")
     return [
         EndpointInUse(
             row["id"],

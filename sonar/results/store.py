@@ -4,7 +4,7 @@ Their table has a partition for each month: made before it is needed, dropped wh
 """
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import make_dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -20,7 +20,7 @@ from psycopg import sql
 
 from sonar.database import pg_copy
 from sonar.database.cursors import planned_cursor
-from sonar.models import DirtyMark, Profile, Segment
+from sonar.models import DirtyMark, Endpoint, Profile, Segment
 from sonar.notation.result_columns import STORED, dataclass_fields
 from sonar.notation.windows import format_time, parse_time
 
@@ -115,7 +115,19 @@ def store(results: Iterable[Result], *, ids_are_new: bool = False) -> Stored:
         offered += len(batch)
         accepted += len(new)
         copy_results(new)
+        if not ids_are_new:
+            end_drafts({end for result in new for end in (result.source_id, result.destination_id)})
     return Stored(accepted, offered - accepted)
+
+
+def end_drafts(endpoints: Collection[int]) -> None:
+    """Show endpoints (ids) to readers that were never enabled and now have results. One SQL query.
+
+    An UPDATE of the table, even of no row, makes readers read the registry again.
+    """
+    drafts = Endpoint.objects.drafts().filter(pk__in=endpoints)
+    if drafts.exists():
+        drafts.update(is_draft=False)
 
 
 def lock_imports() -> None:

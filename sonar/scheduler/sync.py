@@ -22,7 +22,7 @@ MESH_ROWS = f"""
     JOIN (VALUES {FITTING}) fitting (mover, mode, schemes)
         ON (fitting.mover, fitting.mode) = (mesh.mover, mesh.mode)
     JOIN sonar_meshinterval every ON every.mesh_id = mesh.id
-    JOIN sonar_endpoint source ON source.retired_at IS NULL
+    JOIN sonar_endpoint source ON source.retired_at IS NULL AND NOT source.is_draft
         AND split_part(source.base_url, '://', 1) = ANY (fitting.schemes)
         AND CASE WHEN mesh.sources_filter <> '{{}}'
             THEN (mesh.id, source.id) IN (
@@ -31,6 +31,7 @@ MESH_ROWS = f"""
                  OR EXISTS (SELECT FROM sonar_mesh_sources
                             WHERE mesh_id = mesh.id AND endpoint_id = source.id) END
     JOIN sonar_endpoint destination ON destination.retired_at IS NULL
+        AND NOT destination.is_draft
         AND split_part(destination.base_url, '://', 1) = ANY (fitting.schemes)
         AND CASE WHEN mesh.destinations_filter <> '{{}}'
             THEN (mesh.id, destination.id) IN (
@@ -47,7 +48,7 @@ MESH_ROWS_HASH = f"""
         (SELECT array_agg(ROW(mover, mode, schemes) ORDER BY mover, mode)
          FROM (VALUES {FITTING}) fitting (mover, mode, schemes)),
         (SELECT array_agg(ROW(id, split_part(base_url, '://', 1)) ORDER BY id)
-         FROM sonar_endpoint WHERE retired_at IS NULL),
+         FROM sonar_endpoint WHERE retired_at IS NULL AND NOT is_draft),
         (SELECT array_agg(ROW(id, mover, mode, sources_filter <> '{{}}',
                               destinations_filter <> '{{}}') ORDER BY id)
          FROM sonar_mesh WHERE enabled),

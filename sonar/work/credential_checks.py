@@ -99,7 +99,7 @@ def uses() -> Iterator[PlacedCredential]:
     """Yield every use of a credential by endpoints and meshes in use. Two SQL queries."""
     meshes = Mesh.objects.filter(enabled=True).exclude(service="")
     served = list(meshes.select_related("service_credential"))
-    rows = Endpoint.objects.filter(retired_at=None)
+    rows = Endpoint.objects.in_use()
     for endpoint in rows.select_related("credential", "credential_lent"):
         if endpoint.credential:
             yield PlacedCredential(endpoint, endpoint.credential, OWN)

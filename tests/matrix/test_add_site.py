@@ -71,7 +71,7 @@ def test_from_nothing_to_tests(operator: Client):
     assert first.url == NEW
     assert "ECDF</a> <span" not in page(operator.get(NEW))
     assert operator.post(NEW, PLACE).url == SET_UP
-    assert "Not enabled yet" in page(operator.get("/sites/"))
+    assert "<strong>ECDF_DATADISK</strong> is not enabled yet" in page(operator.get("/sites/"))
     assert "What it costs" not in page(operator.get(SET_UP))
     file = SimpleUploadedFile("ecdf.token", jwt(3600).encode())
     answer = operator.post(

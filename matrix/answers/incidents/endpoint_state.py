@@ -128,7 +128,7 @@ def states(now: datetime, chosen: Q) -> list[EndpointState]:
     situation = EndpointSituation(
         trouble(open_ones, now), open_ones, down_at(now), closed_at(), bad_links(), tested_links()
     )
-    rows = Endpoint.objects.filter(chosen, retired_at=None).select_related("site").order_by("name")
+    rows = Endpoint.objects.in_use().filter(chosen).select_related("site").order_by("name")
     return [situation.of(row) for row in rows]
 
 

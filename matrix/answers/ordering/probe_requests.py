@@ -85,7 +85,7 @@ def endpoints_of(text: str) -> list[Endpoint] | None:
     site = Site.objects.filter(name__iexact=text).first()
     if site is None:
         return None
-    in_use = list(site.endpoints.filter(retired_at=None).select_related("site"))
+    in_use = list(Endpoint.objects.in_use().filter(site=site).select_related("site"))
     with_files = [end for end in in_use if catalogue.carries_files(end.base_url)]
     return with_files or in_use
 

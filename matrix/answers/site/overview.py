@@ -139,7 +139,7 @@ def build(query: MatrixQuery, now: datetime) -> tuple[Grid, list[SiteOverview]]:
     with snapshot():
         versions = registry.read_versions()
         grid = of_sites(query, now, versions)
-        sites = list(Site.objects.all())
+        sites = list(Site.objects.listed())
         endpoints = registry.read_places(versions)
     sides = []
     for end in ENDS:

@@ -41,7 +41,8 @@ from matrix.query.forms import BadQueryError
 from sonar.models import Endpoint, Site
 from sonar.models.registry import BASE_URL, MOST_CAP, MOST_DAILY_BYTES
 from sonar.obstacles import catalogue as obstacles
-from sonar.people.roles import ENDPOINT_FIELDS, PAUSE_FIELDS, SITE_FIELDS
+from sonar.people import roles
+from sonar.people.roles import ENDPOINT_FIELDS, PAUSE_FIELDS, SITE_FIELDS, Anyone
 from sonar.registry.compatibility import endpoint_problem, is_moved
 from sonar.registry.file.sections import quiet_columns
 
@@ -234,7 +235,11 @@ class Endpoints(Resource[Endpoint]):
         ),
     )
     calls = {
-        "list": CallText("All endpoints", "By name, including retired ones."),
+        "list": CallText(
+            "All endpoints",
+            "By name, including retired ones. Those that were never enabled, and of which there "
+            "is no\nresult, are shown only to those who may change them.",
+        ),
         "add": CallText(
             "Register an endpoint",
             "Sonar writes and deletes below its base_url, in `sonar/`. Its credentials must be for"
@@ -251,6 +256,11 @@ class Endpoints(Resource[Endpoint]):
         ),
     }
     field_of = {"endpoint_pause_ends_after_it_starts": "paused_until"}
+
+    def visible_to(self, reader: Anyone) -> Q:
+        if roles.may(reader, self.permission("change")):
+            return Q()
+        return Q(is_draft=False) | Q(site__in=roles.sites_of(reader))
 
     def others(self, row: Endpoint) -> Json:
         credentials = {name: str(getattr(row, name) or "") for name in CREDENTIALS}

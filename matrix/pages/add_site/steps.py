@@ -151,21 +151,21 @@ class Draft:
 
 
 def drafts(reader: Anyone, site: Site | None = None) -> list[Draft]:
-    """Return what is not enabled yet, of all sites that a reader looks after, or of one of them.
+    """Return the drafts of all sites that a reader looks after, or of one of them.
 
     Two SQL queries, none for who looks after nothing.
     """
     sites = sites_of(reader)
     if not roles.may_somewhere(reader, ADD_ENDPOINT):
         return []
-    rows = Endpoint.objects.filter(retired_at=None, enabled=False).select_related("site")
+    rows = Endpoint.objects.drafts().select_related("site")
     empty = Site.objects.filter(endpoints=None)
     if site is not None:
         rows, empty = rows.filter(site=site), empty.filter(pk=site.pk)
     if sites is not None:
         rows, empty = rows.filter(site__in=sites), empty.filter(pk__in=sites)
     waiting = [
-        Draft(row.name, "not enabled yet", address("set-up", row.site.name, row.name))
+        Draft(row.name, "is not enabled yet", address("set-up", row.site.name, row.name))
         for row in rows
     ]
     return waiting + [

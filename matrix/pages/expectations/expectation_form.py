@@ -105,7 +105,7 @@ class ExpectationForm(RowForm):
         return {name: getattr(self.row, name) for name in self.base_fields}
 
     def _choices(self, reader: Anyone, permission: str) -> dict[str, QuerySet[Any]]:
-        own = Site.objects.order_by("name")
+        own = Site.objects.listed().order_by("name")
         if not roles.may(reader, permission):
             own = own.filter(pk__in=roles.sites_of(reader))
         sizes, meshes = SizeClass.objects.order_by("from_bytes"), Mesh.objects.order_by("name")

@@ -64,7 +64,7 @@ def notices_for(
     """
     not_counted = about_others(view.grid.query, view.asking, others)
     if not view.grid.sources:
-        count = Endpoint.objects.filter(retired_at=None).count()
+        count = Endpoint.objects.in_use().count()
         if not count:
             return [no_endpoints()]
         if not view.grid.query.filters:

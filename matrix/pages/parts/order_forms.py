@@ -50,7 +50,7 @@ def by_label(label: str, name: str, text: str) -> str:
 
 def ends() -> list[tuple[str, str]]:
     """Return the names that a test may have at an end, and what each is: sites, then endpoints."""
-    rows = Endpoint.objects.filter(retired_at=None).values_list("name", "site__name", "base_url")
+    rows = Endpoint.objects.in_use().values_list("name", "site__name", "base_url")
     by_site: dict[str, list[str]] = {}
     with_files: dict[str, list[str]] = {}
     for name, site, base_url in rows.order_by("site__name", "name"):

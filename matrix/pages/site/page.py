@@ -270,7 +270,7 @@ def endpoint_lines(page: SitePage, plan: PlannedTests) -> Iterator[dict[str, Any
 
     `of_budget` is which share of its budget of bytes a day the plan takes.
     """
-    for endpoint in Endpoint.objects.filter(site=page.site).select_related("paused_by"):
+    for endpoint in Endpoint.objects.listed().filter(site=page.site).select_related("paused_by"):
         load, budget = plan.of(endpoint=endpoint.id), endpoint.budget_bytes_per_day
         yield {
             "endpoint": endpoint,

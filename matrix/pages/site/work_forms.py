@@ -13,6 +13,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Model, Q, QuerySet
 from django.http import QueryDict
 
+from matrix.pages.add_site import steps
 from matrix.store.notes import IN_RANGE, NO_TIME, WRITE, NoteForm, TimeField
 from sonar.models import Annotation, Downtime, Endpoint, Site
 from sonar.models.downtimes import Origin
@@ -130,7 +131,7 @@ class DowntimeForm(RowForm):
         super().__init__(data, auto_id="downtime-%s", initial=initial)
         self.site = site
         self.rows: Sequence[Downtime] = ()
-        in_use = Endpoint.objects.filter(site=site, retired_at=None)
+        in_use = Endpoint.objects.in_use().filter(site=site)
         choice = self.fields["endpoints"]
         choice.queryset = in_use  # type: ignore[attr-defined]
         if not self.is_bound and in_use.count() < 2:
@@ -362,11 +363,12 @@ def site_work(
         else [],
         "endpoints": [
             (row, sent(refusal, EndpointLimitsForm(row)))
-            for row in Endpoint.objects.filter(site=site, retired_at=None)
+            for row in Endpoint.objects.in_use().filter(site=site)
         ]
         if may(LIMITS)
         else [],
         "may_add": may(TIMES),
+        "drafts": steps.drafts(reader, site),
         "waiting": list(waiting_of(site, now)) if may(LIMITS) else [],
         "quiet": sent(refusal, QuietHoursForm(site)) if may(TIMES) else None,
         "pause": sent(refusal, PauseForm(site, now)) if may(TIMES) else None,
@@ -377,8 +379,8 @@ def site_work(
 
 
 def waiting_of(site: Site, now: datetime) -> Iterator[tuple[Endpoint, str]]:
-    """Yield the endpoints that are not enabled, the first of them with what they would cost."""
-    rows = Endpoint.objects.filter(site=site, retired_at=None, enabled=False)
+    """Yield the endpoints that are switched off, the first of them with what they would cost."""
+    rows = Endpoint.objects.in_use().filter(site=site, enabled=False)
     for number, row in enumerate(rows.select_related("site")):
         costs = estimate.in_its_meshes(row, now) if number < MOST_COSTS else None
         yield row, "" if costs is None else words.in_its_meshes(costs)

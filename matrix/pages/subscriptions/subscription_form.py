@@ -87,7 +87,7 @@ class SubscriptionForm(AddressForm):
     )
     sites = forms.ModelMultipleChoiceField(
         label="these sites",
-        queryset=Site.objects.order_by("name"),
+        queryset=Site.objects.listed().order_by("name"),
         to_field_name="name",
         required=False,
         widget=forms.SelectMultiple({"class": "form-select form-select-sm", "size": 6}),

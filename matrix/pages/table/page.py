@@ -318,7 +318,7 @@ def about_empty(drop_filters: str) -> Notice:
             "No scheduled link and no result in this window matches all of them.",
             (("Clear the filters", drop_filters),),
         )
-    count = Endpoint.objects.filter(retired_at=None).count()
+    count = Endpoint.objects.in_use().count()
     if not count:
         return no_endpoints()
     return Notice(

@@ -60,7 +60,7 @@ class Addresses:
     def refresh(self) -> None:
         """Look all of them up, one after the other. One SQL query."""
         by_host: dict[str, list[int]] = {}
-        in_use = Endpoint.objects.filter(retired_at=None).order_by("id")
+        in_use = Endpoint.objects.in_use().order_by("id")
         for endpoint, base_url in in_use.values_list("id", "base_url"):
             by_host.setdefault(host_of(base_url), []).append(endpoint)
         endpoints_by_address: dict[str, list[int]] = {}

@@ -19,7 +19,7 @@ NEW = 0
 
 @dataclass(frozen=True, kw_only=True)
 class Member(EndpointInUse):
-    """An endpoint that is not retired, with its limits; its caps are tests at once.
+    """An endpoint in use, or one that may join, with its limits; its caps are tests at once.
 
     ``paused`` names its site or itself if its tests are paused.
     """
@@ -99,7 +99,7 @@ class Grid:
 
     @classmethod
     def read(cls, now: datetime) -> Grid:
-        rows = Endpoint.objects.filter(retired_at=None).select_related("site").order_by("id")
+        rows = Endpoint.objects.in_use().select_related("site").order_by("id")
         members = {row.pk: Member.of(row, now) for row in rows}
         meshes = list(Mesh.objects.order_by("name"))
         ends = {end: _named(end) for end in ENDS}
