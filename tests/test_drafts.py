@@ -13,7 +13,6 @@ from sonar.people.roles import Role
 from sonar.scheduler.sync import follow_registry
 from tests import rights_samples
 from tests.accounts import account, logged_in
-from tests.matrix import world
 from tests.matrix.world import NOW
 from tests.rights_samples import SAMPLES
 
@@ -118,7 +117,7 @@ def test_a_draft_changes_no_page_and_no_answer(visitor: str, names: dict[str, st
     }
     assert differing == (HINTS.keys() if visitor == "operator" else set())
     for path in differing:
-        assert after[path].count("<details class=\"notice drafts") == 1
+        assert after[path].count('<details class="notice drafts') == 1
         assert f"<summary><strong>{HINTS[path]}</strong>" in after[path]
 
 

@@ -11,12 +11,13 @@ from django.db.models import Min, prefetch_related_objects
 from sonar.models import Mesh, Schedule
 from sonar.models.member_filters import ENDS
 from sonar.registry import mesh_members, mesh_size
+from sonar.registry.cost.figures import Cost
 from sonar.registry.mesh_members import EndpointInUse, read_endpoints
-from sonar.registry.mesh_size import MeshSize
+from sonar.registry.mesh_size import MeshNow, MeshSize
 
 
 @dataclass(frozen=True)
-class MeshNow:
+class MeshLine:
     """A mesh, between what it tests (``ends``), and ``remarks`` on what it does not test.
 
     ``sizes`` are the size classes that it tests, smallest first.
@@ -25,6 +26,7 @@ class MeshNow:
     mesh: Mesh
     ends: str
     size: MeshSize
+    cost: Cost
     remarks: list[str]
 
     @property
@@ -45,26 +47,27 @@ class MeshMember:
     remark: str
 
 
-def build(most: int, start: int = 0) -> tuple[list[MeshNow], int]:
-    """Return meshes by name, from one on, and how many there are. At most 6 SQL queries."""
+def build(most: int, start: int = 0) -> tuple[list[MeshLine], int]:
+    """Return meshes by name, from one on, and how many there are. At most 7 SQL queries.
+
+    More after a change of the registry.
+    """
     rows = Mesh.objects.prefetch_related(*mesh_size.READ_FIRST).order_by("name")
-    meshes = list(rows[start : start + most])
-    endpoints = read_endpoints() if meshes else []
-    lines = [_now(mesh, endpoints) for mesh in meshes]
+    lines = [_line(each) for each in mesh_size.read(rows[start : start + most])]
     are_all = not start and len(lines) < most
     return lines, len(lines) if are_all else Mesh.objects.count()
 
 
-def of(mesh: Mesh) -> tuple[MeshNow, list[MeshMember]]:
-    """Return the same of one mesh, and the endpoints that it means, by name. Five SQL queries."""
+def of(mesh: Mesh) -> tuple[MeshLine, list[MeshMember]]:
+    """Return the same of one mesh, and the endpoints that it means, by name. Six SQL queries."""
     prefetch_related_objects([mesh], *mesh_size.READ_FIRST)
-    endpoints = read_endpoints()
-    return _now(mesh, endpoints), members(mesh, endpoints)
+    (now,) = mesh_size.read([mesh])
+    return _line(now), members(mesh, read_endpoints())
 
 
-def _now(mesh: Mesh, endpoints: Collection[EndpointInUse]) -> MeshNow:
-    size = mesh_size.size_of(mesh, endpoints)
-    return MeshNow(mesh, mesh_size.ends_words(mesh), size, mesh_size.remarks(mesh, size))
+def _line(now: MeshNow) -> MeshLine:
+    mesh, size = now.mesh, now.size
+    return MeshLine(mesh, mesh_size.ends_words(mesh), size, now.cost, mesh_size.remarks(mesh, size))
 
 
 def members(mesh: Mesh, endpoints: Collection[EndpointInUse]) -> list[MeshMember]:

@@ -263,10 +263,14 @@ class PlannedLine(PlannedWays):
 
 
 class SitePlan(PlannedWays):
-    """That of all meshes; ``waiting`` are due tests by the reason why they wait."""
+    """That of all meshes; ``waiting`` are due tests by the reason why they wait.
+
+    ``because`` has by reason sentences on what they lack, where somebody must act.
+    """
 
     meshes: list[PlannedLine]
     waiting: dict[str, int]
+    because: dict[str, list[str]]
     queued: int
     running: int
 
@@ -317,7 +321,7 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
         drift=site_is.drift and of_sides(SiteSides, site_is.drift),
         findings=findings(report),
         **{name: part for name, part in errors_of(report).items() if name != "errors_left"},
-        planned=of_plan(loads.plan_for([endpoint.id for endpoint in report.endpoints])),
+        planned=of_plan(loads.plan_for([endpoint.id for endpoint in report.endpoints]), now),
         diagnoses=[
             {"source": link.source, "destination": link.destination}
             | record(RuleSays, link.diagnosis)
@@ -374,7 +378,7 @@ def of_sides(answer: type[SiteSides], compared: ComparedEnds) -> Json:
     return record(answer, compared, **{f"as_{end}": compared.ends[end] for end in ENDS})
 
 
-def of_plan(plan: PlannedTests) -> Json:
+def of_plan(plan: PlannedTests, now: datetime) -> Json:
     def both(out: Load, into: Load) -> Json:
         return {OUT: record(PlannedLoad, out), IN: record(PlannedLoad, into)}
 
@@ -383,6 +387,7 @@ def of_plan(plan: PlannedTests) -> Json:
         **both(plan.of(direction=OUT), plan.of(direction=IN)),
         "meshes": [{"mesh": mesh, "size": size} | both(*loads) for mesh, size, *loads in lines],
         "waiting": {reason: count for reason, count, _ in plan.waiting()},
+        "because": plan.because(now),
         "queued": plan.probes("queued"),
         "running": plan.probes("running"),
     }

@@ -65,12 +65,14 @@ class Waiting(Answer):
     `credential`: one may not be sent where it would be needed, or does not work (`credentials`).
     `quiet hours` are those of their mesh, `quiet site` those of the site of an end. `paused`: the
     tests of an end, or of its whole site, are paused. `not enabled`: an end is registered and not
-    enabled.
+    enabled. Where somebody must act, `because` has sentences on what those that are due longest
+    lack.
     """
 
     reason: Annotated[str, word_of(REASONS)]
     tests: int
     since: MomentOrNull
+    because: list[str]
 
 
 class ResultsCounted(Answer):

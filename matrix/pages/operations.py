@@ -196,7 +196,7 @@ def waiting_reasons(status: Status, endpoints: Sequence[EndpointInfo]) -> list[d
     return [
         {
             "waiting": reason,
-            "words": REASON_WORDS[reason.reason],
+            "words": " ".join(reason.because) or REASON_WORDS[reason.reason],
             "examples": [
                 (link, names[link.source], names[link.destination])
                 for link in examples.get(reason.reason, [])

@@ -81,8 +81,9 @@ def by_id(sought: UUID, now: datetime) -> ProbeProgress | None:
 
 @dataclass(frozen=True)
 class Held:
-    """A test of a link that is due since ``due``; the ends are ids."""
+    """A scheduled test (``schedule``) that is due since ``due``; all of it but its size are ids."""
 
+    schedule: int
     source: int
     destination: int
     size: str
@@ -96,6 +97,6 @@ def longest_waiting(now: datetime) -> Mapping[str, list[Held]]:
     for row in due.select_related("size_class")[:OLDEST_DUE]:
         longest_waiting = by_reason.setdefault(row.skipped_because or NEXT_TICK, [])
         if len(longest_waiting) < MOST_EXAMPLES:
-            size = row.size_class.name
-            longest_waiting.append(Held(row.source_id, row.destination_id, size, row.next_due))
+            ends = (row.source_id, row.destination_id)
+            longest_waiting.append(Held(row.id, *ends, row.size_class.name, row.next_due))
     return by_reason

@@ -57,6 +57,8 @@ CREDENTIALS = ("credential", "credential_lent")
 WITH_CREDENTIALS = tuple(
     f"{end}__{name}" for end in ("source", "destination") for name in CREDENTIALS
 )
+# What to do about an endpoint that lends no credential.
+LEND = "tick “lend it” at its credential, or set lend_credential or credential_lent."
 # Who is passive in a copy, and who is active and is given what the other lends.
 PASSIVE_AND_ACTIVE = {"pull": ("source", "destination"), "push": ("destination", "source")}
 
@@ -210,8 +212,10 @@ def withheld_from_service(endpoint: Endpoint, *, by_token: bool) -> str:
     A service that knows Sonar ``by_token`` would show that token where an endpoint lends none.
     """
     lent = lends(endpoint)
+    if endpoint.credential is None and by_token and lent is None:
+        return f"{endpoint.name} has no credential, and the service needs one: add and lend one."
     if refuses_to_lend(endpoint) or (by_token and lent is None):
-        return f"{endpoint.name} lends no credential to the service."
+        return f"{endpoint.name} lends no credential to the service: {LEND}"
     why = credential_kinds.describe(lent.kind).not_to_service if lent and by_token else ""
     return f"{endpoint.name} cannot be tested by the service: {why}." if why else ""
 
@@ -221,12 +225,16 @@ def forbids(source: Endpoint, destination: Endpoint, mode: str) -> str:
     ends = {"source": source, "destination": destination}
     passive, active = (ends[end] for end in PASSIVE_AND_ACTIVE[mode])
     if refuses_to_lend(passive):
+        use = "read" if mode == "pull" else "write"
         return (
-            f"{passive.name} lends no credential: in mode {mode}, {active.name} would be given "
-            "the one that writes and deletes."
+            f"{passive.name} lends no credential, and {active.name} needs one to {use} there: "
+            f"{LEND}"
         )
     if lends(passive) and is_in_clear(active.base_url):
-        return f"What {passive.name} lends would be sent to {active.name} unencrypted."
+        return (
+            f"What {passive.name} lends would be sent to {active.name} unencrypted: its base URL "
+            "must begin with https:// or davs://."
+        )
     return ""
 
 

@@ -4,7 +4,7 @@ A new rule is a class here and its place in OBSTACLES: docs/extending.md.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from sonar.notation.units import format_bytes
 from sonar.obstacles import credential_states, worker_movers
 from sonar.obstacles.capacity import exhausted
 from sonar.obstacles.obstacle import (
+    MOST_SENTENCES,
     NOTHING,
     Effect,
     Obstacle,
@@ -28,6 +29,7 @@ from sonar.obstacles.obstacle import (
     RunConditions,
     Start,
     credential_conflicts,
+    credential_problems,
     either_end,
     ends_of,
     links_by_vantages,
@@ -41,8 +43,8 @@ class CredentialGivenAway(Obstacle):
 
     name = "credential"
     words = (
-        "an endpoint has no credential, one for another host, or one that does not work: see "
-        "manage.py credentials"
+        "an endpoint has no credential, one for another host, one that does not work, or one that "
+        "it does not lend: see manage.py credentials"
     )
     effect = Effect.REFUSES
 
@@ -87,7 +89,11 @@ class CredentialGivenAway(Obstacle):
             yield Problem("mover", sentence)
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
-        return conditions.once(credential_conflicts).get(mesh.id, "")
+        found = (
+            conditions.once(each).get(mesh.id, "")
+            for each in (credential_problems, credential_conflicts)
+        )
+        return " ".join(filter(None, found))
 
 
 class CredentialFails(Obstacle):
@@ -274,7 +280,7 @@ class NotEnabled(Obstacle):
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         for field, end in ends_of(probe):
             if end.id in conditions.restrictions.disabled:
-                sentence = f"{end.name} is not enabled yet: enable it on the page of its site."
+                sentence = f"{end.name} is not enabled: enable it on the page of its site."
                 yield Problem(field, sentence)
 
     def about(self, schedule: Schedule, now: datetime) -> str:
@@ -609,6 +615,46 @@ def waits_because_of(schedule: Schedule, now: datetime) -> str:
     """
     obstacle = BY_NAME.get(schedule.skipped_because or Paused.name)
     return (obstacle.about(schedule, now) if obstacle else "") or schedule.skipped_because
+
+
+NAMED = frozenset(
+    obstacle.name
+    for obstacle in OBSTACLES
+    if obstacle.effect is not Effect.NONE and not obstacle.is_of_room
+)
+"""Reasons of which `why_waiting` says whose they are: they pass when somebody acts."""
+
+
+def why_waiting(schedules: Collection[int], now: datetime) -> dict[str, list[str]]:
+    """Say in sentences what these scheduled tests (ids) wait for, by reason: one for each endpoint.
+
+    Sentences are for all readers. One SQL query, and what the obstacles read.
+    """
+    found: dict[str, dict[object, str]] = {}
+    conditions = RunConditions(now)
+    related = ("mesh", "size_class", *(f"{end}__site" for end in ("source", "destination")))
+    rows = Schedule.objects.filter(pk__in=schedules, skipped_because__in=NAMED).order_by("id")
+    for row in rows.select_related(*related, *rules.WITH_CREDENTIALS):
+        test = Probe(
+            source=row.source,
+            destination=row.destination,
+            mesh=row.mesh,
+            mover=row.mesh.mover,
+            mode=row.mesh.mode,
+            size_class=row.size_class,
+            bytes=row.size_class.test_bytes,
+        )
+        for obstacle in OBSTACLES:
+            if obstacle.name == row.skipped_because:
+                for field, sentence in obstacle.blocks(conditions, test):
+                    place = getattr(row, f"{field}_id", field)
+                    found.setdefault(obstacle.name, {}).setdefault(place, sentence)
+    said = {reason: list(sentences.values()) for reason, sentences in found.items()}
+    for sentences in said.values():
+        if (more := len(sentences) - MOST_SENTENCES) > 0:
+            whose = f"{more} more endpoint{'s' * (more > 1)}"
+            sentences[MOST_SENTENCES:] = [f"Tests wait for {whose} for such reasons."]
+    return said
 
 
 class Advice(NamedTuple):

@@ -25,6 +25,7 @@ from django.db.models import (
 )
 from django.db.models.expressions import RawSQL
 
+from sonar.credentials import rules
 from sonar.credentials.rules import shown_to_both, two_credentials
 from sonar.models import (
     Credential,
@@ -137,8 +138,11 @@ class RunConditions:
     @cached_property
     def meshes(self) -> list[Mesh]:
         """All meshes, those of the highest priority first."""
-        naming = Endpoint.objects.exclude(vantage="")
-        return list(Mesh.objects.annotate(vantages=Exists(naming)).order_by("-priority", "name"))
+        marks = {
+            "vantages": Exists(Endpoint.objects.exclude(vantage="")),
+            "credentials": Exists(Endpoint.objects.exclude(credential=None)),
+        }
+        return list(Mesh.objects.annotate(**marks).order_by("-priority", "name"))
 
     @cached_property
     def vantages(self) -> dict[int, str]:
@@ -315,6 +319,51 @@ def credential_conflicts(conditions: RunConditions) -> dict[int, str]:
     return {mesh: sentence for mesh, sentence in sentences.items() if sentence}
 
 
+MOST_SENTENCES = 3
+
+
+def credential_problems(conditions: RunConditions) -> dict[int, str]:
+    """Say of each mesh in use, by id, which endpoints lack a credential for its tests.
+
+    One sentence for each endpoint, of the first few. No SQL query while no endpoint has a
+    credential, else three, and one for meshes by filter.
+    """
+    in_use = [mesh for mesh in conditions.meshes if mesh.enabled]
+    if not any(mesh.credentials for mesh in in_use):  # type: ignore[attr-defined]  # annotated
+        return {}
+    problems = {}
+    for mesh, ends in _ends_of(in_use):
+        sources, destinations = ([end for end in each if end.enabled] for each in ends)
+        sentences = {end.name: rules.problem(end) for end in (*sources, *destinations)}
+        if mesh.mover_description.asks_service:
+            by_token = mesh.service_credential_id is not None
+            for end in (*sources, *destinations):
+                sentences[end.name] = sentences[end.name] or rules.withheld_from_service(
+                    end, by_token=by_token
+                )
+        else:
+            passive, active = (
+                {"source": sources, "destination": destinations}[end]
+                for end in rules.PASSIVE_AND_ACTIVE[mesh.mode]
+            )
+            in_clear = [end for end in active if rules.is_in_clear(end.base_url)]
+            for end in passive:
+                # Others at which this endpoint's tests wait: any, or those that are in clear.
+                others = (each for each in in_clear if each != end)
+                if rules.refuses_to_lend(end):
+                    others = (each for each in active if each != end)
+                if other := next(others, None):
+                    sentences[end.name] = sentences[end.name] or rules.forbids(
+                        *((end, other) if mesh.mode == "pull" else (other, end)), mesh.mode
+                    )
+        said = [sentence for _, sentence in sorted(sentences.items()) if sentence]
+        more = len(said) - MOST_SENTENCES
+        whose = f"{more} more endpoint{'s' * (more > 1)}"
+        rest = [f"Credentials of {whose} are missing or cannot be used, too."] if more > 0 else []
+        problems[mesh.id] = " ".join([*said[:MOST_SENTENCES], *rest])
+    return problems
+
+
 def links_by_vantages(conditions: RunConditions) -> dict[int, Counter[tuple[str, ...]]]:
     """Count the links of each mesh in use, by id, by the vantages that they name.
 
@@ -348,7 +397,7 @@ def _ends_of(meshes: Sequence[Mesh]) -> Iterator[tuple[Mesh, Ends]]:
     if not meshes:
         return
     prefetch_related_objects(meshes, *ENDS)
-    in_use = list(Endpoint.objects.in_use().select_related("credential"))
+    in_use = list(Endpoint.objects.in_use().select_related("credential", "credential_lent"))
     of_filters = mesh_members.by_filter(meshes)
     for mesh in meshes:
         schemes = mesh.mover_description.schemes_in(mesh.mode)

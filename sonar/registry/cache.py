@@ -24,15 +24,18 @@ class RegistryCache(Generic[Value]):
         self._lock = Lock()
         self._kept: dict[str, tuple[str, Value]] = {}
 
-    def read(self) -> Value:
-        """Return it as of now. One SQL query while the registry stays as it is."""
+    def read(self, is_over: Callable[[Value], bool] = lambda _: False) -> Value:
+        """Return it as of now. One SQL query while the registry stays as it is.
+
+        ``is_over`` says of a value that it must be made again for another reason.
+        """
         version = registry_version()  # read before the value: what is kept is never older
         server: str = connection.alias
         kept = self._kept.get(server)
-        if kept is None or kept[0] != version:
+        if kept is None or kept[0] != version or is_over(kept[1]):
             with self._lock:
                 kept = self._kept.get(server)
-                if kept is None or kept[0] != version:
+                if kept is None or kept[0] != version or is_over(kept[1]):
                     kept = self._kept[server] = version, self._make()
         return kept[1]
 

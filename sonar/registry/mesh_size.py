@@ -1,17 +1,22 @@
 """What a mesh tests now, in words and numbers: the same wherever meshes are shown."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, Q
+from django.utils import timezone
 
-from sonar.models import Endpoint, Mesh, MeshInterval
+from sonar.models import Endpoint, Mesh, MeshInterval, Site
 from sonar.models.member_filters import ENDS
 from sonar.notation import endpoint_filters
-from sonar.notation.units import format_bytes, format_count
+from sonar.notation.units import format_count
+from sonar.registry.cache import RegistryCache
+from sonar.registry.cost import estimate
+from sonar.registry.cost.figures import Cost
+from sonar.registry.cost.rates import DAY
+from sonar.registry.cost.words import at_most, count_links, summary
 from sonar.registry.mesh_members import EndpointInUse, at_end, read_endpoints
 
-SECONDS_OF_A_DAY = 86_400
 # Of many meshes, to prefetch: one of all endpoints by name has thousands.
 READ_FIRST = (
     *(Prefetch(end, Endpoint.objects.only("name")) for end in ENDS),
@@ -21,19 +26,33 @@ READ_FIRST = (
 
 @dataclass(frozen=True)
 class MeshSize:
-    """How many endpoints a mesh tests between, over how many links, and what that makes a day.
+    """How many endpoints a mesh tests between, and over how many links.
 
     ``unmoved`` endpoints are meant, too, but its mover cannot move their files; ``disabled`` ones
-    wait for somebody who enables them.
+    wait for somebody who enables them. ``asked_per_day`` tests and ``asked_bytes_per_day`` are what
+    its intervals ask of these links, whatever quiet hours, caps and budgets let through.
     """
 
     sources: int
     destinations: int
     links: int
-    tests_per_day: float
-    bytes_per_day: float
+    asked_per_day: float
+    asked_bytes_per_day: float
     unmoved: int = 0
     disabled: int = 0
+
+
+@dataclass(frozen=True)
+class MeshNow:
+    """A mesh and what it sends if it is enabled: the same wherever meshes are shown."""
+
+    mesh: Mesh
+    size: MeshSize
+    cost: Cost
+
+    @property
+    def in_words(self) -> str:
+        return words(self.mesh, self.size, self.cost)
 
 
 def size_of(mesh: Mesh, endpoints: Collection[EndpointInUse]) -> MeshSize:
@@ -48,8 +67,7 @@ def size_of(mesh: Mesh, endpoints: Collection[EndpointInUse]) -> MeshSize:
     all_meant, all_moved = ({end.id for each in ends for end in each} for ends in (meant, moved))
     links = len(sources) * len(destinations) - len(sources & destinations)
     rates = [
-        (SECONDS_OF_A_DAY / each.every_seconds, each.size_class.test_bytes)
-        for each in mesh.intervals.all()
+        (DAY / each.every_seconds, each.size_class.test_bytes) for each in mesh.intervals.all()
     ]
     return MeshSize(
         len(sources),
@@ -62,28 +80,60 @@ def size_of(mesh: Mesh, endpoints: Collection[EndpointInUse]) -> MeshSize:
     )
 
 
-def words(mesh: Mesh, size: MeshSize) -> str:
-    """Say it: `endpoints of cloud UK: 14 now, 182 links, 3,276 tests a day and 6.6 GB`."""
+class _Kept:
+    """What all meshes cost, read once for a version of the registry; one by one when asked for."""
+
+    def __init__(self) -> None:
+        self.now = timezone.now()
+        self.cost_of = estimate.of_meshes(self.now)
+        ends = (row for kind in (Site, Endpoint) for row in kind.objects.filter(PAUSES))
+        moments = (moment for row in ends for moment in (row.paused_since, row.paused_until))
+        self.until = min((each for each in moments if each and each > self.now), default=None)
+
+    def is_over(self) -> bool:
+        """Say whether a pause has begun or ended since: that is no change of the registry."""
+        return self.until is not None and self.until <= timezone.now()
+
+
+PAUSES = Q(paused_since__isnull=False)
+_kept = RegistryCache(_Kept)
+
+
+def cost_of(mesh: Mesh) -> Cost:
+    """Return what a mesh that is kept costs. One SQL query while the registry stays as it is."""
+    return _kept.read(_Kept.is_over).cost_of(mesh.pk)
+
+
+def read(meshes: Iterable[Mesh]) -> list[MeshNow]:
+    """Return what these meshes send. Two SQL queries while the registry stays as it is.
+
+    Their intervals and the endpoints that they name are read already (READ_FIRST).
+    """
+    if not (rows := list(meshes)):
+        return []
+    costs, endpoints = _kept.read(_Kept.is_over), read_endpoints()
+    return [MeshNow(mesh, size_of(mesh, endpoints), costs.cost_of(mesh.pk)) for mesh in rows]
+
+
+def words(mesh: Mesh, size: MeshSize, cost: Cost) -> str:
+    """Say it: `endpoints of cloud UK: 14 now, 182 links, 3,276 tests and 6.6 GB a day`."""
     (source, destination), counts = (_meant(mesh, end) for end in ENDS), _counts(size)
     if source == destination:
         ends = f"{source}: {counts[0]}, "
     else:
         ends = f"from {source} ({counts[0]}) to {destination} ({counts[1]}): "
-    return "; ".join([f"{ends}{_tests(mesh, size)}", *_vantage(mesh), *_left_out(mesh, size)])
+    return "; ".join([f"{ends}{_tests(mesh, size, cost)}", *_vantage(mesh), *_left_out(mesh, size)])
 
 
 def words_now(mesh: Mesh) -> str:
-    """Say it of one mesh as it is kept. Four SQL queries."""
-    return words(mesh, size_of(mesh, read_endpoints()))
+    """Say it of one mesh as it is kept."""
+    return words(mesh, size_of(mesh, read_endpoints()), estimate.of_mesh(mesh, timezone.now()))
 
 
 def lines(names: Collection[str]) -> list[str]:
-    """Say it of the meshes of these names, a line each. Five SQL queries."""
-    if not names:
-        return []
+    """Say it of the meshes of these names, a line each."""
     meshes = Mesh.objects.filter(name__in=names).prefetch_related(*READ_FIRST).order_by("name")
-    endpoints = read_endpoints()
-    return [f"mesh {mesh.name}: {words(mesh, size_of(mesh, endpoints))}" for mesh in meshes]
+    return [f"mesh {each.mesh.name}: {each.in_words}" for each in read(meshes)] if names else []
 
 
 def ends_words(mesh: Mesh) -> str:
@@ -107,7 +157,7 @@ def _missing(mesh: Mesh, size: MeshSize) -> str:
         return f"It has no {'destination' if size.sources else 'source'} now"
     if not size.links:
         return "One endpoint alone has no link"
-    if not size.tests_per_day:
+    if not size.asked_per_day:
         return "It has no size class"
     return "" if mesh.enabled else "It is not enabled"
 
@@ -130,16 +180,13 @@ def _counts(size: MeshSize) -> list[str]:
     return [f"{format_count(count)} now" if count else "none now" for count in counts]
 
 
-def _tests(mesh: Mesh, size: MeshSize) -> str:
-    links = f"{format_count(size.links)} link{'s' * (size.links != 1)}"
+def _tests(mesh: Mesh, size: MeshSize, cost: Cost) -> str:
     if not size.links:
-        return f"{links}, so nothing is tested"
-    if not size.tests_per_day:
-        return f"{links}, but no interval is set, so nothing is tested"
-    count = round(size.tests_per_day) or 1  # of a link there is more than none, however seldom
-    tests = f"{format_count(count)} test{'s' * (count != 1)} a day"
+        return f"{count_links(0)}, so nothing is tested"
+    if not size.asked_per_day:
+        return f"{count_links(size.links)}, but no interval is set, so nothing is tested"
     stopped = "" if mesh.enabled else ", but it is not enabled"
-    return f"{links}, {tests} and {format_bytes(size.bytes_per_day)}{stopped}"
+    return f"{summary(cost)}, {at_most(cost)}{stopped}"
 
 
 def _left_out(mesh: Mesh, size: MeshSize) -> list[str]:

@@ -13,6 +13,12 @@ from tests.matrix.world import NOW
 pytestmark = pytest.mark.django_db
 
 
+def make_sites(*names: str) -> None:
+    """Register sites, each with an endpoint: without one they are drafts."""
+    made = Site.objects.bulk_create(Site(name=name) for name in names)
+    world.endpoints((f"end-{site.pk}", site) for site in made)
+
+
 def names(text: str) -> list[str]:
     return [one.name for one in find(text).matches]
 
@@ -27,8 +33,7 @@ def test_a_part_of_a_name_finds_sites_before_their_endpoints(small_world):
 
 
 def test_the_same_name_comes_first_then_those_that_begin_so(small_world):
-    for name in ("CERN-RAL", "RALPP", "ABERAL"):
-        Site.objects.create(name=name)
+    make_sites("CERN-RAL", "RALPP", "ABERAL")
     expected = ["RAL", "RALPP", "ABERAL", "CERN-RAL"]
     assert [one.name for one in find("ral").matches if one.kind == "site"] == expected
 
@@ -85,10 +90,10 @@ def test_a_retired_endpoint_is_found_as_such(small_world):
 
 
 def test_no_more_than_twenty_are_listed_and_it_is_said_that_there_are_more(small_world):
-    Site.objects.bulk_create(Site(name=f"many-{number:02d}") for number in range(MOST_MATCHES))
+    make_sites(*(f"many-{number:02d}" for number in range(MOST_MATCHES)))
     assert len(find("many").matches) == MOST_MATCHES
     assert not find("many").more
-    Site.objects.create(name="many-more")
+    make_sites("many-more")
     assert len(find("many").matches) == MOST_MATCHES
     assert find("many").more
 
@@ -129,13 +134,13 @@ def test_one_result_is_not_gone_to_while_one_types(client, small_world):
     ],
 )
 def test_one_result_is_gone_to_at_once(client, small_world, text, address):
-    Site.objects.create(name="DESY-Zeuthen")
+    make_sites("DESY-Zeuthen")
     response = client.get(f"/search/?q={text}")
     assert (response.status_code, response["Location"]) == (302, address)
 
 
 def test_several_sites_are_listed(client, small_world):
-    Site.objects.create(name="Glasgow-2")
+    make_sites("Glasgow-2")
     assert client.get("/search/?q=glas").status_code == 200
     assert client.get("/search/?q=DATADISK").status_code == 200
     # DESY has two endpoints: which of them is meant?

@@ -437,7 +437,7 @@ def test_one_view_has_one_url_and_controls_lead_to_the_others(client, small_worl
 def test_empty_is_explained(client, small_world):
     Site.objects.create(name="New")
     page = look(client, "/sites/New/")
-    assert "This site has no endpoint." in page.words
+    assert "This site has no endpoint in use." in page.words
     assert "/sites/New/add-endpoint/" in page.links()
     assert (
         "No results for this site in this window. 0 of its tests are running, 0 are queued."

@@ -108,12 +108,14 @@ def test_what_is_wrong_comes_first_with_counts_and_ratios(client, db):
 def test_a_link_within_a_site_fails_once(client, small_world):
     for number in range(3):
         transfer(small_world.desy, small_world.scratch, None, ago=number * HOUR)
+    lonely = Site.objects.create(name="Without-Links")
+    Endpoint.objects.create(name="lonely", site=lonely, base_url="iperf3://alone.example:5201")
     Site.objects.create(name="Without-Endpoints")
     assert [row[:2] for row in rows(client)] == [
         ["DESY", "1"],
         ["Glasgow", "0"],
         ["RAL", "0"],
-        ["Without-Endpoints", "0"],
+        ["Without-Links", "0"],
     ]
     assert heads(client)[:3] == ["site", "links failing ▼", "cloud"]
 

@@ -136,7 +136,7 @@ def test_it_says_what_does_not_fit(uk: Mesh, settings: Any):
     assert list(said.remarks) == [
         "The mesh uk is not enabled: nothing of it is tested until it is.",
         "Left out are links whose tests are paused: those of OX, RAL_DATADISK.",
-        "Left out is what is not enabled: RAL_DATADISK.",
+        "Left out, as it is not enabled: RAL_DATADISK.",
         "Tests of size large never run: each is larger than 1 GB, the limit on bytes per hour.",
         "GLASGOW_DATADISK is over its budget: 22.7 GB of 5 GB a day are asked for.",
         "LANCS_DATADISK is over its budget: 22.7 GB of 1 GB a day are asked for.",

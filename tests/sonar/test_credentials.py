@@ -513,8 +513,8 @@ def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():
         request_probes.order([request(glasgow, lancs)] * 3, NOW)
     assert caught.value.errors == {
         "source": [
-            "GLASGOW_DATADISK lends no credential: in mode pull, LANCS_DATADISK would be given "
-            "the one that writes and deletes."
+            "GLASGOW_DATADISK lends no credential, and LANCS_DATADISK needs one to read there: "
+            "tick “lend it” at its credential, or set lend_credential or credential_lent."
         ]
     }
     assert not Probe.objects.exists()
@@ -647,4 +647,4 @@ def test_the_command_ends_as_failed_and_says_what_is_wrong(tokens):
         "Administrators set which hosts a credential is for.",
     ]
     assert "elsewhere.example" in out.getvalue()
-    assert "GLASGOW_DATADISK lends no credential: tests that would need one" in out.getvalue()
+    assert "GLASGOW_DATADISK lends no credential, and tests that need one" in out.getvalue()

@@ -20,7 +20,7 @@ FILE = """
 sites: [{name: DESY}]
 endpoints: [{name: DESY_DATADISK, site: DESY, base_url: "davs://desy.example.org/data"%s}]
 """
-SENTENCE = "GLASGOW_DATADISK is not enabled yet: enable it on the page of its site."
+SENTENCE = "GLASGOW_DATADISK is not enabled: enable it on the page of its site."
 
 
 def test_nothing_is_tested_with_it_until_it_is_enabled_and_its_check_works():
@@ -35,7 +35,7 @@ def test_nothing_is_tested_with_it_until_it_is_enabled_and_its_check_works():
     assert request_checks.order(glasgow, None, NOW)
     (uk,) = {schedule.mesh for schedule in Schedule.objects.select_related("mesh")}
     assert mesh_size.words_now(uk) == (
-        "all endpoints: 2 now, 2 links, 144 tests a day and 107 GB; "
+        "all endpoints: 2 now, 2 links, 144 tests and 107 GB a day, at most 2 tests at once; "
         "1 more endpoint is not tested, as it is not enabled"
     )
     Endpoint.objects.update(enabled=True)

@@ -1,12 +1,26 @@
 """`manage.py load_registry`: what a file changes, and what a bad one says."""
 
+from collections.abc import Iterable
+from datetime import time
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from sonar.models import Endpoint, Mesh, Site, SizeClass, Version
+from sonar.models import (
+    Credential,
+    CriteriaSet,
+    Endpoint,
+    Expectation,
+    Mesh,
+    Site,
+    SizeClass,
+    Version,
+)
+from sonar.registry.file.loading import FIELDS
+from sonar.registry.file.sections import RegistryFile
+from tests.matrix.world import NOW
 
 pytestmark = pytest.mark.django_db
 
@@ -104,13 +118,13 @@ def test_loading_it_again_or_what_does_not_name_it_changes_nothing(tmp_path):
 def test_a_changed_value_changes_its_row_only_and_an_interval_or_member_its_mesh(tmp_path):
     load(tmp_path, GOOD)
     said = load(tmp_path, GOOD.replace("inbound_cap: 4", "inbound_cap: 5"))
-    assert "changed: 1 endpoint: GLASGOW_DATADISK" in said
+    assert "changed: endpoint GLASGOW_DATADISK: inbound_cap 4 -> 5" in said
     assert "as before: 1 endpoint: RAL_DATADISK" in said
     said = load(tmp_path, GOOD.replace("10m", "20m"))
-    assert "changed: 1 mesh: uk" in said
+    assert "changed: mesh uk: every large=6h small=10m -> large=6h small=20m" in said
     assert "1 mesh" not in said.partition("as before")[2]
     all_sources = GOOD.replace("sources: [GLASGOW_DATADISK]", "sources: all").replace("10m", "20m")
-    assert "changed: 1 mesh: uk" in load(tmp_path, all_sources)
+    assert "changed: mesh uk: sources GLASGOW_DATADISK -> all" in load(tmp_path, all_sources)
 
 
 def test_an_endpoint_is_retired_and_comes_back(tmp_path):
@@ -122,6 +136,8 @@ def test_an_endpoint_is_retired_and_comes_back(tmp_path):
     load(tmp_path, retired)
     assert Endpoint.objects.get(name="GLASGOW_DATADISK").retired_at == when
     load(tmp_path, GOOD)
+    assert Endpoint.objects.get(name="GLASGOW_DATADISK").retired_at == when
+    load(tmp_path, retired.replace("retired: true", "retired: false"))
     assert Endpoint.objects.get(name="GLASGOW_DATADISK").retired_at is None
 
 
@@ -243,3 +259,135 @@ def test_a_retired_endpoint_is_judged_when_it_comes_back(tmp_path: Path):
     load(tmp_path, retired.replace("destinations: all", "destinations: [RAL_DATADISK]"))
     back = retired.replace("retired: true", "retired: false").partition("meshes:")[0]
     assert "GLASGOW_DATADISK cannot have a base URL of root" in errors(tmp_path, back)
+
+
+# Each field of a registry file that pages or the API can set, with another value than the file's.
+ON_PAGES = {
+    "size_classes": ("large", {"timeout_seconds": 60}),
+    "sites": (
+        "RAL",
+        {
+            "cloud": "FR",
+            "tier": 3,
+            "country": "FR",
+            "tags": ["own"],
+            "latitude": 1.5,
+            "longitude": 2.5,
+            "wan_gbit_s": 40.0,
+            "quiet_from": time(1),
+            "quiet_until": time(2),
+        },
+    ),
+    "credentials": ("ral", {"to_data_hosts": True}),
+    "endpoints": (
+        "RAL_DATADISK",
+        {
+            "label": "OWN",
+            "software": "XRootD 5.9",
+            "tags": ["own"],
+            "inbound_cap": 7,
+            "outbound_cap": 8,
+            "budget_bytes_per_day": 10**11,
+            "credential": "ral",
+            "credential_lent": "reading",
+            "lend_credential": True,
+            "data_hosts": ["st-1.ral.example"],
+            "vantage": "uk",
+            "enabled": False,
+            "retired_at": NOW,
+        },
+    ),
+    "meshes": (
+        "uk",
+        {
+            "enabled": False,
+            "mode": "push",
+            "streams": 4,
+            "scitag": 139,
+            "priority": 9,
+            "vantage": "uk",
+            "sources_filter": {"cloud": ["UK"]},
+            "destinations_filter": {"cloud": ["UK"]},
+            "quiet_from": time(1),
+            "quiet_until": time(2),
+            "bytes_per_hour": 10**9,
+        },
+    ),
+    "criteria_sets": ("DDT", {"least_success_percent": 90.0, "least_bytes": 10**9}),
+    "expectations": ("fast", {"enabled": False, "priority": 9, "failures": 4, "bad": 1, "of": 2}),
+}
+SHORT = """\
+size_classes: [{name: small, from_bytes: 0, test_bytes: 1000000},
+  {name: large, from_bytes: 1000000000, test_bytes: 2000000000}]
+sites: [{name: RAL}]
+credentials: [{name: ral, hosts: [ral.example]}, {name: reading, hosts: [ral.example]}]
+endpoints: [{name: RAL_DATADISK, site: RAL, base_url: "davs://ral.example/data"}]
+meshes: [{name: uk, every: {large: 6h}}]
+criteria_sets: [{name: DDT, size: large, period_hours: 24, least_tests: 6, least_mb_s: 20}]
+expectations: [{name: fast, floor: 20 MB/s}]
+"""
+MODELS = {
+    "size_classes": SizeClass,
+    "sites": Site,
+    "credentials": Credential,
+    "endpoints": Endpoint,
+    "meshes": Mesh,
+    "criteria_sets": CriteriaSet,
+    "expectations": Expectation,
+}
+# Which row a field tells from others, or which the file must have.
+NEEDED = {"name", "site", "base_url", "from_bytes", "test_bytes", "hosts", "every", "size"} | {
+    *("period_hours", "least_tests", "least_mb_s", "floor")
+}
+# What no page or call sets alone: a mover, a service, and what only some kinds of credentials have.
+TOGETHER = {"mover", "tcp_buffer_bytes", "service", "service_credential", "kind", "issuer"} | {
+    *("client_id", "audience", "path_prefix", "scope", "simulated", "size_class", "mesh"),
+    *("below", "above", "silent_after", "sources", "destinations"),
+}
+
+
+def as_fields(columns: Iterable[str]) -> set[str]:
+    return {FIELDS.get(column, column) for column in columns}
+
+
+@pytest.mark.parametrize("kind", ON_PAGES)
+def test_what_the_file_leaves_out_stays_as_pages_have_set_it(tmp_path: Path, kind: str):
+    load(tmp_path, SHORT)
+    name, values = ON_PAGES[kind]
+    section = RegistryFile.model_fields[kind].annotation.__args__[0]
+    assert as_fields(values) | NEEDED | TOGETHER >= section.model_fields.keys()
+    for key in ("credential", "credential_lent") if kind == "endpoints" else ():
+        values = values | {key: Credential.objects.get(name=values[key])}
+    row = MODELS[kind].objects.get(name=name)
+    for column, value in values.items():
+        assert getattr(row, column) != value, column
+        setattr(row, column, value)
+    row.save()
+    before = MODELS[kind].objects.filter(name=name).values().get()
+    said = load(tmp_path, SHORT)
+    assert "changed" not in said
+    assert MODELS[kind].objects.filter(name=name).values().get() == before
+
+
+def test_members_and_sections_that_a_mesh_leaves_out_stay(tmp_path: Path):
+    load(tmp_path, GOOD)
+    uk = Mesh.objects.get(name="uk")
+    uk.destinations.set(Endpoint.objects.filter(name="RAL_DATADISK"))
+    load(tmp_path, GOOD)
+    assert [end.name for end in uk.destinations.all()] == ["RAL_DATADISK"]
+
+
+def test_it_says_which_fields_it_changed_from_what_to_what(tmp_path: Path):
+    load(tmp_path, GOOD)
+    Endpoint.objects.filter(name="RAL_DATADISK").update(budget_bytes_per_day=10**11)
+    text = GOOD.replace("ral.example/data", "ral.example/data\n    budget_bytes_per_day: null")
+    text = text.replace("mode: push", "mode: pull").replace("large: 6h", "large: 1h")
+    text = text.replace("23:00-04:30", "23:00-05:30").replace("[GLASGOW_DATADISK]", "all")
+    text = text.replace("cloud: UK, tier: 1", "cloud: UK, tier: 2, tags: [atlas, t1]")
+    lines = load(tmp_path, text).splitlines()
+    assert "changed: site RAL: tier 1 -> 2, tags none -> atlas t1" in lines
+    assert "changed: endpoint RAL_DATADISK: budget_bytes_per_day 100 GB -> none" in lines
+    assert (
+        "changed: mesh uk: mode push -> pull, quiet_hours 04:30 -> 05:30, sources "
+        "GLASGOW_DATADISK -> all, every large=6h small=10m -> large=1h small=10m"
+    ) in lines

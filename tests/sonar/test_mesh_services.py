@@ -134,7 +134,7 @@ def test_a_registry_file_names_services_and_their_credentials():
     assert registry_file.load(REGISTRY).left["meshes"] == ["x"]
     for good, wrong, words in (
         ("service_credential: fts", "service_credential: nope", "there is no credential 'nope'"),
-        ('service: "https://fts.example:8446", ', "", "asks a service"),
+        ('service: "https://fts.example:8446", ', 'service: "", ', "asks a service"),
     ):
         with pytest.raises(registry_file.RegistryError, match=words):
             registry_file.load(REGISTRY.replace(good, wrong))
@@ -215,7 +215,7 @@ def test_tests_that_a_service_can_never_carry_out_wait_with_the_reason(lends: st
     a, b = two_ends()
     if lends == "nothing":
         Endpoint.objects.filter(pk=b.pk).update(credential=None, credential_lent=None)
-        words = "B_DATADISK lends no credential to the service"
+        words = "B_DATADISK has no credential, and the service needs one"
     else:
         Credential.objects.filter(name="b-lent").update(kind="macaroon")
         words = "it lends a macaroon, and the service takes JSON Web Tokens only"

@@ -111,14 +111,17 @@ def test_what_a_mesh_tests_is_said_in_words_and_numbers():
     Endpoint.objects.update(label="DATADISK")
     chosen = {"label": ["DATADISK"], "cloud": ["UK"]}
     uk = mesh(sources_filter=chosen, destinations_filter=chosen)
-    said = "endpoints of cloud UK with label DATADISK: 3 now, 6 links, 432 tests a day and 320 GB"
+    said = (
+        "endpoints of cloud UK with label DATADISK: 3 now, 6 links, 432 tests and 320 GB a day, at "
+        "most 6 tests at once"
+    )
     more = "1 more endpoint is not tested, as fake does not move its files"
     assert mesh_size.words_now(uk) == f"{said}; {more}"
     uk.enabled, uk.destinations_filter = False, {}
     uk.destinations.set([ral])
     assert mesh_size.words_now(uk).startswith(
         "from endpoints of cloud UK with label DATADISK (3 now) to RAL_DATADISK (1 now): 2 links, "
-        "144 tests a day and 107 GB, but it is not enabled"
+        "144 tests and 107 GB a day, at most 2 tests at once, but it is not enabled"
     )
     uk.intervals.all().delete()
     assert "2 links, but no interval is set, so nothing is tested" in mesh_size.words_now(uk)

@@ -12,6 +12,7 @@ from django.db.models import Q
 
 from sonar.models import Probe
 from sonar.notation.units import MB
+from sonar.obstacles.catalogue import NAMED, why_waiting
 
 DAY_SECONDS = 86_400
 OUT, IN = "out", "in"
@@ -20,15 +21,15 @@ DIRECTIONS = {"source": OUT, "destination": IN}
 # rows, and those towards an endpoint are found by naming all that may send to it.
 LOAD = """
     SELECT endpoint, way, mesh.name, size.name, size.test_bytes, skipped_because, count(*),
-           sum(86400.0 / every_seconds)::float8, min(skipped_since)
+           sum(86400.0 / every_seconds)::float8, min(skipped_since), min(schedule)
     FROM (
         SELECT source_id AS endpoint, 'out' AS way, mesh_id, size_class_id, every_seconds,
-               skipped_because, skipped_since
+               skipped_because, skipped_since, sonar_schedule.id AS schedule
         FROM sonar_mesh one JOIN sonar_schedule ON mesh_id = one.id
         WHERE source_id = ANY(%(own)s)
         UNION ALL
         SELECT destination_id, 'in', mesh_id, size_class_id, every_seconds, skipped_because,
-               skipped_since
+               skipped_since, sonar_schedule.id
         FROM sonar_mesh one CROSS JOIN sonar_endpoint sender
         CROSS JOIN unnest(%(own)s::bigint[]) AS receiver (id)
         JOIN sonar_schedule
@@ -45,7 +46,8 @@ LOAD = """
 class LoadPart:
     """The tests of one mesh and size class out of an endpoint, or into it.
 
-    ``reason`` says why those that are due wait since ``since``, for those that do.
+    ``reason`` says why those that are due wait since ``since``, for those that do; ``example`` is
+    the id of one of them.
     """
 
     endpoint: int
@@ -57,6 +59,7 @@ class LoadPart:
     links: int
     tests_per_day: float
     since: datetime | None
+    example: int
 
     @property
     def bytes_per_day(self) -> float:
@@ -130,6 +133,11 @@ class PlannedTests:
                 if part.since:
                     since[part.reason] = min(since.get(part.reason, part.since), part.since)
         return [(reason, links, since.get(reason)) for reason, links in count.most_common()]
+
+    def because(self, now: datetime) -> dict[str, list[str]]:
+        """Say by reason what the tests that wait lack. No SQL query where nobody must act."""
+        examples = [part.example for part in self.parts if part.reason in NAMED]
+        return why_waiting(examples, now) if examples else {}
 
     def probes(self, state: str) -> int:
         return sum(probe[2] == state for probe in self.open)

@@ -1,9 +1,10 @@
 """Is Sonar itself well? The figures that status/, /metrics and the page of operations show."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 
 import numpy as np
 from cachetools import TTLCache
@@ -16,7 +17,7 @@ from matrix.answers.matrix import grid
 from matrix.query.filters import TESTS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import STATES_TO_SEE
-from matrix.store import data_version
+from matrix.store import data_version, probes
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion, snapshot
 from matrix.store.probes import NEXT_TICK
@@ -37,7 +38,7 @@ from sonar.models import (
     Transfer,
 )
 from sonar.notation.vantages import at, vantage_of
-from sonar.obstacles.catalogue import NAMES
+from sonar.obstacles.catalogue import NAMED, NAMES, why_waiting
 from sonar.obstacles.worker_movers import AT_VANTAGES, CLEANING, TRANSFERS
 from sonar.processes import heartbeats
 from sonar.registry.downtimes import state
@@ -68,11 +69,15 @@ OLDEST_DIRTY = """
 
 @dataclass(frozen=True)
 class WaitingTests:
-    """Tests that are due and wait for one reason, the longest ``since``."""
+    """Tests that are due and wait for one reason, the longest ``since``.
+
+    ``because`` are sentences on what those that are due longest lack, where somebody must act.
+    """
 
     reason: str
     tests: int
     since: datetime | None
+    because: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -314,11 +319,21 @@ def read_work(now: datetime) -> Work:
 
 
 def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:
-    """Count the tests that are due by why they wait; all reasons, in the order of REASONS."""
+    """Count the tests that are due by why they wait; all reasons, in the order of REASONS.
+
+    One SQL query, and a few more where somebody must act.
+    """
     due = Schedule.objects.filter(next_due__lte=now).values_list("skipped_because").order_by()
+    counts = list(due.annotate(Count("id"), Min("skipped_since")))
+    because: dict[str, list[str]] = {}
+    if not NAMED.isdisjoint(reason for reason, *_ in counts):
+        held = chain.from_iterable(probes.longest_waiting(now).values())
+        because = why_waiting([test.schedule for test in held], now)
     by_reason = {
-        reason or NEXT_TICK: WaitingTests(reason or NEXT_TICK, tests, since)
-        for reason, tests, since in due.annotate(Count("id"), Min("skipped_since"))
+        reason or NEXT_TICK: WaitingTests(
+            reason or NEXT_TICK, tests, since, because.get(reason, ())
+        )
+        for reason, tests, since in counts
     }
     return tuple(by_reason.get(reason, WaitingTests(reason, 0, None)) for reason in REASONS)
 

@@ -52,9 +52,9 @@ from sonar.registry.file.sections import (
     set_intervals,
     set_members,
 )
-from sonar.registry.mesh_members import read_endpoints
 from sonar.registry.mesh_removal import hindrance
-from sonar.registry.mesh_size import READ_FIRST, MeshSize, size_of, words
+from sonar.registry.mesh_size import READ_FIRST, MeshNow
+from sonar.registry.mesh_size import read as read_now
 from sonar.results import reclass
 
 MOVERS = [name for name, _ in mover_choices()]
@@ -93,6 +93,7 @@ NOW: dict[str, Any] = {
     "links_now": int,
     "tests_per_day": float,
     "bytes_per_day": float,
+    "tests_at_once": int,
     "in_words": str,
 }
 
@@ -175,7 +176,8 @@ class Meshes(Resource[Mesh]):
     answer = record_of(
         NewMesh,
         "A mesh. Intervals are in seconds by size class; those not named are not tested. What it "
-        "tests now, if it is enabled, is in `in_words` and the numbers before it. Its "
+        "tests now, if it is enabled, is in `in_words` and the numbers before it: tests and "
+        "bytes that quiet hours, caps and budgets let through, and how many may run at once. Its "
         "service and the credential for it are shown only to those who may see them.",
         **AS_ANSWERED,
         **NOW,
@@ -210,21 +212,22 @@ class Meshes(Resource[Mesh]):
         return Mesh.objects.select_related("service_credential").prefetch_related(*READ_FIRST)
 
     def records(self, rows: Iterable[Mesh], request: Request) -> list[Json]:
-        in_use = read_endpoints()
-        for row in (listed := list(rows)):
-            row.size = size_of(row, in_use)  # type: ignore[attr-defined]  # for `others`
+        for each in read_now(listed := list(rows)):
+            each.mesh.now = each  # type: ignore[attr-defined]  # for `others`
         return super().records(listed, request)
 
     def others(self, row: Mesh) -> Json:
-        size: MeshSize = row.size  # type: ignore[attr-defined]  # by `records`
+        now: MeshNow = row.now  # type: ignore[attr-defined]  # by `records`
+        size = now.size
         return {
             **{end: row.filter_of(end) or names(row, end) or ALL for end in ENDS},
             "sources_now": size.sources,
             "destinations_now": size.destinations,
             "links_now": size.links,
-            "tests_per_day": size.tests_per_day,
-            "bytes_per_day": size.bytes_per_day,
-            "in_words": words(row, size),
+            "tests_per_day": now.cost.tests_per_day,
+            "bytes_per_day": now.cost.bytes_per_day,
+            "tests_at_once": now.cost.peak.tests,
+            "in_words": now.in_words,
             "service_credential": str(row.service_credential or ""),
             "every": {step.size_class.name: step.every_seconds for step in row.intervals.all()},
             "quiet_hours": row.quiet_hours,

@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
+from django.utils import timezone
 
 from matrix.answers import cost
 from matrix.pages.parts.cost_words import CostInAll
@@ -17,6 +18,7 @@ from sonar.models import Endpoint, Mesh
 from sonar.models.member_filters import ENDS
 from sonar.notation.addresses import scheme_of
 from sonar.registry import mesh_members
+from sonar.registry.cost.grid import Member
 
 FIELDS = ("mesh", "budget", "quiet_from", "quiet_until")
 
@@ -39,7 +41,10 @@ def choices_for(endpoint: Endpoint, *, joins: bool) -> list[MeshChoice]:
     Those that mean it stand first, as it is tested by each of them. Of those that name others it
     is offered with ``joins``.
     """
-    scheme, endpoints = scheme_of(endpoint.base_url), mesh_members.read_endpoints()
+    scheme, others = scheme_of(endpoint.base_url), mesh_members.read_endpoints()
+    # A draft is not among those in use.
+    own = Member.of(endpoint, timezone.now())
+    endpoints = [*(each for each in others if each.id != own.id), own]
     rows = Mesh.objects.filter(enabled=True).prefetch_related(*ENDS, "intervals__size_class")
     able = [mesh for mesh in rows if scheme in mesh.mover_description.schemes_in(mesh.mode)]
     choices = [

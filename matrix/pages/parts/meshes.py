@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from matrix.answers import meshes
-from matrix.answers.meshes import MeshNow
+from matrix.answers.meshes import MeshLine
 from matrix.pages.parts.matrix_address import MatrixAddress
 from matrix.plots.display import Display
 from matrix.query.filters import Filter
@@ -21,7 +21,7 @@ def table() -> dict[str, Any]:
     return {"lines": [(line, None) for line in lines], "count": count}
 
 
-def matrix_of(line: MeshNow) -> str:
+def matrix_of(line: MeshLine) -> str:
     """Return the address of the matrix with its results, of the usual size class if it has that."""
     sizes = line.sizes
     size = DEFAULT_SIZE if DEFAULT_SIZE in sizes or not sizes else sizes[-1]

@@ -87,6 +87,7 @@ class SitePage(QueryPage):
         site, query = self.site, self.query
         report = reports.build(site.name, query, now)
         plan = loads.plan_for([endpoint.id for endpoint in report.endpoints])
+        because = plan.because(now)
         circuits = open_circuits().filter(endpoint__site=site)
         endpoints = list(endpoint_lines(self, plan))
         notes_on_site = notes.on_site(site, report.window, reader)
@@ -129,7 +130,10 @@ class SitePage(QueryPage):
             "endpoints": endpoints,
             "tagged": any(line["endpoint"].tags for line in endpoints),
             "plan": plan,
-            "waiting": [(REASONS.get(reason, reason), *rest) for reason, *rest in plan.waiting()],
+            "waiting": [
+                (REASONS.get(reason, reason), links, since, because.get(reason, ()))
+                for reason, links, since in plan.waiting()
+            ],
             "running": plan.probes("running"),
             "queued": plan.probes("queued"),
             "costs": [cost(plan, report, end, site.wan_gbit_s) for end in ENDS],

@@ -49,7 +49,10 @@ class Command(QuickCommand):
         lines = (row_of(credential, ends, files[credential]) for credential in credential_rows)
         self.stdout.write(in_columns([HEAD, *lines]))
         for end in filter(rules.refuses_to_lend, ends):
-            self.stdout.write(f"{end.name} lends no credential: tests that would need one wait.")
+            self.stdout.write(
+                f"{end.name} lends no credential, and tests that need one to read or write there "
+                f"wait: {rules.LEND}"
+            )
         wrong = [*unreadable(files), *filter(None, map(rules.problem, ends))]
         wrong += not_given() if ask else noted()
         if wrong:

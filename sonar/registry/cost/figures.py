@@ -61,6 +61,14 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Peak:
+    """The most that may happen at one moment: tests as caps and links allow, and their bytes."""
+
+    tests: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class GridBytes:
     """What all of Sonar is asked for in an hour, before and after; ``limit`` 0 for none."""
 
@@ -77,7 +85,8 @@ class Cost:
     all meshes; None without a limit. Of a mesh ``wan`` is that which comes nearest to its limit.
     ``nearest_budget`` is that of its partner, or of the mesh's endpoint, that comes nearest to its
     limit, ``nearest_cap`` likewise. ``round_seconds`` is how long one test of each link and size
-    class takes at least. ``remarks`` are sentences on what was left out, and on what does not fit.
+    class takes at least, ``peak`` the most that runs at once. ``remarks`` are sentences on what was
+    left out, and on what does not fit.
     """
 
     endpoint: str
@@ -91,6 +100,7 @@ class Cost:
     nearest_budget: Share | None
     nearest_cap: Share | None
     round_seconds: float
+    peak: Peak
     remarks: tuple[str, ...] = ()
 
     @property

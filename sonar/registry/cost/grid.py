@@ -66,7 +66,8 @@ def _at(row: object, path: str) -> object:
 class Plan:
     """A mesh: between which endpoints it tests, and with which size classes every so many seconds.
 
-    ``sources`` and ``destinations`` have only those that are tested.
+    ``sources`` and ``destinations`` have only those that are tested; ``left_out`` are the others
+    that the mesh means, as they are not enabled or paused.
     """
 
     mesh: Mesh
@@ -74,10 +75,16 @@ class Plan:
     sources: tuple[Member, ...]
     destinations: tuple[Member, ...]
     quiet: Quiet
+    left_out: tuple[Member, ...] = ()
 
     @property
     def key(self) -> int:
         return self.mesh.pk or NEW
+
+    def sides(self, end: str) -> tuple[tuple[Member, ...], tuple[Member, ...]]:
+        """Return those at one end, `sources` or `destinations`, and those at the other."""
+        both = (self.sources, self.destinations)
+        return both if end == "sources" else both[::-1]
 
 
 @dataclass(frozen=True)
@@ -128,14 +135,14 @@ class Grid:
         return [self.plan(mesh, self.named[mesh.pk]) for mesh in self.meshes if mesh.enabled]
 
     def plan(self, mesh: Mesh, named: Named) -> Plan:
+        meant = [tuple(self._meant(mesh, end, named)) for end in ENDS]
         sources, destinations = (
-            tuple(
-                each for each in self._meant(mesh, end, named) if each.enabled and not each.paused
-            )
-            for end in ENDS
+            tuple(each for each in members if each.enabled and not each.paused) for members in meant
         )
+        others = {each.id: each for members in meant for each in members}
+        left_out = tuple(each for each in others.values() if each.paused or not each.enabled)
         hours = quiet_of((mesh.quiet_from, mesh.quiet_until))
-        return Plan(mesh, named.every, sources, destinations, hours)
+        return Plan(mesh, named.every, sources, destinations, hours, left_out)
 
     def _meant(self, mesh: Mesh, end: str, named: Named) -> Iterable[Member]:
         """Return those that a mesh means, and whose files its mover moves (scheduler.sync)."""

@@ -9,7 +9,7 @@ from django.conf import settings
 from sonar.models import Mesh
 from sonar.notation.units import exact_duration, format_bytes, format_count, three_digits
 from sonar.registry.cost.figures import Cost, Share
-from sonar.registry.cost.grid import Grid, Member
+from sonar.registry.cost.grid import Grid, Member, Plan
 
 # Fewer than so many of what is asked for are said to be held back.
 ALL_OF_IT = 0.995
@@ -17,16 +17,23 @@ ALL_OF_IT = 0.995
 
 def summary(cost: Cost) -> str:
     """Say it: `38 links, 912 tests and 42.7 GB a day`, or how many of those that are asked for."""
-    links = f"{format_count(cost.links)} link{'s' * (cost.links != 1)}"
-    tests, demanded = round(cost.tests_per_day), round(cost.asked_per_day)
-    volume = format_bytes(cost.bytes_per_day)
-    if not demanded:
+    links = count_links(cost.links)
+    if not cost.asked_per_day:
         return f"{links}, no tests"
+    demanded = round(cost.asked_per_day) or 1  # of a link there is more than none, however seldom
+    tests = f"{format_count(demanded)} test{'s' * (demanded != 1)}"
     if is_held_back(cost):
-        return (
-            f"{links}, {format_count(tests)} of {format_count(demanded)} tests and {volume} a day"
-        )
-    return f"{links}, {format_count(demanded)} test{'s' * (demanded != 1)} and {volume} a day"
+        tests = f"{format_count(round(cost.tests_per_day))} of {tests}"
+    return f"{links}, {tests} and {format_bytes(cost.bytes_per_day)} a day"
+
+
+def count_links(count: int) -> str:
+    return f"{format_count(count)} link{'s' * (count != 1)}"
+
+
+def at_most(cost: Cost) -> str:
+    """Say what the peak is: `at most 12 tests at once`."""
+    return f"at most {_tests(cost.peak.tests)} at once"
 
 
 def in_its_meshes(costs: Sequence[Cost]) -> str:
@@ -41,15 +48,16 @@ def is_held_back(cost: Cost) -> bool:
     return cost.tests_per_day < cost.asked_per_day * ALL_OF_IT
 
 
-def remarks(cost: Cost, grid: Grid, mesh: Mesh, own: Member | None) -> Iterator[str]:
+def remarks(cost: Cost, grid: Grid, plan: Plan, own: Member | None) -> Iterator[str]:
     """Yield sentences on what was left out, and on what does not fit."""
+    mesh = plan.mesh
     if not mesh.enabled:
         yield f"The mesh {mesh.name} is not enabled: nothing of it is tested until it is."
     if own is not None:
-        yield from _about(own, grid, mesh, cost)
+        yield from _about(own, grid, plan, cost)
     if not any(each.links for each in cost.classes):
         yield "No link would be tested."
-    yield from _left_out(grid, own)
+    yield from _left_out(plan, own)
     yield from _too_large(cost, mesh)
     yield from _over(cost)
     if is_held_back(cost):
@@ -59,8 +67,9 @@ def remarks(cost: Cost, grid: Grid, mesh: Mesh, own: Member | None) -> Iterator[
         )
 
 
-def _about(own: Member, grid: Grid, mesh: Mesh, cost: Cost) -> Iterator[str]:
+def _about(own: Member, grid: Grid, plan: Plan, cost: Cost) -> Iterator[str]:
     """Yield why an endpoint is not in a mesh, or not now."""
+    mesh = plan.mesh
     if own.scheme not in mesh.mover_description.schemes_in(mesh.mode):
         schemes = mesh.mover_description.what_it_moves(mesh.mode)
         yield f"{own.name} has {own.scheme}, but the mover {mesh.mover} {schemes}."
@@ -74,13 +83,13 @@ def _about(own: Member, grid: Grid, mesh: Mesh, cost: Cost) -> Iterator[str]:
         yield f"{words}: this is what it costs once they are resumed."
 
 
-def _left_out(grid: Grid, own: Member | None) -> Iterator[str]:
-    others = [each for each in grid.members.values() if own is None or each.id != own.id]
+def _left_out(plan: Plan, own: Member | None) -> Iterator[str]:
+    others = [each for each in plan.left_out if own is None or each.id != own.id]
     if paused := sorted({each.paused for each in others if each.paused}):
         yield f"Left out are links whose tests are paused: those of {_listed(paused)}."
     if names := sorted(each.name for each in others if not each.enabled):
-        verb = "is" if len(names) == 1 else "are"
-        yield f"Left out is what {verb} not enabled: {_listed(names)}."
+        subject = "it is" if len(names) == 1 else "they are"
+        yield f"Left out, as {subject} not enabled: {_listed(names)}."
 
 
 MOST_NAMED = 5

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, time
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -22,17 +24,20 @@ from sonar.models import (
 from sonar.models.aliases import BY_HAND, compared
 from sonar.models.member_filters import ENDS, filter_column
 from sonar.notation import addresses
-from sonar.notation.endpoint_filters import FilterError
+from sonar.notation.endpoint_filters import FilterError, as_query
+from sonar.notation.units import exact_bytes, exact_duration
 from sonar.registry import compatibility
 from sonar.registry.aliases import forget
 from sonar.registry.file.reading import Lines, Place, RegistryError, parse
 from sonar.registry.file.sections import (
+    ALL,
     AliasSection,
     CredentialSection,
     CriteriaSetSection,
     EndpointSection,
     ExpectationSection,
     MeshSection,
+    Section,
     SiteSection,
     SizeClassSection,
     set_intervals,
@@ -59,7 +64,8 @@ class Changes:
     """What a load did: names by kind, like {"sites": ["RAL"]}."""
 
     added: dict[str, list[str]] = field(default_factory=dict)
-    changed: dict[str, list[str]] = field(default_factory=dict)
+    # By name what changed of each row: `priority 5 -> 6`.
+    changed: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     left: dict[str, list[str]] = field(default_factory=dict)
     # Whether a size class begins elsewhere, or there is a new one.
     bounds_moved: bool = False
@@ -67,7 +73,7 @@ class Changes:
     def names(self, kind: str) -> list[str]:
         """Return those that the file has, changed or not."""
         return [
-            name for rows in (self.added, self.changed, self.left) for name in rows.get(kind, [])
+            name for rows in (self.added, self.changed, self.left) for name in rows.get(kind, ())
         ]
 
 
@@ -86,25 +92,42 @@ class _Loader:
         self.problems.append(f"{self.lines.name(place)}: {sentence}")
 
     def save(
-        self, kind: str, index: int, row: models.Model, values: dict[str, Any], called: str = ""
+        self,
+        kind: str,
+        index: int,
+        row: models.Model,
+        values: dict[str, Any],
+        *,
+        called: str = "",
+        related: Callable[[], list[str]] = list,
     ) -> bool:
-        """Bring a row to these values if they are valid; note whether that changed it.
+        """Bring a row to these values if they are valid; note what that changed.
 
-        ``called`` is what tells it from others, where its name alone does not.
+        ``called`` is what tells it from others, where its name alone does not. ``related`` brings
+        what hangs on the row to what the file says, and says what that changed.
         """
         name = called or str(values["name"])
         if (kind, name) in self._seen:
             self.wrong((kind, index, "name"), f"{name} appears twice in this file")
             return False
         self._seen.add((kind, name))
-        changed = [key for key, value in values.items() if getattr(row, key) != value]
+        is_new = row._state.adding
+        before = {key: getattr(row, key) for key in values}
+        changed = [key for key, value in values.items() if before[key] != value]
         for key in changed:
             setattr(row, key, values[key])
         if changed and not self._is_valid(kind, index, row):
             return False
-        self._note(kind, name, added=row._state.adding, changed=bool(changed))
+        fields = _fields_in_words({key: (before[key], values[key]) for key in changed})
         if changed:
             row.save()
+        fields += related()
+        if is_new:
+            self.changes.added.setdefault(kind, []).append(name)
+        elif fields:
+            self.changes.changed.setdefault(kind, {})[name] = fields
+        else:
+            self.changes.left.setdefault(kind, []).append(name)
         return True
 
     def _is_valid(self, kind: str, index: int, row: models.Model) -> bool:
@@ -118,23 +141,64 @@ class _Loader:
             return False
         return True
 
-    def _note(self, kind: str, name: str, *, added: bool, changed: bool) -> None:
-        changes = self.changes
-        rows = changes.added if added else changes.changed if changed else changes.left
-        rows.setdefault(kind, []).append(name)
 
-    def renote_changed(self, kind: str, name: str) -> None:
-        """Count a row as changed whose own columns are as before but not what hangs on it."""
-        if name in self.changes.left.get(kind, []):
-            self.changes.left[kind].remove(name)
-            self.changes.changed.setdefault(kind, []).append(name)
+# Fields of the file that are kept in columns of other names.
+COLUMNS = {
+    "quiet_hours": ("quiet_from", "quiet_until"),
+    "retired": ("retired_at",),
+    "size": ("size_class",),
+    **{end: (filter_column(end),) for end in ENDS},
+}
+FIELDS = {column: field for field, columns in COLUMNS.items() for column in columns}
+
+
+def _given(row: models.Model, section: Section, values: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the columns of a row that is there already of which the file says nothing.
+
+    They may have been set on pages or by the API since.
+    """
+    if row._state.adding:
+        return values
+    given = section.model_fields_set
+    return {key: value for key, value in values.items() if FIELDS.get(key, key) in given}
+
+
+def _fields_in_words(changed: Mapping[str, tuple[Any, Any]]) -> list[str]:
+    """Say what each field was and is: `budget_bytes_per_day 100 GB -> none`."""
+    lines = (
+        f"{FIELDS.get(key, key)} {_value_in_words(key, was)} -> {_value_in_words(key, is_now)}"
+        for key, (was, is_now) in changed.items()
+    )
+    return list(lines)
+
+
+def _value_in_words(column: str, value: object) -> str:
+    match value:
+        case None:
+            text = ""
+        case bool():
+            text = str(value).lower()
+        case int() if "bytes" in column:
+            text = exact_bytes(value)
+        case dict():
+            text = as_query(value)
+        case list():
+            text = " ".join(value)
+        case datetime():
+            text = f"{value:%Y-%m-%d %H:%M}"
+        case time():
+            text = f"{value:%H:%M}"
+        case _:
+            text = str(value)
+    return text or "none"
 
 
 def load(text: str) -> Changes:
     """Make the registry say what the file says; all of it or, with RegistryError, nothing.
 
-    What stands only in the database is left alone: endpoints are retired by `retired: true`,
-    never deleted. Loading the same file again changes nothing.
+    What is only in the database is left alone: endpoints are retired by `retired: true`,
+    never deleted. So is each field of a row that the file leaves out, once the row exists.
+    Loading the same file again changes nothing.
     """
     document, lines = parse(text)
     loader = _Loader(lines)
@@ -160,7 +224,7 @@ def _load_size_classes(loader: _Loader, sections: list[SizeClassSection]) -> Non
     before = {name: row.from_bytes for name, row in rows.items()}
     for index, section in enumerate(sections):
         row = rows.get(section.name) or SizeClass()
-        loader.save("size_classes", index, row, section.model_dump())
+        loader.save("size_classes", index, row, _given(row, section, section.model_dump()))
         loader.changes.bounds_moved |= before.get(section.name) != section.from_bytes
     if sections:
         for sentence in compatibility.size_class_problems(SizeClass.objects.all()):
@@ -170,19 +234,18 @@ def _load_size_classes(loader: _Loader, sections: list[SizeClassSection]) -> Non
 def _load_sites(loader: _Loader, sections: list[SiteSection]) -> None:
     rows = {row.name: row for row in Site.objects.all()}
     for index, section in enumerate(sections):
+        row = rows.get(section.name) or Site()
+        start, end = section.quiet_hours or (None, None)
         values = section.model_dump(exclude={"quiet_hours"})
-        # Its own admins set them: what a file does not say of them leaves them as they are.
-        if "quiet_hours" in section.model_fields_set:
-            start, end = section.quiet_hours or (None, None)
-            values |= {"quiet_from": start, "quiet_until": end}
-        loader.save("sites", index, rows.get(section.name) or Site(), values)
+        values |= {"quiet_from": start, "quiet_until": end}
+        loader.save("sites", index, row, _given(row, section, values))
 
 
 def _load_credentials(loader: _Loader, sections: list[CredentialSection]) -> None:
     rows = {row.name: row for row in Credential.objects.all()}
     for index, section in enumerate(sections):
         row = rows.get(section.name) or Credential()
-        if loader.save("credentials", index, row, section.model_dump()):
+        if loader.save("credentials", index, row, _given(row, section, section.model_dump())):
             judged = partial(compatibility.credential_problems, row)
             loader.in_the_end.append((("credentials", index), judged))
 
@@ -209,11 +272,6 @@ def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
     for index, section in enumerate(sections):
         row = rows.get(section.name) or Endpoint()
         values = section.model_dump(exclude={"site", "retired"})
-        # Operators say so on pages: what a file does not say of these leaves them. One that is
-        # new is enabled: a file describes what is wanted.
-        for key in {"data_hosts", "enabled", "vantage"} - section.model_fields_set:
-            if row.pk or key != "enabled":
-                del values[key]
         if section.site not in sites:
             loader.wrong(("endpoints", index, "site"), f"there is no site {section.site!r}")
             continue
@@ -222,8 +280,11 @@ def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
         retired_at = (row.retired_at or timezone.now()) if section.retired else None
         site = sites[section.site]
         row.site = row.site if row.site_id else site
-        values |= {"site": site, "retired_at": retired_at}
-        is_moved = row.pk and compatibility.is_moved(Endpoint(pk=row.pk, **values))
+        values = _given(row, section, values | {"site": site, "retired_at": retired_at})
+        retired_at = values.get("retired_at", row.retired_at)
+        is_moved = row.pk and compatibility.is_moved(
+            Endpoint(pk=row.pk, base_url=section.base_url, retired_at=retired_at)
+        )
         if loader.save("endpoints", index, row, values) and is_moved:
             judged = partial(_base_url_problems, row)
             loader.in_the_end.append((("endpoints", index), judged))
@@ -269,16 +330,34 @@ def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
         keys = ("service_credential",)
         if not _find_credentials(loader, ("meshes", index), keys, values, credentials):
             continue
-        if not loader.save("meshes", index, row, values):
+        related = partial(_set_related, loader, index, row, section)
+        values = _given(row, section, values)
+        if not loader.save("meshes", index, row, values, related=related):
             continue
-        changed = [
-            set_members(row, end, _members(loader, index, end, getattr(section, end)))
-            for end in ENDS
-        ]
-        if any([*changed, set_intervals(row, _intervals(loader, index, section.every))]):
-            loader.renote_changed("meshes", row.name)
         if sentence := compatibility.kept_mesh_problem(row):
             loader.wrong(("meshes", index, "mover"), sentence)
+
+
+def _set_related(loader: _Loader, index: int, row: Mesh, section: MeshSection) -> list[str]:
+    """Set the members and intervals that the file names for a mesh; say what that changed."""
+    changed = []
+    for end in (end for end in ENDS if end in section.model_fields_set):
+        endpoints = _members(loader, index, end, getattr(section, end))
+        was, is_now = (
+            " ".join(sorted(endpoint.name for endpoint in each)) or ALL
+            for each in (getattr(row, end).all(), endpoints)
+        )
+        if set_members(row, end, endpoints):
+            changed.append(f"{end} {was} -> {is_now}")
+    every = _intervals(loader, index, section.every)
+    was, is_now = (
+        " ".join(f"{size}={exact_duration(seconds)}" for size, seconds in sorted(each.items()))
+        for each in (
+            {step.size_class.name: step.every_seconds for step in row.intervals.all()},
+            {size_class.name: seconds for size_class, seconds in every.items()},
+        )
+    )
+    return changed + ([f"every {was} -> {is_now}"] if set_intervals(row, every) else [])
 
 
 def _filter(loader: _Loader, place: Place, value: object) -> dict[str, list[str]]:
@@ -355,7 +434,8 @@ def _load_criteria_sets(loader: _Loader, sections: list[CriteriaSetSection]) -> 
             loader.wrong((*place, "size"), f"there is no size class {section.size!r}: use {names}")
             continue
         row.size_class = row.size_class if row.size_class_id else classes[section.size]
-        loader.save("criteria_sets", index, row, values | {"size_class": classes[section.size]})
+        values |= {"size_class": classes[section.size]}
+        loader.save("criteria_sets", index, row, _given(row, section, values))
 
 
 # The rows that an expectation may name.
@@ -380,18 +460,27 @@ def _load_expectations(loader: _Loader, sections: list[ExpectationSection]) -> N
         for end in ENDS:
             place = "expectations", index, end
             values[filter_column(end)] = _filter(loader, place, getattr(section, end))
-        loader.save("expectations", index, rows.get(section.name) or Expectation(), values)
+        row = rows.get(section.name) or Expectation()
+        loader.save("expectations", index, row, _given(row, section, values))
+
+
+MOST_LINES = 20
 
 
 def describe(changes: Changes) -> str:
-    """Write what a load did, one line a kind and verb, names in full while they are few."""
-    lines: list[str] = []
-    for verb, rows in (
-        ("added", changes.added),
-        ("changed", changes.changed),
-        ("as before", changes.left),
-    ):
-        lines += [f"{verb}: {_rows(kind, names)}" for kind, names in rows.items() if names]
+    """Write what a load did: a line for each row that changed, with its fields, else for each kind.
+
+    Names are in full while they are few.
+    """
+    lines = [f"added: {_rows(kind, names)}" for kind, names in changes.added.items()]
+    for kind, rows in changes.changed.items():
+        lines += [
+            f"changed: {SINGLE[kind]} {name}: {', '.join(fields)}"
+            for name, fields in islice(rows.items(), MOST_LINES)
+        ]
+        if len(rows) > MOST_LINES:
+            lines.append(f"changed: {len(rows) - MOST_LINES} more {kind.replace('_', ' ')}")
+    lines += [f"as before: {_rows(kind, names)}" for kind, names in changes.left.items()]
     return "\n".join(lines) or "nothing to do"
 
 

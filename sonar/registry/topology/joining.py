@@ -64,6 +64,6 @@ def _gain(mesh: Mesh, before: MeshSize, after: MeshSize) -> MeshCost:
     return MeshCost(
         mesh.name,
         after.links - before.links,
-        after.tests_per_day - before.tests_per_day,
-        after.bytes_per_day - before.bytes_per_day,
+        after.asked_per_day - before.asked_per_day,
+        after.asked_bytes_per_day - before.asked_bytes_per_day,
     )
