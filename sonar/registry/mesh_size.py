@@ -186,7 +186,7 @@ def _tests(mesh: Mesh, size: MeshSize, cost: Cost) -> str:
     if not size.asked_per_day:
         return f"{count_links(size.links)}, but no interval is set, so nothing is tested"
     stopped = "" if mesh.enabled else ", but it is not enabled"
-    return f"{summary(cost)}, {at_most(cost)}{stopped}"
+    return f"{summary(cost)}, {at_most(cost.peak.tests)}{stopped}"
 
 
 def _left_out(mesh: Mesh, size: MeshSize) -> list[str]:

@@ -10,10 +10,13 @@ import yaml
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import transaction
+from django.utils import timezone
+from django.utils.text import capfirst
 
 from sonar.database import actor, tables
-from sonar.models import Endpoint
-from sonar.registry import file
+from sonar.models import Endpoint, Mesh
+from sonar.obstacles import catalogue as obstacles
+from sonar.registry import file, mesh_size
 from sonar.sandbox import nodes, topology
 from sonar.sandbox.home import write_private
 from sonar.sandbox.processes import StartError
@@ -72,6 +75,14 @@ def load_sandbox_registry(directory: Path) -> str:
         )
     registry = yaml.safe_dump(topology.registry(base_urls), sort_keys=False)
     return file.describe(file.load(registry))
+
+
+def what_is_tested() -> list[str]:
+    """Say of each mesh what it sends, and what some of its tests wait for until somebody acts."""
+    names = list(Mesh.objects.values_list("name", flat=True))
+    advice = obstacles.all_advice(timezone.now())
+    notices = [f"{capfirst(each.subject)}: {each.sentence}" for each in advice]
+    return mesh_size.lines(names) + notices
 
 
 @transaction.atomic

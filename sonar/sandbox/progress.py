@@ -168,7 +168,7 @@ def show_lines(check: Callable[[], None], console: Console) -> None:
         if classes is not None and (full or timezone.now() - printed >= LINE_WHILE_FILLING):
             console.print(
                 "; ".join(in_words(class_coverage) for class_coverage in classes)
-                or "nothing is scheduled"
+                or "no test is planned yet"
             )
             printed = timezone.now()
         if full:

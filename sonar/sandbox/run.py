@@ -235,7 +235,8 @@ def prepare(children: Children, place: Path, console: Console) -> None:
             start_nodes(children, place / "sandbox")
             os.environ.setdefault("SONAR_PLAN_SECONDS", SANDBOX_PLAN_SECONDS)
             changes = first_start.load_sandbox_registry(place / "sandbox")
-    console.print("Registry: " + changes.replace("\n", "; "))
+    for line in ["Registry:", *changes.splitlines(), *first_start.what_is_tested()]:
+        console.print(line, markup=False)
 
 
 def start_past(children: Children, console: Console) -> None:

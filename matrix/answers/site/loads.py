@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 
-from sonar.models import Probe
+from sonar.models import Endpoint, Probe
 from sonar.notation.units import MB
 from sonar.obstacles.catalogue import NAMED, why_waiting
 
@@ -122,6 +123,21 @@ class PlannedTests:
             if part.direction == DIRECTIONS[end]
         )
         return seconds / DAY_SECONDS
+
+    def most_at_once(self, end: str, endpoints: Iterable[Endpoint]) -> int:
+        """Return how many tests may run at once out of these endpoints, or into them.
+
+        That many their caps allow, as many links as they have, and Sonar in all.
+        """
+        direction = DIRECTIONS[end]
+        most = sum(
+            min(
+                self.of(direction=direction, endpoint=each.pk).links,
+                each.outbound_cap if direction == OUT else each.inbound_cap,
+            )
+            for each in endpoints
+        )
+        return min(most, settings.SONAR_IN_FLIGHT)
 
     def waiting(self) -> list[tuple[str, int, datetime | None]]:
         """Return each reason why tests wait, how many do, and since when; most first."""

@@ -15,8 +15,9 @@ from sonar.notation.units import (
     format_span,
     three_digits,
 )
+from sonar.registry.cost.demand import ASSUMED_BYTES_PER_SECOND
 from sonar.registry.cost.figures import Share
-from sonar.registry.cost.words import in_its_meshes, summary
+from sonar.registry.cost.words import at_most, in_its_meshes, summary
 
 
 class SizeRow(NamedTuple):
@@ -74,6 +75,16 @@ class CostInAll:
         tests = sum(each.cost.tests_per_hour for each in self.all)
         volume = format_bytes(sum(each.cost.bytes_per_hour for each in self.all))
         return f"{three_digits(tests)} tests and {volume} an hour"
+
+    @property
+    def peak(self) -> str:
+        """Say what may happen at once: `at most 6 tests at once, 12 GB of files: 300 MB/s if …`."""
+        peaks = [each.cost.peak for each in self.all]
+        tests = max(peak.tests for peak in peaks)
+        volume = format_bytes(max(peak.bytes for peak in peaks))
+        rate = format_bytes(tests * ASSUMED_BYTES_PER_SECOND)
+        each = format_bytes(ASSUMED_BYTES_PER_SECOND)
+        return f"{at_most(tests)}, {volume} of files: {rate}/s if each moves {each}/s"
 
     @property
     def joins(self) -> str:

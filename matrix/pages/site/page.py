@@ -1,7 +1,7 @@
 """The site page."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -18,7 +18,7 @@ from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.incidents.expectation_counts import below_of
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of, findings
-from matrix.answers.site.loads import DIRECTIONS, IN, OUT, Load, PlannedTests
+from matrix.answers.site.loads import DIRECTIONS, IN, OUT, PlannedTests
 from matrix.answers.site.overview import compared_question, registered
 from matrix.answers.site.reports import ENDS, Report, capacity, partners_of
 from matrix.answers.site.site_links import SiteLink, facts_of
@@ -136,7 +136,10 @@ class SitePage(QueryPage):
             ],
             "running": plan.probes("running"),
             "queued": plan.probes("queued"),
-            "costs": [cost(plan, report, end, site.wan_gbit_s) for end in ENDS],
+            "costs": [
+                cost(plan, report, end, site.wan_gbit_s, [line["endpoint"] for line in endpoints])
+                for end in ENDS
+            ],
             "strip": strip_for(self, report.window, now, [own_filter]),
             "share": share,
             **self.results(report, notes_on_site, declared, now),
@@ -257,16 +260,33 @@ class SitePage(QueryPage):
 
 
 def cost(
-    plan: PlannedTests, report: Report, end: str, wan_gbit_s: float | None
-) -> tuple[Load, float, float]:
+    plan: PlannedTests,
+    report: Report,
+    end: str,
+    wan_gbit_s: float | None,
+    endpoints: Iterable[Endpoint],
+) -> dict[str, Any]:
     """Return what is planned at one end of the site's links, and what it takes.
 
-    That is how many tests run on average, and the share of the WAN.
+    That is on average how many tests run and which share of the WAN they take; and at the peak,
+    when as many run as caps and links allow, each as fast as the fastest one in this window.
     """
-    load = plan.of(direction=DIRECTIONS[end])
-    means = {size: standing.mean for size, standing in report.standings(end).items()}
-    share = load.rate_mb_s / capacity(wan_gbit_s) if wan_gbit_s else math.nan
-    return load, plan.at_once(end, means), share
+    load, standings = plan.of(direction=DIRECTIONS[end]), report.standings(end)
+    planned = {part.size for part in plan.parts if part.direction == DIRECTIONS[end]}
+    means = {size: standing.mean for size, standing in standings.items()}
+    rates = [standings[size].fastest for size in planned if size in standings]
+    fastest = float(np.fmax.reduce(rates, initial=math.nan))
+    most = plan.most_at_once(end, endpoints)
+    of_capacity = 1 / capacity(wan_gbit_s) if wan_gbit_s else math.nan
+    return {
+        "load": load,
+        "at_once": plan.at_once(end, means),
+        "share": load.rate_mb_s * of_capacity,
+        "most": most,
+        "fastest": fastest,
+        "peak": most * fastest,
+        "peak_share": most * fastest * of_capacity,
+    }
 
 
 def endpoint_lines(page: SitePage, plan: PlannedTests) -> Iterator[dict[str, Any]]:

@@ -25,7 +25,7 @@ from sonar.registry.cost.rates import (
 
 Uses = tuple[Use, ...]
 # What is known of no storage: a test is as long as at this rate, and a while before and after.
-ASSUMED_BYTES_PER_SECOND = 50e6
+ASSUMED_BYTES_PER_SECOND = 50_000_000
 ASSUMED_OVERHEAD_SECONDS = 2.0
 
 

@@ -31,9 +31,9 @@ def count_links(count: int) -> str:
     return f"{format_count(count)} link{'s' * (count != 1)}"
 
 
-def at_most(cost: Cost) -> str:
-    """Say what the peak is: `at most 12 tests at once`."""
-    return f"at most {_tests(cost.peak.tests)} at once"
+def at_most(tests: int) -> str:
+    """Say what a peak is: `at most 12 tests at once`."""
+    return f"at most {_tests(tests)} at once"
 
 
 def in_its_meshes(costs: Sequence[Cost]) -> str:
