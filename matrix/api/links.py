@@ -188,7 +188,8 @@ LINKS = described(
             "ordering",
             "The column to sort by, as in CSV; - for descending order. What is compared is there "
             "only with compare. By now_mb_s and ratio a link that fails is the least. -trouble: "
-            "failing links first, by how long, then slower ones, in the size class asked for.",
+            "failing links first, by how long, then slower ones, then those with too few failed "
+            "tests to be failing, in the size class asked for.",
             f"-{schema.SIZE}.mean_mb_s",
             default="source",
             pattern=ORDERING,

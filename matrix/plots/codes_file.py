@@ -36,6 +36,8 @@ def encode(arrangement: Arrangement) -> bytes:
         "title": grid.query.describe_in_unit(),
         "rows": rows.length + 1,
         "columns": columns.length + 1,
-        "frames": [each for each in outlined(arrangement) if each["meta"]["outline"] == "frame"],
+        "frames": [
+            each for each in outlined(arrangement) if each.get("meta", {}).get("outline") == "frame"
+        ],
     }
     return packed(facts, {"code": code})

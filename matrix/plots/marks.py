@@ -15,7 +15,7 @@ from matrix.statistics.cells.expected import AGAINST
 from matrix.statistics.cells.standing import FASTER, SLOWER
 from matrix.statistics.cells.states import DOWN, FAILED, FAILING, MEASURED, STALE, STATES, UNTESTED
 from matrix.statistics.compare.two_samples import CHANGES
-from sonar.notation.units import DASH
+from sonar.notation.units import DASH, format_count
 
 # Numbers stand in the cells up to this many columns and rows, gaps between cells likewise.
 COLUMNS_WITH_NUMBERS, ROWS_WITH_NUMBERS = 25, 40
@@ -34,8 +34,17 @@ MARKS = {
 }
 # As a hatched line, of a comparison.
 TOO_FEW_MARK = ("line-ne-open", "var(--muted)", 1.2)
-# Where a mark stands beside a number: so many cells to the right and down.
-BESIDE = {STALE: (-0.38, -0.3), DOWN: (0.0, 0.34)}
+FAILED_FEW_MARK = ("x-thin-open", "var(--failing)", 0.7)
+# Where a mark is next to a number: by how much of a cell to the right and down, and its part of the
+# full size there. An hourglass is in the corner that no other mark uses.
+NEXT_TO_NUMBER = {STALE: (0.4, 0.32, 0.45), DOWN: (0.0, 0.34, 0.9)}
+# In a matrix whose cells are smaller than this in pixels, an open square around what is failing.
+FAILING_MARK = {"symbol": "square-open", "size": 11, "line": {"width": 2}}
+# How many links of a cell are failing or slower: where in the cell, ground and ink.
+LINK_COUNTS = {
+    "failing": (-0.3, 0.28, "var(--failed)", "var(--failed-mark)"),
+    "slower": (0.3, -0.28, "var(--slower-mark)", "#14181d"),
+}
 # What has a place and a size of its own in a cell, which static/js/matrix/outlines.js works out:
 # a frame, a corner, an arrow up in that corner, a square in the one across; below what is
 # expected is a frame, near it a corner, as colour says the rest. Fill and line.
@@ -108,15 +117,22 @@ def room_for_numbers(shape: tuple[int, ...]) -> bool:
 
 def marks(arrangement: Arrangement) -> list[Json]:
     """Draw a mark in each cell whose state has one, so that states differ without colour."""
-    traces = []
-    for state, mark in MARKS.items():
-        where = arrangement.in_focus & (arrangement.state == state) & ~arrangement.too_few
-        if 0 < np.count_nonzero(where) <= MOST_MARKS:
-            traces.append(marks_of(STATES[state], mark, where, arrangement, BESIDE.get(state)))
-    too_few = arrangement.in_focus & arrangement.too_few
-    if 0 < np.count_nonzero(too_few) <= MOST_MARKS:
-        traces.append(marks_of("too few", TOO_FEW_MARK, too_few, arrangement))
-    return traces + outlined(arrangement)
+    few, state = arrangement.failed_few, arrangement.state
+    marked = [
+        (STATES[number], MARKS[number], (state == number) & ~arrangement.too_few & ~few)
+        for number in MARKS
+    ]
+    marked += [
+        ("failed a few times", FAILED_FEW_MARK, few),
+        ("too few", TOO_FEW_MARK, arrangement.too_few),
+    ]
+    shown = [(name, mark, where & arrangement.in_focus) for name, mark, where in marked]
+    traces = [marks_of(*each, arrangement) for each in shown if has_room(each[-1])]
+    return traces + outlined(arrangement) + link_counts(arrangement)
+
+
+def has_room(where: Flags) -> bool:
+    return 0 < np.count_nonzero(where) <= MOST_MARKS
 
 
 def outlined(arrangement: Arrangement) -> list[Json]:
@@ -125,8 +141,43 @@ def outlined(arrangement: Arrangement) -> list[Json]:
         outlines(name, shown, arrangement)
         for name, where in standing(arrangement).items()
         for shown in [where & arrangement.in_focus]
-        if 0 < np.count_nonzero(shown) <= MOST_MARKS
+        if has_room(shown)
     ]
+
+
+def link_counts(arrangement: Arrangement) -> list[Json]:
+    """Write into cells of several links how many of these are failing or slower, if any are."""
+    query, cells = arrangement.grid.query, arrangement.grid.cells
+    if (query.rows, query.columns) == ("endpoint", "endpoint"):
+        return []
+    traces = []
+    for look, (right, down, ground, ink) in LINK_COUNTS.items():
+        counts = arrangement.drawn(getattr(cells, f"{look}_links"))
+        where = arrangement.in_focus & (counts > 0)
+        if not has_room(where) or (query.compare and look == "slower"):
+            continue
+        rows, columns = np.nonzero(where)
+        texts = [format_count(count) for count in counts[where].tolist()]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers+text",
+                "name": f"{look} links",
+                "x": (arrangement.columns.at[columns] + right).tolist(),
+                "y": (arrangement.rows.at[rows] + down).tolist(),
+                "text": texts,
+                "textposition": "middle center",
+                "textfont": {"color": ink, "size": 9},
+                "marker": {
+                    "symbol": "square",
+                    "color": ground,
+                    "size": [8 + 5 * len(text) for text in texts],
+                },
+                "hoverinfo": "skip",
+                "showlegend": False,
+            }
+        )
+    return traces
 
 
 def standing(arrangement: Arrangement) -> dict[str, Flags]:
@@ -152,46 +203,46 @@ def outlines(name: str, where: Flags, arrangement: Arrangement) -> Json:
     is_framed = name in CHANGES and (query.compare is not None or query.stat == VS_USUAL.name)
     fill, line = FRAME if is_framed else OUTLINES[name]
     rows, columns = np.nonzero(where)
-    return {
+    outline = {
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "meta": {"outline": "frame" if fill is None else SHAPES.get(name, name)},
         "x": arrangement.columns.at[columns].tolist(),
         "y": arrangement.rows.at[rows].tolist(),
-        "line": {"color": line, "width": 1 if fill else 2},
-        **({"fill": "toself", "fillcolor": fill} if fill else {}),
         "hoverinfo": "skip",
         "showlegend": False,
     }
+    if name == "failing" and max(arrangement.rows.length, arrangement.columns.length) > CELLS_APART:
+        # A frame would be as small as its cell, and could not be found.
+        return outline | {"mode": "markers", "marker": FAILING_MARK | {"color": line}}
+    return outline | {
+        "meta": {"outline": "frame" if fill is None else SHAPES.get(name, name)},
+        "line": {"color": line, "width": 1 if fill else 2},
+        **({"fill": "toself", "fillcolor": fill} if fill else {}),
+    }
 
 
-def marks_of(
-    name: str,
-    mark: Mark,
-    where: Flags,
-    arrangement: Arrangement,
-    beside: tuple[float, float] | None = None,
-) -> Json:
-    """Mark these cells: in the middle, or where that has a number, ``beside`` it."""
+def marks_of(name: str, mark: Mark, where: Flags, arrangement: Arrangement) -> Json:
+    """Mark these cells: in the middle, or where that has a number, next to it."""
     symbol, colour, part = mark
     lines = arrangement.rows.length, arrangement.columns.length
     size = float(np.clip(500 / max(lines), 2, 12))
     # Without its number, a stale cell has a dash.
     has_text = ~np.isnan(arrangement.value[where]) | (name == STATES[STALE])
-    is_beside = has_text & room_for_numbers(lines)
+    is_moved = has_text & room_for_numbers(lines)
     rows, columns = np.nonzero(where)
-    right, down = beside or (0.0, 0.0)
+    places = {STATES[state]: place for state, place in NEXT_TO_NUMBER.items()}
+    right, down, small = places.get(name, (0.0, 0.0, part))
     return {
         "type": "scatter",
         "mode": "markers",
         "name": name,
-        "x": (arrangement.columns.at[columns] + right * is_beside).tolist(),
-        "y": (arrangement.rows.at[rows] + down * is_beside).tolist(),
+        "x": (arrangement.columns.at[columns] + right * is_moved).tolist(),
+        "y": (arrangement.rows.at[rows] + down * is_moved).tolist(),
         "marker": {
             "symbol": symbol,
             "color": colour,
-            "size": size * part,
+            "size": (size * np.where(is_moved, small, part)).tolist(),
             "line": {"color": colour, "width": 1.5 if size > 4 else 1},
         },
         "hoverinfo": "skip",

@@ -19,7 +19,6 @@ from matrix.plots.arrangement import LEFT_OUT, LEFT_OUT_WORDS, Arrangement
 from matrix.plots.display import Display
 from matrix.plots.layout import Labels, labels_for, layout
 from matrix.plots.marks import (
-    CELLS_APART,
     dashes,
     heatmap,
     marks,
@@ -52,10 +51,10 @@ CODES = {
 }
 # There are results but not this statistic of them: a deviation of one, say.
 # Of a comparison it has too few of them on a side.
-NO_VALUE, TOO_FEW, UNFOCUSED, GAP = (2 * STEPS + number for number in (5, 6, 7, 8))
+NO_VALUE, TOO_FEW, UNFOCUSED, FAILED_FEW, GAP = (2 * STEPS + number for number in range(5, 10))
 COLOURS = (
-    *("failing-soft", "failed", "untested", "down", "not-applicable"),
-    *("raised", "too-few", "unfocused", "surface"),
+    *("failed", "failed", "untested", "down", "not-applicable"),
+    *("raised", "too-few", "unfocused", "failed-few", "surface"),
 )
 
 # The ink of the states whose number does not stand on the palette itself.
@@ -113,11 +112,7 @@ def scale_of(grid: Grid, display: Display) -> Scale:
 def cells(arrangement: Arrangement, scale: Scale) -> Json:
     """Draw all cells in one trace: each further one would be drawn over all of them again."""
     colours = palette_for(arrangement.display.palette, arrangement.grid.query.statistic)
-    # The frame of a failing cell takes all of a small one.
-    lines = max(arrangement.rows.length, arrangement.columns.length)
-    failing = "failing-soft" if lines <= CELLS_APART else "failing"
-    stops = scale_of_codes(colours, failing)
-    looks = {"name": "cells", "zmin": 0, "zmax": GAP, "colorscale": stops}
+    looks = {"name": "cells", "zmin": 0, "zmax": GAP, "colorscale": scale_of_codes(colours)}
     return heatmap(arrangement.spread(codes(arrangement, scale), GAP), "u1", looks)
 
 
@@ -131,6 +126,7 @@ def codes(arrangement: Arrangement, scale: Scale) -> Codes:
     # Looked up at once, which takes a third of writing each state over those before it.
     of_state = CODE_OF_STATE.take(states)
     look = np.where(of_state > 0, of_state, look)
+    look[arrangement.failed_few] = FAILED_FEW
     if arrangement.display.focuses:
         look[~arrangement.in_focus & (states != NOT_APPLICABLE) & (states != LEFT_OUT)] = UNFOCUSED
     return look
@@ -142,7 +138,7 @@ def steps_of(values: Floats, scale: Scale, blank: int) -> Codes:
     return np.where(np.isnan(shares), blank, np.rint(shares)).astype(np.uint8)
 
 
-def scale_of_codes(colours: tuple[str, ...], failing: str = COLOURS[0]) -> list[list[float | str]]:
+def scale_of_codes(colours: tuple[str, ...]) -> list[list[float | str]]:
     """Return the stops of the codes. Codes are whole, so nothing is mixed across regions."""
     last = len(colours) - 1
     faded = [f"veil({colour})" for colour in colours]
@@ -152,8 +148,7 @@ def scale_of_codes(colours: tuple[str, ...], failing: str = COLOURS[0]) -> list[
         for number, colour in enumerate(region)
     ]
     others: list[list[float | str]] = [
-        [(2 * STEPS + number) / GAP, f"var(--{name})"]
-        for number, name in enumerate((failing, *COLOURS[1:]))
+        [(2 * STEPS + number) / GAP, f"var(--{name})"] for number, name in enumerate(COLOURS)
     ]
     return stops + others
 
@@ -213,7 +208,7 @@ def durations(arrangement: Arrangement) -> list[Json]:
         ]
         for row in spread.tolist()
     ]
-    return text_in(~np.isnan(spread), texts, "var(--failing)", {"name": "durations"})
+    return text_in(~np.isnan(spread), texts, "var(--failed-mark)", {"name": "durations"})
 
 
 def on_palette(arrangement: Arrangement, scale: Scale, values: Floats, axes: Json) -> list[Json]:

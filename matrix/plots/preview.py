@@ -195,7 +195,7 @@ def draw_scatter(plot: Plot, trace: Json) -> None:
         if trace["mode"] == "lines" and line.get("width", 1) and len(points) > 1:
             width = round(WEIGHT * line.get("width", 1))
             plot.pen.line(points, fill=colour_of(line["color"]), width=width, joint="curve")
-        if trace["mode"] == "markers":
+        if "markers" in trace["mode"]:
             draw_markers(plot.pen, points, trace["marker"])
 
 
@@ -214,8 +214,9 @@ def stretches(
 
 def draw_markers(pen: Pen, points: Sequence[Point], marker: Json) -> None:
     colour = shade(marker, marker["color"])
-    half = WEIGHT * marker["size"] / 2
-    for x, y in points:
+    sizes = marker["size"] if isinstance(marker["size"], list) else [marker["size"]] * len(points)
+    for (x, y), size in zip(points, sizes, strict=True):
+        half = WEIGHT * size / 2
         if marker["symbol"].startswith(("x", "cross")):
             pen.line([(x - half, y - half), (x + half, y + half)], fill=colour, width=6)
             pen.line([(x - half, y + half), (x + half, y - half)], fill=colour, width=6)

@@ -48,8 +48,8 @@ async function paperOf(box) {
 }
 
 function paperColours() {
-  const states = ["failed", "failed-mark", "untested", "untested-mark", "down", "down-mark", "not-applicable"];
-  const marks = ["failing", "failing-soft", "slower-mark", "faster-mark"];
+  const states = ["failed", "failed-few", "untested", "untested-mark", "down", "down-mark", "not-applicable"];
+  const marks = ["failing", "slower-mark", "faster-mark"];
   const names = ["surface", "ink", "line", "ratio-2", "ratio-3", "ratio-6", ...states, ...marks];
   return Object.fromEntries(names.map((name) => [name, cssVariable(`--${name}`)]));
 }
@@ -174,13 +174,13 @@ function drawSwatch(ink, { state, mark, stops }, colours, x, y) {
   if (state in CORNERS) drawPath(ink, colours[CORNERS[state].colour], CORNERS[state].path(x, y));
   if (!mark) return;
   useFont(ink, { size: 13, weight: 700 });
-  ink.fillStyle = colours[`${state}-mark`] ?? colours.ink;
+  ink.fillStyle = colours[state === "failed" ? "failing" : `${state}-mark`] ?? colours.ink;
   ink.fillText(mark, x + 6, y);
 }
 
 const ON_RAMP = ["measured", "stale", "slower", "faster", "partly"];
-const GROUNDS = { failing: "failing-soft", below: "ratio-2", near: "ratio-3", above: "ratio-6" };
-const FRAMES = { failing: "failing", below: "ink" };
+const GROUNDS = { failing: "failed", failed: "failed-few", below: "ratio-2", near: "ratio-3", above: "ratio-6" };
+const FRAMES = { below: "ink" };
 const CORNERS = {
   slower: { colour: "slower-mark", path: (x, y) => `M${x + 8} ${y + 1}h12v10z` },
   faster: { colour: "faster-mark", path: (x, y) => `M${x + 14} ${y + 1}l5 10h-10z` },

@@ -70,7 +70,7 @@ def test_a_large_matrix_is_drawn_and_says_what_each_cell_holds(
 ):
     large = make(endpoints)
     visit.run_before_each_page(LONG_TASKS)
-    page = wait_until_drawn(visit.open("/?window=24h"))
+    page = wait_until_drawn(visit.open("/?window=24h&rows=endpoint"))
     row, column = large.measured()
     card = point_at(page, large.names[row], large.names[column]).inner_text()
     assert f"from {large.names[row]}" in card
@@ -159,7 +159,7 @@ def fill_and_open(visit: Visit) -> Drag:
         ago = world.NOW - now + timedelta(minutes=minutes)
         world.transfer(*failing, None, ago=ago, made=made)
     visit.run_before_each_page(NOTE_IMAGES)
-    drag = Drag(wait_until_drawn(visit.open("/?window=24h")))
+    drag = Drag(wait_until_drawn(visit.open("/?window=24h&rows=endpoint")))
     expect(painted(drag.page)).to_have_count(0)
     return drag
 

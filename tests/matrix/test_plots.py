@@ -142,8 +142,8 @@ def test_each_state_has_a_look_of_its_own(small_world):
     assert {
         state: colour_of(figure, *looks[state]) for state in STATES[1:] if state != "stale"
     } == {
-        "failing": "var(--failing-soft)",
-        "failed": "var(--failed)",
+        "failing": "var(--failed)",
+        "failed": "var(--failed-few)",
         "untested": "var(--untested)",
         "down": "var(--down)",
         "not_applicable": "var(--not-applicable)",
@@ -153,7 +153,7 @@ def test_each_state_has_a_look_of_its_own(small_world):
     }
     assert set(outlined(figure)) == {"failing"}
     assert marked == {
-        "failed": "x-thin-open",
+        "failed a few times": "x-thin-open",
         "stale": "hourglass-open",
         "untested": "circle",
         "down": "line-ew-open",
@@ -209,7 +209,7 @@ def outlined(figure: dict[str, Any]) -> dict[str, list[tuple[int, int]]]:
 
 def test_a_failing_cell_says_for_how_long_in_a_frame_of_its_own():
     figure = plots.figure(failing_and_others())
-    assert colour_of(figure, codes(figure)[1, 2]) == "var(--failing-soft)"
+    assert colour_of(figure, codes(figure)[1, 2]) == "var(--failed)"
     assert outlined(figure)["failing"] == [(1, 2)]
     written = next(one for one in figure["data"] if one.get("name") == "durations")
     assert written["text"][1][2] == "<b>30 h</b>"
@@ -248,9 +248,42 @@ def test_what_is_out_of_focus_has_no_mark():
     assert set(outlined(plots.figure(focused))) == {"faster"}
 
 
-def test_a_failing_cell_too_small_for_a_frame_is_filled():
+def test_a_failing_cell_too_small_for_a_frame_has_a_square_around_it_that_can_be_found():
     figure = of_values(np.ones((61, 61)).tolist(), ["x" + "m" * 60, *["m" * 61] * 60])
-    assert colour_of(figure, codes(figure)[0, 0]) == "var(--failing)"
+    assert colour_of(figure, codes(figure)[0, 0]) == "var(--failed)"
+    square = next(one for one in figure["data"] if one.get("name") == "failing")
+    assert (square["x"], square["y"], square["marker"]["symbol"]) == ([0], [0], "square-open")
+    assert square["marker"]["size"] >= 9
+
+
+@pytest.mark.parametrize(("failed", "colour", "mark"), [
+    (1, "failed-few", "failing"),
+    (2, "failed-few", "failing"),
+    (3, "failed", "failed-mark"),
+])  # fmt: skip
+def test_the_more_tests_of_a_cell_failed_the_louder_it_is(failed, colour, mark):
+    places = [group("a"), group("b")]
+    values = [[None, None], [1.0, None]]
+    made = grid_of(values, places, places, ["-f", "m-"], failed=[[0, failed], [0, 0]])
+    figure = plots.figure(arrange(made, Display()))
+    assert colour_of(figure, codes(figure)[0, 1]) == f"var(--{colour})"
+    crosses = [one for one in figure["data"] if one.get("name", "").startswith("failed")]
+    assert [one["marker"]["color"] for one in crosses] == [f"var(--{mark})"]
+
+
+def test_a_cell_of_several_links_counts_those_that_are_failing_or_slower():
+    places = [group("a"), group("b")]
+    made = grid_of([[1.0, 2.0], [3.0, 4.0]], places, places)
+    counted = {"failing_links": [[0, 3], [0, 0]], "slower_links": [[0, 1], [12, 0]]}
+    cells = dataclasses.replace(made.cells, **{k: np.array(v) for k, v in counted.items()})
+    made = dataclasses.replace(made, cells=cells)
+    assert not [one for one in plots.figure(arrange(made, Display()))["data"]
+                if one.get("name", "").endswith(" links")]  # fmt: skip
+    pooled = dataclasses.replace(made, query=made.query.replace(rows="site", columns="site"))
+    figure = plots.figure(arrange(pooled, Display()))
+    counts = {one["name"]: one["text"] for one in figure["data"] if "textposition" in one}
+    assert counts == {"failing links": ["3"], "slower links": ["1", "12"]}
+    go.Figure(valid(figure))
 
 
 def test_the_palettes_are_those_of_plotly():
@@ -398,6 +431,7 @@ def test_text_of_both_themes_has_the_contrast_of_wcag_aa():
             ("on-accent", "accent"),
             ("on-warning", "warning"),
             ("failed-mark", "failed"),
+            ("ink", "failed-few"),
             ("down-mark", "down"),
         ]:
             measured = contrast(luminance(theme[ink]), luminance(theme[paper]))
@@ -504,7 +538,7 @@ def test_gaps_are_lines_of_the_surface_and_what_begins_behind_them_is_named_in_b
     assert figure["layout"]["yaxis"]["ticktext"] == ["<b>DE</b> B", "", "<b>UK</b> a", "c"]
     assert figure["layout"]["xaxis"]["ticktext"] == ["B <b>DE</b>", "", "a <b>UK</b>", "c"]
     assert figure["layout"]["yaxis"]["tickvals"] == [0, 1, 2, 3]
-    marked = next(one for one in figure["data"] if one.get("name") == "failed")
+    marked = next(one for one in figure["data"] if one.get("name") == "failed a few times")
     assert (marked["x"], marked["y"]) == ([2], [0])
     strip = next(one for one in figure["data"] if one.get("xaxis") == "x2")
     assert np.isnan(unpacked(strip["z"])[1, 0])

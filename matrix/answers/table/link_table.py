@@ -279,15 +279,16 @@ def build(
 # The least trouble first: states, and how a measured link is beside that.
 DEGREES = (
     *("not_applicable", "untested", "down", "measured", "stale"),
-    *("faster", "partly", "slower", "failed", "failing"),
+    *("faster", "partly", "failed", "slower", "failing"),
 )
 
 
 def trouble_of(table: LinkTable) -> Floats:
     """Return the place of each link in DEGREES, with a fraction for how bad it is among its like.
 
-    Of failing links the first to fail is the worst, of slower ones the slowest, of those that fail
-    partly the one with most failures, of faster ones the one that changed most. They are compared
+    Of failing links the first to fail is the worst, of slower ones the slowest, of those with too
+    few tests to be failing the one with most failures, of those that fail partly the one with the
+    largest share of them, of faster ones the one that changed most. They are compared
     with usual, or with what the question compares them with.
     """
     columns = table.of_class(table.size)
@@ -300,6 +301,7 @@ def trouble_of(table: LinkTable) -> Floats:
     badness = {
         "faster": (measured & faster, ratio),
         "partly": (measured & fail_partly(ok, failed, False), failed / np.maximum(ok + failed, 1)),
+        "failed": (state == FAILED, failed.astype(np.float64)),
         "slower": (measured & slower, -ratio),
         "failing": (state == FAILING, -columns["since"]),
     }

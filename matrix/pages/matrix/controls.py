@@ -215,7 +215,7 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
         "groupings": [
             Choice(
                 name,
-                page.asking(query.replace(rows=name, columns=name)).url(),
+                page.grouping(name, name).url(),
                 query.rows == query.columns == name,
             )
             for name in GROUPINGS

@@ -40,10 +40,14 @@ MOST_PAUSES = 6
 
 @dataclass(frozen=True)
 class View:
-    """What is drawn; ``address`` is the address of a matrix with this question and display."""
+    """What is drawn; ``address`` is the address of a matrix with this question and display.
+
+    ``about_groups`` explains why rows and columns are grouped, or that they are very many.
+    """
 
     arrangement: Arrangement
     address: Callable[[MatrixQuery, Display], str]
+    about_groups: Notice | None = None
 
     @property
     def grid(self) -> Grid:
@@ -87,6 +91,7 @@ def notices_for(
         about_risks(view.grid),
         about_lines(view.grid),
         about_focus(view),
+        view.about_groups,
         mixed(view.grid.query, view.asking, mixture, "cells") if mixture.are_many else None,
         not_counted,
     ]

@@ -21,7 +21,7 @@ from matrix.answers.matrix.mixed_ways import NOTHING
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Params
 from matrix.pages.matrix.controls import answer, controls_for, counts, legend, palettes
-from matrix.pages.matrix.notices import View, notices_for
+from matrix.pages.matrix.notices import Notice, View, notices_for
 from matrix.pages.matrix.payload import (
     CellLinks,
     number_tables,
@@ -31,7 +31,7 @@ from matrix.pages.matrix.payload import (
 )
 from matrix.pages.parts.events import todays_sentence
 from matrix.pages.parts.incidents import IncidentsNow
-from matrix.pages.parts.matrix_address import MatrixAddress
+from matrix.pages.parts.matrix_address import PAGE, READER, MatrixAddress, chooser_of_groups
 from matrix.pages.parts.share import ChatCard, Share
 from matrix.pages.parts.time_strip import strip_for
 from matrix.pages.views import showing
@@ -45,16 +45,29 @@ from matrix.query.addresses import address, table_url
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.url_text import encoded
+from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.compare.two_samples import CHANGES
 from matrix.store import changes, profiles
 from matrix.store.data_version import DataVersion
 from matrix.templatetags.figures import nth
 from sonar.models import SizeClass
-from sonar.notation.units import parse_duration
+from sonar.notation.units import format_count, parse_duration
 from sonar.people.roles import Anyone
 
 # How many of a kind stand beside the matrix, if not three.
 IN_RAIL = {"changed": 10, "failing": 6, "perhaps": 5, "slower": 5}
+
+
+# More rows or columns than these are grouped by the first of GROUPS that makes no more of them.
+MOST_LINES = 60
+GROUPS = ("endpoint", "site", "cloud")
+
+
+def suited(groups: Sequence[AxisGroup]) -> str:
+    """Return by what these endpoints should be grouped."""
+    if len(groups) <= MOST_LINES:
+        return GROUPS[0]
+    return GROUPS[1] if len({group.site for group in groups}) <= MOST_LINES else GROUPS[2]
 
 
 @dataclass(frozen=True)
@@ -71,6 +84,29 @@ class GridPage(MatrixAddress):
 
     def address(self, query: MatrixQuery, display: Display) -> str:
         return self.asking(query).displaying(display).url()
+
+    @property
+    def is_of_links(self) -> bool:
+        return (self.query.rows, self.query.columns) == ("endpoint", "endpoint")
+
+    def grouped(self, links: Grid, now: datetime) -> tuple[Self, Grid, Arrangement]:
+        """Return the page as it draws a grid of links: grouped if rows or columns are too many.
+
+        Unless the address says what rows or columns are. A grouped grid takes one SQL query more.
+        """
+        query, arranged = self.query, arrange(links, self.display)
+        if self.grouped_by or not self.is_of_links:
+            return self, links, arranged
+        by = {side.end: suited(side.groups) for side in (arranged.rows, arranged.columns)}
+        # The lines of strips have both directions, and each is compared with its opposite.
+        if arranged.own or (query.compare and query.compare.reverse):
+            by = dict.fromkeys(("source", "destination"), max(by.values(), key=GROUPS.index))
+        if set(by.values()) == {GROUPS[0]}:
+            return self, links, arranged
+        grouped = query.replace(rows=by["source"], columns=by["destination"])
+        page = dataclasses.replace(self, query=grouped, grouped_by=PAGE)
+        pooled = grid.build(grouped, now, whole=True)
+        return page, pooled, arrange(pooled, self.display)
 
     def drawn(
         self, arranged: Arrangement, cell_links: CellLinks, now: datetime, reader: Anyone
@@ -97,38 +133,80 @@ class MatrixPage(GridPage):
     template = "matrix.html"
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        answered = grid.build(self.query, now, version, whole=True)
-        arranged = arrange(answered, self.display)
-        cell_links = CellLinks(answered, self.display)
+        # What is said is said of links, however these are grouped in the picture.
+        links = grid.build(self.query, now, version, whole=True)
+        page, answered, arranged = self.grouped(links, now)
+        is_grouped = page is not self
+        cell_links = CellLinks(answered, self.display, opens_groups=is_grouped)
         known_ways = profiles.read()
-        headline = headline_of(answered)
-        highlights = Highlights(answered, cell_links.url, self.all_of_a_kind()).all()
-        mixture = mixed_ways.mixed_in_grid(answered, known_ways)
-        others = other_origins.of_grid(answered) if known_ways.have_others else other_origins.NONE
+        headline = headline_of(links)
+        url_of_link = CellLinks(links, self.display).url
+        highlights = Highlights(links, url_of_link, self.all_of_a_kind()).all()
+        mixture = mixed_ways.mixed_in_grid(links, known_ways)
+        others = other_origins.of_grid(links) if known_ways.have_others else other_origins.NONE
+        view = View(arranged, page.address, self.about_groups(page, links))
         return {
-            **self.drawn(arranged, cell_links, now, reader),
+            **page.drawn(arranged, cell_links, now, reader),
+            "page": page,
             "card": ChatCard.of(
                 self,
                 address("matrix-preview"),
                 self.query.describe(),
                 headline.words(),
-                simulated=answered.simulated,
+                simulated=links.simulated,
             ),
             "answer": answer(self, headline),
             "tail": headline.tail(),
-            "together": all_links.sentence(answered, now),
+            "together": all_links.sentence(links, now),
             "counts": list(counts(self, headline.tally)),
-            "query": self.query,
-            "controls": controls_for(self, answered, known_ways),
-            "notices": notices_for(View(arranged, self.address), mixture, now, others),
-            "legend": legend(self, answered),
-            "palettes": palettes(self),
-            "short": answered.short_names(),
+            "query": page.query,
+            "controls": controls_for(page, answered, known_ways),
+            "notices": notices_for(view, mixture, now, others),
+            "legend": legend(page, answered),
+            "palettes": palettes(page),
+            "short": links.short_names(),
             "standouts": highlights,
             "rail": [(kind, kind.items[: IN_RAIL.get(kind.kind, 3)]) for kind in highlights],
-            "strip": strip_for(self, answered.window, now),
-            "share": Share.of_matrix(self.query.url(address("api-matrix"))),
+            "strip": strip_for(self, links.window, now),
+            "share": Share.of_matrix(page.query.url(address("api-matrix"))),
+            "group_urls": [
+                (preposition, cell_links.group_urls(end).items())
+                for end, preposition in (("source", "from"), ("destination", "to"))
+                if is_grouped
+            ],
         }
+
+    def about_groups(self, page: Self, links: Grid) -> Notice | None:
+        """Explain why ``page`` draws groups of links, or how to find one among very many."""
+        query = page.query
+        counts = {"rows": len(links.sources), "columns": len(links.destinations)}
+        many = [f"{format_count(count)} {name}" for name, count in counts.items()]
+        if counts["rows"] == counts["columns"]:
+            many = [f"{format_count(counts['rows'])} rows and columns"]
+        if page.grouped_by == PAGE:
+            by = {
+                name: getattr(query, name) for name in counts if getattr(query, name) != "endpoint"
+            }
+            subject = "Grouped" if len(by) == 2 else f"{next(iter(by)).capitalize()} are grouped"
+            return Notice(
+                "grouped",
+                f"{subject} by {' and '.join(dict.fromkeys(by.values()))}, because there are "
+                f"{' and '.join(many)}.",
+                "Numbers on red and orange count the failing and slower links of a cell. Click a "
+                "cell or a name to open it.",
+                ((f"Show all {' and '.join(many)}", page.grouping("endpoint", "endpoint").url()),),
+                quiet=True,
+            )
+        if self.grouped_by != READER or max(counts.values()) <= MOST_LINES or not page.is_of_links:
+            return None
+        return Notice(
+            "ungrouped",
+            f"All {' and '.join(many)} are shown.",
+            "Only some have a label: zoom in, or point at a cell for its names. Squares mark "
+            "failing links.",
+            (("Group them", dataclasses.replace(self, grouped_by="").url()),),
+            quiet=True,
+        )
 
     def test_bytes(self) -> int | None:
         """Return the size of the test files that are shown. One SQL query."""
@@ -270,8 +348,8 @@ class WallPage(GridPage):
             own.pop(name, None)
         query, drawn = display.read(own)
         if not rotation.views:
-            return cls(query, drawn)
-        page = cls(query, drawn, rotation).turned(rotation.at)
+            return cls(query, drawn, chooser_of_groups(own))
+        page = cls(query, drawn, rotation=rotation).turned(rotation.at)
         # Of one view there is nothing to turn to.
         several = len(rotation.views) > 1
         return page if several else dataclasses.replace(page, rotation=Rotation())
@@ -284,6 +362,7 @@ class WallPage(GridPage):
             self,
             query=view.query,
             display=view.display.replace(wall=self.display.wall),
+            grouped_by=view.grouped_by,
             rotation=dataclasses.replace(self.rotation, at=at),
         )
 
@@ -298,11 +377,11 @@ class WallPage(GridPage):
         return f"{self.path()}?{urlencode(self.params(), True, ':!=')}"
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        answered = grid.build(self.query, now, version, whole=True)
-        arranged = arrange(answered, self.display)
+        links = grid.build(self.query, now, version, whole=True)
+        page, answered, arranged = self.grouped(links, now)
         cell_links = CellLinks(answered, self.display)
-        headline = headline_of(answered)
-        last = answered.cells.last
+        headline = headline_of(links)
+        last = links.cells.last
         # Nothing that is merely good to know must be read from four metres.
         notices = [
             notice
@@ -310,17 +389,17 @@ class WallPage(GridPage):
             if not notice.quiet
         ]
         return {
-            **self.drawn(arranged, cell_links, now, reader),
+            **page.drawn(arranged, cell_links, now, reader),
             "headline": headline.words(),
             "answer": coloured(headline),
             "as_usual": headline.tally.usual if isinstance(headline, Headline) else 0,
             # When the newest result started, in Unix s.
             "newest": None if np.isnan(last).all() else float(np.nanmax(last)),
             "notices": notices,
-            "lists": list(lists(answered, cell_links, LINES - 2 * len(notices))),
+            "lists": list(lists(links, CellLinks(links, self.display), LINES - 2 * len(notices))),
             "marks": [
                 entry
-                for entry in legend(self, answered)
+                for entry in legend(page, answered)
                 if entry.count and entry.state not in UNMARKED
             ],
             "turns": [self.turned(at) for at in range(len(self.rotation.views))],

@@ -41,6 +41,8 @@ class CellLinks:
 
     grid: Grid
     display: Display
+    opens_groups: bool = False
+    """Whether a label opens its row or column against all others."""
 
     @property
     def of_links(self) -> bool:
@@ -94,10 +96,30 @@ class CellLinks:
         if self.of_links:
             return {"kind": "link", "query": self.query()}
         ends = (("source", self.grid.sources), ("destination", self.grid.destinations))
-        return {"kind": "narrow", "query": self.query()} | {
+        labels = {end: self.group_urls(end) for end, _ in ends} if self.opens_groups else None
+        return {"kind": "narrow", "query": self.query(), "labels": labels} | {
             end: {group.name: self.narrowing(end, group) for group in groups}
             for end, groups in ends
         }
+
+    def group_urls(self, end: str) -> dict[str, str]:
+        """Return by the name of each row or column where it is opened, against all others."""
+        query = self.grid.query
+        grouping, groups = query.rows, self.grid.sources
+        if end == "destination":
+            grouping, groups = query.columns, self.grid.destinations
+        others = tuple(
+            criterion
+            for criterion in query.filters
+            if criterion.exclude or criterion.parameter != f"{end}_{grouping}"
+        )
+        bare = query.replace(rows="endpoint", columns="endpoint", filters=others)
+        kept = encoded(display.write(bare, self.display))
+        urls = {}
+        for group in groups:
+            params = "&".join(filter(None, [kept, self.narrowing(end, group)]))
+            urls[group.name] = f"{address('matrix')}?{params}"
+        return urls
 
 
 def value_of(group: AxisGroup, grouping: str) -> str:

@@ -27,19 +27,31 @@ from sonar.models import Mesh
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS
 from sonar.notation.enumeration import either
 
+AXES = ("rows", "columns")
 # Written by static/js/matrix/palette.js.
 PALETTE_COOKIE = "sonar_palette"
 
 
+# Who chose by what rows and columns are grouped. Where nobody did, a page may group them.
+READER, PAGE = "reader", "page"
+
+
 @dataclass(frozen=True)
 class MatrixAddress(QueryPage):
+    """The question of a matrix and how it is drawn.
+
+    ``grouped_by`` is READER where the address says what rows or columns are, and PAGE where the
+    page grouped them because there are too many: its address leaves that out.
+    """
+
     display: Display
+    grouped_by: str = ""
 
     route = "matrix"
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        return cls(*display.read(params))
+        return cls(*display.read(params), grouped_by=chooser_of_groups(params))
 
     def remembering(self, cookies: Mapping[str, str]) -> Self:
         palette = cookies.get(PALETTE_COOKIE, "")
@@ -48,7 +60,17 @@ class MatrixAddress(QueryPage):
         return self.displaying(self.display.replace(palette=palette))
 
     def params(self) -> Params:
-        return display.write(self.query, self.display)
+        params = display.write(self.query, self.display)
+        if self.grouped_by == PAGE:
+            return {name: texts for name, texts in params.items() if name not in AXES}
+        if self.grouped_by == READER and not params.keys() & set(AXES):
+            return params | {AXES[0]: [self.query.rows]}
+        return params
+
+    def grouping(self, rows: str, columns: str) -> Self:
+        """Return the same view with rows and columns that the reader chose."""
+        query = self.query.replace(rows=rows, columns=columns)
+        return dataclasses.replace(self, query=query, grouped_by=READER)
 
     def displaying(self, display: Display) -> Self:
         """Return the same question, drawn otherwise."""
@@ -68,6 +90,10 @@ class MatrixAddress(QueryPage):
         unbounded = self.display.replace(**dict.fromkeys(display.BOUNDS))
         unbounded = unbounded.for_statistic(VS_USUAL.name)
         return self.asking(self.query.replace(stat=VS_USUAL.name)).displaying(unbounded)
+
+
+def chooser_of_groups(params: QueryDict) -> str:
+    return READER if any(filter(None, map(params.get, AXES))) else ""
 
 
 # What endpoints and meshes are called, as boxes offer it, by the version of the registry.

@@ -61,9 +61,14 @@ function fitText({ data, layout }, room) {
   const size = Math.min(15 * factor, across / DIGITS_WIDE, 0.75 * down);
   const isBare = size < least || !data.some(({ texttemplate }) => texttemplate);
   for (const trace of data) {
+    if (trace.marker) {
+      const { size: given } = trace.marker;
+      trace.marker.size = Array.isArray(given) ? given.map((each) => each * factor) : given * factor;
+      if (trace.textfont) trace.textfont.size *= factor;
+      continue;
+    }
     if (trace.textfont) trace.textfont.size = size;
     if (trace.textfont && isBare) delete trace.texttemplate;
-    if (trace.marker) trace.marker.size *= factor;
     if (trace.meta?.outline) outline(trace, { wide: across, high: down, factor, isBare });
   }
 }

@@ -69,10 +69,12 @@ function sameView(query, ...filters) {
 
 // The same view of one row and one column: this name at either end.
 function urlOfLabel({ row, column }) {
-  const { kind, source, destination } = view.payload.open;
+  const { kind, source, destination, labels } = view.payload.open;
   // A wall has the parameters of several views.
   if (isWall()) return null;
   const name = row === undefined ? view.columns.names[column] : view.rows.names[row];
+  const isSource = (row !== undefined) !== view.payload.transposed;
+  if (labels && !isStrips()) return labels[isSource ? "source" : "destination"][name];
   if (kind === "link") return sameView(location.search, `endpoint=${encodeURIComponent(name)}`);
   const ofEnd = source[name] ?? destination[name];
   return ofEnd ? sameView(location.search, ofEnd.replaceAll(/(^|&)(source|destination)_/g, "$1")) : null;
