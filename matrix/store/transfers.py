@@ -45,20 +45,35 @@ from sonar.notation.units import MB
 from sonar.notation.windows import Window
 from sonar.results import segments
 
-# An error of this length says what it is; what differs stands behind it.
 COMPARED_CHARACTERS = 200
+"""The length of a cause: after that, errors may differ."""
+LOOKED_AT_CHARACTERS = 1000
 MOST_GROUPS = 20
 MOST_SERVERS = 50
-# What differs between two errors of one cause: addresses, paths, ids and long or broken numbers.
-# A short whole number, like the status of an answer, is what they have in common.
+REPORTER = r"^COPY \S+(?:, redirected to another server)? reported about \S+: "
+"""What HTTP third-party copies put before the reason; results from elsewhere lack it."""
+MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+UNIT = "(?:bytes|[kKMGT]?i?B|[mµ]?s|seconds?|min|minutes?|h|hours?)"
+# What differs between two errors of one cause, as PostgreSQL writes expressions. A short whole
+# number without a unit, like the status of an answer, is what they have in common.
 DIFFERENCES = (
     r"[a-z]+://[^\s,;)\"']+",
+    r"(?<=\")/[^\"]*(?=\")|(?<=')/[^']*(?=')",
     r"/[^\s,;)\"']+",
-    r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-f]{16,}",
-    r"[0-9]+\.[0-9.]+|[0-9]{4,}",
-    # The number of a host.
-    r"(?<=[A-Za-z-])[0-9]+(?=[A-Za-z0-9-]*\.[A-Za-z])",
+    r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|0x[0-9a-fA-F]+",
+    r"\m(?=[a-fA-F]*[0-9])[0-9a-fA-F]{8,}\M",
+    rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}|\m[0-9]{{1,2}} {MONTH}\M|\m{MONTH} +[0-9]{{1,2}}\M",
+    # IPv6 addresses, and times of day.
+    r"\[?[0-9a-fA-F]*(?::[0-9a-fA-F]*){2,7}[0-9](?:\.[0-9]+)?\]?|\m[0-9]{1,2}:[0-9]{2}\M",
+    rf"[0-9]+\.[0-9.]+|[0-9]{{4,}}|[0-9]+(?= ?{UNIT}\M)",
+    r"(?<=\m(?:pid|id|tid|request|thread|session|job|task)[ =:#]{0,2})[0-9]+",
+    # The number of a host, in its whole name or alone, and the port that follows the name.
+    r"(?<=[A-Za-z-])[0-9]+(?=[A-Za-z0-9-]*\.[A-Za-z])|(?<=\.[A-Za-z-]+):[0-9]{1,5}\M",
+    r"(?<=[A-Za-z])(?<!IPv|TLSv|SSLv|HTTP|E)[0-9]+\M",
+    # Where an address or a time has just gone: its port, its zone, what else it was made of.
+    r"(?<=[0-9\]]):[0-9]{1,5}\M",
 )
+SPACE_BEFORE_QUOTE = r"\s+(?=\"(?:[\s.,;:)]|$))"
 
 # What is read of each: segments.ROW_FIELDS, and of results of all size classes which one, and who.
 OF_CLASS = segments.ROW_FIELDS
@@ -319,16 +334,20 @@ def both_ends_of_error() -> Case:
     return Case(When(is_short, then=F("error")), default=of_long, output_field=TextField())
 
 
+def cause_sql(error: str = "error") -> str:
+    """Return SQL for an error without what differs between two of one cause.
+
+    ``error`` is the SQL of the error. Every list that counts errors by cause uses this.
+    """
+    left_out = f"{REPORTER}|{SPACE_BEFORE_QUOTE}"
+    tidy = f"regexp_replace(left({error}, {LOOKED_AT_CHARACTERS}), '{left_out}', '', 'g')"
+    differences = "|".join(DIFFERENCES).replace("'", "''")
+    return f"left(regexp_replace({tidy}, '{differences}', '…', 'g'), {COMPARED_CHARACTERS})"
+
+
 def cause() -> Func:
-    """Return an error without what differs between two of one cause, as an expression."""
-    return Func(
-        Left("error", COMPARED_CHARACTERS),
-        Value("|".join(DIFFERENCES)),
-        Value("…"),
-        Value("g"),
-        function="regexp_replace",
-        output_field=TextField(),
-    )
+    """Return the same as an expression over results."""
+    return Func(F("error"), template=cause_sql("%(expressions)s"), output_field=TextField())
 
 
 def by_id(transfer: UUID) -> Transfer | None:

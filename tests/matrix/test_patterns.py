@@ -9,6 +9,7 @@ from matrix.answers.site import reports
 from matrix.answers.site.failures import Failures, Finding, findings, grouped
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
+from matrix.store import transfers
 from sonar.models import Endpoint, Site, Transfer
 from sonar.notation.windows import preset
 from tests.matrix import world
@@ -144,6 +145,69 @@ def test_what_differs_in_numbers_hosts_and_paths_is_one_group(small_world):
     assert (first.error, first.newest) == ("503 at node3: /data/c", last.id)
     assert (first.first, first.last) == (NOW - 3 * HOUR, NOW - HOUR)
     assert (second.count, second.error, total) == (1, "504 at node3: /data/c", 4)
+
+
+REFUSED = 'Remote side failed with status code 503; error message: "too many transfers{}"'
+ONE_CAUSE = [
+    (f"COPY /a/sonar/1 reported about se.example:443: {REFUSED.format(' ')}", REFUSED.format("")),
+    (
+        "COPY /a/b, redirected to another server reported about d1.se.example: timeout",
+        "COPY /c/d reported about se.example: timeout",
+    ),
+    # What is cut off at the end of a long path must not differ by the length of the path.
+    (f"open /{'a' * 190}: disk is full", "open /b: disk is full"),
+    ("transfer 3f2a9c41 failed", "transfer 9B00AC1F7 failed"),
+    ("request 0x1f at slot", "request 0x2c44 at slot"),
+    (
+        "token 5aa3c3ee-5b4f-4a43-9d38-6f2f7b5ff7a1 expired",
+        "token 0B0B12CD-5b4f-4a43-9d38-6f2f7b5ff7a1 expired",
+    ),
+    ("pool17 is full", "pool3 is full"),
+    ("disk7.ral.example:443 is away", "disk12.ral.example:20001 is away"),
+    ("connect to 10.0.0.7:1094 failed", "connect to 130.246.1.1:443 failed"),
+    ("connect to [2001:db8::1]:443 failed", "connect to [2001:db8:1:2::17:9]:8443 failed"),
+    ("no data since 2026-11-20 09:00:01 UTC", "no data since 2026-11-21 17:31:09 UTC"),
+    ("expired at 2026-11-20T09:00:01Z", "expired at 2026-11-21T17:31:09.5Z"),
+    ("expired on Nov 20 09:00", "expired on Dec  1 17:31"),
+    ("17 bytes are missing", "812 bytes are missing"),
+    ("12.5 MB of 20 MB after 31 s", "1 MB of 20 MB after 9 s"),
+    ("cannot open '/a/b c'", "cannot open '/d'"),
+    ('cannot open "/a/b c"', 'cannot open "/d"'),
+    ("pid 17 died", "pid 812 died"),
+]
+OTHER_CAUSES = [
+    ("HTTP 503 from the server", "HTTP 403 from the server"),
+    ("HTTP/1.1 503", "HTTP/1.1 403"),
+    ("status code:503", "status code:403"),
+    ("errno 13", "errno 28"),
+    ("[3010] denied", "[ERROR] denied"),
+    ("no route over IPv4", "no route over IPv6"),
+    ("pool17 is full", "door17 is full"),
+]
+
+
+def causes(world: World) -> list[list[int]]:
+    """Return how many failures of one link each list of errors counts for each cause."""
+    found, _ = groups(world)
+    rows = Transfer.objects.filter(source=world.ral, destination=world.glasgow)
+    large = rows[0].size_class_id
+    similar = transfers.failures(rows)
+    common = transfers.common_errors(rows, {large: NOW - HOUR})[large]
+    return [sorted(group.count for group in list_) for list_ in (found, similar, common)]
+
+
+@pytest.mark.parametrize("pair", ONE_CAUSE)
+def test_errors_of_one_cause_are_one_group_in_every_list(small_world, pair):
+    for error in pair:
+        failed(small_world.ral, small_world.glasgow, error)
+    assert causes(small_world) == [[2], [2], [2]]
+
+
+@pytest.mark.parametrize("pair", OTHER_CAUSES)
+def test_errors_of_two_causes_are_two_groups_in_every_list(small_world, pair):
+    for error in pair:
+        failed(small_world.ral, small_world.glasgow, error)
+    assert causes(small_world) == [[1, 1], [1, 1], [1, 1]]
 
 
 def test_only_failed_tests_of_these_links_size_and_window_count(small_world):

@@ -17,18 +17,16 @@ from matrix.answers.site.reports import ENDS, RankedSide, Report, ReportCell, ce
 from matrix.query.filters import Filter, counted, on_profiles
 from matrix.statistics.arrays import Flags
 from matrix.store.profiles import RESULT_FIELDS, condition, passing
-from matrix.store.transfers import COMPARED_CHARACTERS, DIFFERENCES
+from matrix.store.transfers import cause_sql
 from sonar.database import pg_copy
 from sonar.models import Transfer
 from sonar.notation.units import format_count
 from sonar.notation.windows import Window
 
 MOST_GROUPS = 10
-# Many hosts of one site are likely to have the same error: node01, node02.
-VARYING = "|".join((*DIFFERENCES, r"(?<=[[:alpha:]])[0-9]+"))
 # By the index on the link, so that it costs what these links have, not what the window has.
 GROUPS = """
-    SELECT error_where, regexp_replace(left(error, %(compared)s), %(varying)s, '…', 'g'),
+    SELECT error_where, {cause},
            count(*), count(DISTINCT (source_id, destination_id)), min(started_at),
            max(started_at), (array_agg(id ORDER BY started_at DESC, id))[1],
            (array_agg(error ORDER BY started_at DESC, id))[1], sum(count(*)) OVER ()
@@ -92,8 +90,6 @@ def grouped(
     allowed = passing(counted(filters) if on_profiles(filters) else ())
     sources, destinations = zip(*links, strict=True)
     parameters: dict[str, Any] = {
-        "compared": COMPARED_CHARACTERS,
-        "varying": VARYING,
         "sources": list(sources),
         "destinations": list(destinations),
         "start": window.start,
@@ -103,7 +99,8 @@ def grouped(
         "most": MOST_GROUPS,
     }
     with connection.cursor() as cursor:
-        cursor.execute(GROUPS.format(own=own_condition(window, filters)), parameters)
+        own = own_condition(window, filters)
+        cursor.execute(GROUPS.format(cause=cause_sql(), own=own), parameters)
         rows = cursor.fetchall()
     return [Failures(*row[:-1]) for row in rows], int(rows[0][-1]) if rows else 0
 

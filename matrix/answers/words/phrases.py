@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from matrix.statistics.cells.axes import EndpointInfo
-from matrix.store.transfers import CommonError
+from matrix.store.transfers import REPORTER, CommonError
 from sonar.notation.units import format_count, format_counted, format_span
 from sonar.notation.windows import format_minute, short_time
 
@@ -14,8 +14,6 @@ from sonar.notation.windows import format_minute, short_time
 LONGEST_ERROR, WHOLE_ERROR = 90, 400
 # Two names or more of a path.
 PATH = re.compile(r"(?:/[^\s/,;)\"']+){2,}/?")
-# What HTTP third-party copies put before the reason; where it happened is said anyway.
-REPORTER = re.compile(r"^COPY \S+(?:, redirected to another server)? reported about \S+: ")
 BEFORE_QUOTE = re.compile(r'(?<!\s)\s+"(?=[\s.,;:)]|$)')
 WHERE = {
     "source": "at the source",
@@ -75,7 +73,7 @@ def shortened(error: str, longest: int = LONGEST_ERROR) -> str:
     Who reported it goes, then paths of a long one, and then its middle: the reason often stands at
     its end.
     """
-    line = REPORTER.sub("", " ".join(error.split())).rstrip(".")
+    line = re.sub(REPORTER, "", " ".join(error.split())).rstrip(".")
     line = BEFORE_QUOTE.sub('"', line)
     if len(line) > longest:
         line = PATH.sub("/…", line)
