@@ -162,6 +162,7 @@ urlpatterns = [
     path("operations/topology/", topology, name="topology"),
     path("operations/topology/propose/", propose_topology, name="propose-topology"),
     path("operations/probes/", operations.order_probes, name="order-probe"),
+    path("operations/stop/", operations.stop_tests, name="stop-tests"),
     path("operations/probes/<uuid:id>/cancel/", operations.cancel_probe, name="cancel-probe"),
     path("metrics", MetricsView.as_view(), name="metrics"),
     path("favicon.ico", icon, name="icon"),

@@ -145,6 +145,7 @@ def transfer(probe_id: str) -> None:
 # arguments are Celery's; those that are not used are in ``_``.
 
 pulse, last_resort = heartbeats.Pulse(), probes.LastResort()
+cancellations = probes.Cancellations()
 EVERY: dict[str, tuple[str, int]] = {
     str(entry["task"]): (name, cast(int, entry["schedule"]))
     for name, entry in settings.CELERY_BEAT_SCHEDULE.items()
@@ -183,6 +184,7 @@ def worker_lives(sender: Any, **_: Any) -> None:  # noqa: ANN401
     pulse.start(SignOfLife.Kind.WORKER, sender.hostname, settings.SONAR_SIGN_SECONDS, queues)
     if {at(name, settings.SONAR_VANTAGE) for name in worker_movers.AT_VANTAGES} & set(queues):
         say_what_can_run()
+        cancellations.start()
         cache.forget(settings.SONAR_TOKEN_CACHE_DIR)
 
 

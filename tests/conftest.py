@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+from cachetools import LRUCache
 from django.db import connection
 from django.test import TransactionTestCase, override_settings
 from django.utils import timezone
@@ -101,10 +102,20 @@ def _brief_flush() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_kept() -> None:
-    """Forget answers: in another database the same version may stand for something else."""
+def _nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget answers: in another database the same version may stand for something else.
+
+    Pages read every few seconds whether all tests are stopped: here only after it was changed, so
+    that they take the same number of statements each time.
+    """
     from matrix.http import questions
-    from matrix.store.cache import ANSWERS, STANDINGS
+    from matrix.store import registry
+    from matrix.store.cache import ANSWERS, STANDINGS, Kept
+    from sonar.models import AllTests
+
+    not_stopped = Kept[AllTests](LRUCache(1))
+    not_stopped.get("", lambda: AllTests(id=1))
+    monkeypatch.setattr(registry, "_stopped", not_stopped)
 
     ANSWERS.forget()
     STANDINGS.forget()

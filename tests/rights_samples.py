@@ -128,6 +128,7 @@ PAGE = {
             "/operations/",
             "/operations/names/",
             "/operations/topology/",
+            "/operations/probes/<uuid:id>/cancel/",
             "/tokens/",
             "/views/",
             "/login/",
@@ -182,6 +183,7 @@ CALLS = {
             "events/",
             "strip/",
             "status/",
+            "stop/",
             "history/",
         ),
         *("experiments/", "experiments/<uuid:id>/", "probes/", "probes/<uuid:id>/"),
@@ -264,6 +266,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "/views/delete/": {"view": "mine"},
     "/operations/probes/": {**ENDS, "size": "small"},
     "/operations/probes/<uuid:id>/cancel/": {},
+    "/operations/stop/": {"pause_reason": "new switch"},
     "/operations/topology/": {"source": "cric-atlas", "digest": "{digest}"},
     "/operations/topology/propose/": {"source": "cric-atlas", "documents": Document()},
     "/operations/names/": {"kind": "rse", "name": "RAL-ECHO", "place": "RAL_DATADISK"},
@@ -351,6 +354,9 @@ WRITES = {
     (f"{API}/experiments/", "POST"): Sample(f"{API}/experiments/", json=SWEEP, good=(202,)),
     (f"{API}/incidents/<int:id>/", "POST"): of_route(
         f"{API}/incidents/<int:id>/", json={"decision": "note", "text": "x"}
+    ),
+    (f"{API}/stop/", "PATCH"): Sample(
+        f"{API}/stop/", json={"paused": True, "pause_reason": "new switch"}
     ),
     (f"{API}/probes/", "POST"): Sample(f"{API}/probes/", json=ORDER, good=(202,)),
     (f"{API}/transfers/", "POST"): Sample(f"{API}/transfers/", json=[RESULT], good=(201,)),

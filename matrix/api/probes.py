@@ -124,7 +124,7 @@ PROBE = described(
     "A test: its progress, or how it ended", answer=ProbeAnswer, errors=(404,), tag="operation"
 )
 CANCEL = described(
-    "Cancel a test that is waiting or queued",
+    "Cancel a test that has not ended",
     answer=None,
     status=204,
     errors=(404, 409),
@@ -207,9 +207,11 @@ class ProbeView(ApiView, of_primary=True):
 
     @CANCEL
     def delete(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
-        """Who may order it may cancel it, as long as no worker has it: nothing is measured.
+        """Who may order it may cancel it. Nothing is kept of one that has not begun.
 
-        One that a mesh has ordered comes again after its interval.
+        One that runs ends within seconds: its file is deleted, and its result has the state `lost`
+        and an error that says who cancelled it. One that a mesh has ordered comes again after its
+        interval.
         """
         test = probe_request.ordered_test(id)
         if test is None:
@@ -217,7 +219,7 @@ class ProbeView(ApiView, of_primary=True):
         allow(request, probe_request.ORDER, probe_request.sites_of([test]))
         refuse_parameters(request)
         try:
-            request_probes.cancel(id, timezone.now())
+            request_probes.cancel(id, timezone.now(), probe_request.canceller(request.user))
         except request_probes.NotCancelledError as error:
             raise Conflict({"id": [str(error)]}) from error
         return HttpResponse(status=204)

@@ -62,6 +62,7 @@ class Waiting(Answer):
     """Scheduled tests that are due and wait; the planner has not yet seen those with `next tick`.
 
     `link`: another test of their link has not ended. `circuit`: tests at an end keep failing.
+    `stopped`: all tests are stopped.
     `credential`: one may not be sent where it would be needed, or does not work (`credentials`).
     `quiet hours` are those of their mesh, `quiet site` those of the site of an end. `paused`: the
     tests of an end, or of its whole site, are paused. `not enabled`: an end is registered and not
@@ -168,6 +169,14 @@ class ReplicaAnswer(Answer):
     problem: Text
 
 
+class AllTestsStopped(Answer):
+    """All tests are stopped: none starts, whoever orders it. `until` null: until somebody acts."""
+
+    since: Annotated[Moment, At("paused_since")]
+    until: Annotated[MomentOrNull, At("paused_until")]
+    reason: Annotated[str, At("pause_reason")]
+
+
 class StatusAnswer(Answer):
     """Whether Sonar itself is healthy: live processes, tests under way and waiting, coverage."""
 
@@ -187,6 +196,7 @@ class StatusAnswer(Answer):
     credentials: list[CredentialInTrouble]
     downtime_sources: list[SourceOfDowntimes]
     replica: ReplicaAnswer | None
+    stopped: AllTestsStopped | None
 
 
 STATUS = described("Whether Sonar itself is well", answer=StatusAnswer, tag="operation")
@@ -227,6 +237,7 @@ def of_status(status: Status, request: Request) -> Json:
         credentials=[of_credential(row, request) for row in status.work.credentials],
         downtime_sources=[of_source(source, with_names) for source in status.sources],
         replica=status.replica and record(ReplicaAnswer, status.replica),
+        stopped=status.stopped and record(AllTestsStopped, status.stopped),
     )
 
 

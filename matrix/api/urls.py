@@ -34,6 +34,7 @@ from matrix.api.reports import ReportView
 from matrix.api.series import SeriesView
 from matrix.api.sites import SitesView, SiteView
 from matrix.api.status import StatusView
+from matrix.api.stop import StopView
 from matrix.api.strip import StripView
 from matrix.api.transfers.views import TransfersView, TransferView
 from matrix.http.exceptions import not_found
@@ -86,6 +87,7 @@ urlpatterns = [
     *routes(SIZE_CLASSES),
     path("v1/status/", StatusView.as_view(), name="api-status"),
     *routes(SUBSCRIPTIONS, SubscriptionsView, SubscriptionsView),
+    path("v1/stop/", StopView.as_view(), name="api-stop"),
     path("v1/strip/", StripView.as_view(), name="api-strip"),
     path("v1/transfers/", TransfersView.as_view(), name="api-transfers"),
     path("v1/transfers/<uuid:id>/", TransferView.as_view(), name="api-transfer"),

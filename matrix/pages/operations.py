@@ -1,4 +1,4 @@
-"""The page of operations: is Sonar itself well, what goes on now, and what waits and why."""
+"""The Operations page: is Sonar itself well, what runs now, what waits and why; and the stops."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, cast
 from uuid import UUID
 
+from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -37,6 +38,7 @@ from matrix.pages.parts.notices import Notice, counted, failing_credentials, fai
 from matrix.pages.parts.order_forms import ProbeForm, ends, refused
 from matrix.pages.parts.share import Share
 from matrix.pages.parts.transfers import TransferLine, progress_words
+from matrix.pages.site.work_forms import PauseForm
 from matrix.pages.views import rendered
 from matrix.plots.display import Display
 from matrix.query.addresses import address
@@ -48,14 +50,14 @@ from matrix.store.data_version import DataVersion
 from matrix.store.downtimes import DeclaredDowntime
 from matrix.store.probes import NEXT_TICK, ProbeProgress
 from matrix.store.transfers import TransferSelection
-from sonar.models import Downtime, Probe, SignOfLife, Transfer
+from sonar.models import AllTests, Downtime, Probe, SignOfLife, Transfer
 from sonar.models.fields import end_words
 from sonar.notation.units import format_age, format_count, format_span
 from sonar.notation.windows import preset
 from sonar.obstacles.catalogue import BY_NAME, all_advice
 from sonar.ordering import request_probes
 from sonar.people import roles
-from sonar.people.roles import Anyone
+from sonar.people.roles import STOP_ALL, Anyone
 from sonar.processes.heartbeats import has_wrong_clock
 from sonar.registry.downtimes.state import SourceState
 
@@ -117,7 +119,8 @@ class OperationsPage(Page):
                 (queue, queue_words(queue), named(status.life.workers(queue)))
                 for queue in status.life.queues
             ],
-            "running": running(now),
+            "running": running(now, reader),
+            "stop": StopForm(status.all_tests, now) if roles.may(reader, STOP_ALL) else None,
             "ordered": ordered(now, reader),
             "unsealed": unsealed(status.work.unsealed),
             "limit": settings.SONAR_IN_FLIGHT,
@@ -164,8 +167,8 @@ def lines(life: Life) -> list[dict[str, Any]]:
     return [beat, *tasks]
 
 
-def running(now: datetime) -> list[dict[str, Any]]:
-    """Return the tests that run, the longest first."""
+def running(now: datetime, reader: Anyone) -> list[dict[str, Any]]:
+    """Return the tests that run, the longest first, and whether the reader may cancel each."""
     rows = probes.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
     return [
         {
@@ -173,6 +176,7 @@ def running(now: datetime) -> list[dict[str, Any]]:
             "percent": round(100 * snapshot.share),
             "progress": progress_words(probe),
             "url": address("transfer", probe.id),
+            "may_cancel": roles.may(reader, ORDER, sites_of([probe])),
         }
         for probe in rows[:MOST_RUNNING]
         for snapshot in [ProbeProgress(probe, None, now)]
@@ -317,7 +321,7 @@ def of_work(status: Status) -> Iterator[Notice]:
         title = f"Not all tests of {advice.subject} can run:"
         yield Notice(f"obstacle-{advice.obstacle}", title, advice.sentence)
     oldest = status.probes.oldest_queued
-    if oldest and status.moment - oldest > LONG_QUEUED:
+    if oldest and status.moment - oldest > LONG_QUEUED and not status.stopped:
         yield Notice(
             "long-queue",
             f"{counted(status.probes.queued, 'test', 'is', 'are')} queued,",
@@ -409,20 +413,64 @@ def order_probes(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(address("link-probes", first.source.name, first.destination.name))
 
 
-@for_whom(POST=holders(probe_requests.ORDER, sites_of_test))
+of_test = holders(probe_requests.ORDER, sites_of_test)
+
+
+@for_whom(GET=of_test, POST=of_test)
 def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
-    """Cancel a test and lead back; one that has begun is not cancelled any more."""
+    """Ask whether a test is to be cancelled; POST cancels it and leads back."""
     test = probe_requests.ordered_test(id)
     if test is None:
         raise Http404(f"No test has the id {id}.")
+    if request.method != "POST" and isinstance(test, Transfer):
+        return HttpResponseRedirect(address("transfer", id))
+    if request.method != "POST":
+        return render(request, "cancel_test.html", {"test": test, "back": request.GET.get("next")})
     try:
-        request_probes.cancel(id, timezone.now())
+        ran = request_probes.cancel(id, timezone.now(), probe_requests.canceller(request.user))
     except request_probes.NotCancelledError as error:
         context = {"errors": {"": [str(error)]}, "heading": "The test was not cancelled"}
         return render(request, "not_ordered.html", context, status=409)
-    messages.success(
-        request,
-        f"The {test.size_class.name} test from {test.source.name} to {test.destination.name} was "
-        "cancelled: nothing was measured.",
-    )
+    named = f"The {test.size_class.name} test from {test.source.name} to {test.destination.name}"
+    if ran:
+        sentence = "ends within seconds: its file is deleted, and its result says who cancelled it."
+        messages.success(request, f"{named} {sentence}")
+    else:
+        messages.success(request, f"{named} was cancelled: nothing was measured.")
     return back(request, address("operations"))
+
+
+class StopForm(PauseForm):
+    """A stop of all tests, to begin now; or the one that lasts."""
+
+    running = forms.BooleanField(label="and cancel the tests that run", required=False)
+
+
+@for_whom(POST=holders(STOP_ALL))
+def stop_tests(request: HttpRequest) -> HttpResponse:
+    """Stop all tests, whoever orders them, or change the stop; with `resume` they start again."""
+    now = timezone.now()
+    if "resume" in request.POST:
+        resumed = request_probes.resume_all(now)
+        sentence = "Tests start again: what is due is tested as soon as there is room."
+        messages.success(request, sentence if resumed else "Tests were not stopped.")
+    else:
+        form = StopForm(AllTests.read(), now, request.POST)
+        if not form.is_valid():
+            return rendered(request, OperationsPage(), now, None, status=400, stop=form)
+        data = form.cleaned_data
+        cancelled = request_probes.stop_all(
+            data["pause_reason"],
+            data["paused_until"],
+            cast(User, request.user),
+            now,
+            running=data["running"],
+        )
+        going_on = f"{counted(cancelled, 'running test', 'ends', 'end')} within seconds."
+        messages.success(
+            request,
+            f"All tests are stopped {end_words(data['paused_until'])}: no mesh and no order starts "
+            f"one. {going_on if data['running'] else 'Running tests continue.'}",
+        )
+    registry.forget_stopped()
+    return HttpResponseRedirect(address("operations"))

@@ -100,13 +100,12 @@ def transfer_or_probe(identifier: UUID) -> Transfer | Probe:
 
 def of_probe(probe: Probe, now: datetime, reader: Anyone) -> dict[str, Any]:
     (snapshot,) = progress_of([probe], now)
-    is_running = probe.state == Probe.State.RUNNING
     return {
         "probe": probe,
         "position": snapshot.place,
         "progress": progress_words(probe),
         "share": round(100 * snapshot.share),
-        "may_cancel": not is_running and roles.may(reader, ORDER, sites_of([probe])),
+        "may_cancel": roles.may(reader, ORDER, sites_of([probe])),
     }
 
 

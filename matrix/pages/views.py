@@ -19,6 +19,7 @@ from matrix.pages.base import Page
 from matrix.pages.parts.share import permalinks
 from matrix.query.forms import BadQueryError
 from matrix.query.time_words import MOMENTS, in_iso
+from matrix.store import registry
 from matrix.store.data_version import DataVersion, snapshot
 from sonar.database import reader
 from sonar.people import roles
@@ -95,7 +96,9 @@ def answer(request: HttpRequest, page: Page, ignored: Ignored | None) -> HttpRes
     etag = ""
     if version:
         # For whom it is made: by account, what it may see and do, and its own site.
-        whom = f"{request.user.pk}-{roles.rights_of(request.user)}-{my_site(request)}{page.stamp()}"
+        stopped = registry.stopped(now)
+        of_reader = f"{request.user.pk}-{roles.rights_of(request.user)}-{my_site(request)}"
+        whom = f"{of_reader}{page.stamp()}{stopped and stopped.sentence(now)}"
         etag = version.shown(hashlib.sha256(whom.encode()).hexdigest()[:8]).etag
         response = get_conditional_response(request, etag=etag)
     if response is None:
@@ -126,6 +129,7 @@ def rendered(
         "permalinks": permalinks(page, now),
         "my_site": my_site(request),
         "as_of": reader.data_as_of(),
+        "stopped": registry.stopped(now),
         "needs_token": not settings.SONAR_PUBLIC_READ,
         # Read where a page says that something is simulated.
         "made_up_until": store.until,

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 from django.db import connection
 from django.db.models import F, Q
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion
 from matrix.store.profiles import condition
 from sonar.database import pg_columns
-from sonar.models import Endpoint, Mesh, Schedule
+from sonar.models import AllTests, Endpoint, Mesh, Schedule
 from sonar.models.fields import quiet_words
 from sonar.movers.catalogue import carries_files
 
@@ -189,3 +189,22 @@ def read_last(size: str) -> datetime | None:
         cursor.execute(LAST, {"size": size})
         (last,) = cursor.fetchone() or (None,)
     return cast("datetime | None", last)
+
+
+# How old a page's notice of a stop of all tests may be.
+STOPPED_SECONDS = 5
+_stopped: Kept[AllTests] = Kept(TTLCache(1, STOPPED_SECONDS))
+
+
+def stopped(now: datetime) -> AllTests | None:
+    """Return the stop of all tests for a notice on every page; None while they run.
+
+    It may be some seconds old. One SQL query then.
+    """
+    row = _stopped.get("", AllTests.read)
+    return row if row.is_paused(now) else None
+
+
+def forget_stopped() -> None:
+    """Read anew the next time whether all tests are stopped."""
+    _stopped.forget()

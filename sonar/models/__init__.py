@@ -15,6 +15,7 @@ from sonar.models.incidents import (
     IncidentLink,
 )
 from sonar.models.mesh import (
+    AllTests,
     Circuit,
     Experiment,
     ExperimentStep,

@@ -31,6 +31,11 @@ class EndpointCheck(models.Model):
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     steps = models.JSONField(default=list)
+    checked = models.JSONField(
+        default=dict,
+        db_default=models.Value({}, models.JSONField()),
+        help_text="What of the endpoint the check depends on, as it was then.",
+    )
 
     class Meta:
         constraints = [

@@ -35,6 +35,8 @@ class HistoryEntry(models.Model):
         EXPECTATION = "expectation"
         SUBSCRIPTION = "subscription"
         NEW_NORMAL = "new normal"
+        ALL_TESTS = "all tests"
+        TEST = "test"
         ACCOUNT = "account"
         GROUP = "group"
         TOKEN = "token"  # noqa: S105 - what it is, not one

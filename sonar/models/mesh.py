@@ -1,7 +1,9 @@
 """Meshes: which links are tested, how, and how often; the schedule and the tests that follow."""
 
 import uuid
+from datetime import datetime
 from functools import cached_property
+from typing import Self
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -12,11 +14,13 @@ from django.db.models import F, Q
 from sonar.credentials import rules
 from sonar.models.fields import (
     NAME,
+    Pause,
     QuietHours,
     check_name,
     if_given,
     is_new,
     name_field,
+    pause_rules,
     reference,
     two_endpoints,
     two_ends,
@@ -231,6 +235,13 @@ class Probe(models.Model):
     runs = models.PositiveIntegerField(
         default=0, help_text="How often it was begun: each run has file names of its own."
     )
+    cancelled_by = models.CharField(
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Who cancelled it while it ran, as all may read it; its worker ends it then.",
+    )
 
     class Meta:
         verbose_name = "test"
@@ -269,6 +280,37 @@ class Probe(models.Model):
     def mover_description(self) -> catalogue.MoverDescription:
         """Return what its mover can; looked up once in the life of a test."""
         return catalogue.kept(self.mover)
+
+
+class AllTests(Pause):
+    """One row: whether all tests of Sonar are stopped. While they are, no test starts."""
+
+    name = models.CharField(max_length=20, default="all tests", editable=False)
+
+    class Meta:
+        verbose_name = "stop of all tests"
+        verbose_name_plural = "stop of all tests"
+        constraints = [
+            models.CheckConstraint(condition=Q(id=1), name="alltests_is_one"),
+            *pause_rules("alltests"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def read(cls) -> Self:
+        """Return the row, or one that stops nothing. One SQL query."""
+        return cls.objects.select_related("paused_by").first() or cls(id=1)
+
+    def pause_words(self) -> str:
+        return "All tests of Sonar are stopped"
+
+    def sentence(self, now: datetime) -> str:
+        """Say that all tests are stopped, until when and why; empty while they are not."""
+        if not self.is_paused(now):
+            return ""
+        return f"{self.pause_words()} {self.pause_end()}: {self.pause_reason}"
 
 
 class RecentRun(models.Model):

@@ -124,13 +124,16 @@ class Transfer(models.Model):
     class State(models.TextChoices):
         DONE = "done"
         FAILED = "failed"
-        LOST = "lost", "lost: its worker died"
+        LOST = "lost", "lost: its worker died, or it was cancelled"
 
     class Where(models.TextChoices):
         SOURCE = "source"
         DESTINATION = "destination"
         TRANSFER = "transfer"
         CONTROL = "control"
+
+    CANCELLED = "cancelled"
+    """The first word of the error of a test that somebody cancelled while it ran."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     source = reference(Endpoint)
@@ -231,6 +234,10 @@ class Transfer(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source} -> {self.destination} {self.size_class} {self.state}"
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self.state == self.State.LOST and self.error.startswith(f"{self.CANCELLED} ")
 
     def times(self) -> tuple[datetime, datetime]:
         """Return when it began and ended: what prepared it and its queue are a part of it."""

@@ -38,6 +38,25 @@ from sonar.registry import mesh_services
 from sonar.results.store import REAL_TESTS
 
 
+class AllStopped(Obstacle):
+    """An operator has stopped all tests, whoever orders them."""
+
+    name = "stopped"
+    words = "all tests of Sonar are stopped: start them again on the Operations page"
+    label = "all tests are stopped"
+    effect = Effect.REFUSES
+
+    def filter(self, conditions: RunConditions) -> Q:
+        return ~NOTHING if conditions.all_tests.is_paused(conditions.now) else NOTHING
+
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
+        if sentence := conditions.all_tests.sentence(conditions.now):
+            yield Problem("", f"{sentence}.")
+
+    def about(self, schedule: Schedule, now: datetime) -> str:
+        return "the stop of all tests"
+
+
 class CredentialGivenAway(Obstacle):
     """The rules of sonar.credentials.rules: a credential would go where it may not."""
 
@@ -567,6 +586,7 @@ def _tests(count: int) -> str:
 
 
 OBSTACLES: tuple[Obstacle, ...] = (
+    AllStopped(),
     # First what does not pass by itself.
     CredentialGivenAway(),
     CredentialFails(),

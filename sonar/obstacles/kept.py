@@ -6,7 +6,7 @@ from sonar.models import Downtime
 from sonar.obstacles.obstacle import Restrictions, RunConditions, concerned
 from sonar.registry.cache import RegistryCache
 
-OF_REGISTRY = ("caps", "meshes", "vantages", "size_classes", "credentials", "lending")
+OF_REGISTRY = ("all_tests", "caps", "meshes", "vantages", "size_classes", "credentials", "lending")
 """The parts of RunConditions that are the same at every moment."""
 # No downtime lasts until then: of those who rest for longer than one only.
 NEVER_DOWN = datetime.max.replace(tzinfo=UTC)

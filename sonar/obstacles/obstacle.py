@@ -28,6 +28,7 @@ from django.db.models.expressions import RawSQL
 from sonar.credentials import rules
 from sonar.credentials.rules import shown_to_both, two_credentials
 from sonar.models import (
+    AllTests,
     Credential,
     Downtime,
     Endpoint,
@@ -134,6 +135,11 @@ class RunConditions:
     @cached_property
     def restrictions(self) -> Restrictions:
         return Restrictions.at(self.now)
+
+    @cached_property
+    def all_tests(self) -> AllTests:
+        """Whether all tests are stopped. One SQL query."""
+        return AllTests.read()
 
     @cached_property
     def meshes(self) -> list[Mesh]:

@@ -1,4 +1,4 @@
-"""The door by which people and scripts order tests and sweeps, all or none, and cancel them."""
+"""The door by which people and scripts order tests and sweeps, cancel them, and stop all tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,9 +7,10 @@ from functools import partial
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import QuerySet
 
-from sonar.models import Experiment, ExperimentStep, Probe, SizeClass
+from sonar.models import AllTests, Experiment, ExperimentStep, Probe, SizeClass
 from sonar.scheduler.dispatch import send_quickly as send
 from sonar.scheduler.on_demand import ProbeRequest, RefusedError, order_all
 from sonar.scheduler.waiting import PlannerBusyError, start_waiting
@@ -24,8 +25,26 @@ __all__ = [
     "cancel_experiment",
     "order",
     "order_sweep",
+    "resume_all",
     "send",
+    "stop_all",
 ]
+
+AN_OPERATOR = "an operator"
+# The actor of the history is said with a statement that writes (sonar.database.actor): these
+# follow one, in its transaction.
+NOTE_CANCELLED = """
+    SELECT sonar_history_add(
+        'test', 0, concat_ws(' ', source.name, 'to', destination.name, size.name, probe.id),
+        source.site_id, 'changed',
+        jsonb_build_object('cancelled', jsonb_build_array(NULL, %s::text))
+    )
+    FROM sonar_probe probe
+    JOIN sonar_endpoint source ON source.id = source_id
+    JOIN sonar_endpoint destination ON destination.id = destination_id
+    JOIN sonar_sizeclass size ON size.id = size_class_id
+    WHERE probe.id = ANY(%s)
+"""
 
 
 class NotCancelledError(Exception):
@@ -42,19 +61,60 @@ def order(probe_requests: Sequence[ProbeRequest], now: datetime) -> list[Probe]:
     return ordered.probes
 
 
-def cancel(probe_id: UUID, now: datetime) -> None:
-    """Forget a test that waits or is queued: it was not measured, and nobody failed.
+def cancel(probe_id: UUID, now: datetime, by: str = AN_OPERATOR) -> bool:
+    """Forget a test that has not begun, or let its worker end one that runs.
 
-    A scheduled one is due again after its interval. What has room by this is sent after the
-    commit. Raises NotCancelledError for a test that runs or is not there.
+    What has not begun was not measured: nothing is kept of it. What runs ends within seconds, its
+    file is deleted, and its result says that it was cancelled ``by`` somebody. Returns whether it
+    ran. A scheduled test is due again after its interval. What has room by this is sent after the
+    commit. Raises NotCancelledError for a test that is not there.
     """
-    begun = Probe.State.RUNNING
-    deleted, _ = Probe.objects.filter(id=probe_id).exclude(state=begun).delete()
-    if not deleted:
-        runs = Probe.objects.filter(id=probe_id).exists()
-        why = "is already running: it cannot be cancelled" if runs else "has ended"
-        raise NotCancelledError(f"The test {probe_id} {why}.")
+    test = Probe.objects.filter(id=probe_id)
+    deleted, _ = test.exclude(state=Probe.State.RUNNING).delete()
+    if deleted:
+        transaction.on_commit(partial(send, start_waiting(now)))
+    elif not cancel_running(test, by) and not test.exists():
+        raise NotCancelledError(f"The test {probe_id} has ended.")
+    return not deleted
+
+
+@transaction.atomic
+def cancel_running(tests: QuerySet[Probe], by: str) -> int:
+    """Let the workers of these tests end them, as far as they run; return how many there are."""
+    running = tests.filter(state=Probe.State.RUNNING, cancelled_by="")
+    ids = list(running.values_list("id", flat=True))
+    count = running.filter(id__in=ids).update(cancelled_by=by)
+    with connection.cursor() as cursor:
+        cursor.execute(NOTE_CANCELLED, [by, ids])
+    return count
+
+
+@transaction.atomic
+def stop_all(
+    reason: str, until: datetime | None, who: User | None, now: datetime, *, running: bool
+) -> int:
+    """Let no test start any more, whoever orders it; with ``running`` cancel those that run.
+
+    Returns how many were cancelled. Raises ValidationError for a reason or an end that cannot be.
+    """
+    AllTests.objects.get_or_create(id=1)
+    row = AllTests.objects.select_for_update().get()
+    row.pause(now, reason, until, who)
+    row.full_clean()
+    row.save()
+    return cancel_running(Probe.objects.all(), AN_OPERATOR) if running else 0
+
+
+@transaction.atomic
+def resume_all(now: datetime) -> bool:
+    """Let tests start again; return whether they were stopped."""
+    row = AllTests.objects.select_for_update().first()
+    if row is None or not row.is_paused(now):
+        return False
+    row.resume()
+    row.save()
     transaction.on_commit(partial(send, start_waiting(now)))
+    return True
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ _EVERYWHERE = (
             "subscription",
         )
     }
-    | {"add_transfer", "view_transfer"}
+    | {"add_transfer", "view_transfer", "change_alltests"}
 )
 
 # Names of permissions as `User.has_perm` takes them.
@@ -72,6 +72,8 @@ PAUSE_FIELDS = ("paused", "paused_until", "pause_reason")
 ENDPOINT_FIELDS = (*ENDPOINT_COLUMNS, "enabled", *PAUSE_FIELDS)
 SITE_FIELDS = ("quiet_hours", *PAUSE_FIELDS)
 INGEST = "sonar.add_transfer"
+# The permission to order; site admins have it for tests with an end at a site of theirs.
+ORDER, STOP_ALL = "sonar.add_probe", "sonar.change_alltests"
 OPERATORS_MAY = SITE_ADMINS_MAY | {f"sonar.{name}" for name in _EVERYWHERE}
 
 _WORDS = {

@@ -55,6 +55,23 @@ def lose_probe(probe: Probe, now: datetime) -> bool:
     return _end(probe, Transfer.State.LOST, facts, None, now)
 
 
+def end_cancelled(probe: Probe, outcome: Outcome) -> bool:
+    """End a run that somebody cancelled while it ran; False if nobody did.
+
+    It is stored as lost: it says nothing about the link. The history has who cancelled it.
+    """
+    mine = Probe.objects.filter(id=probe.id, started_at=probe.started_at).exclude(cancelled_by="")
+    by = mine.values_list("cancelled_by", flat=True).first()
+    if by is None:
+        return False
+    facts = {
+        "seconds": outcome.elapsed_seconds,
+        "error": f"{Transfer.CANCELLED} by {by} while it ran",
+        "error_where": Transfer.Where.CONTROL,
+    }
+    return _end(probe, Transfer.State.LOST, facts, _move(probe, outcome), timezone.now())
+
+
 def give_time_again(probes: QuerySet[Probe], now: datetime) -> None:
     """Let tests that run have all their time from now on, as the clock has jumped meanwhile.
 

@@ -18,6 +18,8 @@ SONAR_CLEAN_SECONDS = envint("SONAR_CLEAN_SECONDS", 30)
 SONAR_STOP_SECONDS = envint("SONAR_STOP_SECONDS", 8)
 # Then it hands back what still runs. A database that is away must not hold its end up.
 LAST_WORDS_SECONDS = 3
+# How soon a worker notices that a test of its was cancelled.
+CANCEL_SECONDS = 3
 # A queued probe whose message has not been taken for this long is sent again.
 SONAR_RESEND_SECONDS = envint("SONAR_RESEND_SECONDS", 120)
 # How often workers and the beat say that they live (sonar.processes.heartbeats).

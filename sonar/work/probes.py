@@ -40,7 +40,9 @@ TOKENS_SECONDS = 120.0
 FIELDS = Probe._meta.concrete_fields
 QUEUED = f"""
     SELECT {", ".join(str(field.column) for field in FIELDS)}, ({VERSION})
-    FROM sonar_probe WHERE id = %s AND state = 'queued'
+    FROM sonar_probe WHERE id = %(id)s AND state = 'queued' AND cancelled_by = ''
+      AND NOT EXISTS (SELECT FROM sonar_alltests WHERE paused_since IS NOT NULL
+                      AND (paused_until IS NULL OR paused_until > %(now)s))
 """  # noqa: S608 - of the model's columns
 TAKE = """
     UPDATE sonar_probe SET state = 'running', runs = %s, started_at = %s, deadline = %s,
@@ -78,9 +80,10 @@ def claim_if_possible(probe_id: UUID) -> Probe | None:
 def claim(probe_id: UUID, now: datetime) -> Probe | None:
     """Take a queued probe for this process, or return None if it is not there to take.
 
-    Nor is one that is of another vantage by now: the sweep sends it there.
+    Nor is one that is of another vantage by now: the sweep sends it there. While all tests are
+    stopped none is taken.
     """
-    probe = _queued(probe_id)
+    probe = _queued(probe_id, now)
     if probe is None or worker_movers.elsewhere(worker_movers.vantages_of(probe)[:1]):
         return None
     probe.state = Probe.State.RUNNING
@@ -95,10 +98,10 @@ def claim(probe_id: UUID, now: datetime) -> Probe | None:
         raise
 
 
-def _queued(probe_id: UUID) -> Probe | None:
+def _queued(probe_id: UUID, now: datetime) -> Probe | None:
     """Return a queued probe with what its test needs of the registry, None if it is not queued."""
     with planned_cursor() as cursor:
-        cursor.execute(QUEUED, [probe_id])
+        cursor.execute(QUEUED, {"id": probe_id, "now": now})
         row = cursor.fetchone()
     if row is None:
         return None
@@ -150,13 +153,15 @@ def finish(probe: Probe, outcome: Outcome) -> None:
 def record(probe: Probe, outcome: Outcome) -> None:
     """Record how a probe ended; one that was stopped goes back to the queue instead.
 
+    Unless somebody cancelled it: then it ends.
     One whose credential does not work goes back to where it came from, and waits there.
     May be called again: the filtered delete of the probe's row decides who counts.
     """
     keep_leftovers(probe, outcome)
     refused_redirects.note_of(probe, outcome.error, timezone.now())
     if isinstance(outcome.error, Stopped):
-        hand_back(probe)
+        if not endings.end_cancelled(probe, outcome):
+            hand_back(probe)
     elif wait := transfer_request.awaited(probe, outcome.error):
         put_off(probe, wait)
     elif not endings.end_probe(probe, outcome):
@@ -271,6 +276,37 @@ def note_progress(probe: Probe, bytes_moved: int) -> None:
         release_connection()
 
 
+class Cancellations:
+    """Ends what somebody cancels while it runs in this process: one query every few seconds."""
+
+    def __init__(self) -> None:
+        self._thread = threading.Thread(target=self._follow, name="cancellations", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def _follow(self) -> None:
+        while not running.stopping:
+            time.sleep(settings.CANCEL_SECONDS)
+            stop_cancelled()
+
+
+def stop_cancelled() -> None:
+    """Stop the tests of this process that somebody has cancelled; each then deletes its file."""
+    watches = {probe.id: watch for watch, probe in running.probes()}
+    if not watches:
+        return
+    try:
+        cancelled = Probe.objects.filter(id__in=list(watches)).exclude(cancelled_by="")
+        for probe_id in cancelled.values_list("id", flat=True):
+            log.info("test %s was cancelled: it is stopped", probe_id)
+            watches[probe_id].stop()
+    except DATABASE_AWAY as error:
+        log.info("not known whether tests were cancelled: %s", one_line(error))
+    finally:
+        release_connection()
+
+
 class LastResort:
     """Ends a process that was told to stop and waits for what does not end."""
 
@@ -323,6 +359,8 @@ def sweep(now: datetime) -> list[UUID]:
     ):
         if lose(probe, now):
             log.warning("test %s is lost: nothing heard of it since %s", probe.id, probe.started_at)
+    # Handed back by a worker that was told to stop before it could end them.
+    Probe.objects.exclude(cancelled_by="").exclude(state=Probe.State.RUNNING).delete()
     return _stale_queued(now)
 
 

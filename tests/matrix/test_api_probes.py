@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sonar import scheduler
-from sonar.models import Endpoint, Probe, Transfer
+from sonar.models import AllTests, Endpoint, Probe, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.catalogue import names
 from sonar.movers.measure import Outcome
@@ -307,14 +307,12 @@ def test_a_test_that_waits_or_is_queued_is_cancelled(
     assert not Transfer.objects.exists()
 
 
-def test_one_that_runs_or_has_ended_is_a_409_and_an_unknown_one_a_404(operator, small_world):
+def test_one_that_runs_is_ended_by_its_worker_one_that_has_ended_is_a_409_an_unknown_one_a_404(
+    operator, small_world
+):
     one = probe(small_world.ral, small_world.desy, worker=WORKER)
-    response = cancel(operator, one.id)
-    assert response.status_code == 409
-    assert response.json()["errors"] == {
-        "id": [f"The test {one.id} is already running: it cannot be cancelled."]
-    }
-    assert Probe.objects.filter(id=one.id, state="running").exists()
+    assert cancel(operator, one.id).status_code == 204
+    assert Probe.objects.get(id=one.id, state="running").cancelled_by == "an operator"
     assert endings.end_probe(one, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
     response = cancel(operator, one.id)
     assert response.status_code == 409
@@ -333,6 +331,67 @@ def test_who_may_order_it_may_cancel_it_and_no_other(client, small_world):
     assert Probe.objects.exists()
     client.force_login(account(Role.SITE_ADMIN, small_world.desy.site, name="admin of DESY"))
     assert cancel(client, one.id).status_code == 204
+
+
+# Stopping all tests.
+
+STOP = "/api/v1/stop/"
+PAUSED = {"paused": True, "pause_reason": "x"}
+
+
+def patch(client: Client, **body: object) -> Any:
+    return client.patch(STOP, json.dumps(body), content_type="application/json")
+
+
+def test_all_tests_are_stopped_and_start_again(operator, small_world):
+    running = probe(small_world.ral, small_world.desy, worker=WORKER)
+    idle = {"paused": False, "paused_until": None, "pause_reason": "", "paused_since": None}
+    assert responses.answer(operator, STOP) == idle | {"paused_by": None}
+    stopped = {
+        "paused": True,
+        "paused_until": "2026-11-20T13:00:00Z",
+        "pause_reason": "new firewall",
+        "paused_since": "2026-11-20T12:00:30Z",
+    }
+    sent = {name: stopped[name] for name in ("paused", "paused_until", "pause_reason")}
+    answer = patch(operator, **sent, cancel_running=True)
+    assert answer.status_code == 200
+    assert answer.json() == stopped | {"paused_by": "the-operator", "cancelled": 1}
+    assert responses.answer(Client(), STOP) == stopped
+    running.refresh_from_db()
+    assert running.cancelled_by == "an operator"
+    response = post(operator, probe_request())
+    assert response.status_code == 409
+    assert "All tests of Sonar are stopped until 20 Nov 13:00 UTC" in response.json()["detail"]
+    assert patch(operator, paused=False).json() == idle | {"paused_by": None, "cancelled": 0}
+    assert post(operator, probe_request()).status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "paused"),
+        ({"paused": "yes"}, "paused"),
+        ({"paused": True}, "pause_reason"),
+        ({"paused": True, "pause_reason": " "}, "pause_reason"),
+        ({"paused": True, "pause_reason": "x" * 201}, "pause_reason"),
+        ({**PAUSED, "paused_until": "2026-11-20T11:00:00Z"}, "paused_until"),
+        ({**PAUSED, "paused_until": "soonish"}, "paused_until"),
+        ({"paused": False, "pause_reason": "x"}, "pause_reason"),
+        ({**PAUSED, "cancel_running": 1}, "cancel_running"),
+        ({**PAUSED, "who": "me"}, "who"),
+    ],
+)
+def test_a_stop_that_cannot_be_is_named_and_changes_nothing(operator, body, field: str):
+    response = patch(operator, **body)
+    assert (response.status_code, list(response.json()["errors"])) == (400, [field])
+    assert not AllTests.objects.exists()
+
+
+def test_operators_alone_stop_all_tests(client, small_world):
+    client.force_login(account(Role.SITE_ADMIN, small_world.desy.site))
+    assert patch(client, paused=True, pause_reason="x").status_code == 403
+    assert not AllTests.objects.exists()
 
 
 # What is under way.

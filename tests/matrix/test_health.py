@@ -16,7 +16,7 @@ from django.utils import timezone
 from matrix.answers.status import health
 from sonar import settings as project
 from sonar.database import tables
-from sonar.models import SignOfLife
+from sonar.models import AllTests, SignOfLife
 from tests import refusing
 
 pytestmark = pytest.mark.usefixtures("real_commits")
@@ -91,10 +91,22 @@ def test_a_sonar_that_is_well_is_ready(client):
     all_well()
     status, parts = ready(client)
     assert status == 200
-    assert set(parts) == {"database", "redis", "workers", "beat"}
+    assert set(parts) == {"database", "redis", "workers", "beat", "tests"}
+    assert parts["tests"]["detail"] == "Tests may start."
     assert parts["workers"]["detail"] == (
         "Workers take tests and tasks: 1 from transfers, 1 from control, 1 from cleaning."
     )
+
+
+def test_a_sonar_whose_tests_are_stopped_is_ready_and_says_so(client):
+    all_well()
+    now = timezone.now()
+    AllTests.objects.create(id=1, paused_since=now - SECOND, pause_reason="new firewall")
+    status, parts = ready(client)
+    said = "All tests of Sonar are stopped until somebody resumes them: new firewall."
+    assert (status, parts["tests"]["detail"]) == (200, said)
+    AllTests.objects.update(paused_until=now)
+    assert ready(client)[1]["tests"]["detail"] == "Tests may start."
 
 
 def test_tests_may_all_run_at_vantages_and_cleaning_has_a_worker_without_one(client):

@@ -7,9 +7,10 @@ import pytest
 from django.test import Client
 
 from matrix.answers.status import figures
-from matrix.store import probes
+from matrix.store import probes, registry
 from sonar import settings as project
 from sonar.models import (
+    AllTests,
     Circuit,
     Credential,
     CredentialState,
@@ -20,6 +21,7 @@ from sonar.models import (
     Schedule,
     SignOfLife,
     Site,
+    Transfer,
 )
 from sonar.movers.catalogue import names
 from sonar.notation.enumeration import either
@@ -367,7 +369,7 @@ def test_the_page_costs_the_same_with_few_and_with_many(
             sent.probe(small_world.ral, other, worker=WORKER)
             sent.probe(small_world.ral, other, state="waiting", waits_because="It must.")
         client.get(URL)  # what is dear is known
-        with django_assert_max_num_queries(19) as context:
+        with django_assert_max_num_queries(20) as context:
             client.get(URL)
         counts.append(len(context))
     assert counts[1] == counts[2]
@@ -532,17 +534,124 @@ def test_the_page_of_a_waiting_test_says_its_place_and_why_it_waits(client, smal
     assert "Cancel this test" not in look(client, f"/transfers/{waiting[1].id}/").source
 
 
-def test_what_has_begun_or_ended_is_not_cancelled_and_that_is_said(operator, small_world):
-    one = sent.probe(small_world.ral, small_world.desy, worker=WORKER)
-    assert "Cancel this test" not in look(operator, f"/transfers/{one.id}/").source
-    response = cancel(operator, one)
-    assert response.status_code == 409
-    assert "is already running: it cannot be cancelled" in response.content.decode()
-    assert "The test was not cancelled" in response.content.decode()
+def test_what_has_ended_is_not_cancelled_and_that_is_said(operator, small_world):
     done = transfer(small_world.ral, small_world.desy, 5.0)
-    assert "has ended" in operator.post(f"{ORDER}{done.id}/cancel/").content.decode()
+    response = operator.post(f"{ORDER}{done.id}/cancel/")
+    assert response.status_code == 409
+    assert "has ended" in response.content.decode()
+    assert "The test was not cancelled" in response.content.decode()
+    leads = operator.get(f"{ORDER}{done.id}/cancel/")
+    assert (leads.status_code, leads["Location"]) == (302, f"/transfers/{done.id}/")
     assert operator.post(f"{ORDER}{uuid4()}/cancel/").status_code == 404
-    assert Probe.objects.exists()
+
+
+@pytest.mark.parametrize("end", ["ral", "desy"])
+def test_a_running_test_is_cancelled_after_a_page_that_asks(client, small_world, end: str):
+    one = sent.probe(small_world.ral, small_world.desy, worker=WORKER)
+    asks = f"{ORDER}{one.id}/cancel/"
+    pages = ("/operations/", f"/transfers/{one.id}/", f"/sites/{end.upper()}/")
+    pages += ("/links/RAL_DATADISK/DESY_DATADISK/",)
+    client.force_login(account(Role.SITE_ADMIN, getattr(small_world, end).site))
+    for page in pages:
+        assert look(client, page).parts(f'a[href^="{asks}"]'), page
+    asked = look(client, f"{asks}?next=/sites/RAL/")
+    assert "Cancel the small test from RAL_DATADISK to DESY_DATADISK?" in asked
+    assert asked.parts(f'form[action="{asks}"] button')
+    assert Probe.objects.get().cancelled_by == ""
+    response = client.post(asks, {"next": "/sites/RAL/"})
+    assert (response.status_code, response["Location"]) == (302, "/sites/RAL/")
+    assert Probe.objects.get().cancelled_by == "an admin of its site"
+    for page in pages:
+        found = look(client, page)
+        assert not found.parts(f'a[href^="{asks}"]'), page
+        assert "being cancelled" in found, page
+    client.logout()
+    for page in pages:
+        assert not look(client, page).parts(f'a[href^="{asks}"]'), page
+
+
+def test_the_page_of_a_cancelled_test_says_who_cancelled_it(client, small_world):
+    one = transfer(small_world.ral, small_world.desy, None, state="lost")
+    error = "cancelled by an operator while it ran"
+    Transfer.objects.filter(id=one.id).update(error=error, error_where="control")
+    page = look(client, f"/transfers/{one.id}/")
+    assert f"Cancelled {error} Its transfer was ended and its file deleted." in page
+    assert "never reported" not in page
+
+
+# Stopping all tests.
+
+
+def stop(client: Client, **form: str) -> object:
+    return client.post("/operations/stop/", {"pause_reason": "new firewall", **form})
+
+
+def test_an_operator_stops_all_tests_and_every_page_says_so_until_they_start_again(
+    operator, well, small_world
+):
+    sent.probe(small_world.ral, small_world.desy, worker=WORKER)
+    assert look(operator).parts("#stop button")
+    assert stop(operator)["Location"] == URL
+    assert Probe.objects.get().cancelled_by == ""
+    words = "All tests of Sonar are stopped since 20 Nov 12:00 UTC (the-operator), until somebody"
+    words += " resumes them: new firewall. No test starts until then."
+    for page in (URL, "/", "/table/", "/sites/RAL/", "/links/RAL_DATADISK/DESY_DATADISK/"):
+        assert words in look(operator, page), page
+        assert "(the-operator)" not in look(Client(), page), page
+        assert look(Client(), page).parts("#stopped"), page
+    status = responses.answer(operator, "/api/v1/status/")["stopped"]
+    assert status == {"since": "2026-11-20T12:00:30Z", "until": None, "reason": "new firewall"}
+    operator.post("/operations/stop/", {"resume": ""})
+    assert not look(operator, "/").parts("#stopped")
+    assert responses.answer(operator, "/api/v1/status/")["stopped"] is None
+
+
+def test_a_page_that_a_browser_has_kept_is_not_taken_for_that_of_a_stopped_sonar(
+    operator, small_world
+):
+    kept = operator.get("/")
+    again = {"headers": {"if-none-match": kept["ETag"]}}
+    assert operator.get("/", **again).status_code == 304
+    AllTests.objects.create(id=1, paused_since=NOW, pause_reason="new firewall")
+    told = operator.get("/", headers={"if-none-match": operator.get("/")["ETag"]})
+    assert told.status_code == 304  # what it read some seconds ago
+    registry.forget_stopped()
+    told = operator.get("/", headers={"if-none-match": told["ETag"]})
+    assert told.status_code == 200
+    assert 'id="stopped"' in told.content.decode()
+
+
+def test_tests_that_run_are_cancelled_with_all_if_that_is_ticked(operator, well, small_world):
+    sent.probe(small_world.ral, small_world.desy, worker=WORKER)
+    stop(operator, running="on", paused_until="2026-11-20 13:00")
+    page = look(operator)
+    assert "All tests are stopped until 20 Nov 13:00 UTC: no mesh and no order starts one." in page
+    assert "1 running test ends within seconds." in page
+    assert Probe.objects.get().cancelled_by == "an operator"
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"pause_reason": ""}, "Say why"),
+        ({"paused_until": "2026-11-20 11:00"}, "A pause ends in the future"),
+        ({"paused_until": "soonish"}, "time"),
+    ],
+)
+def test_a_stop_that_cannot_be_changes_nothing_and_says_why(operator, well, form, said: str):
+    response = stop(operator, **form)
+    assert response.status_code == 400
+    assert said in Page(response.content.decode()).parts("#stop .error")[0].text
+    assert not AllTests.objects.exists()
+
+
+@pytest.mark.parametrize("role", [Role.READER, Role.SITE_ADMIN])
+def test_nobody_else_stops_all_tests(client, well, small_world, role: Role):
+    sites = [small_world.ral.site] if role is Role.SITE_ADMIN else []
+    client.force_login(account(role, *sites))
+    assert not look(client).parts("#stop")
+    assert stop(client).status_code == 403
+    assert not AllTests.objects.exists()
 
 
 def test_who_may_not_order_it_may_not_cancel_it(client, small_world):
@@ -551,7 +660,7 @@ def test_who_may_not_order_it_may_not_cancel_it(client, small_world):
     for user in (account(Role.READER), account(Role.SITE_ADMIN, small_world.glasgow.site)):
         client.force_login(user)
         assert cancel(client, one).status_code == 403
-    assert client.get(f"{ORDER}{one.id}/cancel/").status_code == 405
+        assert client.get(f"{ORDER}{one.id}/cancel/").status_code == 403
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(account(Role.OPERATOR))
     assert cancel(strict, one).status_code == 403

@@ -203,6 +203,7 @@ def test_what_waits_is_counted_by_reason_with_the_longest(client, small_world):
     Schedule.objects.filter(id=rows[3].id).update(next_due=NOW)
     answer = get(client)["waiting"]
     assert [reason["reason"] for reason in answer] == [
+        "stopped",
         "credential",
         "two vantages",
         "vantage",
@@ -306,7 +307,7 @@ def test_the_data_version_moves_with_everything(client, small_world):
 
 def test_what_is_dear_is_read_once_in_a_while(client, small_world, django_assert_num_queries):
     get(client)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):  # among them whether all tests are stopped
         get(client)
 
 

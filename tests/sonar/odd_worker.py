@@ -42,6 +42,14 @@ class Greedy(Deaf):
         return super().move(order, watch)
 
 
+class Slow(FakeMover):
+    """Moves for ten minutes, unless somebody asks it to stop."""
+
+    def move(self, order: Order, watch: Watch) -> Receipt:
+        watch.pause(600)
+        return super().move(order, watch)
+
+
 class Talkative(FakeMover):
     """Tells of progress again and again."""
 
@@ -69,6 +77,7 @@ FAKE = catalogue.describe("fake")
 ODD = (
     replace(FAKE, name="deaf", path=f"{__name__}:Deaf"),
     replace(FAKE, name="greedy", path=f"{__name__}:Greedy"),
+    replace(FAKE, name="slow", path=f"{__name__}:Slow"),
     replace(FAKE, name="talkative", path=f"{__name__}:Talkative"),
     replace(FAKE, name="broken", path=f"{__name__}:Broken"),
     replace(FAKE, name="handless", needs=(Program("no-such-program", "no-such-package"),)),

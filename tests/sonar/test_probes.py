@@ -25,6 +25,7 @@ from sonar.movers.fake import FakeFiles, FakeMover
 from sonar.movers.measure import Outcome
 from sonar.movers.tcp_info import TcpConnection
 from sonar.movers.watch import Upload, Watch
+from sonar.ordering.request_probes import cancel, stop_all
 from sonar.results import endings
 from sonar.work import cleanup, probes, transfer_request
 from sonar.work.running import Running
@@ -186,6 +187,46 @@ def test_a_stopped_probe_goes_back_to_the_queue_and_leaves_no_file(probe, monkey
     assert (probe.state, probe.started_at, probe.deadline) == ("queued", None, None)
     assert incoming(mover) == []
     assert not Transfer.objects.exists()
+
+
+def test_a_test_that_is_cancelled_while_it_runs_ends_as_such_and_leaves_no_file(probe, monkeypatch):
+    mover = FakeMover(seconds=30)
+    monkeypatch.setattr(loading, "load", lambda description: mover)
+    running = claimed(probe)
+    watch = Watch(lambda moved: probes.stop_cancelled())
+    with probes.running.added(watch, running):
+        cancel(probe.id, NOW, "an admin of its site")
+        probes.finish(running, probes.carry_out(running, watch))
+    ended = Transfer.objects.get(id=probe.id)
+    assert (ended.state, ended.error_where) == ("lost", "control")
+    assert ended.error == "cancelled by an admin of its site while it ran"
+    assert ended.is_cancelled
+    assert ended.seconds < 30
+    assert incoming(mover) == []
+    assert not Probe.objects.exists()
+
+
+def test_a_cancelled_test_that_its_worker_hands_back_is_not_begun_again(probe, fake):
+    running = claimed(probe)
+    cancel(probe.id, NOW)
+    probes.hand_back(running)
+    assert probes.claim(probe.id, timezone.now()) is None
+    probes.sweep(timezone.now())
+    assert not Probe.objects.exists()
+
+
+def test_while_all_tests_are_stopped_no_worker_takes_what_is_queued(probe, fake):
+    now = timezone.now()
+    stop_all("new firewall", now + timedelta(hours=1), None, now, running=False)
+    assert probes.claim(probe.id, now) is None
+    assert probes.claim(probe.id, now + timedelta(hours=1)) is not None
+
+
+def test_with_all_tests_those_that_run_are_cancelled_if_that_is_asked_for(probe, fake):
+    claimed(probe)
+    assert stop_all("new firewall", None, None, NOW, running=False) == 0
+    assert stop_all("new firewall", None, None, NOW, running=True) == 1
+    assert Probe.objects.get().cancelled_by == "an operator"
 
 
 def test_a_worker_that_stops_takes_no_new_probe_and_ends_what_begins_all_the_same(

@@ -1,15 +1,19 @@
 """Quiet hours and pauses of a site: what they hold back, for how long, and whose they are."""
 
-from datetime import datetime, time, timedelta
+import re
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db.models import Q
 
 from sonar import scheduler
-from sonar.models import Downtime, Endpoint, Probe, Schedule, Site
+from sonar.database.actor import acting
+from sonar.models import AllTests, Downtime, Endpoint, HistoryEntry, Probe, Schedule, Site
 from sonar.obstacles.obstacle import Restrictions
+from sonar.ordering.request_probes import resume_all, stop_all
 from tests.sonar.test_scheduler import links
-from tests.sonar.world import NOW, endpoint, reasons, request, roomy
+from tests.sonar.world import NOW, claimed, endpoint, ordered, reasons, request, roomy
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -168,6 +172,76 @@ def test_nobody_tests_what_is_paused(glasgow: Endpoint, end: str):
     sentence = "GLASGOW has paused its tests until 20 Nov 05:00 UTC."
     assert refused.value.errors == {end: [sentence]}
     assert not Probe.objects.exists()
+
+
+def test_nothing_starts_while_all_tests_are_stopped_and_what_is_due_does_after_it(
+    glasgow: Endpoint,
+):
+    ral = Endpoint.objects.get(name="RAL_DATADISK")
+    order(glasgow, ral)
+    order(glasgow, ral)
+    Probe.objects.exclude(state="waiting").delete()
+    stop_all("new firewall", None, None, NOW, running=False)
+    sentence = "All tests of Sonar are stopped until somebody resumes them: new firewall."
+    assert scheduler.claim_due(NOW) == []
+    assert reasons() == {"stopped": 18}
+    with pytest.raises(scheduler.RefusedError) as refused:
+        order(glasgow, ral)
+    assert refused.value.errors == {"": [sentence]}
+    assert Probe.objects.get().waits_because == sentence
+    assert resume_all(NOW) is True
+    assert resume_all(NOW) is False
+    assert len(scheduler.claim_due(NOW)) > 1
+
+
+def test_a_stop_of_all_tests_that_has_an_end_is_over_then(glasgow: Endpoint):
+    stop_all("new firewall", NOW + HOUR, None, NOW, running=False)
+    assert scheduler.claim_due(NOW + HOUR - timedelta(seconds=1)) == []
+    assert scheduler.claim_due(NOW + HOUR) != []
+
+
+def test_who_stopped_all_tests_and_who_let_them_go_on_is_in_the_history(db):
+    with acting("page", "ops"):
+        stop_all("new firewall", None, None, NOW, running=False)
+        resume_all(NOW)
+    first, second = HistoryEntry.objects.filter(kind="all tests").exclude(changes={}).order_by("id")
+    assert (first.who, first.name) == ("ops", "all tests")
+    assert first.changes["pause_reason"] == [None, "new firewall"]
+    assert second.changes["pause_reason"] == ["new firewall", None]
+
+
+def test_the_command_stops_all_tests_and_lets_them_start_again(glasgow: Endpoint, capsys):
+    until = datetime.now(UTC) + HOUR
+    ral = Endpoint.objects.get(name="RAL_DATADISK")
+    running = claimed(ordered(glasgow, ral))
+    call_command("stop", "all", "new firewall", "--until", until.isoformat(), "--running")
+    out = capsys.readouterr().out
+    assert out.startswith("All tests of Sonar are stopped until ")
+    assert out.endswith(": new firewall.\nRunning tests that end within seconds: 1.\n")
+    assert Probe.objects.get().cancelled_by == "an operator"
+    call_command("stop", "show")
+    assert str(running.id) in capsys.readouterr().out
+    for expected in ("Tests start again.\n", "Tests were not stopped.\n"):
+        call_command("stop", "resume")
+        assert capsys.readouterr().out == expected
+    call_command("stop", "test", str(ordered(ral, glasgow).id))
+    assert capsys.readouterr().out.endswith(" was cancelled before it began.\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["all", ""], "A pause has a beginning and a reason"),
+        (["all", "x" * 201], "at most 200 characters"),
+        (["all", "x", "--until", "2020-01-01T00:00:00Z"], "must end after it starts"),
+        (["all", "x", "--until", "soonish"], "--until soonish: 'soonish' is not a time"),
+        (["test", "00000000-0000-0000-0000-000000000001"], "has ended"),
+    ],
+)
+def test_the_command_says_what_cannot_be_and_stops_nothing(db, words: list[str], said: str):
+    with pytest.raises(CommandError, match=re.escape(said)):
+        call_command("stop", *words)
+    assert not AllTests.objects.exclude(paused_since=None).exists()
 
 
 def test_an_ordered_test_that_waits_goes_on_waiting_until_the_pause_is_over(glasgow: Endpoint):

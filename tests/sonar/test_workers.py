@@ -16,9 +16,11 @@ from django.db import connection
 from django.utils import timezone
 
 from sonar import tasks
+from sonar.__main__ import with_own_name
 from sonar.models import Endpoint, Leftover, Probe, SignOfLife, Transfer
 from sonar.movers import catalogue
 from sonar.movers.base import aside
+from sonar.ordering import request_probes
 from sonar.work import cleanup, transfer_request
 from tests.sonar import world
 from tests.sonar.odd_worker import NO_WAY_BACK, NOTES, ODD
@@ -28,6 +30,21 @@ pytestmark = pytest.mark.usefixtures("real_commits")
 PROJECT = Path(__file__).resolve().parents[2]
 STOP_SECONDS = 2
 SOON = 60.0  # what a loaded machine may take to start or end a process
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (["worker", "-Q", "transfers", "-c", "9"], ["-n", "transfers-7@%h"]),
+        (["worker", "--queues=control,cleaning@cern"], ["-n", "control-cleaning-cern-7@%h"]),
+        (["worker", "--pool=threads"], ["-n", "worker-7@%h"]),
+        (["worker", "-Q", "transfers", "-n", "mine@%h"], []),
+        (["worker", "--hostname=mine@%h"], []),
+        (["beat"], []),
+    ],
+)
+def test_a_worker_without_a_name_gets_one_that_no_other_has(given: list[str], name: list[str]):
+    assert with_own_name(given, 7) == [*given, *name]
 
 
 class Worker:
@@ -112,6 +129,17 @@ def test_a_worker_whose_transfers_never_end_hands_them_back_and_ends_in_time(wor
     assert left == {url for one in ordered for url in (one.destination.url, aside(one).url)}
     # A server may yet create a file.
     assert cleanup.due_by_vantage(timezone.now()).get("", []) == []
+
+
+@pytest.mark.long
+def test_a_worker_ends_a_test_that_is_cancelled_and_goes_on_with_the_others(worker: Worker):
+    cancelled, other = queued("slow", "slow")
+    worker.wait_until(lambda: Probe.objects.filter(state="running").count() == 2)
+    assert request_probes.cancel(cancelled.id, timezone.now()) is True
+    worker.wait_until(Transfer.objects.exists)
+    ended = Transfer.objects.get()
+    assert (ended.id, ended.error) == (cancelled.id, "cancelled by an operator while it ran")
+    assert Probe.objects.get().id == other.id
 
 
 @pytest.mark.long

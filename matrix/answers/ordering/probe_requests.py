@@ -13,14 +13,13 @@ from sonar.models.fields import NAME
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
 from sonar.notation.enumeration import either
-from sonar.ordering.request_probes import ProbeRequest, Sweep
+from sonar.ordering.request_probes import AN_OPERATOR, ProbeRequest, Sweep
 from sonar.people import roles
+from sonar.people.roles import ORDER as ORDER  # noqa: PLC0414 - who orders tests asks here
 from sonar.people.roles import Anyone
 
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=80)]
 
-# The permission to order; site admins have it for tests with an end at a site of theirs.
-ORDER = "sonar.add_probe"
 MOST_SIZES, MOST_TESTS, MOST_STREAMS = 10, 10, 64
 MOVERS = catalogue.names()
 
@@ -97,6 +96,11 @@ def refusal_for(user: Anyone, tests: Iterable[ProbeRequest]) -> str:
     names = list(Site.objects.filter(id__in=roles.sites_of(user)).values_list("name", flat=True))
     whose = f"your site {names[0]}" if len(names) == 1 else f"one of your sites: {either(names)}"
     return f"The source or the destination must be at {whose}."
+
+
+def canceller(user: Anyone) -> str:
+    """Name who cancels a test, as all readers may read it; the history has the account."""
+    return AN_OPERATOR if user.has_perm(ORDER) else "an admin of its site"
 
 
 def refusal(error: ValidationError, allowed: Mapping[str, str]) -> BadQueryError:

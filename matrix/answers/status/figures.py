@@ -25,6 +25,7 @@ from matrix.store.profiles import made_so
 from sonar.database import replica
 from sonar.database.replica import ReplicaState
 from sonar.models import (
+    AllTests,
     Circuit,
     CredentialState,
     EvaluationRun,
@@ -141,6 +142,8 @@ class Life:
 
     moment: datetime
     signs: tuple[SignOfLife, ...]
+    stopped: str = ""
+    """That all tests are stopped, until when and why; empty while they are not."""
 
     def task(self, name: str) -> SignOfLife | None:
         return self._newest(SignOfLife.Kind.TASK, name)
@@ -237,6 +240,12 @@ class Status:
     data_version: DataVersion
     sources: tuple[SourceState, ...]
     replica: ReplicaState | None
+    all_tests: AllTests
+
+    @property
+    def stopped(self) -> AllTests | None:
+        """Return the stop of all tests; None while they run."""
+        return self.all_tests if self.all_tests.is_paused(self.moment) else None
 
     @property
     def dirty_seconds(self) -> float:
@@ -250,7 +259,7 @@ _coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 
 def read(now: datetime) -> Status:
-    """Read the status: four small SQL queries, and what is dear if it is too old."""
+    """Read the status: five small SQL queries, and what is dear if it is too old."""
     with snapshot(of_primary=True):
         version = data_version.fetch(data_version.OF_ALL)
         return Status(
@@ -262,6 +271,7 @@ def read(now: datetime) -> Status:
             data_version=version,
             sources=state.states(now),
             replica=replica.state(),
+            all_tests=AllTests.read(),
         )
 
 

@@ -17,10 +17,12 @@ from matrix.answers.status import rabbitmq
 from matrix.answers.status.figures import PLAN, Life
 from sonar.database import replica, tables
 from sonar.database.tables import LONGEST_SECONDS, asked_quickly
-from sonar.models import SignOfLife
+from sonar.models import AllTests, SignOfLife
 from sonar.processes.redis_client import client_of
 
+PAUSE_FIELDS = ("paused_since", "paused_until", "pause_reason")
 FIELDS = ("name", "kind", "seen_at", "every_seconds", "queues", "clock_ahead_seconds")
+STOPPED = f"SELECT {', '.join(PAUSE_FIELDS)} FROM sonar_alltests"  # noqa: S608 - constants
 SIGNS = f"SELECT {', '.join(FIELDS)} FROM sonar_signoflife"  # noqa: S608 - a constant
 # Gone after a second: what tries whether Redis takes writes must not fill it.
 TRIAL = "sonar:trial"
@@ -49,6 +51,7 @@ def look(now: datetime) -> dict[str, Part]:
         **({"broker": look_at_broker()} if is_apart() else {}),
         "workers": look_at_workers(life) if life else Part(False, UNKNOWN),
         "beat": look_at_beat(life) if life else Part(False, UNKNOWN),
+        **({"tests": Part(True, f"{life.stopped or 'Tests may start'}.")} if life else {}),
         **({REPLICA: look_at_replica(database)} if replica.is_configured() else {}),
     }
 
@@ -69,8 +72,11 @@ def look_at_database(now: datetime) -> tuple[Part, Life | None]:
         with asked_quickly() as session:
             if sentence := tables.problem(session):
                 return Part(False, sentence), None
-            signs = (dict(zip(FIELDS, row, strict=True)) for row in session.execute(SIGNS))
-            life = Life(now, tuple(SignOfLife(**values) for values in signs))
+            rows = (dict(zip(FIELDS, row, strict=True)) for row in session.execute(SIGNS))
+            signs = tuple(SignOfLife(**values) for values in rows)
+            rows = (dict(zip(PAUSE_FIELDS, row, strict=True)) for row in session.execute(STOPPED))
+            stopped = "".join(AllTests(**values).sentence(now) for values in rows)
+            life = Life(now, signs, stopped)
     except psycopg.Error:
         return Part(False, "The database does not answer."), None
     return Part(True, "The database answers and is up to date."), life

@@ -9,6 +9,7 @@ from matrix.api.registry.values import Moment, Values, flag, line, time
 from matrix.api.schema.records import Json, moment
 from matrix.query.forms import BadQueryError
 from sonar.models import Endpoint, Site
+from sonar.models.fields import Pause
 from sonar.notation.windows import format_typed
 from sonar.people.roles import PAUSE_FIELDS
 
@@ -19,7 +20,7 @@ PausedUntil = Annotated[
 PauseReason = Annotated[str, line(200, "why, shown to everyone; not empty while paused is true")]
 
 
-def pause_columns(row: Site | Endpoint, values: Values, now: datetime) -> Values:
+def pause_columns(row: Pause, values: Values, now: datetime) -> Values:
     """Return the columns of its pause as these values make it; raise BadQueryError."""
     if values.keys().isdisjoint(PAUSE_FIELDS):
         return {}
@@ -46,7 +47,7 @@ def paused_by(row: Site | Endpoint, columns: Values, request: Request) -> Values
     return {} if since == row.paused_since else {"paused_by": request.user if since else None}
 
 
-def of_pause(row: Site | Endpoint, now: datetime) -> Json:
+def of_pause(row: Pause, now: datetime) -> Json:
     """Return its pause as long as that lasts."""
     lasts = row.is_paused(now)
     return {

@@ -146,7 +146,7 @@ def why_no_picture(transfer: Transfer, parts: Sequence[Stretch]) -> str:
 def why_no_samples(transfer: Transfer) -> str:
     """Return the reasons that hold whatever the transfer itself was like, or nothing."""
     failed = transfer.state == Transfer.State.FAILED
-    if transfer.state == Transfer.State.LOST:
+    if transfer.state == Transfer.State.LOST and not transfer.is_cancelled:
         return "Its worker died before it could store any progress."
     if transfer.profile.origin != Profile.Origin.TEST:
         return NO_FILE if is_made_up(transfer.profile) else IMPORTED
@@ -185,6 +185,8 @@ class TransferLine:
         why_no_rate = "failed: it has no rate"
         if transfer.state == Transfer.State.LOST:
             why_no_rate = "lost: its worker died, so there is no rate"
+            if transfer.is_cancelled:
+                why_no_rate = "cancelled: it has no rate"
         return cls(
             transfer,
             rate_of(transfer),

@@ -14,14 +14,15 @@ from django.db.models import Model, Q, QuerySet
 from django.http import QueryDict
 
 from matrix.pages.add_site import steps
+from matrix.store import probes
 from matrix.store.notes import IN_RANGE, NO_TIME, WRITE, NoteForm, TimeField
-from sonar.models import Annotation, Downtime, Endpoint, Site
+from sonar.models import Annotation, Downtime, Endpoint, Probe, Site
 from sonar.models.downtimes import Origin
 from sonar.models.fields import Pause
 from sonar.models.registry import MOST_CAP, MOST_DAILY_BYTES
 from sonar.notation.units import format_bytes
 from sonar.people import roles
-from sonar.people.roles import ENDPOINT_COLUMNS, Anyone
+from sonar.people.roles import ENDPOINT_COLUMNS, ORDER, Anyone
 from sonar.registry.cost import estimate, words
 
 # Where addresses begin for new sites and meshes; none of them can be called so.
@@ -321,7 +322,7 @@ class PauseForm(forms.Form):
 
     def __init__(self, row: Pause, now: datetime, data: QueryDict | None = None) -> None:
         self.lasts = row.is_paused(now)
-        initial = {name: getattr(row, name) for name in self.base_fields if self.lasts}
+        initial = {name: getattr(row, name) for name in PauseForm.base_fields if self.lasts}
         super().__init__(data, auto_id="pause-%s", initial=initial)
         self.now = now
 
@@ -334,7 +335,7 @@ class PauseForm(forms.Form):
 
 DECLARE, CHANGE, WITHDRAW = (f"sonar.{verb}_downtime" for verb in ("add", "change", "delete"))
 LIMITS, TIMES = "sonar.change_endpoint", "sonar.change_site"
-MOST_DOWNTIMES, MOST_ENTRIES, MOST_COSTS = 20, 8, 3
+MOST_DOWNTIMES, MOST_ENTRIES, MOST_COSTS, MOST_RUNNING = 20, 8, 3, 30
 
 
 def site_work(
@@ -370,12 +371,19 @@ def site_work(
         "may_add": may(TIMES),
         "drafts": steps.drafts(reader, site),
         "waiting": list(waiting_of(site, now)) if may(LIMITS) else [],
+        "running": list(running_at(site)) if may(ORDER) else [],
         "quiet": sent(refusal, QuietHoursForm(site)) if may(TIMES) else None,
         "pause": sent(refusal, PauseForm(site, now)) if may(TIMES) else None,
         "note": sent(refusal, SiteNoteForm(site)) if may(WRITE) else None,
         "entries": list(entries_of(site)[:MOST_ENTRIES]),
         "refused": refusal is not None,
     }
+
+
+def running_at(site: Site) -> QuerySet[Probe]:
+    """Return the tests that run with an end at a site, the longest first."""
+    at_site = probes.rows().filter(Q(source__site=site) | Q(destination__site=site))
+    return at_site.filter(state=Probe.State.RUNNING).order_by("started_at", "id")[:MOST_RUNNING]
 
 
 def waiting_of(site: Site, now: datetime) -> Iterator[tuple[Endpoint, str]]:

@@ -24,6 +24,7 @@ from sonar.notation.units import format_bytes, format_rate, format_seconds
 from sonar.obstacles import worker_movers
 from sonar.ordering import queue_positions, request_probes
 from sonar.work import probes
+from sonar.work.running import running
 from sonar.work.transfer_request import awaited
 
 Named = TypeVar("Named", bound=Model)
@@ -155,7 +156,9 @@ def show(probe: Probe, console: Console) -> Outcome:
         watch = Watch(lambda moved: bars.update(bar, completed=moved))
         before = signal.signal(signal.SIGINT, lambda number, frame: watch.stop())
         try:
-            return probes.carry_out(probe, watch)
+            with running.added(watch, probe):
+                probes.Cancellations().start()
+                return probes.carry_out(probe, watch)
         finally:
             signal.signal(signal.SIGINT, before)
 
@@ -164,6 +167,8 @@ def record(probe: Probe, outcome: Outcome, console: Console) -> None:
     """Keep the result and say it in one line; raise CommandError unless it was measured."""
     if isinstance(outcome.error, Stopped):
         probes.finish(probe, outcome)
+        if Transfer.objects.filter(id=probe.id).exists():
+            gone(probe)  # somebody else cancelled it
         probes.drop(probe)
         left = f" Left to be cleaned up: {outcome.leftover}." if outcome.leftover else ""
         raise CommandError(f"Stopped; nothing was recorded.{left}", returncode=130)
