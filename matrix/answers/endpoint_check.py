@@ -7,7 +7,7 @@ from typing import Literal
 
 from sonar.models import Endpoint, EndpointCheck
 from sonar.notation import check_steps
-from sonar.notation.check_steps import CheckStep
+from sonar.notation.check_steps import CheckStep, StepState
 from sonar.notation.units import format_span
 from sonar.notation.vantages import at
 from sonar.notation.windows import format_moment
@@ -33,6 +33,8 @@ class CheckReport:
     """Whether it has waited for longer than a worker needs that is there."""
     sentence: str = ""
     """How far it is, or how it ended."""
+    changed: Sequence[str] = ()
+    """What of the endpoint was changed since it was ordered: it says nothing of that."""
 
     @property
     def is_open(self) -> bool:
@@ -42,6 +44,15 @@ class CheckReport:
     @property
     def wrong(self) -> int:
         return sum(step.is_wrong for step in self.steps)
+
+    @property
+    def failed(self) -> int:
+        return sum(step.state == StepState.FAILED for step in self.steps)
+
+    @property
+    def changed_words(self) -> str:
+        """Name what was changed: `base URL and credential`; empty for nothing."""
+        return " and ".join(self.changed)
 
 
 def of_endpoint(endpoint: Endpoint, now: datetime, *, internal: bool) -> CheckReport | None:
@@ -60,8 +71,25 @@ def of_endpoint(endpoint: Endpoint, now: datetime, *, internal: bool) -> CheckRe
         steps = [public(step, endpoint, servers) for step in steps]
     state = state_of(check, now)
     is_late = state == "waiting" and now - check.requested_at > SOON
-    report = CheckReport(check, state, steps, is_late)
+    changed = request_checks.changed_since(check)
+    report = CheckReport(check, state, steps, is_late, changed=changed)
     return replace(report, sentence=sentence(report, now))
+
+
+def why_not_start(report: CheckReport | None) -> str:
+    """Say what speaks against testing an endpoint now; empty after a check that did not fail."""
+    if report is None:
+        return "It has not been checked yet."
+    if report.changed:
+        return f"It has not been checked since its {report.changed_words} was changed."
+    if report.is_open:
+        return "Its check has not ended yet."
+    if report.state == "lost":
+        return "Its check did not end."
+    if not report.failed:
+        return ""
+    steps = "a step" if report.failed == 1 else f"{report.failed} steps"
+    return f"Its check failed in {steps}: its tests are likely to fail."
 
 
 def public(step: CheckStep, endpoint: Endpoint, servers: Servers) -> CheckStep:
@@ -96,7 +124,7 @@ def sentence(report: CheckReport, now: datetime) -> str:
     if report.state == "lost":
         return "The check did not end: its worker was stopped. Check the endpoint again."
     ended = f"Checked {format_moment(check.ended_at or now)}"
-    if not report.wrong:
-        return f"{ended}: nothing is wrong."
+    if report.changed:
+        return f"{ended}, before its {report.changed_words} was changed: check it again."
     things = "1 step needs" if report.wrong == 1 else f"{report.wrong} steps need"
-    return f"{ended}: {things} attention."
+    return f"{ended}: {f'{things} attention' if report.wrong else 'nothing is wrong'}."

@@ -47,7 +47,8 @@ class EndpointCheckAnswer(Answer):
     """A check of an endpoint. Hosts and addresses are only for those who may see them.
 
     `waiting` for a worker, `running`, `done`, or `lost` as its worker died. `wrong` counts the
-    steps that want somebody to do something.
+    steps that want somebody to do something. `changed` names what of the endpoint was changed since
+    the check was ordered: it says nothing of that.
     """
 
     endpoint: Annotated[Name, At("check.endpoint")]
@@ -55,6 +56,7 @@ class EndpointCheckAnswer(Answer):
     state: Literal["waiting", "running", "done", "lost"]
     sentence: str
     wrong: int
+    changed: list[str]
     requested_at: Annotated[Moment, At("check.requested_at")]
     started_at: Annotated[MomentOrNull, At("check.started_at")]
     ended_at: Annotated[MomentOrNull, At("check.ended_at")]

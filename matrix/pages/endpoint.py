@@ -84,6 +84,10 @@ class DataHostsForm(forms.Form):
         return hosts
 
 
+# Messages about a check are shown where it is.
+OF_CHECK = "check"
+
+
 @dataclass(frozen=True)
 class OfEndpoint(Page):
     """A page about an endpoint that is registered."""
@@ -111,6 +115,7 @@ class EndpointPage(OfEndpoint):
         internal = roles.may(reader, SEE, [site.id])
         may_change = roles.may(reader, CHECK, [site.id])
         is_waiting = not endpoint.enabled and endpoint.retired_at is None
+        report = endpoint_check.of_endpoint(endpoint, now, internal=internal)
         return {
             "heading": endpoint.name,
             "endpoint": endpoint,
@@ -120,7 +125,8 @@ class EndpointPage(OfEndpoint):
             "simulated": endpoint.simulated,
             "share": Share.of(address("api-endpoint", endpoint.name)),
             "internal": internal,
-            "report": endpoint_check.of_endpoint(endpoint, now, internal=internal),
+            "report": report,
+            "why_not_start": endpoint_check.why_not_start(report),
             "may_check": not endpoint.retired_at and may_change,
             "may_enable": may_change,
             "paused": [] if endpoint.retired_at else endpoint.pauses(now),
@@ -149,7 +155,7 @@ def check_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpRespon
     try:
         request_checks.order(page.endpoint, cast(User, request.user), timezone.now())
     except request_checks.CheckRefusedError as error:
-        messages.error(request, str(error))
+        messages.error(request, str(error), extra_tags=OF_CHECK)
     return back(request, f"{page.path()}#check")
 
 

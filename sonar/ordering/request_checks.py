@@ -35,7 +35,8 @@ def begin(
     endpoint: Endpoint, user: User | None, now: datetime, *, here: bool = False
 ) -> EndpointCheck:
     """Make the row of a new check; with ``here`` this process has begun it. Three SQL queries."""
-    row = Endpoint.objects.select_for_update(of=("self",), no_key=True).get(pk=endpoint.pk)
+    rows = Endpoint.objects.select_for_update(of=("self",), no_key=True)
+    row = rows.select_related("credential").get(pk=endpoint.pk)
     before = EndpointCheck.objects.filter(endpoint=row).first()
     if sentence := refusal(row, before, now):
         raise CheckRefusedError(sentence)
@@ -48,9 +49,31 @@ def begin(
             "started_at": now if here else None,
             "ended_at": None,
             "steps": [],
+            "checked": depends_on(row),
         },
     )
     return check
+
+
+def depends_on(endpoint: Endpoint) -> dict[str, str]:
+    """Return what of an endpoint a check depends on, as texts, by what pages call it."""
+    credential = endpoint.credential
+    uploaded = credential.uploaded_at if credential else None
+    return {
+        "base URL": endpoint.base_url,
+        "credential": f"{credential.name} {uploaded or ''}".strip() if credential else "",
+        "data hosts": " ".join(endpoint.data_hosts),
+        "vantage": endpoint.vantage,
+    }
+
+
+def changed_since(check: EndpointCheck) -> list[str]:
+    """Name what of its endpoint was changed since a check was ordered that it depends on."""
+    return [
+        name
+        for name, value in depends_on(check.endpoint).items()
+        if check.checked.get(name, value) != value
+    ]
 
 
 def refusal(endpoint: Endpoint, before: EndpointCheck | None, now: datetime) -> str:

@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from sonar.models import Credential, Endpoint, EndpointCheck, Mesh, Site, UploadedSecret
 from sonar.notation import windows
@@ -17,6 +18,7 @@ from sonar.people.roles import Role
 from sonar.registry import secrets
 from tests.accounts import account, logged_in
 from tests.credentials import bind
+from tests.matrix import responses
 from tests.sonar.test_credential_states import jwt
 from tests.sonar.world import endpoint, mesh
 
@@ -211,6 +213,55 @@ def test_a_secret_does_not_go_along_to_another_server(admin: Client, disk: Endpo
     disk.refresh_from_db()
     assert (disk.credential, disk.lend_credential) == (None, False)
     assert not UploadedSecret.objects.exists()
+
+
+FAILED = [{"name": "write", "state": "failed", "seen": "403", "advice": "Ask who gave it."}]
+WARNED = [{"name": "write", "state": "warning", "seen": "slow", "advice": "Look."}]
+
+
+@pytest.mark.parametrize(
+    ("check", "said", "main"),
+    [
+        (None, "It has not been checked yet.", "Check it"),
+        ({"started_at": None}, "Its check has not ended yet.", ""),
+        (
+            {"steps": FAILED},
+            "Its check failed in a step: its tests are likely to fail.",
+            "Check again",
+        ),
+        (
+            {"checked": {"base URL": "davs://x.example/old"}},
+            "since its base URL was changed",
+            "Check again",
+        ),
+        ({"steps": WARNED}, "", "Start testing ECDF_DATADISK"),
+        ({}, "", "Start testing ECDF_DATADISK"),
+    ],
+)
+def test_to_start_is_the_main_button_only_after_a_check_that_did_not_fail(
+    admin: Client, disk: Endpoint, check: dict[str, object] | None, said: str, main: str
+):
+    upload(admin)
+    EndpointCheck.objects.all().delete()
+    if check is not None:
+        now = timezone.now()
+        times = {"requested_at": now, "started_at": now, "ended_at": now} | check
+        times["ended_at"] = times["started_at"]
+        EndpointCheck.objects.create(endpoint=disk, **times)
+    (start,) = responses.page(admin, SET_UP).parts("#start")
+    assert said in start.words
+    assert [button.words for button in start.parts(".btn-primary")] == [main] * bool(main)
+    assert ("Start testing anyway" in start.words) is bool(said)
+    assert start.parts('button[name="start"]')
+
+
+def test_a_check_again_that_is_refused_says_so_at_the_check(admin: Client, disk: Endpoint):
+    upload(admin)
+    check = SET_UP.replace("set-up", "check")
+    answer = admin.post(check, {"next": f"{SET_UP}#check"})
+    assert answer.url == f"{SET_UP}#check"
+    (shown,) = responses.page(admin, SET_UP).parts("#check")
+    assert "was checked less than a minute ago" in shown.words
 
 
 def test_where_a_tested_endpoint_is_is_not_changed_here(operator: Client, disk: Endpoint):

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from sonar.models import Endpoint, EndpointCheck
+from sonar.models import Credential, Endpoint, EndpointCheck
 from sonar.notation.check_steps import CheckStep, StepState
 from sonar.ordering import request_checks
 from sonar.people.roles import Role
@@ -91,6 +91,51 @@ def test_the_page_says_how_far_a_check_is(admin, kept, times, sentence, button):
     said = section(admin)
     assert sentence in said
     assert ("Check it again" in said) == button
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"base_url": "https://desy.example/other"}, "base URL"),
+        ({"data_hosts": ["pool.desy.example"]}, "data hosts"),
+        ({"vantage": "desy"}, "vantage"),
+        ({"base_url": "https://a.example/b", "vantage": "desy"}, "base URL and vantage"),
+    ],
+)
+def test_a_check_of_what_has_changed_since_says_so(admin, kept, change, named: str):
+    endpoint = Endpoint.objects.get(name="DESY_DATADISK")
+    kept(**ended(), checked=request_checks.depends_on(endpoint))
+    assert "before its" not in section(admin)
+    assert responses.answer(admin, CALL)["changed"] == []
+    Endpoint.objects.filter(pk=endpoint.pk).update(**change)
+    said = f"Checked 20 Nov 12:00:00 UTC, before its {named} was changed: check it again."
+    assert said in section(admin)
+    answer = responses.answer(admin, CALL)
+    assert (answer["sentence"], answer["changed"]) == (said, named.split(" and "))
+
+
+def test_a_check_before_another_credential_or_another_secret_says_so(admin, small_world, kept):
+    row = Credential.objects.create(name="first", hosts=["desy.example"])
+    for change in ({"credential": row}, {"credential": None}):
+        admin.post(f"{PAGE}check/")
+        EndpointCheck.objects.update(**ended(), requested_at=NOW - 2 * MINUTE)
+        Endpoint.objects.filter(name="DESY_DATADISK").update(**change)
+        assert "before its credential was changed" in section(admin)
+    Endpoint.objects.filter(name="DESY_DATADISK").update(credential=row)
+    admin.post(f"{PAGE}check/")
+    EndpointCheck.objects.update(**ended())
+    assert "before its" not in section(admin)
+    Credential.objects.update(uploaded_at=NOW)
+    assert "before its credential was changed" in section(admin)
+
+
+def test_a_check_that_is_refused_says_so_where_it_is(admin, small_world):
+    for _ in range(2):
+        assert admin.post(f"{PAGE}check/")["Location"].endswith("#check")
+    whole = responses.html(admin, PAGE)
+    assert whole.count("was checked less than a minute ago") == 1
+    admin.post(f"{PAGE}check/")
+    assert "was checked less than a minute ago" in section(admin)
 
 
 def test_hosts_and_addresses_are_only_for_who_may_see_them(admin, kept):

@@ -641,7 +641,7 @@ def test_tests_that_run_are_cancelled_with_all_if_that_is_ticked(operator, well,
 def test_a_stop_that_cannot_be_changes_nothing_and_says_why(operator, well, form, said: str):
     response = stop(operator, **form)
     assert response.status_code == 400
-    assert said in Page(response.content.decode()).parts("#stop .error")[0].text
+    assert said in Page(response.content.decode()).parts("#stop .error")[0].words
     assert not AllTests.objects.exists()
 
 

@@ -155,6 +155,7 @@ class SetUpPage(OfEndpoint):
             "steps": steps.steps_of(endpoint.site, endpoint, report, current),
             "current": current,
             "report": report,
+            "why_not_start": endpoint_check.why_not_start(report),
             "internal": True,
             "may_check": True,
             "credential_lines": credential_lines(endpoint),

@@ -29,7 +29,7 @@ from matrix.pages.add_site.pages import (
 from matrix.pages.add_site.site_forms import EndpointForm, SiteForm
 from matrix.pages.add_site.steps import ADD_ENDPOINT, ADD_SITE, sites_of
 from matrix.pages.base import Page
-from matrix.pages.endpoint import endpoint_of
+from matrix.pages.endpoint import OF_CHECK, endpoint_of
 from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
@@ -253,7 +253,8 @@ def check(request: HttpRequest, endpoint: Endpoint) -> None:
     try:
         request_checks.order(endpoint, cast(User, request.user), timezone.now())
     except request_checks.CheckRefusedError as error:
-        messages.info(request, f"It was not checked yet. {error}")
+        sentence = f"It was not checked again. {error}"
+        messages.warning(request, sentence, extra_tags=OF_CHECK)
 
 
 @for_whom(POST=of_site)
