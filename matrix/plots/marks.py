@@ -132,7 +132,7 @@ def marks(arrangement: Arrangement) -> list[Json]:
 
 
 def has_room(where: Flags) -> bool:
-    return 0 < np.count_nonzero(where) <= MOST_MARKS
+    return 0 < int(np.count_nonzero(where)) <= MOST_MARKS
 
 
 def outlined(arrangement: Arrangement) -> list[Json]:

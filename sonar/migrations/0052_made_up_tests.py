@@ -9,7 +9,7 @@ MADE_UP = """
 
 
 class Migration(migrations.Migration):
-    dependencies = [("sonar", "0050_exchanges")]
+    dependencies = [("sonar", "0051_last_sent")]
 
     operations = [
         migrations.RunSQL(

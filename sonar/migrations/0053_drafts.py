@@ -35,7 +35,7 @@ WHERE enabled
 
 
 class Migration(migrations.Migration):
-    dependencies = [("sonar", "0050_exchanges")]
+    dependencies = [("sonar", "0052_made_up_tests")]
 
     operations = [
         migrations.RunSQL(

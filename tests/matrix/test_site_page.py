@@ -340,8 +340,8 @@ def test_the_plan_of_a_day_is_said(client, small_world):
     page = look(client)
     said = page.section("planned")
     assert (
-        "outbound 72 tests , 144 GB (on average 1.67 MB/s, 1.3 % of its WAN, about 0.17 at once; at "
-        "most 2 at once, 20.0 MB/s or 16 % of its WAN if each is as fast as the fastest in this "
+        "outbound 72 tests , 144 GB (on average 1.67 MB/s, 1.3 % of its WAN, about 0.17 at once; "
+        "at most 2 at once, 20.0 MB/s or 16 % of its WAN if each is as fast as the fastest in this "
         "window); inbound"
     ) in said
     assert "3 due tests are waiting: budget, the longest since 20 Nov 11:00 UTC." in said

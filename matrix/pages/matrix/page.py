@@ -21,7 +21,7 @@ from matrix.answers.matrix.mixed_ways import NOTHING
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Params
 from matrix.pages.matrix.controls import answer, controls_for, counts, legend, palettes
-from matrix.pages.matrix.notices import Notice, View, notices_for
+from matrix.pages.matrix.notices import View, notices_for
 from matrix.pages.matrix.payload import (
     CellLinks,
     number_tables,
@@ -32,6 +32,7 @@ from matrix.pages.matrix.payload import (
 from matrix.pages.parts.events import todays_sentence
 from matrix.pages.parts.incidents import IncidentsNow
 from matrix.pages.parts.matrix_address import PAGE, READER, MatrixAddress, chooser_of_groups
+from matrix.pages.parts.notices import Notice
 from matrix.pages.parts.share import ChatCard, Share
 from matrix.pages.parts.time_strip import strip_for
 from matrix.pages.views import showing

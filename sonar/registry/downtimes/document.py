@@ -98,7 +98,7 @@ class BoundedBuilder(TreeBuilder):
         super().__init__()
         self._parts = self._depth = 0
 
-    def start(self, tag: str, attributes: dict[str, str]) -> Element:  # type: ignore[override]
+    def start(self, tag: str, attributes: dict[str, str]) -> Element:
         self._parts += 1 + len(attributes)
         self._depth += 1
         if self._parts > MOST_PARTS:

@@ -34,11 +34,16 @@ KINDS = [
     ("group", "Group"),
     ("token", "Token"),
 ]
+STATES = [
+    ("done", "Done"),
+    ("failed", "Failed"),
+    ("lost", "lost: its worker died, or it was cancelled"),
+]
 
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("sonar", "0050_exchanges"),
+        ("sonar", "0053_drafts"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -138,6 +143,14 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
+        ),
+        *(
+            migrations.AlterField(
+                model_name=model,
+                name="state",
+                field=models.CharField(choices=STATES, max_length=6),
+            )
+            for model in ("networkresult", "transfer")
         ),
         migrations.RunSQL(TRIGGERS, NO_TRIGGERS),
     ]
