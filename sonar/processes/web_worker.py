@@ -65,6 +65,16 @@ class BegunRequest(Request):  # type: ignore[misc]  # gunicorn has no types
 class Parser(RequestParser):  # type: ignore[misc]
     mesg_class = BegunRequest
 
+    def finish_body(self, *limits: float, **named: float) -> bool:
+        """Skip the rest of a body; say False, so that the connection ends, if it is malformed.
+
+        Its request is answered already: gunicorn would answer again, and log a traceback.
+        """
+        try:
+            return bool(super().finish_body(*limits, **named))
+        except ParseException:
+            return False
+
 
 class Worker(ThreadWorker):  # type: ignore[misc]
     def handle(self, conn: TConn) -> object:

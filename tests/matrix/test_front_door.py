@@ -194,3 +194,29 @@ def test_a_host_that_is_not_ours_is_one_line_of_the_log(web, log):
     lines = log().splitlines()
     assert len(lines) == 2, lines
     assert all("SONAR_ALLOWED_HOSTS" in line for line in lines)
+
+
+# The size of a chunk, or what follows it, is wrong in each of these bodies.
+BAD_CHUNKS = [
+    *(
+        b"zz\r\nabc\r\n0\r\n\r\n",
+        b"-5\r\nabc\r\n0\r\n\r\n",
+        b"\r\n\r\n",
+        b"3\r\nabcde\r\n0\r\n\r\n",
+    ),
+    *(b"3;\x01\r\nabc\r\n0\r\n\r\n", b"3\r\nab", b"3\r\nabc\r\n0\r\nbad trailer\r\n\r\n"),
+    b"f" * 70_000,
+]
+
+
+@pytest.mark.parametrize("path", [b"/login/", b"/api/v1/transfers/"])
+@pytest.mark.parametrize("ending", [b"Connection: close\r\n", b""], ids=["close", "keep-alive"])
+def test_a_body_in_bad_chunks_leaves_one_line_of_the_log_at_most(web, log, path, ending):
+    head = b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + ending
+    head += b"Content-Type: application/x-www-form-urlencoded\r\n"
+    for body in BAD_CHUNKS:
+        answer = raw(web, head + b"Transfer-Encoding: chunked\r\n\r\n", body)
+        assert status(answer) in (400, 401, 403, 405, 411), body[:20]
+        assert answer.count(b"HTTP/1.1 ") == 1
+    assert "Traceback" not in log()
+    assert len(log().splitlines()) <= 2 * len(BAD_CHUNKS)
