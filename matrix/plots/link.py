@@ -1,8 +1,8 @@
 """A size class of a link over time: directions, what is usual, failures, downtimes and notes."""
 
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from html import escape
@@ -28,6 +28,8 @@ from sonar.notation.windows import Window, format_minute
 # Levels that begin at a moment worth a line.
 SHIFTED = LEVELS[2:]
 MANY = 1500
+# Results of other origins than tests, where they are asked for.
+ORIGIN_MARKS = {"production": "square-open", "external": "triangle-up-open"}
 # Points to compare with stand behind the others.
 FAINTER = 0.6
 LONGEST_NAME = 16
@@ -60,7 +62,8 @@ ROOM, ROOM_OF_ROW = 1.08, 0.07
 class DirectionLine:
     """One direction of the size class that is drawn, or what it is compared with, in ``words``.
 
-    Of its results those are drawn singly that began ``since`` then, in Unix ms.
+    Of its results those are drawn singly that began ``since`` then, in Unix ms. ``others`` are the
+    ids of profiles by the origin of results that are no tests.
     """
 
     source: str
@@ -71,6 +74,7 @@ class DirectionLine:
     look: Look = THERE
     words: str = ""
     since: int = 0
+    others: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -90,6 +94,20 @@ class DirectionLine:
     @cached_property
     def points(self) -> Results:
         return self.results.taken(self.results.started >= self.since)
+
+    def parts(self) -> Iterator[tuple[str, str, Results, str, str, str]]:
+        """Yield the points of tests, and then those of each other origin, as they are drawn.
+
+        Each with what one of them and what failed ones are called, the marks of both, and a colour.
+        """
+        ids = [profile for profiles in self.others.values() for profile in profiles]
+        tests = self.points.taken(~np.isin(self.points.profiles, ids))
+        yield "each test", "failed", tests, self.look.point, self.look.cross, self.look.colour
+        for origin, profiles in self.others.items():
+            results = self.points.taken(np.isin(self.points.profiles, profiles))
+            names = f"each {origin} result", f"failed, {origin}"
+            mark = ORIGIN_MARKS[origin]
+            yield *names, results, mark, mark, "var(--other)"
 
 
 def drawn_class(answer: LinkReport) -> ClassReport:
@@ -154,9 +172,13 @@ def directions_of(answer: LinkReport) -> list[DirectionLine]:
     part = drawn_class(answer)
     there, back = part.buckets(cut_for_table(answer.window))
     source, destination = answer.question.source.name, answer.question.destination.name
+    others: dict[str, list[int]] = {}
+    for profile in answer.profiles:
+        if profile.origin in ORIGIN_MARKS:
+            others.setdefault(profile.origin, []).append(profile.id)
     return [
-        DirectionLine(source, destination, part.size, part.results, there),
-        DirectionLine(destination, source, part.size, part.reverse, back, BACK),
+        DirectionLine(source, destination, part.size, part.results, there, others=others),
+        DirectionLine(destination, source, part.size, part.reverse, back, BACK, others=others),
     ]
 
 
@@ -211,43 +233,41 @@ def marks_of(line: DirectionLine, kind: str, name: str, results: Results, **own:
     )
 
 
-def singles(line: DirectionLine, count: int) -> Json:
+def singles(line: DirectionLine, count: int) -> Iterator[Json]:
     """Draw each transfer that came through; ``count`` is that of all points in the picture."""
-    done, look = line.points.taken(line.points.ok), line.look
     # Many are smaller and fainter, so that the median can be seen among them.
     size, opacity = (5.5, 0.65) if count <= MANY else (3.5, 0.35)
-    opacity *= FAINTER if look.faint else 1
-    return marks_of(
-        line,
-        "points",
-        "each test",
-        done,
-        y=[rounded(rate / MB) for rate in done.rates.tolist()],
-        yaxis="y",
-        marker={"symbol": look.point, "color": look.colour, "size": size, "opacity": opacity},
-        hovertemplate=f"{line.name}<br>%{{y:.3r}} MB/s<br>%{{x|%-d %b %H:%M:%S}} UTC"
-        "<extra></extra>",
-    )
+    opacity *= FAINTER if line.look.faint else 1
+    for name, _, results, mark, _, colour in line.parts():
+        done = results.taken(results.ok)
+        yield marks_of(
+            line,
+            "points" if mark == line.look.point else name,
+            name,
+            done,
+            y=[rounded(rate / MB) for rate in done.rates.tolist()],
+            yaxis="y",
+            marker={"symbol": mark, "color": colour, "size": size, "opacity": opacity},
+            hovertemplate=f"{line.name}<br>%{{y:.3r}} MB/s<br>%{{x|%-d %b %H:%M:%S}} UTC"
+            "<extra></extra>",
+        )
 
 
-def crosses(line: DirectionLine, height: int) -> Json:
+def crosses(line: DirectionLine, height: int) -> Iterator[Json]:
     """Mark failures on a strip of their own: a failed transfer has no rate, not even 0."""
-    failed, red = line.points.taken(~line.points.ok), "var(--failing)"
-    return marks_of(
-        line,
-        "failed",
-        "failed",
-        failed,
-        y=[height] * len(failed),
-        yaxis="y2",
-        marker={
-            "symbol": line.look.cross,
-            "size": 8,
-            "color": red,
-            "line": {"width": 2, "color": red},
-        },
-        hovertemplate=f"{line.name}<br>failed<br>%{{x|%-d %b %H:%M:%S}} UTC<extra></extra>",
-    )
+    red = "var(--failing)"
+    for _, name, results, _, mark, _ in line.parts():
+        failed = results.taken(~results.ok)
+        yield marks_of(
+            line,
+            name,
+            name,
+            failed,
+            y=[height] * len(failed),
+            yaxis="y2",
+            marker={"symbol": mark, "size": 8, "color": red, "line": {"width": 2, "color": red}},
+            hovertemplate=f"{line.name}<br>{name}<br>%{{x|%-d %b %H:%M:%S}} UTC<extra></extra>",
+        )
 
 
 def median(line: DirectionLine) -> Json:
@@ -286,8 +306,8 @@ def figure(
     """
     points = sum(len(line.points) for line in lines)
     strip = STRIP * len(lines)
-    data = [trace for line in lines for trace in (singles(line, points), median(line))]
-    data += [crosses(line, height) for height, line in enumerate(lines)]
+    data = [trace for line in lines for trace in (*singles(line, points), median(line))]
+    data += [trace for height, line in enumerate(lines) for trace in crosses(line, height)]
     layout = over_time.layout_of(spans, window, other, TIME_AXIS)
     rows = max((1 + each["yshift"] // -over_time.ROW for each in layout["annotations"]), default=0)
     axis = rate_axis(rates_of(lines, usual), ROOM + ROOM_OF_ROW * rows)

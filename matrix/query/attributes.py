@@ -126,8 +126,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name=ORIGIN,
         columns=("origin",),
-        choice="of this origin: tests (test), production (production) or others (external), or of "
-        "every origin (all); without it, means, states and comparisons are of tests alone",
+        choice="of this origin, or of every one (all); by default only tests count",
         allowed=("all", "external", "production", "test"),
         promised="test",
         apart=True,

@@ -1,6 +1,6 @@
 """Results of other origins: pages and calls say how many do not count, and show them on request."""
 
-import re
+import json
 from datetime import timedelta
 
 import pytest
@@ -137,9 +137,30 @@ def test_production_is_compared_with_the_tests_on_one_page(client, imported):
     turned = responses.page(client, f"{LINK}?origin=production&compare.origin=")
     words = "median 40.0 MB/s in the last 7 days, 10.2 MB/s for transfers only with origin test"
     assert words in turned.part("section#comparison").words
-    names = re.findall(r'"name":"([^"]*)"', str(page.part("script#rates-data").text))
-    assert "each test" in names
-    assert "transfers only with origin production: each test" in names
+
+
+def test_results_of_other_origins_have_a_mark_and_a_colour_of_their_own(client, imported):
+    def traces(text: str) -> dict[str, tuple[int, str, str]]:
+        drawn = json.loads(responses.page(client, LINK + text).part("script#rates-data").text)
+        return {
+            trace["name"]: (len(trace["x"]), trace["marker"]["symbol"], trace["marker"]["color"])
+            for trace in drawn["data"]
+            if trace["mode"] == "markers" and trace["x"]
+        }
+
+    tests = {"each test": (5, "circle", "var(--there)")}
+    assert traces("") == tests
+    production = {
+        "each production result": (4, "square-open", "var(--other)"),
+        "failed, production": (1, "square-open", "var(--failing)"),
+    }
+    external = {"each external result": (1, "triangle-up-open", "var(--other)")}
+    assert traces("?origin=all") == tests | production | external
+    assert traces("?origin=production") == production
+    compared = traces("?compare.origin=production")
+    assert compared["each test"] == tests["each test"]
+    name = "transfers only with origin production: each test"
+    assert compared[name] == (4, "circle-open", "var(--other)")
 
 
 def test_lists_of_single_results_have_those_of_every_origin(client, imported):

@@ -45,8 +45,8 @@ class Command(QuickCommand):
             "--origin",
             choices=Profile.Origin.values,
             default=Profile.Origin.EXTERNAL,
-            help="the origin of results that name none: pages and statistics are of the origin "
-            "test, and show others only on request (%(default)s)",
+            help="the origin of results that name none (%(default)s). Pages show other origins "
+            "than test only on request.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
