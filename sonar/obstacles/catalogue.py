@@ -62,8 +62,8 @@ class CredentialGivenAway(Obstacle):
 
     name = "credential"
     words = (
-        "an endpoint has no credential, one for another host, one that does not work, or one that "
-        "it does not lend: see manage.py credentials"
+        "a credential is missing, not lent, for another host, or does not work: see manage.py "
+        "credentials"
     )
     effect = Effect.REFUSES
 
@@ -108,11 +108,11 @@ class CredentialGivenAway(Obstacle):
             yield Problem("mover", sentence)
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
-        found = (
+        lacks = (
             conditions.once(each).get(mesh.id, "")
             for each in (credential_problems, credential_conflicts)
         )
-        return " ".join(filter(None, found))
+        return " ".join(filter(None, lacks))
 
 
 class CredentialFails(Obstacle):
@@ -628,15 +628,6 @@ def refusing(conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
             yield from obstacle.blocks(conditions, probe)
 
 
-def waits_because_of(schedule: Schedule, now: datetime) -> str:
-    """Say what a scheduled test waits for, or will wait for: `quiet hours of RAL, 01:00-05:00 UTC`.
-
-    Empty if for nothing. What held it when tests were last planned may be over: then its name.
-    """
-    obstacle = BY_NAME.get(schedule.skipped_because or Paused.name)
-    return (obstacle.about(schedule, now) if obstacle else "") or schedule.skipped_because
-
-
 NAMED = frozenset(
     obstacle.name
     for obstacle in OBSTACLES
@@ -650,7 +641,7 @@ def why_waiting(schedules: Collection[int], now: datetime) -> dict[str, list[str
 
     Sentences are for all readers. One SQL query, and what the obstacles read.
     """
-    found: dict[str, dict[object, str]] = {}
+    by_reason: dict[str, dict[object, str]] = {}
     conditions = RunConditions(now)
     related = ("mesh", "size_class", *(f"{end}__site" for end in ("source", "destination")))
     rows = Schedule.objects.filter(pk__in=schedules, skipped_because__in=NAMED).order_by("id")
@@ -668,13 +659,27 @@ def why_waiting(schedules: Collection[int], now: datetime) -> dict[str, list[str
             if obstacle.name == row.skipped_because:
                 for field, sentence in obstacle.blocks(conditions, test):
                     place = getattr(row, f"{field}_id", field)
-                    found.setdefault(obstacle.name, {}).setdefault(place, sentence)
-    said = {reason: list(sentences.values()) for reason, sentences in found.items()}
-    for sentences in said.values():
+                    by_reason.setdefault(obstacle.name, {}).setdefault(place, sentence)
+    named = {reason: list(sentences.values()) for reason, sentences in by_reason.items()}
+    for sentences in named.values():
         if (more := len(sentences) - MOST_SENTENCES) > 0:
             whose = f"{more} more endpoint{'s' * (more > 1)}"
             sentences[MOST_SENTENCES:] = [f"Tests wait for {whose} for such reasons."]
-    return said
+    return named
+
+
+def waits_because_of(schedule: Schedule, now: datetime) -> str:
+    """Say what a scheduled test waits for, or will wait for: `quiet hours of RAL, 01:00-05:00 UTC`.
+
+    Empty if for nothing. What held it when tests were last planned may be over: then its name.
+    """
+    reason = schedule.skipped_because
+    obstacle = BY_NAME.get(reason or Paused.name)
+    said = (obstacle.about(schedule, now) if obstacle else "") or reason
+    if said != reason or reason not in NAMED:
+        return said
+    sentences = why_waiting([schedule.pk], now).get(reason, [])
+    return f"{reason} ({sentences[0].rstrip('.')})" if sentences else reason
 
 
 class Advice(NamedTuple):

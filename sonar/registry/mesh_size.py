@@ -13,6 +13,7 @@ from sonar.notation.units import format_count
 from sonar.registry.cache import RegistryCache
 from sonar.registry.cost import estimate
 from sonar.registry.cost.figures import Cost
+from sonar.registry.cost.grid import Grid
 from sonar.registry.cost.rates import DAY
 from sonar.registry.cost.words import at_most, count_links, summary
 from sonar.registry.mesh_members import EndpointInUse, at_end, read_endpoints
@@ -84,11 +85,12 @@ class _Kept:
     """What all meshes cost, read once for a version of the registry; one by one when asked for."""
 
     def __init__(self) -> None:
-        self.now = timezone.now()
-        self.cost_of = estimate.of_meshes(self.now)
+        now = timezone.now()
+        grid = Grid.read(now)
+        self.endpoints, self.cost_of = [*grid.members.values()], estimate.of_meshes(grid)
         ends = (row for kind in (Site, Endpoint) for row in kind.objects.filter(PAUSES))
         moments = (moment for row in ends for moment in (row.paused_since, row.paused_until))
-        self.until = min((each for each in moments if each and each > self.now), default=None)
+        self.until = min((each for each in moments if each and each > now), default=None)
 
     def is_over(self) -> bool:
         """Say whether a pause has begun or ended since: that is no change of the registry."""
@@ -105,14 +107,14 @@ def cost_of(mesh: Mesh) -> Cost:
 
 
 def read(meshes: Iterable[Mesh]) -> list[MeshNow]:
-    """Return what these meshes send. Two SQL queries while the registry stays as it is.
+    """Return what these meshes send. One SQL query while the registry stays as it is.
 
     Their intervals and the endpoints that they name are read already (READ_FIRST).
     """
     if not (rows := list(meshes)):
         return []
-    costs, endpoints = _kept.read(_Kept.is_over), read_endpoints()
-    return [MeshNow(mesh, size_of(mesh, endpoints), costs.cost_of(mesh.pk)) for mesh in rows]
+    kept = _kept.read(_Kept.is_over)
+    return [MeshNow(mesh, size_of(mesh, kept.endpoints), kept.cost_of(mesh.pk)) for mesh in rows]
 
 
 def words(mesh: Mesh, size: MeshSize, cost: Cost) -> str:

@@ -416,9 +416,11 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(small_world):
     Mesh.objects.get().intervals.create(size_class=SizeClass.objects.all()[0], every_seconds=60)
     Mesh.objects.get().sources.add(small_world.ral)
     Mesh.objects.get().destinations.add(small_world.ral)
+    client.get("/api/v1/meshes/")  # what they cost is read once for a version of the registry
     assert {path: queries(client, path) for path in pinned} == pinned
     for number in range(20):
         more(small_world, number)
+    client.get("/api/v1/meshes/")
     assert {path: queries(client, path) for path in pinned} == pinned
 
 

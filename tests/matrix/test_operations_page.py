@@ -268,7 +268,7 @@ def test_tests_that_wait_for_a_link_or_for_an_end_that_fails_have_their_words(
     Schedule.objects.filter(source=small_world.ral).update(skipped_because="circuit")
     Schedule.objects.filter(source=small_world.desy).update(skipped_because="credential")
     page = look(client)
-    assert "an endpoint has no credential, one for another host, or one that" in page
+    assert "a credential is missing, not lent, for another host, or does not work" in page
     assert "another test of the link has not finished: a link runs one at a time" in page
     assert "tests of an endpoint keep failing, so it is tested less often" in page
 

@@ -339,11 +339,10 @@ def test_the_plan_of_a_day_is_said(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 10.0)
     page = look(client)
     said = page.section("planned")
+    assert "outbound 72 tests , 144 GB (1.67 MB/s, 1.3 % of its WAN, about 0.17 at once)" in said
     assert (
-        "outbound 72 tests , 144 GB (on average 1.67 MB/s, 1.3 % of its WAN, about 0.17 at once; "
-        "at most 2 at once, 20.0 MB/s or 16 % of its WAN if each is as fast as the fastest in this "
-        "window); inbound"
-    ) in said
+        "Peak outbound: 2 at once, 20.0 MB/s, 16 % of its WAN. Peak inbound: 2 at once. A" in said
+    )
     assert "3 due tests are waiting: budget, the longest since 20 Nov 11:00 UTC." in said
     assert "everything large 3 72 144 GB 3 72 144 GB" in said
     assert "144 tests, 288 GB 144 GB 200 %: over budget" in page.section("endpoints")
@@ -353,7 +352,7 @@ def test_an_end_without_a_plan_says_so(client, small_world):
     Schedule.objects.filter(source=small_world.ral).delete()
     world.Mesh.objects.create(name="newer")  # schedules follow the registry
     said = look(client).section("planned")
-    assert "outbound no tests; inbound 72 tests , 144 GB (on average 1.67 MB/s; at most" in said
+    assert "outbound no tests; inbound 72 tests , 144 GB (1.67 MB/s). Peak inbound" in said
 
 
 def test_paper_has_the_worst_of_many_and_says_how_many_more(client, small_world):

@@ -221,8 +221,8 @@ def test_what_waits_is_counted_by_reason_with_the_longest(client, small_world):
         "next tick",
     ]
     assert [reason for reason in answer if reason["tests"] or reason["since"]] == [
-        {"reason": "cap", "tests": 3, "since": "2026-11-20T11:51:30Z"},
-        {"reason": "next tick", "tests": 1, "since": None},
+        {"reason": "cap", "tests": 3, "since": "2026-11-20T11:51:30Z", "because": []},
+        {"reason": "next tick", "tests": 1, "since": None, "because": []},
     ]
 
 

@@ -123,6 +123,10 @@ def test_the_reason_of_a_waiting_test_names_what_lacks(
     assert sentence in planned["because"]["credential"]
     for path in ("/operations/", "/sites/OWN-B/"):
         assert sentence in words(operator, path), path
+    held = Schedule.objects.filter(skipped_because="credential").order_by("id")
+    about = {(row.source.name, row.destination.name) for row in held}
+    links = [words(operator, f"/links/{source}/{destination}/") for source, destination in about]
+    assert any(f"because of credential ({sentence.rstrip('.')})" in link for link in links)
     if is_advised:
         assert any(sentence in line for line in first_start.what_is_tested())
         kept = operator.patch("/api/v1/meshes/own/", {"priority": 6}, "application/json").json()

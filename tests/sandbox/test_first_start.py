@@ -74,6 +74,14 @@ def test_nodes_that_listen_elsewhere_now_are_found_there(directory):
     assert dict(Endpoint.objects.values_list("name", "base_url")) == base_urls
 
 
+def test_a_file_that_names_nothing_starts_an_empty_sonar(tmp_path):
+    path = tmp_path / "empty.yaml"
+    path.write_text("sites: []\n")  # docs/a-grid.md
+    assert first_start.load_registry_file(path) == "nothing to do"
+    assert not Site.objects.exists()
+    assert first_start.what_is_tested() == []
+
+
 def test_a_bad_registry_file_stops_the_start_with_its_errors(tmp_path):
     path = tmp_path / "grid.yaml"
     path.write_text("sites: [{name: RAL, tier: 7}]")

@@ -315,7 +315,10 @@ def test_a_registry_file_says_of_which_kind_a_credential_is():
     assert file.load(FILE).changed == {}
     for wrong, place in (
         (FILE.replace("kind: macaroon", "kind: oidc-agent"), "credentials[1].kind (line 8): "),
-        (FILE.replace("    client_id: sonar\n", ""), "credentials[0].client_id (line 2): A cred"),
+        (
+            FILE.replace("client_id: sonar", 'client_id: ""'),
+            "credentials[0].client_id (line 6): A cred",
+        ),
     ):
         with pytest.raises(file.RegistryError) as caught:
             file.load(wrong)

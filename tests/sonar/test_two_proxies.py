@@ -154,5 +154,6 @@ def test_who_gives_an_end_another_proxy_in_the_admin_is_told_which_links_that_en
 
 def test_where_no_mover_shows_proxies_nothing_is_looked_for(ends, django_assert_num_queries):
     mesh("simulated", mover="fake")
+    Endpoint.objects.update(credential=None)
     with django_assert_num_queries(2):  # the meshes, and the workers
         assert obstacles.all_advice(NOW) == []

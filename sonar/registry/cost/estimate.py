@@ -109,12 +109,11 @@ def of_mesh(
     return _of_plan(before, after, plan)
 
 
-def of_meshes(now: datetime) -> Callable[[int], Cost]:
-    """Read what `of_mesh` reads for all meshes that are kept; give the cost of one by its id.
+def of_meshes(grid: Grid) -> Callable[[int], Cost]:
+    """Return what gives the cost of each mesh that is kept, by its id, as `of_mesh` does.
 
-    Six SQL queries; those that are enabled are reckoned together.
+    Those that are enabled are reckoned together.
     """
-    grid = Grid.read(now)
     present = Demand(grid, tuple(grid.plans()), {})
     meshes = {mesh.pk: mesh for mesh in grid.meshes}
 

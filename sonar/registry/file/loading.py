@@ -152,15 +152,15 @@ COLUMNS = {
 FIELDS = {column: field for field, columns in COLUMNS.items() for column in columns}
 
 
-def _given(row: models.Model, section: Section, values: dict[str, Any]) -> dict[str, Any]:
+def _without_unnamed(row: models.Model, section: Section, values: dict[str, Any]) -> dict[str, Any]:
     """Leave out the columns of a row that is there already of which the file says nothing.
 
     They may have been set on pages or by the API since.
     """
     if row._state.adding:
         return values
-    given = section.model_fields_set
-    return {key: value for key, value in values.items() if FIELDS.get(key, key) in given}
+    fields = section.model_fields_set
+    return {key: value for key, value in values.items() if FIELDS.get(key, key) in fields}
 
 
 def _fields_in_words(changed: Mapping[str, tuple[Any, Any]]) -> list[str]:
@@ -224,7 +224,9 @@ def _load_size_classes(loader: _Loader, sections: list[SizeClassSection]) -> Non
     before = {name: row.from_bytes for name, row in rows.items()}
     for index, section in enumerate(sections):
         row = rows.get(section.name) or SizeClass()
-        loader.save("size_classes", index, row, _given(row, section, section.model_dump()))
+        loader.save(
+            "size_classes", index, row, _without_unnamed(row, section, section.model_dump())
+        )
         loader.changes.bounds_moved |= before.get(section.name) != section.from_bytes
     if sections:
         for sentence in compatibility.size_class_problems(SizeClass.objects.all()):
@@ -238,14 +240,17 @@ def _load_sites(loader: _Loader, sections: list[SiteSection]) -> None:
         start, end = section.quiet_hours or (None, None)
         values = section.model_dump(exclude={"quiet_hours"})
         values |= {"quiet_from": start, "quiet_until": end}
-        loader.save("sites", index, row, _given(row, section, values))
+        loader.save("sites", index, row, _without_unnamed(row, section, values))
 
 
 def _load_credentials(loader: _Loader, sections: list[CredentialSection]) -> None:
     rows = {row.name: row for row in Credential.objects.all()}
     for index, section in enumerate(sections):
         row = rows.get(section.name) or Credential()
-        if loader.save("credentials", index, row, _given(row, section, section.model_dump())):
+        values = section.model_dump()
+        if section.kind == row.kind or "kind" not in section.model_fields_set:
+            values = _without_unnamed(row, section, values)  # else it is another one
+        if loader.save("credentials", index, row, values):
             judged = partial(compatibility.credential_problems, row)
             loader.in_the_end.append((("credentials", index), judged))
 
@@ -280,7 +285,7 @@ def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
         retired_at = (row.retired_at or timezone.now()) if section.retired else None
         site = sites[section.site]
         row.site = row.site if row.site_id else site
-        values = _given(row, section, values | {"site": site, "retired_at": retired_at})
+        values = _without_unnamed(row, section, values | {"site": site, "retired_at": retired_at})
         retired_at = values.get("retired_at", row.retired_at)
         is_moved = row.pk and compatibility.is_moved(
             Endpoint(pk=row.pk, base_url=section.base_url, retired_at=retired_at)
@@ -331,7 +336,7 @@ def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
         if not _find_credentials(loader, ("meshes", index), keys, values, credentials):
             continue
         related = partial(_set_related, loader, index, row, section)
-        values = _given(row, section, values)
+        values = _without_unnamed(row, section, values)
         if not loader.save("meshes", index, row, values, related=related):
             continue
         if sentence := compatibility.kept_mesh_problem(row):
@@ -435,7 +440,7 @@ def _load_criteria_sets(loader: _Loader, sections: list[CriteriaSetSection]) -> 
             continue
         row.size_class = row.size_class if row.size_class_id else classes[section.size]
         values |= {"size_class": classes[section.size]}
-        loader.save("criteria_sets", index, row, _given(row, section, values))
+        loader.save("criteria_sets", index, row, _without_unnamed(row, section, values))
 
 
 # The rows that an expectation may name.
@@ -461,7 +466,7 @@ def _load_expectations(loader: _Loader, sections: list[ExpectationSection]) -> N
             place = "expectations", index, end
             values[filter_column(end)] = _filter(loader, place, getattr(section, end))
         row = rows.get(section.name) or Expectation()
-        loader.save("expectations", index, row, _given(row, section, values))
+        loader.save("expectations", index, row, _without_unnamed(row, section, values))
 
 
 MOST_LINES = 20
