@@ -88,8 +88,8 @@ def find(text: str) -> Findings:
 
 
 def named(text: str, sites: Iterable[Site], places: Iterable[EndpointInfo]) -> list[Match]:
-    """Return the sites and endpoints with this in their name; sites go before their endpoints."""
-    ranking: list[tuple[int, int, str, Match]] = []
+    """Return the sites and endpoints with each word in a name: of that name, then sites first."""
+    ranking: list[tuple[bool, int, int, str, Match]] = []
     for site in sites:
         values = [(attribute, attribute.of_site(site)) for attribute in OF_SITES]
         if (order := rank(values, text)) < NOT_FOUND:
@@ -97,7 +97,7 @@ def named(text: str, sites: Iterable[Site], places: Iterable[EndpointInfo]) -> l
             about = f"Tier {site.tier} site{cloud}{several(values)}"
             url = site_url(site.name, MatrixQuery())
             match = Match("site", site.name, about, url, site.name)
-            ranking.append((order, 0, site.name.casefold(), match))
+            ranking.append((bool(order), 0, order, site.name.casefold(), match))
     for place in places:
         values = [(attribute, place.value(attribute.key)) for attribute in OWN]
         if (order := rank(values, text)) < NOT_FOUND:
@@ -105,20 +105,24 @@ def named(text: str, sites: Iterable[Site], places: Iterable[EndpointInfo]) -> l
             about = f"{retired}endpoint of {place.site}{several(values)}"
             url = endpoint_url(place.name)
             endpoint = Match("endpoint", place.name, about, url, place.site)
-            ranking.append((order, 1, place.name.casefold(), endpoint))
-    return [match for *_, match in sorted(ranking, key=lambda entry: entry[:3])]
+            ranking.append((bool(order), 1, order, place.name.casefold(), endpoint))
+    return [match for *_, match in sorted(ranking, key=lambda entry: entry[:-1])]
 
 
-NOT_FOUND = 3
+NOT_FOUND = 4
 
 
 def rank(values: Values, text: str) -> int:
-    """Put the same name before one that begins so, and that before one that has it inside."""
+    """Put the same name before one that begins so, that before one that has it inside, and last
+    one that has each of its words."""
     text, best = text.casefold(), NOT_FOUND
+    words = text.split()
     for _, value in values:
         for name in map(str.casefold, texts_of(value)):
             if text in name:
                 best = min(best, 0 if name == text else 1 if name.startswith(text) else 2)
+            elif all(word in name for word in words):
+                best = min(best, 3)
     return best
 
 

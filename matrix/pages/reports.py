@@ -32,6 +32,7 @@ from matrix.query.addresses import address, matrix_url, site_url
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.store import registry
 from matrix.store.data_version import DataVersion
+from sonar.models import DirtyMark, Segment
 from sonar.people.roles import Anyone
 
 FILES = (("PDF", "format=pdf"), ("Markdown", "format=markdown"))
@@ -108,7 +109,7 @@ class ReportsPage(Page):
         return {
             **report_orders.context(reader, self.scope, subject, now),
             "subject": subject,
-            "kinds": [(kind, list(self.offered(kind, now))) for kind in KINDS],
+            "kinds": list(self.offered(now)),
             "choices": [
                 (name, names_of(places, name), chosen) for name, chosen in self.scope.items()
             ],
@@ -117,12 +118,29 @@ class ReportsPage(Page):
     def subject(self, now: datetime) -> str:
         return ReportQuestion(ReportPeriod.newest(WEEK, now), self.cloud, self.site).subject
 
-    def offered(self, kind: str, now: datetime) -> Iterator[ReportQuestion]:
-        """Yield the newest reports of a kind."""
-        period = ReportPeriod.newest(kind, now)
-        for _ in range(OFFERED[kind]):
-            yield ReportQuestion(period, self.cloud, self.site)
-            period = period.before
+    def offered(self, now: datetime) -> Iterator[tuple[str, list[ReportQuestion]]]:
+        """Yield each kind with its newest reports, of periods with results. Two SQL queries."""
+        newest = {kind: [ReportPeriod.newest(kind, now)] for kind in KINDS}
+        for kind, periods in newest.items():
+            while len(periods) < OFFERED[kind]:
+                periods.append(periods[-1].before)
+        oldest = min(periods[-1].window.start for periods in newest.values())
+        starts = {
+            start
+            for bucket in (Segment, DirtyMark)
+            for start in bucket.objects.filter(start__gte=oldest)
+            .values_list("start", flat=True)
+            .distinct()
+        }
+        for kind, periods in newest.items():
+            yield (
+                kind,
+                [
+                    ReportQuestion(period, self.cloud, self.site)
+                    for period in periods
+                    if any(period.window.start <= start < period.window.end for start in starts)
+                ],
+            )
 
 
 @for_whom(GET=readers, POST=accounts)

@@ -7,7 +7,7 @@ from typing import Any, Self
 from django.http import HttpRequest, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 
-from matrix.answers.search import LONGEST, find
+from matrix.answers.search import LONGEST, MOST_MATCHES, find
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Page, Params
 from matrix.pages.views import showing
@@ -19,6 +19,7 @@ from sonar.people.roles import Anyone
 @dataclass(frozen=True)
 class SearchPage(Page):
     text: str
+    most: int = MOST_MATCHES
 
     template = "search.html"
     nav = route = "search"
@@ -35,14 +36,24 @@ class SearchPage(Page):
         return {"q": [self.text]} if self.text else {}
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        return {"text": self.text, "findings": find(self.text)}
+        findings = find(self.text)
+        more = findings.more or len(findings.matches) > self.most
+        return {"text": self.text, "matches": findings.matches[: self.most], "more": more}
+
+
+@dataclass(frozen=True)
+class SearchList(SearchPage):
+    """What stands below the box of every page: short, so that all of it is seen."""
+
+    most: int = 10
 
 
 @for_whom(GET=readers)
 def search(request: HttpRequest) -> HttpResponseBase:
     """Lead on where only one thing was found, unless a script asks for the list as one types."""
-    if "HX-Request" not in request.headers:
-        only = find(request.GET.get("q", "").replace("\0", "")).only
-        if only:
-            return HttpResponseRedirect(only.url)
+    if "HX-Request" in request.headers:
+        return showing(SearchList)(request)
+    only = find(request.GET.get("q", "").replace("\0", "")).only
+    if only:
+        return HttpResponseRedirect(only.url)
     return showing(SearchPage)(request)

@@ -303,6 +303,11 @@ class Arrangement:
         return next((side for side in (self.rows, self.columns) if side.end == "own"), None)
 
     @property
+    def is_pooled(self) -> bool:
+        """Say whether a cell may have several links."""
+        return (self.grid.query.rows, self.grid.query.columns) != ("endpoint", "endpoint")
+
+    @property
     def version(self) -> DataVersion:
         """Return what changes whenever the picture may."""
         return self.grid.version.shown(self.display.fingerprint)

@@ -42,8 +42,8 @@ NEXT_TO_NUMBER = {STALE: (0.4, 0.32, 0.45), DOWN: (0.0, 0.34, 0.9)}
 FAILING_MARK = {"symbol": "square-open", "size": 11, "line": {"width": 2}}
 # How many links of a cell are failing or slower: where in the cell, ground and ink.
 LINK_COUNTS = {
-    "failing": (-0.3, 0.28, "var(--failed)", "var(--failed-mark)"),
-    "slower": (0.3, -0.28, "var(--slower-mark)", "#14181d"),
+    "failing": (-0.4, 0.26, "var(--failed)", "var(--failed-mark)"),
+    "slower": (0.4, -0.26, "var(--slower-mark)", "#14181d"),
 }
 # What has a place and a size of its own in a cell, which static/js/matrix/outlines.js works out:
 # a frame, a corner, an arrow up in that corner, a square in the one across; below what is
@@ -148,7 +148,7 @@ def outlined(arrangement: Arrangement) -> list[Json]:
 def link_counts(arrangement: Arrangement) -> list[Json]:
     """Write into cells of several links how many of these are failing or slower, if any are."""
     query, cells = arrangement.grid.query, arrangement.grid.cells
-    if (query.rows, query.columns) == ("endpoint", "endpoint"):
+    if not arrangement.is_pooled:
         return []
     traces = []
     for look, (right, down, ground, ink) in LINK_COUNTS.items():
@@ -171,6 +171,7 @@ def link_counts(arrangement: Arrangement) -> list[Json]:
                 "marker": {
                     "symbol": "square",
                     "color": ground,
+                    "opacity": 1,
                     "size": [8 + 5 * len(text) for text in texts],
                 },
                 "hoverinfo": "skip",
@@ -192,6 +193,9 @@ def standing(arrangement: Arrangement) -> dict[str, Flags]:
     else:
         levels = {"slower": cells.level == SLOWER, "faster": cells.level == FASTER}
         looks = levels | {"partly": cells.partly}
+    if "partly" in looks and arrangement.is_pooled:
+        # Their number stands in the same corner.
+        looks["partly"] = looks["partly"] & (cells.failing_links == 0)
     drawn = {name: has_level & arrangement.drawn(where) for name, where in looks.items()}
     return {"failing": state == FAILING} | drawn
 

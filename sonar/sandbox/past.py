@@ -41,7 +41,7 @@ class Story:
 
     Times are hours before the first start. An empty ``source`` or ``destination`` is any;
     ``site`` is a site as both. A ``note`` of the site is of its time, or ``of_end`` of the hour
-    after it.
+    after it. A story with a ``question`` goes on: the front page asks its reader to find it.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Story:
     failure_rate: float | None = None
     note: str = ""
     of_end: bool = False
+    question: str = ""
 
     def is_of(self, source: str, destination: str) -> bool:
         if self.site:
@@ -65,10 +66,18 @@ class Story:
         """Return from when to when its note is, in hours before the first start."""
         return (self.ended, self.ended - 1) if self.of_end else (self.began, self.ended)
 
+    @property
+    def links(self) -> str:
+        """Name the links that it is of."""
+        if self.site or not self.source:
+            return f"all links {'of' if self.site else 'to'} {self.site or self.destination}"
+        return f"{self.source} → {self.destination}"
+
 
 STORIES = (
     Story(
-        "a link that fails since, and worked before",
+        "this link fails, and worked before",
+        question="One link fails. Which one, and since when?",
         began=PAST_HOURS,
         ended=64,
         source=ALWAYS_FAILS[0],
@@ -76,14 +85,16 @@ STORIES = (
         failure_rate=FAILURE_RATE,
     ),
     Story(
-        "a firewall that slows one direction since, before which it received three times as fast",
+        "a firewall slows what the site receives to a third of the rate before",
+        question="One site receives slowly. Which one, and since when?",
         began=PAST_HOURS,
         ended=93,
         destination="TAIWAN-LCG2",
         factor=3,
     ),
     Story(
-        "a single link that is slow since",
+        "only this link has become slow",
+        question="Another link has become slow, but no other link of its endpoints. Which one?",
         began=PAST_HOURS,
         ended=38,
         source="UKI-SOUTHGRID-RALPP",

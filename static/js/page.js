@@ -58,14 +58,25 @@ let lateSince = null;
 document.addEventListener("htmx:before:request", (event) => {
   const request = event.detail.ctx;
   if (isSearch(request)) return;
+  if (leadsAway(request)) {
+    event.preventDefault();
+    location.assign(request.sourceElement.href);
+    return;
+  }
   if (isRefresh(request)) {
     if (performance.now() < leftUntil) event.preventDefault();
     else refreshing.add(request);
     return;
   }
   for (const other of [...refreshing, ...asked.keys()]) other.request.abort();
-  asked.set(request, setTimeout(() => (working.hidden = false), PATIENCE_MS));
+  const timer = setTimeout(() => (working.hidden = false), PATIENCE_MS);
+  asked.set(request, { timer, menus: new Set(openMenus()) });
 });
+
+// Another page has scripts, a body and a place in the navigation of its own: it is not put into this one.
+function leadsAway({ sourceElement: link }) {
+  return link.matches("a[href]") && link.pathname !== location.pathname;
+}
 
 // A form that is sent leads to another page, and may end what this one is about. Where it does not, as for a file, this
 // page lives on.
@@ -82,7 +93,7 @@ document.addEventListener("htmx:finally:request", (event) => {
   const request = event.detail.ctx;
   refreshing.delete(request);
   if (!asked.has(request)) return;
-  clearTimeout(asked.get(request));
+  clearTimeout(asked.get(request).timer);
   asked.delete(request);
   if (!asked.size) working.hidden = true;
 });
@@ -129,31 +140,56 @@ document.addEventListener("htmx:after:swap", (event) => {
   const request = event.detail.ctx;
   if (isSearch(request) || request.response?.status >= 400) return;
   if (!isRefresh(request)) {
-    settleForms();
-    if (!isOfMenu(request) && closeMenus()) showAnswer();
+    const menus = asked.get(request)?.menus ?? new Set();
+    followHeader(request.text);
+    settleForms(menus);
+    if (!isOfMenu(request) && closeMenus(menus)) showAnswer();
   }
   trouble.hidden = true;
   lateSince = null;
   sayUpdated(`updated ${clock()}`, false);
 });
 
+// The links of the header may have the address of the view in them, as that of the log-in does.
+function followHeader(text) {
+  const [header] = text.match(/<header class="top[^]*?<\/header>/) ?? [""];
+  const next = new DOMParser().parseFromString(header, "text/html").querySelectorAll(".top a[href]");
+  const shown = document.querySelectorAll(".top .name, .top .places a[href]");
+  if (next.length !== shown.length) return;
+  shown.forEach((link, at) => link.setAttribute("href", next[at].getAttribute("href")));
+}
+
 // A morph leaves in the fields what the reader chose; what the page shows now counts, except for
-// what is just being typed.
-function settleForms() {
+// what is just being typed, and for menus that were opened while the answer was on its way.
+function settleForms(menus) {
   const { activeElement: active } = document;
   const typing = active?.matches("input:not([type=checkbox])") ? active : null;
-  for (const form of document.querySelectorAll("#page .controls form")) if (!form.contains(typing)) form.reset();
+  const since = openMenus().filter((menu) => !menus.has(menu));
+  for (const form of document.querySelectorAll("#page .controls form")) {
+    if (!form.contains(typing) && !since.some((menu) => menu.contains(form))) form.reset();
+  }
+}
+
+function openMenus() {
+  return [...document.querySelectorAll(".sheet:popover-open")];
 }
 
 // What was chosen in a menu is answered by the page, which it would cover; but not while one ticks
-// boxes. The focus goes back to where the menu was opened. Returns whether one was closed.
-function closeMenus() {
+// boxes. A menu that was opened while the answer was on its way stays. The focus goes back to where the menu was
+// opened. Returns whether one was closed.
+function closeMenus(menus) {
   const { activeElement: active } = document;
-  const open = [...document.querySelectorAll(".sheet:popover-open")];
-  const done = open.filter((menu) => !menu.contains(active) || !active.matches("[type=checkbox]"));
+  const done = openMenus().filter((menu) => (
+    menus.has(menu) && (!menu.contains(active) || !active.matches("[type=checkbox]"))
+  ));
   for (const menu of done) menu.hidePopover();
   return done.length > 0;
 }
+
+document.addEventListener("toggle", ({ target, newState }) => {
+  if (newState !== "open" || !target.matches?.(".sheet")) return;
+  for (const { menus } of asked.values()) menus.delete(target);
+}, true);
 
 // The answer stands above the menus, on a narrow screen often out of sight.
 function showAnswer() {
@@ -208,8 +244,10 @@ const jump = document.getElementById("jump");
 const found = document.getElementById("found");
 
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (!jump?.offsetParent || event.target.closest("input, select, textarea, [contenteditable]")) return;
+  const isSlash = event.key === "/" && !event.ctrlKey && !event.metaKey;
+  const isCtrlK = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
+  if (!(isSlash || isCtrlK) || event.altKey || !jump?.offsetParent) return;
+  if (isSlash && event.target.closest("input, select, textarea, [contenteditable]")) return;
   event.preventDefault();
   jump.focus();
   jump.select();

@@ -16,6 +16,7 @@ from matrix.query.catalogue import STATISTICS
 from matrix.store.cache import ANSWERS
 from sonar.models import Endpoint, Schedule, Site, SizeClass
 from sonar.results import store
+from sonar.sandbox.past import STORIES
 from tests.html import Page
 from tests.matrix import responses, world
 from tests.matrix.sent import probe
@@ -338,20 +339,36 @@ def test_endpoints_that_are_not_shown_are_named(client, small_world):
     assert "DESY_DATADISK, DESY_SCRATCHDISK" in page
 
 
-def test_a_simulated_grid_is_called_so_and_says_what_sonar_is(client, small_world):
+def test_a_simulated_grid_is_called_so_once(client, small_world):
     page = look(client)
     assert "Simulated" not in page.source
-    assert "Sonar copies" not in page.words
     Endpoint.objects.filter(name="RAL_DATADISK").update(simulated=True)
     page = look(client)
-    assert "Simulated" in page
+    assert len(page.parts(".simulated")) == 1
     assert "made up, to show" not in page.source
-    assert (
-        "Sonar copies test files between all storage endpoints and records the rates: "
-        "large files have 2 GB here."
-    ) in page.words
-    SizeClass.objects.filter(name="large").update(test_bytes=3 * 10**9)
-    assert "large files have 3 GB here." in look(client).words
+    # There are no planted faults without a made-up past.
+    assert "planted" not in page.words
+
+
+def test_a_sandbox_asks_for_its_planted_faults_until_the_reader_has_enough(client, small_world):
+    Endpoint.objects.filter(name="RAL_DATADISK").update(simulated=True)
+    made_up = world.profile(**store.profile_fields(NOW.replace(hour=9, second=0)))
+    transfer(small_world.ral, small_world.glasgow, 1.0, ago=4 * HOUR, made=made_up)
+    planted = look(client).part(".planted")
+    asked = [story for story in STORIES if story.question]
+    assert planted.part("h2").words == f"{len(asked)} faults are planted here. Find them."
+    for story, item in zip(asked, planted.parts("li"), strict=True):
+        assert item.words.startswith(f"{story.question} answer ")
+        assert story.name in item.part("details").words
+        ends = (story.source, story.destination, story.site)
+        assert all(end in item.part("details").words for end in ends)
+    # Its hours before the end of what is made up.
+    assert "since 17 Nov 17:00 UTC" in planted.parts("li")[0].words
+    assert "large files have 2 GB here." in planted.words
+    etag = client.get("/")["ETag"]
+    client.cookies["sonar_planted"] = "1"
+    assert "planted" not in look(client).words
+    assert client.get("/")["ETag"] != etag
 
 
 PAST = "Results before 20 Nov 09:00 UTC are entirely made up, to show what weeks of tests"

@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from matrix.answers.report.pictures import grouping
 from matrix.answers.report.question import ReportPeriod
 from matrix.statistics.cells.axes import AxisGroup
+from sonar.results import sealing
 from tests.matrix import responses
 from tests.matrix.world import HOUR, NOW, transfer
 
@@ -73,10 +74,25 @@ def test_periods_follow_each_other_over_the_turn_of_years():
 
 
 def test_a_report_is_found_by_its_site(client, small_world):
+    transfer(small_world.ral, small_world.desy, 12.0, ago=NOW - END + HOUR)
     page = responses.page(client, "/reports/?site=RAL")
     assert page.parts('a[href="/reports/2026-W46/?site=RAL"]')
-    assert len(page.parts('a[href^="/reports/20"]')) == 25
     assert responses.page(client, "/sites/RAL/").parts('a[href="/reports/?site=RAL"]')
+
+
+def test_only_periods_with_results_are_listed(client, small_world):
+    page = responses.page(client, "/reports/")
+    assert page.parts('a[href^="/reports/20"]') == []
+    assert "No week that is over has results yet." in page.words
+    for week in (1, 3):
+        ago = NOW - END + HOUR + week * 7 * 24 * HOUR
+        transfer(small_world.ral, small_world.desy, 12.0, ago=ago)
+    sealing.seal(NOW)
+    # This one is not sealed yet.
+    transfer(small_world.ral, small_world.desy, 12.0, ago=NOW - END + HOUR + 14 * 24 * HOUR)
+    listed = responses.page(client, "/reports/").links('a[href^="/reports/20"]')
+    weeks = [f"/reports/2026-W{number}/" for number in (45, 44, 43)]
+    assert listed == [*weeks, "/reports/2026-10/"]
 
 
 def test_more_sites_than_fit_on_a_page_are_put_together():

@@ -1,12 +1,11 @@
 """Finding sites, endpoints and links, and the page that lists them."""
 
-import re
-
 import pytest
 
 from matrix.answers.search import MOST_MATCHES, find
 from sonar.models import Endpoint, Site
-from tests.matrix import world
+from tests.html import Page
+from tests.matrix import responses, world
 from tests.matrix.responses import statements
 from tests.matrix.world import NOW
 
@@ -30,6 +29,22 @@ def kinds(text: str) -> list[tuple[str, str]]:
 def test_a_part_of_a_name_finds_sites_before_their_endpoints(small_world):
     assert kinds("glas") == [("site", "Glasgow"), ("endpoint", "Glasgow_DATADISK")]
     assert names("SCRATCH") == ["DESY_SCRATCHDISK"]
+
+
+def test_words_of_a_site_find_it_before_the_links_between_such(small_world):
+    cern = [Site.objects.create(name=f"CERN-{name}") for name in ("LAB-010", "GRID-034")]
+    for site in cern:
+        world.endpoint(f"{site.name}_DATADISK", site)
+    assert kinds("cern 010")[:3] == [
+        ("site", "CERN-LAB-010"),
+        ("endpoint", "CERN-LAB-010_DATADISK"),
+        ("link", "CERN-GRID-034_DATADISK → CERN-LAB-010_DATADISK"),
+    ]
+
+
+def test_sites_come_before_endpoints_that_begin_so(small_world):
+    Site.objects.create(name="T2-RAL_D")
+    assert names("ral_d")[:2] == ["T2-RAL_D", "RAL_DATADISK"]
 
 
 def test_the_same_name_comes_first_then_those_that_begin_so(small_world):
@@ -98,6 +113,14 @@ def test_no_more_than_twenty_are_listed_and_it_is_said_that_there_are_more(small
     assert find("many").more
 
 
+def test_below_the_box_are_ten_at_most(client, small_world):
+    Site.objects.bulk_create(Site(name=f"many-{number:02d}") for number in range(11))
+    short = Page(client.get("/search/?q=many", headers={"HX-Request": "1"}).content.decode())
+    assert len(short.parts("#found-list a")) == 10
+    assert "There are more matches" in short.words
+    assert len(responses.page(client, "/search/?q=many").parts("#found-list a")) == 11
+
+
 def test_a_search_asks_the_database_one_question_once_the_registry_is_known(small_world):
     for pinned in (3, 1, 1):
         assert len(statements(find, "RAL to Glasgow")) == pinned
@@ -107,11 +130,12 @@ def test_a_search_asks_the_database_one_question_once_the_registry_is_known(smal
 
 def test_the_page_lists_what_was_found_with_what_it_is(client, small_world):
     html = client.get("/search/?q=ral", headers={"HX-Request": "true"}).content.decode()
-    found = html.split('<ul id="found-list"')[1].split("</ul>")[0]
-    assert re.findall(r'<li><a href="(.*?)">(.*?) <small>(.*?)</small></a></li>', found) == [
-        ("/sites/RAL/", "RAL", "Tier 1 site, cloud UK"),
-        ("/?endpoint=RAL_DATADISK", "RAL_DATADISK", "endpoint of RAL"),
+    links = Page(html).parts("#found-list a")
+    assert [(link["href"], link["title"]) for link in links] == [
+        ("/sites/RAL/", "RAL, Tier 1 site, cloud UK"),
+        ("/?endpoint=RAL_DATADISK", "RAL_DATADISK, endpoint of RAL"),
     ]
+    assert links[0].words == "RAL Tier 1 site, cloud UK"
     assert client.get("/?endpoint=RAL_DATADISK").status_code == 200
 
 

@@ -475,7 +475,7 @@ def test_a_link_says_how_it_is_since_when_and_by_what_factor(client, small_world
     assert shown == {
         "Glasgow_DATADISK": ["failing 2 h", "8.00", "–", "8.00", "–", "2 GB", "1 + 3 failed"],
         "DESY_DATADISK": [
-            "slower than usual 1 h",
+            "slower 1 h",
             "2.00 ± 0",
             "2.00",
             "8.00",

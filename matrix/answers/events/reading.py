@@ -349,14 +349,19 @@ def window_of(now: datetime) -> Window:
     return Window(midnight, max(now, midnight.replace(microsecond=1)))
 
 
-def today_words(events: Iterable[Event], now: datetime, short: Mapping[str, str] = NO_NAMES) -> str:
+def today_words(
+    events: Iterable[Event],
+    now: datetime,
+    short: Mapping[str, str] = NO_NAMES,
+    most: int = MOST_TODAY,
+) -> str:
     """Say the certain events of today, the worst first: nothing uncertain is worth a headline."""
     day = window_of(now)
     of_day = [event for event in events if event.is_certain and day.start <= event.at]
     if not of_day:
         return "Today: nothing new so far"
     first = sorted(of_day, key=weight)
-    said = [event.words(short) for event in first[:MOST_TODAY]]
+    said = [event.words(short) for event in first[:most]]
     rest = len(first) - len(said)
     more = f" and {format_count(rest)} more" if rest else ""
     return f"Today: {', '.join(said)}{more}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from django.contrib.auth.models import User
 
 from matrix.answers.events.event import ARROW
 from matrix.answers.words.advice import LOOK, ONLY_THIS_LINK, PAIR, SONAR
+from matrix.answers.words.names import NO_NAMES
 from matrix.answers.words.phrases import counted, join
 from matrix.query.addresses import address
 from sonar.models import Incident, IncidentEvent
@@ -84,23 +85,27 @@ DONE = {
 OF_LEVEL = {Level.LINK: 0, Level.SOURCE: 1, Level.DESTINATION: 2}
 
 
-def subject(incident: Incident) -> str:
-    """Name what it is of: `A → B`, `A`, a site, or Sonar itself."""
+def subject(incident: Incident, short: Mapping[str, str] = NO_NAMES) -> str:
+    """Name what it is of: `A → B`, `A`, a site, or Sonar itself; endpoints by ``short`` names."""
+    source, destination = (
+        short.get(str(end), str(end)) if end else ""
+        for end in (incident.source, incident.destination)
+    )
     if incident.level == Level.LINK:
-        return f"{incident.source} {ARROW} {incident.destination}"
+        return f"{source} {ARROW} {destination}"
     if incident.level == Level.SITE:
         return f"All of {incident.site}"
     if incident.level == Level.GRID:
         return SONAR_ITSELF
-    return str(incident.source or incident.destination)
+    return source or destination
 
 
-def title(incident: Incident) -> str:
+def title(incident: Incident, short: Mapping[str, str] = NO_NAMES) -> str:
     """Say it in a few words: `A sends slowly`."""
     condition = Condition(incident.condition)
     if incident.level == Level.GRID:
         return f"{SONAR_ITSELF}: {GRID_DOING[condition]}"
-    return f"{subject(incident)} {DOING[condition][OF_LEVEL.get(Level(incident.level), 3)]}"
+    return f"{subject(incident, short)} {DOING[condition][OF_LEVEL.get(Level(incident.level), 3)]}"
 
 
 def sentence(incident: Incident, write: Callable[[datetime], str] = format_minute) -> str:

@@ -12,6 +12,7 @@ from matrix.answers.commissioning.question import Chosen, set_of
 from matrix.answers.commissioning.records import LinkRecords
 from matrix.answers.commissioning.standing import STATES
 from matrix.answers.commissioning.words import asked_words, ends_words
+from matrix.answers.words.names import short_names_of
 from matrix.pages.base import Page, Params
 from matrix.pages.commissioning.set_form import PRESETS, CriteriaSetForm
 from matrix.pages.parts.links import ends_among, registered
@@ -79,6 +80,7 @@ class SetPage(Page):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         now_standing = standing.read(self.row, self.chosen)
         table = overview.of(now_standing)
+        places = [*now_standing.sources, *now_standing.destinations]
         counts = now_standing.counts
         return {
             "row": self.row,
@@ -88,6 +90,7 @@ class SetPage(Page):
             "counts": [f"{format_count(number)} {state}" for state, number in counts.items()],
             "count": sum(counts.values()),
             "table": table,
+            "short": short_names_of(places) if table.by == "endpoint" else {},
             "rows": [
                 (
                     name,

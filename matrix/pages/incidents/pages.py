@@ -23,7 +23,12 @@ from matrix.answers.incidents.questions import (
 from matrix.pages.base import Page, Params, QueryPage
 from matrix.pages.incidents.forms import forms_for
 from matrix.pages.parts.controls import Choice, bounds_of, kept, window_choices
-from matrix.pages.parts.incidents import IncidentLine, IncidentsNow, with_marks
+from matrix.pages.parts.incidents import (
+    IncidentLine,
+    IncidentsNow,
+    names_in_lists,
+    with_marks,
+)
 from matrix.pages.parts.share import Share
 from matrix.plots.sparkline import Sparkline, across, sparkline
 from matrix.query.addresses import address, link_path, link_url, matrix_url
@@ -87,7 +92,7 @@ class IncidentsPage(QueryPage):
         question, order = self.question, incidents.ORDER
         after = self.before.values if self.before else None
         page_rows, further = keyset.page(question.rows(now, reader), order, PER_PAGE, after)
-        lines = list(with_marks(page_rows, now, reader))
+        lines = list(with_marks(page_rows, now, reader, names_in_lists()))
         first = dataclasses.replace(self, before=None)
         api = address("api-incidents")
         return {
@@ -196,8 +201,10 @@ class IncidentPage(Page):
         facts = evidence.read(incident, now)
         events = incidents.events_of(incident)
         may = decisions.may_decide(reader, incident)
-        (line,) = with_marks([incident], now, reader)
+        names = names_in_lists()
+        (line,) = with_marks([incident], now, reader, names)
         return {
+            "short": names,
             "line": line,
             "figures": f"{capfirst(', '.join(words.figures(incident)))}.",
             "at_it": list(words.at_it(incident, now, reader)),
@@ -217,7 +224,7 @@ class IncidentPage(Page):
             "then": evidence.what_changed(incident, reader),
             "events": [(event, words.event_words(event, reader)) for event in events],
             "parts": [
-                IncidentLine.of(each, now, reader)
+                IncidentLine.of(each, now, reader, names)
                 for each in incidents.rows().filter(merged_into=incident).order_by("id")
             ],
             "work": forms_for(incident, events, reader, now) if may else None,

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+from django.utils.text import capfirst
 
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.mixed_ways import MixedWays
@@ -34,7 +35,9 @@ from sonar.notation.enumeration import either
 from sonar.notation.units import format_age, format_count, format_span
 from sonar.notation.windows import format_minute
 from sonar.results import store
+from sonar.sandbox.past import STORIES
 
+HOUR = timedelta(hours=1)
 MOST_PAUSES = 6
 
 
@@ -96,6 +99,22 @@ def notices_for(
         not_counted,
     ]
     return [notice for notice in notices if notice]
+
+
+def planted_faults(moment: datetime) -> list[tuple[str, str]]:
+    """Return the questions that a sandbox asks its reader, with the answers.
+
+    Before ``moment`` its results are made up.
+    """
+    return [
+        (
+            story.question,
+            f"{capfirst(story.links)}, since {format_minute(moment - story.ended * HOUR)}: "
+            f"{story.name}.",
+        )
+        for story in STORIES
+        if story.question
+    ]
 
 
 def no_mesh(grid: Grid, count: int, now: datetime) -> Notice:

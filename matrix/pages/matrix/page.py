@@ -1,7 +1,7 @@
 """The matrix page, and the wall: what is wrong in it for readers at four metres, view by view."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -21,7 +21,7 @@ from matrix.answers.matrix.mixed_ways import NOTHING
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Params
 from matrix.pages.matrix.controls import answer, controls_for, counts, legend, palettes
-from matrix.pages.matrix.notices import View, notices_for
+from matrix.pages.matrix.notices import View, notices_for, planted_faults
 from matrix.pages.matrix.payload import (
     CellLinks,
     number_tables,
@@ -54,7 +54,10 @@ from matrix.templatetags.figures import nth
 from sonar.models import SizeClass
 from sonar.notation.units import format_count, parse_duration
 from sonar.people.roles import Anyone
+from sonar.results import store
 
+# Written by static/js/matrix/controls.js.
+PLANTED_COOKIE = "sonar_planted"
 # How many of a kind stand beside the matrix, if not three.
 IN_RAIL = {"changed": 10, "failing": 6, "perhaps": 5, "slower": 5}
 
@@ -109,18 +112,29 @@ class GridPage(MatrixAddress):
         pooled = grid.build(grouped, now, whole=True)
         return page, pooled, arrange(pooled, self.display)
 
+    # How many events of today, and open incidents, are named.
+    most_events = 1
+
     def drawn(
-        self, arranged: Arrangement, cell_links: CellLinks, now: datetime, reader: Anyone
+        self,
+        arranged: Arrangement,
+        cell_links: CellLinks,
+        links: Grid,
+        now: datetime,
+        reader: Anyone,
     ) -> dict[str, Any]:
-        """Return the picture, its table, what is said of it, and the incidents of now."""
+        """Return the picture, its table, what is said of it, and the incidents of now.
+
+        ``links`` is the same grid with each link in a cell of its own.
+        """
         answered, statistic = cell_links.grid, self.query.statistic
         labels = labels_for(arranged)
         return {
-            "incidents_now": IncidentsNow.read(now, reader),
+            "incidents_now": IncidentsNow.read(now, reader, links.short_names()),
             "heading": self.query.describe(),
             "unit": statistic.unit.behind,
             "grid": answered,
-            "today": todays_sentence(answered, now),
+            "today": todays_sentence(links, now, self.most_events),
             "picture": payload(arranged, cell_links, labels) if arranged.rows.groups else None,
             "left_out": labels.left_out,
             "ramp": ", ".join(palette_for(self.display.palette_name, statistic)),
@@ -131,7 +145,18 @@ class GridPage(MatrixAddress):
 
 @dataclass(frozen=True)
 class MatrixPage(GridPage):
+    """``asks`` says whether the reader still wants to find the faults of a sandbox."""
+
     template = "matrix.html"
+
+    asks: bool = True
+
+    def remembering(self, cookies: Mapping[str, str]) -> Self:
+        page = super().remembering(cookies)
+        return dataclasses.replace(page, asks=PLANTED_COOKIE not in cookies)
+
+    def stamp(self) -> str:
+        return super().stamp() + "-found" * (not self.asks)
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         # What is said is said of links, however these are grouped in the picture.
@@ -147,7 +172,7 @@ class MatrixPage(GridPage):
         others = other_origins.of_grid(links) if known_ways.have_others else other_origins.NONE
         view = View(arranged, page.address, self.about_groups(page, links))
         return {
-            **page.drawn(arranged, cell_links, now, reader),
+            **page.drawn(arranged, cell_links, links, now, reader),
             "page": page,
             "card": ChatCard.of(
                 self,
@@ -170,6 +195,9 @@ class MatrixPage(GridPage):
             "rail": [(kind, kind.items[: IN_RAIL.get(kind.kind, 3)]) for kind in highlights],
             "strip": strip_for(self, links.window, now),
             "share": Share.of_matrix(page.query.url(address("api-matrix"))),
+            "planted": planted_faults(until)
+            if self.asks and links.simulated and (until := store.until())
+            else [],
             "group_urls": [
                 (preposition, cell_links.group_urls(end).items())
                 for end, preposition in (("source", "from"), ("destination", "to"))
@@ -182,8 +210,7 @@ class MatrixPage(GridPage):
         query = page.query
         counts = {"rows": len(links.sources), "columns": len(links.destinations)}
         many = [f"{format_count(count)} {name}" for name, count in counts.items()]
-        if counts["rows"] == counts["columns"]:
-            many = [f"{format_count(counts['rows'])} rows and columns"]
+        many = many[: len(set(counts.values()))]
         if page.grouped_by == PAGE:
             by = {
                 name: getattr(query, name) for name in counts if getattr(query, name) != "endpoint"
@@ -193,9 +220,13 @@ class MatrixPage(GridPage):
                 "grouped",
                 f"{subject} by {' and '.join(dict.fromkeys(by.values()))}, because there are "
                 f"{' and '.join(many)}.",
-                "Numbers on red and orange count the failing and slower links of a cell. Click a "
-                "cell or a name to open it.",
-                ((f"Show all {' and '.join(many)}", page.grouping("endpoint", "endpoint").url()),),
+                "Numbers on red and orange: failing and slower links. Click to open.",
+                (
+                    (
+                        f"Show all {max(counts.values())}",
+                        page.grouping("endpoint", "endpoint").url(),
+                    ),
+                ),
                 quiet=True,
             )
         if self.grouped_by != READER or max(counts.values()) <= MOST_LINES or not page.is_of_links:
@@ -338,6 +369,7 @@ class WallPage(GridPage):
     """Without a rotation its one view is that of the address itself."""
 
     template = "wall.html"
+    most_events = 3
 
     rotation: Rotation = Rotation()
 
@@ -390,7 +422,7 @@ class WallPage(GridPage):
             if not notice.quiet
         ]
         return {
-            **page.drawn(arranged, cell_links, now, reader),
+            **page.drawn(arranged, cell_links, links, now, reader),
             "headline": headline.words(),
             "answer": coloured(headline),
             "as_usual": headline.tally.usual if isinstance(headline, Headline) else 0,

@@ -161,8 +161,10 @@ class EventsPart:
         return cls(events, rows, query.url(address("events"), certain="any"))
 
 
-def todays_sentence(grid: Grid, now: datetime) -> str:
-    """Say what happened today to the links of a matrix that reaches up to now; else nothing.
+def todays_sentence(grid: Grid, now: datetime, most: int) -> str:
+    """Say the worst of what happened today to the links of a matrix that reaches up to now.
+
+    At most ``most`` events are named. It is nothing for a matrix that ends earlier.
 
     Nor that there is nothing new where there is nothing at all. What goes on is known of its size
     class, where each cell is a link; of the others what the search has found. Results of some ways
@@ -179,4 +181,4 @@ def todays_sentence(grid: Grid, now: datetime) -> str:
     chosen = list(question.chosen(events, places))
     if not (chosen or grid.has_results):
         return ""
-    return f"{reading.today_words(chosen, now, short_names_of(places))}."
+    return f"{reading.today_words(chosen, now, short_names_of(places), most)}."

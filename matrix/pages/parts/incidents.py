@@ -1,6 +1,6 @@
 """Incidents on any page: what is open in the whole grid, and those that concern what it shows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -8,14 +8,16 @@ from typing import Self
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from matrix.answers.incidents import words
+from matrix.answers.words.names import NO_NAMES, short_names_of
 from matrix.query.addresses import address
-from matrix.store import downtimes, incidents
+from matrix.store import downtimes, incidents, registry
 from matrix.store.incidents import OF_GRID, OPEN
 from sonar.models import Endpoint, Incident, IncidentLink, Transfer
 from sonar.notation.units import format_age, format_span
 from sonar.notation.windows import format_minute
 from sonar.people.roles import Anyone
 
+Names = Mapping[str, str]
 OPEN_GRID = OPEN & OF_GRID
 # In one line; the page of all has the others.
 MOST_NOW = 3
@@ -29,15 +31,22 @@ LOOKS = {
 }
 
 
+def names_in_lists() -> Names:
+    """Return the short names of all endpoints. One SQL query once the registry is known."""
+    return short_names_of(registry.read_places(registry.read_versions()))
+
+
 @dataclass(frozen=True)
 class IncidentLine:
     """An incident with what is said of it in a line, for one reader at a moment.
 
-    ``marks`` are what keeps it from calling: muted, in a downtime.
+    ``short`` is its title with the short names of endpoints; ``marks`` are what keeps it from
+    calling: muted, in a downtime.
     """
 
     incident: Incident
     title: str
+    short: str
     url: str
     look: str
     who: str
@@ -45,12 +54,15 @@ class IncidentLine:
     marks: Sequence[str] = ()
 
     @classmethod
-    def of(cls, incident: Incident, now: datetime, reader: Anyone, *marks: str) -> Self:
+    def of(
+        cls, incident: Incident, now: datetime, reader: Anyone, names: Names, *marks: str
+    ) -> Self:
         end = incident.closed_at
         span = format_span((end or now) - incident.began_at)
         return cls(
             incident,
             words.title(incident),
+            words.title(incident, names),
             words.path(incident),
             LOOKS[Incident.Condition(incident.condition)],
             words.who(incident, reader),
@@ -60,7 +72,7 @@ class IncidentLine:
 
 
 def with_marks(
-    several: Sequence[Incident], now: datetime, reader: Anyone
+    several: Sequence[Incident], now: datetime, reader: Anyone, names: Names
 ) -> Iterator[IncidentLine]:
     """Yield lines of incidents, and which of them are of what is in a downtime. One SQL query."""
     rows = [row for row in downtimes.within(now, now) if row.stops_tests] if several else []
@@ -70,7 +82,8 @@ def with_marks(
         own = [end for end in (incident.source, incident.destination) if end]
         is_down = any(end.pk in ends or end.site_id in sites for end in own)
         is_down = is_down or incident.site_id in sites
-        yield IncidentLine.of(incident, now, reader, "in a declared downtime" if is_down else "")
+        mark = "in a declared downtime" if is_down else ""
+        yield IncidentLine.of(incident, now, reader, names, mark)
 
 
 @dataclass(frozen=True)
@@ -83,12 +96,12 @@ class IncidentsNow:
     is_late: bool
 
     @classmethod
-    def read(cls, now: datetime, reader: Anyone) -> Self:
-        """Read them with one SQL query."""
+    def read(cls, now: datetime, reader: Anyone, names: Names = NO_NAMES) -> Self:
+        """Read them with one SQL query; ``names`` are the short ones of endpoints."""
         present = incidents.open_now(now, MOST_NOW)
         at = present.looked_at
         return cls(
-            [IncidentLine.of(each, now, reader) for each in present.worst],
+            [IncidentLine.of(each, now, reader, names) for each in present.worst],
             present.many - len(present.worst),
             f"{format_minute(at)}, {format_age(now - at)}" if at else "",
             present.is_late,
@@ -107,10 +120,10 @@ class IncidentsOf:
     closed: Sequence[IncidentLine]
 
     @classmethod
-    def read(cls, chosen: Q, now: datetime, reader: Anyone) -> Self:
+    def read(cls, chosen: Q, now: datetime, reader: Anyone, names: Names = NO_NAMES) -> Self:
         """Read those that are chosen. One SQL query."""
         rows = incidents.rows().filter(chosen).order_by(*incidents.ORDER)
-        lines = [IncidentLine.of(each, now, reader) for each in rows[: 2 * MOST_OF]]
+        lines = [IncidentLine.of(each, now, reader, names) for each in rows[: 2 * MOST_OF]]
         return cls(
             [line for line in lines if line.incident.is_open],
             [line for line in lines if not line.incident.is_open][:MOST_OF],

@@ -232,12 +232,13 @@ class OfSize(LinkColumn):
 class RateColumn(OfSize):
     """The mean; ``tells`` says that its state stands here, as no other column has it."""
 
-    field, title, look = "mean_mb_s", "MB/s", "number spread"
+    field, title = "mean_mb_s", "MB/s"
     explained = "mean rate of single transfers ± standard deviation"
 
     def __init__(self, context: Context, size: str, *, tells: bool) -> None:
         super().__init__(context, size)
         self.tells = tells
+        self.look = "number" if tells else "number spread"
         self.place = "opens" if tells else ""
 
     def of(self, values: Values) -> TableCell:
@@ -248,11 +249,13 @@ class RateColumn(OfSize):
             return TableCell(DASH, self.why_not_ok(values), look, lead=lead)
         mean = three_digits(values.mean_mb_s)
         spread = (f"± {three_digits(values.std_mb_s)}",) if values.ok > 1 else ()
+        # The class that is asked for has room for it, so that all classes fit on a screen.
+        shown = () if self.tells else spread
         count = f"(n = {format_count(values.ok)})"
         title = f"{' '.join((mean, *spread))} MB/s {count}; {self.last(values)}"
         if lead:
             title += f"; {STATE_WORDS[state]}"
-        return TableCell(mean, title, look, marks=spread, lead=lead)
+        return TableCell(mean, title, look, marks=shown, lead=lead)
 
 
 class QuantileColumn(OfSize):

@@ -55,7 +55,7 @@ class StateColumn(OfSize):
         if values.state != MEASURED:
             look, words, title = state, state.replace("_", " "), STATE_WORDS[state]
         elif level in LEVEL_WORDS:
-            look, words, title = level, f"{level} than usual", LEVEL_WORDS[level]
+            look, words, title = level, level, LEVEL_WORDS[level]
         else:
             words = "as usual" if level == "usual" else "measured"
             return TableCell(words, "", self.look)

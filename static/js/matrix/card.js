@@ -226,14 +226,17 @@ function putBeside(card, cell, point) {
   const [left, right] = isThin ? [cell.left, cell.left + cell.width] : [point.x, point.x];
   const isLow = cell && cell.height < screenHigh / 3;
   const [top, bottom] = isLow ? [cell.top, cell.top + cell.height] : [point.y, point.y];
-  const isBesideFree = right + GAP + wide <= screenWide || left - GAP - wide >= 0;
-  let x = right + GAP + wide <= screenWide ? right + GAP : left - GAP - wide;
+  // The lists at the right stay in sight: they name what the reader looks for.
+  const rail = document.getElementById("rail")?.getBoundingClientRect();
+  const edge = rail && rail.left > point.x ? rail.left : screenWide;
+  const isBesideFree = right + GAP + wide <= edge || left - GAP - wide >= 0;
+  let x = right + GAP + wide <= edge ? right + GAP : left - GAP - wide;
   let y = point.y + GAP;
   if (!isBesideFree) {
     x = point.x - wide / 2;
     y = bottom + GAP + high <= screenHigh ? bottom + GAP : top - GAP - high;
   }
-  x = Math.max(4, Math.min(x, screenWide - wide - 4));
+  x = Math.max(4, Math.min(x, edge - wide - 4));
   y = Math.max(4, Math.min(y, screenHigh - high - 4));
   card.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
 }
