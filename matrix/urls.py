@@ -109,6 +109,7 @@ urlpatterns = [
     path("logout/", for_whom(POST=anyone)(LogoutView.as_view(next_page="matrix")), name="logout"),
     path("my-site/", choose_my_site, name="my-site"),
     path("notes/", add_note, name="notes"),
+    path("password/", account.own_password, name="own-password"),
     path("tokens/", account.own_tokens, name="tokens"),
     path("tokens/revoke/", account.revoke_token, name="revoke-token"),
     path("views/", account.own_views, name="views"),

@@ -130,6 +130,7 @@ PAGE = {
             "/operations/topology/",
             "/operations/probes/<uuid:id>/cancel/",
             "/tokens/",
+            "/password/",
             "/views/",
             "/login/",
             "/history/",
@@ -320,6 +321,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "/logout/": {},
 }
 WRITES = {
+    ("/password/", "POST"): Sample("/password/", form={"old_password": "x"}, good=(400, 404)),
     ("/tokens/", "POST"): Sample("/tokens/", form={"name": "n", "scopes": ["read"], "days": "1"}),
     ("/people/", "POST"): Sample(
         "/people/",

@@ -46,6 +46,7 @@ class CommissioningSet(Answer):
     description: str
     judged_up_to: MomentOrNull
     passed: int
+    below_now: int
     nearly: int
     on_the_way: int
     lost: int
@@ -56,7 +57,8 @@ class CommissioningLink(Answer):
     """A link in a set. What is measured is that of the period before it was judged last.
 
     `percent` is the progress, that of the criterion of which there is least. `passed_at` and
-    `lost_at` are those of its newest record, null if it has none.
+    `lost_at` are those of its newest record, null if it has none. A link that has passed is
+    `below now` while what is measured is less than what is asked for; `words` say by how much.
     """
 
     source: Name
@@ -64,6 +66,7 @@ class CommissioningLink(Answer):
     destination: Name
     destination_site: Annotated[str, At("destination.site")]
     state: State
+    words: str
     percent: int
     tests: Annotated[int, At("measured.tests")]
     ok: Annotated[int, At("measured.ok")]

@@ -4,19 +4,24 @@ from typing import Any, cast
 
 from django import forms
 from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.text import capfirst
 from django.views.decorators.cache import cache_control
-from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from matrix.http.my_site import my_site
 from matrix.http.page_rights import accounts, for_whom
 from matrix.pages.parts.notes import back
+from matrix.pages.site.work_forms import SMALL
 from matrix.query.addresses import address
 from sonar.models import SavedView, Token
+from sonar.people import accounts as issued
 from sonar.people import roles, saved_views, tokens
 from sonar.people.roles import Role
 from sonar.people.saved_views import SavedViewError
@@ -87,10 +92,38 @@ def own_tokens(request: HttpRequest) -> HttpResponse:
         "you_are": roles.described(account),
         "you_may": MAY[roles.role_of(account) or Role.READER],
         "longest_days": tokens.LONGEST_DAYS,
+        "has_password": has_password(account),
         "now": timezone.now(),
         "my_site": my_site(request),
     }
     return render(request, "tokens.html", context, status=400 if form.errors else 200)
+
+
+def has_password(account: User) -> bool:
+    """Say whether an account logs in with a password of this Sonar."""
+    elsewhere = issued.is_elsewhere(account)
+    return settings.SONAR_PASSWORDS and account.has_usable_password() and not elsewhere
+
+
+@sensitive_post_parameters()
+@for_whom(GET=accounts, POST=accounts)
+@cache_control(no_store=True, private=True)
+def own_password(request: HttpRequest) -> HttpResponse:
+    """Change the password of the account, which ends its other sessions."""
+    account = cast(User, request.user)
+    if not has_password(account):
+        raise Http404("This account does not log in with a password of this Sonar.")
+    form = PasswordChangeForm(account, request.POST if request.method == "POST" else None)
+    for field in form.fields.values():
+        field.widget.attrs["class"] = SMALL
+        field.help_text = ""
+    if form.is_valid():
+        form.save()
+        update_session_auth_hash(request, account)
+        messages.success(request, "Your password was changed. Your other sessions have ended.")
+        return redirect(address("tokens"))
+    context = {"form": form, "my_site": my_site(request)}
+    return render(request, "password.html", context, status=400 if form.errors else 200)
 
 
 @for_whom(POST=accounts)

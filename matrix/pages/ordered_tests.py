@@ -159,7 +159,7 @@ class LinkExperimentsPage(OfLinkPage):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
             **self.head("Experiments"),
-            **self.part(self.preset, reader, self.newest(now, MOST), most=MOST),
+            **self.part(self.preset, reader, self.newest(now, MOST), now, most=MOST),
             "is_preset": bool(self.preset),
         }
 
@@ -168,6 +168,7 @@ class LinkExperimentsPage(OfLinkPage):
         preset: Mapping[str, str],
         reader: Anyone,
         newest: Sequence[ExperimentReport],
+        now: datetime,
         most: int = BESIDE_LINK,
     ) -> dict[str, Any]:
         """Return the newest experiments of a link and, for who may order one, the form.
@@ -186,6 +187,9 @@ class LinkExperimentsPage(OfLinkPage):
                 "with_streams": replace(self, preset=streams).url(),
             },
             "experiment_form": form,
+            "streams_ignored": report.streams_ignored(self.source.id, self.destination.id, now)
+            if form
+            else "",
         }
 
 

@@ -41,16 +41,6 @@ OWN = (
 )
 
 
-class NameLines(forms.Textarea):
-    """Names, one to a line."""
-
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:  # noqa: ANN401
-        return str(data.get(name, "")).replace("\0", "").split()
-
-    def format_value(self, value: Any) -> str:  # noqa: ANN401 - a name or several
-        return "\n".join(map(str, value or []))
-
-
 class SitesForm(RoleForm):
     """A role, with the sites of a site admin by their names."""
 
@@ -58,8 +48,9 @@ class SitesForm(RoleForm):
         Site.objects.order_by("name"),
         required=False,
         to_field_name="name",
-        label="Sites of a site admin, one to a line",
-        widget=NameLines({"class": "form-control", "rows": 3, "cols": 30}),
+        label="Sites of a site admin",
+        help_text="Ctrl or Cmd adds another one.",
+        widget=forms.SelectMultiple({"class": "form-select form-select-sm", "size": 8}),
         error_messages={"invalid_choice": "There is no site “%(value)s”."},
     )
 
@@ -103,7 +94,7 @@ class NewAccountForm(SitesForm, AdminUserCreationForm):  # type: ignore[type-arg
         usable.label, usable.help_text = "Log-in", ""
         usable.choices = [("true", "with a password"), ("false", "never: an account of scripts")]
         self.fields["username"].help_text = "Letters, digits and @ . + - _"
-        self.fields["password1"].help_text = "Tell it to the person, who cannot change it here."
+        self.fields["password1"].help_text = "The person can change it on the page of their tokens."
         self.fields["password2"].help_text = ""
         for name in ("username", "password1", "password2"):
             self.fields[name].widget.attrs["class"] = SMALL

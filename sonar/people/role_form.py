@@ -11,16 +11,21 @@ from sonar.models import Site
 from sonar.people import roles
 from sonar.people.roles import Role
 
-# A site admin is a reader with sites: whoever ticks sites need not choose a role as well.
 ROLES = [
-    (Role.READER, "Reader: may read. With sites it is a site admin."),
+    (Role.READER, "Reader: may read."),
+    (
+        Role.SITE_ADMIN,
+        "Site admin: may order, cancel and pause tests, and write notes and downtimes, for its "
+        "sites.",
+    ),
     (
         Role.OPERATOR,
         "Operator: may order tests, write notes and downtimes, and edit the registry, everywhere.",
     ),
     (Role.ADMINISTRATOR, "Administrator: may do everything, including accounts."),
 ]
-EVERYWHERE = "An operator or administrator acts for all sites: choose no sites, or the role reader."
+WITHOUT_SITES = "Only a site admin has sites: choose no sites, or the role site admin."
+NO_SITES = "Choose the sites that a site admin looks after."
 
 
 class RoleForm(forms.Form):
@@ -30,9 +35,7 @@ class RoleForm(forms.Form):
     sites = forms.ModelMultipleChoiceField(
         Site.objects.all(),
         required=False,
-        label="Admin of these sites",
-        help_text="A site admin may order and pause tests, and write downtimes and notes, for its "
-        "sites.",
+        label="Sites of a site admin",
     )
     instance: User
 
@@ -45,8 +48,10 @@ class RoleForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         role = cleaned.get("role")
-        if role != Role.READER and cleaned.get("sites"):
-            self.add_error("sites", EVERYWHERE)
+        if role == Role.SITE_ADMIN and "sites" in cleaned and not cleaned["sites"]:
+            self.add_error("sites", NO_SITES)
+        elif role != Role.SITE_ADMIN and cleaned.get("sites"):
+            self.add_error("sites", WITHOUT_SITES)
         stays = role == Role.ADMINISTRATOR and cleaned.get("is_active", True)
         if role and not stays and roles.is_last_administrator(self.instance):
             self.add_error("role", roles.LAST)
@@ -54,14 +59,13 @@ class RoleForm(forms.Form):
 
     def give(self) -> None:
         """Make the account, which is kept already, have the chosen role and no other."""
-        sites = self.cleaned_data["sites"]
-        roles.give(
-            self.instance, Role.SITE_ADMIN if sites else Role(self.cleaned_data["role"]), sites
-        )
+        roles.give(self.instance, Role(self.cleaned_data["role"]), self.cleaned_data["sites"])
 
 
 def chosen_role(user: User) -> Role:
     """Return the role of ROLES that an account has, be it active or not."""
     if user.is_superuser:
         return Role.ADMINISTRATOR
-    return Role.OPERATOR if user.groups.filter(name=roles.GROUP).exists() else Role.READER
+    if user.groups.filter(name=roles.GROUP).exists():
+        return Role.OPERATOR
+    return Role.SITE_ADMIN if user.administered_sites.exists() else Role.READER

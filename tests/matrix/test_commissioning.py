@@ -137,7 +137,14 @@ def test_the_task_judges_all_sets_and_links_that_fit_no_more_keep_their_records(
     tasks.judge_links()
     assert len(passes()) == 1
     said = CommissioningSearch.objects.get().counts
-    assert said == {"passed": 0, "nearly": 0, "on the way": 0, "lost": 0, "no data": 6}
+    assert said == {
+        "passed": 0,
+        "below now": 0,
+        "nearly": 0,
+        "on the way": 0,
+        "lost": 0,
+        "no data": 6,
+    }
     assert settings.CELERY_BEAT_SCHEDULE["judge_links"]["task"] == tasks.judge_links.name
 
 
@@ -242,7 +249,7 @@ def test_the_set_is_a_matrix_on_its_page_and_lines_by_the_api(
     )
     search_all(NOW)
     rows = responses.page(client, "/commissioning/").by_head()
-    assert rows["DDT"][:5] == ["1", "1", "1", "1", "8"]
+    assert rows["DDT"][:6] == ["1", "0", "1", "1", "1", "8"]
     responses.page(client, "/commissioning/DDT/")
     reads = [
         len(responses.statements(client.get, f"/commissioning/{path}"))
@@ -275,6 +282,50 @@ def test_the_set_is_a_matrix_on_its_page_and_lines_by_the_api(
     assert client.get(f"{api}DDT/RAL_DATADISK/X/").status_code == 404
     link = responses.page(client, "/links/RAL_DATADISK/DESY_DATADISK/")
     assert "DDT : passed 20 Nov 06:00" in link.words
+
+
+@pytest.mark.parametrize(
+    ("changed", "short"),
+    [({}, "16.7 of 20.0 MB/s"), ({"least_success_percent": 80.0}, "50.0 of 80.0 %")],
+)
+def test_a_link_that_has_passed_and_is_below_now_does_not_count_as_passing(
+    small_world: World, ddt: CriteriaSet, client: Client, changed: dict[str, float], short: str
+):
+    CriteriaSet.objects.update(**changed)
+    ddt.refresh_from_db()
+    hourly(small_world, 12 * HOUR, 3 * HOUR, 50.0)
+    hourly(small_world, 3 * HOUR, 0 * HOUR, None if changed else 10.0)
+    search_all(NOW)
+    assert [lost for _, lost in passes()] == [None]
+    words = f"passed on 20 Nov 2026, now below: {short}"
+    assert responses.page(client, "/commissioning/").by_head()["DDT"][:2] == ["0", "1"]
+    table = responses.page(client, "/commissioning/DDT/").part("table.commissioning")
+    (cell,) = table.parts("td.below-now")
+    assert cell.attributes["title"] == words
+    assert cell.words.startswith("▼ ")
+    record = responses.page(client, "/commissioning/DDT/RAL_DATADISK/DESY_DATADISK/")
+    (sentence,) = record.parts(".sentence")
+    said = sentence.words.replace("\N{NO-BREAK SPACE}", " ")
+    assert said.startswith(f"below now : {short} . Passed 20 Nov 2026 03:00 UTC .")
+    link = responses.page(client, "/links/RAL_DATADISK/DESY_DATADISK/").words
+    assert f"DDT : passed 20 Nov 03:00, now below: {short}" in link
+    api = "/api/v1/commissioning/"
+    (summary,) = responses.answer(client, api)["commissioning"]
+    assert (summary["passed"], summary["below_now"]) == (0, 1)
+    assert responses.answer(client, f"{api}DDT/?state=passed")["links"] == []
+    (line,) = responses.csv_rows(client, f"{api}DDT/?format=csv&state=below now")
+    said = f"passed on 20 Nov 2026, now below: {short}"
+    assert (line["state"], line["words"], line["lost_at"]) == ("below now", said, "")
+    assert line["passed_at"] == "2026-11-20T03:00:00Z"
+
+
+def test_a_link_that_has_passed_with_too_few_tests_since_is_not_below(
+    small_world: World, ddt: CriteriaSet, client: Client
+):
+    hourly(small_world, 20 * HOUR, 12 * HOUR, 50.0)
+    hourly(small_world, 2 * HOUR, 0 * HOUR, 10.0)
+    search_all(NOW)
+    assert responses.page(client, "/commissioning/").by_head()["DDT"][:2] == ["1", "0"]
 
 
 def test_the_set_is_written_by_the_api(small_world: World):

@@ -17,7 +17,7 @@ from matrix.answers.diagnosis.evidence import disobeyed
 from matrix.answers.ordering import experiments
 from matrix.answers.ordering.experiments import ExperimentReport
 from matrix.management.commands import experiment as command
-from sonar.models import Experiment, ExperimentStep, Probe, SizeClass
+from sonar.models import Endpoint, Experiment, ExperimentStep, Probe, SizeClass
 from sonar.people.roles import Role
 from sonar.results import store
 from tests.accounts import account
@@ -320,6 +320,52 @@ def test_the_form_says_what_is_wrong_and_keeps_what_was_written(
     assert response.status_code == 400
     assert sentence in text(response)
     assert not Experiment.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("size", "advice"),
+    [
+        ("small", "try a larger size class."),
+        ("large", "Its servers ignore the number of streams, also for the largest size class."),
+    ],
+)
+def test_a_larger_size_class_is_advised_only_where_there_is_one(operator, size: str, advice: str):
+    response = order(operator, size=size)
+    run_all(lambda probe: 5.0, used=lambda probe: 1)
+    page = text(operator.get(response["Location"]))
+    assert advice in page
+    assert ("larger size class." in page) is (size == "small")
+
+
+def test_that_streams_were_ignored_lately_is_said_before_an_order(operator):
+    assert "asked for several streams" not in text(operator.get(LINK))
+    order(operator)
+    run_all(lambda probe: 5.0, used=lambda probe: 1)
+    said = "2 tests of the last 28 days asked for several streams and used 1: an experiment with"
+    for page in (LINK, f"{LINK}experiments/"):
+        assert said in text(operator.get(page)).replace("\N{NO-BREAK SPACE}", " ")
+        assert "asked for several streams" not in text(Client().get(page))
+    order(operator)
+    run_all(lambda probe: 5.0, used=lambda probe: probe.streams)
+    assert "asked for several streams" not in text(operator.get(LINK))
+
+
+def test_what_no_mover_of_a_link_can_vary_is_not_offered_and_refused(operator, small_world):
+    for end, host in ((small_world.ral, "ral"), (small_world.desy, "desy")):
+        Endpoint.objects.filter(pk=end.pk).update(base_url=f"root://{host}.example:1094/data")
+    page = responses.page(operator, f"{LINK}experiments/")
+    (option,) = page.parts('select[name="variable"] option[disabled]')
+    assert option.attributes["value"] == "mode"
+    assert option.words.endswith("(no mover of this link has both modes)")
+    response = order(operator, variable="mode", values="")
+    assert response.status_code == 400
+    assert "It cannot be varied: no mover of this link has both modes." in text(response)
+    refusal = post(operator, variable="mode", mover="xrootd")
+    assert refusal.status_code == 400
+    assert "does not support mode push" in refusal.json()["errors"]["values"][0]
+    SizeClass.objects.exclude(name="small").delete()
+    page = responses.page(operator, f"{LINK}experiments/")
+    assert [each.attributes["value"] for each in page.parts("option[disabled]")] == ["size", "mode"]
 
 
 def test_an_address_fills_in_the_form_and_opens_it(operator):

@@ -1,10 +1,12 @@
 """People and roles on pages: administrators change rights, and the history tells of it."""
 
+from typing import Any
+
 import pytest
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
 from django.test import Client
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from sonar.models import HistoryEntry, Token
 from sonar.people import roles, tokens
@@ -31,7 +33,7 @@ def elsewhere(small_world: World) -> User:
     return user
 
 
-def sent(client: Client, path: str, **form: str) -> Page:
+def sent(client: Client, path: str, **form: Any) -> Page:
     return Page(client.post(f"/people/{path}", form, follow=True).content.decode())
 
 
@@ -50,7 +52,7 @@ def test_all_accounts_are_listed_with_what_they_may(
         tokens.create(anna, name, ["read"], 9)
     User.objects.create_user("gone", is_active=False)
     root.get("/people/")
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):  # among them the sites to choose from
         page = Page(root.get("/people/").content.decode())
     rows = [row.cells() for row in page.parts("table tbody tr")]
     assert rows[:3] == [
@@ -73,7 +75,7 @@ def test_an_account_is_added_given_roles_and_closed_which_the_history_tells(root
     assert Client().login(username="bob", password="a-long-password")
     HistoryEntry.objects.all().delete()
     for form, says in (
-        ({"role": "reader", "sites": "RAL\nDESY"}, "a site admin of DESY and RAL"),
+        ({"role": "site-admin", "sites": ["RAL", "DESY"]}, "a site admin of DESY and RAL"),
         ({"role": "operator"}, "an operator"),
         ({"role": "administrator"}, "an administrator"),
     ):
@@ -98,8 +100,10 @@ def test_an_account_is_added_given_roles_and_closed_which_the_history_tells(root
     [
         ("root/", {**ACTIVE, "role": "operator"}, "last active administrator"),
         ("root/", {"role": "administrator"}, "last active administrator"),
-        ("anna/", {**ACTIVE, "role": "operator", "sites": "RAL"}, "acts for all sites"),
-        ("anna/", {**ACTIVE, "role": "reader", "sites": "RAL NOWHERE"}, "no site “NOWHERE”"),
+        ("anna/", {**ACTIVE, "role": "operator", "sites": "RAL"}, "Only a site admin has sites"),
+        ("anna/", {**ACTIVE, "role": "reader", "sites": "RAL"}, "Only a site admin has sites"),
+        ("anna/", {**ACTIVE, "role": "site-admin"}, "Choose the sites that a site admin"),
+        ("anna/", {**ACTIVE, "role": "site-admin", "sites": "NOWHERE"}, "no site “NOWHERE”"),
         ("anna/", {**ACTIVE, "role": "king"}, "Select a valid choice"),
         ("anna/password/", {"new_password1": "a", "new_password2": "b"}, "didn’t match"),
         ("anna/password/", {"new_password1": "123", "new_password2": "123"}, "too short"),
@@ -110,7 +114,7 @@ def test_an_account_is_added_given_roles_and_closed_which_the_history_tells(root
     ],
 )
 def test_what_is_wrong_is_said_at_its_field_and_changes_nothing(
-    root: Client, path: str, form: dict[str, str], sentence: str
+    root: Client, path: str, form: dict[str, Any], sentence: str
 ) -> None:
     account(name="anna")
     HistoryEntry.objects.all().delete()
@@ -157,3 +161,70 @@ def test_passwords_are_set_and_tokens_revoked(root: Client) -> None:
     # One's own session goes on.
     sent(root, "root/password/", **secret)
     assert root.get("/people/").status_code == 200
+
+
+OLD, OTHER = "a-long-password", "another-long-one"
+
+
+def test_a_person_changes_the_own_password_which_ends_other_sessions(root: Client) -> None:
+    sent(root, "", **NEW)
+    mine, elsewhere = Client(), Client()
+    for client in (mine, elsewhere):
+        assert client.login(username="bob", password=OLD)
+    assert Page(mine.get("/tokens/").content.decode()).parts('a[href="/password/"]')
+    form = {"old_password": OLD, "new_password1": OTHER, "new_password2": OTHER}
+    page = Page(mine.post("/password/", form, follow=True).content.decode())
+    assert "Your password was changed. Your other sessions have ended." in page
+    assert mine.get("/tokens/").status_code == 200
+    assert elsewhere.get("/tokens/")["Location"].startswith("/login/")
+    assert Client().login(username="bob", password=OTHER)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"old_password": "wrong"}, "Your old password was entered incorrectly"),
+        ({"new_password2": "else"}, "didn’t match"),
+        ({"new_password1": "123", "new_password2": "123"}, "too short"),
+    ],
+)
+def test_a_password_that_cannot_be_changes_nothing(
+    root: Client, change: dict[str, str], sentence: str
+) -> None:
+    sent(root, "", **NEW)
+    mine = Client()
+    mine.login(username="bob", password=OLD)
+    form = {"old_password": OLD, "new_password1": OTHER, "new_password2": OTHER, **change}
+    response = mine.post("/password/", form)
+    assert response.status_code == 400
+    errors = Page(response.content.decode()).parts(".field .error")
+    assert any(sentence in error.text for error in errors)
+    assert Client().login(username="bob", password=OLD)
+
+
+def test_who_logs_in_elsewhere_or_never_has_no_password_to_change(
+    root: Client, elsewhere: User, settings: Settings
+) -> None:
+    assert logged_in(elsewhere).get("/password/").status_code == 404
+    bob = User.objects.create_user("bob")
+    assert logged_in(bob).get("/password/").status_code == 404
+    assert 'href="/password/"' not in logged_in(bob).get("/tokens/").content.decode()
+    bob.set_password(OLD)
+    bob.save()
+    mine = logged_in(bob)
+    assert mine.get("/password/").status_code == 200
+    settings.SONAR_PASSWORDS = False
+    assert mine.get("/password/").status_code == 404
+
+
+def test_the_role_of_a_site_admin_is_picked_with_its_sites(
+    root: Client, small_world: World
+) -> None:
+    account(Role.SITE_ADMIN, small_world.ral.site, name="anna")
+    page = Page(root.get("/people/anna/").content.decode())
+    assert page.parts('input[name="role"][value="site-admin"][checked]')
+    chosen = page.parts('select[name="sites"] option[selected]')
+    assert [option.words for option in chosen] == ["RAL"]
+    assert Page(root.get("/").content.decode()).parts('a[href="/people/"]')
+    anna = logged_in(User.objects.get(username="anna"))
+    assert not Page(anna.get("/").content.decode()).parts('a[href="/people/"]')

@@ -124,7 +124,7 @@ def test_the_page_of_an_account_says_its_role(admin):
     glasgow, _, _ = three_endpoints()
     shifter = account(Role.SITE_ADMIN, glasgow.site, name="shifter")
     form = admin.get(reverse("admin:auth_user_change", args=[shifter.pk])).context["adminform"].form
-    assert form["role"].value() == Role.READER
+    assert form["role"].value() == Role.SITE_ADMIN
     assert form["sites"].value() == [glasgow.site_id]
     every = admin.get(reverse("admin:auth_user_changelist")).content.decode()
     assert "a site admin of GLASGOW" in every
@@ -143,7 +143,7 @@ def test_the_form_of_an_account_gives_each_role_and_takes_it(admin):
     glasgow, _, _ = three_endpoints()
     anna = account(name="anna")
     steps = [
-        ({"sites": [glasgow.site_id]}, "a site admin of GLASGOW"),
+        ({"role": "site-admin", "sites": [glasgow.site_id]}, "a site admin of GLASGOW"),
         ({"role": "operator"}, "an operator"),
         ({"role": "administrator"}, "an administrator"),
         ({}, "a reader"),
@@ -155,7 +155,7 @@ def test_the_form_of_an_account_gives_each_role_and_takes_it(admin):
 
 def test_a_new_account_has_its_role_at_once(admin):
     glasgow, _, _ = three_endpoints()
-    form = {"username": "anna", "usable_password": "false", "role": "reader"}
+    form = {"username": "anna", "usable_password": "false", "role": "site-admin"}
     answer = admin.post(reverse("admin:auth_user_add"), form | {"sites": [glasgow.site_id]})
     assert answer.status_code == 302
     assert roles.described(User.objects.get(username="anna")) == "a site admin of GLASGOW"
@@ -165,7 +165,7 @@ def test_a_role_that_does_not_fit_is_an_error_in_the_form(admin):
     glasgow, _, _ = three_endpoints()
     anna = account(name="anna")
     page = change_account(admin, anna, role="operator", sites=[glasgow.site_id])
-    assert "acts for all sites: choose no sites, or the role reader." in page
+    assert "Only a site admin has sites: choose no sites, or the role site admin." in page
     assert roles.role_of(User.objects.get(pk=anna.pk)) is Role.READER
     root = User.objects.get(is_superuser=True)
     for change in ({"role": "operator"}, {"role": "administrator", "is_active": ""}):

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from sonar.models import Site
+from sonar.models import Alias, Site
 from sonar.people import roles
 from sonar.people.roles import OPERATORS_MAY, SITE_ADMINS_MAY, Role
 from tests.accounts import account
@@ -174,6 +174,31 @@ def test_a_bad_wish_changes_nothing_and_says_why(sites: list[Site], words: str, 
     user = account(Role.OPERATOR, name="shifter")
     with pytest.raises(CommandError, match=said):
         run(*words.split())
+    assert roles.role_of(fresh(user)) is Role.OPERATOR
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("TAIWAN", "Taiwan-LCG2"),
+        ("taiwan-lcg2", "Taiwan-LCG2"),
+        ("RAL-LCG2", "RAL"),
+        ("ral", "RAL"),
+        ("GLASGWO", "GLASGOW"),
+        ("Atlantis", ""),
+    ],
+)
+def test_a_site_that_is_called_otherwise_is_suggested(
+    sites: list[Site], name: str, meant: str
+) -> None:
+    Site.objects.create(name="Taiwan-LCG2")
+    ral = Site.objects.get(name="RAL")
+    Alias.objects.create(kind="rcsite", name="RAL-LCG2", site=ral)
+    user = account(Role.OPERATOR, name="shifter")
+    with pytest.raises(CommandError) as refused:
+        run("shifter", "site-admin", name)
+    hint = f" Did you mean {meant}?" if meant else ""
+    assert str(refused.value) == f"No site is named {name}: nothing was changed.{hint}"
     assert roles.role_of(fresh(user)) is Role.OPERATOR
 
 

@@ -13,7 +13,14 @@ from sonar.notation.units import format_count
 # A table of more cells is made by the next of these.
 MOST_CELLS = 2500
 BY = GROUPINGS[:3]
-MARKS = {"passed": "✓", "nearly": "▲", "on the way": "", "lost": "✕", "no data": "·"}
+MARKS = {
+    "passed": "✓",
+    "below now": "▼",
+    "nearly": "▲",
+    "on the way": "",
+    "lost": "✕",
+    "no data": "·",
+}
 
 
 class Cell(NamedTuple):
@@ -65,7 +72,7 @@ def _cell(links: Sequence[LinkStanding]) -> Cell | None:
     counts = Counter(link.state for link in links)
     if len(links) == 1:
         (link,) = links
-        return Cell(link.state, _text(link), _words(link), links)
+        return Cell(link.state, _text(link), link.words, links)
     state = _state_of(counts, len(links))
     passed, total = format_count(counts["passed"]), format_count(len(links))
     said = ", ".join(f"{format_count(counts[name])} {name}" for name in STATES if counts[name])
@@ -75,19 +82,14 @@ def _cell(links: Sequence[LinkStanding]) -> Cell | None:
 
 
 def _state_of(counts: Counter[str], total: int) -> str:
-    """Return what shows of several links: all of them, else any that lost it."""
+    """Return what shows of several links: all of them, else any that lost it or is below now."""
     for state in ("passed", "no data"):
         if counts[state] == total:
             return state
-    return "lost" if counts["lost"] else "on the way"
+    return next((state for state in ("lost", "below now") if counts[state]), "on the way")
 
 
 def _text(link: LinkStanding) -> str:
-    if link.state in ("nearly", "on the way"):
+    if link.state in ("below now", "nearly", "on the way"):
         return f"{MARKS[link.state]} {link.percent} %".strip()
     return MARKS[link.state]
-
-
-def _words(link: LinkStanding) -> str:
-    progress = f"{link.state}, {link.percent} % of what is asked for"
-    return link.state if link.state in ("passed", "no data") else progress

@@ -89,23 +89,42 @@ class LinkRecords:
 
 @dataclass(frozen=True)
 class InSet:
-    """What the page of a link says of a set: its newest record there, if it ever passed."""
+    """What the page of a link says of a set: its newest record there, if it ever passed.
+
+    ``below_words`` say what a link that has passed does not reach now.
+    """
 
     row: CriteriaSet
     record: CommissioningRecord | None
+    below_words: str = ""
 
 
 def of_link(source: EndpointInfo, destination: EndpointInfo) -> list[InSet]:
-    """Return the sets that judge a link, or have given it a record. At most two SQL queries."""
-    rows = list(CriteriaSet.objects.all())
+    """Return the sets that judge a link, or have given it a record.
+
+    At most two SQL queries, and for each set that it has passed what is measured now.
+    """
+    rows = list(CriteriaSet.objects.select_related("size_class"))
     if not rows:
         return []
     records = store.newest_of_link(Q(source=source.id, destination=destination.id))
     return [
-        InSet(row, records.get(row.pk))
+        InSet(row, records.get(row.pk), below_words(row, records.get(row.pk), source, destination))
         for row in rows
         if row.pk in records or judges(row, source, destination)
     ]
+
+
+def below_words(
+    row: CriteriaSet,
+    record: CommissioningRecord | None,
+    source: EndpointInfo,
+    destination: EndpointInfo,
+) -> str:
+    if record is None or record.lost_at:
+        return ""
+    link = LinkRecords.read(row, source, destination)
+    return link.now.below_words if link else ""
 
 
 def judges(row: CriteriaSet, source: EndpointInfo, destination: EndpointInfo) -> bool:

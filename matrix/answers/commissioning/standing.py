@@ -1,4 +1,7 @@
-"""How the links of a criteria set stand: passed, on the way, lost, or without enough tests.
+"""How the links of a criteria set stand: passed, below now, on the way, lost, or without data.
+
+A link that has passed keeps its record until it was below for a whole period; as soon as what is
+measured now is below, it counts as `below now` and not as passed.
 
 What is measured is that of the period before the last search, so that it fits its records.
 """
@@ -20,9 +23,11 @@ from matrix.store import registry, runs
 from sonar.models import CommissioningRecord, CommissioningSearch, CriteriaSet
 from sonar.notation.endpoint_filters import EndpointFilter, fits
 from sonar.notation.units import MB, format_bytes, format_count, three_digits
-from sonar.notation.windows import Window, unix_ms
+from sonar.notation.windows import Window, format_day, unix_ms
 
-STATES = ("passed", "nearly", "on the way", "lost", "no data")
+STATES = ("passed", "below now", "nearly", "on the way", "lost", "no data")
+# What a link that has passed must go on reaching; bytes are asked for only to pass.
+KEPT_UP = ("mb_s", "percent")
 # From this share of what is asked for on a link has nearly passed.
 NEARLY = 80
 HOUR = timedelta(hours=1)
@@ -113,6 +118,32 @@ class LinkStanding:
         return self.record is not None and self.record.lost_at is None
 
     @property
+    def below(self) -> list[Criterion]:
+        """Return what a link that has passed does not reach now; nothing with too few tests."""
+        enough = self.has_passed and self.criteria[0].holds
+        return [
+            each for each in self.criteria if each.name in KEPT_UP and not each.holds and enough
+        ]
+
+    @property
+    def below_words(self) -> str:
+        """Say what it does not reach: `17.8 of 20.0 MB/s`; empty for nothing."""
+        shortfalls = (
+            f"{three_digits(each.value or 0)} of {each.needed_words}" for each in self.below
+        )
+        return ", ".join(shortfalls)
+
+    @property
+    def words(self) -> str:
+        """Say how it stands: `passed on 20 Nov 2026, now below: 17.8 of 20.0 MB/s`."""
+        if self.below and self.record:
+            day = format_day(self.record.passed_at, 0)
+            return f"passed on {day}, now below: {self.below_words}"
+        if self.state in ("passed", "no data"):
+            return self.state
+        return f"{self.state}, {self.percent} % of what is asked for"
+
+    @property
     def percent(self) -> int:
         """Return the progress: that of the criterion of which there is least."""
         return min(criterion.percent for criterion in self.criteria)
@@ -120,7 +151,7 @@ class LinkStanding:
     @property
     def state(self) -> str:
         if self.has_passed:
-            return "passed"
+            return "below now" if self.below else "passed"
         if not self.criteria[0].value:
             return "lost" if self.record else "no data"
         if self.record:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from matrix.answers.words.phrases import counted, join
 from matrix.statistics.arrays import Floats
@@ -19,6 +19,9 @@ from matrix.store.probes import ProbeProgress
 from matrix.store.transfers import rate_of
 from sonar.models import Experiment, ExperimentStep, SizeClass, Transfer
 from sonar.notation.units import format_chance, format_count, format_factor, three_digits
+
+# For how long tests say whether servers obey a number of streams.
+LATELY = timedelta(days=28)
 
 
 @dataclass(frozen=True)
@@ -291,7 +294,7 @@ def conclusion(report: ExperimentReport) -> SweepFinding:
         return SweepFinding(
             "unclear",
             one_number_words(int(report.numbers[0]), report.done),
-            "Some servers open more only for larger files: try a larger size class.",
+            larger_words(report.experiment.size_class),
         )
     if slope is None:
         tests = counted(report.done, "successful test")
@@ -319,6 +322,37 @@ def nothing_done(report: ExperimentReport) -> SweepFinding:
         )
     return SweepFinding(
         "gone", "No results are left: its tests were cancelled, or are no longer kept."
+    )
+
+
+def larger_words(size_class: SizeClass | None) -> str:
+    """Say whether a larger size class may show more. One SQL query."""
+    sizes = SizeClass.test_sizes()
+    if size_class and size_class.test_bytes < max(sizes.values(), default=0):
+        return "Some servers open more only for larger files: try a larger size class."
+    return "Its servers ignore the number of streams, also for the largest size class."
+
+
+def streams_ignored(source: int, destination: int, now: datetime) -> str:
+    """Say before an experiment that several streams were asked for lately and none was used.
+
+    Empty where they were used, or nobody asked. One SQL query.
+    """
+    several = Transfer.objects.filter(
+        source=source,
+        destination=destination,
+        started_at__gte=now - LATELY,
+        state=Transfer.State.DONE,
+        profile__streams__gt=1,
+        profile__streams_used__isnull=False,
+    )
+    counts = dict(several.order_by().values_list("profile__streams_used").annotate(Count("id")))
+    if counts.keys() != {1}:
+        return ""
+    tests = counted(counts[1], "test")
+    return (
+        f"{tests} of the last 28 days asked for several streams and used 1: an experiment with "
+        "streams is likely to show nothing."
     )
 
 

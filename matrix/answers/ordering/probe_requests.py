@@ -1,6 +1,6 @@
 """Experiments that people and scripts ask for: read from a body or a form, and checked."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -225,6 +225,29 @@ def read_experiment(data: Mapping[str, object]) -> Sweep:
         mode="" if ordered.variable == "mode" else ordered.mode,
         streams=None if ordered.variable == "streams" else ordered.streams,
     )
+
+
+def why_not_varied(movers: Sequence[str], base_urls: Mapping[str, str]) -> dict[str, str]:
+    """Say of each variable why no experiment of a link can vary it; nothing of those that it can.
+
+    ``movers`` are those that fit the link, ``base_urls`` those of its ends by name. One SQL query.
+    """
+    able = [catalogue.describe(name) for name in movers]
+    moves_files = [mover for mover in able if not mover.of_network]
+    reasons = {}
+    if not any("streams" in mover.parameters for mover in moves_files):
+        reasons["streams"] = "no mover of this link takes a number of streams"
+    if SizeClass.objects.count() < 2:
+        reasons["size"] = "there is only one size class"
+    if not any(len(modes_of(mover, base_urls)) > 1 for mover in moves_files):
+        reasons["mode"] = "no mover of this link has both modes"
+    return reasons
+
+
+def modes_of(mover: catalogue.MoverDescription, base_urls: Mapping[str, str]) -> list[str]:
+    """Return the modes of which a mover can be told one for these endpoints."""
+    modes = [mode for mode in mover.modes if not mover.scheme_mismatch(mode, base_urls)]
+    return modes[:1] if mover.asks_service else modes
 
 
 def values_of(ordered: OrderedExperiment) -> list[int | str]:

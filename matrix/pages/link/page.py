@@ -237,7 +237,7 @@ class LinkPage(QueryPage):
             ),
             "may_accept": decisions.may_accept(reader, notes.sites_of(there, back)),
             **tests.part(query.size, reader, now),
-            **experiments.part({"size": query.size}, reader, newest),
+            **experiments.part({"size": query.size}, reader, newest, now),
         }
 
     def verdict(self, answer: LinkReport, said: Verdict) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, product
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django import forms
 from django.contrib import messages
@@ -86,6 +86,20 @@ def whole_field(
 
 def select_field(label: str, **more: Any) -> forms.CharField:  # noqa: ANN401 - of a Django field
     return forms.CharField(label=label, widget=forms.Select({"class": SELECT}), **more)
+
+
+class SelectAmongPossible(forms.Select):
+    """A choice of which some cannot be chosen: ``reasons`` say why, by value."""
+
+    reasons: Mapping[str, str]
+
+    def create_option(self, name: str, value: Any, label: Any, *args: Any, **more: Any) -> Any:  # noqa: ANN401 - Django's signature
+        reason = self.reasons.get(str(value))
+        shown = f"{label} ({reason})" if reason else label
+        option = super().create_option(name, value, shown, *args, **more)
+        if reason:
+            option["attrs"]["disabled"] = True
+        return option
 
 
 def tick(label: str) -> forms.BooleanField:
@@ -291,8 +305,14 @@ class ExperimentForm(OrderForm):
         initial = {"size": DEFAULT_SIZE, **(preset or {})}
         super().__init__(data, auto_id="experiment-%s", initial=initial)
         self.sweep: Sweep | None = None
-        self.offer("variable", Experiment.Variable.choices)
         self.begin(link)
+        choices = SelectAmongPossible({"class": SELECT}, Experiment.Variable.choices)
+        base_urls = {endpoint.name: endpoint.base_url for endpoint in link}
+        choices.reasons = probe_requests.why_not_varied(movers_of(link), base_urls)
+        self.fields["variable"].widget = choices
+        if initial.get("variable", Experiment.Variable.STREAMS) in choices.reasons:
+            possible = (name for name in Experiment.Variable if name not in choices.reasons)
+            self.initial["variable"] = next(possible, "")
 
     def clean(self) -> dict[str, Any]:
         """Read what a script would send; what is empty is left out."""
@@ -300,6 +320,10 @@ class ExperimentForm(OrderForm):
         if self.errors or self.link is None:
             return cleaned
         source, destination = self.link
+        choices = self.fields["variable"].widget
+        if reason := cast(SelectAmongPossible, choices).reasons.get(cleaned["variable"]):
+            self.add_error("variable", f"It cannot be varied: {reason}.")
+            return cleaned
         same = {name: cleaned[name] for name in ("variable", "repeats", "size", "streams", "mode")}
         fields = {
             "source": source.name,

@@ -1,9 +1,11 @@
 """Roles of accounts: give one, list them."""
 
+import difflib
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
+from django.db.models import Q
 
 from sonar.management.base import QuickCommand, in_columns
 from sonar.models import Site
@@ -11,6 +13,7 @@ from sonar.people import roles
 from sonar.people.roles import Role
 
 LIST = "list"
+MOST_SIMILAR = 3
 
 
 class Command(QuickCommand):
@@ -65,8 +68,19 @@ def named(names: list[str]) -> list[Site]:
     """Return the sites with these names; raise CommandError that says which are none."""
     sites = {site.name: site for site in Site.objects.filter(name__in=names)}
     if unknown := [name for name in names if name not in sites]:
-        raise CommandError(f"No site is named {' or '.join(unknown)}: nothing was changed.")
+        meant = sorted({site for name in unknown for site in similar(name)})
+        hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
+        message = f"No site is named {' or '.join(unknown)}: nothing was changed.{hint}"
+        raise CommandError(message)
     return list(sites.values())
+
+
+def similar(name: str) -> list[str]:
+    """Return sites that a name may stand for: pages shorten names, and others have their own."""
+    contains = Site.objects.filter(Q(name__icontains=name) | Q(aliases__name__iexact=name))
+    found = list(contains.order_by("name").values_list("name", flat=True).distinct()[:MOST_SIMILAR])
+    every = Site.objects.values_list("name", flat=True)
+    return found or difflib.get_close_matches(name, every, n=1, cutoff=0.5)
 
 
 def listed() -> str:
