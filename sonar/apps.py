@@ -17,13 +17,15 @@ class SonarConfig(AppConfig):
     verbose_name = "Sonar"
 
     def ready(self) -> None:
-        from sonar.database import tables
+        from sonar.database import sessions, tables
         from sonar.people import accounts, roles
+        from sonar.processes import heartbeats
 
         register(tables.check, Tags.database)
         register(accounts.check, Tags.database)
         register(issuer_answers, deploy=True)
 
+        sessions.when_disk_full[:] = [heartbeats.note_full_disk]
         pre_migrate.connect(
             tables.refuse_to_go_back, sender=self, dispatch_uid="sonar.database.tables"
         )

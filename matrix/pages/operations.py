@@ -27,7 +27,7 @@ from matrix.answers.status.figures import (
     Life,
     Status,
 )
-from matrix.answers.status.health import clock_words, look_at_broker
+from matrix.answers.status.health import NO_ROOM, clock_words, look_at_broker
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts import meshes, notices
@@ -58,7 +58,7 @@ from sonar.obstacles.catalogue import BY_NAME, all_advice
 from sonar.ordering import request_probes
 from sonar.people import roles
 from sonar.people.roles import STOP_ALL, Anyone
-from sonar.processes.heartbeats import has_wrong_clock
+from sonar.processes.heartbeats import has_wrong_clock, is_disk_full
 from sonar.registry.downtimes.state import SourceState
 
 SEE_NAMES = "sonar.view_unknownname"
@@ -265,7 +265,8 @@ def problems(status: Status) -> list[Notice]:
         if not broker.ok:
             silent = [Notice("no-broker", "The queue does not work:", broker.detail)]
     of_all_alive = [] if silent else [*of_clocks(life), *of_tasks(life), *of_sources(status)]
-    others = [*of_work(status), *of_calls(status), *notices.of_replica(status.replica)]
+    full = [Notice("database-full", "The database cannot write:", NO_ROOM)] * is_disk_full()
+    others = [*full, *of_work(status), *of_calls(status), *notices.of_replica(status.replica)]
     return [*silent, *of_all_alive, *others]
 
 

@@ -7,18 +7,20 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from psycopg import Connection, generators
 from psycopg.abc import PQGen
-from psycopg.errors import error_from_result
+from psycopg.errors import DiskFull, error_from_result
 from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg_pool import ConnectionPool
 
 # What was fine so lately is asked again only if something waits to be read.
 FRESH_SECONDS = 5
+when_disk_full: list[Callable[[], None]] = []
+"""What is called when PostgreSQL has no room to write: quickly, and without an error."""
 
 
 class Session(Connection[Any]):
@@ -27,6 +29,15 @@ class Session(Connection[Any]):
     seen_at = float("-inf")
     limits = b""
     """What follows BEGIN in the same message, as it is SQL: it costs no round trip."""
+
+    def wait(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - psycopg's own
+        """Wait for what the server says, as psycopg does for every statement, copy and commit."""
+        try:
+            return super().wait(*arguments, **named)
+        except DiskFull:
+            for call in when_disk_full:
+                call()
+            raise
 
     def _start_query(self) -> PQGen[None]:
         """Begin a transaction if none has begun, as psycopg does, with its limits."""

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 import redis
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -17,6 +17,7 @@ from matrix.answers.status import health
 from sonar import settings as project
 from sonar.database import tables
 from sonar.models import AllTests, SignOfLife
+from sonar.processes import heartbeats
 from tests import refusing
 
 pytestmark = pytest.mark.usefixtures("real_commits")
@@ -272,3 +273,51 @@ def test_looking_takes_no_connection_of_the_pages(client, django_assert_num_quer
     all_well()
     with django_assert_num_queries(0):
         assert ready(client)[0] == 200
+
+
+def write_a_row(cursor: Any, way: str) -> None:
+    with transaction.atomic():
+        if way == "a copy":
+            with cursor.copy("COPY full_disk FROM STDIN") as copy:
+                copy.write("1\n")
+        else:
+            cursor.execute("INSERT INTO full_disk VALUES (1)")
+
+
+@pytest.mark.parametrize("way", ["a statement", "a copy", "a commit"])
+def test_a_database_whose_disk_was_full_is_not_ready_for_two_minutes(client, monkeypatch, way):
+    """Signs of life may still fit into pages that are there, and the database answers."""
+    queue = health.queue()
+    queue.delete(heartbeats.FULL)
+    monkeypatch.setattr(heartbeats, "_full_noted_at", [float("-inf")])
+    all_well()
+    assert ready(client)[0] == 200
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE full_disk (id int)")
+        cursor.execute(
+            "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$"
+        )
+        cursor.execute(
+            "CREATE CONSTRAINT TRIGGER no_room AFTER INSERT ON full_disk DEFERRABLE INITIALLY "
+            f"{'DEFERRED' if way == 'a commit' else 'IMMEDIATE'} FOR EACH ROW "
+            "EXECUTE FUNCTION no_room()"
+        )
+        with pytest.raises((OperationalError, psycopg.OperationalError), match="extend file"):
+            write_a_row(cursor, way)
+        cursor.execute("DROP TABLE full_disk")
+        cursor.execute("DROP FUNCTION no_room")
+    assert failing(client) == {"database": health.NO_ROOM}
+    page = client.get("/operations/").content.decode()
+    assert "The database cannot write:" in page
+    assert "Sonar is healthy" not in page
+    assert 0 < queue.ttl(heartbeats.FULL) <= heartbeats.FULL_SECONDS
+    queue.delete(heartbeats.FULL)
+    assert ready(client)[0] == 200
+    assert "The database cannot write:" not in client.get("/operations/").content.decode()
+
+
+def test_a_full_disk_is_no_trouble_while_redis_is_away(settings):
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    heartbeats.note_full_disk()
+    assert not heartbeats.is_disk_full()

@@ -18,6 +18,7 @@ from matrix.answers.status.figures import PLAN, Life
 from sonar.database import replica, tables
 from sonar.database.tables import LONGEST_SECONDS, asked_quickly
 from sonar.models import AllTests, SignOfLife
+from sonar.processes.heartbeats import is_disk_full
 from sonar.processes.redis_client import client_of
 
 PAUSE_FIELDS = ("paused_since", "paused_until", "pause_reason")
@@ -31,6 +32,10 @@ UNTIL_THEN = f"Until then nothing is sent to workers, and {FOR_ITSELF}"
 # The one part without which all is ready.
 REPLICA = "replica"
 BY_PRIMARY = "Readers are answered by the primary."
+NO_ROOM = (
+    "The disk of the database was full within the last two minutes. Make room there: until then "
+    "nothing new is kept, and workers keep their results waiting."
+)
 UNKNOWN = "Not known while the database does not answer as it should."
 
 
@@ -45,6 +50,8 @@ class Part:
 def look(now: datetime) -> dict[str, Part]:
     """Ask all parts, the database once for everything that it knows of the others."""
     database, life = look_at_database(now)
+    if database.ok and is_disk_full():
+        database = Part(False, NO_ROOM)
     return {
         "database": database,
         "redis": look_at_redis(),
