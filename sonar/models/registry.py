@@ -272,8 +272,21 @@ class Credential(models.Model):
         values = {name: getattr(self, name) for name in kinds.SETTINGS}
         if sentences := kinds.problems(self.kind, values):
             raise ValidationError(sentences)
+        uploaded = Credential.objects.filter(pk=self.pk, uploaded_secret__isnull=False)
+        if (before := uploaded.first()) is None:
+            return
+        if before.kind != self.kind:
+            raise ValidationError({"kind": FOR_ANOTHER})
+        if before.issuer != self.issuer and (
+            addresses.place_of(before.issuer)[:3] != addresses.place_of(self.issuer)[:3]
+        ):
+            raise ValidationError({"issuer": FOR_ANOTHER})
 
 
+FOR_ANOTHER = (
+    "The uploaded secret was not meant for this: remove it first, or upload it again on the page "
+    "of its endpoint."
+)
 # A known scheme, a host, no user or password, no query: a URL that may be shown to anyone.
 BASE_URL = r"^(https?|davs?|root|xroot|gsiftp|ftp|iperf3|fake)://[^/@?#\s]+(/[^@?#\s]*)?$"
 BASE_URL_SENTENCE = (

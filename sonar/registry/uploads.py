@@ -56,6 +56,8 @@ def keep(endpoint: Endpoint, secret: NewSecret, by: Uploader, now: datetime) -> 
         setattr(credential, name, secret.values.get(name, ""))
     credential.hosts = _hosts_where_used(credential, row)
     credential.to_data_hosts = False
+    if credential.pk:
+        remove(credential)  # what was uploaded before is not for these settings
     credential.full_clean()
     if sentences := credential_problems(credential):
         raise ValidationError({"content": list(sentences.values())})

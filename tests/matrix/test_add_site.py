@@ -136,7 +136,9 @@ def test_a_site_admin_adds_endpoints_to_the_own_site_alone(admin: Client):
     assert (row.enabled, row.data_hosts) == (False, [])
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "10.0.0.7", "[::1]", "192.168.1.1"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "10.0.0.7", "[::1]", "192.168.1.1", "[64:ff9b::a00:1]"]
+)
 def test_a_site_admin_sends_no_worker_into_the_network_of_sonar(
     admin: Client, operator: Client, ecdf: Site, host: str
 ):
@@ -203,6 +205,27 @@ def test_an_operator_chooses_among_credentials_for_the_host_and_names_no_file(
     )
     assert administrator.post(CREDENTIAL, named).status_code == 302
     assert Credential.objects.get(name="new").hosts == ["se.ecdf.example:443"]
+
+
+def test_a_site_admin_lends_the_secret_that_it_uploads_and_no_other(
+    admin: Client, operator: Client, disk: Endpoint
+):
+    upload(admin, lend_credential="on")
+    disk.refresh_from_db()
+    assert disk.lend_credential
+    grid = Credential.objects.create(name="grid", hosts=["se.ecdf.example"])
+    operator.post(CREDENTIAL, {"how": "known", "credential": grid.pk})
+    disk.refresh_from_db()
+    assert (disk.credential, disk.lend_credential) == (grid, False)
+    for form in ({"how": "known", "credential": grid.pk}, {"how": "none"}):
+        admin.post(CREDENTIAL, form | {"lend_credential": "on"})
+        disk.refresh_from_db()
+        assert not disk.lend_credential
+    body = {"lend_credential": True}
+    sent = admin.patch(f"/api/v1/endpoints/{disk.name}/", body, "application/json")
+    assert sent.status_code == 403
+    disk.refresh_from_db()
+    assert not disk.lend_credential
 
 
 def test_a_secret_does_not_go_along_to_another_server(admin: Client, disk: Endpoint):

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
+from sonar.alerting.channels.web import Outward
 from sonar.credentials import kinds, rules
 from sonar.models import Endpoint, Mesh, Site, SizeClass
 from sonar.movers.catalogue import kept
@@ -257,3 +258,25 @@ def test_a_file_is_judged_by_what_stands_only_in_the_database_too(tmp_path):
     assert f"endpoints[3].base_url (line 5): {DOTS_SENTENCE}" in said
     assert f"endpoints[4].base_url (line 6): {LETTERS_SENTENCE}" in said
     assert f"endpoints[5].base_url (line 7): {LETTERS_SENTENCE}" in said
+
+
+# Each stands for an address of IPv4, or is of IPv6, that only those within a network reach.
+INSIDE = [
+    *("10.0.0.1", "10.1", "0x0a000001", "100.64.0.1", "169.254.169.254", "192.0.2.1", "0.0.0.0"),
+    *("[64:ff9b::a00:1]", "[64:ff9b:1::a00:1]", "[64:ff9b:1:a00:1:100::]", "[2002:7f00:1::]"),
+    *("[2002:a00:1::1]", "[::10.0.0.1]", "[::ffff:10.0.0.1]", "[::ffff:0:10.0.0.1]", "[fec0::1]"),
+    *("[fc00::1]", "[fe80::1]", "[::1]", "[::]", "[ff02::1]", "[2001:0:a00:1::]", "[2001:db8::1]"),
+]
+OUTSIDE = [
+    *("8.8.8.8", "[2606:4700::1]", "[64:ff9b::808:808]", "[2002:808:808::1]", "[::ffff:8.8.8.8]"),
+    "se.example.org",
+]
+
+
+@pytest.mark.parametrize("host", [*INSIDE, *OUTSIDE])
+def test_an_address_is_inside_however_it_is_written(host: str):
+    assert addresses.is_inside(host) is (host in INSIDE)
+    address = addresses.address_of(host)
+    if address is not None:
+        way = Outward(is_plain=False)
+        assert way._is_allowed(str(address)) is addresses.is_public(address) is (host in OUTSIDE)

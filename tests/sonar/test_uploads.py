@@ -293,3 +293,44 @@ def test_the_admin_says_where_it_is_and_never_what(glasgow: Endpoint):
         assert UploadedSecret.objects.get().content.decode() not in answer
     uploads.remove(credential)
     assert secrets.words(Credential.objects.get()) == "uploaded once, and removed since"
+
+
+def test_an_uploaded_secret_does_not_follow_its_issuer_to_another_server(
+    glasgow: Endpoint, tmp_path
+):
+    settings = {"issuer": "https://issuer.example/atlas", "client_id": "sonar"}
+    content = looked_at.read("client_credentials", b"a-client-secret", NOW)
+    by = Uploader(account(Role.OPERATOR), None)
+    row = uploads.keep(glasgow, NewSecret(content, "client_credentials", settings), by, NOW)
+    client = logged_in(account(Role.ADMINISTRATOR))
+    path = f"/admin/sonar/credential/{row.pk}/change/"
+    form = client.get(path).context["adminform"].form
+    sent = {name: value for name, value in form.initial.items() if value is not None}
+    sent |= {"hosts": ",".join(row.hosts)}
+    for change in (
+        {"issuer": "https://attacker.example/atlas"},
+        {"issuer": "https://issuer.example:8443/atlas"},
+        {"issuer": "", "client_id": "", "kind": "file"},
+    ):
+        answer = client.post(path, sent | change)
+        assert "The uploaded secret was not meant for this" in answer.content.decode()
+        file = f"credentials: [{{name: {row.name}, hosts: {row.hosts}, kind: "
+        file += (
+            "file}]"
+            if "kind" in change
+            else (f"client_credentials, issuer: '{change['issuer']}', client_id: sonar}}]")
+        )
+        (tmp_path / "grid.yaml").write_text(file)
+        with pytest.raises(CommandError, match="was not meant for this"):
+            call_command("load_registry", str(tmp_path / "grid.yaml"), stdout=StringIO())
+    row.refresh_from_db()
+    assert (row.issuer, row.kind) == (settings["issuer"], "client_credentials")
+    row.issuer = "https://issuer.example/other"
+    row.full_clean()
+    # Who uploads a secret says for which issuer it is.
+    moved = settings | {"issuer": "https://another.example/"}
+    again = uploads.keep(glasgow, NewSecret(content, "client_credentials", moved), by, NOW)
+    assert (again.pk, again.issuer) == (row.pk, "https://another.example/")
+    uploads.remove(again)
+    again.issuer = "https://issuer.example/"
+    again.full_clean()
