@@ -342,3 +342,19 @@ def test_of_one_test_on_a_side_nothing_is_certain():
     assert (together.ratio, together.ok) == (0.5, 1)
     assert np.isnan([together.low, together.high, together.p]).all()
     assert factor_words(together, AROUND) == "0.50×, not certain: 1 test after and 5 before"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "said"),
+    [
+        (6.0, 0.01, 473.0, "too few tests to tell"),
+        (0.5, 0.0, 2.0, "too few tests to tell"),
+        (1.2, 0.5, 2.0, f"{format_factor(1.2, 0.5, 2.0)}, not certain"),
+        (9.0, 2.0, 50.0, f"{format_factor(9.0, 2.0, 50.0)}, faster"),
+    ],
+)
+def test_a_factor_that_may_be_anything_is_not_written(ratio, low, high, said):
+    """It was written as 6x (0-473)."""
+    tests = ratios_together(ratios(5.0, 10.0, (3, 2)), "median")
+    together = replace(tests, ratio=ratio, low=low, high=high)
+    assert factor_words(together, AROUND) == f"{said}: 3 tests after and 2 before"

@@ -29,6 +29,8 @@ from sonar.notation.units import format_count, format_factor
 
 Link = tuple[str, str]
 CONFIDENCE = 0.95
+# An interval from below 1 to above it, whose ends differ by more than this factor, tells nothing.
+WIDEST = 10.0
 # A link that alone decides its row or its column is expected to be anything.
 ALONE = 1 - 1e-9
 
@@ -135,18 +137,31 @@ def grid_together(grid: Grid, now: datetime) -> Together | None:
 
 def factor_words(together: Together, tests: CountWords) -> str:
     """Say the factor with its interval, how certain it is, and by how many tests."""
-    factor = format_factor(together.ratio)
-    if not np.isnan(together.low):
-        factor = format_factor(together.ratio, together.low, together.high)
     counts = f"{counted(together.ok, 'test')} {tests.own}"
     others = f"{format_count(together.other_ok)} {tests.other}"
-    return f"{factor}, {verdict(together)}: {counts} and {others}"
+    said = ", ".join(filter(None, [factor_alone(together), verdict(together)]))
+    return f"{said}: {counts} and {others}"
+
+
+def factor_alone(together: Together) -> str:
+    """Write the factor with its interval, if it has one; nothing if that is too wide to tell."""
+    if np.isnan(together.low):
+        return format_factor(together.ratio)
+    if tells_nothing(together):
+        return ""
+    return format_factor(together.ratio, together.low, together.high)
+
+
+def tells_nothing(together: Together) -> bool:
+    return together.low < 1 < together.high and together.high > WIDEST * together.low
 
 
 def verdict(together: Together) -> str:
     """Say in a word or two what the interval tells."""
     if together.kind in ("slower", "faster"):
         return together.kind
+    if tells_nothing(together):
+        return "too few tests to tell"
     is_close = together.low > 1 / SMALLEST_RATIO and together.high < SMALLEST_RATIO
     return "about the same" if is_close else "not certain"
 

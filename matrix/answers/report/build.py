@@ -6,7 +6,7 @@ from math import isnan
 
 import numpy as np
 
-from matrix.answers.comparison.all_links import verdict
+from matrix.answers.comparison.all_links import tells_nothing, verdict
 from matrix.answers.events.reading import weight
 from matrix.answers.report import gathering
 from matrix.answers.report.figures import ReportFigures
@@ -82,6 +82,8 @@ def rates_words(computed: ReportFigures) -> str:
     together = main.together
     if together is None or not together.links:
         return f"{said}; there is nothing in {before} to compare that with."
+    if tells_nothing(together):
+        return f"{said}; there are too few tests to compare that with {before}."
     bounds = () if isnan(together.low) else (together.low, together.high)
     factor, _, interval = format_factor(together.ratio, *bounds).partition("× (")
     times = f"{factor.rstrip('×')} times the rate"

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
-import numpy as np
 from django.http import QueryDict
 from django.utils.text import capfirst
 
 from matrix.answers import other_origins
 from matrix.answers.causes.words import site_conclusion
 from matrix.answers.comparison import all_links
-from matrix.answers.comparison.all_links import AROUND, factor_words, verdict
+from matrix.answers.comparison.all_links import AROUND, factor_alone, factor_words, verdict
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.incidents.expectation_counts import below_of
 from matrix.answers.site import loads, reports
@@ -54,7 +53,6 @@ from matrix.statistics.compare.together import Together
 from matrix.store import downtimes, notes, profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import Annotation, Downtime, Endpoint, Site
-from sonar.notation.units import format_factor
 from sonar.notation.windows import format_window
 from sonar.obstacles.catalogue import BY_NAME
 from sonar.people import roles
@@ -386,9 +384,7 @@ def effect_of(together: Together) -> tuple[str, str, str, int, int]:
     counts = together.ok, together.other_ok
     if not together.links:
         return "", "", "", *counts
-    bounds = () if np.isnan(together.low) else (together.low, together.high)
-    factor = format_factor(together.ratio, *bounds)
-    return together.kind, factor, verdict(together), *counts
+    return together.kind, factor_alone(together), verdict(together), *counts
 
 
 def drift_of(page: QueryPage, drift: ComparedEnds | None, end: str) -> tuple[str, str] | None:
