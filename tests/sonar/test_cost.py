@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 from django.db.models import Q
+from django.utils import timezone
 
 from sonar import scheduler
 from sonar.models import Endpoint, Mesh, Probe, Profile, Schedule, Site
+from sonar.registry import mesh_size
 from sonar.registry.cost import estimate, rates, words
-from sonar.registry.cost.figures import Cost
+from sonar.registry.cost.figures import Cost, Peak
 from sonar.results.store import Result, store
 from tests.sonar.world import endpoint, mesh
 
@@ -142,6 +144,47 @@ def test_it_says_what_does_not_fit(uk: Mesh, settings: Any):
         "LANCS_DATADISK is over its budget: 22.7 GB of 1 GB a day are asked for.",
         "128 tests a day are asked for, and there is room for 14: the others wait.",
     ]
+
+
+def test_left_out_names_only_what_the_mesh_means(uk: Mesh):
+    Endpoint.objects.filter(name="RAL_DATADISK").update(enabled=False)
+    Mesh.objects.update(sources_filter={"site": ["OX"]}, destinations_filter={"site": ["LANCS"]})
+    remarks = estimate.of_mesh(Mesh.objects.get(), MIDNIGHT).remarks
+    assert not any("Left out" in each for each in remarks)
+    Mesh.objects.update(sources_filter={"site": ["OX", "RAL"]})
+    assert estimate.of_mesh(Mesh.objects.get(), MIDNIGHT).remarks[0] == (
+        "Left out, as it is not enabled: RAL_DATADISK."
+    )
+
+
+@pytest.mark.parametrize(
+    ("out_caps", "in_caps", "in_flight", "peak"),
+    [(2, 9, 99, 8), (9, 1, 99, 4), (9, 9, 5, 5), (9, 9, 99, 12)],
+)
+def test_a_peak_is_what_caps_links_and_sonar_allow(
+    uk: Mesh, settings: Any, out_caps: int, in_caps: int, in_flight: int, peak: int
+):
+    settings.SONAR_IN_FLIGHT = in_flight
+    Endpoint.objects.update(outbound_cap=out_caps, inbound_cap=in_caps)
+    said = estimate.of_mesh(uk, MIDNIGHT)
+    largest = max(each.test_bytes for each in said.classes)
+    assert said.peak == Peak(peak, peak * largest)
+
+
+def test_what_is_kept_of_meshes_follows_the_end_of_a_pause(
+    uk: Mesh, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(timezone, "now", lambda: MIDNIGHT)
+    (before,) = mesh_size.read([uk])
+    over = MIDNIGHT + timedelta(hours=1)
+    Site.objects.filter(name="OX").update(
+        paused_since=MIDNIGHT - timedelta(hours=1), paused_until=over, pause_reason="disks"
+    )
+    (paused,) = mesh_size.read([uk])
+    assert paused.cost.links < before.cost.links
+    monkeypatch.setattr(timezone, "now", lambda: over)
+    (after,) = mesh_size.read([uk])
+    assert after.cost.links == before.cost.links
 
 
 def check(said: Cost, sent: Mapping[str, int]) -> None:
