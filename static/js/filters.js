@@ -27,6 +27,9 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("htmx:after:swap", () => {
   for (const box of sent) box.form?.reset();
   sent.clear();
+  // The answer to something else took the list away from who is typing.
+  const { activeElement: active } = document;
+  if (active && isBox(active) && active.checkVisibility()) offer(active);
 });
 document.addEventListener("toggle", ({ target }) => {
   if (!target.matches?.(".sheet:popover-open")) return;

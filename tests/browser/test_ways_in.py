@@ -1,0 +1,195 @@
+"""What a first look needs: groups that open, a search, the right place in the navigation."""
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.cells import place, wait_until_drawn
+from tests.browser.conftest import Standing
+from tests.browser.pages import box_of, holding, look
+from tests.browser.readers import DARK, LAPTOP, NARROW, SCRIPTLESS, seen_by
+from tests.browser.slow_scene import LINK, SITE
+from tests.browser.waiting import until, until_settled
+from tests.matrix.test_large_grid import ring
+
+# How many lines of text an element has: its texts by where they stand on the screen.
+LINES = """element => {
+    const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    const middles = [];
+    while (texts.nextNode()) {
+        const { parentElement: parent } = texts.currentNode;
+        if (!texts.currentNode.data.trim() || !parent.checkVisibility() ||
+            parent.closest(".visually-hidden, .simulated, svg")) continue;
+        const range = document.createRange();
+        range.selectNodeContents(texts.currentNode);
+        for (const { top, bottom, width } of range.getClientRects()) {
+            if (width > 1) middles.push((top + bottom) / 2);
+        }
+    }
+    middles.sort((one, other) => one - other);
+    return middles.filter((middle, at) => !at || middle - middles[at - 1] > 9).length;
+}"""
+CUT = """() => [...document.querySelectorAll(".scroll, .links-box, pre")]
+    .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1)
+    .map((box) => box.getAttribute("aria-label"))"""
+ROWS = "JSON.parse(document.getElementById('picture-data').textContent).rows.names"
+
+
+def make_ring() -> None:
+    ring(sites=31, endpoints=61)
+
+
+@pytest.fixture
+def large(standing: Standing[None], at_noon: None) -> None:
+    standing(make_ring)
+
+
+def test_a_click_opens_a_group_and_a_link_shows_all_rows(visit, large):
+    page = wait_until_drawn(visit.go("/?window=24h"))
+    look(page, "grouped")
+    assert page.evaluate(ROWS)[:2] == ["SITE-000", "SITE-001"]
+    with page.expect_navigation():
+        page.mouse.click(*place(page, "SITE-000", "SITE-001"))
+    until(page, f"{ROWS}.length === 2")
+    assert page.evaluate(ROWS) == ["E000_DATADISK", "E031_DATADISK"]
+    page.go_back()
+    wait_until_drawn(page)
+    _, y = place(page, "SITE-002", "SITE-003")
+    left = box_of(page.locator("#picture"))["x"]
+    edge = "document.querySelector('#picture .plot')._fullLayout.xaxis._offset"
+    with page.expect_navigation():
+        page.mouse.click(left + page.evaluate(edge) - 12, y)
+    assert "source_site=SITE-002" in page.url
+    page.go_back()
+    wait_until_drawn(page)
+    page.get_by_role("link", name="Show all 61").click()
+    page.wait_for_url("**rows=endpoint*")
+    until(page, f"{ROWS}.length === 61")
+    page.get_by_role("link", name="Group them").click()
+    page.wait_for_url(lambda url: "rows=" not in url)
+    until(page, f"{ROWS}.length === 31")
+
+
+@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+def test_a_group_opens_without_a_script(visit, large):
+    page = visit.open("/?window=24h")
+    page.get_by_text("Open a group").click()
+    page.locator("#groups").get_by_role("link", name="SITE-002", exact=True).first.click()
+    expect(page.locator(".question")).to_contain_text("only from site SITE-002")
+
+
+@seen_by(LAPTOP, DARK)
+def test_the_search_has_ten_lines_of_one_line_each_in_a_wide_box(visit, large):
+    page = visit.open("/table/?window=24h")
+    page.keyboard.press("Control+k")
+    box = page.get_by_role("combobox", name="Jump to a site, endpoint or link")
+    expect(box).to_be_focused()
+    box.press_sequentially("site 00")
+    options = page.locator("#found [role=option]")
+    expect(options).to_have_count(10)
+    expect(options.first).to_contain_text("SITE-000")
+    look(page, "search")
+    assert box_of(box)["width"] >= 480
+    heights = [box_of(option)["height"] for option in options.all()]
+    assert max(heights) < 32
+    found = box_of(page.locator("#found"))
+    assert found["width"] >= 480
+    assert found["x"] >= 0
+    assert found["x"] + found["width"] <= 1440
+    assert found["y"] + found["height"] <= 900
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/sites/SITE-000/**")
+
+
+@seen_by(LAPTOP, NARROW)
+def test_what_the_box_of_the_search_says_is_not_cut(visit, scene):
+    page = visit.open("/table/")
+    is_whole = """box => {
+        const { font, paddingLeft, paddingRight } = getComputedStyle(box);
+        const ink = document.createElement("canvas").getContext("2d");
+        ink.font = font;
+        const room = box.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+        return ink.measureText(box.placeholder).width <= room;
+    }"""
+    assert page.locator("#jump").evaluate(is_whole)
+
+
+def test_a_link_to_another_page_is_marked_in_the_navigation(visit, slow_scene):
+    page = visit.go("/")
+    page.locator(".today").click()
+    page.wait_for_url("**/events/")
+    pages = page.get_by_role("navigation", name="Sonar")
+    expect(pages.locator("[aria-current]")).to_have_text(["Events"])
+    expect(page).to_have_title("Events, the last 7 days – Sonar")
+
+
+def test_what_the_header_links_to_follows_the_view(visit, scene):
+    page = visit.go("/")
+    log_in = page.get_by_role("link", name="Log in", exact=True)
+    expect(log_in).to_have_attribute("href", "/login/")
+    page.get_by_role("link", name="24h", exact=True).click()
+    page.wait_for_url("**/?window=24h")
+    page.get_by_role("link", name="30d", exact=True).click()
+    page.wait_for_url("**/?window=30d")
+    expect(log_in).to_have_attribute("href", "/login/?next=/%3Fwindow%3D30d")
+
+
+def test_a_menu_that_is_opened_while_a_view_loads_stays_with_what_is_typed(visit, scene):
+    page = visit.go("/")
+    held: list[Route] = []
+    page.route("**/?window=24h", holding(held))
+    page.get_by_role("link", name="24h", exact=True).click()
+    page.get_by_role("button", name="from anywhere").click()
+    box = page.locator("#filter-source")
+    box.press_sequentially("gla")
+    assert len(held) == 1
+    held[0].continue_()
+    page.wait_for_url("**/?window=24h")
+    expect(page.get_by_role("link", name="24h", exact=True)).to_have_class(
+        "btn btn-outline-secondary active"
+    )
+    expect(page.locator("#from-menu")).to_be_visible()
+    expect(box).to_be_focused()
+    expect(box).to_have_value("gla")
+    # What is chosen in it closes it, as ever.
+    page.get_by_role("option", name="Glasgow", exact=True).first.click()
+    page.wait_for_url("**source_site=Glasgow*")
+    expect(page.locator("#from-menu")).to_be_hidden()
+
+
+HEADS = {
+    "matrix": ("/", "#answer"),
+    "compared matrix": ("/?window=24h&compare=previous", "#answer"),
+    "table": ("/table/", "#page > h1"),
+    "link": (LINK, ".link-head"),
+    "site": (SITE, ".site-head .who"),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_the_head_of_a_page_has_four_lines_at_most(visit, slow_scene, name):
+    path, head = HEADS[name]
+    page = visit.open(path)
+    until_settled(page)
+    lines = page.locator(head).evaluate(LINES)
+    assert 1 <= lines <= 4, lines
+
+
+def is_in_one_line(page: Page) -> bool:
+    controls = page.locator("#controls > :is(.btn-group, .menu)").all()
+    tops = [box_of(control)["y"] for control in controls]
+    return max(tops) - min(tops) < 10
+
+
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_the_controls_of_the_matrix_are_in_one_line(visit, scene, width):
+    page = visit.open("/")
+    page.set_viewport_size({"width": width, "height": 900})
+    assert is_in_one_line(page)
+
+
+@pytest.mark.parametrize("path", ["/table/", "/events/", "/incidents/", "/reports/", "/sites/"])
+def test_no_table_is_cut_on_a_laptop(visit, slow_scene, path):
+    page = visit.open(path)
+    until_settled(page)
+    assert page.evaluate(CUT) == []
