@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
+import numpy as np
 from django.http import QueryDict
 from django.utils.text import capfirst
 
