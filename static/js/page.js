@@ -218,6 +218,12 @@ function sayUpdated(text, isLate) {
   updated.classList.toggle("late", isLate);
 }
 
+// What is typed or chosen in a field with data-chooses="length=until" selects that choice, too.
+document.addEventListener("input", ({ target }) => {
+  const [name, value] = target.dataset.chooses?.split("=") ?? [];
+  if (name && target.value.trim()) target.form.elements.namedItem(name).value = value;
+});
+
 // Forms with data-autosubmit need no button: a choice is enough.
 document.addEventListener("change", (event) => {
   const form = event.target.closest("form[data-autosubmit]");

@@ -294,6 +294,13 @@ def test_what_somebody_decides_is_kept_once_with_their_name(into_desy: Incident)
             "#mute-until_error",
             "until must be in the future",
         ),
+        (
+            "mute",
+            {"length": "4", "until": "tomorrow 08:00"},
+            "#mute-until_error",
+            "You chose 4 hours and wrote tomorrow 08:00: choose “until the time I write”, or leave",
+        ),
+        ("mute", {"length": "4", "until": "soon"}, "#mute-until_error", "Not a valid time"),
         ("note", {"text": ""}, "#note-text_error", "Write what others should know."),
         ("accept", {"text": "x"}, "form .error", "Only a rate can be the new normal"),
     ],

@@ -405,6 +405,18 @@ def test_who_administers_no_site_begins_with_all_incidents(world_of_three):
 
 
 @pytest.mark.django_db
+def test_sites_that_are_chosen_are_not_ignored(world_of_three):
+    client = logged_in(reader(email="rea@example.org"))
+    both = form("rea@example.org", scope="grid", sites=["RAL"])
+    refused = client.post("/subscriptions/add/", both)
+    said = "Choose “incidents of these sites”, or no site here."
+    assert refused.context["form"].errors == {"sites": [said]}
+    # Those that it had before may stay, as they are selected when the form is shown.
+    row = add(client, "rea@example.org", scope="sites", sites=["RAL"])
+    assert client.post(f"/subscriptions/{row.pk}/", both).status_code == 302
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("values", "change", "said"),
     [

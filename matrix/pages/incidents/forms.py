@@ -14,7 +14,7 @@ from sonar.models import Incident, IncidentEvent
 from sonar.people.roles import Anyone
 
 HOURS = {"1": "1 hour", "4": "4 hours", "24": "1 day", "72": "3 days", "168": "7 days"}
-UNTIL = "until"
+UNTIL, WRITTEN = "until", "until the time I write"
 
 
 def text_field(label: str, sentence: str = "") -> forms.CharField:
@@ -95,19 +95,27 @@ class MuteForm(DecisionForm):
 
     length = forms.ChoiceField(
         label="For",
-        choices=[*HOURS.items(), (UNTIL, "until the time I write")],
+        choices=[*HOURS.items(), (UNTIL, WRITTEN)],
         initial="4",
         error_messages={"invalid_choice": "Choose one of the times."},
         widget=forms.Select({"class": "form-select form-select-sm"}),
     )
     until = UtcField("Until (UTC)", required=False)
+    # A script chooses this length as soon as a time is typed.
+    until.widget.attrs["data-chooses"] = f"length={UNTIL}"
     field_order = ("length", "until", "text")
 
     def clean(self) -> dict[str, Any]:
-        """Return `until` in any case."""
+        """Return `until` in any case; a length and a time that were both given are an error."""
         cleaned = super().clean() or {}
-        length = cleaned.get("length")
-        if length in HOURS:
+        length, typed = cleaned.get("length"), self.data.get("until", "").strip()
+        if length in HOURS and typed:
+            self.add_error(
+                "until",
+                f"You chose {HOURS[length]} and wrote {typed[:40]}: choose “{WRITTEN}”, or leave "
+                "this field empty.",
+            )
+        elif length in HOURS:
             cleaned["until"] = self.now + timedelta(hours=int(length))
         elif not cleaned.get("until") and not self.has_error("until"):
             self.add_error("until", "Say until when, like 2026-11-20 04:00 or tomorrow 08:00.")

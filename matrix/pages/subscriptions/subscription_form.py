@@ -90,7 +90,13 @@ class SubscriptionForm(AddressForm):
         queryset=Site.objects.listed().order_by("name"),
         to_field_name="name",
         required=False,
-        widget=forms.SelectMultiple({"class": "form-select form-select-sm", "size": 6}),
+        widget=forms.SelectMultiple(
+            {
+                "class": "form-select form-select-sm",
+                "size": 6,
+                "data-chooses": f"scope={Scope.SITES}",
+            }
+        ),
     )
     levels = ticks("that concern", LEVEL_WORDS)
     conditions = ticks("what is wrong", CONDITION_WORDS)
@@ -154,6 +160,10 @@ class SubscriptionForm(AddressForm):
     def filled(self, cleaned: Mapping[str, Any]) -> Subscription | None:
         if cleaned.get("scope") == Scope.SITES and not cleaned["sites"]:
             self.add_error("sites", "Choose at least one site.")
+        elif cleaned.get("sites") and cleaned.get("scope") != Scope.SITES:
+            chosen = set(cleaned["sites"])
+            if not self.row.pk or chosen != set(self.row.sites.all()):
+                self.add_error("sites", f"Choose “{Scope.SITES.label}”, or no site here.")
         for name, other in (("quiet_from", "quiet_until"), ("quiet_until", "quiet_from")):
             if cleaned.get(name) is None and cleaned.get(other) is not None:
                 self.add_error(name, ONE_END)
