@@ -96,7 +96,9 @@ def recorded(person: Identity, grant: Grant | None) -> SocialAccount | None:
     """
     try:
         with transaction.atomic():
-            rows = SocialAccount.objects.select_for_update(of=("self",)).select_related("user")
+            # The account, too: an administrator may close it at the same moment.
+            rows = SocialAccount.objects.select_for_update(of=("self", "user"))
+            rows = rows.select_related("user")
             record = rows.filter(provider=person.issuer, uid=person.subject).first()
             if record is None:
                 if grant is None:

@@ -26,13 +26,15 @@ def of(user: User) -> QuerySet[SavedView]:
 
 
 def save(user: User, name: str, address: str) -> SavedView:
-    """Keep a view; raises SavedViewError. Two SQL queries."""
+    """Keep a view; raises SavedViewError. Two that are saved at once wait for each other."""
     view = SavedView(user=user, name=checked_name(name), address=checked_address(address))
-    if of(user).count() >= MOST:
-        raise SavedViewError(
-            "name", f"You already have {MOST} views, the most allowed: delete one."
-        )
-    store(view)
+    with transaction.atomic():
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        if of(user).count() >= MOST:
+            raise SavedViewError(
+                "name", f"You already have {MOST} views, the most allowed: delete one."
+            )
+        store(view)
     return view
 
 

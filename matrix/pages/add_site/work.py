@@ -106,7 +106,20 @@ def set_up_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpRespo
     """Change where an endpoint is that is not enabled."""
     if request.method != "POST":
         return show(request, SetUpEndpointPage, {"name": name, "endpoint": endpoint})
-    page = SetUpEndpointPage(endpoint_of(name, endpoint))
+    with transaction.atomic():
+        return moved(request, SetUpEndpointPage(locked(name, endpoint)))
+
+
+def locked(name: str, endpoint: str) -> Endpoint:
+    """Return an endpoint that nobody else changes until the transaction ends."""
+    rows = Endpoint.objects.select_for_update(of=("self",), no_key=True)
+    list(rows.filter(site__name=name, name=endpoint))
+    return endpoint_of(name, endpoint)
+
+
+def moved(request: HttpRequest, page: SetUpEndpointPage) -> HttpResponse:
+    """Change where a locked endpoint is, unless it is in use."""
+    endpoint = page.endpoint.name
     if page.endpoint.enabled or page.endpoint.retired_at:
         messages.error(request, f"{endpoint} is in use, so it stays where it is.")
         return HttpResponseRedirect(page.path())
@@ -135,9 +148,10 @@ def set_up(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
 @for_whom(POST=of_site)
 def set_credential(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
     """Give an endpoint a credential by one of four ways, or none, and let it be checked."""
-    page = SetUpPage(endpoint_of(name, endpoint))
-    act = WAYS.get(request.POST.get("how", ""), upload)
-    refused = act(request, page)
+    with transaction.atomic():
+        page = SetUpPage(locked(name, endpoint))
+        act = WAYS.get(request.POST.get("how", ""), upload)
+        refused = act(request, page)
     if refused is not None:
         return refused
     check(request, page.endpoint)
