@@ -103,7 +103,7 @@ class Sonar:
 
     def untested(self, size: str) -> int:
         """Count links of which nothing is measured, whatever is made up."""
-        states = self.matrix(size=size, origin="test")["cells"]["state"]
+        states = self.matrix(size=size, mover="!fake")["cells"]["state"]
         return sum(row.count("untested") for row in states)
 
 

@@ -82,6 +82,21 @@ def test_a_file_is_stored_and_its_summary_is_one_line(tmp_path, grid):
     assert (one.profile.mover, one.profile.origin) == ("gfal2", "external")
 
 
+@pytest.mark.parametrize("bytes_of_last", ["20000000", " 7 "], ids=["by column", "by row"])
+def test_the_command_says_of_which_origin_results_are_that_name_none(tmp_path, grid, bytes_of_last):
+    """They are those of an earlier test system, say; what a file names itself holds."""
+    header = f"{HEADER},origin"
+    lines = [
+        f"{line(number, bytes=bytes_of_last if number == 4 else '20000000')},{origin}"
+        for number, origin in enumerate(("", "external", "production", "test"), 1)
+    ]
+    run(write(tmp_path / "some.csv", lines, header), "--origin", "test")
+    origins = Transfer.objects.order_by("id").values_list("profile__origin", flat=True)
+    assert list(origins) == ["test", "test", "production", "test"]
+    with pytest.raises(CommandError, match="invalid choice: 'mars'"):
+        run(tmp_path / "some.csv", "--origin", "mars")
+
+
 @pytest.mark.parametrize("also", [[], [line(2, bytes=" 7 ")]], ids=["by the column", "by the row"])
 def test_errors_from_elsewhere_are_kept_without_where_endpoints_are(tmp_path, grid, also):
     """Whoever imported them saw them; all may read what is kept."""

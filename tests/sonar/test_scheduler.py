@@ -21,7 +21,7 @@ from sonar.models import (
     Transfer,
 )
 from sonar.obstacles import capacity
-from sonar.results import endings, sealing
+from sonar.results import endings, sealing, store
 from sonar.scheduler import claims
 from tests.sonar.world import (
     NOW,
@@ -338,6 +338,18 @@ def test_results_of_today_use_up_the_budget_and_those_of_yesterday_do_not():
     for started_at in (NOW, NOW - timedelta(days=1)):
         result(glasgow, lancs, started_at)
     assert scheduler.Capacity.left(NOW).budget_bytes == {glasgow.id: 20 * 10**6}
+
+
+def test_results_that_are_no_tests_or_are_made_up_use_up_no_budget():
+    glasgow, lancs, _ = three_endpoints()
+    Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=50 * 10**6)
+    for profile in (
+        Profile.objects.create(mover="fts", origin="production"),
+        Profile.objects.create(**store.profile_fields(NOW)),
+    ):
+        kept = result(glasgow, lancs, NOW)
+        Transfer.objects.filter(id=kept.id).update(profile=profile)
+    assert scheduler.Capacity.left(NOW).budget_bytes == {glasgow.id: 50 * 10**6}
 
 
 def test_results_that_come_late_or_go_count_in_hours_that_were_counted_before():

@@ -42,6 +42,7 @@ BEFORE_CREDENTIALS = [("sonar", "0010_one_open_probe_for_a_link")]
 BEFORE_PAUSES = [("sonar", "0013_saved_view")]
 BEFORE_POSSIBLE_TIMES = [("sonar", "0024_uploads_of_source_files")]
 BEFORE_JOBS_OF_SERVICES = [("sonar", "0047_report_orders")]
+BEFORE_TESTS_COUNT = [("sonar", "0050_exchanges")]
 BEFORE_PURPOSES = [("sonar", "0025_times_of_connections")]
 BEFORE_ROLES = [("sonar", "0006_annotation")]
 NEW_SITE = "INSERT INTO sonar_site (name, cloud, tier, country) VALUES"
@@ -366,3 +367,26 @@ def test_results_that_fts_made_for_an_older_sonar_have_no_mode_and_its_root_file
     movers = dict(Leftover.objects.values_list("endpoint", "mover"))
     assert movers == {glasgow.pk: "xrootd", lancs.pk: "fts3"}
     assert set(Leftover.objects.values_list("remote_id", flat=True)) == {""}
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("real_commits")
+def test_the_past_of_an_older_sandbox_becomes_tests_and_other_imports_stay_what_they_are():
+    def origins() -> list[tuple[str, str]]:
+        return list(Profile.objects.order_by("id").values_list("activity", "origin"))
+
+    made_up = store.profile_fields(STARTED)
+    past = str(made_up["activity"])
+    migrate(BEFORE_TESTS_COUNT)
+    try:
+        for activity, mover in ((past, "fake"), ("", "fake"), ("", "fts")):
+            fields = made_up | {"origin": "external", "activity": activity, "mover": mover}
+            Profile.objects.create(**fields)
+        before = [(past, "external"), ("", "external"), ("", "external")]
+        assert origins() == before
+        migrate_to_now()
+        assert origins() == [(past, "test"), *before[1:]]
+        migrate(BEFORE_TESTS_COUNT)
+        assert origins() == before
+    finally:
+        migrate_to_now()
