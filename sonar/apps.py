@@ -1,7 +1,9 @@
 """The Django app of the registry, the probes and the results."""
 
 from django.apps import AppConfig
-from django.core.checks import Error, Tags, register
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Info, Tags, register
+from django.core.checks import Warning as CheckWarning
 from django.db.models.signals import post_migrate, pre_migrate
 
 
@@ -10,6 +12,19 @@ def issuer_answers(**options: object) -> list[Error]:
     from sonar.people import issuer
 
     return issuer.check(**options)
+
+
+def notifications_leave(**options: object) -> list[CheckMessage]:
+    """Let `check --deploy` say what notifications lack: nobody notices those that are not sent."""
+    if not settings.SONAR_URL:
+        sentence = "SONAR_URL is not set: neither notifications nor reports are sent."
+        hint = "Set it to the address of the front page, like https://sonar.example.org."
+        return [CheckWarning(sentence, hint=hint, id="sonar.W003")]
+    if not settings.EMAIL_HOST:
+        sentence = "SONAR_SMTP_HOST is not set: nothing is sent by e-mail."
+        hint = "Set it and SONAR_MAIL_FROM, unless all subscriptions use other channels."
+        return [Info(sentence, hint=hint, id="sonar.I001")]
+    return []
 
 
 class SonarConfig(AppConfig):
@@ -24,6 +39,7 @@ class SonarConfig(AppConfig):
         register(tables.check, Tags.database)
         register(accounts.check, Tags.database)
         register(issuer_answers, deploy=True)
+        register(notifications_leave, deploy=True)
 
         sessions.when_disk_full[:] = [heartbeats.note_full_disk]
         pre_migrate.connect(

@@ -113,6 +113,22 @@ def test_pages_of_trouble_are_whole_and_lead_on_without_another_file(template: s
     assert not re.search(r"<script|<img|stylesheet| src=|url\(", html)
 
 
+@pytest.mark.parametrize(
+    ("origin", "is_told"), [("https://testserver:8443", True), ("https://testserver", False)]
+)
+def test_a_form_through_a_proxy_that_drops_the_port_says_what_to_set(
+    db: None, origin: str, is_told: bool
+):
+    client = Client(enforce_csrf_checks=True)
+    response = client.post("/login/", {"username": "x"}, secure=True, headers={"origin": origin})
+    page = " ".join(response.content.decode().split())
+    assert response.status_code == 403
+    told = f"came from {origin}, and Sonar is told that it is at https://testserver."
+    assert (told in page) is is_told
+    assert ("SONAR_TRUSTED_ORIGINS" in page) is is_told
+    assert "Reload the page" in page
+
+
 def test_a_crash_is_logged_with_its_traceback_and_without_what_was_sent(
     client, monkeypatch, caplog
 ):

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.checks import WARNING
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from pytest_django import Settings
 
 from sonar import settings as project
+from sonar.apps import notifications_leave
 from sonar.models import Site
 from sonar.people import accounts, issuer
 from sonar.people.role_rules import Role, RoleRule, RoleRules
@@ -121,6 +123,26 @@ def test_sites_that_are_named_in_vain_are_a_warning(
     assert accounts.check() == []
     call_command("check", "--database", "default")
     assert "names the site RALL" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("url", "smtp", "said"),
+    [
+        ("", "", "SONAR_URL is not set: neither notifications nor reports are sent."),
+        ("https://sonar.example.org", "", "SONAR_SMTP_HOST is not set: nothing is sent by e-mail."),
+        ("https://sonar.example.org", "smtp.example.org", ""),
+    ],
+)
+def test_the_check_of_a_deployment_says_what_notifications_lack(
+    settings: Settings, capsys: pytest.CaptureFixture[str], url: str, smtp: str, said: str
+) -> None:
+    settings.SONAR_URL, settings.EMAIL_HOST = url, smtp
+    messages = notifications_leave()
+    assert [message.msg for message in messages] == [said] * bool(said)
+    # A missing address fails the command of docs/deployment.md; other channels than mail may do.
+    assert [message.is_serious(WARNING) for message in messages] == [not url] * bool(said)
+    call_command("check", "--deploy", "--fail-level", "CRITICAL")
+    assert said in capsys.readouterr().err
 
 
 def test_the_check_of_a_deployment_asks_the_issuer(provider: Provider, settings: Settings) -> None:

@@ -78,9 +78,11 @@ def named(names: list[str]) -> list[Site]:
 def similar(name: str) -> list[str]:
     """Return sites that a name may stand for: pages shorten names, and others have their own."""
     contains = Site.objects.filter(Q(name__icontains=name) | Q(aliases__name__iexact=name))
-    found = list(contains.order_by("name").values_list("name", flat=True).distinct()[:MOST_SIMILAR])
+    likely = list(
+        contains.order_by("name").values_list("name", flat=True).distinct()[:MOST_SIMILAR]
+    )
     every = Site.objects.values_list("name", flat=True)
-    return found or difflib.get_close_matches(name, every, n=1, cutoff=0.5)
+    return likely or difflib.get_close_matches(name, every, n=1, cutoff=0.5)
 
 
 def listed() -> str:
