@@ -44,12 +44,14 @@ FILTERS = {
     "streams=!4": "p.streams <> 4",
     "ip_version=!6": "p.ip_version IS DISTINCT FROM 6",
     "origin=test&source_country=GB": "p.origin = 'test' AND ss.country = 'GB'",
+    "origin=all&tier=2": "2 IN (ss.tier, ds.tier)",
+    "origin=!test": "p.origin <> 'test'",
     "purpose=experiment": "p.purpose = 'experiment'",
     "purpose=!ordered&streams=16": "p.streams = 16",
     "purpose=unknown&purpose=experiment&tier=2": "2 IN (ss.tier, ds.tier)",
 }
-# Experiments count only where a filter names them.
-COUNTED = "p.purpose <> 'experiment'"
+# What holds where a filter does not name them: experiments do not count, and tests alone do.
+COUNTED = {"purpose=experiment": "p.purpose <> 'experiment'", "origin=": "p.origin = 'test'"}
 GROUPS = {
     "endpoint": "{end}.name",
     "site": "{end}s.name",
@@ -133,8 +135,8 @@ def check(start: datetime, end: datetime, text: str, rows: str, columns: str, st
     params = f"from={format_time(start)}&to={format_time(end)}&stat={stat}&rows={rows}"
     query = MatrixQuery.from_params(QueryDict(f"{params}&columns={columns}&{text}"))
     found = in_grid(grid.build(query, NOW))
-    where = FILTERS[text] if "purpose=experiment" in text else f"{FILTERS[text]} AND {COUNTED}"
-    true = in_sql(start, end, where, rows, columns)
+    where = [FILTERS[text], *(rule for name, rule in COUNTED.items() if name not in text)]
+    true = in_sql(start, end, " AND ".join(where), rows, columns)
     assert found.keys() == true.keys()
     for cell, values in found.items():
         for name, value in values.items():
@@ -267,7 +269,7 @@ def are_those_of_sql(window: str, rows: str, columns: str) -> None:
     found: dict[str, dict[tuple[str, str], float]] = {}
     for stat in ("now", "vs_usual"):
         query = MatrixQuery.from_params(
-            QueryDict(f"{window}&stat={stat}&rows={rows}&columns={columns}")
+            QueryDict(f"{window}&stat={stat}&rows={rows}&columns={columns}&origin=all")
         )
         found[stat] = {
             cell: values[stat] for cell, values in in_grid(grid.build(query, NOW)).items()
@@ -333,7 +335,9 @@ MOMENTS = [MIDNIGHT + timedelta(hours=hours) for hours in (-30, -1, 0, 5, 60)]
 
 
 def all_moments() -> MatrixQuery:
-    return MatrixQuery.from_params(QueryDict("from=2026-10-30&to=2026-11-04&stat=median"))
+    return MatrixQuery.from_params(
+        QueryDict("from=2026-10-30&to=2026-11-04&stat=median&origin=all")
+    )
 
 
 def write_to_every_link(store: Store) -> None:

@@ -65,6 +65,8 @@ SPANS = st.tuples(BOUNDS, BOUNDS).filter(lambda pair: pair[0] != pair[1]).map(so
 def in_sql(window: Window, size: str, where: str, rows: str, columns: str) -> Samples:
     if where != EXPERIMENTS:
         where += " AND p.purpose <> 'experiment'"
+    if "p.origin" not in where:
+        where += " AND p.origin = 'test'"
     statement = SQL.format(
         row=GROUPS[rows].format(end="s"), column=GROUPS[columns].format(end="d"), where=where
     )

@@ -161,7 +161,7 @@ def verdict(together: Together) -> str:
     if together.kind in ("slower", "faster"):
         return together.kind
     if tells_nothing(together):
-        return "too few tests to tell"
+        return "too few tests to judge"
     is_close = together.low > 1 / SMALLEST_RATIO and together.high < SMALLEST_RATIO
     return "about the same" if is_close else "not certain"
 
