@@ -253,7 +253,7 @@ def test_labels_thin_out_until_the_reader_zooms_in(visit, real_commits):
     places = [world.endpoint(f"node-{number:03d}", site) for number in range(70)]
     mesh = world.Mesh.objects.create(name="ring")
     world.schedule(mesh, *((one, other) for one in places[:2] for other in places if one != other))
-    page = visit.go()
+    page = visit.go("/?rows=endpoint")
     shown = f"{PLOT}.layout.xaxis.ticktext.length"
     assert page.evaluate(shown) < 70
     page.evaluate(f"Plotly.relayout({PLOT}, {{'xaxis.range': [-0.5, 9.5]}})")

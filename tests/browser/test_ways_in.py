@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.browser.cells import place, wait_until_drawn
+from tests.browser.cells import place, point_at, wait_until_drawn
 from tests.browser.conftest import Standing
 from tests.browser.pages import box_of, holding, look
 from tests.browser.readers import DARK, LAPTOP, NARROW, SCRIPTLESS, seen_by
@@ -193,3 +193,10 @@ def test_no_table_is_cut_on_a_laptop(visit, slow_scene, path):
     page = visit.open(path)
     until_settled(page)
     assert page.evaluate(CUT) == []
+
+
+def test_the_card_of_a_cell_leaves_the_lists_in_sight(visit, large):
+    page = wait_until_drawn(visit.go("/?window=24h&rows=endpoint"))
+    point_at(page, "E059_DATADISK", "E060_DATADISK")
+    card, rail = (box_of(page.locator(name)) for name in ("#card", "#rail"))
+    assert card["x"] + card["width"] <= rail["x"]

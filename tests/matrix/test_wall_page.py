@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from matrix.pages.matrix.page import LINES, shares
 from tests.html import Page
 from tests.matrix import responses, world
-from tests.matrix.world import HOUR, World
+from tests.matrix.world import HOUR, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 DAY = timedelta(days=1)
@@ -73,6 +73,17 @@ def test_a_list_that_is_cut_says_how_many_there_are(client, small_world):
     shown = text.count("3 failed in a row")
     assert 1 < shown < 12
     assert f"{shown} of 12" in text
+
+
+def test_a_link_that_failed_once_is_not_as_red_as_one_that_is_failing(client, small_world):
+    transfer(small_world.ral, small_world.glasgow, None)
+    heading = responses.page(client, "/?wall=1").part("h1")
+    assert heading.words == "1 link without a success with large files"
+    assert heading.parts(".failing") == []
+    for hours in (1, 2):
+        transfer(small_world.ral, small_world.glasgow, None, ago=hours * HOUR)
+    heading = responses.page(client, "/?wall=1").part("h1")
+    assert heading.texts(".failing") == ["1 link failing with large files"]
 
 
 def test_several_views_are_counted_and_each_is_a_link(client, trouble):

@@ -451,13 +451,15 @@ class WallPage(GridPage):
 
 
 def coloured(headline: Headline | ChangeHeadline) -> list[tuple[str, str]]:
-    """Return the parts of the answer, each with the kind of list that it is about, or nothing."""
+    """Return the parts of the answer, each with the kind of list that it is about, or nothing.
+
+    Links that failed a test or two have no colour: chance may have made them fail.
+    """
     parts = headline.parts()
     if isinstance(headline, Headline):
         look, words = parts[-1]
         parts[-1] = look, words + headline.tail()
-    # Without a success is as red as failing.
-    return [("failing" if look == "failed" else look, words) for look, words in parts]
+    return parts
 
 
 def address_of(query: MatrixQuery, drawn: Display) -> str:
