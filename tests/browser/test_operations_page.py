@@ -12,6 +12,7 @@ from sonar.models import (
     Credential,
     CredentialState,
     Endpoint,
+    EndpointCheck,
     Mesh,
     Probe,
     Schedule,
@@ -206,3 +207,62 @@ def test_a_page_that_is_left_by_a_form_is_not_fetched_any_more(visit, busy):
     assert asked == []
     page.clock.run_for(2 * REFRESH_MS)
     until_so(page, lambda: len(asked) > 0, "the page that is still there lives on")
+
+
+@pytest.mark.long
+@seen_by(LAPTOP, NARROW, SCRIPTLESS)
+def test_a_running_test_and_then_all_tests_are_stopped(visit, busy, scene: Scene, reader):
+    check = EndpointCheck.objects.create(
+        endpoint=scene.world.ral,
+        requested_at=world.NOW,
+        started_at=world.NOW,
+        ended_at=world.NOW,
+        steps=[{"name": "write", "state": "failed", "seen": "403", "advice": "Ask who gave it."}],
+    )
+    Endpoint.objects.filter(pk=check.endpoint_id).update(enabled=False)
+    root = account(Role.ADMINISTRATOR, name="root")
+    root.set_password("four in the morning")
+    root.save()
+    visit.log_in(root)
+    pages = {
+        "operations": URL,
+        "cancel": f"{URL}probes/{busy.id}/cancel/",
+        "transfer": f"/transfers/{busy.id}/",
+        "site": "/sites/RAL/",
+        "set-up": "/sites/RAL/endpoints/RAL_DATADISK/set-up/",
+        "people": "/people/",
+        "password": "/password/",
+        "tokens": "/tokens/",
+        "experiments": "/links/RAL_DATADISK/DESY_DATADISK/experiments/?variable=streams",
+    }
+    for name, path in pages.items():
+        page = visit.open(path)
+        if name in ("operations", "people"):
+            page.locator("details.d-print-none > summary").last.click()
+        assert fits(page), name
+        look(page, f"{name}-{reader}")
+        if reader.script and name in ("cancel", "password", "operations", "set-up"):
+            assert by_day_and_night(page) == [], name
+            look(page, f"{name}-{reader}-dark")
+            page.emulate_media(color_scheme="light")
+    page = visit.open(URL)
+    page.locator(f'a[href^="{URL}probes/{busy.id}/cancel/"]').click()
+    page.get_by_role("button", name="Cancel this test").click()
+    expect(page.locator("main")).to_contain_text("ends within seconds")
+    expect(page.locator("#running").locator("..")).to_contain_text("being cancelled")
+    page.locator("#stop > summary").click()
+    page.get_by_label("reason, shown to everyone").fill("new firewall")
+    page.get_by_role("button", name="Stop all tests").click()
+    expect(page.locator("#stopped")).to_contain_text("All tests of Sonar are stopped")
+    for name in ("operations", "site"):
+        page = visit.open(pages[name])
+        expect(page.locator("#stopped")).to_contain_text("(root), until somebody resumes them")
+        assert fits(page), name
+        look(page, f"stopped-{name}-{reader}")
+    if reader.script:
+        assert by_day_and_night(page) == []
+        look(page, f"stopped-site-{reader}-dark")
+    page.get_by_role("link", name="Start tests again").click()
+    page.get_by_role("button", name="Start tests again").click()
+    expect(page.locator("main")).to_contain_text("what is due is tested as soon as there is room")
+    expect(page.locator("#stopped")).to_have_count(0)

@@ -75,7 +75,7 @@ def done_of(
         done["credential"] = credential_lines(endpoint.credential)
     elif report is not None:
         done["credential"] = ["none: its storage lets anyone in"]
-    if report is not None and report.state == "done" and not report.changed:
+    if report is not None and report.state == "done" and not (report.changed or report.failed):
         done["check"] = [check_words(report)]
     if endpoint.enabled:
         done["mesh"] = ["it is enabled"]
