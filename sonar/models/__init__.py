@@ -27,7 +27,7 @@ from sonar.models.mesh import (
     Schedule,
 )
 from sonar.models.notifications import LastSent, Notification, Subscription
-from sonar.models.registry import Credential, Endpoint, RefusedRedirect, Site, SizeClass
+from sonar.models.registry import Credential, Endpoint, FileRow, RefusedRedirect, Site, SizeClass
 from sonar.models.token import SavedView, Token
 from sonar.models.topology import Proposal, SourcedValues
 from sonar.models.transfer import Flow, NetworkResult, Profile, Transfer

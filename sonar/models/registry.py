@@ -491,3 +491,20 @@ class RefusedRedirect(models.Model):
 
     def __str__(self) -> str:
         return self.server
+
+
+class FileRow(models.Model):
+    """What a registry file said of one row when it was last loaded, by the keys of the file.
+
+    Fields that the file states as before leave the row as pages have set it since.
+    """
+
+    kind = models.CharField(max_length=20, help_text="The section of the file.")
+    name = models.CharField(max_length=200)
+    fields = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["kind", "name"], name="filerow_is_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"

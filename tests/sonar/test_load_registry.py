@@ -50,11 +50,11 @@ credentials:
 """
 
 
-def load(tmp_path: Path, text: str) -> str:
+def load(tmp_path: Path, text: str, *options: str) -> str:
     path = tmp_path / "grid.yaml"
     path.write_text(text)
     out = StringIO()
-    call_command("load_registry", str(path), stdout=out)
+    call_command("load_registry", str(path), *options, stdout=out)
     return out.getvalue()
 
 
@@ -367,6 +367,44 @@ def test_what_the_file_leaves_out_stays_as_pages_have_set_it(tmp_path: Path, kin
     said = load(tmp_path, SHORT)
     assert "changed" not in said
     assert MODELS[kind].objects.filter(name=name).values().get() == before
+
+
+CAPPED = GOOD.replace("ral.example/data", "ral.example/data\n    inbound_cap: 2")
+
+
+def test_a_field_that_the_file_states_as_before_stays_as_pages_have_set_it(tmp_path: Path):
+    load(tmp_path, CAPPED)
+    ral = Endpoint.objects.get(name="RAL_DATADISK")
+    ral.inbound_cap, ral.base_url = 5, "davs://ral2.example/data"
+    ral.save()
+    uk = Mesh.objects.get(name="uk")
+    uk.intervals.update(every_seconds=60)
+    uk.sources.clear()
+    assert "changed" not in load(tmp_path, CAPPED)
+    ral.refresh_from_db()
+    assert (ral.inbound_cap, ral.base_url) == (5, "davs://ral2.example/data")
+    assert {step.every_seconds for step in uk.intervals.all()} == {60}
+    assert not uk.sources.exists()
+
+
+def test_a_field_that_changed_in_the_file_is_set_and_others_are_not(tmp_path: Path):
+    load(tmp_path, CAPPED)
+    Endpoint.objects.filter(name="RAL_DATADISK").update(inbound_cap=5, outbound_cap=7)
+    said = load(tmp_path, CAPPED.replace("inbound_cap: 2", "inbound_cap: 3"))
+    assert "changed: endpoint RAL_DATADISK: inbound_cap 5 -> 3" in said.splitlines()
+    assert Endpoint.objects.get(name="RAL_DATADISK").outbound_cap == 7
+    # A load that is refused does not count as the last one.
+    with pytest.raises(CommandError):
+        load(tmp_path, CAPPED.replace("inbound_cap: 2", "inbound_cap: 4").replace("UK", "x" * 99))
+    said = load(tmp_path, CAPPED.replace("inbound_cap: 2", "inbound_cap: 4"))
+    assert "changed: endpoint RAL_DATADISK: inbound_cap 3 -> 4" in said.splitlines()
+
+
+def test_reset_takes_back_what_pages_have_set(tmp_path: Path):
+    load(tmp_path, CAPPED)
+    Endpoint.objects.filter(name="RAL_DATADISK").update(inbound_cap=5)
+    said = load(tmp_path, CAPPED, "--reset")
+    assert "changed: endpoint RAL_DATADISK: inbound_cap 5 -> 2" in said.splitlines()
 
 
 def test_members_and_sections_that_a_mesh_leaves_out_stay(tmp_path: Path):

@@ -26,6 +26,12 @@ class Command(QuickCommand):
         parser.add_argument(
             "file", metavar="FILE", help="the YAML file to load; - for standard input"
         )
+        parser.add_argument(
+            "--reset",
+            action="store_true",
+            help="also set the fields that the file states as at its last load, and so take back "
+            "what was set on pages or by REST since",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         name: str = options["file"]
@@ -35,7 +41,7 @@ class Command(QuickCommand):
             raise CommandError(f"{name} cannot be read: {error}") from error
         try:
             with actor.acting("file", f"manage.py load_registry {Path(name).name}"):
-                changes = registry_file.load(text)
+                changes = registry_file.load(text, reset=options["reset"])
         except registry_file.RegistryError as error:
             problems = "\n".join(f"  {problem}" for problem in error.problems)
             raise CommandError(

@@ -1,6 +1,6 @@
 """Sections of a registry file -> rows, all or nothing; what changed, and what is wrong."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, time
 from functools import partial
@@ -17,6 +17,7 @@ from sonar.models import (
     CriteriaSet,
     Endpoint,
     Expectation,
+    FileRow,
     Mesh,
     Site,
     SizeClass,
@@ -37,6 +38,7 @@ from sonar.registry.file.sections import (
     EndpointSection,
     ExpectationSection,
     MeshSection,
+    RegistryFile,
     Section,
     SiteSection,
     SizeClassSection,
@@ -153,14 +155,14 @@ FIELDS = {column: field for field, columns in COLUMNS.items() for column in colu
 
 
 def _without_unnamed(row: models.Model, section: Section, values: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the columns of a row that is there already of which the file says nothing.
+    """Leave out the columns of a row that is there already of which the file says nothing new.
 
     They may have been set on pages or by the API since.
     """
     if row._state.adding:
         return values
-    fields = section.model_fields_set
-    return {key: value for key, value in values.items() if FIELDS.get(key, key) in fields}
+    keys = {"name", *section.news}
+    return {key: value for key, value in values.items() if FIELDS.get(key, key) in keys}
 
 
 def _fields_in_words(changed: Mapping[str, tuple[Any, Any]]) -> list[str]:
@@ -193,16 +195,17 @@ def _value_in_words(column: str, value: object) -> str:
     return text or "none"
 
 
-def load(text: str) -> Changes:
+def load(text: str, *, reset: bool = False) -> Changes:
     """Make the registry say what the file says; all of it or, with RegistryError, nothing.
 
     What is only in the database is left alone: endpoints are retired by `retired: true`,
-    never deleted. So is each field of a row that the file leaves out, once the row exists.
-    Loading the same file again changes nothing.
+    never deleted. So is each field of a row that exists, if the file leaves it out or states it as
+    at the last load; ``reset`` sets these, too. Loading the same file again changes nothing.
     """
     document, lines = parse(text)
     loader = _Loader(lines)
     with transaction.atomic():
+        _compare_with_last_load(document, reset=reset)
         _load_size_classes(loader, document.size_classes)
         _load_sites(loader, document.sites)
         _load_credentials(loader, document.credentials)
@@ -219,6 +222,25 @@ def load(text: str) -> Changes:
     return loader.changes
 
 
+def _compare_with_last_load(document: RegistryFile, *, reset: bool) -> None:
+    """Let each section know what it stated at the last load, and keep what it states now."""
+    last = {(row.kind, row.name): row.fields for row in FileRow.objects.all()}
+    rows = []
+    for kind in SINGLE:
+        for section in getattr(document, kind):
+            before = {} if reset else last.get((kind, section.name), {})
+            stated = section.compare_with(before)
+            if stated != before:
+                rows.append(FileRow(kind=kind, name=section.name, fields=stated))
+    unique = {(row.kind, row.name): row for row in rows}
+    FileRow.objects.bulk_create(
+        unique.values(),
+        update_conflicts=True,
+        unique_fields=["kind", "name"],
+        update_fields=["fields"],
+    )
+
+
 def _load_size_classes(loader: _Loader, sections: list[SizeClassSection]) -> None:
     rows = {row.name: row for row in SizeClass.objects.all()}
     before = {name: row.from_bytes for name, row in rows.items()}
@@ -227,7 +249,7 @@ def _load_size_classes(loader: _Loader, sections: list[SizeClassSection]) -> Non
         loader.save(
             "size_classes", index, row, _without_unnamed(row, section, section.model_dump())
         )
-        loader.changes.bounds_moved |= before.get(section.name) != section.from_bytes
+        loader.changes.bounds_moved |= before.get(section.name) != row.from_bytes
     if sections:
         for sentence in compatibility.size_class_problems(SizeClass.objects.all()):
             loader.wrong(("size_classes",), sentence)
@@ -248,7 +270,7 @@ def _load_credentials(loader: _Loader, sections: list[CredentialSection]) -> Non
     for index, section in enumerate(sections):
         row = rows.get(section.name) or Credential()
         values = section.model_dump()
-        if section.kind == row.kind or "kind" not in section.model_fields_set:
+        if section.kind == row.kind or "kind" not in section.news:
             values = _without_unnamed(row, section, values)  # else it is another one
         if loader.save("credentials", index, row, values):
             judged = partial(compatibility.credential_problems, row)
@@ -262,7 +284,7 @@ def _make_room(rows: dict[str, Endpoint], sections: list[EndpointSection]) -> No
     """
     for section in sections:
         row = rows.get(section.name)
-        if row is not None and row.base_url != section.base_url:
+        if row is not None and "base_url" in section.news and row.base_url != section.base_url:
             scheme = addresses.scheme_of(row.base_url)
             aside = f"{scheme}://moving.invalid/{row.pk}"
             Endpoint.objects.filter(pk=row.pk).update(base_url=aside)
@@ -287,8 +309,9 @@ def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
         row.site = row.site if row.site_id else site
         values = _without_unnamed(row, section, values | {"site": site, "retired_at": retired_at})
         retired_at = values.get("retired_at", row.retired_at)
+        base_url = values.get("base_url", row.base_url)
         is_moved = row.pk and compatibility.is_moved(
-            Endpoint(pk=row.pk, base_url=section.base_url, retired_at=retired_at)
+            Endpoint(pk=row.pk, base_url=base_url, retired_at=retired_at)
         )
         if loader.save("endpoints", index, row, values) and is_moved:
             judged = partial(_base_url_problems, row)
@@ -335,7 +358,8 @@ def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
         keys = ("service_credential",)
         if not _find_credentials(loader, ("meshes", index), keys, values, credentials):
             continue
-        related = partial(_set_related, loader, index, row, section)
+        keys = section.model_fields_set if row._state.adding else section.news
+        related = partial(_set_related, loader, index, row, section, keys)
         values = _without_unnamed(row, section, values)
         if not loader.save("meshes", index, row, values, related=related):
             continue
@@ -343,10 +367,12 @@ def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
             loader.wrong(("meshes", index, "mover"), sentence)
 
 
-def _set_related(loader: _Loader, index: int, row: Mesh, section: MeshSection) -> list[str]:
-    """Set the members and intervals that the file names for a mesh; say what that changed."""
+def _set_related(
+    loader: _Loader, index: int, row: Mesh, section: MeshSection, keys: Collection[str]
+) -> list[str]:
+    """Set the members and intervals of a mesh that ``keys`` name; say what that changed."""
     changed = []
-    for end in (end for end in ENDS if end in section.model_fields_set):
+    for end in (end for end in ENDS if end in keys):
         endpoints = _members(loader, index, end, getattr(section, end))
         was, is_now = (
             " ".join(sorted(endpoint.name for endpoint in each)) or ALL
@@ -354,6 +380,8 @@ def _set_related(loader: _Loader, index: int, row: Mesh, section: MeshSection) -
         )
         if set_members(row, end, endpoints):
             changed.append(f"{end} {was} -> {is_now}")
+    if "every" not in keys:
+        return changed
     every = _intervals(loader, index, section.every)
     was, is_now = (
         " ".join(f"{size}={exact_duration(seconds)}" for size, seconds in sorted(each.items()))

@@ -1,7 +1,7 @@
 """What a registry file may hold: its sections and their keys, and how values are written in it."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from datetime import time
 from typing import Annotated, Any
 
@@ -12,6 +12,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
+    PrivateAttr,
     create_model,
 )
 
@@ -131,6 +132,24 @@ class Section(BaseModel):
     """A mapping of the file; a key that is not known is an error, not a typo lost."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    _news: frozenset[str] | None = PrivateAttr(None)
+
+    @property
+    def news(self) -> Set[str]:
+        """Return the keys to set in a row that exists: stated, and not as at the last load."""
+        return self.model_fields_set if self._news is None else self._news
+
+    def compare_with(self, last: Mapping[str, object]) -> dict[str, object]:
+        """Leave out of ``news`` what the file stated at its last load, too; return all it states.
+
+        Values are those of JSON.
+        """
+        stated: dict[str, object] = self.model_dump(mode="json", include=self.model_fields_set)
+        self._news = frozenset(
+            key for key, value in stated.items() if key not in last or last[key] != value
+        )
+        return stated
 
 
 class SizeClassSection(Section):
