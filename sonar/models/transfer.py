@@ -124,7 +124,7 @@ class Transfer(models.Model):
     class State(models.TextChoices):
         DONE = "done"
         FAILED = "failed"
-        LOST = "lost", "lost: its worker died, or it was cancelled"
+        LOST = "lost", "lost: its worker died"
 
     class Where(models.TextChoices):
         SOURCE = "source"
