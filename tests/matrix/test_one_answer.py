@@ -303,6 +303,7 @@ def made_up(
                 "bytes": 2_000_000_000,
                 "state": "done",
                 "mover": "fts",
+                "origin": "test",
             }
 
 

@@ -148,8 +148,9 @@ def why_no_samples(transfer: Transfer) -> str:
     failed = transfer.state == Transfer.State.FAILED
     if transfer.state == Transfer.State.LOST and not transfer.is_cancelled:
         return "Its worker died before it could store any progress."
-    if transfer.profile.origin != Profile.Origin.TEST:
-        return NO_FILE if is_made_up(transfer.profile) else IMPORTED
+    made_up = is_made_up(transfer.profile)
+    if made_up or transfer.profile.origin != Profile.Origin.TEST:
+        return NO_FILE if made_up else IMPORTED
     if failed and not transfer.seconds:
         return "It failed before the transfer itself began."
     if transfer.profile.streams > 1:
