@@ -171,6 +171,13 @@ def test_the_colour_of_a_rate_is_its_logarithm_and_the_bar_says_mb_per_second():
     assert dict(zip(bar["ticktext"], bar["tickvals"], strict=True))["10.0"] == pytest.approx(1.0)
 
 
+def test_an_hourglass_is_in_a_corner_and_covers_no_digit():
+    figure = of_values([[1, 10], [1, 10]], ["ms", "mm"])
+    (mark,) = [one for one in figure["data"] if one.get("name") == "stale"]
+    assert (mark["x"], mark["y"]) == ([pytest.approx(1.4)], [pytest.approx(0.32)])
+    assert mark["marker"]["size"][0] < 6
+
+
 def test_stale_cells_have_the_same_colours_faded():
     figure = of_values([[1, 10], [1, 10]], ["mm", "ss"])
     found = codes(figure)
