@@ -141,5 +141,5 @@ def test_an_imported_result_ends_a_draft(names: dict[str, str]) -> None:
     assert response.status_code == 201, response.content
     assert one in Endpoint.objects.in_use()
     assert other in Endpoint.objects.drafts()
-    rows = Client().get("/api/v1/links/?size=large").json()["links"]
+    rows = Client().get("/api/v1/links/?size=large&origin=all").json()["links"]
     assert one.name in {row["source"]["name"] for row in rows}

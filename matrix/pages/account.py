@@ -112,7 +112,8 @@ def own_password(request: HttpRequest) -> HttpResponse:
     """Change the password of the account, which ends its other sessions."""
     account = cast(User, request.user)
     if not has_password(account):
-        raise Http404("This account does not log in with a password of this Sonar.")
+        status = 200 if request.method == "GET" else 400
+        return render(request, "password.html", {"my_site": my_site(request)}, status=status)
     form = PasswordChangeForm(account, request.POST if request.method == "POST" else None)
     for field in form.fields.values():
         field.widget.attrs["class"] = SMALL

@@ -34,11 +34,6 @@ KINDS = [
     ("group", "Group"),
     ("token", "Token"),
 ]
-STATES = [
-    ("done", "Done"),
-    ("failed", "Failed"),
-    ("lost", "lost: its worker died, or it was cancelled"),
-]
 
 
 class Migration(migrations.Migration):
@@ -143,14 +138,6 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
-        ),
-        *(
-            migrations.AlterField(
-                model_name=model,
-                name="state",
-                field=models.CharField(choices=STATES, max_length=6),
-            )
-            for model in ("networkresult", "transfer")
         ),
         migrations.RunSQL(TRIGGERS, NO_TRIGGERS),
     ]

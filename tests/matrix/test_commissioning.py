@@ -215,7 +215,7 @@ criteria_sets:
     for wrong, sentence in (
         (text.replace("large", "huge"), "size (line 3): there is no size class 'huge'"),
         (text.replace("tier: 1", "tier: 9"), "sources.tier (line 3)"),
-        (text.replace("least_mb_s: 20, ", ""), "Say which rate or which share"),
+        (text.replace("least_mb_s: 20", "least_mb_s: null"), "Say which rate or which share"),
         (text.replace("24", "0"), "period_hours (line 3)"),
     ):
         with pytest.raises(RegistryError, match="criteria_sets"):

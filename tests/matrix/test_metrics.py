@@ -75,9 +75,9 @@ def test_credentials_in_trouble_are_there_with_since_when_and_without_their_name
             checked_at=NOW,
         )
     of_service(credential, "by-fts")
-    of_service(credential, "stopped", enabled=False)
+    of_service(credential, "by-nobody", enabled=False)
     found = samples(client)
-    assert "stopped" not in str(found)
+    assert "by-nobody" not in str(found)
     since = "sonar_credential_trouble_since_timestamp_seconds"
     assert found[since, "RAL_DATADISK,,own,wait"] == NOW.timestamp()
     assert found[since, "RAL_DATADISK,,lent,run"] == NOW.timestamp()

@@ -43,7 +43,7 @@ def test_words_of_a_site_find_it_before_the_links_between_such(small_world):
 
 
 def test_sites_come_before_endpoints_that_begin_so(small_world):
-    Site.objects.create(name="T2-RAL_D")
+    make_sites("T2-RAL_D")
     assert names("ral_d")[:2] == ["T2-RAL_D", "RAL_DATADISK"]
 
 
@@ -114,7 +114,7 @@ def test_no_more_than_twenty_are_listed_and_it_is_said_that_there_are_more(small
 
 
 def test_below_the_box_are_ten_at_most(client, small_world):
-    Site.objects.bulk_create(Site(name=f"many-{number:02d}") for number in range(11))
+    make_sites(*(f"many-{number:02d}" for number in range(11)))
     short = Page(client.get("/search/?q=many", headers={"HX-Request": "1"}).content.decode())
     assert len(short.parts("#found-list a")) == 10
     assert "There are more matches" in short.words

@@ -416,6 +416,11 @@ def test_sites_that_are_chosen_are_not_ignored(world_of_three):
     assert client.post(f"/subscriptions/{row.pk}/", both).status_code == 302
 
 
+def delete(site: str) -> None:
+    Endpoint.objects.filter(site__name=site).delete()
+    Site.objects.get(name=site).delete()
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("values", "change", "said"),
@@ -430,14 +435,15 @@ def test_sites_that_are_chosen_are_not_ignored(world_of_three):
         ({"scope": "sites", "sites": ["RAL"]},
          lambda: Endpoint.objects.filter(site__name="RAL").update(enabled=False),
          "no enabled mesh tests a link of its sites"),
-        ({"scope": "sites", "sites": ["Empty"]}, lambda: Site.objects.get(name="Empty").delete(),
+        ({"scope": "sites", "sites": ["Empty"]}, lambda: delete("Empty"),
          "the sites chosen are no longer registered"),
         ({"scope": "grid"}, lambda: Mesh.objects.all().delete(),
          "no enabled mesh tests a link."),
     ],
 )  # fmt: skip
 def test_a_subscription_that_no_incident_can_match_says_so(world_of_three, values, change, said):
-    Site.objects.create(name="Empty")
+    world.endpoints([("switched-off", Site.objects.create(name="Empty"))])
+    Endpoint.objects.filter(name="switched-off").update(enabled=False)
     client = logged_in(reader(email="rea@example.org"))
     covered = add(client, "rea@example.org", scope="sites", sites=["DESY"], name="covered")
     assert "No incident can match" not in notices(client, covered)

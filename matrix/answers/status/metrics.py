@@ -153,11 +153,11 @@ def of_rates(coverage: Iterable[Coverage]) -> Iterator[Metric]:
             ),
         )
     )
-    for one in coverage:
-        for family, rates in ((links, one.rates), (endpoints, one.averages)):
+    for of_size in coverage:
+        for family, rates in ((links, of_size.rates), (endpoints, of_size.averages)):
             for (*names, simulated), rate in rates.items():
-                family.add_metric([*names, str(simulated).lower(), one.size], rate * MB)
-        omitted.add_metric([one.size], one.omitted)
+                family.add_metric([*names, str(simulated).lower(), of_size.size], rate * MB)
+        omitted.add_metric([of_size.size], of_size.omitted)
     yield from (links, endpoints, omitted)
 
 

@@ -62,16 +62,15 @@ PLANTED_COOKIE = "sonar_planted"
 IN_RAIL = {"changed": 10, "failing": 6, "perhaps": 5, "slower": 5}
 
 
-# More rows or columns than these are grouped by the first of GROUPS that makes no more of them.
+# More rows or columns than these are grouped.
 MOST_LINES = 60
-GROUPS = ("endpoint", "site", "cloud")
 
 
 def suited(groups: Sequence[AxisGroup]) -> str:
-    """Return by what these endpoints should be grouped."""
+    """Return by what these endpoints should be grouped: site, or cloud if that is not enough."""
     if len(groups) <= MOST_LINES:
-        return GROUPS[0]
-    return GROUPS[1] if len({group.site for group in groups}) <= MOST_LINES else GROUPS[2]
+        return "endpoint"
+    return "site" if len({group.site for group in groups}) <= MOST_LINES else "cloud"
 
 
 @dataclass(frozen=True)
@@ -104,8 +103,9 @@ class GridPage(MatrixAddress):
         by = {side.end: suited(side.groups) for side in (arranged.rows, arranged.columns)}
         # The lines of strips have both directions, and each is compared with its opposite.
         if arranged.own or (query.compare and query.compare.reverse):
-            by = dict.fromkeys(("source", "destination"), max(by.values(), key=GROUPS.index))
-        if set(by.values()) == {GROUPS[0]}:
+            longer = max(arranged.rows.groups, arranged.columns.groups, key=len)
+            by = dict.fromkeys(("source", "destination"), suited(longer))
+        if set(by.values()) == {"endpoint"}:
             return self, links, arranged
         grouped = query.replace(rows=by["source"], columns=by["destination"])
         page = dataclasses.replace(self, query=grouped, grouped_by=PAGE)

@@ -29,8 +29,8 @@ class Command(QuickCommand):
         parser.add_argument(
             "--reset",
             action="store_true",
-            help="also set the fields that the file states as at its last load, and so take back "
-            "what was set on pages or by REST since",
+            help="also set fields that the file states as at its last load, whatever pages have "
+            "set since",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature

@@ -228,8 +228,11 @@ function putBeside(card, cell, point) {
   const [top, bottom] = isLow ? [cell.top, cell.top + cell.height] : [point.y, point.y];
   // The lists at the right stay in sight: they name what the reader looks for.
   const rail = document.getElementById("rail")?.getBoundingClientRect();
-  const edge = rail && rail.left > point.x ? rail.left : screenWide;
-  const isBesideFree = right + GAP + wide <= edge || left - GAP - wide >= 0;
+  let edge = rail && rail.left > point.x ? rail.left : screenWide;
+  const fitsBefore = (end) => right + GAP + wide <= end || left - GAP - wide >= 0;
+  const fitsAboveOrBelow = bottom + GAP + high <= screenHigh || top - GAP - high >= 0;
+  if (!fitsBefore(edge) && !fitsAboveOrBelow) edge = screenWide;
+  const isBesideFree = fitsBefore(edge);
   let x = right + GAP + wide <= edge ? right + GAP : left - GAP - wide;
   let y = point.y + GAP;
   if (!isBesideFree) {
