@@ -353,14 +353,13 @@ def credential_problems(conditions: RunConditions) -> dict[int, str]:
                 for end in rules.PASSIVE_AND_ACTIVE[mesh.mode]
             )
             in_clear = [end for end in active if rules.is_in_clear(end.base_url)]
-            if mesh.mover_description.one_credential:
-                # credential_conflicts has these.
-                passive = [end for end in passive if not rules.refuses_to_lend(end)]
             for end in passive:
                 # Others at which this endpoint's tests wait: any, or those that are in clear.
                 others = (each for each in in_clear if each != end)
                 if rules.refuses_to_lend(end):
-                    others = (each for each in active if each != end)
+                    # What a mover of one credential shows to both is in credential_conflicts.
+                    waiting = [] if mesh.mover_description.one_credential else active
+                    others = (each for each in waiting if each != end)
                 if other := next(others, None):
                     sentences[end.name] = sentences[end.name] or rules.forbids(
                         *((end, other) if mesh.mode == "pull" else (other, end)), mesh.mode

@@ -284,7 +284,9 @@ def test_what_changed_and_why_is_said(say: Say, known_world: World) -> None:
 
 
 def test_what_is_compared_is_said_by_options(say: Say) -> None:
-    done = say("matrix", "--window", "24h", "--compare", "previous", "--compare.origin", "production")
+    done = say(
+        "matrix", "--window", "24h", "--compare", "previous", "--compare.origin", "production"
+    )
     assert "compared with the 24 hours before, only with origin production (×)" in done.stdout
     around = say("links", "--compare.around", "2026-11-20T11:00:00Z", "--format", "csv").stdout
     assert "large.compared_ratio" in around.splitlines()[0]

@@ -131,9 +131,13 @@ def test_results_of_the_api_have_their_errors_quoted_in_csv_and_as_they_are_in_j
     [
         ("sites/?format=csv", "cloud", "'=cloud()"),
         ("endpoints/?format=csv", "label", "'@label"),
-        ("links/?size=small&format=csv", "source.cloud", "'=cloud()"),
-        ("links/?size=small&format=csv", "destination.label", "'@label"),
-        ("matrix/?size=small&rows=cloud&columns=cloud&format=csv", "source", "'=cloud()"),
+        ("links/?size=small&origin=all&format=csv", "source.cloud", "'=cloud()"),
+        ("links/?size=small&origin=all&format=csv", "destination.label", "'@label"),
+        (
+            "matrix/?size=small&origin=all&rows=cloud&columns=cloud&format=csv",
+            "source",
+            "'=cloud()",
+        ),
     ],
 )
 def test_what_others_wrote_about_sites_and_endpoints_is_quoted_too(

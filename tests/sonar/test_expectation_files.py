@@ -41,7 +41,9 @@ def test_a_file_makes_them_and_changes_only_what_is_new() -> None:
     before = HistoryEntry.objects.count()
     assert file.load(WHOLE).left == {"expectations": ["uk", "usual"]}
     assert HistoryEntry.objects.count() == before
-    assert file.load(WHOLE.replace("20 MB/s", "30000000")).changed == {"expectations": ["uk"]}
+    assert file.load(WHOLE.replace("20 MB/s", "30000000")).changed == {
+        "expectations": {"uk": ["floor 20 MB/s -> 30 MB/s"]}
+    }
     assert Expectation.objects.get(name="uk").floor == 30e6
 
 

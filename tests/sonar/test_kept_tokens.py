@@ -231,6 +231,7 @@ def test_what_a_killed_process_left_goes_when_a_worker_starts_and_what_is_writte
 ):
     settings.SONAR_TOKEN_CACHE_DIR = kept_in
     monkeypatch.setattr(tasks.pulse, "start", lambda *_: None)
+    monkeypatch.setattr(tasks.cancellations, "start", lambda: None)
     with writing(file_of(kept_in)) as process:
         start_worker()
         assert len(parts(kept_in)) == 1

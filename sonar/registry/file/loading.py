@@ -26,7 +26,7 @@ from sonar.models.aliases import BY_HAND, compared
 from sonar.models.member_filters import ENDS, filter_column
 from sonar.notation import addresses
 from sonar.notation.endpoint_filters import FilterError, as_query
-from sonar.notation.units import exact_bytes, exact_duration
+from sonar.notation.units import MB, exact_bytes, exact_duration
 from sonar.registry import compatibility
 from sonar.registry.aliases import forget
 from sonar.registry.file.reading import Lines, Place, RegistryError, parse
@@ -182,6 +182,8 @@ def _value_in_words(column: str, value: object) -> str:
             text = str(value).lower()
         case int() if "bytes" in column:
             text = exact_bytes(value)
+        case float() if column == "floor":
+            text = f"{value / MB:g} MB/s"
         case dict():
             text = as_query(value)
         case list():
