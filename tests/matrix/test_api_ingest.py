@@ -100,7 +100,8 @@ def test_an_error_is_kept_without_where_endpoints_are(client, ingest):
 
 def test_what_was_sent_shows_in_the_matrix_at_once(client, ingest):
     post(client, [row(seconds=500)], ingest)
-    shown = client.get(MATRIX, {"from": "2026-11-20T00:00:00Z", "to": "2026-11-21T00:00:00Z"})
+    of_day = {"from": "2026-11-20T00:00:00Z", "to": "2026-11-21T00:00:00Z"}
+    shown = client.get(MATRIX, of_day | {"origin": "all"})
     cells = shown.json()["cells"]["value"]
     assert [value for line in cells for value in line if value is not None] == [4.0]
 

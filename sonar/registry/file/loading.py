@@ -174,16 +174,19 @@ def _fields_in_words(changed: Mapping[str, tuple[Any, Any]]) -> list[str]:
     return list(lines)
 
 
+# How numbers with a unit are written, if not as bytes.
+UNITS: dict[str, Callable[[Any], str]] = {"floor": lambda rate: f"{rate / MB:g} MB/s"}
+
+
 def _value_in_words(column: str, value: object) -> str:
     match value:
         case None:
             text = ""
         case bool():
             text = str(value).lower()
-        case int() if "bytes" in column:
-            text = exact_bytes(value)
-        case float() if column == "floor":
-            text = f"{value / MB:g} MB/s"
+        case float() | int() if column in UNITS or "bytes" in column:
+            words: Callable[[Any], str] = UNITS.get(column, exact_bytes)
+            text = words(value)
         case dict():
             text = as_query(value)
         case list():
