@@ -15,7 +15,7 @@ def issuer_answers(**options: object) -> list[Error]:
 
 
 def notifications_leave(**options: object) -> list[CheckMessage]:
-    """Let `check --deploy` say what notifications lack: nobody notices those that are not sent."""
+    """Let `check --deploy` name the settings without which no notification is sent."""
     if not settings.SONAR_URL:
         sentence = "SONAR_URL is not set: neither notifications nor reports are sent."
         hint = "Set it to the address of the front page, like https://sonar.example.org."

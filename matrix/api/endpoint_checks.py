@@ -47,7 +47,7 @@ class EndpointCheckAnswer(Answer):
     """A check of an endpoint. Hosts and addresses are only for those who may see them.
 
     `waiting` for a worker, `running`, `done`, or `lost` as its worker died. `wrong` counts the
-    steps that want somebody to do something. `changed` names what of the endpoint was changed since
+    steps that need an action. `changed` names what of the endpoint was changed since
     the check was ordered: it says nothing of that.
     """
 

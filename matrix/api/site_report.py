@@ -265,7 +265,7 @@ class PlannedLine(PlannedWays):
 class SitePlan(PlannedWays):
     """That of all meshes; ``waiting`` are due tests by the reason why they wait.
 
-    ``because`` has by reason sentences on what they lack, where somebody must act.
+    ``because`` has by reason sentences on what they lack, where people must act.
     """
 
     meshes: list[PlannedLine]

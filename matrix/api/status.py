@@ -66,7 +66,7 @@ class Waiting(Answer):
     `credential`: one may not be sent where it would be needed, or does not work (`credentials`).
     `quiet hours` are those of their mesh, `quiet site` those of the site of an end. `paused`: the
     tests of an end, or of its whole site, are paused. `not enabled`: an end is registered and not
-    enabled. Where somebody must act, `because` has sentences on what those that are due longest
+    enabled. Where people must act, `because` has sentences on what those that are due longest
     lack.
     """
 
@@ -170,7 +170,7 @@ class ReplicaAnswer(Answer):
 
 
 class AllTestsStopped(Answer):
-    """All tests are stopped: none starts, whoever orders it. `until` null: until somebody acts."""
+    """All tests are stopped: none starts, ordered ones neither. `until` null: until resumed."""
 
     since: Annotated[Moment, At("paused_since")]
     until: Annotated[MomentOrNull, At("paused_until")]

@@ -449,7 +449,7 @@ class StopForm(PauseForm):
 
 @for_whom(POST=holders(STOP_ALL))
 def stop_tests(request: HttpRequest) -> HttpResponse:
-    """Stop all tests, whoever orders them, or change the stop; with `resume` they start again."""
+    """Stop all tests, ordered ones too, or change the stop; `resume` ends it."""
     now = timezone.now()
     if "resume" in request.POST:
         resumed = request_probes.resume_all(now)

@@ -43,7 +43,7 @@ class SearchPage(Page):
 
 @dataclass(frozen=True)
 class SearchList(SearchPage):
-    """What stands below the box of every page: short, so that all of it is seen."""
+    """The list below the search box of every page, short enough to be seen whole."""
 
     most: int = 10
 

@@ -194,7 +194,7 @@ def standing(arrangement: Arrangement) -> dict[str, Flags]:
         levels = {"slower": cells.level == SLOWER, "faster": cells.level == FASTER}
         looks = levels | {"partly": cells.partly}
     if "partly" in looks and arrangement.is_pooled:
-        # Their number stands in the same corner.
+        # Their number is in the same corner.
         looks["partly"] = looks["partly"] & (cells.failing_links == 0)
     drawn = {name: has_level & arrangement.drawn(where) for name, where in looks.items()}
     return {"failing": state == FAILING} | drawn

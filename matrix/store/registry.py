@@ -206,5 +206,5 @@ def stopped(now: datetime) -> AllTests | None:
 
 
 def forget_stopped() -> None:
-    """Read anew the next time whether all tests are stopped."""
+    """Drop the cached answer to whether all tests are stopped."""
     _stopped.forget()

@@ -190,7 +190,7 @@ def rows_with(
 def others(apart: Mapping[int, Array], starts: Mapping[int, int]) -> dict[Key, Array]:
     """Return OTHERS of the rows that rows_with() found; one SQL statement or none.
 
-    They are kept beside what is left of each segment: few results, as a rule.
+    They are kept next to the rest of each segment: few results, as a rule.
     """
     sources = {
         Key(segment, f"{name} apart"): Key(segment, name) for segment in apart for name in OTHERS

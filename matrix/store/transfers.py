@@ -346,7 +346,7 @@ def cause_sql(error: str = "error") -> str:
 
 
 def cause() -> Func:
-    """Return the same as an expression over results."""
+    """Return cause_sql() as an expression over results."""
     return Func(F("error"), template=cause_sql("%(expressions)s"), output_field=TextField())
 
 

@@ -44,7 +44,7 @@ class WindowBuckets(NamedTuple):
 
     ``marks`` are those of dirty hours, counted; ``days`` and ``hours`` have the id and the start of
     each segment; ``not_counted`` are the ids of the profiles whose results no answer has unless it
-    is asked for them (query.filters.counted), of whatever window: experiments, and what is no test.
+    is asked for them (query.filters.counted), of whatever window: experiments, and all but tests.
     """
 
     size_class: int

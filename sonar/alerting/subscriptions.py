@@ -137,7 +137,7 @@ def count_own(owner: User, among: Q) -> int:
 def confirm_or_ask(row: Subscription, now: datetime, *, is_same: bool = False) -> str:
     """Let an address of one's own be used; ask by a link sent there whether another one may.
 
-    Returns what is to be said of it, empty if nothing. Lists are of operators, who know whom. Run
+    Returns a sentence for the person, or nothing. Lists are of operators, who know whom. Run
     in a transaction that has locked the row; ``is_same`` says that its address was not changed.
     """
     owner, links = row.owner, row.notifications.filter(kind=Kind.CONFIRMATION)

@@ -133,7 +133,7 @@ class Transfer(models.Model):
         CONTROL = "control"
 
     CANCELLED = "cancelled"
-    """The first word of the error of a test that somebody cancelled while it ran."""
+    """The first word of the error of a test that was cancelled while it ran."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     source = reference(Endpoint)

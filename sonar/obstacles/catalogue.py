@@ -39,7 +39,7 @@ from sonar.results.store import REAL_TESTS
 
 
 class AllStopped(Obstacle):
-    """An operator has stopped all tests, whoever orders them."""
+    """An operator has stopped all tests, scheduled and ordered ones."""
 
     name = "stopped"
     words = "all tests of Sonar are stopped: start them again on the Operations page"
@@ -633,7 +633,7 @@ NAMED = frozenset(
     for obstacle in OBSTACLES
     if obstacle.effect is not Effect.NONE and not obstacle.is_of_room
 )
-"""Reasons of which `why_waiting` says whose they are: they pass when somebody acts."""
+"""Reasons that end when a person acts: `why_waiting` names the endpoint."""
 
 
 def why_waiting(schedules: Collection[int], now: datetime) -> dict[str, list[str]]:

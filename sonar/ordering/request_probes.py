@@ -64,10 +64,10 @@ def order(probe_requests: Sequence[ProbeRequest], now: datetime) -> list[Probe]:
 def cancel(probe_id: UUID, now: datetime, by: str = AN_OPERATOR) -> bool:
     """Forget a test that has not begun, or let its worker end one that runs.
 
-    What has not begun was not measured: nothing is kept of it. What runs ends within seconds, its
-    file is deleted, and its result says that it was cancelled ``by`` somebody. Returns whether it
-    ran. A scheduled test is due again after its interval. What has room by this is sent after the
-    commit. Raises NotCancelledError for a test that is not there.
+    A test that has not begun leaves no result. One that runs ends within seconds, its file is
+    deleted, and its result says that it was cancelled, and ``by`` which role. Returns whether it
+    ran. A scheduled test is due again after its interval. Tests that have room now are sent
+    after the commit. Raises NotCancelledError for a test that is not there.
     """
     test = Probe.objects.filter(id=probe_id)
     deleted, _ = test.exclude(state=Probe.State.RUNNING).delete()
@@ -93,7 +93,7 @@ def cancel_running(tests: QuerySet[Probe], by: str) -> int:
 def stop_all(
     reason: str, until: datetime | None, who: User | None, now: datetime, *, running: bool
 ) -> int:
-    """Let no test start any more, whoever orders it; with ``running`` cancel those that run.
+    """Let no test start, scheduled or ordered; with ``running`` cancel those that run.
 
     Returns how many were cancelled. Raises ValidationError for a reason or an end that cannot be.
     """

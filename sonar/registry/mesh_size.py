@@ -30,7 +30,7 @@ class MeshSize:
     """How many endpoints a mesh tests between, and over how many links.
 
     ``unmoved`` endpoints are meant, too, but its mover cannot move their files; ``disabled`` ones
-    wait for somebody who enables them. ``asked_per_day`` tests and ``asked_bytes_per_day`` are what
+    wait until they are enabled. ``asked_per_day`` tests and ``asked_bytes_per_day`` are what
     its intervals ask of these links, whatever quiet hours, caps and budgets let through.
     """
 
@@ -93,7 +93,7 @@ class _Kept:
         self.until = min((each for each in moments if each and each > now), default=None)
 
     def is_over(self) -> bool:
-        """Say whether a pause has begun or ended since: that is no change of the registry."""
+        """Say whether a pause has begun or ended since, which the version does not count."""
         return self.until is not None and self.until <= timezone.now()
 
 

@@ -56,7 +56,7 @@ def lose_probe(probe: Probe, now: datetime) -> bool:
 
 
 def end_cancelled(probe: Probe, outcome: Outcome) -> bool:
-    """End a run that somebody cancelled while it ran; False if nobody did.
+    """End a run that was cancelled while it ran; False if it was not.
 
     It is stored as lost: it says nothing about the link. The history has who cancelled it.
     """

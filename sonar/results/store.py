@@ -315,7 +315,7 @@ def _kept_profile(kind: dict[str, Any]) -> int | None:
 
 
 ACTIVITY = "made up, until "
-# Of profiles, in SQL: those of tests that moved bytes, none of which was made up.
+# Of profiles, in SQL: those of tests that moved bytes, without made-up ones.
 REAL_TESTS = f"origin = 'test' AND NOT starts_with(activity, '{ACTIVITY}')"
 MADE_UP = Q(activity__startswith=ACTIVITY)
 

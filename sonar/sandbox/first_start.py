@@ -78,7 +78,7 @@ def load_sandbox_registry(directory: Path) -> str:
 
 
 def what_is_tested() -> list[str]:
-    """Say of each mesh what it sends, and what some of its tests wait for until somebody acts."""
+    """Say of each mesh what it sends, and what its waiting tests lack."""
     names = list(Mesh.objects.values_list("name", flat=True))
     advice = obstacles.all_advice(timezone.now())
     notices = [f"{capfirst(each.subject)}: {each.sentence}" for each in advice]

@@ -153,7 +153,7 @@ def finish(probe: Probe, outcome: Outcome) -> None:
 def record(probe: Probe, outcome: Outcome) -> None:
     """Record how a probe ended; one that was stopped goes back to the queue instead.
 
-    Unless somebody cancelled it: then it ends.
+    Unless it was cancelled: then it ends.
     One whose credential does not work goes back to where it came from, and waits there.
     May be called again: the filtered delete of the probe's row decides who counts.
     """
@@ -277,7 +277,7 @@ def note_progress(probe: Probe, bytes_moved: int) -> None:
 
 
 class Cancellations:
-    """Ends what somebody cancels while it runs in this process: one query every few seconds."""
+    """Ends tests that are cancelled while they run in this process: one query every few seconds."""
 
     def __init__(self) -> None:
         self._thread = threading.Thread(target=self._follow, name="cancellations", daemon=True)
@@ -292,7 +292,7 @@ class Cancellations:
 
 
 def stop_cancelled() -> None:
-    """Stop the tests of this process that somebody has cancelled; each then deletes its file."""
+    """Stop the tests of this process that were cancelled; each then deletes its file."""
     watches = {probe.id: watch for watch, probe in running.probes()}
     if not watches:
         return

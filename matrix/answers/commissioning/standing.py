@@ -1,4 +1,4 @@
-"""How the links of a criteria set stand: passed, below now, on the way, lost, or without data.
+"""The states of the links of a criteria set: passed, below now, on the way, lost, or without data.
 
 A link that has passed keeps its record until it was below for a whole period; as soon as what is
 measured now is below, it counts as `below now` and not as passed.
@@ -135,7 +135,7 @@ class LinkStanding:
 
     @property
     def words(self) -> str:
-        """Say how it stands: `passed on 20 Nov 2026, now below: 17.8 of 20.0 MB/s`."""
+        """Return its state in words: `passed on 20 Nov 2026, now below: 17.8 of 20.0 MB/s`."""
         if self.below and self.record:
             day = format_day(self.record.passed_at, 0)
             return f"passed on {day}, now below: {self.below_words}"

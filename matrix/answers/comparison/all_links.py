@@ -29,7 +29,7 @@ from sonar.notation.units import format_count, format_factor
 
 Link = tuple[str, str]
 CONFIDENCE = 0.95
-# An interval from below 1 to above it, whose ends differ by more than this factor, tells nothing.
+# An interval from below 1 to above it, whose ends differ by more than this factor, has no use.
 WIDEST = 10.0
 # A link that alone decides its row or its column is expected to be anything.
 ALONE = 1 - 1e-9

@@ -336,7 +336,7 @@ def larger_words(size_class: SizeClass | None) -> str:
 def streams_ignored(source: int, destination: int, now: datetime) -> str:
     """Say before an experiment that several streams were asked for lately and none was used.
 
-    Empty where they were used, or nobody asked. One SQL query.
+    Empty where they were used, or not asked for. One SQL query.
     """
     several = Transfer.objects.filter(
         source=source,

@@ -245,7 +245,7 @@ def why_not_varied(movers: Sequence[str], base_urls: Mapping[str, str]) -> dict[
 
 
 def modes_of(mover: catalogue.MoverDescription, base_urls: Mapping[str, str]) -> list[str]:
-    """Return the modes of which a mover can be told one for these endpoints."""
+    """Return the modes that a mover offers for these endpoints."""
     modes = [mode for mode in mover.modes if not mover.scheme_mismatch(mode, base_urls)]
     return modes[:1] if mover.asks_service else modes
 

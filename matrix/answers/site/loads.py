@@ -151,7 +151,7 @@ class PlannedTests:
         return [(reason, links, since.get(reason)) for reason, links in count.most_common()]
 
     def because(self, now: datetime) -> dict[str, list[str]]:
-        """Say by reason what the tests that wait lack. No SQL query where nobody must act."""
+        """Return by reason what waiting tests lack. No SQL query where people need not act."""
         examples = [part.example for part in self.parts if part.reason in NAMED]
         return why_waiting(examples, now) if examples else {}
 

@@ -72,7 +72,7 @@ OLDEST_DIRTY = """
 class WaitingTests:
     """Tests that are due and wait for one reason, the longest ``since``.
 
-    ``because`` are sentences on what those that are due longest lack, where somebody must act.
+    ``because`` are sentences on what those that are due longest lack, where people must act.
     """
 
     reason: str
@@ -331,7 +331,7 @@ def read_work(now: datetime) -> Work:
 def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:
     """Count the tests that are due by why they wait; all reasons, in the order of REASONS.
 
-    One SQL query, and a few more where somebody must act.
+    One SQL query, and a few more where people must act.
     """
     due = Schedule.objects.filter(next_due__lte=now).values_list("skipped_because").order_by()
     counts = list(due.annotate(Count("id"), Min("skipped_since")))

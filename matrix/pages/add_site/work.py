@@ -111,7 +111,7 @@ def set_up_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpRespo
 
 
 def locked(name: str, endpoint: str) -> Endpoint:
-    """Return an endpoint that nobody else changes until the transaction ends."""
+    """Return an endpoint, locked until the transaction ends."""
     rows = Endpoint.objects.select_for_update(of=("self",), no_key=True)
     list(rows.filter(site__name=name, name=endpoint))
     return endpoint_of(name, endpoint)

@@ -123,7 +123,7 @@ class GridPage(MatrixAddress):
         now: datetime,
         reader: Anyone,
     ) -> dict[str, Any]:
-        """Return the picture, its table, what is said of it, and the incidents of now.
+        """Return the picture, its table and caption, and the incidents of now.
 
         ``links`` is the same grid with each link in a cell of its own.
         """
@@ -159,7 +159,7 @@ class MatrixPage(GridPage):
         return super().stamp() + "-found" * (not self.asks)
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        # What is said is said of links, however these are grouped in the picture.
+        # Counts and headings are of links, also where the picture has groups.
         links = grid.build(self.query, now, version, whole=True)
         page, answered, arranged = self.grouped(links, now)
         is_grouped = page is not self

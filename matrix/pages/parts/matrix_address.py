@@ -32,7 +32,7 @@ AXES = ("rows", "columns")
 PALETTE_COOKIE = "sonar_palette"
 
 
-# Who chose by what rows and columns are grouped. Where nobody did, a page may group them.
+# Whether the reader or a page chose how rows and columns are grouped; a page may if neither did.
 READER, PAGE = "reader", "page"
 
 

@@ -89,7 +89,7 @@ def select_field(label: str, **more: Any) -> forms.CharField:  # noqa: ANN401 - 
 
 
 class SelectAmongPossible(forms.Select):
-    """A choice of which some cannot be chosen: ``reasons`` say why, by value."""
+    """A select with disabled options: ``reasons`` say why, by value."""
 
     reasons: Mapping[str, str]
 

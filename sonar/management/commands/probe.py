@@ -168,7 +168,7 @@ def record(probe: Probe, outcome: Outcome, console: Console) -> None:
     if isinstance(outcome.error, Stopped):
         probes.finish(probe, outcome)
         if Transfer.objects.filter(id=probe.id).exists():
-            gone(probe)  # somebody else cancelled it
+            gone(probe)  # it was cancelled elsewhere
         probes.drop(probe)
         left = f" Left to be cleaned up: {outcome.leftover}." if outcome.leftover else ""
         raise CommandError(f"Stopped; nothing was recorded.{left}", returncode=130)
