@@ -26,7 +26,13 @@ def register(endpoints: int, size: str = "", now: datetime = END) -> Ids:
     sizes = SizeClass.objects.filter(name=size) if size else SizeClass.objects.all()
     sites = make_sites(endpoints)
     Endpoint.objects.bulk_create(
-        Endpoint(name=f"{site.name}_{label}", site=site, label=label, base_url=url(site, label))
+        Endpoint(
+            name=f"{site.name}_{label}",
+            site=site,
+            label=label,
+            base_url=url(site, label),
+            is_draft=False,  # which a trigger sees to, but not in ticks.schedule
+        )
         for site, label in homes(sites, endpoints)
     )
     mesh = Mesh.objects.create(name="all-links", mover="http-tpc")
