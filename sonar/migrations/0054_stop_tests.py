@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
             field=models.JSONField(
                 db_default=models.Value({}, models.JSONField()),
                 default=dict,
-                help_text="What of the endpoint the check depends on, as it was then.",
+                help_text="Digests of what the check depends on, as it was then.",
             ),
         ),
         migrations.AddField(

@@ -34,7 +34,7 @@ class EndpointCheck(models.Model):
     checked = models.JSONField(
         default=dict,
         db_default=models.Value({}, models.JSONField()),
-        help_text="What of the endpoint the check depends on, as it was then.",
+        help_text="Digests of what the check depends on, as it was then.",
     )
 
     class Meta:

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from functools import partial
+from hashlib import sha256
 from uuid import uuid4
 
 from django.contrib.auth.models import User
@@ -56,15 +57,19 @@ def begin(
 
 
 def depends_on(endpoint: Endpoint) -> dict[str, str]:
-    """Return what of an endpoint a check depends on, as texts, by what pages call it."""
+    """Return a digest of each thing that a check of an endpoint depends on, by its name on pages.
+
+    No digest shows a host or a port to those who may see the check alone.
+    """
     credential = endpoint.credential
     uploaded = credential.uploaded_at if credential else None
-    return {
+    values = {
         "base URL": endpoint.base_url,
         "credential": f"{credential.name} {uploaded or ''}".strip() if credential else "",
         "data hosts": " ".join(endpoint.data_hosts),
         "vantage": endpoint.vantage,
     }
+    return {name: sha256(value.encode()).hexdigest() for name, value in values.items()}
 
 
 def changed_since(check: EndpointCheck) -> list[str]:
