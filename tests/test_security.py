@@ -45,6 +45,9 @@ PRODUCTION = {
     "SONAR_SECRET_KEY": secrets.token_urlsafe(50),
     "SONAR_CORS_ORIGINS": PORTAL,
     "SONAR_DATABASE_POOL": "8",
+    "SONAR_URL": "https://sonar.example.org",
+    "SONAR_SMTP_HOST": "mail.example.org",
+    "SONAR_MAIL_FROM": "Sonar <sonar@example.org>",
 }
 
 

@@ -15,7 +15,8 @@ from sonar.records import storing
 from sonar.records.columns import EPOCH_2000, MICROSECOND, NOTHING, ROW, Batch, Rows
 from sonar.results import store as door
 from sonar.sandbox import past
-from sonar.sandbox.past import STORIES, LinkPast, Story
+from sonar.sandbox.past import LinkPast
+from sonar.sandbox.stories import STORIES, Story
 from sonar.sandbox.topology import load_sites
 
 HOUR = timedelta(hours=1)

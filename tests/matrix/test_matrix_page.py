@@ -16,7 +16,7 @@ from matrix.query.catalogue import STATISTICS
 from matrix.store.cache import ANSWERS
 from sonar.models import Endpoint, Schedule, Site, SizeClass
 from sonar.results import store
-from sonar.sandbox.past import STORIES
+from sonar.sandbox.stories import STORIES
 from tests.html import Page
 from tests.matrix import responses, world
 from tests.matrix.sent import probe

@@ -39,13 +39,14 @@ WITH tests AS (
         t.state = 'done' AS ok, (t.bytes / t.seconds)::real AS rate
     FROM sonar_transfer t JOIN sonar_profile p ON p.id = t.profile_id
     WHERE t.state <> 'lost' AND t.started_at < %(end)s AND p.purpose <> 'experiment' AND {where}
+        AND p.origin = 'test'
         AND t.started_at >= date_trunc('day', %(last)s, 'UTC') - interval '28 days'
 ), usual AS (
     SELECT t.source_id, t.destination_id,
         array_agg((t.bytes / t.seconds)::real ORDER BY t.started_at) AS usual,
         array_agg(date_trunc('day', t.started_at, 'UTC') ORDER BY t.started_at) AS days
     FROM sonar_transfer t JOIN sonar_profile p ON p.id = t.profile_id
-    WHERE t.state = 'done' AND p.purpose <> 'experiment' AND {where}
+    WHERE t.state = 'done' AND p.purpose <> 'experiment' AND p.origin = 'test' AND {where}
         AND t.started_at >= date_trunc('day', %(start)s, 'UTC') - interval '28 days'
         AND t.started_at < date_trunc('day', %(start)s, 'UTC')
     GROUP BY 1, 2

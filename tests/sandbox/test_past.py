@@ -10,7 +10,8 @@ from django.db.models import Max, Min, Q
 from sonar.models import Annotation, Endpoint, Profile, Transfer
 from sonar.results import store
 from sonar.sandbox import first_start, past, past_store, topology
-from sonar.sandbox.past import CLASSES, PAST_HOURS, STORIES, LinkPast, Story
+from sonar.sandbox.past import CLASSES, LinkPast
+from sonar.sandbox.stories import PAST_HOURS, STORIES, Story
 from sonar.sandbox.topology import ALWAYS_FAILS, MB, SCALE, Link
 from tests.sonar.world import NOW
 

@@ -35,7 +35,7 @@ from sonar.notation.enumeration import either
 from sonar.notation.units import format_age, format_count, format_span
 from sonar.notation.windows import format_minute
 from sonar.results import store
-from sonar.sandbox.past import STORIES
+from sonar.sandbox.stories import STORIES
 
 HOUR = timedelta(hours=1)
 MOST_PAUSES = 6
