@@ -27,6 +27,12 @@ def notifications_leave(**options: object) -> list[CheckMessage]:
     return []
 
 
+def note_full_disk() -> None:
+    from sonar.processes import full_disk  # which loads redis-py
+
+    full_disk.note()
+
+
 class SonarConfig(AppConfig):
     name = "sonar"
     verbose_name = "Sonar"
@@ -34,14 +40,13 @@ class SonarConfig(AppConfig):
     def ready(self) -> None:
         from sonar.database import sessions, tables
         from sonar.people import accounts, roles
-        from sonar.processes import heartbeats
 
         register(tables.check, Tags.database)
         register(accounts.check, Tags.database)
         register(issuer_answers, deploy=True)
         register(notifications_leave, deploy=True)
 
-        sessions.when_disk_full[:] = [heartbeats.note_full_disk]
+        sessions.when_disk_full[:] = [note_full_disk]
         pre_migrate.connect(
             tables.refuse_to_go_back, sender=self, dispatch_uid="sonar.database.tables"
         )

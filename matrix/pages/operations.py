@@ -58,7 +58,8 @@ from sonar.obstacles.catalogue import BY_NAME, all_advice
 from sonar.ordering import request_probes
 from sonar.people import roles
 from sonar.people.roles import STOP_ALL, Anyone
-from sonar.processes.heartbeats import has_wrong_clock, is_disk_full
+from sonar.processes import full_disk
+from sonar.processes.heartbeats import has_wrong_clock
 from sonar.registry.downtimes.state import SourceState
 
 SEE_NAMES = "sonar.view_unknownname"
@@ -265,7 +266,7 @@ def problems(status: Status) -> list[Notice]:
         if not broker.ok:
             silent = [Notice("no-broker", "The queue does not work:", broker.detail)]
     of_all_alive = [] if silent else [*of_clocks(life), *of_tasks(life), *of_sources(status)]
-    full = [Notice("database-full", "The database cannot write:", NO_ROOM)] * is_disk_full()
+    full = [Notice("database-full", "The database cannot write:", NO_ROOM)] * full_disk.is_noted()
     others = [*full, *of_work(status), *of_calls(status), *notices.of_replica(status.replica)]
     return [*silent, *of_all_alive, *others]
 

@@ -8,25 +8,18 @@ given back at once. Who reads them counts as dead what has been silent for SILEN
 import atexit
 import logging
 import threading
-import time
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 from django.utils import timezone
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
-from redis.retry import Retry
 
 from sonar.database.retry import one_line, release_connection
 from sonar.models import SignOfLife
 from sonar.processes.heartbeat_file import HeartbeatFile
-from sonar.processes.redis_client import client_of
 
 log = logging.getLogger(__name__)
 
@@ -38,14 +31,6 @@ AHEAD = "extract(epoch FROM %s::timestamptz - statement_timestamp())"
 CLOCK_SECONDS = 10
 # Clocks of several machines differ by some seconds, one that is wrong by more.
 CLOCK_SKEW = timedelta(minutes=5)
-# A database whose disk was full so lately is not ready; each process notes that not more often.
-FULL_SECONDS, NOTED_EVERY_SECONDS = 120, 10
-FULL = "sonar:database-full"
-QUICKLY: dict[str, Any] = {
-    "socket_timeout": 0.25,
-    "socket_connect_timeout": 0.25,
-    "retry": Retry(NoBackoff(), 0),
-}
 # How long a process that ends waits for its last word.
 LAST_WORD_SECONDS = 2.0
 
@@ -123,26 +108,6 @@ def take_back(sign: SignOfLife) -> None:
         log.info("the sign of life of %s was not removed: %s", sign, one_line(error))
     finally:
         release_connection()
-
-
-_full_noted_at = [float("-inf")]
-
-
-def note_full_disk() -> None:
-    """Note in Redis that PostgreSQL had no room: a sign of life may still fit into an old page."""
-    now = time.monotonic()
-    if now - _full_noted_at[0] >= NOTED_EVERY_SECONDS:
-        _full_noted_at[0] = now
-        with suppress(RedisError):
-            client_of(settings.REDIS_URL, **QUICKLY).set(FULL, 1, ex=FULL_SECONDS)
-
-
-def is_disk_full() -> bool:
-    """Say whether PostgreSQL had no room in the last two minutes, as far as Redis knows."""
-    try:
-        return bool(client_of(settings.REDIS_URL, **QUICKLY).exists(FULL))
-    except RedisError:
-        return False
 
 
 def ended_well(task: str, every_seconds: int) -> None:

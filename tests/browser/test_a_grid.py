@@ -75,7 +75,7 @@ def add_mesh(page: Page, reader: object) -> None:
     expect(page.locator("#cost")).to_contain_text("12 GB")
     look(page, f"a-grid-10-mesh-{reader}")
     press(page, "Save and enable")
-    expect(page.get_by_role("main")).to_contain_text("3 now, 6 links, 6 tests a day")
+    expect(page.get_by_role("main")).to_contain_text("3 now, 6 links, 6 tests and 12 GB a day")
     look(page, f"a-grid-11-mesh-saved-{reader}")
 
 

@@ -17,7 +17,7 @@ from matrix.answers.status import health
 from sonar import settings as project
 from sonar.database import tables
 from sonar.models import AllTests, SignOfLife
-from sonar.processes import heartbeats
+from sonar.processes import full_disk
 from tests import refusing
 
 pytestmark = pytest.mark.usefixtures("real_commits")
@@ -288,8 +288,8 @@ def write_a_row(cursor: Any, way: str) -> None:
 def test_a_database_whose_disk_was_full_is_not_ready_for_two_minutes(client, monkeypatch, way):
     """Signs of life may still fit into pages that are there, and the database answers."""
     queue = health.queue()
-    queue.delete(heartbeats.FULL)
-    monkeypatch.setattr(heartbeats, "_full_noted_at", [float("-inf")])
+    queue.delete(full_disk.FULL)
+    monkeypatch.setattr(full_disk, "_noted_at", [float("-inf")])
     all_well()
     assert ready(client)[0] == 200
     with connection.cursor() as cursor:
@@ -311,13 +311,13 @@ def test_a_database_whose_disk_was_full_is_not_ready_for_two_minutes(client, mon
     page = client.get("/operations/").content.decode()
     assert "The database cannot write:" in page
     assert "Sonar is healthy" not in page
-    assert 0 < queue.ttl(heartbeats.FULL) <= heartbeats.FULL_SECONDS
-    queue.delete(heartbeats.FULL)
+    assert 0 < queue.ttl(full_disk.FULL) <= full_disk.FULL_SECONDS
+    queue.delete(full_disk.FULL)
     assert ready(client)[0] == 200
     assert "The database cannot write:" not in client.get("/operations/").content.decode()
 
 
 def test_a_full_disk_is_no_trouble_while_redis_is_away(settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    heartbeats.note_full_disk()
-    assert not heartbeats.is_disk_full()
+    full_disk.note()
+    assert not full_disk.is_noted()

@@ -18,7 +18,7 @@ from matrix.answers.status.figures import PLAN, Life
 from sonar.database import replica, tables
 from sonar.database.tables import LONGEST_SECONDS, asked_quickly
 from sonar.models import AllTests, SignOfLife
-from sonar.processes.heartbeats import is_disk_full
+from sonar.processes import full_disk
 from sonar.processes.redis_client import client_of
 
 PAUSE_FIELDS = ("paused_since", "paused_until", "pause_reason")
@@ -50,7 +50,7 @@ class Part:
 def look(now: datetime) -> dict[str, Part]:
     """Ask all parts, the database once for everything that it knows of the others."""
     database, life = look_at_database(now)
-    if database.ok and is_disk_full():
+    if database.ok and full_disk.is_noted():
         database = Part(False, NO_ROOM)
     return {
         "database": database,
