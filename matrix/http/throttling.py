@@ -23,15 +23,13 @@ from django.contrib.auth.signals import user_login_failed
 from django.core.exceptions import PermissionDenied
 from django.dispatch import receiver
 from django.http import HttpRequest
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
-from redis.retry import Retry
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from sonar.notation.addresses import unmapped
-from sonar.processes.redis_client import client_of
+from sonar.processes.redis_client import quick_client
 
 if TYPE_CHECKING:  # the framework imports this module while it is making APIView
     from rest_framework.views import APIView
@@ -39,11 +37,7 @@ if TYPE_CHECKING:  # the framework imports this module while it is making APIVie
 log = logging.getLogger(__name__)
 
 # Nobody waits long for a count. Asked twice, as a restart of Redis leaves dead connections behind.
-PATIENCE: dict[str, Any] = {
-    "socket_timeout": 0.25,
-    "socket_connect_timeout": 0.25,
-    "retry": Retry(NoBackoff(), 1),
-}
+ANSWER_SECONDS, TRIES_AGAIN = 0.25, 1
 # A Redis that did not answer is left alone for as long: each try could wait for its timeout.
 PAUSE_SECONDS = 5
 TOLD_EVERY_SECONDS = 60
@@ -123,7 +117,7 @@ class Counts:
     """
 
     def __init__(self, url: str) -> None:
-        self._redis = client_of(url, **PATIENCE)
+        self._redis = quick_client(url, ANSWER_SECONDS, TRIES_AGAIN)
         self._own = OwnCounts()
         self._paused_until = self._told_until = 0.0
 

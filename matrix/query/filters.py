@@ -65,7 +65,7 @@ TESTS = tuple(
     Filter(name, attribute.default) for name, attribute in OF_PROFILES.items() if attribute.default
 )
 # What is left out of that, so that pages can say what else there is.
-OTHER_ORIGINS = Filter(ORIGIN, "test", exclude=True)
+OTHER_ORIGINS = Filter(ORIGIN, OF_PROFILES[ORIGIN].default, exclude=True)
 
 
 def counted(filters: Iterable[Filter], *, experiments: bool = False) -> tuple[Filter, ...]:

@@ -8,6 +8,8 @@ from matrix.store.raw_hours import HOURS, RawHour
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, Span, hour_of, moment
 from sonar.database.cursors import planned_cursor
 
+# Profiles that query.filters.counted leaves out where no filter names them.
+NOT_COUNTED = "SELECT id FROM sonar_profile WHERE purpose = 'experiment' OR origin <> 'test'"
 MS = "(extract(epoch FROM start) * 1000)::bigint"
 # Of the segments of hours, which are many, those that a plan may ask for: of the days at the edges
 # of which it wants little, and of the days with a mark. No bound of these is plain to PostgreSQL:
@@ -34,7 +36,7 @@ STATEMENT = f"""
               WHERE size_class_id = class.id AND level = 'day'
                   AND start >= %(first)s AND start < %(past)s),
         ARRAY(SELECT ARRAY[id, {MS}] FROM hours),
-        ARRAY(SELECT id FROM sonar_profile WHERE purpose = 'experiment' OR origin <> 'test')
+        ARRAY({NOT_COUNTED})
     FROM class
 """  # noqa: S608 - constants
 

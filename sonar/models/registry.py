@@ -278,7 +278,7 @@ class Credential(models.Model):
         if before.kind != self.kind:
             raise ValidationError({"kind": FOR_ANOTHER})
         if before.issuer != self.issuer and (
-            addresses.place_of(before.issuer)[:3] != addresses.place_of(self.issuer)[:3]
+            addresses.place_of(before.issuer).server != addresses.place_of(self.issuer).server
         ):
             raise ValidationError({"issuer": FOR_ANOTHER})
 

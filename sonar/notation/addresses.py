@@ -244,10 +244,14 @@ class Place(NamedTuple):
     port: int
     path: tuple[str, ...]
 
+    @property
+    def server(self) -> tuple[str, str, int]:
+        return self.protocol, self.host, self.port
+
     def overlaps(self, other: Place) -> bool:
         """Say whether one is the other, or lies below it."""
         shared = min(len(self.path), len(other.path))
-        return self[:3] == other[:3] and self.path[:shared] == other.path[:shared]
+        return self.server == other.server and self.path[:shared] == other.path[:shared]
 
 
 def place_of(url: str) -> Place:

@@ -21,7 +21,6 @@ from sonar.notation.units import format_bytes
 from sonar.obstacles import credential_states, worker_movers
 from sonar.obstacles.capacity import exhausted
 from sonar.obstacles.obstacle import (
-    MOST_SENTENCES,
     NOTHING,
     Effect,
     Obstacle,
@@ -32,6 +31,7 @@ from sonar.obstacles.obstacle import (
     credential_problems,
     either_end,
     ends_of,
+    first_few,
     links_by_vantages,
 )
 from sonar.registry import mesh_services
@@ -660,12 +660,8 @@ def why_waiting(schedules: Collection[int], now: datetime) -> dict[str, list[str
                 for field, sentence in obstacle.blocks(conditions, test):
                     place = getattr(row, f"{field}_id", field)
                     by_reason.setdefault(obstacle.name, {}).setdefault(place, sentence)
-    named = {reason: list(sentences.values()) for reason, sentences in by_reason.items()}
-    for sentences in named.values():
-        if (more := len(sentences) - MOST_SENTENCES) > 0:
-            whose = f"{more} more endpoint{'s' * (more > 1)}"
-            sentences[MOST_SENTENCES:] = [f"Tests wait for {whose} for such reasons."]
-    return named
+    rest = "Tests wait for {} for such reasons."
+    return {reason: first_few([*named.values()], rest) for reason, named in by_reason.items()}
 
 
 def waits_because_of(schedule: Schedule, now: datetime) -> str:

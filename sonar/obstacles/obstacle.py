@@ -365,11 +365,16 @@ def credential_problems(conditions: RunConditions) -> dict[int, str]:
                         *((end, other) if mesh.mode == "pull" else (other, end)), mesh.mode
                     )
         said = [sentence for _, sentence in sorted(sentences.items()) if sentence]
-        more = len(said) - MOST_SENTENCES
-        whose = f"{more} more endpoint{'s' * (more > 1)}"
-        rest = [f"Credentials of {whose} are missing or cannot be used, too."] if more > 0 else []
-        problems[mesh.id] = " ".join([*said[:MOST_SENTENCES], *rest])
+        rest = "Credentials of {} are missing or cannot be used, too."
+        problems[mesh.id] = " ".join(first_few(said, rest))
     return problems
+
+
+def first_few(sentences: Sequence[str], rest: str) -> list[str]:
+    """Return the first sentences, and ``rest`` with how many more endpoints there are."""
+    more = len(sentences) - MOST_SENTENCES
+    last = [rest.format(f"{more} more endpoint{'s' * (more > 1)}")] if more > 0 else []
+    return [*sentences[:MOST_SENTENCES], *last]
 
 
 def links_by_vantages(conditions: RunConditions) -> dict[int, Counter[tuple[str, ...]]]:

@@ -5,9 +5,17 @@ from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 SENTINEL, PORT = "sentinel://", 26379
+
+
+def quick_client(url: str, seconds: float, tries_again: int = 0) -> Redis:
+    """Return a client that gives up after so many seconds for each try."""
+    retry = Retry(NoBackoff(), tries_again)
+    return client_of(url, socket_timeout=seconds, socket_connect_timeout=seconds, retry=retry)
 
 
 def client_of(url: str, **patience: Any) -> Redis:  # noqa: ANN401 - as redis-py has them

@@ -18,6 +18,7 @@ from matrix.query.filters import Filter, counted, on_profiles
 from matrix.statistics.arrays import Flags
 from matrix.store.profiles import RESULT_FIELDS, condition, passing
 from matrix.store.transfers import cause_sql
+from matrix.store.window_buckets import NOT_COUNTED
 from sonar.database import pg_copy
 from sonar.models import Transfer
 from sonar.notation.units import format_count
@@ -35,7 +36,7 @@ GROUPS = """
     WHERE started_at >= %(start)s AND started_at < %(end)s AND state = 'failed'
       AND size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
       AND CASE WHEN %(profiles)s::int[] IS NULL THEN profile_id NOT IN
-                   (SELECT id FROM sonar_profile WHERE purpose = 'experiment' OR origin <> 'test')
+                   ({not_counted})
                ELSE profile_id = ANY(%(profiles)s) END
       {own}
     GROUP BY 1, 2 ORDER BY 3 DESC, 6 DESC, 1, 2 LIMIT %(most)s
@@ -100,7 +101,9 @@ def grouped(
     }
     with connection.cursor() as cursor:
         own = own_condition(window, filters)
-        cursor.execute(GROUPS.format(cause=cause_sql(), own=own), parameters)
+        cursor.execute(
+            GROUPS.format(cause=cause_sql(), own=own, not_counted=NOT_COUNTED), parameters
+        )
         rows = cursor.fetchall()
     return [Failures(*row[:-1]) for row in rows], int(rows[0][-1]) if rows else 0
 

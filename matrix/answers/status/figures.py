@@ -365,13 +365,13 @@ def read_coverage(now: datetime) -> tuple[Coverage, ...]:
             for group, rate in zip(groups, means, strict=True)
             if np.isfinite(rate)
         }
+        omitted = links if links > settings.SONAR_METRICS_LINKS else 0
         rates = {}
-        if links <= settings.SONAR_METRICS_LINKS:
+        if not omitted:
             for row, column in np.argwhere(np.isfinite(day.cells.value)).tolist():
                 source, destination = day.sources[row], day.destinations[column]
                 simulated = source.simulated or destination.simulated
                 key = source.name, destination.name, simulated
                 rates[key] = float(day.cells.value[row, column])
-        omitted = 0 if links <= settings.SONAR_METRICS_LINKS else links
         coverage.append(Coverage(name, covered, links, now, rates, averages, omitted))
     return tuple(coverage)

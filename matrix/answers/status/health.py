@@ -10,8 +10,6 @@ from datetime import datetime
 import psycopg
 import redis
 from django.conf import settings
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from matrix.answers.status import rabbitmq
 from matrix.answers.status.figures import PLAN, Life
@@ -19,7 +17,7 @@ from sonar.database import replica, tables
 from sonar.database.tables import LONGEST_SECONDS, asked_quickly
 from sonar.models import AllTests, SignOfLife
 from sonar.processes import full_disk
-from sonar.processes.redis_client import client_of
+from sonar.processes.redis_client import quick_client
 
 PAUSE_FIELDS = ("paused_since", "paused_until", "pause_reason")
 FIELDS = ("name", "kind", "seen_at", "every_seconds", "queues", "clock_ahead_seconds")
@@ -136,12 +134,7 @@ def refusal(error: redis.RedisError) -> str:
 
 def queue() -> redis.Redis:
     """Return a client of the queue that gives up soon."""
-    return client_of(
-        settings.REDIS_URL,
-        socket_timeout=LONGEST_SECONDS,
-        socket_connect_timeout=LONGEST_SECONDS,
-        retry=Retry(NoBackoff(), 0),
-    )
+    return quick_client(settings.REDIS_URL, LONGEST_SECONDS)
 
 
 def look_at_workers(life: Life) -> Part:

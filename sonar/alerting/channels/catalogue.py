@@ -137,7 +137,7 @@ class ChannelDescription:
         names = [name for name in names if not written[name]]
         if not names or not written["url"]:
             return []
-        old, new = (place_of(values["url"])[:3] for values in (before, written))
+        old, new = (place_of(values["url"]).server for values in (before, written))
         return names if old != new else []
 
 

@@ -110,7 +110,7 @@ def named_endpoints(endpoints: list[Endpoint], service: AffectedService) -> list
         and (not has_port or place.port == named.port)
     ]
     at_path = [
-        endpoint for endpoint, place in meant if Place(*place[:3], named.path).overlaps(place)
+        endpoint for endpoint, place in meant if Place(*place.server, named.path).overlaps(place)
     ]
     return at_path or [endpoint for endpoint, _ in meant]
 
