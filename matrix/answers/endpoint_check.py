@@ -34,7 +34,7 @@ class CheckReport:
     sentence: str = ""
     """How far it is, or how it ended."""
     changed: Sequence[str] = ()
-    """What of the endpoint was changed since it was ordered: it says nothing of that."""
+    """Fields of the endpoint that were changed after the order, so the check is silent on them."""
 
     @property
     def is_open(self) -> bool:

@@ -59,7 +59,7 @@ def build(most: int, start: int = 0) -> tuple[list[MeshLine], int]:
 
 
 def of(mesh: Mesh) -> tuple[MeshLine, list[MeshMember]]:
-    """Return the same of one mesh, and the endpoints that it means, by name. Six SQL queries."""
+    """Return the line of one mesh, and its endpoints by name. Six SQL queries."""
     prefetch_related_objects([mesh], *mesh_size.READ_FIRST)
     (now,) = mesh_size.read([mesh])
     return _line(now), members(mesh, read_endpoints())

@@ -35,7 +35,7 @@ class StopAnswer(Answer):
 
 
 class StopBody(Body):
-    paused: Annotated[bool, flag("true lets no test start, whoever orders it")]
+    paused: Annotated[bool, flag("true: no test starts, not even one that is ordered")]
     paused_until: PausedUntil = None
     pause_reason: PauseReason = ""
     cancel_running: Annotated[bool, flag("with paused: tests that run are cancelled, too")] = False

@@ -84,8 +84,8 @@ def read(
 
     Filters on how a result was made (PROFILE_FILTERS) are applied, those on links are not.
     Tests alone count, without experiments, unless a filter asks for others
-    (query.filters.counted). What segments do not have (RESULT_FILTERS) is asked of the raw rows of
-    the whole window.
+    (query.filters.counted). RESULT_FILTERS, which segments do not have, are asked of the raw rows
+    of the whole window.
     What Run.distinct_profiles and Run.failures have of a segment is found once and kept.
     Everything is seen as of one moment, with at most four SQL statements: what stands there
     (store.window_buckets), the profiles that pass or, where some do not count, those of segments,

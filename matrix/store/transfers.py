@@ -51,7 +51,7 @@ LOOKED_AT_CHARACTERS = 1000
 MOST_GROUPS = 20
 MOST_SERVERS = 50
 REPORTER = r"^COPY \S+(?:, redirected to another server)? reported about \S+: "
-"""What HTTP third-party copies put before the reason; results from elsewhere lack it."""
+"""The words before the reason in HTTP third-party copies; results from elsewhere lack them."""
 MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 UNIT = "(?:bytes|[kKMGT]?i?B|[mµ]?s|seconds?|min|minutes?|h|hours?)"
 # What differs between two errors of one cause, as PostgreSQL writes expressions. A short whole

@@ -195,7 +195,7 @@ def token_of(row: Subscription) -> str:
 
 
 def confirm(token: str, user: User) -> Subscription | None:
-    """Let the address be used that a token is for; None if it is too old, or of somebody else.
+    """Confirm the address that a token is for; None if it is too old, or of another account.
 
     One statement decides: an address that changes at the same moment is not confirmed.
     """

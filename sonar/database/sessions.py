@@ -20,7 +20,7 @@ from psycopg_pool import ConnectionPool
 # What was fine so lately is asked again only if something waits to be read.
 FRESH_SECONDS = 5
 when_disk_full: list[Callable[[], None]] = []
-"""What is called when PostgreSQL has no room to write: quickly, and without an error."""
+"""Called when PostgreSQL has no room to write; must be quick and raise nothing."""
 
 
 class Session(Connection[Any]):

@@ -175,7 +175,7 @@ def two_ends(name: str) -> models.CheckConstraint:
 
 
 class Pause(models.Model):
-    """While it is paused, no test of its links starts, whoever orders it.
+    """While it is paused, no test of its links starts, not even an ordered one.
 
     One without ``paused_until`` lasts until somebody ends it; the others end by themselves, and
     leave their columns as they were.

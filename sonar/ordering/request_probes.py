@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 AN_OPERATOR = "an operator"
-# The actor of the history is said with a statement that writes (sonar.database.actor): these
+# The actor of the history comes with a statement that writes (sonar.database.actor): these
 # follow one, in its transaction.
 NOTE_CANCELLED = """
     SELECT sonar_history_add(

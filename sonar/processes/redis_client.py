@@ -13,7 +13,7 @@ SENTINEL, PORT = "sentinel://", 26379
 
 
 def quick_client(url: str, seconds: float, tries_again: int = 0) -> Redis:
-    """Return a client that gives up after so many seconds for each try."""
+    """Return a client that gives up each try after this many seconds."""
     retry = Retry(NoBackoff(), tries_again)
     return client_of(url, socket_timeout=seconds, socket_connect_timeout=seconds, retry=retry)
 

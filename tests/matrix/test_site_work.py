@@ -410,7 +410,7 @@ def test_tests_are_paused_without_an_end_and_resumed(admin):
         "anna",
     )
     sentence = "Paused the tests of DESY, until somebody resumes them: new firewall."
-    assert f"{sentence} No tests of its links start meanwhile, whoever orders them" in page
+    assert f"{sentence} No tests of its links start meanwhile, not even ordered ones" in page
     banner = "DESY has paused its tests since 20 Nov 12:00 UTC (anna), until somebody"
     assert banner in page
     assert "Paused now , until somebody resumes them: new firewall" in page

@@ -237,8 +237,8 @@ class Endpoints(Resource[Endpoint]):
     calls = {
         "list": CallText(
             "All endpoints",
-            "By name, including retired ones. Those that were never enabled, and of which there "
-            "is no\nresult, are shown only to those who may change them.",
+            "By name, including retired ones. Those that were never enabled and have no result\n"
+            "are shown only to those who may change them.",
         ),
         "add": CallText(
             "Register an endpoint",

@@ -68,7 +68,7 @@ class MatrixAddress(QueryPage):
         return params
 
     def grouping(self, rows: str, columns: str) -> Self:
-        """Return the same view with rows and columns that the reader chose."""
+        """Return the view with rows and columns that the reader chose."""
         query = self.query.replace(rows=rows, columns=columns)
         return dataclasses.replace(self, query=query, grouped_by=READER)
 

@@ -276,7 +276,7 @@ def keep_pause(request: HttpRequest, row: Site | Endpoint) -> Change:
     verb = "Changed the pause of" if form.lasts else "Paused the tests of"
     return (
         f"{verb} {row.name}, {row.pause_end()}: {ended(reason)}",
-        "No tests of its links start meanwhile, whoever orders them; running tests continue.",
+        "No tests of its links start meanwhile, not even ordered ones; running tests continue.",
     )
 
 

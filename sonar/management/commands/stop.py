@@ -22,7 +22,7 @@ class Command(QuickCommand):
         steps = parser.add_subparsers(dest="step", required=True)
         show = steps.add_parser("show", help="say whether all tests are stopped, list what runs")
         show.set_defaults(carry_out=self.show)
-        stop = steps.add_parser("all", help="let no test start, whoever orders it")
+        stop = steps.add_parser("all", help="let no test start, not even one that is ordered")
         stop.add_argument("reason", help="why, shown to everyone")
         stop.add_argument("--until", metavar="TIME", help="UTC, like 2026-11-20T04:00:00Z")
         stop.add_argument("--running", action="store_true", help="cancel the tests that run, too")

@@ -105,7 +105,7 @@ class _Loader:
     ) -> bool:
         """Bring a row to these values if they are valid; note what that changed.
 
-        ``called`` is what tells it from others, where its name alone does not. ``related`` brings
+        ``called`` names it where its name alone is ambiguous. ``related`` brings
         what hangs on the row to what the file says, and says what that changed.
         """
         name = called or str(values["name"])
@@ -155,7 +155,7 @@ FIELDS = {column: field for field, columns in COLUMNS.items() for column in colu
 
 
 def _without_unnamed(row: models.Model, section: Section, values: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the columns of a row that is there already of which the file says nothing new.
+    """Leave out the columns of an existing row on which the file says nothing new.
 
     They may have been set on pages or by the API since.
     """
