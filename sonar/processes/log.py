@@ -11,8 +11,11 @@ from sonar.movers.messages import beginning, without_secrets
 FIRST_LINES, LAST_LINES = 20, 100
 REFUSED = {"DisallowedHost": "A request named a host that is not in SONAR_ALLOWED_HOSTS"}
 
-# As kombu begins to say it.
-NOT_ACKNOWLEDGED = "Couldn't ack "
+# How kombu and Celery begin to say that the broker went away, and how Sonar says it.
+BROKER_GONE = {
+    "Couldn't ack ": "a message was not acknowledged, and comes again",
+    "Error cleaning up after event loop": "the broker went away, and Celery starts its loop again",
+}
 
 
 class UtcFormatter(logging.Formatter):
@@ -60,17 +63,18 @@ class RefusedInOneLine(logging.Filter):
         return not (record.name == "django.request" and getattr(request, "is_told", False))
 
 
-class AckInOneLine(logging.Filter):
-    """Tells that the broker went away before a message was acknowledged, with no traceback.
+class BrokerGoneInOneLine(logging.Filter):
+    """Warns in one line, with no traceback, that the broker went away.
 
-    It gives the message out again, which is then no news to whoever took it.
+    It sends again each message that was not acknowledged, and its test is not started twice.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.exc_info and str(record.msg).startswith(NOT_ACKNOWLEDGED):
-            record.levelno, record.levelname = logging.WARNING, "WARNING"
-            record.msg = f"a message was not acknowledged, and comes again: {record.exc_info[1]}"
-            record.args = record.exc_info = record.exc_text = None
+        for words, sentence in BROKER_GONE.items():
+            if record.exc_info and str(record.msg).startswith(words):
+                record.levelno, record.levelname = logging.WARNING, "WARNING"
+                record.msg = f"{sentence}: {record.exc_info[1]}"
+                record.args = record.exc_info = record.exc_text = None
         return True
 
 

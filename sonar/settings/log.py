@@ -12,13 +12,13 @@ LOGGING = {
     "filters": {
         "now_and_then": {"()": "sonar.processes.log.NowAndThen", "seconds": 60},
         "refused_in_one_line": {"()": "sonar.processes.log.RefusedInOneLine"},
-        "ack_in_one_line": {"()": "sonar.processes.log.AckInOneLine"},
+        "broker_gone_in_one_line": {"()": "sonar.processes.log.BrokerGoneInOneLine"},
     },
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
             "formatter": "utc",
-            "filters": ["refused_in_one_line", "ack_in_one_line"],
+            "filters": ["refused_in_one_line", "broker_gone_in_one_line"],
         }
     },
     # Each second while Redis refuses what it writes, which is not needed.

@@ -15,7 +15,7 @@ from tests.storage.xrootd import Server, give_to_server
 
 StorageServer = Server | GridFtpServer
 SIZE_BYTES = 3_000_000
-LIMITS = Limits(connect=3, answer=4, stall=15, total=30, checksum=20, cleaning=8)
+LIMITS = Limits(connect=3, answer=4, stall=15, total=120, checksum=20, cleaning=8)
 
 _numbers = count(1)
 

@@ -1,13 +1,15 @@
 """Log lines: one line each, and what repeats each second once a minute; what a queue refuses."""
 
+import inspect
 import logging
 
 import pytest
+from celery.worker import loops
 from kombu import Message
 from kombu.exceptions import OperationalError
 
 from sonar.processes.broker import refusal
-from sonar.processes.log import AckInOneLine, NowAndThen, UtcFormatter
+from sonar.processes.log import BrokerGoneInOneLine, NowAndThen, UtcFormatter
 
 
 def record(
@@ -48,21 +50,28 @@ def test_what_is_worse_than_a_warning_always_comes_as_it_is():
         assert UtcFormatter("%(message)s").format(worse) == "x fails\nValueError: it is full"
 
 
-def test_a_message_that_is_not_acknowledged_as_the_broker_went_away_is_one_line(capsys):
+CLEANING_UP = "Error cleaning up after event loop: %r"  # Celery's own words
+
+
+def test_a_broker_that_goes_away_is_one_line(capsys):
     class Gone(Message):
         def ack(self, multiple: bool = False) -> None:
             raise ConnectionResetError("connection\nis closed")
 
     logger, handler = logging.getLogger("of this test"), logging.StreamHandler()
-    handler.addFilter(AckInOneLine())
+    handler.addFilter(BrokerGoneInOneLine())
     handler.setFormatter(UtcFormatter("%(levelname)s %(message)s"))
     logger.addHandler(handler)
     Gone().ack_log_error(logger, (ConnectionResetError,))
+    gone = BrokenPipeError(32, "Broken pipe")
+    logger.error(CLEANING_UP, gone, exc_info=gone)
     logger.error("else", exc_info=ValueError("it is full"))
     assert capsys.readouterr().err == (
         "WARNING a message was not acknowledged, and comes again: connection is closed\n"
+        "WARNING the broker went away, and Celery starts its loop again: [Errno 32] Broken pipe\n"
         "ERROR else\nValueError: it is full\n"
     )
+    assert CLEANING_UP in inspect.getsource(loops)
 
 
 def test_headers_of_storage_servers_are_not_quoted():
