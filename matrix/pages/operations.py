@@ -28,6 +28,7 @@ from matrix.answers.status.figures import (
     Status,
 )
 from matrix.answers.status.health import NO_ROOM, clock_words, look_at_broker
+from matrix.answers.words.names import short_names_of
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts import meshes, notices
@@ -110,7 +111,7 @@ class OperationsPage(Page):
             form = {"probe_form": ProbeForm(), "ends": ends(), "everywhere": everywhere}
         return {
             "status": status,
-            "incidents_now": IncidentsNow.read(now, reader),
+            "incidents_now": IncidentsNow.read(now, reader, short_names_of(endpoints)),
             "simulated": any(endpoint.simulated for endpoint in endpoints if not endpoint.retired),
             "problems": problems(status),
             "failing_ends": failing_endpoints(status.work.circuits, now),

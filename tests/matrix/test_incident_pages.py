@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from sonar.models import Annotation, EvaluationRun, Incident, IncidentEvent
+from sonar.models import Annotation, Endpoint, EvaluationRun, Incident, IncidentEvent
 from sonar.people.roles import Role
 from tests import found
 from tests.accounts import account, logged_in
@@ -244,6 +244,26 @@ def test_other_pages_lead_to_the_incidents_that_concern_them(
         assert "Incidents that are over" in responses.html(client, path), path
     assert "It ran during an incident that is over" in responses.html(client, concerned[2])
     assert url not in responses.html(client, concerned[3])
+
+
+def test_lines_on_other_pages_have_short_names_with_the_full_title_at_hand(
+    client: Client, small_world: World, looked: EvaluationRun
+):
+    name = "DESY-HH-AND-DESY-ZEUTHEN_DATADISK"
+    Endpoint.objects.filter(pk=small_world.desy.pk).update(name=name)
+    small_world.desy.refresh_from_db()
+    incident = found.opened(found.into(small_world.desy, [small_world.ral], FAILING))
+    test = world.transfer(small_world.ral, small_world.desy, None).pk
+    full, short = f"{name} fails to take files", "DESY-HH-AND-DESY…ATADISK fails to take files"
+    paths = [f"/links/RAL_DATADISK/{name}/", f"/sites/DESY/endpoints/{name}/", "/sites/DESY/"]
+    for path in [*paths, f"/transfers/{test}/", "/operations/", "/"]:
+        links = responses.page(client, path).parts(f'main a[href="{PAGE}{incident.pk}/"]')
+        assert [(link.words, link["title"]) for link in links] == [(short, full)], path
+    found.evaluate(after=HOUR)
+    found.evaluate(after=3 * HOUR)
+    for path in (*paths[::2], f"/transfers/{test}/"):
+        links = responses.page(client, path).parts(f'main a[href="{PAGE}{incident.pk}/"]')
+        assert [(link.words, link["title"]) for link in links] == [(short, full)], path
 
 
 def post(client: Client, incident: Incident, decision: str, **fields: str):

@@ -92,12 +92,13 @@ class IncidentsPage(QueryPage):
         question, order = self.question, incidents.ORDER
         after = self.before.values if self.before else None
         page_rows, further = keyset.page(question.rows(now, reader), order, PER_PAGE, after)
-        lines = list(with_marks(page_rows, now, reader, names_in_lists()))
+        names = names_in_lists()
+        lines = list(with_marks(page_rows, now, reader, names))
         first = dataclasses.replace(self, before=None)
         api = address("api-incidents")
         return {
             "heading": question.describe(),
-            "incidents_now": IncidentsNow.read(now, reader),
+            "incidents_now": IncidentsNow.read(now, reader, names),
             "parts": [
                 (title, part)
                 for title, part in (

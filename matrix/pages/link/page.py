@@ -224,10 +224,7 @@ class LinkPage(QueryPage):
             ),
             "events": events,
             "incidents_of": IncidentsOf.read(
-                of_link(self.source.id, self.destination.id),
-                now,
-                reader,
-                dict(zip((self.source.name, self.destination.name), self.short, strict=True)),
+                of_link(self.source.id, self.destination.id), now, reader
             ),
             "network": network,
             "commissioning": records.of_link(self.source, self.destination),

@@ -8,7 +8,7 @@ from typing import Self
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from matrix.answers.incidents import words
-from matrix.answers.words.names import NO_NAMES, short_names_of
+from matrix.answers.words.names import short_names_of
 from matrix.query.addresses import address
 from matrix.store import downtimes, incidents, registry
 from matrix.store.incidents import OF_GRID, OPEN
@@ -96,7 +96,7 @@ class IncidentsNow:
     is_late: bool
 
     @classmethod
-    def read(cls, now: datetime, reader: Anyone, names: Names = NO_NAMES) -> Self:
+    def read(cls, now: datetime, reader: Anyone, names: Names) -> Self:
         """Read them with one SQL query; ``names`` are the short ones of endpoints."""
         present = incidents.open_now(now, MOST_NOW)
         at = present.looked_at
@@ -120,10 +120,11 @@ class IncidentsOf:
     closed: Sequence[IncidentLine]
 
     @classmethod
-    def read(cls, chosen: Q, now: datetime, reader: Anyone, names: Names = NO_NAMES) -> Self:
-        """Read those that are chosen. One SQL query."""
-        rows = incidents.rows().filter(chosen).order_by(*incidents.ORDER)
-        lines = [IncidentLine.of(each, now, reader, names) for each in rows[: 2 * MOST_OF]]
+    def read(cls, chosen: Q, now: datetime, reader: Anyone) -> Self:
+        """Read those that are chosen. One SQL query, and those of names_in_lists() if any are."""
+        rows = list(incidents.rows().filter(chosen).order_by(*incidents.ORDER)[: 2 * MOST_OF])
+        names = names_in_lists() if rows else {}
+        lines = [IncidentLine.of(each, now, reader, names) for each in rows]
         return cls(
             [line for line in lines if line.incident.is_open],
             [line for line in lines if not line.incident.is_open][:MOST_OF],
