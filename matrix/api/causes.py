@@ -18,7 +18,7 @@ from matrix.api.base import ApiView, unless_known
 from matrix.api.encoding import csv_of, dumps
 from matrix.api.matrix import MatrixEcho
 from matrix.api.matrix_formats import echo
-from matrix.api.rendering import named
+from matrix.api.rendering import file_name, named
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import QUERY, STAT, choice
 from matrix.api.schema.records import At, Digits, Json, Name, NameOrNull, Text, record
@@ -168,9 +168,10 @@ class CausesView(ApiView, one_snapshot=False):
                 CONTENT_TYPES[form],
                 lambda: written(attribution.build(query, now, version, fit), form),
             )
-            return (
-                response if form == "json" else named(response, form, f"sonar-causes-{query.size}")
-            )
+            if form == "json":
+                return response
+            name = file_name("causes", query=query, window=query.window_at(now))
+            return named(response, form, name)
 
         return unless_known(request, version.shown(f"{form}{fit}"), make)
 

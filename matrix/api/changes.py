@@ -10,7 +10,7 @@ from matrix.answers.changes.lines import lines_of, notes_near
 from matrix.answers.events.questions import MOST_FACTOR, SURE, WINDOW, ChangesQuestion
 from matrix.api.base import ApiView
 from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, echo, following
-from matrix.api.rendering import as_json, as_rows
+from matrix.api.rendering import as_json, as_rows, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import LINKS_FILTERED, SIZE, choice, number, paging, text
 from matrix.api.schema.parameters import WINDOW as BOUNDS
@@ -124,9 +124,10 @@ class ChangesView(ApiView):
             )
             for line in lines_of(listed, endpoints)
         ]
-        if form != "json":
-            return as_rows(records, form, COLUMNS, "changes")
         window = question.query.window_at(now)
+        if form != "json":
+            name = file_name("changes", query=question.query, window=window)
+            return as_rows(records, form, COLUMNS, name)
         own = {
             name: getattr(question, name) or None for name in ("size", "kind", "level", "factor")
         }

@@ -14,7 +14,7 @@ from matrix.answers.commissioning.standing import STATES
 from matrix.answers.commissioning.words import asked_words, ends_words
 from matrix.api.base import ApiView
 from matrix.api.parameters import OF_LINKS, PAGING, PageRequest, following, some_of
-from matrix.api.rendering import as_json, as_rows
+from matrix.api.rendering import as_json, as_rows, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import filter_of, paging, several
 from matrix.api.schema.records import (
@@ -141,7 +141,7 @@ class CommissioningView(ApiView):
         rows = CriteriaSet.objects.select_related("size_class", "search")
         records = [of_set(row, getattr(row, "search", None)) for row in rows]
         if form != "json":
-            return as_rows(records, form, SETS, "commissioning")
+            return as_rows(records, form, SETS, file_name("commissioning"))
         return as_json({"commissioning": records, "next": None})
 
 
@@ -176,7 +176,7 @@ class CommissioningSetView(ApiView):
         links = [link for link in of_row.links if not states or link.state in states]
         if form != "json":
             lines = [record(CommissioningLink, link) for link in links]
-            return as_rows(lines, form, LINKS, f"commissioning-{row.name}")
+            return as_rows(lines, form, LINKS, file_name("commissioning", row.name))
         first = max(0, page.after or 0)
         past = first + page.size
         summary = of_set(row, of_row.search)

@@ -12,7 +12,7 @@ from matrix.answers.incidents import endpoint_state, words
 from matrix.answers.incidents.endpoint_state import STATES
 from matrix.api.base import ApiView
 from matrix.api.parameters import event_id, text_of, wrong
-from matrix.api.rendering import as_csv, as_json
+from matrix.api.rendering import as_csv, as_json, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import text
 from matrix.api.schema.records import At, MomentOrNull, Name, record
@@ -89,7 +89,7 @@ class EndpointStatesView(ApiView, of_primary=True):
             flat = [
                 each | {"evidence": [line["url"] for line in each["evidence"]]} for each in records
             ]
-            return as_csv(flat, tuple(StateOfEndpoint.model_fields), "endpoint-states")
+            return as_csv(flat, tuple(StateOfEndpoint.model_fields), file_name("endpoint-states"))
         return as_json({"endpoints": records, "next_since": incidents.last_event()})
 
 

@@ -14,7 +14,7 @@ from matrix.answers.events.questions import CERTAIN, NOW, EventCursor, EventsQue
 from matrix.api.base import ApiView
 from matrix.api.changes import SEARCHED, searched
 from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, echo, following
-from matrix.api.rendering import as_json, as_rows
+from matrix.api.rendering import as_json, as_rows, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import LINKS_FILTERED, SIZE, choice, paging, text
 from matrix.api.schema.parameters import WINDOW as BOUNDS
@@ -117,7 +117,8 @@ class EventsView(ApiView):
         listed, further = page_of(inside, page.size if form == "json" else MOST_ROWS, page.after)
         records = records_of(listed, request, now)
         if form != "json":
-            return as_rows(records, form, COLUMNS, "events")
+            name = file_name("events", query=question.query, window=window)
+            return as_rows(records, form, COLUMNS, name)
         own = {
             "size": question.size or None,
             "window": None if question.since else question.query.window or None,

@@ -18,7 +18,7 @@ from matrix.api.base import ApiView, body_of
 from matrix.api.parameters import PageRequest, following, named
 from matrix.api.probes import refusals_told
 from matrix.api.registry.views import refuse_parameters
-from matrix.api.rendering import as_csv, as_json
+from matrix.api.rendering import as_csv, as_json, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import paging, text
 from matrix.api.schema.records import (
@@ -201,7 +201,7 @@ class ExperimentView(ApiView, of_primary=True):
         form, current = asked_format(request, TABLE), report_of(id)
         if form == "csv":
             rows = [record(ExperimentTest, step) for step in current.steps]
-            return as_csv(rows, COLUMNS, "experiment")
+            return as_csv(rows, COLUMNS, file_name("experiment", str(id)))
         return as_json(experiment_record(WholeExperiment, current, request))
 
     @CANCEL

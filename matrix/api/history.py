@@ -9,7 +9,7 @@ from matrix.answers import registry_history
 from matrix.answers.registry_history import CHOICES, SEE, HistoryQuestion
 from matrix.api.base import ApiView
 from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, following
-from matrix.api.rendering import as_json, as_rows
+from matrix.api.rendering import as_json, as_rows, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import choice, paging, text
 from matrix.api.schema.records import At, Moment, Text, record
@@ -89,5 +89,5 @@ class HistoryView(ApiView):
             for line in lines
         ]
         if form != "json":
-            return as_rows(records, form, tuple(EntryOfHistory.model_fields), "history")
+            return as_rows(records, form, tuple(EntryOfHistory.model_fields), file_name("history"))
         return as_json({"history": records, "next": following(request, last)})

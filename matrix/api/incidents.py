@@ -27,7 +27,7 @@ from matrix.api.parameters import (
     wrong,
 )
 from matrix.api.registry.views import refuse_parameters
-from matrix.api.rendering import as_json, as_rows
+from matrix.api.rendering import as_json, as_rows, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import SIZE, WINDOW, choice, filter_of, number, paging, text
 from matrix.api.schema.records import (
@@ -241,9 +241,10 @@ class IncidentsView(ApiView):
         after = page.after.values if page.after else None
         page_rows, last = keyset.page(question.rows(now, reader), incidents.ORDER, size, after)
         records = [record(IncidentRecord, each, **more_of(each, request)) for each in page_rows]
-        if form != "json":
-            return as_rows(records, form, COLUMNS, "incidents")
         window = question.query.window_at(now)
+        if form != "json":
+            name = file_name("incidents", query=question.query, window=window)
+            return as_rows(records, form, COLUMNS, name)
         own = {name: getattr(question, name) or None for name in OWN}
         flags = {name: YES[0] for name in ("mine", "unacknowledged") if own[name]}
         query = echo(question.query, window, **own | flags)
@@ -300,7 +301,7 @@ class IncidentEventsView(ApiView, of_primary=True):
         records = [event_record(event, request) for event in rows[: MOST_EVENTS + 1]]
         listed = records[:MOST_EVENTS]
         if form != "json":
-            return as_rows(listed, form, EVENT_COLUMNS, "incident-events")
+            return as_rows(listed, form, EVENT_COLUMNS, file_name("incident-events"))
         return as_json({"events": listed, "next": further(request, records)})
 
 

@@ -24,6 +24,7 @@ from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_types import kind_of
 from matrix.api.encoding import dumps
 from matrix.api.parameters import OF_LINKS, PageRequest, TableCursor, echo, following
+from matrix.api.rendering import file_name
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.schemas import Answer, Listed, OtherOrigins, with_facts
@@ -273,7 +274,9 @@ class LinksView(ApiView, one_snapshot=False):
                 )
             table, rows = chosen_rows(call, cursor, version)
             pieces = link_rows.pieces(table, rows, call.query, call.format)
-            return stream(request, pieces, call.format, "sonar-links")
+            window = call.query.window_at(cursor.moment)
+            name = file_name("links", query=call.query, window=window)
+            return stream(request, pieces, call.format, name)
 
         # The table is the same for many calls, their rows are not.
         return unless_known(request, version.of_question((version.question, call)), make)

@@ -44,6 +44,7 @@ from matrix.query.catalogue import EXPECTATION, UNITS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import DataVersion, of_one_server, snapshot
 from sonar.notation.enumeration import either
+from sonar.notation.windows import Window
 
 
 class MatrixEcho(Echo):
@@ -165,7 +166,9 @@ class MatrixView(ApiView, one_snapshot=False):
                 CONTENT_TYPES[form],
                 lambda: written(grid.build(query, now, version), fields, form, shape),
             )
-            return response if form == "json" else rendering.named(response, form, file_name(query))
+            if form == "json":
+                return response
+            return rendering.named(response, form, saved_as(query, query.window_at(now)))
 
         shown = version if form == "json" else version.shown(f"{form}{shape}")
         return unless_known(request, shown, make)
@@ -181,8 +184,8 @@ def written(grid: Grid, fields: tuple[str, ...], form: str, shape: str) -> bytes
     )
 
 
-def file_name(query: MatrixQuery) -> str:
-    return f"sonar-{query.size}-{query.statistic.name}"
+def saved_as(query: MatrixQuery, window: Window) -> str:
+    return rendering.file_name("matrix", query.statistic.name, query=query, window=window)
 
 
 def as_figure(grid: Grid, form: str) -> HttpResponse:
@@ -191,7 +194,7 @@ def as_figure(grid: Grid, form: str) -> HttpResponse:
         query.describe(), grid.window, query.statistic.unit.behind, simulated=grid.simulated
     )
     figure = figure_alone(arrange(grid, Display()))
-    return rendering.as_figure(figure, title, form, file_name(query))
+    return rendering.as_figure(figure, title, form, saved_as(query, grid.window))
 
 
 def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from matrix.answers.link.network import loss_of, rate_of
 from matrix.api.base import ApiView
 from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, echo, following, some_of
-from matrix.api.rendering import as_json, as_rows
+from matrix.api.rendering import as_json, as_rows, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import LINKS_FILTERED, WINDOW, paging, several
 from matrix.api.schema.records import As, At, Json, Micros, Name, NameOrNull, Text, present, record
@@ -105,7 +105,8 @@ class NetworkView(ApiView):
         listed, further = network.listing(rows, size, page.after)
         records = [of_result(result) for result in listed]
         if form != "json":
-            return as_rows(records, form, COLUMNS, "network")
+            name = file_name("network", query=query, window=window)
+            return as_rows(records, form, COLUMNS, name)
         question = echo(query, window, state=states or Transfer.State.values)
         del question["size"]
         next_page = following(request, further, window)

@@ -20,7 +20,7 @@ from matrix.api.base import ApiView, body_of
 from matrix.api.network import NetworkTest
 from matrix.api.parameters import PageRequest, following, named, one_of
 from matrix.api.registry.views import refuse_parameters
-from matrix.api.rendering import as_json, as_rows
+from matrix.api.rendering import as_json, as_rows, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import SIZE, choice, paging, text
 from matrix.api.schema.records import At, Json, Moment, MomentOrNull, Name, NameOrNull, Text, record
@@ -166,7 +166,7 @@ class ProbesView(ApiView, of_primary=True):
         tests = probes.progress_of(list(rows.order_by(*probes.ORDER)), now)
         records = [of_test(test, request) for test in tests]
         columns = [*COLUMNS, *(["worker"] if sees(request, SEES_WORKERS) else [])]
-        return as_rows(records, format_name, columns, "probes")
+        return as_rows(records, format_name, columns, file_name("probes"))
 
     @ORDER
     def post(self, request: Request) -> HttpResponse:

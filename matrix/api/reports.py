@@ -14,7 +14,7 @@ from matrix.answers.report import build
 from matrix.answers.report.parts import HeatTable, PeriodReport, ReportSection, present
 from matrix.answers.report.question import ReportQuestion
 from matrix.api.base import ApiView, unless_known
-from matrix.api.rendering import as_file, as_json
+from matrix.api.rendering import as_file, as_json, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import text
 from matrix.api.schema.schemas import Answer
@@ -89,7 +89,9 @@ class ReportView(ApiView, one_snapshot=False):
                 content: str | bytes = as_pdf(request, report, version)
             else:
                 content = markdown(report, request.build_absolute_uri("/"))
-            return as_file(content, form, question.file_name)
+            return as_file(
+                content, form, file_name("report", *question.scope.values(), question.period.name)
+            )
 
         return unless_known(request, version.shown(form), make)
 

@@ -29,7 +29,7 @@ from matrix.api import rendering
 from matrix.api.base import ApiView, unless_known
 from matrix.api.matrix_formats import unix_time
 from matrix.api.parameters import WINDOW_AND_METHOD, echo, one_of, text_of, wrong
-from matrix.api.rendering import as_table
+from matrix.api.rendering import as_table, file_name
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.link_parts import ComparedRates
@@ -335,7 +335,7 @@ def as_figure(question: SeriesRequest, form: str, reader: Anyone, now: datetime)
         RATE.name,
         simulated=question.source.simulated or question.destination.simulated,
     )
-    return rendering.as_figure(figure, title, form, "sonar-series")
+    return rendering.as_figure(figure, title, form, saved_as(question))
 
 
 def times(unix: Floats) -> list[str]:
@@ -356,4 +356,9 @@ def as_csv(answer: ComparedSeries) -> HttpResponse:
         else:
             table = {"start": unix_time(series.starts), **buckets(series)}
         tables.append(pd.DataFrame({"side": side, **table} if side else table))
-    return as_table(pd.concat(tables), "sonar-series")
+    return as_table(pd.concat(tables), saved_as(answer.question))
+
+
+def saved_as(question: SeriesRequest) -> str:
+    ends = question.source.name, question.destination.name
+    return file_name("series", *ends, query=question.query, window=question.window)

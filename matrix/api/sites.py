@@ -16,7 +16,7 @@ from matrix.answers.site.site_now import site_now
 from matrix.api import rendering
 from matrix.api.base import ApiView
 from matrix.api.parameters import PAGING, PageRequest, TableCursor, following, one_of, wrong
-from matrix.api.rendering import as_csv, as_json, as_rows
+from matrix.api.rendering import as_csv, as_json, as_rows, file_name
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.link_parts import ComparedRates
@@ -118,7 +118,7 @@ class SitesView(ApiView):
             after = cursor.after(page.size) if end < len(rows) else None
             answer = {"query": echo_of(query, grid.window), "sites": rows[cursor.rows : end]}
             return as_json(answer | {"next": following(request, after)})
-        return as_rows(rows, form, LISTED, "sites")
+        return as_rows(rows, form, LISTED, file_name("sites", query=query, window=grid.window))
 
 
 class SiteView(ApiView):
@@ -135,8 +135,9 @@ class SiteView(ApiView):
         site = overview.registered(name)
         now = timezone.now()
         report = reports.build(site.name, query, now)
+        saved_as = file_name("site", site.name, query=query, window=report.window)
         if form == "csv" and query.compare is None:
-            return as_csv(row_and_column(report), CELLS, site.name)
+            return as_csv(row_and_column(report), CELLS, saved_as)
         notes_on_site = notes.on_site(site, report.window, request.user)
         site_is = site_now(report, notes_on_site, now)
         if form in FIGURE:
@@ -149,7 +150,7 @@ class SiteView(ApiView):
                 for end in site_is.comparisons
                 for row in compared_links(site_is, end)
             ]
-            return as_csv(rows, COMPARED_LINKS, site.name)
+            return as_csv(rows, COMPARED_LINKS, saved_as)
         return as_json(of_report(report, site, site_is, now))
 
 
@@ -160,7 +161,8 @@ def as_figure(report: Report, end: str, ends: Mapping[str, Json], form: str) -> 
         "",
         simulated=report.links.simulated,
     )
-    return rendering.as_figure(ends[end], title, form, f"sonar-site-{end}")
+    saved_as = file_name("site", report.name, "as", end, query=report.query, window=report.window)
+    return rendering.as_figure(ends[end], title, form, saved_as)
 
 
 def of_overview(listed: SiteOverview) -> Json:

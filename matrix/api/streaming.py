@@ -16,8 +16,9 @@ from django.http import StreamingHttpResponse
 from psycopg.abc import Buffer
 from rest_framework.request import Request
 
+from matrix.api.rendering import named
 from matrix.http.exceptions import NotNow
-from matrix.http.negotiation import CONTENT_TYPES, ENDINGS
+from matrix.http.negotiation import CONTENT_TYPES
 from matrix.store.data_version import end_snapshot
 
 log = logging.getLogger(__name__)
@@ -47,10 +48,9 @@ def stream(request: Request, pieces: Pieces, form: str, name: str) -> StreamingH
         # Only what has begun notices that it is closed.
         next(sending)
     response = StreamingHttpResponse(sending, content_type=CONTENT_TYPES[form])
-    response["Content-Disposition"] = f'inline; filename="{name}.{ENDINGS[form]}"'
     if connection := request.META.get("gunicorn.socket"):
         connection.settimeout(PATIENCE_SECONDS)
-    return response
+    return named(response, form, name)
 
 
 def in_place(pieces: Pieces) -> Pieces:

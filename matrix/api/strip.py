@@ -163,10 +163,14 @@ def as_figure(question: StripQuestion, strip: TimeStrip, form: str) -> HttpRespo
     title = FigureTitle(
         ", ".join([words, *filters]), question.window, "", simulated=strip.simulated
     )
-    return rendering.as_figure(picture.figure(question, strip), title, form, "sonar-strip")
+    return rendering.as_figure(picture.figure(question, strip), title, form, saved_as(question))
 
 
 def as_csv(question: StripQuestion, strip: TimeStrip) -> HttpResponse:
     """Write a line for each bucket."""
     table = pd.DataFrame({"start": unix_time(strip.starts), **strip.columns})
-    return rendering.as_table(table, "sonar-strip")
+    return rendering.as_table(table, saved_as(question))
+
+
+def saved_as(question: StripQuestion) -> str:
+    return rendering.file_name("strip", query=question.query, window=question.window)

@@ -215,7 +215,7 @@ def test_the_pdf_is_made_once_for_all(client, weeks, monkeypatch, unfetched, pan
     assert [response.status_code for response in responses_of] == [200, 200]
     first = responses_of[0]
     assert first["Content-Type"] == "application/pdf"
-    assert first["Content-Disposition"] == 'inline; filename="sonar-2026-w46.pdf"'
+    assert first["Content-Disposition"] == 'inline; filename="sonar-report-2026-W46.pdf"'
     assert first.content.startswith(b"%PDF-")
     inside = streams(first.content)
     assert b"/StructTreeRoot" in inside

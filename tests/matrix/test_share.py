@@ -6,6 +6,9 @@ from html import unescape
 import pytest
 from django.test import Client
 
+from matrix.api.rendering import as_file, file_name
+from matrix.query.filters import Filter
+from matrix.query.matrix_query import MatrixQuery
 from tests.matrix.world import HOUR, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -103,3 +106,74 @@ def test_the_figure_is_of_what_the_page_shows(client, small_world, path, words):
     assert "19 Nov 12:01 to 20 Nov 2026 12:01 UTC" in text
     size = "small" if "small" in path else "large"
     assert re.search(rf"{size}(-file| files)", text)
+
+
+DAY = "from=2026-11-19&to=2026-11-20"
+
+
+@pytest.mark.parametrize(
+    ("call", "asked", "name"),
+    [
+        ("links/", "site=RAL&from=2026-11-19&to=2026-11-20", "links-RAL-2026-11-19.csv"),
+        ("links/", "window=24h", "links-2026-11-19-to-2026-11-20.csv"),
+        (
+            "links/",
+            f"{DAY}&source_site=RAL&destination_site=!DESY&size=small&format=ndjson",
+            "links-from-RAL-not-to-DESY-small-2026-11-19.ndjson",
+        ),
+        ("transfers/", f"{DAY}&mesh=everything", "transfers-everything-2026-11-19.csv"),
+        (
+            "transfers/",
+            f"{DAY}&source_endpoint=RAL_DATADISK&destination_endpoint=DESY_DATADISK",
+            "transfers-from-RAL_DATADISK-to-DESY_DATADISK-2026-11-19.csv",
+        ),
+        ("sites/", DAY, "sites-2026-11-19.csv"),
+        ("sites/RAL/", DAY, "site-RAL-2026-11-19.csv"),
+        ("sites/RAL/", f"{DAY}&compare=previous", "site-RAL-2026-11-19.csv"),
+        (
+            "sites/RAL/",
+            f"{DAY}&format=plotly&end=destination",
+            "site-RAL-as-destination-2026-11-19.plotly.json",
+        ),
+        (
+            "series/",
+            f"{DAY}&source=RAL_DATADISK&destination=DESY_DATADISK",
+            "series-RAL_DATADISK-DESY_DATADISK-2026-11-19.csv",
+        ),
+        ("matrix/", f"{DAY}&cloud=UK", "matrix-mean-UK-2026-11-19.csv"),
+        ("matrix/", f"{DAY}&format=latex", "matrix-mean-2026-11-19.tex"),
+        ("matrix/", f"{DAY}&format=html", "matrix-mean-2026-11-19.html"),
+        ("strip/", DAY, "strip-2026-11-19.csv"),
+        ("causes/", DAY, "causes-2026-11-19.csv"),
+        ("changes/", f"{DAY}&site=RAL", "changes-RAL-2026-11-19.csv"),
+        ("events/", f"{DAY}&site=RAL", "events-RAL-2026-11-19.csv"),
+        ("incidents/", f"{DAY}&site=RAL", "incidents-RAL-2026-11-19.csv"),
+        ("network/", f"{DAY}&site=RAL", "network-RAL-2026-11-19.csv"),
+        ("meshes/", "", "meshes.csv"),
+    ],
+)
+def test_a_file_is_named_after_its_places_size_class_and_dates(
+    client: Client, small_world, call: str, asked: str, name: str
+):
+    form = "" if "format=" in asked else "format=csv&"
+    response = client.get(f"/api/v1/{call}?{form}{asked}")
+    assert response.status_code == 200
+    b"".join(response)  # a stream has a place until its end
+    kind = "attachment" if name.endswith(".html") else "inline"
+    assert response["Content-Disposition"] == f'{kind}; filename="sonar-{name}"'
+
+
+@pytest.mark.parametrize(
+    ("values", "header"),
+    [
+        (["Süd"], "inline; filename*=utf-8''sonar-links-S%C3%BCd.csv"),
+        (["a\r\nSet-Cookie: b=c"], 'inline; filename="sonar-links-a-Set-Cookie-b-c.csv"'),
+        (['../"x\\y;\u202e"'], 'inline; filename="sonar-links-..-x-y.csv"'),
+        (["A", "B", "C", "D", "E"], 'inline; filename="sonar-links-A-B-C-and-2-more.csv"'),
+        (["x" * 300], f'inline; filename="sonar-links-{"x" * 108}.csv"'),
+    ],
+)
+def test_a_file_name_has_safe_characters_and_a_limit(values: list[str], header: str):
+    query = MatrixQuery(filters=tuple(Filter("cloud", value) for value in values))
+    response = as_file("", "csv", file_name("links", query=query))
+    assert response["Content-Disposition"] == header

@@ -9,8 +9,6 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Self
 from urllib.parse import urlencode
 
-from django.utils.text import slugify
-
 from matrix.answers.events.questions import Texts, text_of
 from matrix.query.addresses import address
 from matrix.query.comparison import CUSTOM, Comparison
@@ -127,11 +125,6 @@ class ReportQuestion:
     @property
     def title(self) -> str:
         return f"Report on {self.subject}, {self.period.words}"
-
-    @property
-    def file_name(self) -> str:
-        """Return what a file of it is called, without its ending."""
-        return slugify("-".join(["sonar", *self.scope.values(), self.period.name]))
 
     @property
     def filters(self) -> tuple[Filter, ...]:

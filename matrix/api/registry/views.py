@@ -19,7 +19,7 @@ from matrix.api.base import ApiView
 from matrix.api.parameters import PAGING, PageRequest, following, wrong
 from matrix.api.registry.resource import Resource
 from matrix.api.registry.values import Values, values_of
-from matrix.api.rendering import as_json, as_rows
+from matrix.api.rendering import as_json, as_rows, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import paging
 from matrix.api.schema.schemas import Listed
@@ -129,7 +129,7 @@ def listed(resource: Resource[Any], request: Request) -> HttpResponse:
         next_page = following(request, order.write(last) if last else None)
         return as_json({resource.field: records, "next": next_page})
     records = resource.records(rows.order_by(*order.fields), request)
-    return as_rows(records, form, tuple(resource.answer.model_fields), resource.slug)
+    return as_rows(records, form, tuple(resource.answer.model_fields), file_name(resource.slug))
 
 
 def add(resource: Resource[Any], request: Request) -> HttpResponse:

@@ -39,6 +39,7 @@ from matrix.api.parameters import (
     text_of,
     wrong,
 )
+from matrix.api.rendering import file_name
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.schemas import Answer, Body, Listed, Many, answer_of, echo_shape
@@ -183,7 +184,8 @@ def answer(request: Request) -> HttpResponseBase:
     if call.form != "json":
         most = not on_links(call.query.filters)
         pieces = lines.pieces(rows, call.form, internal=internal, most=most)
-        return stream(request, pieces, call.form, "sonar-transfers")
+        name = file_name("transfers", query=call.query, window=call.window)
+        return stream(request, pieces, call.form, name)
     names = {endpoint.id: endpoint.name for endpoint in endpoints}
     listing = transfers.listing(rows, call.page.size, call.page.after)
     size = call.query.size if request.query_params.get("size") else None
@@ -256,7 +258,7 @@ class TransferView(ApiView):
         if form == "csv":
             rows = Transfer.objects.filter(id=id)
             pieces = lines.pieces(rows, form, internal=sees(request, MACHINES))
-            return stream(request, pieces, form, f"sonar-transfer-{id}")
+            return stream(request, pieces, form, file_name("transfer", str(id)))
         return HttpResponse(dumps(shown(transfer, request)), content_type=TYPES["json"])
 
 
