@@ -122,6 +122,11 @@ urlpatterns = [
     path(SUBSCRIPTION, subscription_work.subscription, name="subscription"),
     path(f"{SUBSCRIPTION}test/", subscription_work.try_subscription, name="try-subscription"),
     path(
+        f"{SUBSCRIPTION}open-incidents/",
+        subscription_work.send_open_incidents,
+        name="send-open-incidents",
+    ),
+    path(
         f"{SUBSCRIPTION}delete/", subscription_work.delete_subscription, name="delete-subscription"
     ),
     path("operations/", showing(operations.OperationsPage), name="operations"),

@@ -316,6 +316,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "/subscriptions/add/": OWN,
     "/subscriptions/<int:id>/": OWN,
     "/subscriptions/<int:id>/test/": {},
+    "/subscriptions/<int:id>/open-incidents/": {},
     "/subscriptions/<int:id>/delete/": {},
     "/login/": {"username": "somebody", "password": PASSWORD},
     "/logout/": {},

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
 
 from sonar.alerting import subscriptions
 from sonar.alerting.channels.catalogue import BOARDS
@@ -57,6 +57,46 @@ def announce(events: Sequence[IncidentEvent]) -> None:
     for event in calling if everybody else []:
         for calls_of_one in whom(event, everybody):
             calls_of_one.note(event)
+
+
+def read_unsent(row: Subscription, now: datetime) -> list[IncidentEvent]:
+    """Return the opening of each open incident that a subscription covers and did not send.
+
+    Incidents that the same person got from another subscription are left out, and so are muted
+    ones. Two SQL queries, and those of the sites of the subscription.
+    """
+    if row.report or row.channel in BOARDS or not row.enabled or row.confirmed_at is None:
+        return []
+    person = {"subscription__owner": row.owner_id} if row.owner_id else {"subscription": row}
+    known = Notification.objects.filter(incident=OuterRef("incident"), **person)
+    opened = IncidentEvent.objects.filter(kind=Kind.OPENED, incident__closed_at=None)
+    opened = opened.filter(~Exists(known)).order_by("id")
+    to = Subscribed(row, subscriptions.sites_of(row))
+    return [
+        event
+        for event in opened.select_related("incident__source", "incident__destination")
+        if not event.incident.is_muted(now)
+        and to.concerns(event.incident, sites_of(event.incident))
+    ]
+
+
+def send_now(row: Subscription, opened: Sequence[IncidentEvent], now: datetime) -> None:
+    """Let incidents be sent next by a subscription, several in one message.
+
+    ``opened`` is from `read_unsent`, in the same transaction, which has the lock of incidents.
+    """
+    Notification.objects.bulk_create(
+        Notification(
+            subscription=row,
+            incident=event.incident,
+            events=[event.pk],
+            kinds=[event.kind],
+            together=len(opened) > 1,
+            created_at=now,
+            due_at=now,
+        )
+        for event in opened[:MOST_WAITING]
+    )
 
 
 @dataclass(frozen=True)

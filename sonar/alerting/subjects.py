@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sonar.models import Endpoint, Incident
+from sonar.models import Incident
 
 Level = Incident.Level
 # The largest last.
@@ -56,7 +56,4 @@ def sites_of(incident: Incident) -> frozenset[int]:
     """Return the ids of the sites that an incident is of; none for the whole grid."""
     if incident.site_id is not None:
         return frozenset({incident.site_id})
-    ends = {end for end in (incident.source_id, incident.destination_id) if end is not None}
-    if not ends:
-        return frozenset()
-    return frozenset(Endpoint.objects.filter(pk__in=ends).values_list("site_id", flat=True))
+    return frozenset(end.site_id for end in (incident.source, incident.destination) if end)

@@ -28,8 +28,10 @@ Scope, Kind, State = Subscription.Scope, Notification.Kind, Notification.State
 DIRECT = (Kind.TEST, Kind.CONFIRMATION)
 # What one person may have.
 MOST_OF_ONE = 5
-# Each person can order, and each address can get, one link or one test within these times.
+# Each person can order, and each address can get, one link, one test or one message with open
+# incidents within these times.
 BETWEEN_LINKS, BETWEEN_TESTS = timedelta(hours=1), timedelta(minutes=1)
+BETWEEN_INCIDENTS = timedelta(minutes=1)
 LINK_DAYS = 3
 SALT = "sonar.subscription"
 MINUTE = timedelta(minutes=1)

@@ -519,3 +519,108 @@ def test_a_page_says_what_became_of_the_link(clock, world_of_three):
     assert "Waits until the link sent to two@example.org is opened" in notices(client, row)
     clock[0] += timedelta(days=subscriptions.LINK_DAYS, minutes=1)
     assert "Not confirmed: no link sent to two@example.org is valid" in notices(client, row)
+
+
+# Incidents that were open before.
+
+
+def press(client: Client, row: Subscription, now: datetime = NOW) -> tuple[str, list[str]]:
+    """Press the button that sends open incidents; return the page, and the subjects sent."""
+    shown = client.post(f"/subscriptions/{row.pk}/open-incidents/", follow=True)
+    return Page(shown.content.decode()).words, [each.subject for each in send_all(now)]
+
+
+@pytest.mark.django_db
+def test_an_open_incident_that_matches_is_offered_and_sent_once(clock, world_of_three):
+    opened = incident(world_of_three.desy, NOW - 2 * DAY)
+    incident(world_of_three.ral, NOW - 2 * DAY, muted_until=NOW + DAY)
+    happens(incident(world_of_three.glasgow, NOW - 2 * DAY), "closed", NOW - DAY)
+    client = logged_in(reader(email="rea@example.org"))
+    other = add(client, "rea@example.org", scope="sites", sites=["RAL"], name="ral")
+    row = add(client, "rea@example.org")
+    assert "open incident" not in notices(client, other)
+    assert "1 open incident matches this subscription. Send it now" in notices(client, row)
+    assert send_all() == []
+    words, subjects = press(client, row)
+    assert "1 open incident will be sent next." in words
+    assert "open incident matches" not in words
+    assert subjects == ["[Sonar] DESY_DATADISK receives slowly"]
+    # It is known to the person now: by none of the subscriptions again, and the end follows.
+    twice = add(client, "rea@example.org", name="twice")
+    for each in (row, twice):
+        words, subjects = press(client, each)
+        assert "No open incident is left to send by this subscription." in words
+        assert subjects == []
+        assert "open incident matches" not in notices(client, each)
+    happens(opened, "worse", NOW + HOUR, condition="failing")
+    happens(opened, "closed", NOW + 2 * HOUR)
+    assert [each.subject for each in send_all(NOW + 2 * HOUR)] == [
+        "[Sonar] Over: DESY_DATADISK fails to take files"
+    ]
+
+
+@pytest.mark.django_db
+def test_open_incidents_are_offered_once_the_address_is_confirmed(clock, world_of_three):
+    for end in world_of_three.endpoints[:3]:
+        incident(end, NOW - DAY)
+    client = logged_in(reader())
+    row = add(client, "rea@example.org", quiet_from="00:00", quiet_until="23:00", cap=1)
+    assert "open incidents match" not in notices(client, row)
+    assert "No open incident is left" in press(client, row)[0]
+    token = {"token": subscriptions.token_of(row)}
+    confirmed = client.post("/subscriptions/confirm/", token, follow=True)
+    offer = Page(confirmed.content.decode()).part("#unsent")
+    assert offer.words == "3 open incidents match this subscription. Send them now"
+    Subscription.objects.update(enabled=False)
+    assert "open incidents match" not in notices(client, row)
+    Subscription.objects.update(enabled=True)
+    assert press(client, row)[1] == ["[Sonar] 3 incidents, 3 of them open"]
+    # The message counted for the cap of one an hour.
+    incident(world_of_three.scratch, NOW + DAY)
+    Subscription.objects.update(quiet_from=None, quiet_until=None, cap=1)
+    Notification.objects.filter(state="waiting").update(due_at=NOW)
+    assert send_all(NOW + MINUTE) == []
+
+
+@pytest.mark.django_db
+def test_what_is_over_before_it_is_sent_is_told_in_one_message(clock, world_of_three):
+    opened = incident(world_of_three.desy, NOW - DAY)
+    client = logged_in(reader(email="rea@example.org"))
+    row = add(client, "rea@example.org")
+    client.post(f"/subscriptions/{row.pk}/open-incidents/")
+    happens(opened, "closed", NOW)
+    assert [each.subject for each in send_all()] == ["[Sonar] Over: DESY_DATADISK receives slowly"]
+
+
+@pytest.mark.django_db
+def test_open_incidents_are_sent_once_a_minute_whatever_is_deleted(clock, world_of_three):
+    incident(world_of_three.desy, NOW - DAY)
+    client = logged_in(reader(email="rea@example.org"))
+    row = add(client, "rea@example.org")
+    assert len(press(client, row)[1]) == 1
+    client.post(f"/subscriptions/{row.pk}/delete/")
+    again = add(client, "rea@example.org")
+    words, subjects = press(client, again)
+    assert "Open incidents were sent less than a minute ago" in words
+    assert subjects == []
+    clock[0] = NOW + MINUTE
+    assert len(press(client, again, clock[0])[1]) == 1
+
+
+@pytest.mark.django_db
+def test_lists_send_open_incidents_and_boards_have_them_anyway(clock, world_of_three):
+    incident(world_of_three.desy, NOW - DAY)
+    client = logged_in(account(Role.OPERATOR))
+    hook, board = subscription(), a_list("alertmanager")
+    assert "1 open incident matches" in notices(client, hook)
+    assert "open incident matches" not in notices(client, board)
+    assert logged_in(reader()).post(f"/subscriptions/{hook.pk}/open-incidents/").status_code == 404
+    client.post(f"/subscriptions/{hook.pk}/open-incidents/")
+    assert [(row.kinds, row.state) for row in hook.notifications.all()] == [(["opened"], "waiting")]
+
+
+@pytest.mark.django_db
+def test_the_form_says_where_slow_is_defined(world_of_three):
+    page = Page(logged_in(reader()).get("/subscriptions/add/").content.decode())
+    (link,) = page.parts('form a[href="/expectations/"]')
+    assert link.words == "Expectations"

@@ -25,7 +25,7 @@ from matrix.pages.subscriptions.subscription_form import (
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.store.data_version import DataVersion
-from sonar.alerting import subscriptions
+from sonar.alerting import outbox, subscriptions
 from sonar.alerting.channels import catalogue
 from sonar.models import Notification, Subscription
 from sonar.notation.units import format_span
@@ -239,6 +239,7 @@ class SubscriptionPage(Page):
             "form": SubscriptionForm(row),
             "missing": catalogue.describe(row.channel).missing(),
             "deliveries": [(each, delivery_words(each)) for each in deliveries],
+            "unsent": len(outbox.read_unsent(row, now)),
             "busy": any(each.kind in ORDERED for each in waits),
             "failing": format_span(now - row.failing_since) if row.failing_since else "",
         }

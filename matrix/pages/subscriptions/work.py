@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from matrix.answers.report import schedule
+from matrix.answers.words.phrases import counted
 from matrix.http.page_rights import accounts, for_whom, holders
 from matrix.pages.subscriptions.pages import (
     ADD,
@@ -29,7 +30,7 @@ from matrix.pages.subscriptions.pages import (
 from matrix.pages.subscriptions.subscription_form import SubscriptionForm, is_of_channel
 from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
-from sonar.alerting import reports, subscriptions
+from sonar.alerting import incidents, outbox, reports, subscriptions
 from sonar.models import Notification, Subscription
 from sonar.notation.units import format_span
 
@@ -133,6 +134,30 @@ def try_subscription(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A0
         else:
             subscriptions.queue(row, Notification.Kind.TEST, now)
             messages.success(request, "A test is sent within seconds: its outcome is shown below.")
+    return HttpResponseRedirect(f"{SubscriptionPage(row).path()}#deliveries")
+
+
+@for_whom(POST=keepers(CHANGE))
+def send_open_incidents(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - of the route
+    """Let the open incidents be sent that a subscription covers and did not send yet."""
+    with transaction.atomic():
+        row, now = by_id(id, lock=True), timezone.now()
+        incidents.lock()
+        opened = outbox.read_unsent(row, now)
+        if not opened:
+            messages.warning(request, "No open incident is left to send by this subscription.")
+        elif wait := subscriptions.take_turn(
+            "incidents", row, subscriptions.BETWEEN_INCIDENTS, now
+        ):
+            messages.warning(
+                request,
+                "Open incidents were sent less than a minute ago, by this account or to this "
+                f"address. Try again in {format_span(wait)}.",
+            )
+        else:
+            outbox.send_now(row, opened, now)
+            sent = f"{counted(len(opened), 'open incident')} will be sent next."
+            messages.success(request, f"{sent} The table below shows the outcome.")
     return HttpResponseRedirect(f"{SubscriptionPage(row).path()}#deliveries")
 
 
