@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet
 
@@ -12,6 +12,7 @@ from sonar.database.cursors import planned_rows
 from sonar.models import Downtime, Site, Transfer
 from sonar.notation.units import format_count
 
+DAY = timedelta(days=1)
 MOST_NAMED = 5
 MOST_OF_A_TRANSFER = 20
 
@@ -91,19 +92,18 @@ def declared(rows: Iterable[Downtime]) -> list[DeclaredDowntime]:
 
 
 # By hand: mostly there is none, and Django takes longer to write it than PostgreSQL to answer.
-WARNINGS = """
-    SELECT id FROM sonar_downtime
-    WHERE severity = %(severity)s AND starts_at <= %(moment)s AND ends_at > %(moment)s
+SOON = """
+    SELECT id FROM sonar_downtime WHERE starts_at < %(until)s AND ends_at > %(moment)s
 """
 
 
-def warnings_at(moment: datetime) -> list[Downtime]:
-    """Return the rows by which endpoints are at risk at a moment.
+def read_soon(moment: datetime) -> list[Downtime]:
+    """Return the rows that are in force at a moment, or begin within a day of it.
 
     One SQL query, and one more if there are any.
     """
-    at_risk = {"severity": Downtime.Severity.WARNING, "moment": moment}
-    ids = [row[0] for row in planned_rows(WARNINGS, at_risk)]
+    times = {"moment": moment, "until": moment + DAY}
+    ids = [row[0] for row in planned_rows(SOON, times)]
     in_use = Q(endpoint=None) | Q(endpoint__retired_at=None)
     return list(_rows(in_use & Q(id__in=ids))) if ids else []
 

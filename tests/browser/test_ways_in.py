@@ -3,12 +3,15 @@
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from sonar.models import Downtime, Endpoint, Site
+from tests import found
 from tests.browser.cells import place, point_at, wait_until_drawn
 from tests.browser.conftest import Standing
 from tests.browser.pages import box_of, holding, look
 from tests.browser.readers import DARK, LAPTOP, NARROW, SCRIPTLESS, seen_by
-from tests.browser.slow_scene import LINK, SITE
+from tests.browser.slow_scene import LINK, SITE, SOURCE
 from tests.browser.waiting import until, until_settled
+from tests.matrix import world
 from tests.matrix.test_large_grid import ring
 
 # How many lines of text an element has: its texts by where they stand on the screen.
@@ -167,12 +170,28 @@ HEADS = {
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_the_head_of_a_page_has_four_lines_at_most(visit, slow_scene, name):
+def test_the_head_of_a_page_has_four_lines_at_most_and_five_on_a_small_laptop(
+    visit, slow_scene, name
+):
     path, head = HEADS[name]
+    for site in Site.objects.all():
+        times = {"starts_at": world.NOW + world.HOUR, "ends_at": world.NOW + 9 * world.HOUR}
+        Downtime.objects.create(site=site, reason="disks", severity="warning", **times)
+    slow = Endpoint.objects.get(name=SOURCE)
+    others = list(Endpoint.objects.exclude(pk=slow.pk))
+    causes = [found.into(end, [slow], found.FAILING) for end in others[:3]]
+    found.evaluate(*causes, at=world.NOW)
     page = visit.open(path)
     until_settled(page)
-    lines = page.locator(head).evaluate(LINES)
-    assert 1 <= lines <= 4, lines
+    lines = {}
+    for width in (1440, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        if head == "#answer":
+            look(page, f"head-{name}-{width}")
+            expect(page.locator(".downtimes")).to_contain_text("and 3 more")
+        lines[width] = page.locator(head).evaluate(LINES)
+    assert 1 <= lines[1440] <= 4, lines
+    assert 1 <= lines[1280] <= 5, lines
 
 
 def is_in_one_line(page: Page) -> bool:

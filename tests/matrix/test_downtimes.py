@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from matrix.store.downtimes import read_soon
 from sonar.models import Downtime, DowntimeSource, Transfer
 from sonar.people.roles import Role
 from tests.accounts import account
@@ -172,3 +173,49 @@ def test_a_result_says_that_an_end_was_down_or_at_risk_while_it_ran(
     rows = responses.page(client, "/links/Glasgow_DATADISK/DESY_DATADISK/").source
     mark = word.removeprefix("declared ")
     assert rows.count(f'title="an end was declared {mark} while it ran"') == 1
+
+
+def head_line(client: Client, asked: str = "") -> str:
+    lines = responses.page(client, f"/{asked}").parts("#answer .downtimes")
+    return lines[0].words if lines else ""
+
+
+def test_the_front_page_names_downtimes_of_today_and_tomorrow(
+    client: Client, small_world: World, django_assert_num_queries
+):
+    assert head_line(client) == ""
+    with django_assert_num_queries(1):
+        assert read_soon(NOW) == []
+    downtime(-HOUR, 6 * HOUR, site=small_world.ral.site)
+    downtime(20 * HOUR, 30 * HOUR, endpoint=small_world.desy)
+    downtime(-9 * HOUR, -HOUR, site=small_world.glasgow.site)
+    downtime(25 * HOUR, 26 * HOUR, site=small_world.glasgow.site)
+    said = "RAL until 20 Nov 18:00:30 UTC, DESY_DATADISK tomorrow from 08:00 UTC"
+    assert head_line(client) == f"Downtime : {said}"
+    with django_assert_num_queries(2):
+        assert len(read_soon(NOW)) == 2
+    line = responses.page(client, "/").part("#answer .downtimes")
+    assert line.part("a")["href"] == "/downtimes/"
+    assert "DESY_DATADISK, from 21 Nov 08:00:30 UTC to 21 Nov 18:00:30 UTC" in line["title"]
+    # Of what is in sight, and of now.
+    assert head_line(client, "?site=DESY") == f"Downtime : {said}"
+    assert head_line(client, "?source_site=DESY&destination_site=Glasgow").endswith(
+        ": DESY_DATADISK tomorrow from 08:00 UTC"
+    )
+    assert head_line(client, "?from=2026-11-18T00:00:00Z&to=2026-11-19T00:00:00Z") == ""
+
+
+def test_downtimes_beyond_three_are_counted_and_warnings_say_so(client: Client, small_world: World):
+    hour = HOUR, 2 * HOUR
+    for endpoint in small_world.endpoints[:3]:
+        downtime(*hour, endpoint=endpoint)
+    for endpoint in (small_world.desy, small_world.scratch):
+        from_gocdb("8G0", "warning", starts=HOUR, ends=2 * HOUR, endpoint=endpoint)
+    names = ("RAL_DATADISK", "Glasgow_DATADISK", "DESY_DATADISK")
+    said = ", ".join(f"{name} today from 13:00 UTC" for name in names)
+    assert head_line(client) == f"Downtime : {said} and 1 more"
+    Downtime.objects.filter(origin="hand").delete()
+    assert head_line(client) == "Downtime : DESY at risk today from 13:00 UTC"
+    page = responses.page(client, "/")
+    assert page.link("Downtime") == "/downtimes/?when=coming"
+    assert "declared to be at risk" not in page

@@ -1,6 +1,6 @@
 """What the reader of a matrix must know before the cells: an empty grid explains itself."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -39,17 +39,21 @@ from sonar.sandbox.stories import STORIES
 
 HOUR = timedelta(hours=1)
 MOST_PAUSES = 6
+# In one line of the head.
+MOST_DOWNTIMES = 3
 
 
 @dataclass(frozen=True)
 class View:
     """What is drawn; ``address`` is the address of a matrix with this question and display.
 
+    ``soon`` are the downtimes of its endpoints in force and within a day (`downtimes_of`).
     ``about_groups`` explains why rows and columns are grouped, or that they are very many.
     """
 
     arrangement: Arrangement
     address: Callable[[MatrixQuery, Display], str]
+    soon: Sequence[Downtime]
     about_groups: Notice | None = None
 
     @property
@@ -67,7 +71,7 @@ def notices_for(
 
     ``others`` are the results of other origins that do not count.
 
-    Three SQL queries, one more where there are no results or no new ones; up to two without rows.
+    Two SQL queries, one more where there are no results or no new ones; up to two without rows.
     """
     not_counted = about_others(view.grid.query, view.asking, others)
     if not view.grid.sources:
@@ -91,7 +95,7 @@ def notices_for(
         *about_work(work, now),
         *about_results(view, work, now),
         about_pauses(view.grid),
-        about_risks(view.grid),
+        about_risks(view),
         about_lines(view.grid),
         about_focus(view),
         view.about_groups,
@@ -244,10 +248,48 @@ def site_of(row: Downtime) -> str:
     return DeclaredDowntime((row,)).site_name
 
 
-def about_risks(grid: Grid) -> Notice | None:
-    """Name the sites and endpoints in sight that are declared to be at risk. One SQL query."""
-    in_sight = {group.site for group in (*grid.sources, *grid.destinations)}
-    rows = [row for row in downtimes.warnings_at(grid.moment) if in_sight & {site_of(row), None}]
+def downtimes_of(links: Grid) -> list[Downtime]:
+    """Return the downtimes of the sites of links: in force, or within a day. One or two queries."""
+    in_sight = {group.site for group in (*links.sources, *links.destinations)}
+    return [row for row in downtimes.read_soon(links.moment) if site_of(row) in in_sight]
+
+
+def downtime_line(soon: Sequence[Downtime], links: Grid) -> dict[str, str]:
+    """Say in one line what is down or at risk today and tomorrow; empty if nothing is.
+
+    A window that is over says nothing of today.
+    """
+    declared = [] if links.is_past else downtimes.declared(soon)
+    if not declared:
+        return {}
+    now, names = links.moment, links.short_names()
+    texts = []
+    for each in declared:
+        of_one = len(each.rows) == 1
+        subject = names.get(each.subject, each.subject) if of_one else each.site_name
+        if each.starts_at <= now:
+            times = each.until_words
+        else:
+            start = each.starts_at.astimezone(UTC)
+            day = "today" if start.date() == now.astimezone(UTC).date() else "tomorrow"
+            times = f"{day} from {start:%H:%M} UTC"
+        texts.append(f"{subject}{'' if each.stops_tests else ' at risk'} {times}")
+    more = len(texts) - MOST_DOWNTIMES
+    coming = "" if declared[0].starts_at <= now else "?when=coming"
+    return {
+        "sentence": ", ".join(texts[:MOST_DOWNTIMES])
+        + (f" and {format_count(more)} more" if more > 0 else ""),
+        "title": "\n".join(
+            f"{each.subject}, {each.times_words}: {each.reason}" for each in declared
+        ),
+        "url": f"{address('downtimes')}{coming}",
+    }
+
+
+def about_risks(view: View) -> Notice | None:
+    """Name the sites and endpoints in sight that are declared to be at risk."""
+    moment = view.grid.moment
+    rows = [row for row in view.soon if not row.stops_tests and row.starts_at <= moment]
     risks = downtimes.declared(rows)
     if not risks:
         return None

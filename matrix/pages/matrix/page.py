@@ -21,7 +21,13 @@ from matrix.answers.matrix.mixed_ways import NOTHING
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Params
 from matrix.pages.matrix.controls import answer, controls_for, counts, legend, palettes
-from matrix.pages.matrix.notices import View, notices_for, planted_faults
+from matrix.pages.matrix.notices import (
+    View,
+    downtime_line,
+    downtimes_of,
+    notices_for,
+    planted_faults,
+)
 from matrix.pages.matrix.payload import (
     CellLinks,
     number_tables,
@@ -170,7 +176,8 @@ class MatrixPage(GridPage):
         highlights = Highlights(links, url_of_link, self.all_of_a_kind()).all()
         mixture = mixed_ways.mixed_in_grid(links, known_ways)
         others = other_origins.of_grid(links) if known_ways.have_others else other_origins.NONE
-        view = View(arranged, page.address, self.about_groups(page, links))
+        soon = downtimes_of(links)
+        view = View(arranged, page.address, soon, self.about_groups(page, links))
         return {
             **page.drawn(arranged, cell_links, links, now, reader),
             "page": page,
@@ -183,6 +190,7 @@ class MatrixPage(GridPage):
             ),
             "answer": answer(self, headline),
             "tail": headline.tail(),
+            "downtimes": downtime_line(soon, links),
             "together": all_links.sentence(links, now),
             "counts": list(counts(self, headline.tally)),
             "query": page.query,
@@ -418,7 +426,7 @@ class WallPage(GridPage):
         # Nothing that is merely good to know must be read from four metres.
         notices = [
             notice
-            for notice in notices_for(View(arranged, address_of), NOTHING, now)
+            for notice in notices_for(View(arranged, address_of, downtimes_of(links)), NOTHING, now)
             if not notice.quiet
         ]
         return {
