@@ -111,7 +111,7 @@ class PeoplePage(Page):
     template: ClassVar[str] = "people.html"
     route: ClassVar[str] = "people"
     of_primary: ClassVar[bool] = True
-    nav: ClassVar[str] = "operations"
+    nav: ClassVar[str] = "people"
 
     search: str = ""
     after: str = ""
@@ -146,7 +146,7 @@ class PersonPage(Page):
     template: ClassVar[str] = "person.html"
     route: ClassVar[str] = "person"
     of_primary: ClassVar[bool] = True
-    nav: ClassVar[str] = "operations"
+    nav: ClassVar[str] = "people"
 
     account: User
 

@@ -37,7 +37,7 @@ FIGURE = (
     r"(?:\d[\d.\u202f]*–)?\d[\d.,\u202f]*\s+(?:%|(?:[kMGT]?B(?:/s)?|Gbit/s|min|[dhs])\b(?: ago\b)?)"
 )
 # As `whole` finds it: escaped.
-CHANCE = r"p (?:=|&lt;) \d[\d.]*"
+CHANCE = r"[np] (?:=|&lt;) \d[\d.\u202f]*"
 WHOLE = re.compile(rf"(?<![\w.])\(?(?:{TIME}|{FIGURE}|{CHANCE})[.,:;)]*")
 TAG = re.compile("(<[^>]*>)")
 FRACTION = re.compile(r"\d(\.\d+)?(?!\d)")

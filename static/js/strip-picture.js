@@ -19,6 +19,7 @@ const LEAST_MARK = 8;
 // A bar of so many of the links that were tested fills the height, so that few failures stay small.
 const LEAST_SHARE = 0.05;
 const TICK_WIDTH = 52;
+const LONG_TICK_WIDTH = 1.5 * TICK_WIDTH;
 
 // `counts` are those of the API, with `first` and `width` in ms; `chosen` is the window, from and to.
 export function picture(counts, chosen, width) {
@@ -120,7 +121,7 @@ function ticks({ first, width, links }, step, room) {
     names.push(element("path", { class: "tick", d: `M${x} 0V${BARS + TICKS}` }));
     if (x + TICK_WIDTH > room) break;
     const text = element("text", { x: x + 3, y: BARS + TICKS - 3 });
-    text.textContent = dayName(midnight + day * DAY, wide * every > 1.5 * TICK_WIDTH);
+    text.textContent = dayName(midnight + day * DAY, Math.min(wide * every, room - x) > LONG_TICK_WIDTH);
     names.push(text);
   }
   return names;

@@ -1,5 +1,7 @@
 """The matrix on a telephone: as wide as the screen, dragged, and answering taps."""
 
+import itertools
+
 import pytest
 from playwright.sync_api import expect
 
@@ -92,3 +94,14 @@ def test_what_fails_comes_first_then_the_picture_whose_controls_are_one_button(v
     button.tap()
     assert controls.locator("> :is(.menu, .btn-group)").evaluate_all(height) >= 44
     assert page.locator("#rail .ranked li").evaluate_all(height) >= 44
+
+
+def test_a_strip_of_means_as_narrow_as_a_label_has_no_numbers_and_ticks_lie_flat(visit, published):
+    page = wait_until_drawn(visit.open("/?rows=cloud&columns=cloud"))
+    texts = page.evaluate(f"{PLOT}.data.map((it) => [it.xaxis, it.texttemplate ?? null])")
+    assert any(text for axis, text in texts if axis != "x2")
+    assert not any(text for axis, text in texts if axis == "x2")
+    assert page.evaluate(f"{PLOT}._fullLayout.coloraxis.colorbar.tickangle") == 0
+    ticks = page.locator(".cbaxis text").all()
+    boxes = sorted((box_of(tick)["x"], box_of(tick)["width"]) for tick in ticks)
+    assert all(x + width <= after for (x, width), (after, _) in itertools.pairwise(boxes))

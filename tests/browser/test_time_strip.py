@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import NOT_LOADED, Standing, Visit
-from tests.browser.pages import box_of, look, refresh
+from tests.browser.pages import box_of, call, look, refresh
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.waiting import until, until_so
 from tests.matrix import world
@@ -261,3 +261,30 @@ def test_it_says_that_nothing_was_tested_or_answered_and_begins_after_a_few_hour
     assert tested.startswith("M0 ")
     page.mouse.move(*place(page, 0, 31))
     expect(page.locator("#strip .tip")).to_contain_text("0 of 1 link failing")
+
+
+# Which days are named in a strip of each width, and whether all of each name is seen; the last day
+# has just begun.
+NAMED = call(
+    "strip-picture",
+    """({ picture }) => {
+        const zeros = Array(168).fill(0);
+        const counts = { first: Date.UTC(2026, 10, 22, 12), width: 3600e3, links: zeros };
+        const names = ["failing", "slower", "down", "at_risk"];
+        for (const name of names) counts[`${name}_links`] = zeros;
+        const box = document.querySelector("#strip .hours");
+        const cut = [];
+        for (let width = 200; width < 1400; width += 7) {
+            box.replaceChildren(picture(counts, [0, 0], width));
+            for (const text of box.querySelectorAll("text")) {
+                const { x, width: wide } = text.getBBox();
+                if (x + wide > width) cut.push(`${text.textContent} at ${width}`);
+            }
+        }
+        return cut;
+    }""",
+)
+
+
+def test_the_name_of_a_day_that_has_just_begun_is_not_cut(visit: Visit, week: World) -> None:
+    assert shown(visit).evaluate(NAMED) == []

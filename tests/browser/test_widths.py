@@ -5,7 +5,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from sonar.people.roles import Role
 from tests.accounts import account
-from tests.browser.pages import box_of, is_on_the_screen
+from tests.browser.pages import box_of, fits, is_on_the_screen
 from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.slow_scene import LINK, SITE
 from tests.browser.waiting import until_settled
@@ -146,3 +146,56 @@ def test_no_line_breaks_within_a_figure_and_every_list_has_room_for_its_choices(
         page = visit.open(path)
         assert page.evaluate(BROKEN) == [], path
         assert page.evaluate(CUT) == [], path
+
+
+# What is cut without a title that says it, but for a ribbon and notes, which open where they are
+# clicked; what sticks out of its section; and tables of a wide screen that scroll to the side.
+CROWDED = """() => {
+  const name = (it) => `${it.localName}.${it.className} ${it.textContent.trim().slice(0, 40)}`;
+  const crowded = [];
+  for (const it of document.querySelectorAll("body *:not(svg *, select *)")) {
+    if (!it.checkVisibility({ visibilityProperty: true }) || it.clientWidth < 5) continue;
+    const { overflowX } = getComputedStyle(it);
+    const isWide = it.scrollWidth > it.clientWidth + 1;
+    const isCut = ["hidden", "clip"].includes(overflowX) && it.textContent.trim();
+    const says = it.closest("[title], .simulated, .near, .picture");
+    const isTable = it.matches(".scroll") && innerWidth > 1200;
+    if (isWide && ((isCut && !says) || isTable)) crowded.push(name(it));
+    const section = it.parentElement?.closest("section, td, th, button, .card-of");
+    const mayStickOut = it.closest(".scroll, .controls, .verdict, [popover]");
+    if (!section || mayStickOut || overflowX !== "visible") continue;
+    const { right, width } = it.getBoundingClientRect();
+    const end = section.getBoundingClientRect().right;
+    if (width > 1 && right > end + 2) crowded.push(`${name(it)} sticks out`);
+  }
+  return crowded;
+}"""
+# The buttons of forms that are not at the left, below all fields. In menus, and in the head of a
+# page, they may be next to the fields.
+MISPLACED = """() => [...document.querySelectorAll("main .fields > .btn")].filter((button) => {
+  if (!button.checkVisibility() || button.closest(".site-work, .sheet")) return false;
+  const fields = [...button.parentElement.querySelectorAll(".field")];
+  const { left, top } = button.getBoundingClientRect();
+  const boxes = fields.map((field) => field.getBoundingClientRect());
+  return boxes.some((box) => box.bottom > top || box.left < left - 1);
+}).map((it) => it.textContent)"""
+WORKED_ON = [
+    *("/meshes/", "/meshes/everything/", "/meshes/add/", "/operations/", "/people/", "/tokens/"),
+    *("/sites/RAL/", "/sites/RAL/set-up/", "/sites/RAL/add-endpoint/", "/sites/add/"),
+    "/sites/RAL/endpoints/RAL_DATADISK/",
+    "/sites/RAL/endpoints/RAL_DATADISK/set-up/",
+    *("/size-classes/", "/size-classes/large/", "/commissioning/add/", "/expectations/add/"),
+    *("/subscriptions/", "/subscriptions/add/webhook/", "/password/", "/operations/topology/"),
+    *("/operations/names/", "/history/", "/reports/", "/incidents/", "/views/", "/downtimes/"),
+    f"{RAL_TO_DESY}tests/",
+]
+
+
+@seen_by(LAPTOP, NARROW)
+def test_nothing_is_cut_or_sticks_out_and_buttons_are_below_their_fields(visit, scene):
+    visit.log_in(account(Role.ADMINISTRATOR))
+    for path in WORKED_ON:
+        page = visit.open(path)
+        assert fits(page), path
+        assert page.evaluate(CROWDED) == [], path
+        assert page.evaluate(MISPLACED) == [], path

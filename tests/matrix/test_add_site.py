@@ -392,3 +392,18 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(operator, dis
         mesh(name=f"m{number}")
     assert queries_of(operator) == few
     assert list(few.values()) == [6, 8, 7, 15]
+
+
+def test_the_steps_of_a_site_that_is_tested_are_not_called_adding_one(operator: Client):
+    operator.post("/sites/add/", {"name": "ECDF", "tier": "2"})
+    assert "<h1>Add a site: ECDF</h1>" in page(operator.get(NEW))
+    assert 'value="ECDF_DATADISK"' in page(operator.get(NEW))
+    operator.post(NEW, PLACE)
+    assert "<h1>Add a site: ECDF</h1>" in page(operator.get(SET_UP))
+    Endpoint.objects.update(enabled=True)
+    for path, heading in ((SET_UP, "Set up ECDF"), (f"{SITE}/set-up/", "Set up ECDF")):
+        assert f"<h1>{heading}</h1>" in page(operator.get(path))
+    another = page(operator.get(NEW))
+    assert "<h1>Add an endpoint to ECDF</h1>" in another
+    assert 'value="ECDF_DATADISK"' not in another
+    assert 'value="ECDF_"' in another

@@ -36,9 +36,9 @@ def test_other_words_break_where_they_may(text):
     assert whole(text) == text
 
 
-def test_a_small_p_is_kept_on_its_line_though_its_sign_is_escaped():
-    kept = '<span class="text-nowrap">p &lt; 0.001</span>'
-    assert whole("n = 9 and 9, p < 0.001") == f"n = 9 and 9, {kept}"
+def test_a_small_p_and_an_n_are_kept_on_their_line_though_a_sign_is_escaped():
+    n, p = (f'<span class="text-nowrap">{text}</span>' for text in ("n = 9", "p &lt; 0.001"))
+    assert whole("n = 9 and 9, p < 0.001") == f"{n} and 9, {p}"
 
 
 def test_text_is_escaped_and_html_keeps_its_tags_and_attributes():

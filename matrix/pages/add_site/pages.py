@@ -32,8 +32,10 @@ def may_operate(reader: Anyone) -> bool:
     return roles.may(reader, OPERATE)
 
 
-def heading_of(site: Site) -> str:
-    return f"Add a site: {site.name}"
+def heading_of(site: Site, *, listed: str = "Set up {}") -> str:
+    """Return the heading for a site that is being added, or for one that is tested. One query."""
+    is_listed = Site.objects.listed().filter(pk=site.pk).exists()
+    return (listed if is_listed else "Add a site: {}").format(site.name)
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,11 @@ class AddEndpointPage(OfSite):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         drafts = steps.drafts(reader, self.site)
-        new = Endpoint(site=self.site, label="DATADISK", name=f"{self.site.name}_DATADISK")
+        taken = set(self.site.endpoints.values_list("name", flat=True))
+        label = "DATADISK" if f"{self.site.name}_DATADISK" not in taken else ""
+        new = Endpoint(site=self.site, label=label, name=f"{self.site.name}_{label}")
         return {
-            "heading": heading_of(self.site),
+            "heading": heading_of(self.site, listed="Add an endpoint to {}"),
             "steps": steps.steps_of(self.site, None, None, "endpoint"),
             "drafts": [each for each in drafts if each.name != self.site.name],
             "form": EndpointForm(new, is_operator=may_operate(reader)),

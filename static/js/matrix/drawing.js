@@ -68,7 +68,8 @@ function fitText({ data, layout }, room) {
       continue;
     }
     if (trace.textfont) trace.textfont.size = size;
-    if (trace.textfont && isBare) delete trace.texttemplate;
+    // The strip of means of rows is as narrow as a label there.
+    if (trace.textfont && (isBare || (isNarrow.matches && trace.xaxis === "x2"))) delete trace.texttemplate;
     if (trace.meta?.outline) outline(trace, { wide: across, high: down, factor, isBare });
   }
 }

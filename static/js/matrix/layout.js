@@ -41,6 +41,7 @@ function axesOf({ xaxis, yaxis }) {
 }
 
 const NARROW_TEXT = 11;
+const LEAST_TICK_SHARE = 0.22;
 
 // A telephone has room for short labels, for both directions in one line, and for the colour bar below.
 function makeNarrow(layout) {
@@ -54,6 +55,21 @@ function makeNarrow(layout) {
   const bar = layout.coloraxis.colorbar;
   const title = { ...bar.title, side: "right" };
   Object.assign(bar, { orientation: "h", y: -0.02, yanchor: "top", x: 0.4, xanchor: "center", thickness: 10, title });
+  thinTicks(bar);
+}
+
+// Labels of the bar lie flat: those between both ends that would run into another one are left out.
+function thinTicks(bar) {
+  const [first, last] = [bar.tickvals[0], bar.tickvals.at(-1)];
+  const least = LEAST_TICK_SHARE * (last - first);
+  let before = first;
+  const kept = bar.tickvals.map((value) => {
+    if (value !== first && value !== last && (value - before < least || last - value < least)) return false;
+    before = value;
+    return true;
+  });
+  const [tickvals, ticktext] = [bar.tickvals, bar.ticktext].map((all) => all.filter((_, at) => kept[at]));
+  Object.assign(bar, { tickangle: 0, tickvals, ticktext });
 }
 
 // It begins with as many cells as can be told apart: mostly all; the rest is a drag away.
