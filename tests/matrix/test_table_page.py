@@ -488,6 +488,20 @@ def test_a_link_says_how_it_is_since_when_and_by_what_factor(client, small_world
     assert page.parts('[title^="since 20 Nov 10:00:30 UTC, 3 tests in a row; failing: its newest"]')
 
 
+def test_links_that_failed_a_time_or_two_come_after_those_that_are_slower(client, small_world):
+    in_trouble(small_world)
+    _, glasgow, desy, scratch = small_world.endpoints
+    transfer(glasgow, desy, None)
+    for hours in (1, 2):
+        transfer(scratch, desy, None, ago=hours * HOUR)
+    assert links_of(look(client))[:4] == [
+        ("RAL_DATADISK", "Glasgow_DATADISK"),
+        ("RAL_DATADISK", "DESY_DATADISK"),
+        ("DESY_SCRATCHDISK", "DESY_DATADISK"),
+        ("Glasgow_DATADISK", "DESY_DATADISK"),
+    ]
+
+
 def test_what_is_not_as_usual_is_counted_and_chosen_by_click_or_ratio(client, small_world):
     in_trouble(small_world)
     looks = client.get("/table/").context["looks"]
