@@ -125,6 +125,19 @@ def test_what_is_wrong_is_said_at_its_field_and_nothing_is_kept(
     assert not Credential.objects.exists()
 
 
+def test_two_hundred_drafts_are_one_line_that_opens(operator: Client, disk: Endpoint):
+    names = [disk.name, *(f"ECDF-{number:03}" for number in range(199))]
+    Endpoint.objects.bulk_create(
+        Endpoint(site=disk.site, name=name, base_url=f"{URL}/{name}", enabled=False)
+        for name in names[1:]
+    )
+    for path in ("/sites/", f"{SITE}/", "/sites/add/", NEW):
+        (line,) = responses.page(operator, path).parts(".drafts")
+        assert "open" not in line.attributes, path
+        assert line.part("summary").words == "200 drafts are not enabled yet", path
+        assert sorted(line.texts("li")) == sorted(f"Go on with {name}" for name in names), path
+
+
 def test_a_site_admin_adds_endpoints_to_the_own_site_alone(admin: Client):
     Site.objects.create(name="RAL")
     assert admin.post("/sites/add/", {"name": "X", "tier": "2"}).status_code == 403
@@ -285,6 +298,10 @@ def test_a_check_again_that_is_refused_says_so_at_the_check(admin: Client, disk:
     assert answer.url == f"{SET_UP}#check"
     (shown,) = responses.page(admin, SET_UP).parts("#check")
     assert "was checked less than a minute ago" in shown.words
+    # Another secret is checked at once, if that may be.
+    upload(admin)
+    (shown,) = responses.page(admin, SET_UP).parts("#check")
+    assert "It was not checked again. ECDF_DATADISK was checked less than a minute" in shown.words
 
 
 def test_where_a_tested_endpoint_is_is_not_changed_here(operator: Client, disk: Endpoint):
