@@ -107,9 +107,16 @@ def test_links_stay_what_is_counted_and_listed(client, db):
     assert shape(client, "/?only=failing") == (1, 1)
 
 
-def test_a_comparison_of_both_directions_is_grouped_alike_on_both_sides(client, db):
-    ring(sites=31, endpoints=61)
-    assert shape(client, "/?compare=reverse") == (31, 31)
+def test_the_longer_side_alone_is_grouped_unless_both_directions_are_compared(client, db):
+    first, _, *others = ring(sites=31, endpoints=62)
+    with world.transfers() as some:
+        for end in others:
+            some.add(first, end, 10.0)
+    asked = "/?source_site=SITE-000"
+    assert shape(client, asked) == (2, 31)
+    said = "Columns are grouped by site, because there are 2 rows and 61 columns."
+    assert notice(client, asked).startswith(said)
+    assert shape(client, f"{asked}&compare=reverse") == (1, 31)
 
 
 def test_groups_take_one_statement_more(client, db):
