@@ -14,6 +14,7 @@ from sonar.models import (
     CommissioningRecord,
     CommissioningSearch,
     CriteriaSet,
+    Endpoint,
     HistoryEntry,
     SizeClass,
     Transfer,
@@ -282,6 +283,11 @@ def test_the_set_is_a_matrix_on_its_page_and_lines_by_the_api(
     assert client.get(f"{api}DDT/RAL_DATADISK/X/").status_code == 404
     link = responses.page(client, "/links/RAL_DATADISK/DESY_DATADISK/")
     assert "DDT : passed 20 Nov 06:00" in link.words
+    # Names are cut where all of them end alike.
+    Endpoint.objects.filter(name="DESY_SCRATCHDISK").update(name="B_DATADISK", label="DATADISK")
+    heads = responses.page(client, "/commissioning/DDT/").parts("table.commissioning th[title]")
+    named = {head.words: head["title"] for head in heads}
+    assert named == {name: f"{name}_DATADISK" for name in ("RAL", "Glasgow", "DESY", "B")}
 
 
 @pytest.mark.parametrize(

@@ -266,6 +266,28 @@ def test_lines_on_other_pages_have_short_names_with_the_full_title_at_hand(
         assert [(link.words, link["title"]) for link in links] == [(short, full)], path
 
 
+def test_names_are_short_with_the_whole_ones_at_hand(
+    client: Client, small_world: World, into_desy: Incident
+):
+    # Names are cut where all of them end alike.
+    Endpoint.objects.filter(name="DESY_SCRATCHDISK").update(name="B_DATADISK", label="DATADISK")
+    page = f"{PAGE}{into_desy.pk}/"
+    places = {
+        "/": "#incidents-now a",
+        "/?wall=1": "#incidents-now a",
+        PAGE: "main tbody th a",
+        page: "h1",
+        "/links/RAL_DATADISK/DESY_DATADISK/": f'main a[href="{page}"]',
+    }
+    for path, where in places.items():
+        shown = responses.page(client, path).part(where)
+        assert shown.words == "DESY fails to take files", path
+        assert shown["title"] == "DESY_DATADISK fails to take files", path
+    members = responses.page(client, page).parts(".members tbody th a")
+    assert [link.words for link in members] == ["RAL → DESY", "Glasgow → DESY"]
+    assert members[0]["title"] == "from RAL_DATADISK to DESY_DATADISK"
+
+
 def post(client: Client, incident: Incident, decision: str, **fields: str):
     return client.post(f"{PAGE}{incident.pk}/", {"decision": decision, **fields})
 
