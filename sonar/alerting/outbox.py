@@ -68,9 +68,9 @@ def read_unsent(row: Subscription, now: datetime) -> list[IncidentEvent]:
     if row.report or row.channel in BOARDS or not row.enabled or row.confirmed_at is None:
         return []
     person = {"subscription__owner": row.owner_id} if row.owner_id else {"subscription": row}
-    known = Notification.objects.filter(incident=OuterRef("incident"), **person)
+    earlier = Notification.objects.filter(incident=OuterRef("incident"), **person)
     opened = IncidentEvent.objects.filter(kind=Kind.OPENED, incident__closed_at=None)
-    opened = opened.filter(~Exists(known)).order_by("id")
+    opened = opened.filter(~Exists(earlier)).order_by("id")
     to = Subscribed(row, subscriptions.sites_of(row))
     return [
         event

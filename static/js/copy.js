@@ -8,6 +8,8 @@ const SAID_MS = 2000;
 const BESIDES = ".visually-hidden, [aria-hidden=true], input, button, script";
 // What a spreadsheet would take for a formula has an apostrophe before it, as in CSV (sonar/csv_text.py).
 const RISKY = /^'*[=+@\t\r-]/;
+// Cells of a matrix in these states may have no result.
+const EMPTY = ".untested, .stale, .down, .not_applicable";
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 document.addEventListener("click", (event) => {
@@ -79,12 +81,32 @@ async function textsOf({ dataset }) {
   const answer = await fetch(dataset.copyCsv);
   if (!answer.ok) throw new Error(answer.status);
   const rows = fieldsOf(await answer.text()).map((row, at) => row.map((text) => ({ text, isHead: !at, span: 1 })));
-  return written(worded(document.querySelector("h1")), rows);
+  return written([worded(document.querySelector("h1"))], rows);
 }
 
 function ofTable(table) {
-  const rows = [...table.rows].filter((row) => !row.querySelector("input")).map(({ cells }) => [...cells].map(cellOf));
-  return written(titleOf(table), rows);
+  const rows = [...table.rows].filter((row) => !row.querySelector("input")).map(({ cells }) => [...cells]);
+  const { kept, note } = table.closest("#table") && table.dataset.main !== undefined ? measured(rows) : { kept: rows };
+  return written([titleOf(table), note], kept.map((cells) => cells.map(cellOf)));
+}
+
+// A matrix without its rows and columns that have no result, unless none has any.
+function measured(rows) {
+  const inner = rows.slice(1, -1).map((cells) => cells.slice(1, -1));
+  const withResults = inner.map((cells) => cells.map((cell) => !cell.matches(EMPTY) || /\d/.test(cell.firstChild?.data)));
+  const [lines, columns] = [withResults, (inner[0] ?? []).map((_, at) => withResults.map((line) => line[at]))].map(
+    (sides) => sides.map((side) => side.includes(true)),
+  );
+  const left = [[lines, "row"], [columns, "column"]]
+    .map(([sides, noun]) => [sides.filter((has) => !has).length, noun])
+    .filter(([count]) => count)
+    .map(([count, noun]) => `${count} ${noun}${count > 1 ? "s" : ""}`);
+  if (!left.length || !lines.includes(true)) return { kept: rows };
+  const isKept = (sides, at, length) => !at || at === length - 1 || sides[at - 1];
+  const kept = rows
+    .filter((_, at) => isKept(lines, at, rows.length))
+    .map((cells) => cells.filter((_, at) => isKept(columns, at, cells.length)));
+  return { kept, note: `Left out without any result: ${left.join(" and ")}` };
 }
 
 function cellOf(cell) {
@@ -102,8 +124,8 @@ function worded(element) {
 }
 
 // The line above the table says what it is and of when, and what is made up.
-function written(name, rows) {
-  const texts = [name, document.querySelector(".from-to")?.textContent.trim(), isSimulated() && "Simulated endpoints"];
+function written(names, rows) {
+  const texts = [...names, document.querySelector(".from-to")?.textContent.trim(), isSimulated() && "Simulated endpoints"];
   const caption = texts.filter(Boolean).map((text) => text.replace(/\.$/, "")).join(". ");
   const html = rows.map((row) => `<tr>${row.map(htmlOf).join("")}</tr>`).join("\n");
   return {

@@ -5,6 +5,7 @@ import io
 import re
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from django.test import Client
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from matrix.answers.words.documents import DOCUMENTS
 from matrix.api import matrix_formats
-from sonar.models import Site
+from sonar.models import Endpoint, Site
 from sonar.notation import csv_text
 from sonar.notation.units import DASH, THIN_SPACE, three_digits
 from tests.matrix.test_matrix_formats import filled, grids
@@ -174,11 +175,16 @@ def test_a_document_has_the_numbers_of_the_json_as_pages_write_them(client, meas
     text = body(client, f"{MATRIX}?stat={stat}&format={form}")
     rows = READ[form](text)
     head, *lines, last = rows
-    assert head == [r"from \ to", *(one["name"] for one in answer["destinations"]), "mean"]
-    assert [line[0] for line in lines] == [one["name"] for one in answer["sources"]]
-    for line, values, states in zip(
-        lines, answer["cells"]["value"], answer["cells"]["state"], strict=True
-    ):
+    tests = np.array(answer["cells"]["ok"]) + np.array(answer["cells"]["failed"])
+    across, down = (np.flatnonzero(tests.any(axis)).tolist() for axis in (0, 1))
+    assert (len(across), len(down)) == (2, 3)
+    assert head == [r"from \ to", *(answer["destinations"][at]["name"] for at in across), "mean"]
+    assert [line[0] for line in lines] == [answer["sources"][at]["name"] for at in down]
+    shown_cells = (
+        [[answer["cells"][name][row][at] for at in across] for row in down]
+        for name in ("value", "state")
+    )
+    for line, values, states in zip(lines, *shown_cells, strict=True):
         for cell, value, state in zip(line[1:-1], values, states, strict=True):
             shown, _, word = cell.partition(" ")
             if state == "not_applicable":
@@ -194,6 +200,32 @@ def test_a_document_has_the_numbers_of_the_json_as_pages_write_them(client, meas
     assert f"the last 7 days{unit}. Window: 13 Nov 12:01 to 20 Nov 2026 12:01 UTC" in first.replace(
         r"\%", "%"
     )
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex"])
+def test_a_document_leaves_out_what_has_no_result_and_uses_short_names(client, measured, form):
+    Endpoint.objects.filter(pk=measured.scratch.pk).update(name="DESY-2_DATADISK", label="DATADISK")
+    text = body(client, f"{MATRIX}?format={form}")
+    head, *lines, _ = READ[form](text)
+    assert head == [r"from \ to", "Glasgow", "RAL", "mean"]
+    assert [line[0] for line in lines] == ["DESY", "Glasgow", "RAL"]
+    caption = text.splitlines()[2 if form == "latex" else 0].replace("\\_", "_")
+    said = "Left out without any result: 1 row and 2 columns. Names without _DATADISK."
+    assert said in caption
+    # What failed has a result, and so has the other side of a comparison.
+    asked = "from=2026-11-20T10:00:00Z&to=2026-11-20T12:00:00Z&compare=previous"
+    head, *lines, _ = READ[form](body(client, f"{MATRIX}?{asked}&format={form}"))
+    assert head == [r"from \ to", "Glasgow", "RAL", "mean"]
+    assert [line[0] for line in lines] == ["DESY", "Glasgow", "RAL"]
+    # The machine-readable one has all, by full names.
+    wide = list(csv.reader(io.StringIO(body(client, WIDE))))
+    assert (len(wide), len(wide[0])) == (6, 6)
+    assert "DESY-2_DATADISK" in wide[0]
+
+
+def test_a_document_without_any_result_has_all_rows(client, at_noon, small_world):
+    head, *lines = rows_of_markdown(body(client, f"{MATRIX}?format=markdown"))
+    assert (len(head), len(lines)) == (6, 5)
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex"])
