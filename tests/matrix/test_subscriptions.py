@@ -14,7 +14,7 @@ from django.utils import timezone
 from matrix.answers.incidents.messages import IncidentWords
 from matrix.answers.report.messages import ReportWords
 from matrix.plots.report.mail import ReportMail
-from sonar.alerting import outbox, reports, sending, subscriptions
+from sonar.alerting import incidents, outbox, reports, sending, subscriptions
 from sonar.models import Endpoint, LastSent, Mesh, Notification, Site, Subscription
 from sonar.people.roles import Role
 from tests.accounts import account, logged_in
@@ -624,3 +624,19 @@ def test_the_form_says_where_slow_is_defined(world_of_three):
     page = Page(logged_in(reader()).get("/subscriptions/add/").content.decode())
     (link,) = page.parts('form a[href="/expectations/"]')
     assert link.words == "Expectations"
+
+
+def test_an_evaluation_at_the_same_moment_sends_an_incident_once(real_commits):
+    opened = incident(world.make().desy, NOW - DAY)
+    user = reader()
+    row = subscription("x", channel="email", owner=user, address="own@x.org")
+    client = logged_in(user)
+
+    def evaluate() -> None:
+        incidents.lock()
+        happens(opened, "worse", NOW, condition="failing")
+
+    answer = at_once(lambda: client.post(f"/subscriptions/{row.pk}/open-incidents/"), evaluate)
+    assert answer.status_code == 302
+    assert [each.kinds for each in row.notifications.all()] == [["worse"]]
+    assert "No open incident is left to send" in notices(client, row)
