@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import cast
 
 from django.db.models import Exists, F, OuterRef
 
@@ -106,6 +107,8 @@ class Calls:
     to: Subscribed
     past: Sequence[Notification]
     waiting: Notification | None
+    count: int
+    """How often they were told within `REMEMBERED`, also by subscriptions that were deleted."""
 
     def note(self, event: IncidentEvent) -> None:
         """Add an event to what waits, or take back what it makes superfluous."""
@@ -116,7 +119,7 @@ class Calls:
             if row is not None:
                 row.delete()
             return
-        if len(past) >= MOST_CALLS or (event.kind == Kind.CAUSE and len(past) == MOST_CALLS - 1):
+        if self.count >= MOST_CALLS or (event.kind == Kind.CAUSE and self.count == MOST_CALLS - 1):
             return
         if row is None:
             row = self.begun(event)
@@ -177,7 +180,10 @@ def whom(event: IncidentEvent, everybody: Iterable[Subscribed]) -> Iterable[Call
             for row in own
             if row.state == State.WAITING and row.subscription_id == subscribed.row.pk
         ]
-        yield Calls(subscribed, past, waiting[0] if waiting else None)
+        prefix = subscriptions.call_prefix(subscribed.row, incident.pk)
+        deleted = subscriptions.sent_by_deleted(prefix, event.at - REMEMBERED)
+        count = len(past) + len(deleted)
+        yield Calls(subscribed, past, waiting[0] if waiting else None, count)
 
 
 def preference(
@@ -194,7 +200,9 @@ def may_call_again(row: Notification, now: datetime) -> bool:
     to = row.subscription
     person = {"subscription__owner": to.owner_id} if to.owner_id else {"subscription": to}
     past = Notification.objects.filter(incident=row.incident_id, state=State.SENT, **person)
-    return past.filter(created_at__gt=now - REMEMBERED).count() < MOST_CALLS
+    prefix = subscriptions.call_prefix(to, cast(int, row.incident_id))
+    deleted = subscriptions.sent_by_deleted(prefix, now - REMEMBERED)
+    return past.filter(created_at__gt=now - REMEMBERED).count() + len(deleted) < MOST_CALLS
 
 
 def miss(row: Subscription, count: int, now: datetime) -> None:
@@ -214,4 +222,5 @@ def drop_expired(now: datetime, days: int) -> None:
     """Forget who was told what, once that is long ago."""
     ended = Notification.objects.filter(ended_at__lt=now - timedelta(days=days))
     ended.delete()
-    LastSent.objects.filter(at__lt=now - DAY).delete()
+    old = LastSent.objects.filter(at__lt=now - DAY)
+    old.exclude(key__startswith="incident ", at__gte=now - REMEMBERED).delete()

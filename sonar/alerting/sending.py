@@ -25,7 +25,7 @@ from sonar.alerting.channels import catalogue
 from sonar.alerting.channels.base import ChannelError, Matter, Message, Target
 from sonar.alerting.subscriptions import ACTIVE, DIRECT, OWNER_IS_ACTIVE, REACHABLE, Subscribed
 from sonar.credentials.encryption import OtherKeyError
-from sonar.models import Notification, Subscription
+from sonar.models import LastSent, Notification, Subscription
 from sonar.models.notifications import DAY
 
 log = logging.getLogger(__name__)
@@ -137,7 +137,19 @@ def claim(now: datetime, among: Q = CALLS) -> Claim | None:
             return None
         row.leased_until = now + LEASE
         row.save(update_fields=["leased_until"])
-        return Claim(row, to_tell(row, now), row.leased_until)
+        rows = to_tell(row, now)
+        LastSent.objects.bulk_create(
+            [LastSent(key=key, at=now) for key in limited_keys(row, rows)],
+            update_conflicts=True,
+            unique_fields=["key"],
+            update_fields=["at"],
+        )
+        return Claim(row, rows, row.leased_until)
+
+
+def limited_keys(row: Subscription, rows: Sequence[Notification]) -> list[str]:
+    """Return the keys by which a message is counted; tests and links have limits of their own."""
+    return [] if any(map(is_direct, rows)) else subscriptions.keys_of(row, rows)
 
 
 def free(now: datetime) -> Q:
@@ -162,11 +174,12 @@ def to_tell(row: Subscription, now: datetime) -> list[Notification]:
     past = row.notifications.filter(state=State.SENT, ended_at__gt=now - HOUR)
     past = past.exclude(kind__in=DIRECT)
     sent = past.aggregate(messages=Count("message", distinct=True), first=Min("ended_at"))
+    deleted = subscriptions.sent_by_deleted(subscriptions.message_prefix(row), now - HOUR)
     together = [each for each in due if each.together or each.kind == Kind.MISSED]
     single = [each for each in due if each not in together]
-    if sent["messages"] < row.cap:
+    if sent["messages"] + len(deleted) < row.cap:
         return single[:1] or together
-    later = sent["first"] + HOUR
+    later = min(filter(None, [sent["first"], *deleted])) + HOUR
     waiting.filter(pk__in=[each.pk for each in due]).update(due_at=later, together=True)
     return []
 
@@ -266,6 +279,8 @@ def failed(claimed: Claim, answer: str, now: datetime) -> None:
         release(claimed)
         return
     rows_of(claimed).update(answer=answer)
+    counted = LastSent.objects.filter(key__in=limited_keys(row, claimed.rows))
+    counted.filter(at=claimed.lease - LEASE).delete()
     pause = BOARD_EVERY if row.channel in catalogue.BOARDS else pause_after(row.failures)
     release(
         claimed, answer=answer, failures=row.failures + 1, retry_at=now + pause,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -174,10 +174,7 @@ def take_turn(noun: str, row: Subscription, pause: timedelta, now: datetime) -> 
     If either had one within the pause, nothing is counted: return how long to wait. The counts
     stay when subscriptions and accounts are deleted, and two orders at once take turns.
     """
-    name, _, host = row.address.casefold().partition("@")
-    # Mail to ann+x@ is delivered to ann@.
-    address = f"{name.partition('+')[0]}@{host}" if host else str(row.key)
-    keys = [f"{noun} to {hashlib.sha256(address.encode()).hexdigest()}"]
+    keys = [f"{noun} to {hash_address(row)}"]
     keys += [f"{noun} of {row.owner_id}"] if row.owner_id else []
     LastSent.objects.bulk_create(
         [LastSent(key=key, at=NEVER) for key in sorted(keys)], ignore_conflicts=True
@@ -189,6 +186,38 @@ def take_turn(noun: str, row: Subscription, pause: timedelta, now: datetime) -> 
         return None
     latest = counts.aggregate(at=Max("at"))["at"] or now
     return max(latest + pause - now, timedelta(seconds=1))
+
+
+def hash_address(row: Subscription) -> str:
+    """Return the key of an address; one without a mailbox has that of its subscription."""
+    name, _, host = row.address.casefold().partition("@")
+    # Mail to ann+x@ is delivered to ann@.
+    address = f"{name.partition('+')[0]}@{host}" if host else str(row.key)
+    return hashlib.sha256(address.encode()).hexdigest()
+
+
+def message_prefix(row: Subscription) -> str:
+    """Begin the keys of the messages that a person was sent at this address."""
+    return f"message {row.owner_id or 0} {hash_address(row)[:32]} "
+
+
+def call_prefix(row: Subscription, incident: int) -> str:
+    """Begin the keys of the messages about an incident that a person was sent."""
+    return f"incident {incident} {row.owner_id or hash_address(row)[:32]} "
+
+
+def keys_of(row: Subscription, rows: Sequence[Notification]) -> list[str]:
+    """Return the keys by which one message is counted, also once its subscription is deleted."""
+    calls = [f"{call_prefix(row, each.incident_id)}{each.pk}" for each in rows if each.incident_id]
+    return [*(f"{message_prefix(row)}{each.pk}" for each in rows[:1]), *calls]
+
+
+def sent_by_deleted(prefix: str, since: datetime) -> list[datetime]:
+    """Return when messages were sent, by keys that begin so, whose subscription was deleted."""
+    kept = LastSent.objects.filter(key__startswith=prefix, at__gt=since)
+    sent = {int(key.rpartition(" ")[2]): at for key, at in kept.values_list("key", "at")}
+    present = Notification.objects.filter(pk__in=sent).values_list("pk", flat=True) if sent else ()
+    return [sent[pk] for pk in sent.keys() - set(present)]
 
 
 def token_of(row: Subscription) -> str:

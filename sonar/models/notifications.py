@@ -187,7 +187,7 @@ class Notification(models.Model):
 
 
 class LastSent(models.Model):
-    """When a limited message was last ordered, by a key for the person or the address.
+    """When a limited message was last ordered or sent, by a key for the person or the address.
 
     No row refers to another table, so the limit holds when its subscription, order or account is
     deleted (`sonar.alerting.subscriptions.take_turn`). ``key`` holds a hash of the address.

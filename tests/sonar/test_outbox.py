@@ -5,9 +5,9 @@ from datetime import time
 
 import pytest
 
-from sonar.alerting import decisions, outbox, subscriptions
+from sonar.alerting import decisions, outbox, sending, subscriptions
 from sonar.alerting.channels import catalogue
-from sonar.models import Notification, Subscription
+from sonar.models import LastSent, Notification, Subscription
 from tests.sonar.alarms import (
     DAY,
     HOUR,
@@ -132,6 +132,58 @@ def test_a_digest_comes_once_a_day_and_beyond_the_cap_one_tells_the_rest(post):
     assert post.taken() == [("capped", "2 incidents", ("opened",) * 2)]
     send_at(NOW + 3 * HOUR)
     assert post.taken() == [("daily", "4 incidents", ("opened",) * 4)]
+
+
+def test_messages_of_an_hour_count_when_their_subscription_is_deleted(post):
+    for number in range(4):
+        moment = NOW + number * MINUTE
+        row = of_person("ann", cap=2, address=f"ann+{number}@example.org")
+        incident(endpoint(f"S{number}"), moment)
+        send_at(moment)
+        row.delete()
+    assert len(post.taken()) == 2
+    of_person("bob", address="ann@example.org", cap=2)  # another person has an own limit
+    row = of_person("ann", cap=2)
+    incident(endpoint("NEXT"), NOW + 5 * MINUTE)
+    send_at(NOW + 5 * MINUTE)
+    assert [name for name, *_ in post.taken()] == ["bob"]
+    send_at(NOW + HOUR)
+    assert [name for name, *_ in post.taken()] == ["ann"]
+
+
+def test_three_messages_of_an_incident_are_all_that_a_person_gets_by_deleting(post):
+    row = of_person("ann")
+    told = incident(endpoint("RAL"))
+    send_at(NOW)
+    for hour in range(1, 6):
+        row.delete()
+        row = of_person("ann", title=f"again {hour}")
+        happens(told, "worse", NOW + hour * HOUR)
+        send_at(NOW + hour * HOUR)
+    assert [kinds for *_, kinds in post.taken()] == [("opened",), ("worse",), ("worse",)]
+    outbox.drop_expired(NOW + 27 * DAY, 90)
+    happens(told, "worse", NOW + 27 * DAY)
+    send_at(NOW + 27 * DAY)
+    assert post.taken() == []
+    outbox.drop_expired(NOW + 29 * DAY, 90)
+    assert not LastSent.objects.exists()
+
+
+def test_a_message_that_did_not_arrive_counts_once_it_does_and_while_it_is_sent(post):
+    post.dead.add("ann")
+    row = of_person("ann", cap=1)
+    incident(endpoint("RAL"))
+    send_at(NOW)
+    assert not LastSent.objects.exists()
+    post.dead.clear()
+    claimed = sending.claim(NOW + MINUTE)
+    row.delete()  # while it is sent
+    of_person("ann", cap=1, title="again")
+    incident(endpoint("LANCS"), NOW + 2 * MINUTE)
+    send_at(NOW + 2 * MINUTE)
+    sending.arrived(claimed, None, "200 OK", NOW + 2 * MINUTE)
+    send_at(NOW + 3 * MINUTE)
+    assert post.taken() == []
 
 
 def test_a_person_is_told_once_whatever_they_subscribed_to_and_only_of_what_they_chose(post):
