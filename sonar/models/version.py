@@ -55,6 +55,14 @@ class Version(models.Model):
     def __str__(self) -> str:
         return f"{self.name} {self.value}"
 
+    @classmethod
+    def lock_registry(cls) -> None:
+        """Wait for those that are changing the registry, and let others wait for this transaction.
+
+        Rules about several rows, such as places inside each other, are then checked in turn.
+        """
+        cls.objects.select_for_update().filter(name="registry").first()
+
 
 class Level(models.TextChoices):
     HOUR = "hour"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
@@ -308,6 +309,52 @@ def problem(url: str) -> str:
     if any({".", ".."} & set(segments(path)) for path in readings(parts.path)):
         return DOTS_SENTENCE
     return HOST_SENTENCE if is_nobodys(parts.hostname or "") else ""
+
+
+class Places:
+    """Where endpoints have their files; a look costs as much however many endpoints there are."""
+
+    def __init__(self) -> None:
+        self._place_of: dict[str, Place] = {}
+        self._url_of: dict[str, str] = {}
+        # Names by their place, and by their place and each directory above it.
+        self._at: defaultdict[Place, dict[str, None]] = defaultdict(dict)
+        self._within: defaultdict[Place, dict[str, None]] = defaultdict(dict)
+
+    def add(self, name: str, base_url: str) -> None:
+        """Note where an endpoint has its files, and no longer where it had them before."""
+        self.remove(name)
+        self._url_of[name] = base_url
+        with suppress(ValueError):  # registered before such URLs were refused
+            place = self._place_of[name] = place_of(base_url)
+            self._at[place][name] = None
+            for above in (*_directories_above(place), place):
+                self._within[above][name] = None
+
+    def remove(self, name: str) -> None:
+        if place := self._place_of.pop(name, None):
+            del self._at[place][name]
+            for above in (*_directories_above(place), place):
+                del self._within[above][name]
+
+    def at(self, base_url: str) -> str:
+        """Return which endpoint is at this very place; empty for none."""
+        return next(iter(self._at.get(place_of(base_url), ())), "") if base_url else ""
+
+    def others(self, base_url: str) -> Iterator[tuple[str, str]]:
+        """Yield the name and the base URL of each that has its files there, above or below."""
+        place = place_of(base_url)
+        above = (self._at.get(each, {}) for each in _directories_above(place))
+        for names in (*above, self._within.get(place, {})):
+            yield from ((name, self._url_of[name]) for name in names)
+
+    def overlapping(self, base_url: str, but: Collection[str] = ()) -> str:
+        """Return which endpoint, but these, has its files there, above or below; empty for none."""
+        return next((name for name, _ in self.others(base_url) if name not in but), "")
+
+
+def _directories_above(place: Place) -> list[Place]:
+    return [place._replace(path=place.path[:depth]) for depth in range(len(place.path))]
 
 
 def overlap(url: str, others: Iterable[tuple[str, str]]) -> str:

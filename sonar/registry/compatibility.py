@@ -6,6 +6,8 @@ every endpoint means those that it fits; the planner leaves out the others (sche
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import reduce
+from operator import or_
 from typing import Protocol
 
 from django.db.models import Q
@@ -69,11 +71,12 @@ def mesh_problem(name: str, mover: str, mode: str, ends: Collection[Collection[E
 
 
 def _nothing_fits(name: str, mover: MoverDescription, mode: str) -> str:
-    in_use = Endpoint.objects.in_use().values_list("base_url", flat=True)
-    there_are = {scheme_of(base_url) for base_url in in_use}
-    if not there_are or there_are & mover.schemes_in(mode):
+    in_use = Endpoint.objects.in_use()
+    fits = (Q(base_url__startswith=f"{scheme}://") for scheme in mover.schemes_in(mode))
+    if not in_use.exists() or in_use.filter(reduce(or_, fits)).exists():
         return ""
-    others = ", ".join(sorted(there_are))
+    urls = in_use.values_list("base_url", flat=True)
+    others = ", ".join(sorted({scheme_of(base_url) for base_url in urls}))
     return (
         f"The mesh {name} would test nothing: the mover {mover.name} {mover.what_it_moves(mode)}, "
         f"and the endpoints in use have {others}."

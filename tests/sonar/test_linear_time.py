@@ -10,21 +10,26 @@ from datetime import UTC, datetime
 from types import FrameType
 
 import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from matrix.answers import search
 from matrix.answers.words import phrases
 from matrix.query import time_words
 from sonar.credentials import kinds, uploads
+from sonar.models import Endpoint
 from sonar.movers import failures, messages
 from sonar.movers.http import perf_markers
-from sonar.movers.programs import gridftp, xrootd
+from sonar.movers.programs import gfal2, gridftp, xrootd
+from sonar.notation import addresses
+from sonar.notation.addresses import Places
 from sonar.notation.enumeration import first_twice
 from sonar.records import files
 from sonar.redaction import servers
 from sonar.registry.downtimes import document
+from sonar.registry.file import loading
 from sonar.registry.file import reading as registry_file
 from sonar.registry.topology import reading
-from sonar.registry.topology.registered import Places
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 # Of a processor: a busy machine changes nothing.
@@ -67,6 +72,46 @@ def test_a_registry_file_of_unknown_names_is_refused_with_their_lines():
         registry_file.parse(text)
     assert len(error.value.problems) == 20_000
     assert "k19999 (line 20000)" in error.value.problems[-1]
+
+
+def one_server(count: int) -> str:
+    """Return a registry file with this many endpoints of one server."""
+    rows = (
+        f"  - {{name: E{number}, site: S, base_url: 'https://s.example.org/disk/{number}'}}"
+        for number in range(count)
+    )
+    return "\n".join(["sites: [{name: S}]", "endpoints:", *rows])
+
+
+@pytest.mark.django_db
+def test_a_registry_file_reads_the_places_of_all_endpoints_once(monkeypatch):
+    places, work = addresses.place_of, dict[int, tuple[int, int]]()
+    for count in (50, 200):
+        read = list[str]()
+        monkeypatch.setattr(
+            addresses, "place_of", lambda url, read=read: read.append(url) or places(url)
+        )
+        with CaptureQueriesContext(connection) as queries, transaction.atomic():
+            loading.load(one_server(count))
+            transaction.set_rollback(True)
+        work[count] = len(queries), len(read)
+    (few_queries, few_read), (queries_of_all, read_of_all) = work[50], work[200]
+    assert queries_of_all <= 4 * few_queries
+    assert read_of_all <= 4 * few_read
+
+
+@pytest.mark.django_db
+def test_a_registry_file_still_refuses_a_place_inside_another():
+    loading.load(one_server(3))
+    inside = one_server(2).replace("disk/1", "disk/0/deeper")
+    for text in (inside, one_server(2).replace("disk/1", "disk/2/")):
+        with pytest.raises(registry_file.RegistryError, match=r"The base URL of E[02] is the same"):
+            loading.load(text)
+    with pytest.raises(registry_file.RegistryError, match="already exists"):
+        loading.load(one_server(2).replace("disk/1", "disk/2"))
+    swapped = one_server(3).replace("disk/1", "disk/x").replace("disk/2", "disk/1")
+    loading.load(swapped.replace("disk/x", "disk/2"))
+    assert Endpoint.objects.get(name="E2").base_url.endswith("/disk/1")
 
 
 @pytest.mark.long
@@ -122,6 +167,7 @@ def a_date(text: str) -> object:
         (messages.without_secrets, "a"),
         (lambda text: gridftp.ANNOUNCED.sub("", text), "\n"),
         (xrootd.VERSION.search, "\n"),
+        (lambda text: gfal2.TYPE.match(f"event: [1] BOTH x TRANSFER:TYPE {text}"), " "),
         (servers.CUT.search, "a"),
         (search.BETWEEN.split, " "),
         (search.UNFINISHED.search, " "),

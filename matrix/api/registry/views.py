@@ -221,7 +221,7 @@ def in_turn(request: Request, write: Callable[[], Result]) -> Result:
     for _ in range(2):
         try:
             with transaction.atomic():
-                Version.objects.select_for_update().filter(name="registry").first()
+                Version.lock_registry()
                 return write()
         except (IntegrityError, ProtectedError) as error:
             # By its route: a path may name what somebody sent.

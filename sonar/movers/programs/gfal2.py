@@ -21,7 +21,7 @@ from sonar.movers.programs.tool import Command, Ended, when_said
 from sonar.movers.programs.xrootd import LOG_LINE, LOGGED, XrootdLog, root_url
 from sonar.movers.watch import Seen, Watch
 
-TYPE = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:TYPE\s+(.+?)\s*$")
+TYPE = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:TYPE\s+(\S.*)")
 STEP = re.compile(r"^event: \[([0-9]{1,15})\] \w+\s+\S+\s+TRANSFER:(ENTER|EXIT)\b")
 ADDRESSES = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+IPV([46])\s+TRUE\s*$", re.IGNORECASE)
 MONITOR = re.compile(r"^monitor: \S+ \S+ [0-9]{1,15} [0-9]{1,15} ([0-9]{1,18}) [0-9]{1,9}\s*$")
@@ -125,7 +125,7 @@ class Account:
         if match := STEP.match(line):
             self._steps[match[2]] = when_said(int(match[1]) / 1000)
         elif match := TYPE.match(line):
-            self.method = match[1]
+            self.method = match[1].rstrip()
             require_third_party(self.method)
         elif match := ADDRESSES.match(line):
             self._watch.seen.ip_version = int(match[1])

@@ -21,6 +21,7 @@ from sonar.models import (
     Mesh,
     Site,
     SizeClass,
+    Version,
 )
 from sonar.models.aliases import BY_HAND, compared
 from sonar.models.member_filters import ENDS, filter_column
@@ -122,7 +123,7 @@ class _Loader:
             return False
         fields = _fields_in_words({key: (before[key], values[key]) for key in changed})
         if changed:
-            row.save()
+            row.save(update_fields=None if is_new else changed)
         fields += related()
         if is_new:
             self.changes.added.setdefault(kind, []).append(name)
@@ -206,10 +207,12 @@ def load(text: str, *, reset: bool = False) -> Changes:
     What is only in the database is left alone: endpoints are retired by `retired: true`,
     never deleted. So is each field of a row that exists, if the file leaves it out or states it as
     at the last load; ``reset`` sets these, too. Loading the same file again changes nothing.
+    Changes by REST, and other loads, wait until it is done.
     """
     document, lines = parse(text)
     loader = _Loader(lines)
     with transaction.atomic():
+        Version.lock_registry()
         _compare_with_last_load(document, reset=reset)
         _load_size_classes(loader, document.size_classes)
         _load_sites(loader, document.sites)
@@ -282,27 +285,34 @@ def _load_credentials(loader: _Loader, sections: list[CredentialSection]) -> Non
             loader.in_the_end.append((("credentials", index), judged))
 
 
-def _make_room(rows: dict[str, Endpoint], sections: list[EndpointSection]) -> None:
+def _make_room(rows: dict[str, Endpoint], sections: list[EndpointSection]) -> addresses.Places:
     """Move endpoints whose base URL changes out of the way of each other, and of any other.
 
     So each is judged by the registry as it is in the end, whatever their order in the file.
+    Returns the places of those that stay.
     """
+    places = addresses.Places()
+    for each in rows.values():
+        places.add(each.name, each.base_url)
     for section in sections:
         row = rows.get(section.name)
         if row is not None and "base_url" in section.news and row.base_url != section.base_url:
             scheme = addresses.scheme_of(row.base_url)
             aside = f"{scheme}://moving.invalid/{row.pk}"
             Endpoint.objects.filter(pk=row.pk).update(base_url=aside)
+            places.remove(row.name)
+    return places
 
 
 def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
     related = ("site", *CREDENTIALS)
     rows = {row.name: row for row in Endpoint.objects.select_related(*related)}
-    _make_room(rows, sections)
+    places = _make_room(rows, sections)
     sites = {row.name: row for row in Site.objects.all()}
     credentials = {row.name: row for row in Credential.objects.all()}
     for index, section in enumerate(sections):
         row = rows.get(section.name) or Endpoint()
+        row.places = places
         values = section.model_dump(exclude={"site", "retired"})
         if section.site not in sites:
             loader.wrong(("endpoints", index, "site"), f"there is no site {section.site!r}")
@@ -318,7 +328,10 @@ def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
         is_moved = row.pk and compatibility.is_moved(
             Endpoint(pk=row.pk, base_url=base_url, retired_at=retired_at)
         )
-        if loader.save("endpoints", index, row, values) and is_moved:
+        if not loader.save("endpoints", index, row, values):
+            continue
+        places.add(row.name, row.base_url)
+        if is_moved:
             judged = partial(_base_url_problems, row)
             loader.in_the_end.append((("endpoints", index), judged))
 

@@ -26,7 +26,7 @@ def apply(topology: Topology, *, joins: bool = False, retires: bool = False) -> 
 
     One transaction, in which nobody else changes the registry by a page or by REST.
     """
-    Version.objects.select_for_update().filter(name="registry").first()
+    Version.lock_registry()
     changes = compare(topology, joins=joins, retires=retires)
     _save(Site, changes.sites)
     for change in changes.endpoints:  # a new site has its id only now

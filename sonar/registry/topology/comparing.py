@@ -23,7 +23,7 @@ from sonar.registry import compatibility
 from sonar.registry.topology.changes import BY_HAND, Change, Changes, Kept
 from sonar.registry.topology.joining import costs
 from sonar.registry.topology.model import AliasFacts, EndpointFacts, SiteFacts, Topology
-from sonar.registry.topology.registered import Places, Registered, Row, kind_of
+from sonar.registry.topology.registered import Registered, Row, kind_of
 
 # What a row has that nobody has said anything of.
 USUAL: dict[str, dict[str, Any]] = {
@@ -183,7 +183,7 @@ class _Comparison:
         moving = {facts.name: facts for facts in waiting if facts.name in self._matched}
         while True:
             leaving = {self._matched[name].name for name in moving}
-            new_places = Places()
+            new_places = addresses.Places()
             staying = []
             for name, facts in moving.items():
                 url = facts.base_url

@@ -66,7 +66,7 @@ def compared(proposal: Proposal) -> Compared:
 @transaction.atomic
 def accept(source: str, digest: str, *, joins: bool, retires: bool) -> Changes:
     """Apply what somebody looked at; raise OutdatedError if it would be something else by now."""
-    Version.objects.select_for_update().filter(name="registry").first()
+    Version.lock_registry()
     proposal = Proposal.objects.filter(source=source).first()
     if proposal is None or compared(proposal).digest != digest:
         raise OutdatedError

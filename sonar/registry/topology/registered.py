@@ -4,55 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 
 from sonar.models import Alias, Endpoint, Site
 from sonar.models.aliases import AliasKind
 from sonar.models.topology import SourcedValues
-from sonar.notation.addresses import Place, place_of
+from sonar.notation.addresses import Places
 from sonar.registry.topology.model import EndpointFacts
 
 Row = Site | Endpoint
-
-
-class Places:
-    """Where endpoints have their files; a look costs as much however many endpoints there are."""
-
-    def __init__(self) -> None:
-        self._place_of: dict[str, Place] = {}
-        # Names by their place, and by their place and each directory above it.
-        self._at: defaultdict[Place, dict[str, None]] = defaultdict(dict)
-        self._within: defaultdict[Place, dict[str, None]] = defaultdict(dict)
-
-    def add(self, name: str, base_url: str) -> None:
-        """Note where an endpoint has its files, and no longer where it had them before."""
-        self.remove(name)
-        with suppress(ValueError):  # registered before such URLs were refused
-            place = self._place_of[name] = place_of(base_url)
-            self._at[place][name] = None
-            for above in (*_directories_above(place), place):
-                self._within[above][name] = None
-
-    def remove(self, name: str) -> None:
-        if place := self._place_of.pop(name, None):
-            del self._at[place][name]
-            for above in (*_directories_above(place), place):
-                del self._within[above][name]
-
-    def at(self, base_url: str) -> str:
-        """Return which endpoint is at this very place; empty for none."""
-        return next(iter(self._at.get(place_of(base_url), ())), "") if base_url else ""
-
-    def overlapping(self, base_url: str, but: Collection[str] = ()) -> str:
-        """Return which endpoint, but these, has its files there, above or below; empty for none."""
-        place = place_of(base_url)
-        above = (self._at.get(each, {}) for each in _directories_above(place))
-        names = (name for each in (*above, self._within.get(place, {})) for name in each)
-        return next((name for name in names if name not in but), "")
-
-
-def _directories_above(place: Place) -> list[Place]:
-    return [place._replace(path=place.path[:depth]) for depth in range(len(place.path))]
 
 
 class Registered:
