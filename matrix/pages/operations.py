@@ -10,6 +10,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
@@ -111,6 +112,8 @@ class OperationsPage(Page):
             form = {"probe_form": ProbeForm(), "ends": ends(), "everywhere": everywhere}
         return {
             "status": status,
+            # The page that orders the stop never shows an old notice of it.
+            "stopped": status.stopped,
             "incidents_now": IncidentsNow.read(now, reader, short_names_of(endpoints)),
             "simulated": any(endpoint.simulated for endpoint in endpoints if not endpoint.retired),
             "problems": problems(status),
@@ -458,17 +461,19 @@ def stop_tests(request: HttpRequest) -> HttpResponse:
         sentence = "Tests start again: what is due is tested as soon as there is room."
         messages.success(request, sentence if resumed else "Tests were not stopped.")
     else:
-        form = StopForm(AllTests.read(), now, request.POST)
-        if not form.is_valid():
-            return rendered(request, OperationsPage(), now, None, status=400, stop=form)
-        data = form.cleaned_data
-        cancelled = request_probes.stop_all(
-            data["pause_reason"],
-            data["paused_until"],
-            cast(User, request.user),
-            now,
-            running=data["running"],
-        )
+        with transaction.atomic():
+            list(AllTests.objects.select_for_update())
+            form = StopForm(AllTests.read(), now, request.POST)
+            if not form.is_valid():
+                return rendered(request, OperationsPage(), now, None, status=400, stop=form)
+            data = form.cleaned_data
+            cancelled = request_probes.stop_all(
+                data["pause_reason"],
+                data["paused_until"],
+                cast(User, request.user),
+                now,
+                running=data["running"],
+            )
         going_on = f"{counted(cancelled, 'running test', 'ends', 'end')} within seconds."
         messages.success(
             request,

@@ -622,6 +622,26 @@ def test_a_page_that_a_browser_has_kept_is_not_taken_for_that_of_a_stopped_sonar
     assert 'id="stopped"' in told.content.decode()
 
 
+def test_the_page_that_orders_a_stop_shows_it_at_once_in_each_process_of_the_web(
+    operator, well, small_world
+):
+    """Another process has stopped them, and this one read a moment ago that they run."""
+    AllTests.objects.create(id=1, paused_since=NOW, pause_reason="new firewall")
+    assert "All tests of Sonar are stopped" in look(operator)
+    AllTests.objects.update(paused_since=None, pause_reason="")
+    assert not look(operator).parts("#stopped")
+
+
+def test_a_stop_that_somebody_else_has_ordered_meanwhile_is_not_overwritten(operator, well):
+    AllTests.objects.create(id=1, paused_since=NOW, pause_reason="water")
+    shown = dict(look(operator).part("#stop").hidden())
+    AllTests.objects.update(pause_reason="fire")
+    refused = operator.post("/operations/stop/", {"pause_reason": "water", **shown})
+    assert refused.status_code == 400
+    assert "after you opened the page" in refused.content.decode()
+    assert AllTests.objects.get().pause_reason == "fire"
+
+
 def test_tests_that_run_are_cancelled_with_all_if_that_is_ticked(operator, well, small_world):
     sent.probe(small_world.ral, small_world.desy, worker=WORKER)
     stop(operator, running="on", paused_until="2026-11-20 13:00")
