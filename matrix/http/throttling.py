@@ -1,6 +1,6 @@
 """How often one may ask, and guess: counted in Redis, over all web processes.
 
-Each account by its session, each token, and each address of those without either has a number
+Each account, by its sessions and tokens together, and each address without one has a number
 of requests in a period (SONAR_RATE_ACCOUNT, SONAR_RATE_ANONYMOUS). Of wrong passwords only so many
 come from one address, and for one account, before a pause. While Redis is away or full each web
 process counts for itself, up to the same numbers.
@@ -195,7 +195,7 @@ def address(request: Request | HttpRequest) -> str:
 
 
 class RateLimit(BaseThrottle):
-    """Raises TooOften for one request too many, by token, account or address."""
+    """Raises TooOften for one request too many, by account or address."""
 
     def allow_request(self, request: Request, view: APIView) -> bool:
         count(request)
@@ -222,11 +222,15 @@ def count(request: Request) -> None:
 
 
 def sender(request: Request) -> tuple[str, str]:
-    """Return who sends, for people and as a key."""
+    """Return who sends, for people and as a key.
+
+    Tokens count for their account: its owner can make any number of them. The token of a person
+    without an account counts for that person.
+    """
+    if request.user.is_authenticated and request.user.pk is not None:
+        return "An account", f"account:{request.user.pk}"
     if request.auth is not None:
         return "A token", f"token:{request.auth.pk}"
-    if request.user.is_authenticated:
-        return "An account", f"account:{request.user.pk}"
     return "An address without a token", f"address:{address(request)}"
 
 

@@ -17,6 +17,7 @@ from redis import Redis
 
 from matrix.http import throttling
 from sonar import settings as project
+from sonar.models import Token
 from sonar.people import tokens
 from tests import refusing
 
@@ -80,21 +81,22 @@ def test_a_new_period_begins_at_nothing(client, settings, monkeypatch):
     assert statuses(2, lambda: client.get(CALL)) == [200, 429]
 
 
-def test_tokens_and_accounts_are_counted_by_themselves(bob, settings):
+def test_an_account_is_counted_with_all_its_tokens_also_with_those_that_are_revoked(bob, settings):
     settings.SONAR_RATE_ANONYMOUS = (1, DAY)
-    settings.SONAR_RATE_ACCOUNT = (2, DAY)
+    settings.SONAR_RATE_ACCOUNT = (3, DAY)
     session = Client()
     session.force_login(bob)
     one, two = token(bob, "one"), token(bob, "two")
     assert statuses(2, lambda: Client().get(CALL)) == [200, 429]
-    assert statuses(3, lambda: Client().get(CALL, headers=one)) == [200, 200, 429]
-    assert statuses(3, lambda: Client().get(CALL, headers=two)) == [200, 200, 429]
-    assert statuses(3, lambda: session.get(CALL)) == [200, 200, 429]
-    said = [Client().get(CALL, headers=one), session.get(CALL)]
-    assert [one.json()["detail"].partition(":")[0] for one in said] == [
-        "A token may make 2 requests a day",
-        "An account may make 2 requests a day",
-    ]
+    assert statuses(1, lambda: Client().get(CALL, headers=one)) == [200]
+    assert statuses(1, lambda: session.get(CALL)) == [200]
+    assert statuses(2, lambda: Client().get(CALL, headers=two)) == [200, 429]
+    Token.objects.filter(user=bob).delete()
+    again = Client().get(CALL, headers=token(bob, "three"))
+    assert again.status_code == 429
+    assert again.json()["detail"].startswith("An account may make 3 requests a day")
+    other = token(User.objects.create_user("ann"))
+    assert statuses(1, lambda: Client().get(CALL, headers=other)) == [200]
 
 
 @pytest.mark.django_db
