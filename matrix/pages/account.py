@@ -23,6 +23,7 @@ from matrix.query.addresses import address
 from sonar.models import SavedView, Token
 from sonar.people import accounts as issued
 from sonar.people import roles, saved_views, tokens
+from sonar.people.role_form import PasswordOnly
 from sonar.people.roles import Role
 from sonar.people.saved_views import SavedViewError
 
@@ -105,6 +106,10 @@ def has_password(account: User) -> bool:
     return settings.SONAR_PASSWORDS and account.has_usable_password() and not elsewhere
 
 
+class OwnPasswordForm(PasswordOnly, PasswordChangeForm):
+    """Another password, by who knows the present one."""
+
+
 @sensitive_post_parameters()
 @for_whom(GET=accounts, POST=accounts)
 @cache_control(no_store=True, private=True)
@@ -114,7 +119,7 @@ def own_password(request: HttpRequest) -> HttpResponse:
     if not has_password(account):
         status = 200 if request.method == "GET" else 400
         return render(request, "password.html", {"my_site": my_site(request)}, status=status)
-    form = PasswordChangeForm(account, request.POST if request.method == "POST" else None)
+    form = OwnPasswordForm(account, request.POST if request.method == "POST" else None)
     for field in form.fields.values():
         field.widget.attrs["class"] = SMALL
         field.help_text = ""

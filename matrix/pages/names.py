@@ -108,17 +108,19 @@ def dismiss_name(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return refused(request, form)
     chosen = {field: form.cleaned_data[field] for field in ("kind", "name", "source")}
-    row = UnknownName.objects.filter(**chosen).first()
-    if row is None:
-        raise Http404("This name is not among the unknown ones any more: look at the list again.")
-    row.dismissed = form.cleaned_data["dismissed"]
-    row.save(update_fields=["dismissed"])
-    sentence = (
-        f"{row.name} is dismissed: nobody is asked about it again."
-        if row.dismissed
-        else f"{row.name} is among the unknown names again."
-    )
-    keep_in_the_log(request, row, CHANGE, sentence)
+    with transaction.atomic():
+        row = UnknownName.objects.select_for_update().filter(**chosen).first()
+        if row is None:
+            gone = "This name is not among the unknown ones any more: look at the list again."
+            raise Http404(gone)
+        row.dismissed = form.cleaned_data["dismissed"]
+        row.save(update_fields=["dismissed"])
+        sentence = (
+            f"{row.name} is dismissed: nobody is asked about it again."
+            if row.dismissed
+            else f"{row.name} is among the unknown names again."
+        )
+        keep_in_the_log(request, row, CHANGE, sentence)
     return back(request, sentence)
 
 

@@ -1,4 +1,4 @@
-"""The role of an account in a form, on pages and in the admin."""
+"""The role and the password of an account in forms, on pages and in the admin."""
 
 from __future__ import annotations
 
@@ -60,6 +60,20 @@ class RoleForm(forms.Form):
     def give(self) -> None:
         """Make the account, which is kept already, have the chosen role and no other."""
         roles.give(self.instance, Role(self.cleaned_data["role"]), self.cleaned_data["sites"])
+
+
+class PasswordOnly:
+    """A form of Django's for a password, which writes no other column of the account.
+
+    Django writes all that it read before: an account that was closed meanwhile would open again.
+    """
+
+    def set_password_and_save(self, user: User, *args: Any, **kwargs: Any) -> User:  # noqa: ANN401 - Django's own
+        commit = kwargs.pop("commit", True)
+        super().set_password_and_save(user, *args, commit=False, **kwargs)  # type: ignore[misc]
+        if commit:
+            user.save(update_fields=["password"])
+        return user
 
 
 def chosen_role(user: User) -> Role:

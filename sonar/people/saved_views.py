@@ -1,5 +1,6 @@
 """The door for saved views: names and addresses are checked here, each account has its own."""
 
+from collections.abc import Callable
 from urllib.parse import unquote, urlsplit
 
 from django.contrib.auth.models import User
@@ -34,20 +35,20 @@ def save(user: User, name: str, address: str) -> SavedView:
             raise SavedViewError(
                 "name", f"You already have {MOST} views, the most allowed: delete one."
             )
-        store(view)
+        store(view, view.save)
     return view
 
 
 def rename(view: SavedView, name: str) -> None:
-    """Give a view another name; raises SavedViewError."""
+    """Give a view another name, if it is still there; raises SavedViewError."""
     view.name = checked_name(name)
-    store(view)
+    store(view, lambda: SavedView.objects.filter(pk=view.pk).update(name=view.name))
 
 
-def store(view: SavedView) -> None:
+def store(view: SavedView, write: Callable[[], object]) -> None:
     try:
         with transaction.atomic():
-            view.save()
+            write()
     except IntegrityError:
         sentence = f"You already have a view “{view.name}”: choose another name."
         raise SavedViewError("name", sentence) from None

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 
 from sonar.models import Credential, Endpoint, SavedView
 from sonar.people import accounts, saved_views
@@ -64,3 +65,55 @@ def test_an_endpoint_is_not_moved_while_it_is_enabled():
     assert (row.enabled, row.base_url, row.credential) == (
         True, "davs://se.ral.example:443/atlas", credential
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("door", ["own", "administrator", "admin"])
+def test_a_new_password_does_not_open_an_account_that_is_closed_at_the_same_moment(door):
+    user = User.objects.create_user("eve", password="an-old-password")
+    other = logged_in(account(Role.ADMINISTRATOR))
+    new = dict.fromkeys(("new_password1", "new_password2"), "a-new-password-9")
+    in_admin = {"password1": "a-new-password-9", "password2": "a-new-password-9"}
+    own = Client()
+    own.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    client, path, sent = {
+        "own": (own, "/password/", {"old_password": "an-old-password", **new}),
+        "administrator": (other, "/people/eve/password/", new),
+        "admin": (
+            other,
+            f"/admin/auth/user/{user.pk}/password/",
+            {"usable_password": "true", **in_admin},
+        ),
+    }[door]
+
+    def close() -> None:
+        User.objects.filter(pk=user.pk).update(is_active=False)
+
+    answer = at_once(lambda: client.post(path, sent), close)
+    assert answer.status_code == 302
+    user.refresh_from_db()
+    assert (user.check_password("a-new-password-9"), user.is_active) == (True, False)
+
+
+def test_a_view_that_is_deleted_while_it_is_renamed_stays_deleted(monkeypatch):
+    user = account(name="ann")
+    view = saved_views.save(user, "first", "/table/")
+    SavedView.objects.all().delete()
+    saved_views.rename(view, "second")
+    assert not SavedView.objects.exists()
+
+
+def test_of_two_places_that_are_added_at_once_none_is_inside_the_other():
+    site = endpoint("RAL", base_url="davs://se.ral.example:443/atlas").site
+    client = logged_in(account(Role.OPERATOR))
+    sent = {"name": "B", "label": "", "software": "", "data_hosts": "", "vantage": ""}
+    place = "davs://se.ral.example:443/cms"
+
+    def first() -> None:
+        client.post(f"/sites/{site.name}/add-endpoint/", sent | {"name": "A", "base_url": place})
+
+    other = logged_in(account(Role.ADMINISTRATOR))
+    inside = sent | {"base_url": f"{place}/disk"}
+    answer = at_once(lambda: other.post(f"/sites/{site.name}/add-endpoint/", inside), first)
+    assert answer.status_code == 400
+    assert "The base URL of A is the same location" in answer.content.decode()
+    assert Endpoint.objects.filter(name__in=["A", "B"]).count() == 1
