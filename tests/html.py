@@ -120,7 +120,11 @@ class Part:
 
     def sent(self) -> list[tuple[str, str]]:
         """Return the names and values that a form sends as it stands."""
-        return [(part["name"], part._value()) for part in self._all() if part._is_sent()]
+        sent = []
+        for part in (each for each in self._all() if each._is_sent()):
+            several = part.parts("option[selected]") if "multiple" in part.attributes else [part]
+            sent += [(part["name"], each._value()) for each in several]
+        return sent
 
     def data(self, name: str) -> Any:
         """Return what a script of this id is given to read."""

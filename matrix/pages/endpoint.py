@@ -35,6 +35,7 @@ from sonar.ordering import request_checks
 from sonar.people import roles
 from sonar.people.roles import Anyone
 from sonar.registry.cost import estimate, words
+from sonar.registry.shown_forms import ShownForm
 
 SEE = "sonar.view_endpoint"
 # Who registers endpoints says where they are, and so where they lead: not the admins of a site.
@@ -64,8 +65,10 @@ def no_worker_for(endpoint: Endpoint, now: datetime) -> str:
     return worker_movers.no_worker_at(endpoint.vantage, worker_movers.by_living(now))
 
 
-class DataHostsForm(forms.Form):
+class DataHostsForm(ShownForm, forms.Form):
     """What an endpoint declares, one to a line."""
+
+    row_attribute = "endpoint"
 
     data_hosts = forms.CharField(
         label="Data hosts, one to a line",
@@ -73,6 +76,10 @@ class DataHostsForm(forms.Form):
         max_length=data_hosts.MOST * 257,
         widget=forms.Textarea({"class": "form-control", "rows": 4, "cols": 50}),
     )
+
+    def __init__(self, endpoint: Endpoint, data: QueryDict | None = None) -> None:
+        super().__init__(data, initial={"data_hosts": "\n".join(endpoint.data_hosts)})
+        self.endpoint = endpoint
 
     def clean_data_hosts(self) -> list[str]:
         hosts = list(dict.fromkeys(self.cleaned_data["data_hosts"].split()))
@@ -134,15 +141,10 @@ class EndpointPage(OfEndpoint):
             "enabling": costs_of(endpoint, now) if may_change and is_waiting else "",
             "data_servers": data_servers.of_endpoint(endpoint),
             "no_worker": no_worker_for(endpoint, now),
-            "form": self.form(reader),
+            "form": DataHostsForm(endpoint) if roles.may(reader, DECLARE) else None,
             "missing": None,
             "last_change": LastChange.of(endpoint, reader, [site.id]),
         }
-
-    def form(self, reader: Anyone, data: QueryDict | None = None) -> DataHostsForm | None:
-        if not roles.may(reader, DECLARE):
-            return None
-        return DataHostsForm(data, initial={"data_hosts": "\n".join(self.endpoint.data_hosts)})
 
 
 show_endpoint = showing(EndpointPage)
@@ -163,12 +165,12 @@ def check_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpRespon
 def declare_data_hosts(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
     """Keep what an endpoint declares, in the log of the admin too."""
     page = EndpointPage(endpoint_of(name, endpoint))
-    form = DataHostsForm(request.POST)
-    if not form.is_valid():
-        return rendered(request, page, timezone.now(), None, status=400, form=form)
-    hosts: list[str] = form.cleaned_data["data_hosts"]
     with transaction.atomic():
         row = Endpoint.objects.select_for_update(of=("self",)).get(pk=page.endpoint.pk)
+        form = DataHostsForm(row, request.POST)
+        if not form.is_valid():
+            return rendered(request, page, timezone.now(), None, status=400, form=form)
+        hosts: list[str] = form.cleaned_data["data_hosts"]
         if row.data_hosts == hosts:
             messages.info(request, f"{row.name} stays as it is: nothing was changed.")
             return HttpResponseRedirect(page.path())

@@ -14,6 +14,7 @@ from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.forms import AdminUserCreationForm, SetPasswordForm
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -30,8 +31,9 @@ from matrix.query.forms import BadQueryError, check_names
 from matrix.store.data_version import DataVersion
 from sonar.models import Site, Token
 from sonar.people import accounts, roles
-from sonar.people.role_form import RoleForm
+from sonar.people.role_form import PasswordOnly, RoleForm
 from sonar.people.roles import Anyone, Role
+from sonar.registry.shown_forms import ShownForm
 
 PER_PAGE = 100
 LONGEST = 150
@@ -41,8 +43,10 @@ OWN = (
 )
 
 
-class SitesForm(RoleForm):
+class SitesForm(ShownForm, RoleForm):
     """A role, with the sites of a site admin by their names."""
+
+    row_attribute, columns = "instance", {"role": "groups"}
 
     sites = forms.ModelMultipleChoiceField(
         Site.objects.order_by("name"),
@@ -70,7 +74,7 @@ class AccountForm(SitesForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
         role = cleaned.get("role", Role.ADMINISTRATOR)
-        stays = cleaned["is_active"] and role == Role.ADMINISTRATOR
+        stays = cleaned.get("is_active") and role == Role.ADMINISTRATOR
         if self.instance == self.by and not stays and not self.errors:
             self.add_error("role" if self.decides else "is_active", OWN)
         return cleaned
@@ -183,8 +187,12 @@ def account_of(name: str) -> User:
     return account
 
 
-def password_form(account: User, data: QueryDict | None = None) -> SetPasswordForm[User]:
-    form = SetPasswordForm(account, data, auto_id="password-%s")
+class PasswordForm(PasswordOnly, SetPasswordForm):  # type: ignore[type-arg]
+    """Another password for an account."""
+
+
+def password_form(account: User, data: QueryDict | None = None) -> PasswordForm:
+    form = PasswordForm(account, data, auto_id="password-%s")
     for field in form.fields.values():
         field.widget.attrs["class"], field.help_text = SMALL, ""
     return form
@@ -215,7 +223,8 @@ def person(request: HttpRequest, name: str) -> HttpResponseBase:
         return show(request, PersonPage, {"name": name})
     with transaction.atomic():
         # One after the other, or two administrators could take each other's role.
-        list(User.objects.select_for_update().filter(is_superuser=True).order_by("pk"))
+        changed = Q(is_superuser=True) | Q(username=name.replace("\0", ""))
+        list(User.objects.select_for_update().filter(changed).order_by("pk"))
         page = PersonPage(account_of(name))
         form = AccountForm(page.account, cast(User, request.user), request.POST)
         if not form.is_valid():

@@ -23,7 +23,7 @@ from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.store.data_version import DataVersion
-from sonar.models import SizeClass
+from sonar.models import SizeClass, Version
 from sonar.notation.units import MOST_BYTES
 from sonar.people import roles
 from sonar.people.roles import Anyone
@@ -39,7 +39,7 @@ MEANWHILE = "Somebody else changed the size classes meanwhile: look at them, and
 class SizeClassForm(RowForm):
     """One size class, checked together with the others: their ranges must tile."""
 
-    otherwise = "from_bytes"
+    otherwise, row_attribute = "from_bytes", "size"
 
     name = line("name", 80, 14, NEEDED.format("large"))
     from_bytes = BytesField(
@@ -130,7 +130,7 @@ class ChangeSizeClassPage(AddSizeClassPage):
 def add_size_class(request: HttpRequest) -> HttpResponseBase:
     if request.method != "POST":
         return show(request, AddSizeClassPage, {})
-    return kept(request, AddSizeClassPage(), SizeClass())
+    return kept(request, AddSizeClassPage())
 
 
 @for_whom(GET=holders(MAY_CHANGE), POST=holders(MAY_CHANGE))
@@ -138,20 +138,22 @@ def change_size_class(request: HttpRequest, size: str) -> HttpResponseBase:
     if request.method != "POST":
         return show(request, ChangeSizeClassPage, {"size": size})
     page = ChangeSizeClassPage.read(QueryDict(), size=size)
-    return kept(request, page, SizeClass.objects.get(pk=page.size.pk))
+    return kept(request, page, page.size.pk)
 
 
-def kept(request: HttpRequest, page: AddSizeClassPage, size: SizeClass) -> HttpResponse:
+def kept(request: HttpRequest, page: AddSizeClassPage, pk: int | None = None) -> HttpResponse:
     """Keep a size class, and say which results lie outside of their class then."""
-    form, is_new = SizeClassForm(size, request.POST), size.pk is None
-    if form.is_valid():
-        try:
-            with transaction.atomic():
+    try:
+        with transaction.atomic():
+            Version.lock_registry()
+            size = SizeClass.objects.select_for_update().get(pk=pk) if pk else SizeClass()
+            form, sentence = SizeClassForm(size, request.POST), ""
+            if form.is_valid():
                 size.save()
-                sentence = f"{'Added' if is_new else 'Changed'} the size class {size.name}."
-                keep_in_the_log(request, size, ADDITION if is_new else CHANGE, sentence)
-        except IntegrityError:
-            form.add_error(None, MEANWHILE)
+                sentence = f"{'Changed' if pk else 'Added'} the size class {size.name}."
+                keep_in_the_log(request, size, CHANGE if pk else ADDITION, sentence)
+    except IntegrityError:
+        form.add_error(None, MEANWHILE)
     if form.errors:
         return rendered(request, page, timezone.now(), None, status=400, form=form)
     messages.success(request, sentence)

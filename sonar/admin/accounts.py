@@ -9,13 +9,18 @@ from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
-from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
+from django.contrib.auth.forms import (
+    AdminPasswordChangeForm,
+    AdminUserCreationForm,
+    UserChangeForm,
+)
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from sonar.admin.rows import CLOSED, Choices, Rows
 from sonar.people import accounts, roles
-from sonar.people.role_form import RoleForm
+from sonar.people.role_form import PasswordOnly, RoleForm
+from sonar.registry.shown_forms import ShownForm
 
 admin.site.unregister(User)
 # Nothing of these is used but who a person is elsewhere, which the page of its account says.
@@ -23,8 +28,10 @@ for unused in (EmailAddress, SocialAccount, SocialApp, SocialToken):
     admin.site.unregister(unused)
 
 
-class AdminRoleForm(RoleForm):
+class AdminRoleForm(ShownForm, RoleForm):
     """The same, where all sites stand to be ticked."""
+
+    row_attribute, columns = "instance", {"role": "groups"}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's own
         super().__init__(*args, **kwargs)
@@ -34,6 +41,10 @@ class AdminRoleForm(RoleForm):
 
 
 class AccountForm(AdminRoleForm, UserChangeForm):  # type: ignore[type-arg]
+    pass
+
+
+class PasswordForm(PasswordOnly, AdminPasswordChangeForm):  # type: ignore[type-arg]
     pass
 
 
@@ -47,6 +58,7 @@ class AccountAdmin(UserAdmin, Rows):  # type: ignore[type-arg]
 
     form = AccountForm
     add_form = NewAccountForm
+    change_password_form = PasswordForm
     list_display = ["username", "described", "email", "is_active", "last_login"]
     list_filter = ["is_active"]
     readonly_fields = ["elsewhere", "last_login", "date_joined"]

@@ -12,14 +12,14 @@ from django.utils import timezone
 from django.utils.text import capfirst
 
 from sonar.admin.registry import Noticing
-from sonar.admin.rows import CLOSED, PAUSE, NeverDeleted, Pausable
+from sonar.admin.rows import CLOSED, PAUSE, NeverDeleted, Pausable, RowForm
 from sonar.models import Endpoint
 from sonar.registry.compatibility import endpoint_problem, is_moved
 from sonar.registry.cost import estimate, words
 from sonar.registry.written_fields import BytesField
 
 
-class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
+class EndpointForm(RowForm):
     """One endpoint, checked together with the meshes that name it."""
 
     budget_bytes_per_day = BytesField(

@@ -22,6 +22,7 @@ from sonar.admin.rows import (
     PAUSE,
     NeverDeleted,
     Pausable,
+    RowForm,
     Rows,
 )
 from sonar.models import (
@@ -94,7 +95,7 @@ class Noticing(Rows):
             self.message_user(request, notice, messages.WARNING)
 
 
-class CredentialForm(forms.ModelForm):  # type: ignore[type-arg]
+class CredentialForm(RowForm):
     """One credential, checked together with the endpoints and meshes that use it."""
 
     def _post_clean(self) -> None:
@@ -140,7 +141,7 @@ class CredentialAdmin(Noticing):
         return ", ".join([*sorted(end.name for end in ends), *meshes])
 
 
-class SizeClassForm(forms.ModelForm):  # type: ignore[type-arg]
+class SizeClassForm(RowForm):
     """One size class, checked together with the others: their ranges must tile."""
 
     from_bytes = BytesField(
@@ -189,7 +190,10 @@ class SizeClassAdmin(Noticing, NeverDeleted):
 
 class IntervalForm(forms.ModelForm):  # type: ignore[type-arg]
     every_seconds = SecondsField(
-        label="Tests each link every", help_text="Like 30m, 6h or 1d; a bare number is seconds."
+        label="Tests each link every",
+        help_text="Like 30m, 6h or 1d; a bare number is seconds.",
+        # One that its sender did not touch is not saved, whatever it has become meanwhile.
+        show_hidden_initial=True,
     )
 
 
@@ -212,7 +216,7 @@ def filter_field(end: str) -> EndpointFilterField:
     )
 
 
-class MeshForm(forms.ModelForm):  # type: ignore[type-arg]
+class MeshForm(RowForm):
     """One mesh, checked together with its endpoints: its mover must move their files."""
 
     scitag = ScitagField(required=False, help_text=Mesh._meta.get_field("scitag").help_text)

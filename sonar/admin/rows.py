@@ -8,9 +8,13 @@ from typing import Any, cast
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.models import User
+from django.db import connection, transaction
 from django.db.models import ManyToManyField, Model
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
+
+from sonar.models import Version
+from sonar.registry.shown_forms import ShownForm
 
 
 class Choices(forms.CheckboxSelectMultiple):
@@ -20,6 +24,12 @@ class Choices(forms.CheckboxSelectMultiple):
         super().__init__({"class": "many"})
 
 
+class RowForm(ShownForm, forms.ModelForm):  # type: ignore[type-arg]
+    """The form of a row that others may change while it is open."""
+
+    row_attribute = "instance"
+
+
 # A section that is opened by who needs it.
 CLOSED = ("collapse",)
 
@@ -27,7 +37,31 @@ CLOSED = ("collapse",)
 class Rows(admin.ModelAdmin):  # type: ignore[type-arg]
     """Rows whose list is called as they are."""
 
+    form: type[forms.ModelForm[Any]] = RowForm
     formfield_overrides = {ManyToManyField: {"widget": Choices}}
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - as Django has it
+        """Show a form, or keep one after those that are changing the registry now."""
+        with transaction.atomic():
+            if request.method == "POST":
+                Version.lock_registry()
+            return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Model | None:
+        """Return a row; one whose form was sent is locked until the transaction ends."""
+        row = super().get_object(request, object_id, from_field)
+        if row is None or request.method != "POST" or not connection.in_atomic_block:
+            return row
+        locked = self.get_queryset(request).select_for_update(of=("self",))
+        return locked.filter(pk=row.pk).first()
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -23,9 +23,11 @@ PARAMETERS = tuple(f"{end}_{name}" for end in ENDS for name in OF_ENDPOINTS)
 Chosen = dict[str, EndpointFilter]
 
 
-def set_of(name: str) -> CriteriaSet:
-    """Return a set by its name; raise Http404 with a sentence if there is none."""
-    row = CriteriaSet.objects.select_related("size_class").filter(name=name).first()
+def set_of(name: str, *, lock: bool = False) -> CriteriaSet:
+    """Return a set by its name, locked if asked; raise Http404 with a sentence if there is none."""
+    rows = CriteriaSet.objects.select_related("size_class")
+    rows = rows.select_for_update(of=("self",)) if lock else rows
+    row = rows.filter(name=name).first()
     if row is None:
         raise Http404(f"There is no criteria set “{name}”.")
     return row

@@ -219,9 +219,10 @@ def compared_question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuer
     return MatrixQuery.from_params(params, also=also)
 
 
-def registered(name: str) -> Site:
-    """Return the site; raise Http404 with a sentence if there is none."""
-    site = Site.objects.filter(name=name).first()
+def registered(name: str, *, lock: bool = False) -> Site:
+    """Return the site, locked if asked; raise Http404 with a sentence if there is none."""
+    rows = Site.objects.select_for_update(no_key=True) if lock else Site.objects.all()
+    site = rows.filter(name=name).first()
     if site is None:
         raise Http404(f"No site “{name}” is registered.")
     return site

@@ -17,6 +17,7 @@ from sonar.credentials import kinds, rules, uploads
 from sonar.credentials.uploads import MOST_BYTES, UploadError
 from sonar.models import Credential, Endpoint
 from sonar.notation.addresses import is_inside
+from sonar.registry.shown_forms import ShownForm
 from sonar.registry.uploads import NewSecret
 
 Files: TypeAlias = "MultiValueDict[str, UploadedFile[bytes]]"
@@ -40,11 +41,13 @@ class SecretText(forms.Textarea):
         return None
 
 
-class UploadForm(forms.Form):
+class UploadForm(ShownForm, forms.Form):
     """A secret for an endpoint; ``secret`` once it is valid.
 
     ``is_operator`` may name an issuer at any address.
     """
+
+    row_attribute = "endpoint"
 
     kind = forms.ChoiceField(label="what it is", choices=KINDS, widget=CHOICE)
     content = forms.FileField(
@@ -90,7 +93,7 @@ class UploadForm(forms.Form):
         if own and own.is_uploaded:
             initial |= {name: getattr(own, name) for name in ("kind", *self.OF_CLIENTS)}
         super().__init__(data, files, auto_id="upload-%s", initial=initial)
-        self.now, self.is_operator = now, is_operator
+        self.endpoint, self.now, self.is_operator = endpoint, now, is_operator
 
     def of_clients(self) -> list[forms.BoundField]:
         return [self[name] for name in self.OF_CLIENTS]

@@ -19,6 +19,7 @@ from sonar.models.member_filters import ENDS
 from sonar.notation.addresses import scheme_of
 from sonar.registry import mesh_members
 from sonar.registry.cost.grid import Member
+from sonar.registry.shown_forms import ShownForm
 
 FIELDS = ("mesh", "budget", "quiet_from", "quiet_until")
 
@@ -74,8 +75,10 @@ def join(mesh: Mesh, endpoint: Endpoint) -> None:
             named.add(endpoint)
 
 
-class MeshForm(forms.Form):
+class MeshForm(ShownForm, forms.Form):
     """The mesh, and limits of one's own: of the endpoint, and the quiet hours of its site."""
+
+    row_attribute, columns = "endpoint", EndpointLimitsForm.columns
 
     mesh = forms.ChoiceField(
         label="mesh",

@@ -68,7 +68,7 @@ class OfSite(Page):
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         check_names(params)
-        return cls(registered(**path))
+        return cls(registered(path["name"]))
 
     def path(self) -> str:
         return address(self.route, self.site.name)
@@ -140,7 +140,7 @@ class SetUpPage(OfEndpoint):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        check_names(params, mesh_step.FIELDS)
+        check_names(params, (*mesh_step.FIELDS, "shown"))
         chosen = {name: params.getlist(name)[-1:] for name in params}
         return cls(endpoint_of(**path), chosen)
 

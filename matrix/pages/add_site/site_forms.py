@@ -22,7 +22,7 @@ CAPACITY = "A capacity is a number of Gbit/s from 0.001 on, like 20; leave it em
 class SiteForm(RowForm):
     """A site: the draft begins here."""
 
-    otherwise = "name"
+    otherwise, row_attribute = "name", "site"
 
     name = line("name", 80, 28, NEEDED.format("UKI-SCOTGRID-ECDF"))
     cloud = line("cloud (region, like UK)", 40, 8)
@@ -73,7 +73,7 @@ class EndpointForm(RowForm):
     reached.
     """
 
-    otherwise = "base_url"
+    otherwise, row_attribute = "base_url", "endpoint"
 
     name = line("name", 80, 34, NEEDED.format("UKI-SCOTGRID-ECDF_DATADISK"))
     label = line("label (what it is for, like DATADISK)", 40, 14)

@@ -33,14 +33,13 @@ from matrix.pages.endpoint import OF_CHECK, endpoint_of
 from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
-from sonar.models import Credential, Endpoint, Site
+from sonar.models import Credential, Endpoint, Site, Version
 from sonar.notation.windows import format_minute
 from sonar.ordering import request_checks
 from sonar.registry import uploads
 from sonar.registry.uploads import Uploader
 
 of_site = holders(ADD_ENDPOINT, lambda name, **_: [registered(name).id])
-BASE_FIELDS = ("label", "base_url", "software")
 
 
 def again(request: HttpRequest, page: Page, **forms: Any) -> HttpResponse:  # noqa: ANN401 - as the context has it
@@ -54,9 +53,10 @@ def add_site(request: HttpRequest) -> HttpResponseBase:
     if request.method != "POST":
         return show(request, AddSitePage, {})
     form = SiteForm(data=request.POST)
-    if not form.is_valid():
-        return again(request, AddSitePage(), form=form)
     with transaction.atomic():
+        Version.lock_registry()
+        if not form.is_valid():
+            return again(request, AddSitePage(), form=form)
         form.site.save()
         keep_in_the_log(request, form.site, ADDITION, f"Added the site {form.site.name}.")
     return HttpResponseRedirect(address("add-endpoint", form.site.name))
@@ -67,11 +67,11 @@ def set_up_site(request: HttpRequest, name: str) -> HttpResponseBase:
     """Change what is registered of a site."""
     if request.method != "POST":
         return show(request, SetUpSitePage, {"name": name})
-    page = SetUpSitePage(registered(name))
-    form = SiteForm(page.site, request.POST)
-    if not form.is_valid():
-        return again(request, page, form=form)
     with transaction.atomic():
+        page = SetUpSitePage(registered(name, lock=True))
+        form = SiteForm(page.site, request.POST)
+        if not form.is_valid():
+            return again(request, page, form=form)
         form.site.save(update_fields=list(form.fields))
         keep_in_the_log(request, form.site, CHANGE, f"Changed the site {form.site.name}.")
     return HttpResponseRedirect(next_address(form.site))
@@ -93,9 +93,10 @@ def add_endpoint(request: HttpRequest, name: str) -> HttpResponseBase:
     page = AddEndpointPage(registered(name))
     row = Endpoint(site=page.site, enabled=False)
     form = EndpointForm(row, request.POST, is_operator=pages.may_operate(request.user))
-    if not form.is_valid():
-        return again(request, page, form=form)
     with transaction.atomic():
+        Version.lock_registry()
+        if not form.is_valid():
+            return again(request, page, form=form)
         row.save()
         keep_in_the_log(request, page.site, CHANGE, f"Added the endpoint {row.name}, not enabled.")
     return HttpResponseRedirect(address("set-up", name, row.name))
@@ -107,6 +108,7 @@ def set_up_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpRespo
     if request.method != "POST":
         return show(request, SetUpEndpointPage, {"name": name, "endpoint": endpoint})
     with transaction.atomic():
+        Version.lock_registry()
         return moved(request, SetUpEndpointPage(locked(name, endpoint)))
 
 
@@ -149,6 +151,7 @@ def set_up(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
 def set_credential(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
     """Give an endpoint a credential by one of four ways, or none, and let it be checked."""
     with transaction.atomic():
+        Version.lock_registry()
         page = SetUpPage(locked(name, endpoint))
         act = WAYS.get(request.POST.get("how", ""), upload)
         refused = act(request, page)
@@ -277,14 +280,17 @@ def start(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
 
     Without `start` and `later` nothing is kept: the page shows what it would cost.
     """
-    page = SetUpPage(endpoint_of(name, endpoint))
     if not {"start", "later"} & request.POST.keys():
         sent = [(field, request.POST.get(field, "")) for field in mesh_step.FIELDS]
-        return HttpResponseRedirect(f"{page.path()}?{urlencode(sent)}#mesh")
-    form = pages.mesh_form(page.endpoint, request.user, request.POST)
-    if not form.is_valid():
-        return again(request, page, **page.cost(timezone.now(), request.user, form))
+        sent += [("shown", request.POST["shown"])] if "shown" in request.POST else []
+        path = SetUpPage(endpoint_of(name, endpoint)).path()
+        return HttpResponseRedirect(f"{path}?{urlencode(sent)}#mesh")
     with transaction.atomic():
+        registered(name, lock=True)
+        page = SetUpPage(locked(name, endpoint))
+        form = pages.mesh_form(page.endpoint, request.user, request.POST)
+        if not form.is_valid():
+            return again(request, page, **page.cost(timezone.now(), request.user, form))
         sentences = list(kept(page.endpoint, form, starts="start" in request.POST))
         keep_in_the_log(request, page.endpoint.site, CHANGE, " ".join(sentences))
     if "start" in request.POST:

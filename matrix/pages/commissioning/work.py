@@ -41,10 +41,12 @@ def change_criteria_set(request: HttpRequest, criteria: str) -> HttpResponseBase
     if request.method != "POST":
         return show(request, ChangeSetPage, {"criteria": criteria})
     page = ChangeSetPage.read(QueryDict(), criteria=criteria)
-    return kept(request, page, set_of(criteria))
+    with transaction.atomic():
+        return kept(request, page, set_of(criteria, lock=True))
 
 
 def kept(request: HttpRequest, page: AddSetPage | ChangeSetPage, row: CriteriaSet) -> HttpResponse:
+    """Keep a criteria set as a form has it; an existing one is locked by the caller."""
     form, is_new = CriteriaSetForm(row, request.POST), row.pk is None
     if form.is_valid():
         try:
@@ -63,8 +65,8 @@ def kept(request: HttpRequest, page: AddSetPage | ChangeSetPage, row: CriteriaSe
 @for_whom(POST=holders(pages.DELETE))
 def delete_criteria_set(request: HttpRequest, criteria: str) -> HttpResponse:
     """Delete a set with all its records."""
-    row = set_of(criteria)
     with transaction.atomic():
+        row = set_of(criteria, lock=True)
         sentence = f"Deleted the criteria set {row.name} and its records."
         keep_in_the_log(request, row, DELETION, sentence)
         row.delete()

@@ -97,8 +97,7 @@ class AddExpectationPage(Page):
 
     form: ExpectationForm | None = None
 
-    @property
-    def row(self) -> Expectation:
+    def row(self, *, lock: bool = False) -> Expectation:
         return Expectation()
 
     @property
@@ -110,7 +109,7 @@ class AddExpectationPage(Page):
         return MAY_ADD
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        form = self.form or ExpectationForm(self.row, reader, self.permission)
+        form = self.form or ExpectationForm(self.row(), reader, self.permission)
         counts, row = form.counts(now), form.row
         return {
             "heading": self.heading,
@@ -133,9 +132,8 @@ class ChangeExpectationPage(AddExpectationPage):
         check_names(params)
         return cls(name=expectation_of(path["expectation"]).name)
 
-    @property
-    def row(self) -> Expectation:
-        return expectation_of(self.name)
+    def row(self, *, lock: bool = False) -> Expectation:
+        return expectation_of(self.name, lock=lock)
 
     @property
     def heading(self) -> str:
@@ -166,10 +164,12 @@ def change_expectation(request: HttpRequest, expectation: str) -> HttpResponseBa
 def edited(request: HttpRequest, page: AddExpectationPage) -> HttpResponse:
     """Keep an expectation as a form has it; without `save` show only what it would match."""
     refuse_others(request, page.permission)
-    form, sentence = ExpectationForm(page.row, request.user, page.permission, request.POST), ""
-    is_kept = "save" in request.POST
-    if is_kept and form.is_valid():
-        sentence = kept(request, form, page.permission)
+    is_kept, sentence = "save" in request.POST, ""
+    with transaction.atomic():
+        row = page.row(lock=is_kept)
+        form = ExpectationForm(row, request.user, page.permission, request.POST)
+        if is_kept and form.is_valid():
+            sentence = kept(request, form, page.permission)
     if not sentence:
         again, status = replace(page, form=form), 400 if is_kept else 200
         return rendered(request, again, timezone.now(), None, status=status)

@@ -79,7 +79,7 @@ def filter_field(label: str) -> EndpointFilterField:
 class MeshRowForm(RowForm):
     """A mesh that is not kept by it before `save`; endpoints and intervals are beside its row."""
 
-    otherwise = "quiet_until"
+    otherwise, row_attribute = "quiet_until", "mesh"
 
     name = line("name", 80, 24, NEEDED.format("uk-disks"))
     sources_filter = filter_field("endpoints by filter")
@@ -146,6 +146,8 @@ class MeshRowForm(RowForm):
         self.mesh, self.is_new = mesh, mesh.pk is None
         self.sizes = list(SizeClass.objects.all())
         super().__init__(data, auto_id="mesh-%s", initial=self._initial())
+        intervals = {f"{EVERY}{size.name}": f"intervals.{size.name}" for size in self.sizes}
+        self.columns = {"alike": "destinations", **intervals}
         self.fields["service_credential"].queryset = Credential.objects.all()  # type: ignore[attr-defined]
         for size in self.sizes:
             self.fields[f"{EVERY}{size.name}"] = SecondsField(

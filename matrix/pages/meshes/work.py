@@ -36,21 +36,29 @@ def add_mesh(request: HttpRequest) -> HttpResponseBase:
 def change_mesh(request: HttpRequest, mesh: str) -> HttpResponseBase:
     if request.method != "POST":
         return show(request, ChangeMeshPage, {"mesh": mesh})
-    return edited(request, ChangeMeshPage(mesh_of(mesh)), mesh_of(mesh))
+    page = ChangeMeshPage(mesh_of(mesh))
+    with transaction.atomic():
+        return edited(request, page, mesh_of(mesh, lock=is_kept(request)))
+
+
+def is_kept(request: HttpRequest) -> bool:
+    return not request.POST.keys().isdisjoint({"save", "start"})
 
 
 def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh) -> HttpResponse:
-    """Keep a mesh as a form has it; without `save` and `start` show only what it would cost."""
+    """Keep a mesh as a form has it; without `save` and `start` show only what it would cost.
+
+    The caller locks an existing mesh that is kept.
+    """
     form, verb = MeshRowForm(mesh, request.POST), "Changed" if mesh.pk else "Added"
-    is_kept = not request.POST.keys().isdisjoint({"save", "start"})
-    if is_kept and form.is_valid():
+    if is_kept(request) and form.is_valid():
         try:
             with transaction.atomic():
                 sentence = keep(request, form, verb)
         except IntegrityError:
             form.add_error("name", MEANWHILE)
-    if not is_kept or form.errors:
-        status = 400 if is_kept else 200
+    if not is_kept(request) or form.errors:
+        status = 400 if is_kept(request) else 200
         return rendered(request, replace(page, form=form), timezone.now(), None, status=status)
     messages.success(request, f"{sentence} {effect(mesh)}".strip())
     warn(request, mesh)
@@ -60,8 +68,6 @@ def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh)
 def keep(request: HttpRequest, form: MeshRowForm, verb: str) -> str:
     """Keep the mesh of a form within a transaction, and say so."""
     mesh = form.mesh
-    if mesh.pk:
-        mesh.enabled = mesh_of(mesh.name, lock=True).enabled
     form.save(enabled=mesh.enabled or "start" in request.POST)
     sentence = f"{verb} the mesh {mesh.name}: {mesh_size.words_now(mesh)}."
     keep_in_the_log(request, mesh, CHANGE if verb == "Changed" else ADDITION, sentence)

@@ -24,6 +24,7 @@ from sonar.notation.units import format_bytes
 from sonar.people import roles
 from sonar.people.roles import ENDPOINT_COLUMNS, ORDER, Anyone
 from sonar.registry.cost import estimate, words
+from sonar.registry.shown_forms import ShownForm
 
 # Where addresses begin for new sites and meshes; none of them can be called so.
 RESERVED = "add"
@@ -69,7 +70,7 @@ def line(label: str, most: int, size: int, sentence: str = "") -> forms.CharFiel
     )
 
 
-class RowForm(forms.Form):
+class RowForm(ShownForm, forms.Form):
     """A form about a row: what may be is said by its model, as in the admin and the API.
 
     ``otherwise`` is the field that rules about several get.
@@ -153,7 +154,7 @@ class DowntimeForm(RowForm):
 class DowntimeEndForm(RowForm):
     """When a downtime that was declared ends."""
 
-    otherwise = "ends_at"
+    otherwise, row_attribute = "ends_at", "downtime"
 
     ends_at = UtcField("ends (UTC)")
 
@@ -184,7 +185,8 @@ NO_BUDGET = "A budget is a number of GB from 0.000000001 on, like 500; leave it 
 class EndpointLimitsForm(RowForm):
     """Caps and budget of an endpoint, and what it is called."""
 
-    otherwise = "budget"
+    otherwise, row_attribute = "budget", "endpoint"
+    columns = {"budget": "budget_bytes_per_day"}
 
     inbound_cap = cap_field("tests to it at once")
     outbound_cap = cap_field("tests from it at once")
@@ -295,7 +297,7 @@ class ClockField(forms.TimeField):
 class QuietHoursForm(RowForm):
     """The hours of each day in which no scheduled test of a site's links starts."""
 
-    otherwise = "quiet_until"
+    otherwise, row_attribute = "quiet_until", "site"
 
     quiet_from = ClockField("from (UTC)")
     quiet_until = ClockField("to (UTC)")
@@ -314,14 +316,14 @@ class QuietHoursForm(RowForm):
         return self.site
 
 
-class PauseForm(forms.Form):
+class PauseForm(ShownForm, forms.Form):
     """A pause of all tests of a site or an endpoint, to begin now; or the one that lasts."""
 
     pause_reason = line("reason, shown to everyone", 200, 40, NO_REASON)
     paused_until = UtcField("to (UTC, empty: until resumed)", required=False)
 
     def __init__(self, row: Pause, now: datetime, data: QueryDict | None = None) -> None:
-        self.lasts = row.is_paused(now)
+        self.row, self.lasts = row, row.is_paused(now)
         initial = {name: getattr(row, name) for name in PauseForm.base_fields if self.lasts}
         super().__init__(data, auto_id="pause-%s", initial=initial)
         self.now = now
