@@ -1,7 +1,7 @@
 """The image that a chat shows of a page: what is wrong in words, and the picture, as PNG.
 
 A figure as pixels has cells, lines, points and bars on their axes: only what the figures of pages
-have, without words but those of the axis of values.
+have, without words but those of its axes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -30,6 +31,10 @@ INK, LINE = (20, 24, 29), (201, 207, 214)
 WHITE = (255, 255, 255)
 CHANNELS = re.compile(r"[\d.]+")
 TICK_TEXT, TICK_ROOM = 34, 130
+# Below a picture are times, at multiples of the first step that leaves room for each.
+TIMES_ROOM, DATE_WIDTH, TIME_WIDTH = 56, 150, 260
+HOUR_MS = 3_600_000
+TIME_STEPS_HOURS = (1, 3, 6, 12, 24, 48, 96, 168, 336, 672, 1344, 2688, 8736)
 # A line of the figure is so many pixels wide for each of its own.
 WEIGHT = 3.0
 FEWEST_TICKS = 3
@@ -41,6 +46,8 @@ MUTED = (80, 90, 100)
 # Sizes of text: the answer, of what, of when.
 ANSWER, TITLE, FACTS = 88, 60, 48
 MOST_LINES = 3
+# Signs that the font does not have.
+IN_FONT = str.maketrans({"×": "x", "→": "to", "–": "-", "−": "-", "≥": ">=", "≤": "<="})
 
 
 class Box(NamedTuple):
@@ -105,12 +112,13 @@ def draw(image: Image.Image, figure: Json, box: Box) -> None:
             for name in ("xaxis", "yaxis")
         }
     else:
-        box = box._replace(left=box.left + TICK_ROOM)
+        box = box._replace(left=box.left + TICK_ROOM, bottom=box.bottom - TIMES_ROOM)
     plot = Plot(ImageDraw.Draw(image), image, layout, box)
     if cells:
         draw_cells(plot, cells)
     else:
         draw_ticks(plot)
+        draw_times(plot)
     for shape in layout.get("shapes", ()):
         draw_shape(plot, shape)
     for trace in figure["data"]:
@@ -144,6 +152,29 @@ def unpacked(array: Json) -> NDArray[Any]:
     return np.frombuffer(base64.b64decode(array["bdata"]), f"<{array['dtype']}").reshape(shape)
 
 
+def draw_times(plot: Plot) -> None:
+    """Write times in UTC below the picture, and draw what begins, ends or lasts then."""
+    axis, pen = plot.axis("x"), plot.pen
+    hours, room = (axis.end - axis.start) / HOUR_MS, plot.box.right - plot.box.left
+    fitting = (
+        each
+        for each in TIME_STEPS_HOURS
+        if hours / each * (DATE_WIDTH if each >= 24 else TIME_WIDTH) <= room
+    )
+    step = next(fitting, TIME_STEPS_HOURS[-1])
+    first = math.ceil(axis.start / (step * HOUR_MS)) * step * HOUR_MS
+    font = ImageFont.load_default(TICK_TEXT)
+    for moment in np.arange(first, axis.end, step * HOUR_MS).tolist():
+        x, when = axis.at(moment), datetime.fromtimestamp(moment / 1000, UTC)
+        text = f"{when.day} {when:%b}" if step >= 24 else f"{when.day} {when:%b %H:%M}"
+        pen.line([(x, plot.box.bottom), (x, plot.box.bottom + 10)], fill=MUTED, width=2)
+        pen.text((x, plot.box.bottom + 14), text, fill=INK, font=font, anchor="ma")
+    failed = plot.layout["yaxis2"]
+    for value, text in zip(failed["tickvals"], failed["ticktext"], strict=True):
+        place = plot.box.left - 16, plot.axis("y2").at(value)
+        pen.text(place, text, fill=INK, font=font, anchor="rm")
+
+
 def draw_ticks(plot: Plot) -> None:
     """Draw lines at values of the first axis of values, each with its number."""
     own, axis = plot.layout["yaxis"], plot.axis("y")
@@ -156,9 +187,8 @@ def draw_ticks(plot: Plot) -> None:
         if not axis.last <= y <= axis.first:
             continue
         plot.pen.line([(plot.box.left, y), (plot.box.right, y)], fill=LINE, width=2)
-        # The sign of factors is not in the font.
-        written = text.replace("×", "x")
-        plot.pen.text((plot.box.left - 16, y), written, fill=INK, font=font, anchor="rm")
+        place = plot.box.left - 16, y
+        plot.pen.text(place, text.translate(IN_FONT), fill=INK, font=font, anchor="rm")
 
 
 def round_ticks(bounds: Sequence[float]) -> list[float]:
@@ -171,18 +201,29 @@ def round_ticks(bounds: Sequence[float]) -> list[float]:
 
 
 def draw_shape(plot: Plot, shape: Json) -> None:
-    """Draw a band or a line across, where that is given in values of the first axis."""
-    if shape.get("yref") != "y" or shape.get("xref") != "paper":
-        return
-    axis = plot.axis("y")
-    low, high = axis.at(shape["y0"]), axis.at(shape["y1"])
-    left, right = plot.box.left, plot.box.right
-    if shape["type"] == "rect":
-        plot.pen.rectangle([left, high, right, low], fill=shade(shape, shape["fillcolor"]))
+    """Draw a band or a line across the picture, or from its top to its bottom at a time."""
+    left, top, right, bottom = plot.box
+    if (shape.get("xref"), shape.get("yref")) == ("paper", "y"):
+        bottom, top = (plot.axis("y").at(shape[end]) for end in ("y0", "y1"))
+    elif (shape.get("xref"), shape.get("yref")) == ("x", "paper"):
+        left, right = (plot.axis("x").at(shape[end]) for end in ("x0", "x1"))
     else:
-        colour = colour_of(shape["line"]["color"])
-        for x in np.arange(left, right, 16).tolist():
-            plot.pen.line([(x, low), (min(x + 7, right), low)], fill=colour, width=3)
+        return
+    if shape["type"] == "rect":
+        # Bands may cross: what is below one shows through it.
+        area = round(left), round(top), round(right), round(bottom)
+        share = float(shape.get("opacity", 1))
+        red, green, blue, *opacity = channels_of(shape["fillcolor"])
+        below = plot.image.crop(area)
+        colour = Image.new("RGB", below.size, (round(red), round(green), round(blue)))
+        plot.image.paste(Image.blend(below, colour, share * (opacity[0] if opacity else 1)), area)
+        return
+    # A line of dashes; it has no width or no height.
+    across, down = np.arange(left, right, 16), np.arange(top, bottom, 16)
+    dashes = [(x, top, min(x + 7, right), top) for x in across.tolist()]
+    dashes += [(left, y, left, min(y + 7, bottom)) for y in down.tolist()]
+    for dash in dashes:
+        plot.pen.line(dash, fill=colour_of(shape["line"]["color"]), width=3)
 
 
 def draw_scatter(plot: Plot, trace: Json) -> None:
@@ -243,12 +284,17 @@ def shade(looks: Json, colour: str) -> Colour:
 
 def colour_of(text: str) -> Colour:
     """Return the channels of #rrggbb, rgb(...) or, on white, rgba(...)."""
-    if text.startswith("#"):
-        return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
-    red, green, blue, *opacity = map(float, CHANNELS.findall(text))
+    red, green, blue, *opacity = channels_of(text)
     share = opacity[0] if opacity else 1.0
     mixed: Floats = np.rint(255 + (np.array([red, green, blue]) - 255) * share)
     return int(mixed[0]), int(mixed[1]), int(mixed[2])
+
+
+def channels_of(text: str) -> list[float]:
+    """Return red, green and blue, and the opacity of rgba(...)."""
+    if text.startswith("#"):
+        return [float(int(text[at : at + 2], 16)) for at in (1, 3, 5)]
+    return [float(channel) for channel in CHANNELS.findall(text)]
 
 
 DRAWN = {"scatter": draw_scatter, "bar": draw_bars}
@@ -313,7 +359,7 @@ def write(image: Image.Image, preview: Preview, right: float) -> float:
 def wrapped(pen: Pen, text: str, font: Any, room: float) -> list[str]:  # noqa: ANN401 - of Pillow
     """Break a text into lines, the last of which says with dots that there is more."""
     lines = [""]
-    for word in text.split():
+    for word in text.translate(IN_FONT).split():
         longer = f"{lines[-1]} {word}".strip()
         if lines[-1] and pen.textlength(longer, font=font) > room:
             lines.append(word)

@@ -1,18 +1,21 @@
 """What a chat shows of a page: its answer in a sentence, and an image that says no more."""
 
 import re
+from datetime import UTC, datetime
 from html import unescape
 from io import BytesIO
 
 import pytest
 from django.http import HttpResponse
 from django.test import Client
-from PIL import Image
-from PIL.ImageDraw import ImageDraw
+from PIL import Image, ImageFont
+from PIL.ImageDraw import Draw, ImageDraw
 
 from matrix.plots import preview, standalone
+from matrix.plots.over_time import OPACITY
 from matrix.plots.palettes import PALETTES
 from sonar.models import Annotation, Endpoint
+from sonar.notation.windows import Window
 from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.browser import scene
@@ -110,6 +113,42 @@ def test_the_image_is_of_what_the_page_asks_for(client, grid, written, path):
     assert re.search("small(-file| files)", text)
 
 
+def test_a_link_has_its_times_and_a_band_where_it_fails(client, grid, written):
+    _, drawn = image(client, f"{LINK}?window=24h")
+    assert {"failed", "19 Nov 18:00", "20 Nov 06:00"} <= set(written)
+    # It has failed since 06:50, the last 5 of 24 hours.
+    failing = preview.colour_of(standalone.light_colours()["failing"])
+    band = tuple(round(255 + (channel - 255) * OPACITY["failing"]) for channel in failing)
+    row = [drawn.convert("RGB").getpixel((x, 350)) for x in range(drawn.width)]
+    across = [x for x, colour in enumerate(row) if max(map(abs, subtract(colour, band))) <= 2]
+    assert (across[0] > 0.7 * drawn.width, across[-1] > 0.9 * drawn.width) == (True, True)
+
+
+def subtract(colour: tuple[int, ...], other: tuple[int, ...]) -> list[int]:
+    return [one - two for one, two in zip(colour, other, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("hours", "times"),
+    [
+        (1, ["20 Nov 12:00"]),
+        (6, ["20 Nov 09:00", "20 Nov 12:00"]),
+        (24, ["20 Nov 00:00", "20 Nov 12:00"]),
+        (7 * 24, ["15 Nov", "17 Nov", "19 Nov"]),
+        (90 * 24, ["27 Aug", "10 Sep", "24 Sep", "8 Oct", "22 Oct", "5 Nov", "19 Nov"]),
+    ],
+)
+def test_times_below_a_picture_are_round_and_have_room(written, hours, times):
+    image = Image.new("RGB", (1000, 200))
+    end = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
+    bounds = [round(each.timestamp() * 1000) for each in (end - hours * HOUR, end)]
+    failed = {"range": [0, 1], "tickvals": [], "ticktext": []}
+    layout = {"xaxis": {"range": bounds}, "yaxis2": failed}
+    box = preview.Box(0, 0, 1000, 150)
+    preview.draw_times(preview.Plot(Draw(image), image, layout, box))
+    assert written == times
+
+
 @PAGES
 def test_who_has_the_image_gets_no_other(client, grid, path):
     response, _ = image(client, path)
@@ -171,6 +210,18 @@ def test_colours_are_read_as_the_style_sheet_writes_them():
     assert preview.colour_of("rgb(163, 163, 163)") == (163, 163, 163)
     # 0.18 of it on white.
     assert preview.colour_of(light["there-band"]) == (211, 225, 239)
+
+
+def test_no_sign_is_written_that_the_font_does_not_have(written):
+    answer = "Slower (0.28×, 0.20–0.39) on A → B, ≥ 3 and ≤ 5, −1"
+    words = preview.Preview("B’s", answer, Window(NOW - HOUR, NOW), True, [])
+    preview.write(Image.new("RGB", (2400, 400)), words, 2300)
+    assert "Slower (0.28x, 0.20-0.39) on A to B, >= 3 and <= 5, -1" in " ".join(written)
+    font = ImageFont.load_default(40)
+    missing = bytes(font.getmask(chr(0x378)))
+    assert bytes(font.getmask("→")) == missing
+    for sign in set("".join(written)) - {" "}:
+        assert bytes(font.getmask(sign)) != missing, sign
 
 
 def test_what_was_asked_is_text_in_the_tags(client, grid):
