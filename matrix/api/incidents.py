@@ -360,10 +360,15 @@ def whole(incident: Incident, request: Request) -> HttpResponse:
     rows, own = incidents.members(incident), more_of(incident, request)
     links = list(rows[:MOST_MEMBERS])
     events = [event_record(event, request) for event in incidents.events_of(incident)]
-    failures = evidence.failures_of(incident, links, timezone.now())
+    now = timezone.now()
+    failures = evidence.failures_of(incident, links, now)
+    beside = evidence.Beside.of(incident, links, now) if incident.is_open else None
+    elsewhere = beside.sentences() if beside else []
     more = {
         "advice": words.advice(incident),
-        "ticket": ticket.text(incident, links, rows.count(), failures, own["url"]),
+        "ticket": ticket.text(
+            incident, links, rows.count(), failures=failures, elsewhere=elsewhere, url=own["url"]
+        ),
         "members": links,
         "events": events,
     }

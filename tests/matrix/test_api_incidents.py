@@ -77,6 +77,7 @@ def test_one_has_its_links_its_events_and_the_text_for_a_ticket(
         "rate_mb_s": 20.0,
     }
     assert [event["kind"] for event in whole["events"]] == ["opened", "assigned"]
+    assert "Elsewhere too few links have a usual rate yet to compare with." in whole["ticket"]
     assert whole["ticket"].endswith(f"http://testserver/incidents/{into_desy.pk}/")
     # People have no names for those who have not logged in.
     assert (whole["assigned"], whole["assignee"]) == (True, None)

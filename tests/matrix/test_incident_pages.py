@@ -200,6 +200,8 @@ def test_the_page_of_one_has_its_evidence_and_a_text_for_a_ticket(
         "since 2026-11-20 11:00 UTC.",
         "RAL_DATADISK      DESY_DATADISK  large  -         -    failing",
         "1 test failed at the destination, the last at 2026-11-20 11:30 UTC: 503 Service",
+        "As a source too few links have a usual rate yet to compare with.",
+        "Elsewhere too few links have a usual rate yet to compare with.",
         f"http://testserver{PAGE}{into_desy.pk}/",
     ):
         assert part in ticket, part

@@ -20,12 +20,14 @@ def text(
     incident: Incident,
     links: Sequence[IncidentLink],
     many: int,
+    *,
     failures: Sequence[SimilarFailures],
+    elsewhere: Sequence[str],
     url: str,
 ) -> str:
     """Return the whole text; ``links`` are the worst of ``many``, ``url`` is that of its page.
 
-    ``failures`` are what they fail with.
+    ``failures`` are what they fail with, ``elsewhere`` says how other links are.
     """
     parts = [
         [words.title(incident)],
@@ -37,6 +39,7 @@ def text(
         ],
         links_of(links[:MOST_ROWS], many),
         [*errors(failures[:MOST_ERRORS])],
+        list(elsewhere),
         [words.advice(incident), f"Evidence and what happened: {url}"],
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)

@@ -200,6 +200,7 @@ class IncidentPage(Page):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         incident = self.incident
         facts = evidence.read(incident, now)
+        elsewhere = facts.beside.sentences() if facts.beside else []
         events = incidents.events_of(incident)
         may = decisions.may_decide(reader, incident)
         names = names_in_lists()
@@ -229,7 +230,15 @@ class IncidentPage(Page):
                 for each in incidents.rows().filter(merged_into=incident).order_by("id")
             ],
             "work": forms_for(incident, events, reader, now) if may else None,
-            "ticket": ticket.text(incident, facts.links, facts.many, facts.failures, ""),
+            "elsewhere": elsewhere,
+            "ticket": ticket.text(
+                incident,
+                facts.links,
+                facts.many,
+                failures=facts.failures,
+                elsewhere=elsewhere,
+                url="",
+            ),
             "share": Share(address("api-incident", incident.pk)),
         }
 
