@@ -11,6 +11,7 @@ from matrix.answers.events.event import Event
 from matrix.answers.site.history import EndHistory, RatioSeries, rates_over_time
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_now import SiteNow
+from matrix.answers.words.names import short_names_of
 from matrix.answers.words.phrases import counted
 from matrix.plots import Json, over_time
 from matrix.plots.over_time import (
@@ -277,7 +278,7 @@ def end_figures(
 
     Both have the same axes; rates are drawn without what they are compared with.
     """
-    window = report.window
+    window, short = report.window, short_names_of(report.all_endpoints)
     during = [downtime for downtime in downtimes if downtime.ends_at > window.start]
     spans = over_time.spans_of(during, notes, window)
     histories = histories_drawn(site_is)
@@ -294,7 +295,7 @@ def end_figures(
         end: figure(
             history.series,
             history.window,
-            [*spans, *marks_of(events, report.query.size, end)],
+            [*spans, *marks_of(events, report.query.size, end, short)],
             axes,
             is_slower=any(link.level == "slower" for link in site_is.links[end]),
             other=others.get(end),

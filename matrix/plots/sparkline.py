@@ -4,12 +4,13 @@ In pictures over time an event is a mark.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from matrix.answers.events.event import FAILING, RECOVERED, Event
+from matrix.answers.words.names import NO_NAMES
 from matrix.plots.over_time import TimeSpan
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.samples.quantiles import RunningMedian
@@ -129,15 +130,21 @@ def crossed(start: float, end: float) -> str:
     return "".join(f"M{x - CROSS:.1f} {CROSSES - CROSS}{cross}" for x in places)
 
 
-def marks_of(events: Iterable[Event], size: str, end: str = "") -> list[TimeSpan]:
-    """Return marks of the jumps of a size class, of one end of a site's links or of all."""
+def marks_of(
+    events: Iterable[Event], size: str, end: str = "", short: Mapping[str, str] = NO_NAMES
+) -> list[TimeSpan]:
+    """Return marks of the jumps of a size class, of one end of a site's links or of all.
+
+    The factor comes before a name, as long words are cut; names are ``short`` where there are such.
+    """
     marks = []
     for event in events:
         if end and event.level not in (end, "endpoint", "site", "grid"):
             continue
-        of = "link" if event.level == "link" else f"{event.where()} {event.role}".strip()
+        of = "" if event.level == "link" else f"{event.where(short)} {event.role}".strip()
         for part in event.parts:
             if part.size == size and part.kind != FAILING:
                 factor = format_factor(part.factor, part.low, part.high) if part.factor else ""
-                marks.append(TimeSpan(part.kind, part.since, None, f"{of} {factor}"))
+                text = f"{factor} {of}" if of else f"link {factor}"
+                marks.append(TimeSpan(part.kind, part.since, None, text))
     return marks

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from matrix.answers.events.event import FAILING, Event, Happening, jumps, mean_factor
 from matrix.answers.events.reading import joined, lasting_words, merged, today_words
+from matrix.plots.sparkline import marks_of
 from matrix.statistics.cells.axes import EndpointInfo
 from sonar.models import Change, SizeClass
 from tests.matrix.world import NOW
@@ -118,6 +119,15 @@ def test_a_failure_that_ended_is_a_recovery_at_its_end():
     both = [failing(A, B, DAY, until=NOW - HOUR, size="small"), failing(A, B, DAY)]
     (event,) = merged(both, PLACES, SIZES)
     assert (event.kind, event.sizes, event.at) == ("failing", ("large",), NOW - DAY)
+
+
+def test_in_pictures_the_factor_is_before_the_name_which_may_be_cut():
+    events = merged([happening(None, B), happening(A, C1)], PLACES, SIZES)
+    texts = {mark.text for mark in marks_of(events, "large", "", {"B_DATADISK": "B"})}
+    assert texts == {"0.50× (0.40–0.62) B receiving", "link 0.50× (0.40–0.62)"}
+    assert [mark.text for mark in marks_of(events, "large", "destination")] == [
+        "0.50× (0.40–0.62) B_DATADISK receiving"
+    ]
 
 
 def test_what_is_of_endpoints_that_are_gone_is_left_out():
