@@ -69,6 +69,11 @@ def test_others_land_on_the_matrix(client, small_world, role):
     assert "sonar_site" not in client.cookies
 
 
+def test_it_names_the_page_on_which_accounts_are_created(client):
+    page = client.get("/login/").content.decode()
+    assert "create accounts on the page <em>People</em>." in page
+
+
 def test_it_comes_back_to_where_it_began(client, small_world):
     member(Role.SITE_ADMIN, small_world.desy.site)
     page = client.get("/table/?window=24h&ordering=-large.mean_mb_s").content.decode()

@@ -61,6 +61,13 @@ def test_its_cost_is_seen_before_it_is_kept(operator: Client):
     assert not Mesh.objects.filter(name="uk").exists()
 
 
+def test_without_links_nothing_is_said_of_what_would_be_noticed(operator: Client):
+    assert "What would be noticed" in read(operator.post(ADD, FORM)).part("#cost").words
+    none = read(operator.post(ADD, FORM | {"sources_filter": "cloud=UKK"})).part("#cost").words
+    assert "No link would be tested." in none
+    assert "What would be noticed" not in none
+
+
 def test_one_is_added_and_enabled_later(operator: Client, client: Client):
     answer = operator.post(ADD, FORM | {"save": ""})
     assert answer["Location"] == UK
