@@ -304,6 +304,12 @@ def test_the_form_leads_to_the_experiment(operator):
     assert "The rate grows in proportion" in link
 
 
+@pytest.mark.parametrize("values", ["1 4", "1,4", " 1 ,  4,"])
+def test_commas_or_spaces_separate_the_values_of_a_form(operator, values: str):
+    assert order(operator, values=values).status_code == 302
+    assert set(Probe.objects.values_list("streams", flat=True)) == {1, 4}
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

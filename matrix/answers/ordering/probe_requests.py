@@ -300,8 +300,8 @@ def request_for(ordered: OrderedExperiment, value: int | str) -> ProbeRequest:
 
 
 def form_values(text: str, variable: str) -> list[int | str] | None:
-    """Read `1, 2, 4` as a form has it; nothing stands for the usual values."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
+    """Read values with commas or spaces between them; return None if there are no values."""
+    parts = text.replace(",", " ").split()
     if not parts:
         return None
     return [int(part) if variable == "streams" and part.isdecimal() else part for part in parts]
