@@ -238,7 +238,7 @@ def test_a_running_test_and_then_all_tests_are_stopped(visit, busy, scene: Scene
     for name, path in pages.items():
         page = visit.open(path)
         if name in ("operations", "people"):
-            page.locator("details.d-print-none > summary").last.click()
+            page.locator(".site-work summary").last.click()
         assert fits(page), name
         look(page, f"{name}-{reader}")
         if reader.script and name in ("cancel", "password", "operations", "set-up"):

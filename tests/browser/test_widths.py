@@ -165,8 +165,9 @@ CROWDED = """() => {
     const mayStickOut = it.closest(".scroll, .controls, .verdict, [popover]");
     if (!section || mayStickOut || overflowX !== "visible") continue;
     const { right, width } = it.getBoundingClientRect();
-    const end = section.getBoundingClientRect().right;
-    if (width > 1 && right > end + 2) crowded.push(`${name(it)} sticks out`);
+    const around = section.getBoundingClientRect();
+    const sticksOut = width > 1 && around.width > 1 && right > around.right + 2;
+    if (sticksOut) crowded.push(`${name(it)} sticks out`);
   }
   return crowded;
 }"""
@@ -176,7 +177,7 @@ MISPLACED = """() => [...document.querySelectorAll("main .fields > .btn")].filte
   if (!button.checkVisibility() || button.closest(".site-work, .sheet")) return false;
   const fields = [...button.parentElement.querySelectorAll(".field")];
   const { left, top } = button.getBoundingClientRect();
-  const boxes = fields.map((field) => field.getBoundingClientRect());
+  const boxes = fields.filter((it) => it.checkVisibility()).map((it) => it.getBoundingClientRect());
   return boxes.some((box) => box.bottom > top || box.left < left - 1);
 }).map((it) => it.textContent)"""
 WORKED_ON = [

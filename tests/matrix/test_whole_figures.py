@@ -22,7 +22,7 @@ from matrix.templatetags.figures import whole
         ("due (in 12 min)", "12 min)"),
         ("8.3 % of them", "8.3 %"),
         ("elsewhere (37–57 %, 10 partners)", "(37–57 %,"),
-        ("n = 9 and 9, p = 0.012, as it seems", "p = 0.012,"),
+        ("for 9 and 9, p = 0.012, as it seems", "p = 0.012,"),
         ("on average 1.67\n      MB/s", "1.67\n      MB/s"),
     ],
 )
