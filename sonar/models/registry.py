@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Upper
 
 from sonar.credentials import kinds, rules
 from sonar.database.cursors import planned_rows
@@ -79,6 +80,7 @@ class Site(QuietHours, Pause):
 
     class Meta:
         ordering = ["name"]
+        indexes = [models.Index(Upper("name"), name="site_name_in_any_case")]
         constraints = [
             models.CheckConstraint(condition=Q(name__regex=NAME), name="site_name_is_plain"),
             models.CheckConstraint(condition=Q(tier__lte=3), name="site_tier_is_0_to_3"),
@@ -401,6 +403,7 @@ class Endpoint(Pause):
 
     class Meta:
         ordering = ["name"]
+        indexes = [models.Index(Upper("name"), name="endpoint_name_in_any_case")]
         constraints = [
             models.CheckConstraint(condition=Q(name__regex=NAME), name="endpoint_name_is_plain"),
             # A segment has two bytes for each end of a link.

@@ -17,7 +17,7 @@ from matrix.answers import search
 from matrix.answers.words import phrases
 from matrix.query import time_words
 from sonar.credentials import kinds, uploads
-from sonar.models import Endpoint
+from sonar.models import Endpoint, Site
 from sonar.movers import failures, messages
 from sonar.movers.http import perf_markers
 from sonar.movers.programs import gfal2, gridftp, xrootd
@@ -98,6 +98,15 @@ def test_a_registry_file_reads_the_places_of_all_endpoints_once(monkeypatch):
     (few_queries, few_read), (queries_of_all, read_of_all) = work[50], work[200]
     assert queries_of_all <= 4 * few_queries
     assert read_of_all <= 4 * few_read
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("model", [Site, Endpoint])
+def test_a_name_is_found_in_any_case_by_an_index(model: type[Site | Endpoint]):
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    plan = model.objects.filter(name__iexact="s").exclude(name="s").order_by().explain()
+    assert f"{model._meta.model_name}_name_in_any_case" in plan
 
 
 @pytest.mark.django_db
