@@ -420,8 +420,11 @@ def test_the_steps_of_a_site_that_is_tested_are_not_called_adding_one(operator: 
     assert "<h1>Add a site: ECDF</h1>" in page(operator.get(SET_UP))
     Endpoint.objects.update(enabled=True)
     for path, heading in ((SET_UP, "Set up ECDF"), (f"{SITE}/set-up/", "Set up ECDF")):
-        assert f"<h1>{heading}</h1>" in page(operator.get(path))
-    another = page(operator.get(NEW))
+        shown = " ".join(page(operator.get(path)).split())
+        assert f"<h1>{heading}</h1>" in shown
+        assert "hat you change here applies at once." in shown
+    another = " ".join(page(operator.get(NEW)).split())
     assert "<h1>Add an endpoint to ECDF</h1>" in another
+    assert "Nothing is tested until the last step." in another
     assert 'value="ECDF_DATADISK"' not in another
     assert 'value="ECDF_"' in another

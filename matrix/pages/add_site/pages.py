@@ -32,10 +32,11 @@ def may_operate(reader: Anyone) -> bool:
     return roles.may(reader, OPERATE)
 
 
-def heading_of(site: Site, *, listed: str = "Set up {}") -> str:
-    """Return the heading for a site that is being added, or for one that is tested. One query."""
+def head_of(site: Site, *, listed: str = "Set up {}") -> dict[str, Any]:
+    """Return the heading for a site that is being added, or for one that is not. One query."""
     is_listed = Site.objects.listed().filter(pk=site.pk).exists()
-    return (listed if is_listed else "Add a site: {}").format(site.name)
+    heading = (listed if is_listed else "Add a site: {}").format(site.name)
+    return {"heading": heading, "is_listed": is_listed}
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class SetUpSitePage(OfSite):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
-            "heading": heading_of(self.site),
+            **head_of(self.site),
             "steps": steps.steps_of(self.site, None, None, "site"),
             "drafts": steps.drafts(reader, self.site),
             "form": SiteForm(self.site),
@@ -104,7 +105,7 @@ class AddEndpointPage(OfSite):
         label = "DATADISK" if f"{self.site.name}_DATADISK" not in taken else ""
         new = Endpoint(site=self.site, label=label, name=f"{self.site.name}_{label}")
         return {
-            "heading": heading_of(self.site, listed="Add an endpoint to {}"),
+            **head_of(self.site, listed="Add an endpoint to {}"),
             "steps": steps.steps_of(self.site, None, None, "endpoint"),
             "drafts": [each for each in drafts if each.name != self.site.name],
             "form": EndpointForm(new, is_operator=may_operate(reader)),
@@ -122,7 +123,7 @@ class SetUpEndpointPage(OfEndpoint):
         report = endpoint_check.of_endpoint(self.endpoint, now, internal=True)
         form = EndpointForm(self.endpoint, is_operator=may_operate(reader))
         return {
-            "heading": heading_of(self.endpoint.site),
+            **head_of(self.endpoint.site),
             "endpoint": self.endpoint,
             "steps": steps.steps_of(self.endpoint.site, self.endpoint, report, "endpoint"),
             "form": None if self.endpoint.enabled else form,
@@ -153,7 +154,7 @@ class SetUpPage(OfEndpoint):
         current = steps.next_of(endpoint, report)
         choosable = known_credentials(endpoint, reader)
         return {
-            "heading": heading_of(self.endpoint.site),
+            **head_of(self.endpoint.site),
             "endpoint": endpoint,
             "site": endpoint.site,
             "steps": steps.steps_of(endpoint.site, endpoint, report, current),
