@@ -1,14 +1,19 @@
 """At the widths that screens have menus open whole, figures stay whole, and lists show choices."""
 
+from datetime import timedelta
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from sonar.models import Credential, Endpoint, EndpointCheck, Mesh, Site
 from sonar.people.roles import Role
+from tests import found
 from tests.accounts import account
-from tests.browser.pages import box_of, fits, is_on_the_screen
+from tests.browser.pages import box_of, fits, is_on_the_screen, look
 from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.slow_scene import LINK, SITE
 from tests.browser.waiting import until_settled
+from tests.matrix import world
 
 WIDTHS = (390, 1024, 1280, 1366, 1440, 1920)
 HEIGHT = 800
@@ -180,6 +185,18 @@ MISPLACED = """() => [...document.querySelectorAll("main .fields > .btn")].filte
   const boxes = fields.filter((it) => it.checkVisibility()).map((it) => it.getBoundingClientRect());
   return boxes.some((box) => box.bottom > top || box.left < left - 1);
 }).map((it) => it.textContent)"""
+# The buttons that leave no room between them, but for those of one group.
+TOUCHING = """() => {
+  const seen = [...document.querySelectorAll("main .btn")]
+    .filter((it) => it.checkVisibility() && !it.closest(".btn-group"));
+  const isNear = (one, other) => {
+    const [a, b] = [one.getBoundingClientRect(), other.getBoundingClientRect()];
+    const apart = Math.max(a.left - b.right, b.left - a.right, a.top - b.bottom, b.top - a.bottom);
+    return apart < 3;
+  };
+  return seen.flatMap((one, at) => seen.slice(at + 1).filter((other) => isNear(one, other))
+    .map((other) => `${one.textContent.trim()} touches ${other.textContent.trim()}`));
+}"""
 WORKED_ON = [
     *("/meshes/", "/meshes/everything/", "/meshes/add/", "/operations/", "/people/", "/tokens/"),
     *("/sites/RAL/", "/sites/RAL/set-up/", "/sites/RAL/add-endpoint/", "/sites/add/"),
@@ -192,11 +209,63 @@ WORKED_ON = [
 ]
 
 
+def make_what_is_seldom(ral: Endpoint, sources: list[Endpoint]) -> list[str]:
+    """Make an endpoint whose check failed and an incident that one link has left."""
+    credential = Credential.objects.create(name="new", hosts=["new.example.org"])
+    url = {"base_url": "davs://new.example.org/data", "credential": credential}
+    new = Endpoint.objects.create(name="RAL_NEW", site=ral.site, enabled=False, **url)
+    steps = [{"name": "write", "state": "failed", "seen": "403", "advice": "Ask who gave it."}]
+    times = dict.fromkeys(["requested_at", "started_at", "ended_at"], world.NOW - world.HOUR)
+    EndpointCheck.objects.create(endpoint=new, steps=steps, **times)
+    incident = found.opened(found.into(ral, sources), at=world.NOW - world.HOUR)
+    incident.members.filter(source=sources[0]).update(until=world.NOW)
+    return ["/sites/RAL/endpoints/RAL_NEW/set-up/", f"/incidents/{incident.pk}/"]
+
+
 @seen_by(LAPTOP, NARROW)
 def test_nothing_is_cut_or_sticks_out_and_buttons_are_below_their_fields(visit, scene):
     visit.log_in(account(Role.ADMINISTRATOR))
-    for path in WORKED_ON:
+    made = scene.world
+    seldom = make_what_is_seldom(made.ral, [made.glasgow, made.desy, made.scratch])
+    for path in [*WORKED_ON, *seldom]:
         page = visit.open(path)
+        if path in seldom:
+            look(page, f"seldom-{seldom.index(path)}-{visit.reader}")
         assert fits(page), path
         assert page.evaluate(CROWDED) == [], path
         assert page.evaluate(MISPLACED) == [], path
+        assert page.evaluate(TOUCHING) == [], path
+
+
+@seen_by(LAPTOP)
+def test_a_wide_table_and_a_legend_of_many_states_are_whole_on_a_laptop(visit, slow_scene):
+    """Tiers and usual rates have columns, and there is a link of each look with large files."""
+    Site.objects.filter(name__startswith="UKI").update(tier=1)
+    names = ("BNL-OSG2", "DESY-HH", "RAL-LCG2", "UKI-SCOTGRID-GLASGOW")
+    bnl, desy, ral, glasgow = Endpoint.objects.filter(site__name__in=names).order_by("name")
+    made = world.profile(mode="pull", mesh=Mesh.objects.get())
+    with world.transfers() as some:
+        for size in world.SIZES:
+            for number in range(13):
+                ago = timedelta(minutes=number + 1)
+                some.add(bnl, desy, None, size=size, ago=ago, made=made)
+        for number in range(10):
+            ago = timedelta(days=number + 8)
+            some.add(desy, bnl, 30.0 + number, ago=ago, made=made)
+            some.add(bnl, ral, 30.0 + number, ago=ago, made=made)
+        for number in range(5):
+            some.add(ral, glasgow, None, ago=number * world.HOUR * 7, made=made)
+    world.downtime(endpoint=Endpoint.objects.get(name__startswith="TAIWAN"))
+    page = visit.open("/table/")
+    for words in ("failing 11.2", "+ 13 failed"):
+        expect(page.locator(".links tbody")).to_contain_text(words)
+    look(page, "wide-table")
+    box = page.locator(".links-box")
+    assert box.evaluate("it => it.scrollWidth - it.clientWidth") <= 0
+    page = visit.open("/")
+    until_settled(page)
+    look(page, "wide-legend")
+    expect(page.locator("#legend .legend > li")).to_have_count(7)
+    left_out = page.locator("#legend .left-out")
+    expect(left_out).to_contain_text("Names without _DATADISK")
+    assert left_out.evaluate("it => it.scrollWidth - it.clientWidth") <= 0
