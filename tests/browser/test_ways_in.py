@@ -1,5 +1,7 @@
 """What a first look needs: groups that open, a search, the right place in the navigation."""
 
+from datetime import timedelta
+
 import pytest
 from playwright.sync_api import Page, Route, expect
 
@@ -216,6 +218,42 @@ def test_no_table_is_cut_on_a_laptop(visit, slow_scene, path):
 
 def test_the_card_of_a_cell_leaves_the_lists_in_sight(visit, large):
     page = wait_until_drawn(visit.go("/?window=24h&rows=endpoint"))
-    point_at(page, "E059_DATADISK", "E060_DATADISK")
-    card, rail = (box_of(page.locator(name)) for name in ("#card", "#rail"))
-    assert card["x"] + card["width"] <= rail["x"]
+    rail = box_of(page.locator("#rail"))
+    # Of cells at the right edge, and of those whose card has room up to that of the screen.
+    for number in range(20, 61, 5):
+        card = box_of(point_at(page, "E059_DATADISK", f"E{number:03}_DATADISK"))
+        assert card["x"] + card["width"] <= rail["x"], number
+
+
+def failed_once_and_thrice() -> None:
+    made = world.make()
+    world.transfer(made.ral, made.glasgow, None)
+    for minutes in (10, 20, 30):
+        world.transfer(made.ral, made.desy, None, ago=timedelta(minutes=minutes))
+
+
+# How much a cell stands out from the page, as contrast of its own colour with that of the page.
+STANDS_OUT = """cell => {
+    const light = (element) => {
+        const [red, green, blue] = getComputedStyle(element).backgroundColor.match(/[\\d.]+/g)
+            .map((part) => part / 255)
+            .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+        return 0.05 + 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const ratio = light(cell) / light(document.body);
+    return Math.max(ratio, 1 / ratio);
+}"""
+
+
+@seen_by(LAPTOP, DARK)
+def test_one_failed_test_is_paler_in_the_table_than_a_link_that_is_failing(
+    visit, standing, at_noon
+):
+    standing(failed_once_and_thrice)
+    page = visit.open("/table/")
+    look(page, f"pale-{visit.reader}")
+    failed, failing = (
+        page.locator(f".links tbody td.words.{state}").evaluate(STANDS_OUT)
+        for state in ("failed", "failing")
+    )
+    assert 1.1 < failed < failing / 2

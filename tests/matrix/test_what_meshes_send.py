@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 from django.test import Client
+from rich.console import Console
 
 from sonar import scheduler
 from sonar.models import Credential, Endpoint, Mesh, Schedule
 from sonar.obstacles import credential_states
 from sonar.people.roles import Role
-from sonar.sandbox import first_start
+from sonar.registry import mesh_size
+from sonar.sandbox import first_start, home, run
 from tests.accounts import account, logged_in
 from tests.html import Page
 from tests.matrix.world import NOW
@@ -57,6 +59,18 @@ def test_what_a_mesh_sends_is_one_figure(grid: str) -> None:
         assert tests in "".join(words(operator, path).split()), path
     for path in ("/meshes/own/", "/meshes/own/change/"):
         assert "at most 6 tests at once, 12 GB of files: 300 MB/s if each" in words(operator, path)
+
+
+def test_a_start_prints_what_each_mesh_sends(
+    grid: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_start, "make_tables", lambda: None)
+    monkeypatch.setattr(home, "are_laid_out", lambda: True)
+    monkeypatch.setattr(run.project, "SONAR_REGISTRY", str(tmp_path / "grid.yaml"))
+    out = StringIO()
+    console = Console(file=out, width=200)
+    run.prepare(run.Children(tmp_path, console), tmp_path, console)
+    assert mesh_size.lines(["own"])[0] in out.getvalue().splitlines()
 
 
 def fails() -> None:
