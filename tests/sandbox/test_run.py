@@ -327,6 +327,7 @@ def test_a_second_sonar_in_the_same_home_is_refused(run: Run):
 def test_what_keeps_it_from_starting_is_one_sentence(tmp_path: Path):
     (tmp_path / "file").write_text("")
     home, no_home = tmp_path / "home", tmp_path / "file" / "home"
+    mail = {"SONAR_SMTP_HOST": "127.0.0.1", "SONAR_MAIL_FROM": "sonar@example.org"}
     no_services = {"DATABASE_URL": "postgresql://sonar@127.0.0.1:1/none", "REDIS_URL": "redis://no"}
     with socket.create_server(("127.0.0.1", 0)) as listener:
         busy = listener.getsockname()[1]
@@ -334,7 +335,7 @@ def test_what_keeps_it_from_starting_is_one_sentence(tmp_path: Path):
             (
                 home,
                 busy,
-                {},
+                mail,  # which wants a SONAR_URL
                 f"Sonar cannot listen on port {busy} (Address already in use): choose another one, "
                 "like `make run PORT=8042`.",
             ),
