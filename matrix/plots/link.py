@@ -19,6 +19,7 @@ from matrix.answers.words.names import cut
 from matrix.plots import AXIS, MARGIN, Json, log_axis, over_time
 from matrix.plots.over_time import BACK, THERE, Look, Noted, TimeSpan, filled, other_look
 from matrix.plots.scales import decades
+from matrix.query import filters
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.samples.quantiles import running_median
@@ -63,7 +64,8 @@ class DirectionLine:
     """One direction of the size class that is drawn, or what it is compared with, in ``words``.
 
     Of its results those are drawn singly that began ``since`` then, in Unix ms. ``others`` are the
-    ids of profiles by the origin of results that are no tests.
+    ids of profiles by the origin of results that are no tests, if these are drawn apart; ``one`` is
+    what the legend calls each of the rest.
     """
 
     source: str
@@ -75,6 +77,7 @@ class DirectionLine:
     words: str = ""
     since: int = 0
     others: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    one: str = "each test"
 
     @property
     def name(self) -> str:
@@ -102,7 +105,7 @@ class DirectionLine:
         """
         ids = [profile for profiles in self.others.values() for profile in profiles]
         tests = self.points.taken(~np.isin(self.points.profiles, ids))
-        yield "each test", "failed", tests, self.look.point, self.look.cross, self.look.colour
+        yield self.one, "failed", tests, self.look.point, self.look.cross, self.look.colour
         for origin, profiles in self.others.items():
             results = self.points.taken(np.isin(self.points.profiles, profiles))
             names = f"each {origin} result", f"failed, {origin}"
@@ -191,8 +194,15 @@ def other_lines(answer: LinkReport, size: str) -> list[DirectionLine]:
     results, window = compared.results, comparison.window
     buckets = series.in_buckets(results.started, results.rates, cut_for_table(window))
     look = other_look(comparison.words, has_own_times=other_window(answer) is not None)
-    names, words = (source.name, destination.name), comparison.words
-    return [DirectionLine(*names, compared.other_size, results, buckets, look, words)]
+    names, query = (source.name, destination.name), comparison.query
+    of_other = query.compare.filters_of(query.filters) if query.compare else ()
+    origins = {each for each in of_other if each.parameter == filters.ORIGIN}
+    one = "each transfer" if origins.difference(filters.TESTS) else "each test"
+    return [
+        DirectionLine(
+            *names, compared.other_size, results, buckets, look, comparison.words, one=one
+        )
+    ]
 
 
 def other_window(answer: LinkReport) -> Window | None:

@@ -20,7 +20,7 @@ SOON = timedelta(days=7)
 # The newest; more would push what is measured off the page.
 MOST_NOTES = 20
 WRITE = "sonar.add_annotation"
-NO_TIME = "Not a valid time. Use 2026-11-20 04:00 (UTC), or words such as “yesterday 20:15”."
+NO_TIME = "Not a valid time. Use 2026-11-20 04:00 (UTC), or words such as “{}”."
 RANGE_SENTENCE = "A time lies in the years 1970 to 2999."
 IN_RANGE = [
     MinValueValidator(EARLIEST, RANGE_SENTENCE),
@@ -97,8 +97,14 @@ class NoteForm(forms.ModelForm):  # type: ignore[type-arg]
     destination = forms.ModelChoiceField(
         Endpoint.objects.all(), to_field_name="name", required=False
     )
-    starts_at = TimeField(required=False, validators=IN_RANGE, error_messages={"invalid": NO_TIME})
-    ends_at = TimeField(required=False, validators=IN_RANGE, error_messages={"invalid": NO_TIME})
+    starts_at, ends_at = (
+        TimeField(
+            required=False,
+            validators=IN_RANGE,
+            error_messages={"invalid": NO_TIME.format("yesterday 20:15")},
+        )
+        for _ in range(2)
+    )
 
     class Meta:
         model = Annotation

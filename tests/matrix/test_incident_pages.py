@@ -331,7 +331,7 @@ def test_what_somebody_decides_is_kept_once_with_their_name(into_desy: Incident)
         ("assign", {"assignee": "nobody-here"}, "#assign-assignee_error", "No active account"),
         ("assign", {"assignee": ""}, "#assign-assignee_error", "Write the name of an account"),
         ("mute", {"length": "until"}, "#mute-until_error", "Say until when"),
-        ("mute", {"length": "until", "until": "soon"}, "#mute-until_error", "Not a valid time"),
+        ("mute", {"length": "until", "until": "soon"}, "#mute-until_error", "“tomorrow 08:00”"),
         (
             "mute",
             {"length": "until", "until": "2026-11-19 08:00"},

@@ -159,8 +159,10 @@ def test_results_of_other_origins_have_a_mark_and_a_colour_of_their_own(client, 
     assert traces("?origin=production") == production
     compared = traces("?compare.origin=production")
     assert compared["each test"] == tests["each test"]
-    name = "transfers only with origin production: each test"
+    name = "transfers only with origin production: each transfer"
     assert compared[name] == (4, "circle-open", "var(--other)")
+    turned = traces("?origin=production&compare.origin=")
+    assert turned["transfers only with origin test: each test"][0] == 5
 
 
 def test_lists_of_single_results_have_those_of_every_origin(client, imported):

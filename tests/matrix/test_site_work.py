@@ -223,6 +223,12 @@ def test_what_is_wrong_stands_by_its_field_and_all_that_was_typed_is_kept(
     assert rows() == before
 
 
+def test_examples_of_quiet_hours_are_a_night_and_not_taken_for_what_is_set(admin, small_world):
+    page = look(admin)
+    shown = [page.part(f"input#quiet-{name}").attributes["placeholder"] for name in NIGHT]
+    assert shown == ["e.g. 22:00", "e.g. 06:00"]
+
+
 # Downtimes.
 
 

@@ -89,8 +89,8 @@ class MeshForm(ShownForm, forms.Form):
         },
     )
     budget = EndpointLimitsForm.base_fields["budget"]
-    quiet_from = ClockField("quiet from (UTC)")
-    quiet_until = ClockField("quiet to (UTC)")
+    quiet_from = ClockField("quiet from (UTC)", "22:00")
+    quiet_until = ClockField("quiet to (UTC)", "06:00")
 
     def __init__(
         self, endpoint: Endpoint, choices: Sequence[MeshChoice], data: QueryDict | None = None

@@ -115,8 +115,8 @@ class MeshRowForm(RowForm):
         validators=between(1, MOST_DAILY_BYTES),
         widget=small_input(10),
     )
-    quiet_from = ClockField("quiet from (UTC)")
-    quiet_until = ClockField("quiet to (UTC)")
+    quiet_from = ClockField("quiet from (UTC)", "22:00")
+    quiet_until = ClockField("quiet to (UTC)", "06:00")
     tcp_buffer_bytes = BytesField(
         label="TCP buffer (like 8 MB; empty: the servers choose)",
         required=False,

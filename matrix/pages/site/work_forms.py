@@ -47,7 +47,7 @@ class UtcField(TimeField):
             # ISO 8601 is read before any of these.
             input_formats=[],
             validators=IN_RANGE,
-            error_messages={"invalid": NO_TIME, "required": NO_TIME},
+            error_messages=dict.fromkeys(("invalid", "required"), NO_TIME.format("tomorrow 08:00")),
             widget=forms.DateTimeInput(attrs, FORMAT),
         )
 
@@ -283,8 +283,8 @@ IN_THE_PAST = "A pause ends in the future; leave it empty for a pause without an
 class ClockField(forms.TimeField):
     """A time of the day as text, in UTC and 24 hours whatever the language of the browser is."""
 
-    def __init__(self, label: str) -> None:
-        attrs = {"class": SMALL, "size": 6, "placeholder": "22:30"}
+    def __init__(self, label: str, example: str) -> None:
+        attrs = {"class": SMALL, "size": 9, "placeholder": f"e.g. {example}"}
         super().__init__(
             label=label,
             required=False,
@@ -299,8 +299,8 @@ class QuietHoursForm(RowForm):
 
     otherwise, row_attribute = "quiet_until", "site"
 
-    quiet_from = ClockField("from (UTC)")
-    quiet_until = ClockField("to (UTC)")
+    quiet_from = ClockField("from (UTC)", "22:00")
+    quiet_until = ClockField("to (UTC)", "06:00")
 
     def __init__(self, site: Site, data: QueryDict | None = None) -> None:
         initial = {"quiet_from": site.quiet_from, "quiet_until": site.quiet_until}

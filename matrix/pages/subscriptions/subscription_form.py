@@ -111,8 +111,8 @@ class SubscriptionForm(AddressForm):
         ],
         widget=CHOICE,
     )
-    quiet_from = ClockField("nothing from (UTC)")
-    quiet_until = ClockField("to (UTC)")
+    quiet_from = ClockField("nothing from (UTC)", "22:00")
+    quiet_until = ClockField("to (UTC)", "06:00")
     cap = forms.IntegerField(
         label="messages an hour, at most", validators=between(1, MOST_CAP), widget=small_input(5)
     )
