@@ -10,6 +10,7 @@ from pytest_django import Settings
 
 from sonar.models import Endpoint, Mesh, Site, SizeClass
 from sonar.people.roles import Role
+from sonar.registry import mesh_size
 from sonar.scheduler.sync import follow_registry
 from tests import rights_samples
 from tests.accounts import account, logged_in
@@ -143,3 +144,30 @@ def test_an_imported_result_ends_a_draft(names: dict[str, str]) -> None:
     assert other in Endpoint.objects.drafts()
     rows = Client().get("/api/v1/links/?size=large&origin=all").json()["links"]
     assert one.name in {row["source"]["name"] for row in rows}
+
+
+def test_a_mesh_that_chooses_drafts_says_so_to_those_who_may_see_them(
+    names: dict[str, str],
+) -> None:
+    one, _ = draft_site()
+    Mesh.objects.create(name="named").sources.add(one)
+    operator = VISITORS["operator"]()
+    tape = logged_in(account(Role.SITE_ADMIN, Site.objects.get(name="RAL")))
+    of_one = "ECDF_DATADISK is a draft: it is tested once it is enabled"
+    of_all = "ECDF_DATADISK and 2 more are drafts: each is tested once it is enabled"
+    of_tape = "RAL_TAPE is a draft: it is tested once it is enabled"
+    for mesh, visitor, said in (
+        ("named", operator, of_one),
+        ("uk", operator, of_all),
+        ("uk", tape, of_tape),
+        ("named", tape, ""),
+        ("everything", operator, ""),
+        ("uk", Client(), ""),
+    ):
+        page = visitor.get(f"/meshes/{mesh}/").content.decode()
+        assert re.findall(r"[^<>]*\bdrafts?\b[^<>]*\.", page) == [f"{said}."] * bool(said), mesh
+    for mesh, said in (("named", of_one), ("uk", of_all), ("everything", "")):
+        kept = operator.patch(f"/api/v1/meshes/{mesh}/", {"priority": 6}, "application/json")
+        assert ("draft" in kept.json().get("notice", "")) is bool(said)
+        assert said in kept.json().get("notice", "")
+        assert mesh_size.lines([mesh])[1:] == [f"mesh {mesh}: {said}"] * bool(said)

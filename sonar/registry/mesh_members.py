@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import TypeVar
 
+from django.db.models import QuerySet
+
 from sonar.models import Endpoint, Mesh
 from sonar.models.member_filters import ENDS
 from sonar.notation.addresses import scheme_of
@@ -31,9 +33,9 @@ class EndpointInUse:
 InUse = TypeVar("InUse", bound=EndpointInUse)
 
 
-def read_endpoints() -> list[EndpointInUse]:
-    """Read those in use. One SQL query."""
-    in_use = Endpoint.objects.in_use().order_by("id")
+def read_endpoints(rows: QuerySet[Endpoint] | None = None) -> list[EndpointInUse]:
+    """Read those in use, or these rows. One SQL query."""
+    read = Endpoint.objects.in_use() if rows is None else rows
     return [
         EndpointInUse(
             row["id"],
@@ -44,7 +46,7 @@ def read_endpoints() -> list[EndpointInUse]:
             },
             row["enabled"],
         )
-        for row in in_use.values("id", "base_url", "enabled", *COLUMNS)
+        for row in read.order_by("id").values("id", "base_url", "enabled", *COLUMNS)
     ]
 
 

@@ -133,9 +133,13 @@ def words_now(mesh: Mesh) -> str:
 
 
 def lines(names: Collection[str]) -> list[str]:
-    """Say it of the meshes of these names, a line each."""
+    """Say it of the meshes of these names, a line each, and one of the drafts that it chooses."""
     meshes = Mesh.objects.filter(name__in=names).prefetch_related(*READ_FIRST).order_by("name")
-    return [f"mesh {each.mesh.name}: {each.in_words}" for each in read(meshes)] if names else []
+    return [
+        f"mesh {each.mesh.name}: {said}"
+        for each in (read(meshes) if names else [])
+        for said in (each.in_words, *drafts(each.mesh))
+    ]
 
 
 def ends_words(mesh: Mesh) -> str:
@@ -150,6 +154,23 @@ def remarks(mesh: Mesh, size: MeshSize) -> list[str]:
     nothing = _missing(mesh, size)
     sentences = [f"{nothing}, so nothing is tested"] * bool(nothing) + _left_out(mesh, size)
     return [f"{sentence}." for sentence in sentences]
+
+
+def drafts(mesh: Mesh, seen: Q | None = None) -> list[str]:
+    """Say which drafts a mesh names or fits with its filter, of those that a reader may see.
+
+    These are ``seen``, or else all. A mesh of every endpoint chooses none. One SQL query, and one
+    for each end, unless these are read already.
+    """
+    rows = read_endpoints(Endpoint.objects.drafts().filter(seen or Q()))
+    chosen = [end for end in ENDS if mesh.filter_of(end) or getattr(mesh, end).all()]
+    ends = {each.texts["endpoint"][0] for end in chosen for each in at_end(mesh, end, rows)}
+    if not ends:
+        return []
+    first, more = min(ends), len(ends) - 1
+    if not more:
+        return [f"{first} is a draft: it is tested once it is enabled"]
+    return [f"{first} and {format_count(more)} more are drafts: each is tested once it is enabled"]
 
 
 def _missing(mesh: Mesh, size: MeshSize) -> str:

@@ -53,7 +53,7 @@ from sonar.registry.file.sections import (
     set_members,
 )
 from sonar.registry.mesh_removal import hindrance
-from sonar.registry.mesh_size import READ_FIRST, MeshNow
+from sonar.registry.mesh_size import READ_FIRST, MeshNow, drafts
 from sonar.registry.mesh_size import read as read_now
 from sonar.results import reclass
 
@@ -184,8 +184,9 @@ class Meshes(Resource[Mesh]):
     )
     written = record_of(
         NewMesh,
-        "A mesh as it was stored. Only if it is enabled and tests of it cannot run as things are, "
-        "`notice` says why, and what to do.",
+        "A mesh as it was stored. `notice` is there only if it is enabled and tests of it cannot "
+        "run as things are, or if it chooses endpoints that were never enabled: it says why, and "
+        "what to do.",
         name="MeshWritten",
         **AS_ANSWERED,
         **NOW,
@@ -235,9 +236,8 @@ class Meshes(Resource[Mesh]):
         }
 
     def remarks(self, row: Mesh, values: Values) -> Json:
-        if not row.enabled:
-            return {}
-        notice = " ".join(advice_on(row, timezone.now()))
+        sentences = advice_on(row, timezone.now()) if row.enabled else []
+        notice = " ".join([*sentences, *(f"{said}." for said in drafts(row))])
         return {"notice": notice} if notice else {}
 
     def refuse_removal(self, row: Mesh) -> None:

@@ -5,9 +5,11 @@ from datetime import datetime
 from typing import Any, ClassVar, Self
 
 from django.core.paginator import Paginator
+from django.db.models import Q
 from django.http import Http404, QueryDict
 
 from matrix.answers import cost, meshes
+from matrix.pages.add_site import steps
 from matrix.pages.base import Page
 from matrix.pages.meshes.mesh_form import MeshRowForm
 from matrix.pages.parts.cost_words import CostInAll
@@ -21,7 +23,7 @@ from sonar.models import Mesh
 from sonar.notation import scitags
 from sonar.people import roles
 from sonar.people.roles import Anyone
-from sonar.registry import mesh_removal
+from sonar.registry import mesh_removal, mesh_size
 
 ADD, CHANGE, DELETE = (f"sonar.{verb}_mesh" for verb in ("add", "change", "delete"))
 # Who learns which service a mesh asks.
@@ -86,9 +88,12 @@ class MeshPage(OfMesh):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         mesh = self.mesh
         line, members = meshes.of(mesh)
+        sites = steps.sites_of(reader)
+        seen = None if sites is None else Q(site__in=sites)
         hindrance = mesh_removal.hindrance(mesh) if roles.may(reader, DELETE) else None
         return {
             "line": line,
+            "drafts": [f"{each}." for each in mesh_size.drafts(mesh, seen)],
             "matrix_url": matrix_of(line),
             "members": members[:MOST_MEMBERS],
             "count": len(members),
