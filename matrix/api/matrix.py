@@ -168,7 +168,8 @@ class MatrixView(ApiView, one_snapshot=False):
             )
             if form == "json":
                 return response
-            return rendering.named(response, form, saved_as(query, query.window_at(now)))
+            kind = ["wide"] if (form, shape) == ("csv", "wide") else []
+            return rendering.named(response, form, saved_as(query, query.window_at(now), *kind))
 
         shown = version if form == "json" else version.shown(f"{form}{shape}")
         return unless_known(request, shown, make)
@@ -184,8 +185,8 @@ def written(grid: Grid, fields: tuple[str, ...], form: str, shape: str) -> bytes
     )
 
 
-def saved_as(query: MatrixQuery, window: Window) -> str:
-    return rendering.file_name("matrix", query.statistic.name, query=query, window=window)
+def saved_as(query: MatrixQuery, window: Window, *kind: str) -> str:
+    return rendering.file_name("matrix", *kind, query.statistic.name, query=query, window=window)
 
 
 def as_figure(grid: Grid, form: str) -> HttpResponse:

@@ -112,12 +112,13 @@ def file_name(*parts: str, query: MatrixQuery | None = None, window: Window | No
 
 
 def words_of_filter(options: Sequence[Filter]) -> str:
-    """Name the alternatives of a filter, up to three: `from-RAL-DESY`, `not-UK`."""
+    """Name the alternatives of a filter, up to three: `from-RAL-DESY`, `not-UK`, `to-tier-2`."""
     first, values = options[0], [option.value for option in options]
     left_out = len(values) - MOST_VALUES
     more = [f"and-{left_out}-more"] if left_out > 0 else []
     before = {"source": ["from"], "destination": ["to"]}.get(first.end, [])
-    return "-".join([*["not"] * first.exclude, *before, *values[:MOST_VALUES], *more])
+    number = ["tier"] if first.attribute == "tier" else []
+    return "-".join([*["not"] * first.exclude, *before, *number, *values[:MOST_VALUES], *more])
 
 
 def as_table(table: pd.DataFrame, name: str) -> HttpResponse:

@@ -141,6 +141,11 @@ DAY = "from=2026-11-19&to=2026-11-20"
             "series-RAL_DATADISK-DESY_DATADISK-2026-11-19.csv",
         ),
         ("matrix/", f"{DAY}&cloud=UK", "matrix-mean-UK-2026-11-19.csv"),
+        (
+            "matrix/",
+            f"{DAY}&shape=wide&source_tier=1&destination_tier=2&destination_tier=3",
+            "matrix-wide-mean-from-tier-1-to-tier-2-3-2026-11-19.csv",
+        ),
         ("matrix/", f"{DAY}&format=latex", "matrix-mean-2026-11-19.tex"),
         ("matrix/", f"{DAY}&format=html", "matrix-mean-2026-11-19.html"),
         ("strip/", DAY, "strip-2026-11-19.csv"),
