@@ -20,6 +20,7 @@ from matrix.plots import AXIS, MARGIN, Json, log_axis, over_time
 from matrix.plots.over_time import BACK, THERE, Look, Noted, TimeSpan, filled, other_look
 from matrix.plots.scales import decades
 from matrix.query import filters
+from matrix.query.attributes import ORIGIN
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.samples.quantiles import running_median
@@ -64,8 +65,8 @@ class DirectionLine:
     """One direction of the size class that is drawn, or what it is compared with, in ``words``.
 
     Of its results those are drawn singly that began ``since`` then, in Unix ms. ``others`` are the
-    ids of profiles by the origin of results that are no tests, if these are drawn apart; ``one`` is
-    what the legend calls each of the rest.
+    ids of profiles by the origin of results that are no tests, if these are drawn apart; the legend
+    calls each of the rest ``point_name``.
     """
 
     source: str
@@ -77,7 +78,7 @@ class DirectionLine:
     words: str = ""
     since: int = 0
     others: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    one: str = "each test"
+    point_name: str = "each test"
 
     @property
     def name(self) -> str:
@@ -105,7 +106,7 @@ class DirectionLine:
         """
         ids = [profile for profiles in self.others.values() for profile in profiles]
         tests = self.points.taken(~np.isin(self.points.profiles, ids))
-        yield self.one, "failed", tests, self.look.point, self.look.cross, self.look.colour
+        yield self.point_name, "failed", tests, self.look.point, self.look.cross, self.look.colour
         for origin, profiles in self.others.items():
             results = self.points.taken(np.isin(self.points.profiles, profiles))
             names = f"each {origin} result", f"failed, {origin}"
@@ -196,11 +197,11 @@ def other_lines(answer: LinkReport, size: str) -> list[DirectionLine]:
     look = other_look(comparison.words, has_own_times=other_window(answer) is not None)
     names, query = (source.name, destination.name), comparison.query
     of_other = query.compare.filters_of(query.filters) if query.compare else ()
-    origins = {each for each in of_other if each.parameter == filters.ORIGIN}
-    one = "each transfer" if origins.difference(filters.TESTS) else "each test"
+    origins = {each for each in of_other if each.parameter == ORIGIN}
+    name = "each transfer" if origins.difference(filters.TESTS) else "each test"
     return [
         DirectionLine(
-            *names, compared.other_size, results, buckets, look, comparison.words, one=one
+            *names, compared.other_size, results, buckets, look, comparison.words, point_name=name
         )
     ]
 

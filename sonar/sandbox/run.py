@@ -276,6 +276,9 @@ def run(console: Console) -> None:
         home.make(place)
         stack.enter_context(home.only_one(place))
         check_port(project.PORT)
+        if not (project.SONAR_URL or project.FORCE_SCRIPT_NAME):
+            # Messages lead to the pages that it serves; below a SONAR_PATH a proxy serves them.
+            os.environ["SONAR_URL"] = f"http://127.0.0.1:{project.PORT}"
         stack.callback(console.print, f"Sonar has stopped; its data stays in {place}.")
         start_services(stack, children, place, console)
         stack.callback(children.stop)

@@ -32,7 +32,8 @@ from scipy.stats import spearmanr
 
 from sonar import settings as project
 from sonar.sandbox import embedded, past_store, processes, progress
-from sonar.sandbox.run import PAST, Children, main, start_past, why_it_ends
+from sonar.sandbox import run as sandbox
+from sonar.sandbox.run import PAST, Children, StopRequested, main, start_past, why_it_ends
 from sonar.sandbox.topology import ALWAYS_FAILS, load_links
 from tests.matrix.responses import words
 from tests.ports import free_port
@@ -327,7 +328,6 @@ def test_a_second_sonar_in_the_same_home_is_refused(run: Run):
 def test_what_keeps_it_from_starting_is_one_sentence(tmp_path: Path):
     (tmp_path / "file").write_text("")
     home, no_home = tmp_path / "home", tmp_path / "file" / "home"
-    mail = {"SONAR_SMTP_HOST": "127.0.0.1", "SONAR_MAIL_FROM": "sonar@example.org"}
     no_services = {"DATABASE_URL": "postgresql://sonar@127.0.0.1:1/none", "REDIS_URL": "redis://no"}
     with socket.create_server(("127.0.0.1", 0)) as listener:
         busy = listener.getsockname()[1]
@@ -335,7 +335,7 @@ def test_what_keeps_it_from_starting_is_one_sentence(tmp_path: Path):
             (
                 home,
                 busy,
-                mail,  # which wants a SONAR_URL
+                {},
                 f"Sonar cannot listen on port {busy} (Address already in use): choose another one, "
                 "like `make run PORT=8042`.",
             ),
@@ -365,6 +365,28 @@ def test_either_signal_ends_a_run_well(how: signal.Signals, monkeypatch: pytest.
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+@pytest.mark.parametrize(
+    ("url", "below", "led"),
+    [
+        ("", None, "http://127.0.0.1:{}"),
+        ("https://sonar.example.org", None, ""),
+        ("", "/sonar", ""),
+    ],
+)
+def test_messages_lead_to_the_pages_that_it_serves(
+    url: str, below: str | None, led: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    port = free_port()
+    own = {"SONAR_HOME": tmp_path, "PORT": port, "SONAR_URL": url, "FORCE_SCRIPT_NAME": below}
+    for name, value in own.items():
+        monkeypatch.setattr(project, name, value)
+    monkeypatch.setenv("SONAR_URL", "")
+    monkeypatch.setattr("sonar.sandbox.run.start_services", Mock(side_effect=StopRequested))
+    with pytest.raises(StopRequested):
+        sandbox.run(Console(file=io.StringIO()))
+    assert os.environ["SONAR_URL"] == led.format(port)
 
 
 SILENT = ("SILENT0", "SILENT1", "SILENT2")
