@@ -91,6 +91,15 @@ def test_from_nothing_to_tests(operator: Client):
     assert LogEntry.objects.count() == 4
 
 
+def test_what_keeps_its_tests_waiting_is_said_when_they_start(operator: Client, disk: Endpoint):
+    endpoint("RAL", base_url="davs://se.ral.example:443/atlas/disk")
+    mesh(mover="http-tpc")
+    upload(operator)
+    ended = page(operator.post(START, {"mesh": "uk", "start": ""}, follow=True))
+    assert "Started testing ECDF_DATADISK: 2 links" in ended
+    assert "ECDF_DATADISK lends no credential, and RAL_DATADISK needs one to read there" in ended
+
+
 def test_what_was_uploaded_is_never_said_again(operator: Client, disk: Endpoint):
     for form in ({"kind": "x509"}, {"kind": "client_credentials"}, {"lend_credential": "on"}, {}):
         refused = form.get("kind")

@@ -35,6 +35,7 @@ from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
 from sonar.models import Credential, Endpoint, Site, Version
 from sonar.notation.windows import format_minute
+from sonar.obstacles.catalogue import advice_on
 from sonar.ordering import request_checks
 from sonar.registry import uploads
 from sonar.registry.uploads import Uploader
@@ -297,6 +298,10 @@ def start(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
         soon = f"Its first tests are planned within {settings.SONAR_PLAN_SECONDS} s."
         how = "Pause it with “Pause tests…”, or undo it with “Disable it” at “Caps and budgets…”."
         messages.success(request, f"{' '.join(sentences)} {soon} {how}")
+        choice = form.chosen()
+        for sentence in advice_on(choice.mesh, timezone.now()) if choice else ():
+            if page.endpoint.name in sentence:
+                messages.warning(request, sentence)
     else:
         messages.success(request, f"{' '.join(sentences)} Nothing is tested yet.")
     return HttpResponseRedirect(f"{address('site', name)}#site-work")
