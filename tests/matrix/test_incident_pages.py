@@ -178,7 +178,7 @@ def test_the_page_of_one_has_its_evidence_and_a_text_for_a_ticket(
     note = {"starts_at": NOW - 2 * HOUR, "text": text}
     Annotation.objects.create(site=small_world.desy.site, public=True, **note)
     Annotation.objects.create(site=small_world.desy.site, **note | {"text": "private"})
-    with django_assert_num_queries(33):
+    with django_assert_num_queries(32):
         html = responses.html(client, f"{PAGE}{into_desy.pk}/")
     page, said = Page(html), words(html)
     assert page.texts("h1") == ["DESY_DATADISK fails to take files"]
