@@ -13,14 +13,19 @@ from tests.browser.axe import by_day_and_night
 from tests.browser.pages import box_of, fits, look, refresh
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, SCRIPTLESS_NARROW, WALL, seen_by
 from tests.browser.scene import Scene
-from tests.browser.waiting import until, until_settled
+from tests.browser.waiting import (
+    ONE_REFRESH,
+    REFRESH_MS,
+    until,
+    until_refreshed,
+    until_settled,
+)
 from tests.matrix import sent, world
 from tests.matrix.network import failed, measured, servers
 from tests.matrix.test_connections import BEGAN, UPLOAD, flow
 
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
 FAILING = "/links/RAL_DATADISK/DESY_DATADISK/"
-REFRESH_MS = 5000
 POINTS = "#rates .scatterlayer .point"
 
 
@@ -217,12 +222,12 @@ def test_a_running_test_shows_its_progress_and_then_its_result(visit, scene):
     page = visit.open(f"/transfers/{probe.id}/")
     expect(page.get_by_role("progressbar")).to_have_attribute("value", "0")
     Probe.objects.update(progress_bytes=10**9)
-    page.clock.run_for(REFRESH_MS)
-    expect(page.get_by_role("progressbar")).to_have_attribute("value", "50", timeout=15_000)
+    bar = expect(page.get_by_role("progressbar"))
+    until_refreshed(page, lambda: bar.to_have_attribute("value", "50", timeout=ONE_REFRESH))
     Probe.objects.all().delete()
     sent.send(made.ral, made.glasgow, world.NOW, id=probe.id)
-    page.clock.run_for(REFRESH_MS)
-    expect(page.locator(".result")).to_contain_text("200 MB/s", timeout=15_000)
+    result = expect(page.locator(".result"))
+    until_refreshed(page, lambda: result.to_contain_text("200 MB/s", timeout=ONE_REFRESH))
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.clock.run_for(4 * REFRESH_MS)

@@ -15,10 +15,10 @@ from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.scene import Scene
+from tests.browser.waiting import ONE_REFRESH, until_refreshed
 from tests.matrix import world
 
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
-REFRESH_MS = 2000
 everybody = seen_by(LAPTOP, NARROW)
 
 
@@ -78,14 +78,13 @@ def test_progress_and_results_come_by_themselves(link, scene):
         progress_bytes=first.bytes // 2,
     )
     form.locator("[name=count]").fill("7")
-    link.clock.run_for(REFRESH_MS)
-    expect(link.locator("#test-now progress")).to_have_attribute("value", "50", timeout=15_000)
+    bar = expect(link.locator("#test-now progress"))
+    until_refreshed(link, lambda: bar.to_have_attribute("value", "50", timeout=ONE_REFRESH))
     expect(form.locator("[name=count]")).to_have_value("7")
     end(first, 200.0)
     end(second, 100.0)
-    link.clock.run_for(REFRESH_MS)
-    rows = link.locator("#test-now tbody tr", has_text="pull")
-    expect(rows).to_have_count(2, timeout=15_000)
+    rows = expect(link.locator("#test-now tbody tr", has_text="pull"))
+    until_refreshed(link, lambda: rows.to_have_count(2, timeout=ONE_REFRESH))
     expect(link.locator("#test-now")).to_contain_text(
         "4 streams and 1 stream: 1 and 1 tests, too few to compare."
     )

@@ -26,11 +26,10 @@ from tests.browser.axe import by_day_and_night
 from tests.browser.pages import fits, look, refresh
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.scene import Scene
-from tests.browser.waiting import until_so
+from tests.browser.waiting import ONE_REFRESH, REFRESH_MS, until_refreshed, until_so
 from tests.matrix import sent, world
 
 URL = "/operations/"
-REFRESH_MS = 5000
 MINUTE = timedelta(minutes=1)
 everybody = seen_by(LAPTOP, NARROW)
 
@@ -124,11 +123,10 @@ def test_bars_move_by_themselves_and_vanish_with_the_tests(visit, busy):
     bars = page.locator("progress")
     expect(bars).to_have_count(3)
     Probe.objects.filter(id=busy.id).update(progress_bytes=15_000_000)
-    page.clock.run_for(REFRESH_MS)
-    expect(page.locator("progress[value='75']")).to_have_count(1, timeout=15_000)
+    moved = expect(page.locator("progress[value='75']"))
+    until_refreshed(page, lambda: moved.to_have_count(1, timeout=ONE_REFRESH))
     Probe.objects.filter(state="running").delete()
-    page.clock.run_for(REFRESH_MS)
-    expect(bars).to_have_count(0, timeout=15_000)
+    until_refreshed(page, lambda: expect(bars).to_have_count(0, timeout=ONE_REFRESH))
 
 
 def test_a_test_is_ordered_and_followed(visit, busy):
@@ -146,8 +144,8 @@ def test_a_test_is_ordered_and_followed(visit, busy):
     Probe.objects.update(
         state="running", started_at=world.NOW, deadline=world.NOW + MINUTE, progress_bytes=10**7
     )
-    page.clock.run_for(REFRESH_MS)
-    expect(page.locator("progress")).to_have_attribute("value", "50", timeout=15_000)
+    bar = expect(page.locator("progress"))
+    until_refreshed(page, lambda: bar.to_have_attribute("value", "50", timeout=ONE_REFRESH))
 
 
 @pytest.mark.long

@@ -2,11 +2,14 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from playwright.sync_api import Error, Page
 
 # To look costs a page and the test some milliseconds each.
 LOOK_MS = 50
+# The longest time between two refreshes of a page on which something is under way.
+REFRESH_MS, ONE_REFRESH = 5000, 2_000
 SETTLED = """[...document.querySelectorAll(".picture[data-figure]")].every((box) =>
     !document.getElementById(box.dataset.figure)?.textContent || box.querySelector(".main-svg")
     || !box.checkVisibility()
@@ -30,6 +33,18 @@ def until_so(page: Page, condition: Callable[[], bool], words: str, seconds: flo
     while not condition():
         assert time.monotonic() < deadline, f"still not so after {seconds} s: {words}"
         page.wait_for_timeout(LOOK_MS)
+
+
+def until_refreshed(page: Page, check: Callable[[], None]) -> None:
+    """Put the clock of a page forward until a check with a short timeout passes.
+
+    One refresh may show what was there before: it was under way, or its figures are kept a while.
+    """
+    for _ in range(30):
+        page.clock.run_for(REFRESH_MS)
+        with suppress(AssertionError):
+            return check()
+    return check()
 
 
 def until_settled(page: Page) -> None:
