@@ -355,6 +355,19 @@ def test_an_end_without_a_plan_says_so(client, small_world):
     assert "outbound no tests; inbound 72 tests , 144 GB (1.67 MB/s). Peak inbound" in said
 
 
+def test_links_that_failed_a_time_or_two_come_after_those_that_are_slower(client, small_world):
+    ral, glasgow, desy, scratch = small_world.endpoints
+    with transfers() as some:
+        for day in range(8, 28):
+            some.add(ral, desy, 8.0, ago=24 * day * HOUR)
+        for number in range(3):
+            some.add(ral, desy, 2.0, ago=(4 - number) * HOUR / 4)
+        some.add(ral, scratch, 5.0)
+        some.add(ral, glasgow, None)
+    shown = [row[7].split(" since")[0] for row in partners(look(client), "source").table()]
+    assert shown == ["slower", "failed", "no usual yet"]
+
+
 def test_paper_has_the_worst_of_many_and_says_how_many_more(client, small_world):
     with transfers() as some:
         for number in range(45):

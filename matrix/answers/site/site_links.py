@@ -37,9 +37,8 @@ from matrix.statistics.samples.quantiles import median_interval
 from sonar.notation.units import MB
 from sonar.notation.windows import Window
 
-# Which states are the worst, and then which levels: what fails comes first in lists.
-STATE_RANKS = {"failing": 0, "failed": 1}
-LAST_STATES = ("untested", "down")
+# How links look, the worst first, as in the table: a failed test or two is less than being slower.
+ORDER = ("failing", "slower", "failed", "", "untested", "down")
 
 
 @dataclass(frozen=True)
@@ -75,15 +74,16 @@ class SiteLink(ReportCell):
     @property
     def is_judged(self) -> bool:
         """Say whether its ratio counts: where all tests failed since, it is of the past."""
-        return self.state not in STATE_RANKS and not math.isnan(self.ratio)
+        return self.state not in ("failing", "failed") and not math.isnan(self.ratio)
 
     @property
     def rank(self) -> tuple[int, bool, float, float]:
-        """Return what puts the worst first: failing, then the slowest against its usual.
+        """Return what puts the worst first: by ORDER, then the slowest against its usual.
 
-        Behind these are links without a usual rate, by failed tests and then by rate.
+        Then come links without a usual rate, by failed tests and then by rate.
         """
-        rank = STATE_RANKS.get(self.state, 3 if self.state in LAST_STATES else 2)
+        look = self.state if self.state in ORDER else self.level
+        rank = ORDER.index(look if look in ORDER else "")
         ratio = self.ratio
         if not math.isnan(ratio):
             return rank, False, ratio, 0.0
