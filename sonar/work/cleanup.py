@@ -153,8 +153,9 @@ def claim(endpoint_id: int, now: datetime) -> Leftover | None:
         return None
     failures = rows.aggregate(most=Max("tries"))["most"] + 1
     leftover.tries, leftover.next_try = failures, now + pause_after(failures)
-    leftover.save(update_fields=["tries", "next_try"])
-    return leftover
+    # Whoever had claimed it before may have deleted it this moment, later than its pause.
+    mine = rows.filter(pk=leftover.pk).update(tries=failures, next_try=leftover.next_try)
+    return leftover if mine else None
 
 
 def pause_after(failures: int) -> timedelta:

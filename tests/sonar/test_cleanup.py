@@ -339,6 +339,18 @@ def test_what_is_kept_twice_stays_as_it_was(storage):
     assert (leftover.error, leftover.tries) == ("first", 1)
 
 
+def test_a_file_that_goes_while_it_is_claimed_is_left_alone(storage, monkeypatch):
+    glasgow, pause_after = endpoint("GLASGOW"), cleanup.pause_after
+    left(glasgow, "a")
+
+    def gone_meanwhile(failures: int) -> timedelta:
+        Leftover.objects.all().delete()
+        return pause_after(failures)
+
+    monkeypatch.setattr(cleanup, "pause_after", gone_meanwhile)
+    assert cleanup.claim(glasgow.id, timezone.now()) is None
+
+
 def test_an_order_to_delete_stays_below_the_base_url(storage):
     left(endpoint("GLASGOW"), "a")
     clean_all()
