@@ -93,7 +93,8 @@ function ofTable(table) {
 // A matrix without its rows and columns that have no result, unless none has any.
 function measured(rows) {
   const inner = rows.slice(1, -1).map((cells) => cells.slice(1, -1));
-  const withResults = inner.map((cells) => cells.map((cell) => !cell.matches(EMPTY) || /\d/.test(cell.firstChild?.data)));
+  const hasResult = (cell) => !cell.matches(EMPTY) || /\d/.test(cell.firstChild?.data);
+  const withResults = inner.map((cells) => cells.map(hasResult));
   const [lines, columns] = [withResults, (inner[0] ?? []).map((_, at) => withResults.map((line) => line[at]))].map(
     (sides) => sides.map((side) => side.includes(true)),
   );
@@ -125,7 +126,8 @@ function worded(element) {
 
 // The line above the table says what it is and of when, and what is made up.
 function written(names, rows) {
-  const texts = [...names, document.querySelector(".from-to")?.textContent.trim(), isSimulated() && "Simulated endpoints"];
+  const fromTo = document.querySelector(".from-to")?.textContent.trim();
+  const texts = [...names, fromTo, isSimulated() && "Simulated endpoints"];
   const caption = texts.filter(Boolean).map((text) => text.replace(/\.$/, "")).join(". ");
   const html = rows.map((row) => `<tr>${row.map(htmlOf).join("")}</tr>`).join("\n");
   return {
