@@ -362,7 +362,7 @@ def whole(incident: Incident, request: Request) -> HttpResponse:
     events = [event_record(event, request) for event in incidents.events_of(incident)]
     now = timezone.now()
     failures = evidence.failures_of(incident, links, now)
-    beside = evidence.Beside.of(incident, links, now) if incident.is_open else None
+    beside = evidence.Beside.of(incident, links, now)
     elsewhere = beside.sentences() if beside else []
     more = {
         "advice": words.advice(incident),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import cast
 
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from sonar.alerting import subscriptions
 from sonar.alerting.channels.catalogue import BOARDS
@@ -68,8 +68,7 @@ def read_unsent(row: Subscription, now: datetime) -> list[IncidentEvent]:
     """
     if row.report or row.channel in BOARDS or not row.enabled or row.confirmed_at is None:
         return []
-    person = {"subscription__owner": row.owner_id} if row.owner_id else {"subscription": row}
-    earlier = Notification.objects.filter(incident=OuterRef("incident"), **person)
+    earlier = notes_of_person(row).filter(incident=OuterRef("incident"))
     opened = IncidentEvent.objects.filter(kind=Kind.OPENED, incident__closed_at=None)
     opened = opened.filter(~Exists(earlier)).order_by("id")
     to = Subscribed(row, subscriptions.sites_of(row))
@@ -180,9 +179,7 @@ def whom(event: IncidentEvent, everybody: Iterable[Subscribed]) -> Iterable[Call
             for row in own
             if row.state == State.WAITING and row.subscription_id == subscribed.row.pk
         ]
-        prefix = subscriptions.call_prefix(subscribed.row, incident.pk)
-        deleted = subscriptions.sent_by_deleted(prefix, event.at - REMEMBERED)
-        count = len(past) + len(deleted)
+        count = len(past) + calls_by_deleted(subscribed.row, incident.pk, event.at)
         yield Calls(subscribed, past, waiting[0] if waiting else None, count)
 
 
@@ -197,12 +194,24 @@ def preference(
 
 def may_call_again(row: Notification, now: datetime) -> bool:
     """Say whether the person of a row may be told more of its incident."""
-    to = row.subscription
-    person = {"subscription__owner": to.owner_id} if to.owner_id else {"subscription": to}
-    past = Notification.objects.filter(incident=row.incident_id, state=State.SENT, **person)
-    prefix = subscriptions.call_prefix(to, cast(int, row.incident_id))
-    deleted = subscriptions.sent_by_deleted(prefix, now - REMEMBERED)
-    return past.filter(created_at__gt=now - REMEMBERED).count() + len(deleted) < MOST_CALLS
+    to, since = row.subscription, now - REMEMBERED
+    past = notes_of_person(to).filter(
+        incident=row.incident_id, state=State.SENT, created_at__gt=since
+    )
+    deleted = calls_by_deleted(to, cast(int, row.incident_id), now)
+    return past.count() + deleted < MOST_CALLS
+
+
+def notes_of_person(row: Subscription) -> QuerySet[Notification]:
+    """Return the notifications of the person of a subscription, by all that are theirs."""
+    person = {"subscription__owner": row.owner_id} if row.owner_id else {"subscription": row}
+    return Notification.objects.filter(**person)
+
+
+def calls_by_deleted(row: Subscription, incident: int, now: datetime) -> int:
+    """Count the messages about an incident that deleted subscriptions sent to the same person."""
+    prefix = subscriptions.call_prefix(row, incident)
+    return len(subscriptions.sent_by_deleted(prefix, now - REMEMBERED))
 
 
 def miss(row: Subscription, count: int, now: datetime) -> None:

@@ -89,7 +89,7 @@ def read(incident: Incident, now: datetime) -> IncidentEvidence:
         window=window,
         tests=samples.read_links(drawn, window, ()),
         failures=failures_of(incident, links, now),
-        beside=Beside.of(incident, links, now) if incident.is_open else None,
+        beside=Beside.of(incident, links, now),
     )
 
 
@@ -123,7 +123,9 @@ class Beside:
     links: Grid
 
     @classmethod
-    def of(cls, incident: Incident, links: Sequence[IncidentLink], now: datetime) -> Beside:
+    def of(cls, incident: Incident, links: Sequence[IncidentLink], now: datetime) -> Beside | None:
+        if not incident.is_open:
+            return None
         size = links[0].size_class.name if links else incident.sizes[0]
         return cls(incident, grid.build(evidence.beside_query(MatrixQuery(size=size)), now))
 
