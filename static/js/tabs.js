@@ -12,7 +12,8 @@
 
 document.addEventListener("click", clicked);
 addEventListener("hashchange", goToHash);
-document.addEventListener("DOMContentLoaded", goToHash);
+// A module runs once the page has been read, and nothing is shown before it has run (blocking="render").
+goToHash();
 document.addEventListener("htmx:after:swap", () => {
   markAll();
   if (!location.hash) keepInAddress();
