@@ -84,6 +84,7 @@ class Rules:
     alarms: Mapping[Kind, float]
     slower_only: bool = False
     known_dof: int | None = None
+    after_the_first: float = AFTER_THE_FIRST
 
     @property
     def directions(self) -> int:
@@ -284,7 +285,7 @@ class CauseSearch:
 
     def critical(self, dof: int, is_further: bool) -> dict[Kind, float]:
         """Return the |t| beyond which something of each kind is beyond chance."""
-        share = (AFTER_THE_FIRST if is_further else 1) / self.rules.directions
+        share = (self.rules.after_the_first if is_further else 1) / self.rules.directions
         tails = [self.rules.alarms[kind] * share / count for kind, count in self.counts.items()]
         limits = _quantiles(tuple(1 - tail for tail in tails), dof)
         return dict(zip(self.counts, limits, strict=True))
