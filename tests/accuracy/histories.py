@@ -162,6 +162,8 @@ def place_fault(
             links = np.ones(len(grid.source), dtype=bool)
         case _:
             raise ValueError(f"No fault of scope {scope} can be at {place}")
+    if not links.any():
+        raise ValueError(f"No link has a fault of scope {scope} at {place}")
     kind = "failing" if factor is None else "slow" if factor < 1 else "fast"
     members = tuple(np.flatnonzero(links).tolist())
     return Fault(scope, kind, start, source, destination, site, end, factor, ramp, members)
