@@ -293,7 +293,7 @@ def table(
 
 
 def line(row: Row) -> str:
-    return f"{row.what:<58} {row.figure:>8.3f}  {row.aim:<15} {row.verdict:<17} n={row.count}"
+    return f"{row.what:<62} {row.figure:>8.3f}  {row.aim:<15} {row.verdict:<17} n={row.count}"
 
 
 def main() -> int:

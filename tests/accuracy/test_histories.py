@@ -170,6 +170,7 @@ def test_levels_scatter_and_days_are_those_stated(rng: np.random.Generator):
     assert levels.std() == pytest.approx(1, rel=0.1)
     scatter = rates.std(axis=2, ddof=1).mean(axis=1)
     assert np.median(scatter) == pytest.approx(0.25, rel=0.05)
+    assert np.log(scatter).std() == pytest.approx(0.35, rel=0.15)
     assert 0.11 < scatter.min() < scatter.max() < 0.64
     # A mean of 48 tests of a day has a scatter of its own.
     days = rates.mean(axis=2).var(axis=1, ddof=1) - scatter**2 / 48
@@ -194,6 +195,8 @@ def test_a_history_until_a_moment_has_neither_later_tests_nor_later_faults(
     assert cut.faults == (replace(fault, end=None),)
     assert cut.tests["large"].started.max() <= cut.now == fault.start + HOUR
     assert history.until(history.now).faults == history.faults
+    third = history.until(int(history.tests["large"].started[2]))
+    assert len(third.tests["large"].link) == 3
 
 
 def test_scenarios_are_what_their_aims_speak_of(rng: np.random.Generator):
@@ -315,7 +318,8 @@ def test_a_second_condition_of_one_fault_was_not_there_and_the_nearer_is_taken(
     rng: np.random.Generator,
 ):
     fault = place_fault(make_grid(rng, 5), "site", 1, NOW - DAY, end=NOW - HOUR)
-    near, far = found_of(fault), found_of(fault, since_low=fault.start - DAY)
+    early = fault.start - DAY
+    near, far = found_of(fault), found_of(fault, since_low=early, since_high=early)
     assert match([far, near], [fault]) == ([near], [far])
     after = found_of(fault, since_low=fault.end, since_high=fault.end, ended_at=None)
     assert match([after], [fault]) == ([None], [after])
@@ -347,6 +351,41 @@ def test_false_conditions_are_counted_by_month_and_by_grid_day():
     assert measured["four faults at once: other conditions confirmed"] == 2
     assert measured["four faults at once: all found and nothing else"] == 0
     assert measured["link /3 of a source /2: link found"] == 1
+
+
+@pytest.mark.parametrize(("needed", "share"), [(8, 1), (9, 0)])
+def test_a_dead_destination_is_to_be_named_after_eight_failures(needed: int, share: float):
+    def count(history: History) -> list[Found]:
+        found = judge_perfectly(history)
+        return [
+            each
+            for each, fault in zip(found, history.faults, strict=True)
+            if len(judged.failures(history, fault)) >= needed
+        ]
+
+    measured = figures(count, 2)
+    assert measured["dead destination: named after 8 failures"] == share
+    assert measured["dead destination: the only condition after a day"] == 1
+
+
+def test_links_that_their_source_explains_are_not_to_be_listed():
+    def list_all(history: History) -> list[Found]:
+        source, link = history.faults
+        other = next(place for place in range(15) if place not in (link.source, link.destination))
+        return [found_of(source), found_of(link), found_of(link, destination=other)]
+
+    measured = figures(list_all, 8)
+    assert measured["link /3 of a source /2: link found"] == 1
+    assert measured["link /3 of a source /2: no other link listed"] == 0
+
+
+def test_a_fault_that_is_over_is_not_found_while_its_condition_is_open():
+    def never_end(history: History) -> list[Found]:
+        return [replace(each, ended_at=None) for each in judge_perfectly(history)]
+
+    measured = figures(never_end, 9)
+    assert measured["ended, dead for a day: found and ended"] == 0
+    assert measured["ended, dead for a day: error of the end, median, intervals"] == np.inf
 
 
 def test_biased_factors_and_narrow_intervals_are_seen():
