@@ -331,7 +331,7 @@ def test_unconfirmed_conditions_and_those_confirmed_later_do_not_count(confirmed
         return [replace(each, confirmed_at=confirmed_at) for each in judge_perfectly(history)]
 
     measured = figures(unsure, 4)
-    assert measured["links at a third, 6 + 6 tests: confirmed"] == 0
+    assert measured["links at a third, 6 + 6 tests: found, confirmed"] == 0
     assert measured["links at a third, 6 + 6 tests: found, confirmed or not"] == 1
 
 
@@ -347,7 +347,7 @@ def test_false_conditions_are_counted_by_month_and_by_grid_day():
     assert measured["10 to 400 links, step to 0.6: silent but for the grid"] == 0
     assert measured["new mesh of 3: dead server named within 5 min"] == 0
     assert measured["new mesh of 3: conditions at the end, mean"] == 3
-    assert measured["links at a third, 6 + 6 tests: false among the confirmed"] == 2 / 12
+    assert measured["links at a third, 6 + 6 tests: false, confirmed"] == 2 / 12
     assert measured["four faults at once: other conditions confirmed"] == 2
     assert measured["four faults at once: all found and nothing else"] == 0
     assert measured["link /3 of a source /2: link found"] == 1
