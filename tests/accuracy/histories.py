@@ -188,7 +188,7 @@ def simulate(
     failing = np.where(flaky, rng.uniform(*noise.flaky_failed, size=count), noise.failed)
     endpoints = len(grid.site)
     step, wander = _wander(rng, now - begin, endpoints + 1, noise.wander_hours)
-    wander *= np.append(np.full(endpoints, 0.0), noise.wander_sd)
+    wander *= np.append(np.full(endpoints, noise.endpoint_wander_sd), noise.wander_sd)
 
     tests = {}
     for name, every in every_seconds.items():
