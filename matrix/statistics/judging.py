@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -949,3 +949,14 @@ class History:
 
     def held(self, usual: Baselines) -> Baselines:
         return usual
+
+
+def judge_day(
+    links: Links, tests: Tests, begin: int, end: int, before: Sequence[Condition]
+) -> list[Condition]:
+    """Return the conditions at ``end`` of a day that began at ``begin`` (Unix ms), all copies.
+
+    ``tests`` are those from 28 days before the day on. ``before`` are the conditions that were open
+    when it began, or had ended in the 28 days before it.
+    """
+    return History(links, [replace(each) for each in before]).judge(tests, begin, end)
