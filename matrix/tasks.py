@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from sonar.database import retry
 from sonar.models import Subscription
-from sonar.results import changes, commissioning
+from sonar.results import changes, commissioning, conditions
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +37,22 @@ def find_incidents() -> None:
 
     for event in evaluate.evaluate(timezone.now()):
         log.info("incident %s %s: %s", event.incident_id, event.kind, words.title(event.incident))
+
+
+# A long past is judged in parts of about so many seconds: others have work for this process, too.
+ASSESSING_SECONDS = 60
+
+
+@shared_task(throws=retry.DATABASE_AWAY)
+def assess() -> None:
+    """Judge new results, and store the conditions that they show; another one does nothing then."""
+    from matrix.assessment import assessing
+
+    now = timezone.now()
+    conditions.forget(now, settings.SONAR_KEEP_DAYS)
+    assessed = assessing.assess(now, wait=False, seconds=ASSESSING_SECONDS)
+    if assessed.recorded and any(assessed.recorded):
+        log.info("conditions: %d new, %d changed, %d gone", *assessed.recorded)
 
 
 @shared_task(throws=retry.DATABASE_AWAY)

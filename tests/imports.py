@@ -172,6 +172,7 @@ MATRIX = House(
         ("query",),
         ("statistics",),
         ("store",),
+        ("assessment",),
         ("answers",),
         ("plots", "http"),
         ("templatetags",),
@@ -187,6 +188,7 @@ MATRIX = House(
             "matrix.store",
         ),
         "store": ("rest_framework", "plotly"),
+        "assessment": ("rest_framework", "plotly"),
         "answers": ("rest_framework", "plotly"),
         "plots": ("rest_framework", "sonar.models"),
         "query": ("rest_framework", "plotly"),
@@ -202,7 +204,7 @@ STATISTICS = House(
         ("compare",),
         ("cells",),
         ("levels", "causes", "transfers"),
-        ("incidents",),
+        ("incidents", "judging"),
     ),
 )
 HOUSES = (SONAR, MATRIX)

@@ -3,6 +3,13 @@
 from sonar.models.aliases import Alias, UnknownName
 from sonar.models.checks import EndpointCheck
 from sonar.models.commissioning import CommissioningRecord, CommissioningSearch, CriteriaSet
+from sonar.models.conditions import (
+    AssessedDay,
+    Assessment,
+    Condition,
+    ConditionLink,
+    ConditionPart,
+)
 from sonar.models.downtimes import Downtime, DowntimeSource
 from sonar.models.events import Annotation, Change, ChangeSearch, CredentialState, Outage
 from sonar.models.history import HistoryEntry

@@ -109,6 +109,7 @@ CELERY_TASK_ROUTES = {
     # Seconds of computing, which plans and seals must not wait for either.
     "matrix.tasks.find_changes": {"queue": "cleaning"},
     "matrix.tasks.find_incidents": {"queue": "cleaning"},
+    "matrix.tasks.assess": {"queue": "cleaning"},
     "matrix.tasks.judge_links": {"queue": "cleaning"},
     # Nor for services of others.
     "sonar.tasks.import_downtimes": {"queue": "cleaning"},

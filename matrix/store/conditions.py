@@ -1,0 +1,150 @@
+"""Conditions as they are read: those open at a moment or within a time range, and those of links.
+
+Each function is one SQL statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum, Value
+from django.db.models.functions import Coalesce
+from numpy.typing import NDArray
+
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.cells.axes import LinkIndex
+from sonar.database.cursors import planned_rows
+from sonar.models import Condition, ConditionLink, ConditionPart
+from sonar.notation.windows import Window
+
+# What is the matter with a link by conditions that have it as a member, the worst last.
+MARKS = ("", *Condition.Type.values)
+NO_MARK = 0
+# The grid's come first, then the larger subjects, of these the newest.
+ORDER = ("-since", "-id")
+
+
+def rows() -> QuerySet[Condition]:
+    """Return all with what they are of; `tests` and `failed` are counts of all size classes."""
+    parts = ConditionPart.objects.filter(condition=OuterRef("pk")).order_by().values("condition")
+    counts = {
+        name: Coalesce(parts.annotate(total=Sum(name)).values("total"), Value(0))
+        for name in ("tests", "failed")
+    }
+    subjects = ("source__site", "destination__site", "site")
+    return Condition.objects.select_related(*subjects).annotate(**counts).order_by(*ORDER)
+
+
+def lasting_at(moment: datetime, prefix: str = "") -> Q:
+    """Choose what had begun by a moment and had not ended yet."""
+    begun = Q(**{f"{prefix}since__lte": moment})
+    ended = Q(**{f"{prefix}ended_at": None}) | Q(**{f"{prefix}ended_at__gt": moment})
+    return begun & ended
+
+
+def open_at(moment: datetime) -> list[Condition]:
+    """Return the conditions that were open at a moment, those that began last first."""
+    return list(rows().filter(lasting_at(moment)))
+
+
+def overlapping(window: Window, chosen: Q | None = None) -> list[Condition]:
+    """Return those of which any time lies in a window, those that began last first."""
+    ended = Q(ended_at=None) | Q(ended_at__gt=window.start)
+    return list(rows().filter(ended, chosen or Q(), since__lt=window.end))
+
+
+def of_links(pairs: Iterable[tuple[int, int]], window: Window | None = None) -> list[Condition]:
+    """Return the conditions that have one of these links (ids of its ends) as a member.
+
+    Those that overlap a window, or all. A condition of the grid has no members.
+    """
+    of_pairs = Q(pk__in=[])
+    for source, destination in pairs:
+        of_pairs |= Q(source=source, destination=destination)
+    members = ConditionLink.objects.filter(of_pairs, part__condition=OuterRef("pk"))
+    chosen = rows().filter(Exists(members))
+    if window is not None:
+        ended = Q(ended_at=None) | Q(ended_at__gt=window.start)
+        chosen = chosen.filter(ended, since__lt=window.end)
+    return list(chosen)
+
+
+@dataclass(frozen=True)
+class LinkMarks:
+    """What is the matter with each link in a size class; arrays of shape (places, places).
+
+    ``mark`` indexes MARKS and is the worst of its conditions, confirmed ones before others;
+    ``condition`` is the id of that one, 0 for none. ``since`` is in Unix ms, 0 for none.
+    ``factor``, ``low`` and ``high`` are the rate of the condition over its baseline, NaN for
+    none. ``tests`` are those of the condition since it began. ``baseline`` is what was usual of the
+    link itself before that, in bytes/s, NaN where it is not known.
+    """
+
+    mark: NDArray[np.uint8]
+    is_confirmed: Flags
+    since: Integers
+    factor: Floats
+    low: Floats
+    high: Floats
+    tests: Integers
+    baseline: Floats
+    condition: Integers
+
+    def are(self, kind: str) -> Flags:
+        """Say which links are failing, silent, slow or fast."""
+        return np.asarray(self.mark == MARKS.index(kind))
+
+
+# The worst last, so that it is what remains of a link.
+MARKED = """
+    SELECT member.source_id, member.destination_id,
+           array_position(%(marks)s::text[], condition.type::text) - 1,
+           condition.confirmed_at IS NOT NULL,
+           (extract(epoch FROM part.since) * 1000)::bigint,
+           part.factor, part.factor_low, part.factor_high, part.tests, member.baseline, condition.id
+    FROM sonar_conditionpart AS part
+    JOIN sonar_condition AS condition ON condition.id = part.condition_id
+    JOIN sonar_conditionlink AS member ON member.part_id = part.id
+    WHERE part.size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
+      AND part.since <= %(moment)s
+      AND (part.ended_at IS NULL OR part.ended_at > %(moment)s)
+    ORDER BY condition.confirmed_at IS NOT NULL,
+             array_position(%(marks)s::text[], condition.type::text), part.since, condition.id
+"""
+NO_TIME = 0
+EMPTY = {"factor": np.nan, "low": np.nan, "high": np.nan, "baseline": np.nan}
+KINDS: dict[str, Any] = {
+    "mark": np.uint8,
+    "is_confirmed": bool,
+    "since": np.int64,
+    "tests": np.int64,
+    "condition": np.int64,
+}
+
+
+def marks(size: str, moment: datetime, links: LinkIndex) -> LinkMarks:
+    """Return the marks of all links in a size class at a moment."""
+    count = len(links.places)
+    number = {place.id: at for at, place in enumerate(links.places)}
+    names = [each.name for each in fields(LinkMarks)]
+    arrays = {
+        name: np.full((count, count), EMPTY.get(name, 0), dtype=KINDS.get(name, np.float64))
+        for name in names
+    }
+    parameters = {"size": size, "moment": moment, "marks": [*MARKS]}
+    lines = [
+        (number[source], number[destination], *values)
+        for source, destination, *values in planned_rows(MARKED, parameters)
+        if source in number and destination in number
+    ]
+    if lines:
+        row, column, *columns = (list(each) for each in zip(*lines, strict=True))
+        for name, values in zip(names, columns, strict=True):
+            array = np.array([EMPTY.get(name) if value is None else value for value in values])
+            # Of several lines of a link the last one counts.
+            arrays[name][row, column] = array
+    return LinkMarks(**arrays)
