@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -126,11 +126,15 @@ def baselines(tests: Tests, links: int, left_out: Flags | None = None) -> Baseli
     level = medians(link[early], logs[early], np.bincount(link[early], minlength=links))
     known = count >= FEWEST
     rest = logs - level[link]
-    bound = 3 * NORMAL_MAD * medians(link, np.abs(rest), count)
-    rest = np.clip(rest, -bound[link], bound[link])
-    squares = np.bincount(link, np.square(rest), minlength=links)
-    # About a median, and without the furthest: a little less than they would be.
-    dof = np.maximum(count - 1, 1) * 1.0
+    # By how much a test differs from the one before it: a level that moved counts once at most.
+    steps = np.diff(logs)[link[1:] == link[:-1]] if len(logs) else logs
+    of_step = link[1:][link[1:] == link[:-1]] if len(logs) else link
+    step_count = np.bincount(of_step, minlength=links)
+    bound = 3 * NORMAL_MAD * medians(of_step, np.abs(steps), step_count)
+    steps = np.clip(steps, -bound[of_step], bound[of_step])
+    squares = np.bincount(of_step, np.square(steps), minlength=links) / 2
+    # Neighbouring differences share a test: they are worth two thirds of as many.
+    squares, dof = squares * 2 / 3, np.maximum(step_count, 1) * 2 / 3
     if known.sum() >= 3:
         prior = Prior.of(squares[known], dof[known])
         variance, whole = prior.moderated(squares, np.where(known, dof, 1e-9))
@@ -139,9 +143,11 @@ def baselines(tests: Tests, links: int, left_out: Flags | None = None) -> Baseli
         variance, typical = np.full(links, 0.09), 10
     sigma = np.maximum(np.sqrt(variance), LEAST_SIGMA)
     scaled = np.clip(rest / sigma[link], -3, 3)
+    sigma = sigma.copy()
     pairs = (link[1:] == link[:-1]) & known[link[1:]]
     alike = float((scaled[1:] * scaled[:-1])[pairs].mean() / max(np.square(scaled).mean(), 1e-9)) if pairs.any() else 0.0
     likeness = float(np.clip(alike, 0, 0.8))
+    sigma /= math.sqrt(1 - min(likeness, 0.5))
     tested = np.bincount(tests.link[usable], minlength=links)
     failed = np.bincount(tests.link[usable & ~np.isfinite(tests.log_rate)], minlength=links)
     of_all = float(np.clip(failed.sum() / max(tested.sum(), 1), LEAST_FAILING, 0.1))
@@ -218,7 +224,7 @@ MOST_SIGMA = 3.0
 # A named end: what the error says is so much more likely of an end that is dead.
 NAMED = math.log(7.0)
 # Evidence (log likelihood ratios) at which the judge looks closer.
-LOOK_FAILING, LOOK_SLOW = 8.0, 8.0
+LOOK = 8.0
 FAILURES_IN_A_ROW = 3
 SURE_FAILING = math.log(1e8)
 END_OF_LINK, END_OF_MANY, END_OF_SLOW = 4.0, 8.0, 9.0
@@ -228,8 +234,10 @@ MOST_OF_GRID = 1 / 3
 BACK_DAYS = 28
 # How often something of a kind may be named by chance, each time that the judge looks.
 SEEN = dict(source=0.02, destination=0.02, both=5e-3, site=5e-3, link=0.3)
-SURE = 0.01
-LOOKS = 5
+SURE = 0.04
+TESTS_A_LOOK = 12
+# Tests of a day resemble each other: a mean of more than so many is as uncertain as they make it.
+MOST_ALIKE = 8
 SAME_MS, SAME_SHIFT = DAY_MS // 2, math.log(1.5)
 REFINED_MS = 3 * DAY_MS
 # So much a single test says at most: it takes three to look.
@@ -238,6 +246,7 @@ ENDS_WANDER = 0.08
 WELL_BELOW = 0.72
 WORSE = 7.35
 BIG = 1e7
+NEVER = 1 << 62
 TREND_TESTS, TREND_SITES = 61, 5
 
 
@@ -296,6 +305,7 @@ class Alarm(NamedTuple):
     kind: str
     group: int
     onset: int
+    evidence: float
 
 
 class Judge:
@@ -314,7 +324,9 @@ class Judge:
         opened: Sequence[Condition] = (),
     ) -> None:
         self.links, self.usual, self.tests, self.begin = links, usual, tests, begin
-        self.conditions = list(opened)
+        self.conditions = [replace(each) for each in opened]
+        self._tests_of: dict[Subject, Integers] = {}
+        self._traces: list[tuple[str, str, Groups, Traces]] = []
         self.ok = np.isfinite(tests.log_rate)
         link = tests.link
         self.kinds = {
@@ -352,6 +364,11 @@ class Judge:
         )
         return level
 
+    def follow(self) -> None:
+        """Take note of what has become of the conditions."""
+        self._traces = []
+        self.follow_trend()
+
     def follow_trend(self) -> None:
         """Find the level of all links together at each test, by the tests before it: 0 where
         there are too few sites to tell it from what one of them does."""
@@ -379,20 +396,23 @@ class Judge:
                 continue
             own = self.during(condition)
             if condition.type == FAILING:
-                out |= own
+                out[own] = True
             else:
                 shift[own] += condition.shift
-                self.in_others |= own
+                self.in_others[own] = True
         return shift, out
 
-    def during(self, condition: Condition) -> Flags:
-        """Say which tests are of the links of a condition, from its beginning to its end."""
-        own = self.links.of(condition.subject)[self.tests.link]
-        started = self.tests.started
-        lasts = started >= condition.since
-        if condition.ended_at is not None:
-            lasts &= started < condition.ended_at
-        return np.asarray(own & lasts)
+    def during(self, condition: Condition) -> Integers:
+        """Return the tests of the links of a condition, from its beginning to its end."""
+        own, started = self.tests_of(condition.subject), self.tests.started
+        ends = [condition.since, NEVER if condition.ended_at is None else condition.ended_at]
+        return own[slice(*started[own].searchsorted(ends).tolist())]
+
+    def tests_of(self, subject: Subject) -> Integers:
+        """Return the tests of the links of a subject, in the order of time."""
+        if subject not in self._tests_of:
+            self._tests_of[subject] = np.flatnonzero(self.links.of(subject)[self.tests.link])
+        return self._tests_of[subject]
 
     def failing_gains(self, kind: str, out: Flags) -> Floats:
         """Return how much each test speaks for failing beyond what is usual."""
@@ -429,14 +449,14 @@ class Judge:
             if end and (alarm is None or end[1] <= self.tests.started[alarm.at]):
                 condition, _, since = end
                 condition.ended_at = since
-                self.follow_trend()
+                self.follow()
                 continue
             if alarm is None:
                 break
             moment = max(moment, int(self.tests.started[alarm.at]) - 1)
             handled = self.see_failing(alarm) if alarm.type == FAILING else self.see_slow(alarm)
             if handled:
-                self.follow_trend()
+                self.follow()
             else:
                 self.raise_limit(alarm)
         for condition in self.conditions:
@@ -452,13 +472,12 @@ class Judge:
         first: int | None = None
         for each in self.conditions:
             if each.type == SLOW and each.confirmed_at is None and each.ended_at is None:
-                own = self.links.of(each.subject)[self.tests.link] & self.known
-                moments = self.tests.started[own & (self.tests.started >= each.since)]
-                counts = [*checkpoints_upto(len(moments))]
-                due = [int(moments[count - 1]) for count in counts]
-                due = [moment for moment in due if max(each.checked_at, each.seen_at - 1, self.begin - 1) < moment < until]
-                if due and (first is None or due[0] < first):
-                    first = due[0]
+                moments = self.tests.started[[*self.during(each)]]
+                due = moments[[count - 1 for count in checkpoints_upto(len(moments))]]
+                after = max(each.checked_at, each.seen_at - 1, self.begin - 1)
+                due = due[(due > after) & (due < until)]
+                if due.size and (first is None or due[0] < first):
+                    first = int(due[0])
         return first
 
     def confirm_slow(self, moment: int) -> None:
@@ -481,8 +500,8 @@ class Judge:
         """Return how many subjects of its kind would look as slow by chance until a moment."""
         shift, _ = self.explained(without=[condition])
         tests = self.tests
-        own = self.links.of(condition.subject)[tests.link] & self.known
-        places = np.flatnonzero(own & (tests.started >= condition.since) & (tests.started <= moment))
+        places = self.during(condition)
+        places = places[self.known[places] & (tests.started[places] <= moment)]
         if len(places) < FEWEST_TESTS:
             return 1e9
         mean, error, _ = self.means(places, shift)
@@ -496,38 +515,41 @@ class Judge:
         is_link = condition.scope == LINK
         scatter = math.sqrt(1 / weight.sum() + (0.0 if is_link else ENDS_WANDER**2))
         subjects = len(self.links) if is_link else 2 * len(self.links.site)
-        return float(survival(-pooled / scatter, self.usual.dof + there.sum() - 1)) * subjects * LOOKS
-
-    def limit(self, type_: str, kind: str, group: int) -> float:
-        return self.limits.get((type_, kind, group), LOOK_FAILING if type_ == FAILING else LOOK_SLOW)
+        # Each test of the subject might have been the first.
+        looks = max((len(self.tests_of(condition.subject)) - 12) / 4, 1.0)
+        return float(survival(-pooled / scatter, self.usual.dof + there.sum() - 1)) * subjects * looks
 
     def raise_limit(self, alarm: Alarm) -> None:
-        key = alarm.type, alarm.kind, alarm.group
-        self.limits[key] = 1.3 * max(self.limit(*key), self._evidence[alarm.type, alarm.kind][alarm.at])
+        self.limits[alarm.type, alarm.kind, alarm.group] = 1.15 * alarm.evidence
+
+    def traces(self) -> list[tuple[str, str, Groups, Traces]]:
+        """Return the evidence for failing and for slow of every link, source and destination."""
+        if not self._traces:
+            shift, out = self.explained()
+            slow = self.slow_gains(shift)
+            for kind, groups in self.kinds.items():
+                failing = groups.trace(self.failing_gains(kind, out))
+                if kind == LINK:
+                    in_a_row = groups.streaks(~self.ok & ~out) >= FAILURES_IN_A_ROW
+                    evidence = np.where(in_a_row, np.maximum(failing.evidence, LOOK), 0.0)
+                    failing = Traces(evidence, failing.onset)
+                self._traces.append((FAILING, kind, groups, failing))
+                self._traces.append((SLOW, kind, groups, groups.trace(slow)))
+        return self._traces
 
     def next_alarm(self, after: int) -> Alarm | None:
         """Return the first test behind a moment with which something shows."""
-        shift, out = self.explained()
-        slow = self.slow_gains(shift)
         first: Alarm | None = None
-        self._evidence: dict[tuple[str, str], Floats] = {}
         start = int(self.tests.started.searchsorted(after, side="right"))
-        for kind, groups in self.kinds.items():
-            failing = groups.trace(self.failing_gains(kind, out))
-            if kind == LINK:
-                streak = groups.streaks(~self.ok & ~out)
-                evidence = np.where(streak >= FAILURES_IN_A_ROW, np.maximum(failing.evidence, LOOK_FAILING), 0.0)
-                failing = Traces(evidence, failing.onset)
-            for type_, trace in ((FAILING, failing), (SLOW, groups.trace(slow))):
-                self._evidence[type_, kind] = trace.evidence
-                limits = np.full(int(groups.group.max(initial=0)) + 1, LOOK_FAILING if type_ == FAILING else LOOK_SLOW)
-                for (of_type, of_kind, group), value in self.limits.items():
-                    if (of_type, of_kind) == (type_, kind) and group < len(limits):
-                        limits[group] = value
-                there = np.flatnonzero(trace.evidence[start:] >= limits[groups.group[start:]])
-                if there.size and (first is None or there[0] + start < first.at):
-                    at = int(there[0]) + start
-                    first = Alarm(at, type_, kind, int(groups.group[at]), int(trace.onset[at]))
+        for type_, kind, groups, trace in self.traces():
+            there = start + np.flatnonzero(trace.evidence[start:] >= LOOK)
+            for at in there.tolist():
+                if first is not None and at >= first.at:
+                    break
+                group = int(groups.group[at])
+                if trace.evidence[at] >= self.limits.get((type_, kind, group), LOOK):
+                    first = Alarm(at, type_, kind, group, int(trace.onset[at]), float(trace.evidence[at]))
+                    break
         return first
 
     def next_end(self) -> tuple[Condition, int, int] | None:
@@ -540,7 +562,7 @@ class Judge:
         return best
 
     def end_of(self, condition: Condition) -> tuple[int, int] | None:
-        own = np.flatnonzero(self.during(condition))
+        own = self.during(condition)
         if not own.size:
             return None
         if condition.type == FAILING:
@@ -554,7 +576,7 @@ class Judge:
             rest = np.clip(self.rest - self.trend - shift, size - bound, bound)
             gains = np.where(self.known, size * (size / 2 - rest) / noise, 0.0)[own]
             limit = END_OF_SLOW
-        trace = Groups.of(np.zeros(len(own), dtype=np.int64)).trace(gains)
+        trace = Groups(own, np.arange(len(own)), np.arange(len(own)) == 0).trace(gains)
         over = np.flatnonzero((trace.evidence >= limit) & (self.tests.started[own] >= condition.seen_at))
         if not over.size:
             return None
@@ -745,18 +767,22 @@ class Judge:
         rest = np.clip(rest, middle[link] - bound, middle[link] + bound)
         mean = np.bincount(link, rest, minlength=len(self.links)) / np.maximum(count, 1)
         alike = 1 + (np.maximum(count, 1) - 1) * usual.likeness
-        alike = np.minimum(alike, 1 + 2 * usual.likeness)
+        alike = np.minimum(alike, 1 + MOST_ALIKE * usual.likeness)
         # The level before is that of the tests before the first of these.
         first = self.tests.started[own[0]] if own.size else 0
-        _, out = shift, self.in_others
-        before = np.flatnonzero((self.tests.started < first) & (self.known | self.teaches) & ~out)
+        upto = int(self.tests.started.searchsorted(first))
+        usable = (self.known[:upto] | self.teaches[:upto]) & ~self.in_others[:upto]
+        before = np.flatnonzero(usable & (count > 0)[self.tests.link[:upto]])
         of = self.tests.link[before]
         order = np.argsort(of, kind="stable")
         before_count = np.bincount(of, minlength=len(self.links))
         level = medians(of[order], left[before][order], before_count)
+        # Of few tests a mean tells more.
+        few = before_count < SETTLED
+        level = np.where(few, np.bincount(of, left[before], len(level)) / np.maximum(before_count, 1), level)
         error = np.sqrt(
             np.square(usual.sigma)
-            * (alike / np.maximum(count, 1) + 1.571 * (1 + 2 * usual.likeness) / np.maximum(before_count, 1))
+            * (alike / np.maximum(count, 1) + np.where(few, 1, 1.571) * (1 + 2 * usual.likeness) / np.maximum(before_count, 1))
         )
         mean = np.where((count > 0) & (before_count >= FEWEST), mean - level, np.nan)
         return mean, error, count
@@ -792,17 +818,14 @@ class Judge:
         """Find the beginning, with an interval, and the factor of what is slow, by all its tests."""
         tests = self.tests
         shift, _ = self.explained(without=[condition])
-        own = self.links.of(condition.subject)[tests.link] & self.known
-        own &= tests.started <= condition.seen_at + REFINED_MS
-        if condition.ended_at is not None:
-            own &= tests.started < condition.ended_at
+        until = min(condition.seen_at + REFINED_MS, condition.ended_at or NEVER)
         others = [
             each.ended_at for each in self.conditions
             if each is not condition and each.type == SLOW and each.subject == condition.subject and each.ended_at and each.ended_at <= condition.since
         ]  # fmt: skip
-        if others:
-            own &= tests.started >= max(others)
-        places = np.flatnonzero(own)
+        places = self.tests_of(condition.subject)
+        places = places[slice(*tests.started[places].searchsorted([max(others, default=0), until]).tolist())]
+        places = places[self.known[places]]
         if not places.size:
             return
         # Twice: with the factor the beginning moves.
@@ -823,7 +846,7 @@ class Judge:
             condition.since_low = int(tests.started[places[first - 1]]) if first else condition.since
             condition.since_high = int(tests.started[places[last]])
             mean, error, count = self.means(places[best:], shift)
-            there = np.flatnonzero(np.isfinite(mean) & self.links.of(condition.subject))
+            there = np.flatnonzero(np.isfinite(mean))
             factor = combined(mean[there], error[there], self.usual.dof)
             if not math.isfinite(factor[0]) or factor[0] >= 0:
                 break
@@ -831,7 +854,7 @@ class Judge:
         low, high = factor[0] - factor[1], factor[0] + factor[1]
         condition.factor, condition.factor_low, condition.factor_high = map(math.exp, (factor[0], low, high))
         condition.links = tuple(there[mean[there] <= condition.shift / 2].tolist())
-        since = np.flatnonzero(self.links.of(condition.subject)[tests.link] & (tests.started >= condition.since))
+        since = self.during(condition)
         condition.tests, condition.failed = len(since), int((~self.ok[since]).sum())
 
     def describe(self, condition: Condition) -> None:
@@ -841,7 +864,7 @@ class Judge:
             return
         tests = self.tests
         own = self.links.of(condition.subject)[tests.link]
-        during = np.flatnonzero(self.during(condition))
+        during = self.during(condition)
         if not during.size:
             return
         failed = during[~self.ok[during]]
@@ -914,6 +937,25 @@ def subject_of(cause: Cause, links: Links) -> Subject:
     return Subject(cause.kind, cause.row, cause.column)
 
 
+def judge_day(
+    links: Links, tests: Tests, begin: int, end: int, before: Sequence[Condition]
+) -> list[Condition]:
+    """Judge the tests from ``begin`` (a UTC midnight, Unix ms) until ``end``.
+
+    ``tests`` are those of the 28 days before, too; ``before`` the conditions that were open at
+    ``begin`` or ended in these days. Return them as they are at the end, and those that began.
+    """
+    past = tests.within(begin - BACK_DAYS * DAY_MS, begin)
+    out = np.zeros(len(past.link), dtype=bool)
+    for each in before:
+        if each.type == SLOW:
+            own = links.of(each.subject)[past.link] & (past.started >= each.since)
+            out |= own & (past.started < (each.ended_at or NEVER))
+    usual = baselines(past, len(links), out)
+    window = tests.within(begin - BACK_DAYS * DAY_MS, end)
+    return Judge(links, usual, window, begin, before).run()
+
+
 @dataclass
 class History:
     """Judges day after day; ``conditions`` are all that were found."""
@@ -922,30 +964,11 @@ class History:
     conditions: list[Condition] = field(default_factory=list)
 
     def judge(self, tests: Tests, start: int, end: int) -> list[Condition]:
-        """Judge whole days from ``start`` on, up to ``end`` (Unix ms)."""
-        day = start
-        while day < end:
-            past = tests.within(day - 28 * DAY_MS, day)
-            usual = baselines(past, len(self.links), self.in_conditions(past))
-            usual = self.held(usual)
-            window = tests.within(day - BACK_DAYS * DAY_MS, min(day + DAY_MS, end))
-            opened = [each for each in self.conditions if each.ended_at is None]
-            closed = [each for each in self.conditions if each.ended_at is not None]
-            recent = [each for each in closed if each.ended_at >= day - BACK_DAYS * DAY_MS]
-            judge = Judge(self.links, usual, window, day, [*recent, *opened])
-            found = judge.run()
-            kept = [each for each in closed if not any(each is other for other in recent)]
+        """Judge the days from ``start`` (a UTC midnight) on, up to ``end`` (Unix ms)."""
+        for day in range(start, end, DAY_MS):
+            oldest = day - BACK_DAYS * DAY_MS
+            kept = [each for each in self.conditions if each.ended_at and each.ended_at < oldest]
+            recent = [each for each in self.conditions if not each.ended_at or each.ended_at >= oldest]
+            found = judge_day(self.links, tests, day, min(day + DAY_MS, end), recent)
             self.conditions = [*kept, *found]
-            day += DAY_MS
         return self.conditions
-
-    def in_conditions(self, tests: Tests) -> Flags:
-        out = np.zeros(len(tests.link), dtype=bool)
-        for each in self.conditions:
-            if each.type == SLOW:
-                own = self.links.of(each.subject)[tests.link] & (tests.started >= each.since)
-                out |= own & (tests.started < (each.ended_at or 1 << 62))
-        return out
-
-    def held(self, usual: Baselines) -> Baselines:
-        return usual
