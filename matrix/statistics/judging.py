@@ -11,7 +11,7 @@ minute and judging three years at once give the same conditions.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -229,12 +229,12 @@ FAILURES_IN_A_ROW = 3
 SURE_FAILING = math.log(1e8)
 END_OF_LINK, END_OF_MANY, END_OF_SLOW = 4.0, 8.0, 9.0
 FEWEST_TESTS = 5
-SHARED, FEWEST_LINKS = 0.6, 3
+SHARED, FEWEST_LINKS, FEWEST_VOTES = 0.6, 3, 2
 MOST_OF_GRID = 1 / 3
 BACK_DAYS = 28
 # How often something of a kind may be named by chance, each time that the judge looks.
 SEEN = dict(source=0.02, destination=0.02, both=5e-3, site=5e-3, link=0.3)
-SURE = 0.04
+SURE = 0.03
 TESTS_A_LOOK = 12
 # Tests of a day resemble each other: a mean of more than so many is as uncertain as they make it.
 MOST_ALIKE = 8
@@ -322,8 +322,11 @@ class Judge:
         tests: Tests,
         begin: int,
         opened: Sequence[Condition] = (),
+        *,
+        rates_only: bool = False,
     ) -> None:
         self.links, self.usual, self.tests, self.begin = links, usual, tests, begin
+        self.rates_only = rates_only
         self.conditions = [replace(each) for each in opened]
         self._tests_of: dict[Subject, Integers] = {}
         self._traces: list[tuple[str, str, Groups, Traces]] = []
@@ -528,13 +531,15 @@ class Judge:
             shift, out = self.explained()
             slow = self.slow_gains(shift)
             for kind, groups in self.kinds.items():
+                self._traces.append((SLOW, kind, groups, groups.trace(slow)))
+                if self.rates_only:
+                    continue
                 failing = groups.trace(self.failing_gains(kind, out))
                 if kind == LINK:
                     in_a_row = groups.streaks(~self.ok & ~out) >= FAILURES_IN_A_ROW
                     evidence = np.where(in_a_row, np.maximum(failing.evidence, LOOK), 0.0)
                     failing = Traces(evidence, failing.onset)
                 self._traces.append((FAILING, kind, groups, failing))
-                self._traces.append((SLOW, kind, groups, groups.trace(slow)))
         return self._traces
 
     def next_alarm(self, after: int) -> Alarm | None:
@@ -646,7 +651,9 @@ class Judge:
         ends = len(blamed[0])
         named: dict[str, set[int]] = {SOURCE: set(), DESTINATION: set()}
         sites = links.site
-        if self.is_of_grid(bad, recent):
+        # Errors that name one end tell more than how many links fail.
+        most = max(int(votes.max(initial=0)) for votes in blamed)
+        if 2 * most < bad.sum() and self.is_of_grid(bad, recent):
             yield Subject(GRID)
             return
         while True:
@@ -657,7 +664,7 @@ class Judge:
                 count = np.bincount(place[bad], minlength=ends)
                 of = np.bincount(place[recent], minlength=ends)
                 # Votes of errors stand for links where an endpoint has few.
-                enough = (count >= FEWEST_LINKS) | (votes >= FEWEST_LINKS) & (count >= 1)
+                enough = (count >= FEWEST_LINKS) | (votes >= FEWEST_VOTES) & (count >= 1)
                 score = np.where(enough & (count >= SHARED * of) & (count > 0), count + 0.1 * np.minimum(votes, 9), 0.0)
                 at = int(score.argmax())
                 if score[at] > 0 and (best is None or score[at] > best[0]):
@@ -953,7 +960,114 @@ def judge_day(
             out |= own & (past.started < (each.ended_at or NEVER))
     usual = baselines(past, len(links), out)
     window = tests.within(begin - BACK_DAYS * DAY_MS, end)
-    return Judge(links, usual, window, begin, before).run()
+    found = Judge(links, usual, window, begin, [each for each in before if each.type != FAST]).run()
+    # What is fast is slow with its rates upside down, where nothing else is the matter.
+    rates = -window.log_rate
+    for each in found:
+        own = links.of(each.subject)[window.link] & (window.started >= each.since)
+        rates[own & (window.started < (each.ended_at or NEVER))] = np.nan
+    fast = Judge(
+        links,
+        replace(usual, level=-usual.level),
+        replace(window, log_rate=rates),
+        begin,
+        [turned(each, SLOW) for each in before if each.type == FAST],
+        rates_only=True,
+    ).run()
+    return [*found, *(turned(each, FAST) for each in fast)]
+
+
+def turned(condition: Condition, type_: str) -> Condition:
+    """Return a condition with its rates upside down."""
+    return replace(
+        condition,
+        type=type_,
+        shift=-condition.shift,
+        factor=1 / condition.factor,
+        factor_low=1 / condition.factor_high,
+        factor_high=1 / condition.factor_low,
+    )
+
+
+@dataclass
+class Merged:
+    """One condition of one or several size classes: ``parts`` by the name of the class."""
+
+    parts: list[tuple[str, Condition]]
+
+    @property
+    def main(self) -> Condition:
+        """Return the part of the largest subject; of several, what was seen first."""
+        return min((part for _, part in self.parts), key=lambda part: (-SIZES[part.scope], part.seen_at))
+
+    def joins(self, other: Condition, links: Links) -> bool:
+        """Say whether a condition of another class is the same, or a part of it."""
+        main = self.main
+        if other.type != main.type:
+            return False
+        if (main.ended_at or NEVER) < other.since or (other.ended_at or NEVER) < main.since:
+            return False
+        if other.subject == main.subject:
+            return True
+        inside = not (links.of(other.subject) & ~links.of(main.subject)).any()
+        near = abs(other.since - main.since) <= SAME_MS or (
+            other.since_low <= main.since_high and main.since_low <= other.since_high
+        )
+        return inside and near
+
+    def condition(self) -> Condition:
+        """Return what all classes say together."""
+        parts = [part for _, part in self.parts]
+        main = self.main
+        low, high = max(part.since_low for part in parts), min(part.since_high for part in parts)
+        if low > high:
+            first = min(parts, key=lambda part: part.since)
+            low, high = first.since_low, first.since_high
+        sure = sorted(part.confirmed_at for part in parts if part.confirmed_at is not None)
+        seen = sorted({name: part.seen_at for name, part in reversed(self.parts)}.values())
+        if len(seen) > 1:
+            sure = sorted([*sure, seen[1]])
+        ends = [part.ended_at for part in parts]
+        factor = {}
+        rated = [part for part in parts if part.factor == part.factor and part.factor_high > part.factor_low > 0]
+        if main.type != FAILING and rated:
+            logs = np.log([[part.factor, part.factor_low, part.factor_high] for part in rated])
+            error = np.maximum((logs[:, 2] - logs[:, 1]) / (2 * 1.96), 1e-6)
+            weight = 1 / np.square(error)
+            mean = float((weight * logs[:, 0]).sum() / weight.sum())
+            wide = max(1.0, float((weight * np.square(logs[:, 0] - mean)).sum()) / max(len(rated) - 1, 1))
+            half = 1.96 * math.sqrt(wide / weight.sum())
+            factor = {"factor": math.exp(mean), "factor_low": math.exp(mean - half), "factor_high": math.exp(mean + half)}
+        return replace(
+            main,
+            seen_at=min(part.seen_at for part in parts),
+            since=min(max(min(part.since for part in parts), low), high),
+            since_low=low,
+            since_high=high,
+            confirmed_at=sure[0] if sure else None,
+            ended_at=None if None in ends else max(end for end in ends if end is not None),
+            tests=sum(part.tests for part in parts),
+            failed=sum(part.failed for part in parts),
+            links=tuple(sorted({link for part in parts for link in part.links})),
+            **factor,
+        )
+
+
+SIZES = {LINK: 0, SOURCE: 1, DESTINATION: 1, ENDPOINT: 2, SITE: 3, GRID: 4}
+
+
+def together(by_class: Mapping[str, Sequence[Condition]], links: Links) -> list[Merged]:
+    """Make one condition of what several size classes say of the same, or of a part of it."""
+    every = [(name, each) for name, conditions in by_class.items() for each in conditions]
+    merged: list[Merged] = []
+    for name, each in sorted(every, key=lambda pair: (-SIZES[pair[1].scope], pair[1].since)):
+        for other in merged:
+            if other.joins(each, links):
+                other.parts.append((name, each))
+                break
+        else:
+            merged.append(Merged([(name, each)]))
+    return merged
 
 
 @dataclass
