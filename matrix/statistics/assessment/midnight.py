@@ -1,0 +1,219 @@
+"""What is known of the links of a size class as a day begins. Pure numpy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.assessment.baselines import Baselines, learn
+from matrix.statistics.assessment.conditions import FAILING, SLOW, Condition
+from matrix.statistics.assessment.evidence import Evidence, Groups
+from matrix.statistics.assessment.tests import (
+    BLAMES_DESTINATION,
+    BLAMES_SOURCE,
+    DESTINATION,
+    LINK,
+    SOURCE,
+    Links,
+    Tests,
+)
+
+# Returns the tests of some links in the weeks before a day.
+Past = Callable[[Flags], Tests]
+KINDS = (LINK, SOURCE, DESTINATION)
+# Tests of more links than these are not gone through at once.
+LINKS_AT_ONCE = 1 << 16
+# The level of all links together is told from so many of their newest tests, of so many links at
+# most, and where there are so many sites: in fewer, one of them would be most of it.
+TREND_TESTS, TREND_LINKS, TREND_SITES, TREND_STEP = 61, 2000, 5, 6
+FURTHEST_TREND = 2.0
+# What fails does so this often. An error is so much more likely to name an end that is dead.
+FAILS_OFTEN = 0.9
+NAMED = math.log(7.0)
+# What is slow is at this part of its baseline at most.
+SLOWEST_WELL = 2 / 3
+SLOW_SHIFT = math.log(SLOWEST_WELL)
+# A single test is taken to be off by so many sigma at most, and speaks for so much at most: it
+# takes three to be looked at.
+MOST_SIGMA, MOST_OF_ONE = 3.0, 3.5
+
+
+@dataclass(frozen=True)
+class Trend:
+    """The level of all links together (a natural log) from each of these moments (Unix ms) on."""
+
+    started: Integers
+    level: Floats
+    tail: tuple[Integers, Floats]
+
+    @classmethod
+    def of(cls, started: Integers, rest: Floats, before: Trend | None = None) -> Self:
+        """Take the median of the newest tests; ``rest`` is how far each is from its own level.
+
+        It goes on from ``before``.
+        """
+        if before is not None:
+            started, rest = (
+                np.concatenate(pair) for pair in zip(before.tail, (started, rest), strict=True)
+            )
+        tail = started[1 - TREND_TESTS :], rest[1 - TREND_TESTS :]
+        if len(rest) < TREND_TESTS:
+            return (
+                cls(np.empty(0, np.int64), np.empty(0), tail)
+                if before is None
+                else replace(before, tail=tail)
+            )
+        clipped = np.clip(rest, -FURTHEST_TREND, FURTHEST_TREND)
+        windows = np.lib.stride_tricks.sliding_window_view(clipped, TREND_TESTS)[::TREND_STEP]
+        moments, levels = started[TREND_TESTS - 1 :: TREND_STEP], np.median(windows, axis=1)
+        if before is not None:
+            moments = np.concatenate([before.started, moments])
+            levels = np.concatenate([before.level, levels])
+        return cls(moments, levels, tail)
+
+    def at(self, started: Integers) -> Floats:
+        place = self.started.searchsorted(started, side="right")
+        return np.concatenate([[0.0], self.level])[place]
+
+
+def tells_trend(links: Links) -> Flags:
+    """Say which links tell the level of all of them; none where there are too few sites."""
+    chosen = np.arange(len(links)) % max(1, len(links) // TREND_LINKS) == 0
+    return chosen & (len(np.unique(links.site[links.source])) >= TREND_SITES)
+
+
+@dataclass(frozen=True)
+class Midnight:
+    """What the tests before ``begin`` (Unix ms) say: what is usual, and the evidence so far.
+
+    ``evidence`` has that of each group of a kind for failing and for slow. ``streak`` is how many
+    tests of a link failed since its last success, ``last`` when its newest test started.
+    """
+
+    begin: int
+    usual: Baselines
+    past: Past
+    trend: Trend
+    evidence: Mapping[tuple[str, str], Evidence]
+    streak: Integers
+    last: Integers
+
+    @classmethod
+    def of(
+        cls,
+        links: Links,
+        past: Past,
+        begin: int,
+        before: Sequence[Condition],
+        usual: Baselines | None = None,
+    ) -> Self:
+        """Go through the tests of the past; if what is ``usual`` is given, for rates alone."""
+        count, ends = len(links), len(links.site)
+        rates_only = usual is not None
+        if usual is None:
+            usual = Baselines.unknown(count)
+        evidence = {
+            (type_, kind): Evidence.none(count if kind == LINK else ends)
+            for type_ in (FAILING, SLOW)
+            for kind in KINDS
+        }
+        streak, last = np.zeros((2, count), dtype=np.int64)
+        told = tells_trend(links)
+        trend = None
+        for kinds, chosen in parts(links):
+            tests = past(chosen)
+            away, shift, out = influence(links, tests, before)
+            if LINK in kinds and not rates_only:
+                usual = merged(usual, learn(tests, count, away), chosen)
+            rest = tests.log_rate - usual.level[tests.link] - shift
+            if trend is None:
+                # Of many links by those of the first part.
+                known = told[tests.link] & np.isfinite(rest)
+                trend = Trend.of(tests.started[known], rest[known])
+            rest = rest - trend.at(tests.started)
+            for kind in kinds:
+                groups = Groups.of(links.group(kind)[tests.link], tests.started)
+                gains = {SLOW: slow_gains(rest, usual, tests)}
+                if not rates_only:
+                    gains[FAILING] = failing_gains(kind, usual, tests, out)
+                for type_, each in gains.items():
+                    none = evidence[type_, kind]
+                    evidence[type_, kind] = groups.last(groups.trace(each, none), none)
+                if kind == LINK and not rates_only:
+                    last[tests.link] = tests.started
+                    streak[tests.link] = groups.streaks(~tests.ok & ~out, streak)
+        assert trend is not None
+        return cls(begin, usual, past, trend, evidence, streak, last)
+
+
+def merged(usual: Baselines, own: Baselines, chosen: Flags) -> Baselines:
+    """Return baselines with those of some links."""
+    return Baselines(
+        *(
+            np.where(chosen, getattr(own, name), getattr(usual, name))
+            for name in ("level", "sigma", "failing", "tests")
+        ),
+        own.likeness,
+        own.dof,
+    )
+
+
+def parts(links: Links) -> Iterator[tuple[tuple[str, ...], Flags]]:
+    """Yield links by source, and again by destination if they are too many to be taken at once."""
+    every = np.ones(len(links), dtype=bool)
+    if len(links) <= LINKS_AT_ONCE:
+        yield KINDS, every
+        return
+    for kinds, place in (((LINK, SOURCE), links.source), ((DESTINATION,), links.destination)):
+        ends = np.unique(place)
+        for some in np.array_split(ends, -(-len(links) // LINKS_AT_ONCE)):
+            yield kinds, np.isin(place, some)
+
+
+def influence(
+    links: Links, tests: Tests, conditions: Sequence[Condition]
+) -> tuple[Flags, Floats, Flags]:
+    """Say which tests were made in a condition of rates, by how much it shifts them, and which
+    were made in one of failures."""
+    away, out = np.zeros((2, len(tests)), dtype=bool)
+    shift = np.zeros(len(tests))
+    for each in conditions:
+        bounds = slice(*tests.started.searchsorted([each.since, each.until]).tolist())
+        own = links.of(each.subject)[tests.link[bounds]]
+        if each.type == FAILING:
+            out[bounds] |= own
+        else:
+            away[bounds] |= own
+            shift[bounds] += np.where(own, each.shift, 0.0)
+    return away, shift, out
+
+
+def failing_gains(kind: str, usual: Baselines, tests: Tests, out: Flags) -> Floats:
+    """Return how much each test speaks for failing beyond what is usual (log likelihood ratio).
+
+    A failure that names the other end says nothing of this one.
+    """
+    often = usual.failing[tests.link]
+    failed = math.log(FAILS_OFTEN) - np.log(often)
+    if kind != LINK:
+        own = BLAMES_SOURCE if kind == SOURCE else BLAMES_DESTINATION
+        failed = np.select([tests.blamed == own, tests.blamed == 0], [failed + NAMED, failed], 0.0)
+    passed = math.log(1 - FAILS_OFTEN) - np.log(1 - often)
+    return np.where(out, 0.0, np.where(tests.ok, passed, failed))
+
+
+def slow_gains(rest: Floats, usual: Baselines, tests: Tests) -> Floats:
+    """Return how much each success speaks for a rate below SLOWEST_WELL of its level.
+
+    ``rest`` is its natural log beside what is expected, NaN where nothing is.
+    """
+    sigma = usual.sigma[tests.link]
+    noise = np.square(sigma) * (1 + 2 * usual.likeness)
+    off = np.maximum(rest, SLOW_SHIFT / 2 - MOST_SIGMA * sigma)
+    gains = SLOW_SHIFT * (np.minimum(off, MOST_SIGMA * sigma) - SLOW_SHIFT / 2) / noise
+    return np.nan_to_num(np.minimum(gains, MOST_OF_ONE))
