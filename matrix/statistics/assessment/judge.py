@@ -28,11 +28,9 @@ from matrix.statistics.assessment.midnight import (
     SLOW_SHIFT,
     Midnight,
     Past,
-    Trend,
     failing_gains,
     influence,
     slow_gains,
-    tells_trend,
 )
 from matrix.statistics.assessment.tests import (
     BLAMES_DESTINATION,
@@ -40,6 +38,7 @@ from matrix.statistics.assessment.tests import (
     DAY_MS,
     DESTINATION,
     ENDPOINT,
+    GRID,
     LINK,
     NEVER,
     SITE,
@@ -48,6 +47,7 @@ from matrix.statistics.assessment.tests import (
     Subject,
     Tests,
 )
+from matrix.statistics.assessment.trend import Trend, grid_conditions, tells_trend
 from matrix.statistics.causes.candidates import MatrixCells
 from matrix.statistics.causes.causes import CauseSearch, Rules
 from matrix.statistics.causes.cell_noise import CellNoise
@@ -673,9 +673,11 @@ def judge_day(
     ``past`` gives tests of the 28 days before; ``before`` are the conditions that were open at
     ``begin`` or ended in these days. Return them as they are after the tests, and those that began.
     """
-    usual = [each for each in before if each.type != FAST]
+    of_grid = [each for each in before if (each.scope, each.type) == (GRID, SLOW)]
+    usual = [each for each in before if each.type != FAST and each not in of_grid]
     midnight = Midnight.of(links, past, begin, usual)
-    found = Judge(links, midnight, today, usual).run()
+    judge = Judge(links, midnight, today, usual)
+    found = judge.run()
     # What is fast is slow with rates upside down, where nothing else is the matter.
     hidden = [replace(each, type=FAILING) for each in found]
 
@@ -686,7 +688,11 @@ def judge_day(
     level = replace(midnight.usual, level=-midnight.usual.level)
     midnight = Midnight.of(links, turned_past, begin, fast, level)
     fast = Judge(links, midnight, turned(links, today, hidden), fast, rates_only=True).run()
-    return [*found, *(each.turned(FAST) for each in fast)]
+    grid = [
+        *(each for each in of_grid if not each.is_open),
+        *grid_conditions(judge.trend, begin, of_grid),
+    ]
+    return [*found, *grid, *(each.turned(FAST) for each in fast)]
 
 
 def turned(links: Links, tests: Tests, hidden: Sequence[Condition]) -> Tests:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -22,16 +22,13 @@ from matrix.statistics.assessment.tests import (
     Links,
     Tests,
 )
+from matrix.statistics.assessment.trend import Trend, tells_trend
 
 # Returns the tests of some links in the weeks before a day.
 Past = Callable[[Flags], Tests]
 KINDS = (LINK, SOURCE, DESTINATION)
 # Tests of more links than these are not gone through at once.
 LINKS_AT_ONCE = 1 << 16
-# The level of all links together is told from so many of their newest tests, of so many links at
-# most, and where there are so many sites: in fewer, one of them would be most of it.
-TREND_TESTS, TREND_LINKS, TREND_SITES, TREND_STEP = 61, 2000, 5, 6
-FURTHEST_TREND = 2.0
 # What fails does so this often. An error is so much more likely to name an end that is dead.
 FAILS_OFTEN = 0.9
 NAMED = math.log(7.0)
@@ -41,50 +38,6 @@ SLOW_SHIFT = math.log(SLOWEST_WELL)
 # A single test is taken to be off by so many sigma at most, and speaks for so much at most: it
 # takes three to be looked at.
 MOST_SIGMA, MOST_OF_ONE = 3.0, 3.5
-
-
-@dataclass(frozen=True)
-class Trend:
-    """The level of all links together (a natural log) from each of these moments (Unix ms) on."""
-
-    started: Integers
-    level: Floats
-    tail: tuple[Integers, Floats]
-
-    @classmethod
-    def of(cls, started: Integers, rest: Floats, before: Trend | None = None) -> Self:
-        """Take the median of the newest tests; ``rest`` is how far each is from its own level.
-
-        It goes on from ``before``.
-        """
-        if before is not None:
-            started, rest = (
-                np.concatenate(pair) for pair in zip(before.tail, (started, rest), strict=True)
-            )
-        tail = started[1 - TREND_TESTS :], rest[1 - TREND_TESTS :]
-        if len(rest) < TREND_TESTS:
-            return (
-                cls(np.empty(0, np.int64), np.empty(0), tail)
-                if before is None
-                else replace(before, tail=tail)
-            )
-        clipped = np.clip(rest, -FURTHEST_TREND, FURTHEST_TREND)
-        windows = np.lib.stride_tricks.sliding_window_view(clipped, TREND_TESTS)[::TREND_STEP]
-        moments, levels = started[TREND_TESTS - 1 :: TREND_STEP], np.median(windows, axis=1)
-        if before is not None:
-            moments = np.concatenate([before.started, moments])
-            levels = np.concatenate([before.level, levels])
-        return cls(moments, levels, tail)
-
-    def at(self, started: Integers) -> Floats:
-        place = self.started.searchsorted(started, side="right")
-        return np.concatenate([[0.0], self.level])[place]
-
-
-def tells_trend(links: Links) -> Flags:
-    """Say which links tell the level of all of them; none where there are too few sites."""
-    chosen = np.arange(len(links)) % max(1, len(links) // TREND_LINKS) == 0
-    return chosen & (len(np.unique(links.site[links.source])) >= TREND_SITES)
 
 
 @dataclass(frozen=True)
