@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers
-from matrix.statistics.assessment.tests import Tests
+from matrix.statistics.assessment.conditions import Condition
+from matrix.statistics.assessment.results import Results
 from matrix.statistics.estimates.moderation import Prior
 
 # A level needs so many successes. Of fewer than SETTLED, the first half tells the level: the
@@ -51,8 +53,17 @@ class Baselines(ArrayFields):
         none = np.zeros(links, dtype=np.int64)
         return cls(nothing, nothing, nothing, none, np.array(0.0), np.array(3))
 
+    def held(self, conditions: Sequence[Condition]) -> Self:
+        """Return them with the levels before open conditions where their own tests tell few."""
+        level = self.level.copy()
+        for each in conditions:
+            for link, before in each.levels.items():
+                if each.is_open and self.tests[link] < SETTLED:
+                    level[link] = before
+        return replace(self, level=level)
 
-def learn(tests: Tests, links: int, left_out: Flags) -> Baselines:
+
+def learn(tests: Results, links: int, left_out: Flags) -> Baselines:
     """Learn what is usual from tests; those ``left_out`` were made while something was wrong."""
     ok = np.flatnonzero(tests.ok & ~left_out)
     order = ok[np.argsort(tests.link[ok], kind="stable")]
@@ -93,7 +104,7 @@ def learn(tests: Tests, links: int, left_out: Flags) -> Baselines:
     )
 
 
-def shares_of_failures(tests: Tests, links: int, left_out: Flags) -> Floats:
+def shares_of_failures(tests: Results, links: int, left_out: Flags) -> Floats:
     tested = np.bincount(tests.link[~left_out], minlength=links)
     failed = np.bincount(tests.link[~left_out & ~tests.ok], minlength=links)
     of_all = np.clip(failed.sum() / max(tested.sum(), 1), LEAST_FAILING, 0.1)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from matrix.statistics.arrays import Flags, Integers
-from matrix.statistics.assessment.tests import (
+from matrix.statistics.assessment.results import (
     DESTINATION,
     ENDPOINT,
     GRID,

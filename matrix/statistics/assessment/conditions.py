@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from matrix.statistics.assessment.tests import NEVER, Subject
+from matrix.statistics.assessment.results import NEVER, Subject
 
 FAILING, SLOW, SILENT, FAST = TYPES = ("failing", "slow", "silent", "fast")
 
@@ -18,7 +18,7 @@ class Condition:
     the judge first had enough evidence, ``confirmed_at`` when it was beyond chance. ``factor`` is
     the rate since over the baseline, with an interval of 95 %; NaN where tests fail or are missing.
     ``links`` are those of the subject that show it. ``shift`` is what the judge expects of their
-    rates, as a natural log.
+    rates, as a natural log, beside their ``levels`` before it (by link, natural logs of bytes/s).
     """
 
     scope: str
@@ -40,6 +40,7 @@ class Condition:
     links: tuple[int, ...] = ()
     shift: float = 0.0
     checked_at: int = 0
+    levels: dict[int, float] = field(default_factory=dict)
 
     @property
     def subject(self) -> Subject:
@@ -62,4 +63,5 @@ class Condition:
             factor=1 / self.factor,
             factor_low=1 / self.factor_high,
             factor_high=1 / self.factor_low,
+            levels={link: -level for link, level in self.levels.items()},
         )

@@ -27,7 +27,7 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Groups:
-    """Tests in the order of time by what they count for: ``order`` is by group and then by time,
+    """Results in the order of time by what they count for: ``order`` is by group and then by time,
     ``first`` says which is the first of its group there."""
 
     group: Integers

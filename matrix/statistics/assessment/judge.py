@@ -23,6 +23,7 @@ from matrix.statistics.assessment.conditions import FAILING, FAST, SLOW, Conditi
 from matrix.statistics.assessment.evidence import Evidence, Groups
 from matrix.statistics.assessment.midnight import (
     KINDS,
+    MOST_OF_ONE,
     MOST_SIGMA,
     NAMED,
     SLOW_SHIFT,
@@ -32,7 +33,7 @@ from matrix.statistics.assessment.midnight import (
     influence,
     slow_gains,
 )
-from matrix.statistics.assessment.tests import (
+from matrix.statistics.assessment.results import (
     BLAMES_DESTINATION,
     BLAMES_SOURCE,
     DAY_MS,
@@ -45,7 +46,7 @@ from matrix.statistics.assessment.tests import (
     SOURCE,
     Links,
     Subject,
-    Tests,
+    Results,
 )
 from matrix.statistics.assessment.trend import Trend, grid_conditions, tells_trend
 from matrix.statistics.causes.candidates import MatrixCells
@@ -71,13 +72,15 @@ OPENS_BELOW = 0.72
 ENDS_WANDER = 0.08
 # After so many tests of a subject, each further one may be the first of a change by chance.
 FREE_TESTS, TESTS_A_LOOK = 12, 4
-# Tests of a day resemble each other: a mean of more than so many is as uncertain as of these.
+# Results of a day resemble each other: a mean of more than so many is as uncertain as of these.
 MOST_ALIKE = 8
 # Both directions of an endpoint are one condition if they began so near and are as slow.
 SAME_MS, SAME_SHIFT = DAY_MS // 2, math.log(1.5)
 SAME_SITE_MS = DAY_MS // 8
 # So long after it was seen, the beginning and the factor of a condition stand.
 REFINED_MS = 3 * DAY_MS
+# So long after it began, its tests are counted anew; later each day adds its own.
+COUNTED_MS = (BACK_DAYS - 3) * DAY_MS
 # A beginning is within the interval of 95 % as long as it is not less likely than this (Hansen
 # 2000), as twice the logarithm.
 WORSE = 7.35
@@ -100,11 +103,11 @@ class Alarm(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Tests of some links: ``rest`` is how far each is from what is expected without the condition
+    """Results of some links: ``rest`` is how far each is from what is expected without the condition
     in question (a natural log), ``known`` says of which that is so, ``usable`` which may tell the
     level before."""
 
-    tests: Tests
+    tests: Results
     rest: Floats
     known: Flags
     usable: Flags
@@ -121,19 +124,20 @@ class Judge:
         self,
         links: Links,
         midnight: Midnight,
-        today: Tests,
+        today: Results,
         before: Sequence[Condition] = (),
+        hidden: Sequence[Condition] = (),
         *,
         rates_only: bool = False,
     ) -> None:
         self.links, self.midnight, self.usual, self.today = links, midnight, midnight.usual, today
-        self.rates_only = rates_only
+        self.rates_only, self.hidden = rates_only, hidden
         self.conditions = [replace(each) for each in before]
         self.groups = {
             kind: Groups.of(links.group(kind)[today.link], today.started) for kind in KINDS
         }
         self.limits: dict[tuple[str, str, int], float] = {}
-        self._whole: dict[Subject, Tests] = {}
+        self._whole: dict[Subject, Results] = {}
         self.learn_young()
         self.follow()
 
@@ -162,6 +166,7 @@ class Judge:
         _, shift, self.out = influence(self.links, today, self.conditions)
         rest = today.log_rate - self.level[today.link] - shift
         rest[today.started <= self.taught[today.link]] = np.nan
+        rest[influence(self.links, today, self.hidden).away] = np.nan
         told = np.isfinite(rest) & tells_trend(self.links)[today.link]
         self.trend = Trend.of(today.started[told], rest[told], self.midnight.trend)
         rest -= self.trend.at(today.started)
@@ -183,14 +188,14 @@ class Judge:
     def trace(self, type_: str, kind: str, gains: Floats) -> Evidence:
         return self.groups[kind].trace(gains, self.midnight.evidence[type_, kind])
 
-    def tests_of(self, subject: Subject) -> Tests:
+    def tests_of(self, subject: Subject) -> Results:
         """Return all tests of the links of a subject, those of the weeks before included."""
         if subject not in self._whole:
             own = self.links.of(subject)
             self._whole[subject] = self.midnight.past(own).followed_by(self.today.of_links(own))
         return self._whole[subject]
 
-    def rates(self, tests: Tests, without: Sequence[Condition]) -> Rates:
+    def rates(self, tests: Results, without: Sequence[Condition]) -> Rates:
         """Return tests beside what is expected of them without some conditions."""
         others = [
             each
@@ -198,8 +203,9 @@ class Judge:
             if each.type == SLOW and not any(each is one for one in without)
         ]
         away, shift, _ = influence(self.links, tests, others)
+        away |= (unseen := influence(self.links, tests, self.hidden).away)
         rest = tests.log_rate - self.level[tests.link] - self.trend.at(tests.started) - shift
-        there = np.isfinite(rest)
+        there = np.isfinite(rest) & ~unseen
         known = there & (tests.started > self.taught[tests.link])
         return Rates(tests, np.where(there, rest, 0.0), known, there & ~away)
 
@@ -265,7 +271,8 @@ class Judge:
             sigma = self.usual.sigma[tests.link]
             off = np.clip(rates.rest, size - MOST_SIGMA * sigma, MOST_SIGMA * sigma)
             noise = np.square(sigma) * (1 + 2 * self.usual.likeness)
-            gains = np.where(rates.known, size * (size / 2 - off) / noise, 0.0)
+            gains = np.minimum(size * (size / 2 - off) / noise, MOST_OF_ONE)
+            gains = np.where(rates.known, gains, 0.0)
             limit = END_OF_SLOW
         alone = Groups.of(np.zeros(len(tests), dtype=np.int64), tests.started)
         evidence = alone.trace(gains, Evidence.none(1))
@@ -513,6 +520,7 @@ class Judge:
             math.exp(each) for each in (shift, shift - half, shift + half)
         )
         condition.links = tuple(there[changes[there] <= condition.shift / 2].tolist())
+        condition.levels = {link: float(self.level[link]) for link in there.tolist()}
 
     def next_check(self, until: int) -> int | None:
         """Return when it is next to be asked whether what is slow is beyond chance."""
@@ -573,6 +581,12 @@ class Judge:
         whole = self.tests_of(condition.subject)
         during = whole.within(condition.since, condition.until)
         failed = during.taken(~during.ok)
+        if condition.since < self.midnight.begin - COUNTED_MS:
+            # Its first tests are not read any more.
+            during, failed = (each.within(self.midnight.begin, NEVER) for each in (during, failed))
+            condition.tests += len(during)
+            condition.failed += len(failed)
+            return
         condition.tests, condition.failed = len(during), len(failed)
         if condition.type == SLOW or not len(failed):
             return
@@ -666,7 +680,7 @@ def name_slow(
 
 
 def judge_day(
-    links: Links, past: Past, today: Tests, begin: int, before: Sequence[Condition]
+    links: Links, past: Past, today: Results, begin: int, before: Sequence[Condition]
 ) -> list[Condition]:
     """Judge the tests of a day (from ``begin``, a UTC midnight in Unix ms).
 
@@ -674,31 +688,59 @@ def judge_day(
     ``begin`` or ended in these days. Return them as they are after the tests, and those that began.
     """
     of_grid = [each for each in before if (each.scope, each.type) == (GRID, SLOW)]
-    usual = [each for each in before if each.type != FAST and each not in of_grid]
-    midnight = Midnight.of(links, past, begin, usual)
-    judge = Judge(links, midnight, today, usual)
+    fast = [each for each in before if each.type == FAST]
+    others = [each for each in before if each.type != FAST and each not in of_grid]
+    # What is fast is slow with rates upside down. Each hides its tests from the other, so that it
+    # is judged again where the first look did not know of it.
+    midnight = Midnight.of(links, past, begin, others, fast)
+    judge = Judge(links, midnight, today, others, fast)
     found = judge.run()
-    # What is fast is slow with rates upside down, where nothing else is the matter.
-    hidden = [replace(each, type=FAILING) for each in found]
-
-    def turned_past(chosen: Flags) -> Tests:
-        return turned(links, past(chosen), hidden)
-
-    fast = [each.turned(SLOW) for each in before if each.type == FAST]
-    level = replace(midnight.usual, level=-midnight.usual.level)
-    midnight = Midnight.of(links, turned_past, begin, fast, level)
-    fast = Judge(links, midnight, turned(links, today, hidden), fast, rates_only=True).run()
+    faster = judge_fast(links, midnight, today, found, fast)
+    if any(each.seen_at >= begin for each in faster):
+        judge = Judge(links, midnight, today, others, faster)
+        found = judge.run()
     grid = [
         *(each for each in of_grid if not each.is_open),
         *grid_conditions(judge.trend, begin, of_grid),
     ]
-    return [*found, *grid, *(each.turned(FAST) for each in fast)]
+    # What shows while the whole grid is slow is a part of that, or shows again when it is over.
+    return [
+        *grid,
+        *(
+            each
+            for each in (*found, *faster)
+            if each.type == FAILING
+            or each.seen_at < begin
+            or not any(one.since <= each.seen_at < one.until for one in grid)
+        ),
+    ]
 
 
-def turned(links: Links, tests: Tests, hidden: Sequence[Condition]) -> Tests:
-    """Return tests with rates upside down, those of some conditions without a rate."""
-    _, _, out = influence(links, tests, hidden)
-    return replace(tests, log_rate=np.where(out, np.nan, -tests.log_rate))
+def judge_fast(
+    links: Links,
+    midnight: Midnight,
+    today: Results,
+    slow: Sequence[Condition],
+    before: Sequence[Condition],
+) -> list[Condition]:
+    """Judge what is fast; tests in other conditions of rates tell nothing of it."""
+
+    def turned(results: Results) -> Results:
+        return replace(results, log_rate=-results.log_rate)
+
+    hidden = [each for each in slow if each.type == SLOW]
+    usual = replace(midnight.usual, level=-midnight.usual.level)
+    turned_before = [each.turned(SLOW) for each in before]
+    night = Midnight.of(
+        links,
+        lambda chosen: turned(midnight.past(chosen)),
+        midnight.begin,
+        turned_before,
+        hidden,
+        usual,
+    )
+    judge = Judge(links, night, turned(today), turned_before, hidden, rates_only=True)
+    return [each.turned(FAST) for each in judge.run()]
 
 
 @dataclass
@@ -708,7 +750,7 @@ class History:
     links: Links
     conditions: list[Condition] = field(default_factory=list)
 
-    def judge(self, tests: Tests, start: int, end: int) -> list[Condition]:
+    def judge(self, tests: Results, start: int, end: int) -> list[Condition]:
         """Judge the days from ``start`` (a UTC midnight) on, up to ``end`` (Unix ms)."""
         for day in range(start, end, DAY_MS):
             oldest = day - BACK_DAYS * DAY_MS

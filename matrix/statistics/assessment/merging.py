@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matrix.statistics.assessment.conditions import FAILING, Condition
-from matrix.statistics.assessment.tests import DAY_MS, SIZES, Links
+from matrix.statistics.assessment.results import DAY_MS, SIZES, Links
 
 # What two classes show of a subject and a part of it began at the same time if it is so near.
 SAME_MS = DAY_MS // 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -13,21 +13,21 @@ from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.assessment.baselines import Baselines, learn
 from matrix.statistics.assessment.conditions import FAILING, SLOW, Condition
 from matrix.statistics.assessment.evidence import Evidence, Groups
-from matrix.statistics.assessment.tests import (
+from matrix.statistics.assessment.results import (
     BLAMES_DESTINATION,
     BLAMES_SOURCE,
     DESTINATION,
     LINK,
     SOURCE,
     Links,
-    Tests,
+    Results,
 )
 from matrix.statistics.assessment.trend import Trend, tells_trend
 
 # Returns the tests of some links in the weeks before a day.
-Past = Callable[[Flags], Tests]
+Past = Callable[[Flags], Results]
 KINDS = (LINK, SOURCE, DESTINATION)
-# Tests of more links than these are not gone through at once.
+# Results of more links than these are not gone through at once.
 LINKS_AT_ONCE = 1 << 16
 # What fails does so this often. An error is so much more likely to name an end that is dead.
 FAILS_OFTEN = 0.9
@@ -63,9 +63,13 @@ class Midnight:
         past: Past,
         begin: int,
         before: Sequence[Condition],
+        hidden: Sequence[Condition] = (),
         usual: Baselines | None = None,
     ) -> Self:
-        """Go through the tests of the past; if what is ``usual`` is given, for rates alone."""
+        """Go through the tests of the past; if what is ``usual`` is given, for rates alone.
+
+        Rates of tests in ``hidden`` conditions tell nothing but failures.
+        """
         count, ends = len(links), len(links.site)
         rates_only = usual is not None
         if usual is None:
@@ -81,9 +85,13 @@ class Midnight:
         for kinds, chosen in parts(links):
             tests = past(chosen)
             away, shift, out = influence(links, tests, before)
+            unseen = influence(links, tests, hidden).away
+            away |= unseen
             if LINK in kinds and not rates_only:
                 usual = merged(usual, learn(tests, count, away), chosen)
+                usual = usual.held(before)
             rest = tests.log_rate - usual.level[tests.link] - shift
+            rest[unseen] = np.nan
             if trend is None:
                 # Of many links by those of the first part.
                 known = told[tests.link] & np.isfinite(rest)
@@ -128,11 +136,16 @@ def parts(links: Links) -> Iterator[tuple[tuple[str, ...], Flags]]:
             yield kinds, np.isin(place, some)
 
 
-def influence(
-    links: Links, tests: Tests, conditions: Sequence[Condition]
-) -> tuple[Flags, Floats, Flags]:
-    """Say which tests were made in a condition of rates, by how much it shifts them, and which
-    were made in one of failures."""
+class Influence(NamedTuple):
+    """Of each test: whether it was made ``away`` from its baseline, in a condition of rates, by how
+    much that shifts it, and whether it was made while its subject was failing (``out``)."""
+
+    away: Flags
+    shift: Floats
+    out: Flags
+
+
+def influence(links: Links, tests: Results, conditions: Sequence[Condition]) -> Influence:
     away, out = np.zeros((2, len(tests)), dtype=bool)
     shift = np.zeros(len(tests))
     for each in conditions:
@@ -143,10 +156,10 @@ def influence(
         else:
             away[bounds] |= own
             shift[bounds] += np.where(own, each.shift, 0.0)
-    return away, shift, out
+    return Influence(away, shift, out)
 
 
-def failing_gains(kind: str, usual: Baselines, tests: Tests, out: Flags) -> Floats:
+def failing_gains(kind: str, usual: Baselines, tests: Results, out: Flags) -> Floats:
     """Return how much each test speaks for failing beyond what is usual (log likelihood ratio).
 
     A failure that names the other end says nothing of this one.
@@ -160,7 +173,7 @@ def failing_gains(kind: str, usual: Baselines, tests: Tests, out: Flags) -> Floa
     return np.where(out, 0.0, np.where(tests.ok, passed, failed))
 
 
-def slow_gains(rest: Floats, usual: Baselines, tests: Tests) -> Floats:
+def slow_gains(rest: Floats, usual: Baselines, tests: Results) -> Floats:
     """Return how much each success speaks for a rate below SLOWEST_WELL of its level.
 
     ``rest`` is its natural log beside what is expected, NaN where nothing is.

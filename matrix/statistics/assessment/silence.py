@@ -13,12 +13,12 @@ import numpy as np
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.assessment.common_ends import common_ends
 from matrix.statistics.assessment.conditions import SILENT, Condition
-from matrix.statistics.assessment.tests import GRID, LINK, NEVER, Links, Subject, Tests
+from matrix.statistics.assessment.results import GRID, LINK, NEVER, Links, Subject, Results
 
 
 def silent_conditions(
     links: Links,
-    tests: Tests,
+    tests: Results,
     limit: Floats,
     free_since: Floats,
     begin: int,
@@ -57,16 +57,16 @@ def silent_conditions(
         for subject in subjects:
             own = links.of(subject)
             covered = any(
-                each.ended_at is None or each.ended_at > moment
-                for each in found
-                if not (own & ~links.of(each.subject)).any()
+                each.until > moment for each in found if not (own & ~links.of(each.subject)).any()
             )
             if covered:
                 continue
             of = open_[own[open_["link"]]]
             since = int(of["since"].max())
             found = [
-                each for each in found if each.ended_at or (links.of(each.subject) & ~own).any()
+                each
+                for each in found
+                if each.until <= moment or (links.of(each.subject) & ~own).any()
             ]
             ended = int(of["until"].min())
             found.append(
@@ -83,7 +83,7 @@ def silent_conditions(
 GAP = np.dtype([("link", "<i8"), ("since", "<i8"), ("seen", "<i8"), ("until", "<i8")])
 
 
-def gaps_of(tests: Tests, limit: Floats, free_since: Floats, end: int) -> np.ndarray:
+def gaps_of(tests: Results, limit: Floats, free_since: Floats, end: int) -> np.ndarray:
     """Return when links went without a test for longer than they may (GAP, times in Unix ms).
 
     ``since`` is the test before, ``seen`` when it was too long, ``until`` the next test.

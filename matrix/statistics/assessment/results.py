@@ -71,8 +71,8 @@ class Links:
 
 
 @dataclass(frozen=True)
-class Tests:
-    """Tests of one size class in the order in which they started (Unix ms).
+class Results:
+    """Results of tests of one size class in the order in which they started (Unix ms).
 
     ``link`` is a place among Links, ``log_rate`` the natural log of bytes/s, NaN of a failed test;
     ``blamed`` says which end the error of a failed test names.
@@ -90,16 +90,16 @@ class Tests:
     def ok(self) -> Flags:
         return np.isfinite(self.log_rate)
 
-    def taken(self, choice: slice | Integers | Flags) -> Tests:
-        return Tests(*(each[choice] for each in vars(self).values()))
+    def taken(self, choice: slice | Integers | Flags) -> Results:
+        return Results(*(each[choice] for each in vars(self).values()))
 
-    def within(self, start: int, end: int) -> Tests:
+    def within(self, start: int, end: int) -> Results:
         """Return those that started from one moment (Unix ms) until another."""
         return self.taken(slice(*self.started.searchsorted([start, end]).tolist()))
 
-    def of_links(self, chosen: Flags) -> Tests:
+    def of_links(self, chosen: Flags) -> Results:
         return self.taken(chosen[self.link])
 
-    def followed_by(self, later: Tests) -> Tests:
+    def followed_by(self, later: Results) -> Results:
         pairs = zip(vars(self).values(), vars(later).values(), strict=True)
-        return Tests(*(np.concatenate(pair) for pair in pairs))
+        return Results(*(np.concatenate(pair) for pair in pairs))
