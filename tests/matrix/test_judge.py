@@ -14,7 +14,6 @@ from matrix.statistics.assessment.conditions import FAILING, FAST, SILENT, SLOW,
 from matrix.statistics.assessment.evidence import Evidence, Groups
 from matrix.statistics.assessment.judge import History, judge_day
 from matrix.statistics.assessment.merging import together
-from matrix.statistics.assessment.silence import silent_conditions
 from matrix.statistics.assessment.results import (
     DAY_MS,
     DESTINATION,
@@ -24,9 +23,10 @@ from matrix.statistics.assessment.results import (
     SITE,
     SOURCE,
     Links,
-    Subject,
     Results,
+    Subject,
 )
+from matrix.statistics.assessment.silence import Promise, silent_conditions
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 START = 20_000 * DAY_MS
@@ -315,7 +315,9 @@ def test_links_without_tests_are_silent_together():
     quiet = links.of(subject)[tests.link] & (tests.started >= since)
     tests = tests.taken(~quiet)
     limit, free = np.full(len(links), 3.0 * HOUR_MS), np.zeros(len(links))
-    found = silent_conditions(links, tests, limit, free, START + DAY_MS, START + 2 * DAY_MS, [])
+    found = silent_conditions(
+        links, tests, Promise(limit, free), (START + DAY_MS, START + 2 * DAY_MS), []
+    )
     assert [(each.subject, each.type, each.ended_at) for each in found] == [(subject, SILENT, None)]
     assert since - HOUR_MS <= found[0].since <= since
 
@@ -326,7 +328,9 @@ def test_links_that_were_kept_from_tests_are_not_silent():
     tests = tests.within(START, START + 2 * DAY_MS - 5 * HOUR_MS)
     limit = np.full(len(links), 3.0 * HOUR_MS)
     free = np.full(len(links), START + 2 * DAY_MS - HOUR_MS, dtype=float)
-    found = silent_conditions(links, tests, limit, free, START + DAY_MS, START + 2 * DAY_MS, [])
+    found = silent_conditions(
+        links, tests, Promise(limit, free), (START + DAY_MS, START + 2 * DAY_MS), []
+    )
     assert found == []
 
 
@@ -336,6 +340,8 @@ def test_a_grid_that_is_not_tested_at_all_is_one_condition_of_the_grid():
     away = (tests.started >= START + DAY_MS) & (tests.started < START + DAY_MS + 8 * HOUR_MS)
     tests = tests.taken(~away)
     limit, free = np.full(len(links), 3.0 * HOUR_MS), np.zeros(len(links))
-    found = silent_conditions(links, tests, limit, free, START + DAY_MS, START + 2 * DAY_MS, [])
+    found = silent_conditions(
+        links, tests, Promise(limit, free), (START + DAY_MS, START + 2 * DAY_MS), []
+    )
     assert [each.subject for each in found] == [Subject(GRID)]
     assert found[0].ended_at is not None

@@ -53,6 +53,16 @@ class Baselines(ArrayFields):
         none = np.zeros(links, dtype=np.int64)
         return cls(nothing, nothing, nothing, none, np.array(0.0), np.array(3))
 
+    def with_part(self, chosen: Flags, part: Self) -> Self:
+        """Return these with those of some links."""
+        by_link = ("level", "sigma", "failing", "tests")
+        return replace(
+            part,
+            **{
+                name: np.where(chosen, getattr(part, name), getattr(self, name)) for name in by_link
+            },
+        )
+
     def held(self, conditions: Sequence[Condition]) -> Self:
         """Return them with the levels before open conditions where their own tests tell few."""
         level = self.level.copy()

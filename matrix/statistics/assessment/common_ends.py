@@ -67,7 +67,7 @@ def common_ends(
 def worst_end(
     links: Links, flagged: Flags, looked_at: Flags, votes: dict[str, Integers]
 ) -> tuple[str, int] | None:
-    """Return the end with most flagged links, of those whose links are flagged for the most part."""
+    """Return the end with most flagged links, of those of which most links are flagged."""
     best: tuple[float, str, int] | None = None
     ends = len(links.site)
     for kind in (SOURCE, DESTINATION):

@@ -10,7 +10,7 @@ only the order of tests counts, it does not matter how often the judge is asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -45,11 +45,11 @@ from matrix.statistics.assessment.results import (
     SITE,
     SOURCE,
     Links,
-    Subject,
     Results,
+    Subject,
 )
 from matrix.statistics.assessment.trend import Trend, grid_conditions, tells_trend
-from matrix.statistics.causes.candidates import MatrixCells
+from matrix.statistics.causes.candidates import Kind, MatrixCells
 from matrix.statistics.causes.causes import CauseSearch, Rules
 from matrix.statistics.causes.cell_noise import CellNoise
 from matrix.statistics.estimates.student import one_quantile, two_sided_of_many
@@ -65,7 +65,13 @@ END_OF_LINK, END_OF_MANY, END_OF_SLOW = 4.0, 8.0, 9.0
 SURE_OF_LINK, SURE_OF_MANY, FALSE_DISCOVERIES = math.log(1e8), 14.0, 0.03
 FEWEST_TESTS = 5
 # How often something of a kind is named by chance, each time that the judge looks closer.
-SEEN = {"source": 0.02, "destination": 0.02, "both": 5e-3, "site": 5e-3, "link": 0.3}
+SEEN: Mapping[Kind, float] = {
+    "source": 0.02,
+    "destination": 0.02,
+    "both": 5e-3,
+    "site": 5e-3,
+    "link": 0.3,
+}
 # A condition of rates is opened below this factor, a little above what is slow.
 OPENS_BELOW = 0.72
 # The rates of an endpoint wander by this, in both directions alike.
@@ -103,9 +109,9 @@ class Alarm(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Results of some links: ``rest`` is how far each is from what is expected without the condition
-    in question (a natural log), ``known`` says of which that is so, ``usable`` which may tell the
-    level before."""
+    """Results of some links: ``rest`` is how far each is from what is expected without the
+    condition in question (a natural log), ``known`` says of which that is so, ``usable`` which may
+    tell the level before."""
 
     tests: Results
     rest: Floats
@@ -737,7 +743,7 @@ def judge_fast(
         midnight.begin,
         turned_before,
         hidden,
-        usual,
+        usual=usual,
     )
     judge = Judge(links, night, turned(today), turned_before, hidden, rates_only=True)
     return [each.turned(FAST) for each in judge.run()]

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from matrix.statistics.assessment.conditions import FAILING, Condition
+from matrix.statistics.assessment.conditions import Condition
 from matrix.statistics.assessment.results import DAY_MS, SIZES, Links
 
 # What two classes show of a subject and a part of it began at the same time if it is so near.
 SAME_MS = DAY_MS // 2
 # From an interval of 95 % to a standard error.
 NORMAL = 1.959964
+LEAST_ERROR = 1e-3
 
 
 @dataclass
@@ -54,30 +55,11 @@ class Merged:
             first = min(parts, key=lambda part: part.since)
             low, high = first.since_low, first.since_high
         sure = sorted(part.confirmed_at for part in parts if part.confirmed_at is not None)
-        seen = sorted({name: part.seen_at for name, part in reversed(self.parts)}.values())
+        seen = sorted(part.seen_at for part in parts)
         if len(seen) > 1:
             sure = sorted([*sure, seen[1]])
         ends = [part.ended_at for part in parts]
-        factor = {}
-        rated = [
-            part
-            for part in parts
-            if part.factor == part.factor and part.factor_high > part.factor_low > 0
-        ]
-        if main.type != FAILING and rated:
-            logs = np.log([[part.factor, part.factor_low, part.factor_high] for part in rated])
-            error = np.maximum((logs[:, 2] - logs[:, 1]) / (2 * NORMAL), 1e-6)
-            weight = 1 / np.square(error)
-            mean = float((weight * logs[:, 0]).sum() / weight.sum())
-            wide = max(
-                1.0, float((weight * np.square(logs[:, 0] - mean)).sum()) / max(len(rated) - 1, 1)
-            )
-            half = NORMAL * math.sqrt(wide / weight.sum())
-            factor = {
-                "factor": math.exp(mean),
-                "factor_low": math.exp(mean - half),
-                "factor_high": math.exp(mean + half),
-            }
+        factor, factor_low, factor_high = mean_factor(parts)
         return replace(
             main,
             seen_at=min(part.seen_at for part in parts),
@@ -89,8 +71,27 @@ class Merged:
             tests=sum(part.tests for part in parts),
             failed=sum(part.failed for part in parts),
             links=tuple(sorted({link for part in parts for link in part.links})),
-            **factor,
+            factor=factor,
+            factor_low=factor_low,
+            factor_high=factor_high,
         )
+
+
+def mean_factor(parts: Sequence[Condition]) -> tuple[float, float, float]:
+    """Return the mean factor of parts, each weighted by how exactly it is known, with its interval.
+
+    Where they differ by more than their intervals say, it is wider by as much (Birge 1932).
+    """
+    factors = np.log([[part.factor, part.factor_low, part.factor_high] for part in parts])
+    factors = factors[np.isfinite(factors).all(axis=1)]
+    if not len(factors):
+        return math.nan, math.nan, math.nan
+    error = np.maximum((factors[:, 2] - factors[:, 1]) / (2 * NORMAL), LEAST_ERROR)
+    weight = 1 / np.square(error)
+    mean = float((weight * factors[:, 0]).sum() / weight.sum())
+    spread = float((weight * np.square(factors[:, 0] - mean)).sum()) / max(len(factors) - 1, 1)
+    half = NORMAL * math.sqrt(max(1.0, spread) / weight.sum())
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
 
 def together(by_class: Mapping[str, Sequence[Condition]], links: Links) -> list[Merged]:
@@ -99,7 +100,9 @@ def together(by_class: Mapping[str, Sequence[Condition]], links: Links) -> list[
     merged: list[Merged] = []
     for name, each in sorted(every, key=lambda pair: (-SIZES[pair[1].scope], pair[1].since)):
         for other in merged:
-            if other.joins(each, links):
+            # What a class tells apart stays apart.
+            is_new = name not in [of for of, _ in other.parts]
+            if is_new and other.joins(each, links):
                 other.parts.append((name, each))
                 break
         else:

@@ -64,6 +64,7 @@ class Midnight:
         begin: int,
         before: Sequence[Condition],
         hidden: Sequence[Condition] = (),
+        *,
         usual: Baselines | None = None,
     ) -> Self:
         """Go through the tests of the past; if what is ``usual`` is given, for rates alone.
@@ -71,57 +72,40 @@ class Midnight:
         Rates of tests in ``hidden`` conditions tell nothing but failures.
         """
         count, ends = len(links), len(links.site)
-        rates_only = usual is not None
-        if usual is None:
-            usual = Baselines.unknown(count)
+        types = (FAILING, SLOW) if usual is None else (SLOW,)
+        learns, usual = usual is None, usual or Baselines.unknown(count)
         evidence = {
             (type_, kind): Evidence.none(count if kind == LINK else ends)
-            for type_ in (FAILING, SLOW)
+            for type_ in types
             for kind in KINDS
         }
         streak, last = np.zeros((2, count), dtype=np.int64)
-        told = tells_trend(links)
-        trend = None
+        trend = Trend.unknown()
         for kinds, chosen in parts(links):
             tests = past(chosen)
             away, shift, out = influence(links, tests, before)
             unseen = influence(links, tests, hidden).away
-            away |= unseen
-            if LINK in kinds and not rates_only:
-                usual = merged(usual, learn(tests, count, away), chosen)
-                usual = usual.held(before)
+            if learns and LINK in kinds:
+                usual = usual.with_part(chosen, learn(tests, count, away | unseen))
+            usual = usual.held(before)
             rest = tests.log_rate - usual.level[tests.link] - shift
             rest[unseen] = np.nan
-            if trend is None:
-                # Of many links by those of the first part.
-                known = told[tests.link] & np.isfinite(rest)
-                trend = Trend.of(tests.started[known], rest[known])
-            rest = rest - trend.at(tests.started)
+            if not len(trend.started):
+                # Of many links those of the first part tell it.
+                told = tells_trend(links)[tests.link] & np.isfinite(rest)
+                trend = Trend.of(tests.started[told], rest[told])
+            rest -= trend.at(tests.started)
             for kind in kinds:
                 groups = Groups.of(links.group(kind)[tests.link], tests.started)
                 gains = {SLOW: slow_gains(rest, usual, tests)}
-                if not rates_only:
-                    gains[FAILING] = failing_gains(kind, usual, tests, out)
-                for type_, each in gains.items():
+                gains[FAILING] = failing_gains(kind, usual, tests, out)
+                for type_ in types:
                     none = evidence[type_, kind]
-                    evidence[type_, kind] = groups.last(groups.trace(each, none), none)
-                if kind == LINK and not rates_only:
+                    evidence[type_, kind] = groups.last(groups.trace(gains[type_], none), none)
+                if kind == LINK:
                     last[tests.link] = tests.started
                     streak[tests.link] = groups.streaks(~tests.ok & ~out, streak)
-        assert trend is not None
         return cls(begin, usual, past, trend, evidence, streak, last)
-
-
-def merged(usual: Baselines, own: Baselines, chosen: Flags) -> Baselines:
-    """Return baselines with those of some links."""
-    return Baselines(
-        *(
-            np.where(chosen, getattr(own, name), getattr(usual, name))
-            for name in ("level", "sigma", "failing", "tests")
-        ),
-        own.likeness,
-        own.dof,
-    )
 
 
 def parts(links: Links) -> Iterator[tuple[tuple[str, ...], Flags]]:

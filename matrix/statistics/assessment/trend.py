@@ -31,39 +31,39 @@ class Trend:
     tail: tuple[Integers, Floats]
 
     @classmethod
-    def of(cls, started: Integers, rest: Floats, before: Trend | None = None) -> Self:
+    def unknown(cls) -> Self:
+        nothing = np.empty(0, np.int64), np.empty(0)
+        return cls(*nothing, nothing)
+
+    @classmethod
+    def of(cls, started: Integers, rest: Floats, before: Self | None = None) -> Self:
         """Take the median of the newest tests; ``rest`` is how far each is from its own level.
 
         It goes on from ``before``.
         """
-        if before is not None:
-            started, rest = (
-                np.concatenate(pair) for pair in zip(before.tail, (started, rest), strict=True)
-            )
+        before = before or cls.unknown()
+        started, rest = (
+            np.concatenate(pair) for pair in zip(before.tail, (started, rest), strict=True)
+        )
         tail = started[1 - TREND_TESTS :], rest[1 - TREND_TESTS :]
         if len(rest) < TREND_TESTS:
-            return (
-                cls(np.empty(0, np.int64), np.empty(0), tail)
-                if before is None
-                else replace(before, tail=tail)
-            )
+            return replace(before, tail=tail)
         clipped = np.clip(rest, -FURTHEST_TREND, FURTHEST_TREND)
         windows = np.lib.stride_tricks.sliding_window_view(clipped, TREND_TESTS)[::TREND_STEP]
         moments, levels = started[TREND_TESTS - 1 :: TREND_STEP], np.median(windows, axis=1)
-        if before is not None:
-            moments = np.concatenate([before.started, moments])
-            levels = np.concatenate([before.level, levels])
-        return cls(moments, levels, tail)
+        return cls(
+            np.concatenate([before.started, moments]), np.concatenate([before.level, levels]), tail
+        )
 
     def at(self, started: Integers) -> Floats:
         place = self.started.searchsorted(started, side="right")
-        return np.concatenate([[0.0], self.level])[place]
+        return np.asarray(np.concatenate([[0.0], self.level])[place])
 
 
 def tells_trend(links: Links) -> Flags:
     """Say which links tell the level of all of them; none where there are too few sites."""
     chosen = np.arange(len(links)) % max(1, len(links) // TREND_LINKS) == 0
-    return chosen & (len(np.unique(links.site[links.source])) >= TREND_SITES)
+    return np.asarray(chosen & (len(np.unique(links.site[links.source])) >= TREND_SITES))
 
 
 def grid_conditions(trend: Trend, begin: int, before: Sequence[Condition]) -> Iterator[Condition]:
