@@ -101,8 +101,8 @@ def together(by_class: Mapping[str, Sequence[Condition]], links: Links) -> list[
     for name, each in sorted(every, key=lambda pair: (-SIZES[pair[1].scope], pair[1].since)):
         for other in merged:
             # What a class tells apart stays apart.
-            is_new = name not in [of for of, _ in other.parts]
-            if is_new and other.joins(each, links):
+            is_of_another = all(of != name for of, part in other.parts if part is other.main)
+            if is_of_another and other.joins(each, links):
                 other.parts.append((name, each))
                 break
         else:
