@@ -21,9 +21,11 @@ from django.db import transaction
 
 from matrix.assessment import inputs
 from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Numbered, Registry
-from matrix.statistics import judging
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.judging import DAY_MS, GRID, SITE
+from matrix.statistics.assessment.baselines import FEWEST, medians
+from matrix.statistics.assessment.conditions import Condition
+from matrix.statistics.assessment.judge import BACK_DAYS, judge_day
+from matrix.statistics.assessment.results import DAY_MS, GRID, SITE
 from matrix.store.read_plan import floor, moment
 from sonar.models import AssessedDay, SizeClass
 from sonar.notation.windows import unix_ms
@@ -36,14 +38,14 @@ from sonar.results.conditions import (
     Recorded,
 )
 
-# A condition of a size class as a day keeps it: fields of judging.Condition, with ids in the place
+# A condition of a size class as a day keeps it: fields of Condition, with ids in the place
 # of places, None for NaN, and its links with their baselines.
 KeptCondition = dict[str, Any]
 # What was judged is kept at least so often, and others get their turn.
 COMMIT_SECONDS = 10.0
 STAYS_MS = round(conditions.STAYS / timedelta(milliseconds=1))
-FLOATS = {each.name for each in fields(judging.Condition) if each.type == "float"}
-PLACES = ("source", "destination", "site", "links")
+FLOATS = {each.name for each in fields(Condition) if each.type == "float"}
+PLACES = ("source", "destination", "site", "links", "levels")
 
 
 class JudgedDay(NamedTuple):
@@ -204,7 +206,7 @@ def fold(
     ends = set(registry.site_of)
     registered = (key for key in sorted(members) if {key >> 16, key & 0xFFFF} <= ends)
     numbered = Numbered.of(days, registered, registry)
-    opened: list[judging.Condition] = []
+    opened: list[Condition] = []
     apart: list[KeptCondition] = []
     for each in before:
         condition = unpacked(each, numbered)
@@ -212,11 +214,13 @@ def fold(
             apart.append(each)
         else:
             opened.append(condition)
-    after = judging.judge_day(numbered.links, numbered.tests, begin, end, opened)
+    past = numbered.tests.within(begin - BACK_DAYS * DAY_MS, begin)
+    today = numbered.tests.within(begin, end)
+    after = judge_day(numbered.links, past.of_links, today, begin, opened)
     return [*apart, *(packed(each, numbered, before, begin) for each in after)]
 
 
-def unpacked(each: KeptCondition, numbered: Numbered) -> judging.Condition | None:
+def unpacked(each: KeptCondition, numbered: Numbered) -> Condition | None:
     """Return a condition for the judge; None where its subject has no links any more."""
     places: dict[str, Any] = {}
     for name, ids in (
@@ -230,16 +234,21 @@ def unpacked(each: KeptCondition, numbered: Numbered) -> judging.Condition | Non
     links = numbered.keys.searchsorted(keys[np.isin(keys, numbered.keys)])
     values = {
         field.name: each[field.name]
-        for field in fields(judging.Condition)
+        for field in fields(Condition)
         if field.name not in PLACES
     }
     for name in FLOATS:
         values[name] = math.nan if values[name] is None else values[name]
-    return judging.Condition(**places, **values, links=tuple(links.tolist()))
+    levels = {
+        int(numbered.keys.searchsorted(key)): level
+        for source, end, level in each["levels"]
+        if (key := (source << 16) | end) in numbered.keys
+    }
+    return Condition(**places, **values, links=tuple(links.tolist()), levels=levels)
 
 
 def packed(
-    condition: judging.Condition,
+    condition: Condition,
     numbered: Numbered,
     before: Iterable[KeptCondition],
     begin: int,
@@ -262,6 +271,10 @@ def packed(
     if earlier and condition.ended_at is not None and condition.ended_at < begin:
         tested = earlier["of_links"]
     result["of_links"] = max(tested, len(links))
+    result["levels"] = [
+        [int(numbered.keys[link]) >> 16, int(numbered.keys[link]) & 0xFFFF, level]
+        for link, level in condition.levels.items()
+    ]
     result["members"] = []
     if condition.scope != GRID:
         rates = {(source, end): rate for source, end, rate in (earlier or {}).get("members", ())}
@@ -295,8 +308,8 @@ def levels_before(since: int, links: Integers, numbered: Numbered) -> Floats:
     own = np.flatnonzero(chosen[tests.link] & (tests.started < since) & np.isfinite(tests.log_rate))
     own = own[np.argsort(tests.link[own], kind="stable")]
     count = np.bincount(tests.link[own], minlength=len(numbered.keys))
-    levels = judging.medians(tests.link[own], tests.log_rate[own], count)
-    return np.where(count >= judging.FEWEST, levels, np.nan)[links]
+    levels = medians(tests.link[own], tests.log_rate[own], len(numbered.keys))
+    return np.where(count >= FEWEST, levels, np.nan)[links]
 
 
 def part_of(each: KeptCondition, size_class: SizeClass, registry: Registry) -> FoundPart:
