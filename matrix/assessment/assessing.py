@@ -23,9 +23,9 @@ from matrix.assessment import inputs
 from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Numbered, Registry
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.assessment.baselines import FEWEST, medians
-from matrix.statistics.assessment.conditions import Condition
+from matrix.statistics.assessment.conditions import ClassCondition
 from matrix.statistics.assessment.judge import BACK_DAYS, judge_day
-from matrix.statistics.assessment.results import DAY_MS, GRID, SITE
+from matrix.statistics.assessment.grid_links import DAY_MS, GRID, SITE
 from matrix.store.read_plan import floor, moment
 from sonar.models import AssessedDay, SizeClass
 from sonar.notation.windows import unix_ms
@@ -38,13 +38,13 @@ from sonar.results.conditions import (
     Recorded,
 )
 
-# A condition of a size class as a day keeps it: fields of Condition, with ids in the place
+# A condition of a size class as a day keeps it: fields of ClassCondition, with ids in the place
 # of places, None for NaN, and its links with their baselines.
 KeptCondition = dict[str, Any]
 # What was judged is kept at least so often, and others get their turn.
 COMMIT_SECONDS = 10.0
 STAYS_MS = round(conditions.STAYS / timedelta(milliseconds=1))
-FLOATS = {each.name for each in fields(Condition) if each.type == "float"}
+FLOATS = {each.name for each in fields(ClassCondition) if each.type == "float"}
 PLACES = ("source", "destination", "site", "links", "levels")
 
 
@@ -206,7 +206,7 @@ def fold(
     ends = set(registry.site_of)
     registered = (key for key in sorted(members) if {key >> 16, key & 0xFFFF} <= ends)
     numbered = Numbered.of(days, registered, registry)
-    opened: list[Condition] = []
+    opened: list[ClassCondition] = []
     apart: list[KeptCondition] = []
     for each in before:
         condition = unpacked(each, numbered)
@@ -220,7 +220,7 @@ def fold(
     return [*apart, *(packed(each, numbered, before, begin) for each in after)]
 
 
-def unpacked(each: KeptCondition, numbered: Numbered) -> Condition | None:
+def unpacked(each: KeptCondition, numbered: Numbered) -> ClassCondition | None:
     """Return a condition for the judge; None where its subject has no links any more."""
     places: dict[str, Any] = {}
     for name, ids in (
@@ -233,9 +233,7 @@ def unpacked(each: KeptCondition, numbered: Numbered) -> Condition | None:
     keys = np.array([(source << 16) | end for source, end, _ in each["members"]], dtype=np.int64)
     links = numbered.keys.searchsorted(keys[np.isin(keys, numbered.keys)])
     values = {
-        field.name: each[field.name]
-        for field in fields(Condition)
-        if field.name not in PLACES
+        field.name: each[field.name] for field in fields(ClassCondition) if field.name not in PLACES
     }
     for name in FLOATS:
         values[name] = math.nan if values[name] is None else values[name]
@@ -244,11 +242,11 @@ def unpacked(each: KeptCondition, numbered: Numbered) -> Condition | None:
         for source, end, level in each["levels"]
         if (key := (source << 16) | end) in numbered.keys
     }
-    return Condition(**places, **values, links=tuple(links.tolist()), levels=levels)
+    return ClassCondition(**places, **values, links=tuple(links.tolist()), levels=levels)
 
 
 def packed(
-    condition: Condition,
+    condition: ClassCondition,
     numbered: Numbered,
     before: Iterable[KeptCondition],
     begin: int,

@@ -18,13 +18,13 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Integers
-from matrix.statistics.assessment.results import (
+from matrix.statistics.assessment.grid_links import (
     BLAMES_DESTINATION,
     BLAMES_SOURCE,
     DAY_MS,
     NOBODY,
-    Links,
-    Results,
+    GridLinks,
+    JudgedTests,
 )
 from matrix.store import data_version, runs
 from matrix.store.cache import STANDINGS
@@ -104,7 +104,7 @@ class DayTests:
     """The tests of a size class that started in a UTC day, by start; of those at once by link.
 
     ``link`` is source id << 16 | destination id, ``started`` in Unix ms, ``rate`` in bytes/s (-1 of
-    a failed test), ``blamed`` as in Results.
+    a failed test), ``blamed`` as in JudgedTests.
     """
 
     link: NDArray[np.uint32]
@@ -223,8 +223,8 @@ class Numbered:
     ids: Integers
     keys: Integers
     sites: Integers
-    links: Links
-    tests: Results
+    links: GridLinks
+    tests: JudgedTests
 
     @classmethod
     def of(cls, days: Iterable[DayTests], more_links: Iterable[int], registry: Registry) -> Self:
@@ -240,8 +240,8 @@ class Numbered:
         rate = np.concatenate([np.empty(0, np.float32), *(each.rate for each in parts)])
         log_rate = np.full(len(rate), np.nan)
         np.log(rate, out=log_rate, where=rate > 0, dtype=np.float64)
-        links = Links(ids.searchsorted(source), ids.searchsorted(destination), site)
-        tests = Results(
+        links = GridLinks(ids.searchsorted(source), ids.searchsorted(destination), site)
+        tests = JudgedTests(
             keys.searchsorted(link),
             np.concatenate([np.empty(0, np.int64), *(each.started for each in parts)]),
             log_rate,

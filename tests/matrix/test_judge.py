@@ -10,11 +10,11 @@ from hypothesis import strategies as some
 from matrix.statistics.assessment import midnight
 from matrix.statistics.assessment.baselines import medians
 from matrix.statistics.assessment.common_ends import common_ends
-from matrix.statistics.assessment.conditions import FAILING, FAST, SILENT, SLOW, Condition
-from matrix.statistics.assessment.evidence import Evidence, Groups
+from matrix.statistics.assessment.conditions import FAILING, FAST, SILENT, SLOW, ClassCondition
+from matrix.statistics.assessment.evidence import Cusum, TestGroups
 from matrix.statistics.assessment.judge import History, judge_day
 from matrix.statistics.assessment.merging import together
-from matrix.statistics.assessment.results import (
+from matrix.statistics.assessment.grid_links import (
     DAY_MS,
     DESTINATION,
     ENDPOINT,
@@ -22,8 +22,8 @@ from matrix.statistics.assessment.results import (
     LINK,
     SITE,
     SOURCE,
-    Links,
-    Results,
+    GridLinks,
+    JudgedTests,
     Subject,
 )
 from matrix.statistics.assessment.silence import Promise, silent_conditions
@@ -42,7 +42,7 @@ def test_evidence_adds_up_as_a_loop_would(tests, amounts):
     group = np.array([each for each, _ in tests], dtype=np.int64)
     gains = np.array([gain for _, gain in tests])
     started = np.arange(len(tests)) + 100
-    before = Evidence(np.array(amounts), np.arange(4))
+    before = Cusum(np.array(amounts), np.arange(4))
     amount, since = [], []
     state = {each: [amounts[each], each] for each in range(4)}
     for place, (each, gain) in enumerate(tests):
@@ -51,7 +51,7 @@ def test_evidence_adds_up_as_a_loop_would(tests, amounts):
         state[each][0] = state[each][0] + gain
         amount.append(state[each][0])
         since.append(state[each][1])
-    found = Groups.of(group, started).trace(gains, before)
+    found = TestGroups.of(group, started).trace(gains, before)
     assert found.amount == pytest.approx(amount, abs=1e-5)
     assert found.since.tolist() == since
 
@@ -66,7 +66,7 @@ def test_failures_in_a_row_are_counted_as_a_loop_would(tests):
     for each, flag in tests:
         counts[each] = counts[each] + 1 if flag else 0
         expected.append(counts[each])
-    groups = Groups.of(group, np.arange(len(tests)))
+    groups = TestGroups.of(group, np.arange(len(tests)))
     assert groups.streaks(flags, np.array(before)).tolist() == expected
 
 
@@ -81,12 +81,12 @@ def test_medians_are_those_of_numpy(values):
     assert medians(group, numbers, 4) == pytest.approx(expected, nan_ok=True)
 
 
-def square(ends: int, sites: list[int] | None = None) -> Links:
+def square(ends: int, sites: list[int] | None = None) -> GridLinks:
     source, destination = np.nonzero(~np.eye(ends, dtype=bool))
-    return Links(source, destination, np.array(sites or range(ends)))
+    return GridLinks(source, destination, np.array(sites or range(ends)))
 
 
-def links_of(links: Links, *subjects: Subject) -> np.ndarray:
+def links_of(links: GridLinks, *subjects: Subject) -> np.ndarray:
     return np.any([links.of(subject) for subject in subjects], axis=0)
 
 
@@ -121,7 +121,7 @@ def test_errors_name_an_end_that_has_few_links():
     assert list(common_ends(links, flagged, every, votes)) == [Subject(ENDPOINT, 1, 1)]
 
 
-def made(links: Links, days: float, every_ms: int = 6 * HOUR_MS, seed: int = 1) -> Results:
+def made(links: GridLinks, days: float, every_ms: int = 6 * HOUR_MS, seed: int = 1) -> JudgedTests:
     """Return tests at random moments of each interval, with rates that scatter by a fifth."""
     rng = np.random.default_rng(seed)
     rounds = round(days * DAY_MS / every_ms)
@@ -131,19 +131,19 @@ def made(links: Links, days: float, every_ms: int = 6 * HOUR_MS, seed: int = 1) 
     level = rng.normal(17.0, 1.0, len(links))
     order = np.argsort(started, kind="stable")
     rates = level[link] + rng.normal(0, 0.2, len(link))
-    return Results(link, started, rates, np.zeros(len(link), np.int64)).taken(order)
+    return JudgedTests(link, started, rates, np.zeros(len(link), np.int64)).taken(order)
 
 
 def harmed(
-    links: Links,
-    tests: Results,
+    links: GridLinks,
+    tests: JudgedTests,
     subject: Subject,
     since: int,
     until: int = 1 << 62,
     *,
     factor: float | None = None,
     blamed: int = 0,
-) -> Results:
+) -> JudgedTests:
     hit = links.of(subject)[tests.link] & (tests.started >= since) & (tests.started < until)
     rates = tests.log_rate + np.where(hit, np.log(factor or 1), 0)
     if factor is not None:
@@ -153,11 +153,11 @@ def harmed(
     )
 
 
-def sure(conditions: list[Condition]) -> list[Condition]:
+def sure(conditions: list[ClassCondition]) -> list[ClassCondition]:
     return [each for each in conditions if each.confirmed_at is not None]
 
 
-def judged(links: Links, tests: Results) -> list[Condition]:
+def judged(links: GridLinks, tests: JudgedTests) -> list[ClassCondition]:
     return sure(History(links).judge(tests, START, int(tests.started[-1]) + 1))
 
 
@@ -258,7 +258,7 @@ def test_a_grid_that_is_slow_as_a_whole_is_a_condition_of_the_grid_alone():
     assert found.factor == pytest.approx(0.3, rel=0.15)
 
 
-def by_its_figures(condition: Condition) -> tuple:
+def by_its_figures(condition: ClassCondition) -> tuple:
     return tuple(vars(condition).values())
 
 

@@ -10,8 +10,8 @@ from typing import Self
 import numpy as np
 
 from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers
-from matrix.statistics.assessment.conditions import Condition
-from matrix.statistics.assessment.results import Results
+from matrix.statistics.assessment.conditions import ClassCondition
+from matrix.statistics.assessment.grid_links import JudgedTests
 from matrix.statistics.estimates.moderation import Prior
 
 # A level needs so many successes. Of fewer than SETTLED, the first half tells the level: the
@@ -63,7 +63,7 @@ class Baselines(ArrayFields):
             },
         )
 
-    def held(self, conditions: Sequence[Condition]) -> Self:
+    def held(self, conditions: Sequence[ClassCondition]) -> Self:
         """Return them with the levels before open conditions where their own tests tell few."""
         level = self.level.copy()
         for each in conditions:
@@ -73,7 +73,7 @@ class Baselines(ArrayFields):
         return replace(self, level=level)
 
 
-def learn(tests: Results, links: int, left_out: Flags) -> Baselines:
+def learn(tests: JudgedTests, links: int, left_out: Flags) -> Baselines:
     """Learn what is usual from tests; those ``left_out`` were made while something was wrong."""
     ok = np.flatnonzero(tests.ok & ~left_out)
     order = ok[np.argsort(tests.link[ok], kind="stable")]
@@ -91,21 +91,21 @@ def learn(tests: Results, links: int, left_out: Flags) -> Baselines:
     # Neighbouring differences share a test: they are worth two thirds of as many.
     worth = np.maximum(count - 1, 0) * 2 / 3
     squares *= 2 / 3
-    known = count >= FEWEST
+    is_known = count >= FEWEST
     variance, dof = np.full(links, FIRST_SIGMA**2), FIRST_DOF
-    if known.sum() > 2:
-        prior = Prior.of(squares[known], worth[known])
+    if is_known.sum() > 2:
+        prior = Prior.of(squares[is_known], worth[is_known])
         variance, whole = prior.moderated(squares, np.maximum(worth, 1e-9))
-        dof = max(int(np.median(whole[known])), 3)
+        dof = max(int(np.median(whole[is_known])), 3)
     rest = np.clip((logs - level[link]) / np.sqrt(variance[link]), -FURTHEST, FURTHEST)
-    pairs = follows[known[of_step]]
+    pairs = follows[is_known[of_step]]
     products = float((rest[pairs] * rest[pairs - 1]).mean()) if pairs.size else 0.0
-    spread = float(np.square(rest[known[link]]).mean()) if known.any() else 1.0
+    spread = float(np.square(rest[is_known[link]]).mean()) if is_known.any() else 1.0
     likeness = float(np.clip(products / max(spread, 1e-9), 0, MOST_LIKENESS))
     # Differences of neighbours that are alike tell less than all of the scatter.
     sigma = np.maximum(np.sqrt(variance / (1 - likeness)), LEAST_SIGMA)
     return Baselines(
-        level=np.where(known, level, np.nan),
+        level=np.where(is_known, level, np.nan),
         sigma=sigma,
         failing=shares_of_failures(tests, links, left_out),
         tests=np.minimum(count, np.bincount(link[early], minlength=links)),
@@ -114,7 +114,7 @@ def learn(tests: Results, links: int, left_out: Flags) -> Baselines:
     )
 
 
-def shares_of_failures(tests: Results, links: int, left_out: Flags) -> Floats:
+def shares_of_failures(tests: JudgedTests, links: int, left_out: Flags) -> Floats:
     tested = np.bincount(tests.link[~left_out], minlength=links)
     failed = np.bincount(tests.link[~left_out & ~tests.ok], minlength=links)
     of_all = np.clip(failed.sum() / max(tested.sum(), 1), LEAST_FAILING, 0.1)

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from matrix.statistics.arrays import Flags, Integers
-from matrix.statistics.assessment.results import (
+from matrix.statistics.assessment.grid_links import (
     DESTINATION,
     ENDPOINT,
     GRID,
     SITE,
     SOURCE,
-    Links,
+    GridLinks,
     Subject,
 )
 
@@ -25,16 +25,16 @@ MOST_OF_GRID, FEWEST_SITES = 1 / 3, 4
 
 
 def common_ends(
-    links: Links,
+    links: GridLinks,
     flagged: Flags,
     looked_at: Flags,
     votes: dict[str, Integers] | None = None,
-    known: Iterable[Subject] = (),
+    named_before: Iterable[Subject] = (),
 ) -> Iterator[Subject]:
     """Yield what flagged links have in common, of those that were looked at.
 
     ``votes`` count by endpoint, as a source and as a destination, the errors that name it. Of an
-    endpoint that is ``known`` in one direction, few flags show that the other is concerned.
+    endpoint that is ``named_before`` in one direction, few flags show that the other is concerned.
     """
     ends = len(links.site)
     votes = votes or {SOURCE: np.zeros(ends, np.int64), DESTINATION: np.zeros(ends, np.int64)}
@@ -53,7 +53,7 @@ def common_ends(
         rest &= ~own
     for kind, other in ((SOURCE, DESTINATION), (DESTINATION, SOURCE)):
         one_way = named[other] | {
-            getattr(subject, other) for subject in known if subject.scope == other
+            getattr(subject, other) for subject in named_before if subject.scope == other
         }
         for end in one_way - named[kind]:
             own = links.group(kind) == end
@@ -65,7 +65,7 @@ def common_ends(
 
 
 def worst_end(
-    links: Links, flagged: Flags, looked_at: Flags, votes: dict[str, Integers]
+    links: GridLinks, flagged: Flags, looked_at: Flags, votes: dict[str, Integers]
 ) -> tuple[str, int] | None:
     """Return the end with most flagged links, of those of which most links are flagged."""
     best: tuple[float, str, int] | None = None
@@ -85,7 +85,7 @@ def worst_end(
     return best and best[1:]
 
 
-def subjects_of(links: Links, named: dict[str, set[int]]) -> Iterator[Subject]:
+def subjects_of(links: GridLinks, named: dict[str, set[int]]) -> Iterator[Subject]:
     """Yield sites whose endpoints are all named, endpoints named in both directions, and others."""
     either = named[SOURCE] | named[DESTINATION]
     used = np.zeros(len(links.site), dtype=bool)
@@ -104,7 +104,7 @@ def subjects_of(links: Links, named: dict[str, set[int]]) -> Iterator[Subject]:
             yield Subject(DESTINATION, destination=end)
 
 
-def is_of_grid(links: Links, flagged: Flags, looked_at: Flags) -> bool:
+def is_of_grid(links: GridLinks, flagged: Flags, looked_at: Flags) -> bool:
     """Say whether most of the grid is flagged, wherever one looks.
 
     That is of the links without the worst site, and at the middle one of all sources and of all

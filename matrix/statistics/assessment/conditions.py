@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from matrix.statistics.assessment.results import NEVER, Subject
+from matrix.statistics.assessment.grid_links import NEVER, Subject
 
 FAILING, SLOW, SILENT, FAST = TYPES = ("failing", "slow", "silent", "fast")
 
 
 @dataclass
-class Condition:
+class ClassCondition:
     """Of one size class; times in Unix ms.
 
     It began between ``since_low`` and ``since_high``, most likely at ``since``; ``seen_at`` is when
@@ -54,7 +54,7 @@ class Condition:
     def is_open(self) -> bool:
         return self.ended_at is None
 
-    def turned(self, type_: str) -> Condition:
+    def turned(self, type_: str) -> ClassCondition:
         """Return the same with rates upside down: what is fast is slow there."""
         return replace(
             self,

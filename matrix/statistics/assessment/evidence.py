@@ -14,7 +14,7 @@ APART = 1e7
 ROUNDING = 1e-6
 
 
-class Evidence(NamedTuple):
+class Cusum(NamedTuple):
     """That something has begun: how much there is, and since when (Unix ms) it adds up."""
 
     amount: Floats
@@ -26,8 +26,8 @@ class Evidence(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Groups:
-    """Results in the order of time by what they count for: ``order`` is by group and then by time,
+class TestGroups:
+    """Tests in the order of time by what they count for: ``order`` is by group and then by time,
     ``first`` says which is the first of its group there."""
 
     group: Integers
@@ -40,13 +40,13 @@ class Groups:
         order = np.argsort(group, kind="stable")
         return cls(group, started, order, np.diff(group[order], prepend=-1) != 0)
 
-    def trace(self, gains: Floats, before: Evidence) -> Evidence:
+    def trace(self, gains: Floats, before: Cusum) -> Cusum:
         """Return the evidence at each test: gains are added up, and begin again below 0.
 
         ``before`` has what each group had already.
         """
         if not len(gains):
-            return Evidence.none(0)
+            return Cusum.none(0)
         ordered, group = gains[self.order], self.group[self.order]
         total = np.cumsum(ordered)
         start = np.maximum.accumulate(np.where(self.first, np.arange(len(total)), 0))
@@ -62,7 +62,7 @@ class Groups:
         since = np.where(begins[at], self.started[self.order][at], before.since[group])
         amount, began = np.empty(len(total)), np.empty(len(total), dtype=np.int64)
         amount[self.order], began[self.order] = ahead + ordered - lowest, since
-        return Evidence(amount, began)
+        return Cusum(amount, began)
 
     def streaks(self, flags: Flags, before: Integers) -> Integers:
         """Return how many tests of its group in a row are flagged, up to each and with it."""
@@ -77,9 +77,9 @@ class Groups:
         streaks[self.order] = np.where(ordered, run, 0)
         return streaks
 
-    def last(self, values: Evidence, before: Evidence) -> Evidence:
+    def last(self, values: Cusum, before: Cusum) -> Cusum:
         """Return what each group has after its last test; that before where it has none."""
         amount, since = before.amount.copy(), before.since.copy()
         # Of several for one group, the last is kept.
         amount[self.group], since[self.group] = values
-        return Evidence(amount, since)
+        return Cusum(amount, since)

@@ -19,8 +19,8 @@ import numpy as np
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.assessment.baselines import FEWEST, SETTLED, medians
 from matrix.statistics.assessment.common_ends import common_ends
-from matrix.statistics.assessment.conditions import FAILING, FAST, SLOW, Condition
-from matrix.statistics.assessment.evidence import Evidence, Groups
+from matrix.statistics.assessment.conditions import FAILING, FAST, SLOW, ClassCondition
+from matrix.statistics.assessment.evidence import Cusum, TestGroups
 from matrix.statistics.assessment.midnight import (
     KINDS,
     MOST_OF_ONE,
@@ -33,7 +33,7 @@ from matrix.statistics.assessment.midnight import (
     influence,
     slow_gains,
 )
-from matrix.statistics.assessment.results import (
+from matrix.statistics.assessment.grid_links import (
     BLAMES_DESTINATION,
     BLAMES_SOURCE,
     DAY_MS,
@@ -44,8 +44,8 @@ from matrix.statistics.assessment.results import (
     NEVER,
     SITE,
     SOURCE,
-    Links,
-    Results,
+    GridLinks,
+    JudgedTests,
     Subject,
 )
 from matrix.statistics.assessment.trend import Trend, grid_conditions, tells_trend
@@ -56,10 +56,10 @@ from matrix.statistics.estimates.student import one_quantile, two_sided_of_many
 
 # So many days before a day say what is usual, and are looked back on.
 BACK_DAYS = 28
-# Evidence at which the judge looks closer; where it looked in vain, it waits for so much more.
+# Cusum at which the judge looks closer; where it looked in vain, it waits for so much more.
 LOOK, LOOK_AGAIN = 8.0, 1.15
 FAILURES_IN_A_ROW = 3
-# Evidence for the end of a condition.
+# Cusum for the end of a condition.
 END_OF_LINK, END_OF_MANY, END_OF_SLOW = 4.0, 8.0, 9.0
 # Failing is confirmed by so much evidence, slow at a rate of false discoveries; by so many tests.
 SURE_OF_LINK, SURE_OF_MANY, FALSE_DISCOVERIES = math.log(1e8), 14.0, 0.03
@@ -78,7 +78,7 @@ OPENS_BELOW = 0.72
 ENDS_WANDER = 0.08
 # After so many tests of a subject, each further one may be the first of a change by chance.
 FREE_TESTS, TESTS_A_LOOK = 12, 4
-# Results of a day resemble each other: a mean of more than so many is as uncertain as of these.
+# Tests of a day resemble each other: a mean of more than so many is as uncertain as of these.
 MOST_ALIKE = 8
 # Both directions of an endpoint are one condition if they began so near and are as slow.
 SAME_MS, SAME_SHIFT = DAY_MS // 2, math.log(1.5)
@@ -109,13 +109,13 @@ class Alarm(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Results of some links: ``rest`` is how far each is from what is expected without the
-    condition in question (a natural log), ``known`` says of which that is so, ``usable`` which may
-    tell the level before."""
+    """Tests of some links: ``rest`` is how far each is from what is expected without the
+    condition in question (a natural log), ``is_known`` says of which that is so, and ``usable``
+    which may tell the level before."""
 
-    tests: Results
+    tests: JudgedTests
     rest: Floats
-    known: Flags
+    is_known: Flags
     usable: Flags
 
 
@@ -128,11 +128,11 @@ class Judge:
 
     def __init__(
         self,
-        links: Links,
+        links: GridLinks,
         midnight: Midnight,
-        today: Results,
-        before: Sequence[Condition] = (),
-        hidden: Sequence[Condition] = (),
+        today: JudgedTests,
+        before: Sequence[ClassCondition] = (),
+        hidden: Sequence[ClassCondition] = (),
         *,
         rates_only: bool = False,
     ) -> None:
@@ -140,10 +140,10 @@ class Judge:
         self.rates_only, self.hidden = rates_only, hidden
         self.conditions = [replace(each) for each in before]
         self.groups = {
-            kind: Groups.of(links.group(kind)[today.link], today.started) for kind in KINDS
+            kind: TestGroups.of(links.group(kind)[today.link], today.started) for kind in KINDS
         }
         self.limits: dict[tuple[str, str, int], float] = {}
-        self._whole: dict[Subject, Results] = {}
+        self._whole: dict[Subject, JudgedTests] = {}
         self.learn_young()
         self.follow()
 
@@ -173,8 +173,8 @@ class Judge:
         rest = today.log_rate - self.level[today.link] - shift
         rest[today.started <= self.taught[today.link]] = np.nan
         rest[influence(self.links, today, self.hidden).away] = np.nan
-        told = np.isfinite(rest) & tells_trend(self.links)[today.link]
-        self.trend = Trend.of(today.started[told], rest[told], self.midnight.trend)
+        tells = np.isfinite(rest) & tells_trend(self.links)[today.link]
+        self.trend = Trend.of(today.started[tells], rest[tells], self.midnight.trend)
         rest -= self.trend.at(today.started)
         self._traces = [
             (SLOW, kind, self.trace(SLOW, kind, slow_gains(rest, self.usual, today)))
@@ -189,35 +189,35 @@ class Judge:
             if kind == LINK:
                 in_a_row = self.streaks >= FAILURES_IN_A_ROW
                 amount = np.where(in_a_row, np.maximum(amount, LOOK), 0.0)
-            self._traces.append((FAILING, kind, Evidence(amount, since)))
+            self._traces.append((FAILING, kind, Cusum(amount, since)))
 
-    def trace(self, type_: str, kind: str, gains: Floats) -> Evidence:
+    def trace(self, type_: str, kind: str, gains: Floats) -> Cusum:
         return self.groups[kind].trace(gains, self.midnight.evidence[type_, kind])
 
-    def tests_of(self, subject: Subject) -> Results:
+    def tests_of(self, subject: Subject) -> JudgedTests:
         """Return all tests of the links of a subject, those of the weeks before included."""
         if subject not in self._whole:
             own = self.links.of(subject)
             self._whole[subject] = self.midnight.past(own).followed_by(self.today.of_links(own))
         return self._whole[subject]
 
-    def rates(self, tests: Results, without: Sequence[Condition]) -> Rates:
+    def rates(self, tests: JudgedTests, without: Sequence[ClassCondition]) -> Rates:
         """Return tests beside what is expected of them without some conditions."""
         others = [
             each
             for each in self.conditions
-            if each.type == SLOW and not any(each is one for one in without)
+            if each.type == SLOW and not any(each is other for other in without)
         ]
         away, shift, _ = influence(self.links, tests, others)
         away |= (unseen := influence(self.links, tests, self.hidden).away)
         rest = tests.log_rate - self.level[tests.link] - self.trend.at(tests.started) - shift
         there = np.isfinite(rest) & ~unseen
-        known = there & (tests.started > self.taught[tests.link])
-        return Rates(tests, np.where(there, rest, 0.0), known, there & ~away)
+        is_known = there & (tests.started > self.taught[tests.link])
+        return Rates(tests, np.where(there, rest, 0.0), is_known, there & ~away)
 
     # From one thing that shows to the next.
 
-    def run(self) -> list[Condition]:
+    def run(self) -> list[ClassCondition]:
         moment = self.midnight.begin - 1
         while True:
             alarm, end = self.next_alarm(moment), self.next_end()
@@ -259,14 +259,14 @@ class Judge:
                     break
         return first
 
-    def next_end(self) -> tuple[Condition, int, int] | None:
+    def next_end(self) -> tuple[ClassCondition, int, int] | None:
         """Return the condition that is over first, when that shows, and since when it is over."""
         ends = [
             (each, *end) for each in self.conditions if each.is_open and (end := self.end_of(each))
         ]
         return min(ends, key=lambda end: end[1]) if ends else None
 
-    def end_of(self, condition: Condition) -> tuple[int, int] | None:
+    def end_of(self, condition: ClassCondition) -> tuple[int, int] | None:
         tests = self.tests_of(condition.subject)
         tests = tests.within(condition.since, NEVER)
         if condition.type == FAILING:
@@ -278,10 +278,10 @@ class Judge:
             off = np.clip(rates.rest, size - MOST_SIGMA * sigma, MOST_SIGMA * sigma)
             noise = np.square(sigma) * (1 + 2 * self.usual.likeness)
             gains = np.minimum(size * (size / 2 - off) / noise, MOST_OF_ONE)
-            gains = np.where(rates.known, gains, 0.0)
+            gains = np.where(rates.is_known, gains, 0.0)
             limit = END_OF_SLOW
-        alone = Groups.of(np.zeros(len(tests), dtype=np.int64), tests.started)
-        evidence = alone.trace(gains, Evidence.none(1))
+        alone = TestGroups.of(np.zeros(len(tests), dtype=np.int64), tests.started)
+        evidence = alone.trace(gains, Cusum.none(1))
         looked = max(condition.seen_at, self.midnight.begin)
         over = np.flatnonzero((evidence.amount >= limit) & (tests.started >= looked))
         if not over.size:
@@ -304,7 +304,7 @@ class Judge:
         ]
         begin = min([alarm.since, *(each.since for each in related)])
         # Of each link: whether its newest test failed, and whether it was tested since.
-        others = [each for each in self.conditions if not any(each is one for one in related)]
+        others = [each for each in self.conditions if not any(each is other for other in related)]
         upto = slice(0, alarm.at + 1)
         bad, last = self.midnight.streak > 0, self.midnight.last.copy()
         bad[today.link[upto]] = ~today.ok[upto]
@@ -355,7 +355,7 @@ class Judge:
         since = [int(failed[0]) if failed.size else begin, *(each.since for each in inside)]
         seen = min([seen, *(each.seen_at for each in inside)])
         members = tuple(np.flatnonzero(bad & own).tolist())
-        self.put(Condition(*subject, FAILING, seen, min(since), links=members), inside)
+        self.put(ClassCondition(*subject, FAILING, seen, min(since), links=members), inside)
         for end in {subject.source, subject.destination} - {None}:
             if subject.scope != LINK:
                 self.join_site(int(links.site[end]))
@@ -379,9 +379,9 @@ class Judge:
             seen, since = (
                 min(getattr(each, name) for each in ones) for name in ("seen_at", "since")
             )
-            self.put(Condition(SITE, None, None, site, FAILING, seen, since), ones)
+            self.put(ClassCondition(SITE, None, None, site, FAILING, seen, since), ones)
 
-    def put(self, condition: Condition, in_place_of: Sequence[Condition]) -> None:
+    def put(self, condition: ClassCondition, in_place_of: Sequence[ClassCondition]) -> None:
         self.conditions = [
             *(each for each in self.conditions if not any(each is other for other in in_place_of)),
             condition,
@@ -430,7 +430,7 @@ class Judge:
         count_of, tests, usual = len(self.links), rates.tests, self.usual
         likeness = float(usual.likeness)
         bounds = tests.started.searchsorted([since, until])
-        own = np.flatnonzero(rates.known[: bounds[1]])
+        own = np.flatnonzero(rates.is_known[: bounds[1]])
         own = own[own >= bounds[0]]
         link, rest = tests.link[own], rates.rest[own]
         count = np.bincount(link, minlength=count_of)
@@ -438,10 +438,10 @@ class Judge:
         reach = OUTLYING * usual.sigma[link]
         rest = np.clip(rest, middle[link] - reach, middle[link] + reach)
         mean = np.bincount(link, rest, minlength=count_of) / np.maximum(count, 1)
-        wanted = count > 0
+        is_new = count > 0
         if by_midnight:
-            wanted &= usual.tests < SETTLED
-        earlier = np.flatnonzero(rates.usable[: bounds[0]] & wanted[tests.link[: bounds[0]]])
+            is_new &= usual.tests < SETTLED
+        earlier = np.flatnonzero(rates.usable[: bounds[0]] & is_new[tests.link[: bounds[0]]])
         of_earlier, level_rest = tests.link[earlier], rates.rest[earlier]
         earlier_count = np.bincount(of_earlier, minlength=count_of)
         few = earlier_count < SETTLED
@@ -451,9 +451,9 @@ class Judge:
             medians(of_earlier, level_rest, count_of),
         )
         if by_midnight:
-            earlier_count = np.where(wanted, earlier_count, usual.tests)
+            earlier_count = np.where(is_new, earlier_count, usual.tests)
             few = earlier_count < SETTLED
-            level = np.where(wanted, level, 0.0)
+            level = np.where(is_new, level, 0.0)
         alike = 1 + np.minimum(np.maximum(count, 1) - 1, MOST_ALIKE) * likeness
         of_level = np.where(few, 1.0, math.pi / 2) * (1 + 2 * likeness)
         error = usual.sigma * np.sqrt(
@@ -463,7 +463,7 @@ class Judge:
         return np.where(is_told, mean - level, np.nan), error, count
 
     def open_slow(
-        self, subject: Subject, shift: float, since: int, seen: int, young: Sequence[Condition]
+        self, subject: Subject, shift: float, since: int, seen: int, young: Sequence[ClassCondition]
     ) -> bool:
         links = self.links
         open_ = [each for each in self.conditions if each.type == SLOW and each.is_open]
@@ -477,7 +477,7 @@ class Judge:
         own = links.of(subject)
         inside = [each for each in replaced if not (links.of(each.subject) & ~own).any()]
         seen = min([seen, *(each.seen_at for each in inside)])
-        condition = Condition(*subject, SLOW, seen, since, shift=shift)
+        condition = ClassCondition(*subject, SLOW, seen, since, shift=shift)
         before = self.conditions
         self.put(condition, inside)
         self.refine(condition)
@@ -486,7 +486,7 @@ class Judge:
         self.conditions = before
         return False
 
-    def refine(self, condition: Condition) -> None:
+    def refine(self, condition: ClassCondition) -> None:
         """Find the beginning of what is slow, with its interval, and the factor, by its tests."""
         until = min(condition.seen_at + REFINED_MS, condition.until)
         ended = [
@@ -496,7 +496,7 @@ class Judge:
         ]
         start = max((end for end in ended if end <= condition.since), default=0)
         whole = self.rates(self.tests_of(condition.subject), [condition])
-        places = np.flatnonzero(whole.known)
+        places = np.flatnonzero(whole.is_known)
         started = whole.tests.started[places]
         places = places[(started >= start) & (started < until)]
         if not places.size:
@@ -559,7 +559,7 @@ class Judge:
             if place in sure and each.confirmed_at is None:
                 each.confirmed_at = moment
 
-    def chance_of(self, condition: Condition, moment: int) -> float:
+    def chance_of(self, condition: ClassCondition, moment: int) -> float:
         """Return how many subjects of its kind look as slow by chance until a moment."""
         tests = self.tests_of(condition.subject)
         rates = self.rates(tests, [condition])
@@ -581,7 +581,7 @@ class Judge:
 
     # What all tests say of a condition.
 
-    def describe(self, condition: Condition) -> None:
+    def describe(self, condition: ClassCondition) -> None:
         if condition.type == SLOW and condition.seen_at + REFINED_MS >= self.midnight.begin:
             self.refine(condition)
         whole = self.tests_of(condition.subject)
@@ -614,7 +614,7 @@ class Judge:
 
 
 def both_directions(
-    condition: Condition, subject: Subject, since: int, shift: float
+    condition: ClassCondition, subject: Subject, since: int, shift: float
 ) -> Subject | None:
     """Return the endpoint of which a condition and a subject are the two directions."""
     if {condition.scope, subject.scope} != {SOURCE, DESTINATION}:
@@ -650,7 +650,7 @@ def combined(changes: Floats, errors: Floats, dof: int) -> tuple[float, float]:
 
 
 def name_slow(
-    changes: Floats, errors: Floats, dof: int, links: Links
+    changes: Floats, errors: Floats, dof: int, links: GridLinks
 ) -> Iterator[tuple[Subject, float]]:
     """Yield the ends, sites and links that explain what changed, with their shifts.
 
@@ -686,8 +686,8 @@ def name_slow(
 
 
 def judge_day(
-    links: Links, past: Past, today: Results, begin: int, before: Sequence[Condition]
-) -> list[Condition]:
+    links: GridLinks, past: Past, today: JudgedTests, begin: int, before: Sequence[ClassCondition]
+) -> list[ClassCondition]:
     """Judge the tests of a day (from ``begin``, a UTC midnight in Unix ms).
 
     ``past`` gives tests of the 28 days before; ``before`` are the conditions that were open at
@@ -700,11 +700,11 @@ def judge_day(
     # is judged again where the first look did not know of it.
     midnight = Midnight.of(links, past, begin, others, fast)
     judge = Judge(links, midnight, today, others, fast)
-    found = judge.run()
-    faster = judge_fast(links, midnight, today, found, fast)
+    conditions = judge.run()
+    faster = judge_fast(links, midnight, today, conditions, fast)
     if any(each.seen_at >= begin for each in faster):
         judge = Judge(links, midnight, today, others, faster)
-        found = judge.run()
+        conditions = judge.run()
     grid = [
         *(each for each in of_grid if not each.is_open),
         *grid_conditions(judge.trend, begin, of_grid),
@@ -714,24 +714,24 @@ def judge_day(
         *grid,
         *(
             each
-            for each in (*found, *faster)
+            for each in (*conditions, *faster)
             if each.type == FAILING
             or each.seen_at < begin
-            or not any(one.since <= each.seen_at < one.until for one in grid)
+            or not any(slow.since <= each.seen_at < slow.until for slow in grid)
         ),
     ]
 
 
 def judge_fast(
-    links: Links,
+    links: GridLinks,
     midnight: Midnight,
-    today: Results,
-    slow: Sequence[Condition],
-    before: Sequence[Condition],
-) -> list[Condition]:
+    today: JudgedTests,
+    slow: Sequence[ClassCondition],
+    before: Sequence[ClassCondition],
+) -> list[ClassCondition]:
     """Judge what is fast; tests in other conditions of rates tell nothing of it."""
 
-    def turned(results: Results) -> Results:
+    def turned(results: JudgedTests) -> JudgedTests:
         return replace(results, log_rate=-results.log_rate)
 
     hidden = [each for each in slow if each.type == SLOW]
@@ -753,10 +753,10 @@ def judge_fast(
 class History:
     """Judges day after day; ``conditions`` are all that were found."""
 
-    links: Links
-    conditions: list[Condition] = field(default_factory=list)
+    links: GridLinks
+    conditions: list[ClassCondition] = field(default_factory=list)
 
-    def judge(self, tests: Results, start: int, end: int) -> list[Condition]:
+    def judge(self, tests: JudgedTests, start: int, end: int) -> list[ClassCondition]:
         """Judge the days from ``start`` (a UTC midnight) on, up to ``end`` (Unix ms)."""
         for day in range(start, end, DAY_MS):
             oldest = day - BACK_DAYS * DAY_MS
@@ -764,6 +764,6 @@ class History:
             kept = [each for each in self.conditions if each.until < oldest]
             recent = [each for each in self.conditions if each.until >= oldest]
             today = tests.within(day, min(day + DAY_MS, end))
-            found = judge_day(self.links, earlier.of_links, today, day, recent)
-            self.conditions = [*kept, *found]
+            judged = judge_day(self.links, earlier.of_links, today, day, recent)
+            self.conditions = [*kept, *judged]
         return self.conditions

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from matrix.statistics.assessment.conditions import Condition
-from matrix.statistics.assessment.results import DAY_MS, SIZES, Links
+from matrix.statistics.assessment.conditions import ClassCondition
+from matrix.statistics.assessment.grid_links import DAY_MS, SIZES, GridLinks
 
 # What two classes show of a subject and a part of it began at the same time if it is so near.
 SAME_MS = DAY_MS // 2
@@ -22,16 +22,16 @@ LEAST_ERROR = 1e-3
 class Merged:
     """One condition of one or several size classes: ``parts`` by the name of the class."""
 
-    parts: list[tuple[str, Condition]]
+    parts: list[tuple[str, ClassCondition]]
 
     @property
-    def main(self) -> Condition:
+    def main(self) -> ClassCondition:
         """Return the part of the largest subject; of several, what was seen first."""
         return min(
             (part for _, part in self.parts), key=lambda part: (-SIZES[part.scope], part.seen_at)
         )
 
-    def joins(self, other: Condition, links: Links) -> bool:
+    def joins(self, other: ClassCondition, links: GridLinks) -> bool:
         """Say whether a condition of another class is the same, or a part of it."""
         main = self.main
         if other.type != main.type:
@@ -46,7 +46,7 @@ class Merged:
         )
         return inside and near
 
-    def condition(self) -> Condition:
+    def condition(self) -> ClassCondition:
         """Return what all classes say together."""
         parts = [part for _, part in self.parts]
         main = self.main
@@ -77,7 +77,7 @@ class Merged:
         )
 
 
-def mean_factor(parts: Sequence[Condition]) -> tuple[float, float, float]:
+def mean_factor(parts: Sequence[ClassCondition]) -> tuple[float, float, float]:
     """Return the mean factor of parts, each weighted by how exactly it is known, with its interval.
 
     Where they differ by more than their intervals say, it is wider by as much (Birge 1932).
@@ -94,7 +94,7 @@ def mean_factor(parts: Sequence[Condition]) -> tuple[float, float, float]:
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
 
-def together(by_class: Mapping[str, Sequence[Condition]], links: Links) -> list[Merged]:
+def together(by_class: Mapping[str, Sequence[ClassCondition]], links: GridLinks) -> list[Merged]:
     """Make one condition of what several size classes say of the same, or of a part of it."""
     every = [(name, each) for name, conditions in by_class.items() for each in conditions]
     merged: list[Merged] = []

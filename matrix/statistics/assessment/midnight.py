@@ -11,23 +11,23 @@ import numpy as np
 
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.assessment.baselines import Baselines, learn
-from matrix.statistics.assessment.conditions import FAILING, SLOW, Condition
-from matrix.statistics.assessment.evidence import Evidence, Groups
-from matrix.statistics.assessment.results import (
+from matrix.statistics.assessment.conditions import FAILING, SLOW, ClassCondition
+from matrix.statistics.assessment.evidence import Cusum, TestGroups
+from matrix.statistics.assessment.grid_links import (
     BLAMES_DESTINATION,
     BLAMES_SOURCE,
     DESTINATION,
     LINK,
     SOURCE,
-    Links,
-    Results,
+    GridLinks,
+    JudgedTests,
 )
 from matrix.statistics.assessment.trend import Trend, tells_trend
 
 # Returns the tests of some links in the weeks before a day.
-Past = Callable[[Flags], Results]
+Past = Callable[[Flags], JudgedTests]
 KINDS = (LINK, SOURCE, DESTINATION)
-# Results of more links than these are not gone through at once.
+# Tests of more links than these are not gone through at once.
 LINKS_AT_ONCE = 1 << 16
 # What fails does so this often. An error is so much more likely to name an end that is dead.
 FAILS_OFTEN = 0.9
@@ -52,18 +52,18 @@ class Midnight:
     usual: Baselines
     past: Past
     trend: Trend
-    evidence: Mapping[tuple[str, str], Evidence]
+    evidence: Mapping[tuple[str, str], Cusum]
     streak: Integers
     last: Integers
 
     @classmethod
     def of(
         cls,
-        links: Links,
+        links: GridLinks,
         past: Past,
         begin: int,
-        before: Sequence[Condition],
-        hidden: Sequence[Condition] = (),
+        before: Sequence[ClassCondition],
+        hidden: Sequence[ClassCondition] = (),
         *,
         usual: Baselines | None = None,
     ) -> Self:
@@ -75,7 +75,7 @@ class Midnight:
         types = (FAILING, SLOW) if usual is None else (SLOW,)
         learns, usual = usual is None, usual or Baselines.unknown(count)
         evidence = {
-            (type_, kind): Evidence.none(count if kind == LINK else ends)
+            (type_, kind): Cusum.none(count if kind == LINK else ends)
             for type_ in types
             for kind in KINDS
         }
@@ -92,11 +92,11 @@ class Midnight:
             rest[unseen] = np.nan
             if not len(trend.started):
                 # Of many links those of the first part tell it.
-                told = tells_trend(links)[tests.link] & np.isfinite(rest)
-                trend = Trend.of(tests.started[told], rest[told])
+                tells = tells_trend(links)[tests.link] & np.isfinite(rest)
+                trend = Trend.of(tests.started[tells], rest[tells])
             rest -= trend.at(tests.started)
             for kind in kinds:
-                groups = Groups.of(links.group(kind)[tests.link], tests.started)
+                groups = TestGroups.of(links.group(kind)[tests.link], tests.started)
                 gains = {SLOW: slow_gains(rest, usual, tests)}
                 gains[FAILING] = failing_gains(kind, usual, tests, out)
                 for type_ in types:
@@ -108,7 +108,7 @@ class Midnight:
         return cls(begin, usual, past, trend, evidence, streak, last)
 
 
-def parts(links: Links) -> Iterator[tuple[tuple[str, ...], Flags]]:
+def parts(links: GridLinks) -> Iterator[tuple[tuple[str, ...], Flags]]:
     """Yield links by source, and again by destination if they are too many to be taken at once."""
     every = np.ones(len(links), dtype=bool)
     if len(links) <= LINKS_AT_ONCE:
@@ -116,8 +116,8 @@ def parts(links: Links) -> Iterator[tuple[tuple[str, ...], Flags]]:
         return
     for kinds, place in (((LINK, SOURCE), links.source), ((DESTINATION,), links.destination)):
         ends = np.unique(place)
-        for some in np.array_split(ends, -(-len(links) // LINKS_AT_ONCE)):
-            yield kinds, np.isin(place, some)
+        for part in np.array_split(ends, -(-len(links) // LINKS_AT_ONCE)):
+            yield kinds, np.isin(place, part)
 
 
 class Influence(NamedTuple):
@@ -129,7 +129,9 @@ class Influence(NamedTuple):
     out: Flags
 
 
-def influence(links: Links, tests: Results, conditions: Sequence[Condition]) -> Influence:
+def influence(
+    links: GridLinks, tests: JudgedTests, conditions: Sequence[ClassCondition]
+) -> Influence:
     away, out = np.zeros((2, len(tests)), dtype=bool)
     shift = np.zeros(len(tests))
     for each in conditions:
@@ -143,7 +145,7 @@ def influence(links: Links, tests: Results, conditions: Sequence[Condition]) -> 
     return Influence(away, shift, out)
 
 
-def failing_gains(kind: str, usual: Baselines, tests: Results, out: Flags) -> Floats:
+def failing_gains(kind: str, usual: Baselines, tests: JudgedTests, out: Flags) -> Floats:
     """Return how much each test speaks for failing beyond what is usual (log likelihood ratio).
 
     A failure that names the other end says nothing of this one.
@@ -157,7 +159,7 @@ def failing_gains(kind: str, usual: Baselines, tests: Results, out: Flags) -> Fl
     return np.where(out, 0.0, np.where(tests.ok, passed, failed))
 
 
-def slow_gains(rest: Floats, usual: Baselines, tests: Results) -> Floats:
+def slow_gains(rest: Floats, usual: Baselines, tests: JudgedTests) -> Floats:
     """Return how much each success speaks for a rate below SLOWEST_WELL of its level.
 
     ``rest`` is its natural log beside what is expected, NaN where nothing is.

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.assessment.common_ends import common_ends
-from matrix.statistics.assessment.conditions import SILENT, Condition
-from matrix.statistics.assessment.results import GRID, LINK, NEVER, Links, Results, Subject
+from matrix.statistics.assessment.conditions import SILENT, ClassCondition
+from matrix.statistics.assessment.grid_links import GRID, LINK, NEVER, GridLinks, JudgedTests, Subject
 
 # How long a link went without a test: ``since`` the one before, ``seen`` when it was too long,
 # ``until`` the next one, in Unix ms.
@@ -35,42 +35,42 @@ class Promise:
 
 
 def silent_conditions(
-    links: Links,
-    tests: Results,
+    links: GridLinks,
+    tests: JudgedTests,
     promise: Promise,
     period: tuple[int, int],
-    before: Sequence[Condition],
-) -> list[Condition]:
+    before: Sequence[ClassCondition],
+) -> list[ClassCondition]:
     """Return what is or was silent in a period (Unix ms).
 
     ``before`` are the silent conditions that were open as it began.
     """
     begin, end = period
-    found = [ended(links, tests, each) for each in before]
+    conditions = [ended(links, tests, each) for each in before]
     gaps = gaps_of(tests, promise, end)
-    known = np.isfinite(promise.limit) & (np.bincount(tests.link, minlength=len(links)) > 0)
+    is_tested = np.isfinite(promise.limit) & (np.bincount(tests.link, minlength=len(links)) > 0)
     moments = np.unique(gaps["seen"])
     for moment in moments[(moments >= begin) & (moments <= end)].tolist():
         open_ = gaps[(gaps["seen"] <= moment) & (moment < gaps["until"])]
         silent = np.zeros(len(links), dtype=bool)
         silent[open_["link"]] = True
-        lasting = [each for each in found if each.until > moment]
-        for subject in silent_subjects(links, silent, known):
+        lasting = [each for each in conditions if each.until > moment]
+        for subject in silent_subjects(links, silent, is_tested):
             own = links.of(subject)
             if any(not (own & ~links.of(each.subject)).any() for each in lasting):
                 continue
             of = open_[own[open_["link"]]]
             since, until = int(of["since"].max()), int(of["until"].min())
-            condition = Condition(*subject, SILENT, moment, since, since, since, moment)
+            condition = ClassCondition(*subject, SILENT, moment, since, since, since, moment)
             condition.ended_at = until if until <= end else None
             condition.links = tuple(of["link"].tolist())
             inside = [each for each in lasting if not (links.of(each.subject) & ~own).any()]
-            found = [each for each in found if not any(each is one for one in inside)]
-            found.append(condition)
-    return found
+            conditions = [each for each in conditions if not any(each is other for other in inside)]
+            conditions.append(condition)
+    return conditions
 
 
-def ended(links: Links, tests: Results, condition: Condition) -> Condition:
+def ended(links: GridLinks, tests: JudgedTests, condition: ClassCondition) -> ClassCondition:
     """Return a condition, with its end if one of its links was tested again."""
     own = links.of(condition.subject)[tests.link] & (tests.started >= condition.seen_at)
     if condition.ended_at is not None or not own.any():
@@ -78,19 +78,19 @@ def ended(links: Links, tests: Results, condition: Condition) -> Condition:
     return replace(condition, ended_at=int(tests.started[own.argmax()]))
 
 
-def silent_subjects(links: Links, silent: Flags, known: Flags) -> Iterator[Subject]:
+def silent_subjects(links: GridLinks, silent: Flags, is_tested: Flags) -> Iterator[Subject]:
     """Yield the grid, or the ends and sites that silent links have in common, and other links."""
-    if known.any() and silent[known].all():
+    if is_tested.any() and silent[is_tested].all():
         yield Subject(GRID)
         return
-    subjects = [*common_ends(links, silent, known)]
+    subjects = [*common_ends(links, silent, is_tested)]
     yield from subjects
     for link in np.flatnonzero(silent).tolist():
         if not any(links.of(each)[link] for each in subjects):
             yield Subject(LINK, int(links.source[link]), int(links.destination[link]))
 
 
-def gaps_of(tests: Results, promise: Promise, end: int) -> NDArray[np.void]:
+def gaps_of(tests: JudgedTests, promise: Promise, end: int) -> NDArray[np.void]:
     """Return when links went without a test for longer than they may (GAP)."""
     order = np.argsort(tests.link, kind="stable")
     link, started = tests.link[order], tests.started[order]

@@ -10,8 +10,8 @@ from typing import Self
 import numpy as np
 
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.assessment.conditions import SLOW, Condition
-from matrix.statistics.assessment.results import GRID, Links
+from matrix.statistics.assessment.conditions import SLOW, ClassCondition
+from matrix.statistics.assessment.grid_links import GRID, GridLinks
 
 # The level of all links together is told from so many of their newest tests, of so many links at
 # most, and where there are so many sites: in fewer, one of them would be most of it.
@@ -60,13 +60,15 @@ class Trend:
         return np.asarray(np.concatenate([[0.0], self.level])[place])
 
 
-def tells_trend(links: Links) -> Flags:
+def tells_trend(links: GridLinks) -> Flags:
     """Say which links tell the level of all of them; none where there are too few sites."""
     chosen = np.arange(len(links)) % max(1, len(links) // TREND_LINKS) == 0
     return np.asarray(chosen & (len(np.unique(links.site[links.source])) >= TREND_SITES))
 
 
-def grid_conditions(trend: Trend, begin: int, before: Sequence[Condition]) -> Iterator[Condition]:
+def grid_conditions(
+    trend: Trend, begin: int, before: Sequence[ClassCondition]
+) -> Iterator[ClassCondition]:
     """Yield when the whole grid was slow, from ``begin`` (Unix ms) on.
 
     ``before`` has the condition of the grid that was open at ``begin``, if there was one.
@@ -80,7 +82,7 @@ def grid_conditions(trend: Trend, begin: int, before: Sequence[Condition]) -> It
         # The median crosses a bound when half of its tests were made since.
         since = int(trend.started[max(at - half, 0)])
         if current is None and level <= GRID_SLOW:
-            current = Condition(
+            current = ClassCondition(
                 GRID, None, None, None, SLOW, moment, since, since, moment, confirmed_at=moment
             )
         elif current is not None and level >= GRID_WELL:
@@ -91,7 +93,7 @@ def grid_conditions(trend: Trend, begin: int, before: Sequence[Condition]) -> It
         yield described(current, trend)
 
 
-def described(condition: Condition, trend: Trend) -> Condition:
+def described(condition: ClassCondition, trend: Trend) -> ClassCondition:
     during = (trend.started >= condition.seen_at) & (trend.started < condition.until)
     if during.any():
         levels = trend.level[during]

@@ -1,4 +1,4 @@
-"""Links, subjects and tests, as the judge takes them. Pure numpy."""
+"""GridLinks, subjects and tests, as the judge takes them. Pure numpy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Subject(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Links:
+class GridLinks:
     """``source`` and ``destination`` of each link are places of endpoints; ``site`` has the number
     of the site of each endpoint."""
 
@@ -71,11 +71,11 @@ class Links:
 
 
 @dataclass(frozen=True)
-class Results:
-    """Results of tests of one size class in the order in which they started (Unix ms).
+class JudgedTests:
+    """Tests of one size class in the order in which they started (Unix ms).
 
-    ``link`` is a place among Links, ``log_rate`` the natural log of bytes/s, NaN of a failed test;
-    ``blamed`` says which end the error of a failed test names.
+    ``link`` is a place among GridLinks, ``log_rate`` the natural log of bytes/s, NaN of a failed
+    test; ``blamed`` says which end the error of a failed test names.
     """
 
     link: Integers
@@ -90,16 +90,16 @@ class Results:
     def ok(self) -> Flags:
         return np.isfinite(self.log_rate)
 
-    def taken(self, choice: slice | Integers | Flags) -> Results:
-        return Results(*(each[choice] for each in vars(self).values()))
+    def taken(self, choice: slice | Integers | Flags) -> JudgedTests:
+        return JudgedTests(*(each[choice] for each in vars(self).values()))
 
-    def within(self, start: int, end: int) -> Results:
+    def within(self, start: int, end: int) -> JudgedTests:
         """Return those that started from one moment (Unix ms) until another."""
         return self.taken(slice(*self.started.searchsorted([start, end]).tolist()))
 
-    def of_links(self, chosen: Flags) -> Results:
+    def of_links(self, chosen: Flags) -> JudgedTests:
         return self.taken(chosen[self.link])
 
-    def followed_by(self, later: Results) -> Results:
+    def followed_by(self, later: JudgedTests) -> JudgedTests:
         pairs = zip(vars(self).values(), vars(later).values(), strict=True)
-        return Results(*(np.concatenate(pair) for pair in pairs))
+        return JudgedTests(*(np.concatenate(pair) for pair in pairs))
