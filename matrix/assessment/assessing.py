@@ -24,8 +24,8 @@ from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Numbered, Registry
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.assessment.baselines import FEWEST, medians
 from matrix.statistics.assessment.conditions import ClassCondition
-from matrix.statistics.assessment.judge import BACK_DAYS, judge_day
 from matrix.statistics.assessment.grid_links import DAY_MS, GRID, SITE
+from matrix.statistics.assessment.judge import BACK_DAYS, judge_day
 from matrix.store.read_plan import floor, moment
 from sonar.models import AssessedDay, SizeClass
 from sonar.notation.windows import unix_ms

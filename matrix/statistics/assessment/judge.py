@@ -21,18 +21,6 @@ from matrix.statistics.assessment.baselines import FEWEST, SETTLED, medians
 from matrix.statistics.assessment.common_ends import common_ends
 from matrix.statistics.assessment.conditions import FAILING, FAST, SLOW, ClassCondition
 from matrix.statistics.assessment.evidence import Cusum, TestGroups
-from matrix.statistics.assessment.midnight import (
-    KINDS,
-    MOST_OF_ONE,
-    MOST_SIGMA,
-    NAMED,
-    SLOW_SHIFT,
-    Midnight,
-    Past,
-    failing_gains,
-    influence,
-    slow_gains,
-)
 from matrix.statistics.assessment.grid_links import (
     BLAMES_DESTINATION,
     BLAMES_SOURCE,
@@ -48,7 +36,19 @@ from matrix.statistics.assessment.grid_links import (
     JudgedTests,
     Subject,
 )
-from matrix.statistics.assessment.trend import Trend, grid_conditions, tells_trend
+from matrix.statistics.assessment.midnight import (
+    KINDS,
+    MOST_OF_ONE,
+    MOST_SIGMA,
+    NAMED,
+    SLOW_SHIFT,
+    Midnight,
+    Past,
+    failing_gains,
+    influence,
+    slow_gains,
+)
+from matrix.statistics.assessment.trend import grid_conditions
 from matrix.statistics.causes.candidates import Kind, MatrixCells
 from matrix.statistics.causes.causes import CauseSearch, Rules
 from matrix.statistics.causes.cell_noise import CellNoise
@@ -62,8 +62,10 @@ FAILURES_IN_A_ROW = 3
 # Cusum for the end of a condition.
 END_OF_LINK, END_OF_MANY, END_OF_SLOW = 4.0, 8.0, 9.0
 # Failing is confirmed by so much evidence, slow at a rate of false discoveries; by so many tests.
-SURE_OF_LINK, SURE_OF_MANY, FALSE_DISCOVERIES = math.log(1e8), 14.0, 0.03
+SURE_OF_LINK, SURE_OF_MANY, FALSE_DISCOVERIES = math.log(1e8), 14.0, 0.01
 FEWEST_TESTS = 5
+# Slow is listed, as unconfirmed, at this rate, and by so many tests.
+FALSE_IN_LISTS, FEWEST_LISTED = 0.04, 3
 # How often something of a kind is named by chance, each time that the judge looks closer.
 SEEN: Mapping[Kind, float] = {
     "source": 0.02,
@@ -173,8 +175,7 @@ class Judge:
         rest = today.log_rate - self.level[today.link] - shift
         rest[today.started <= self.taught[today.link]] = np.nan
         rest[influence(self.links, today, self.hidden).away] = np.nan
-        tells = np.isfinite(rest) & tells_trend(self.links)[today.link]
-        self.trend = Trend.of(today.started[tells], rest[tells], self.midnight.trend)
+        self.trend = self.midnight.trend.with_tests(self.links, today, rest)
         rest -= self.trend.at(today.started)
         self._traces = [
             (SLOW, kind, self.trace(SLOW, kind, slow_gains(rest, self.usual, today)))
@@ -355,7 +356,10 @@ class Judge:
         since = [int(failed[0]) if failed.size else begin, *(each.since for each in inside)]
         seen = min([seen, *(each.seen_at for each in inside)])
         members = tuple(np.flatnonzero(bad & own).tolist())
-        self.put(ClassCondition(*subject, FAILING, seen, min(since), links=members), inside)
+        self.put(
+            ClassCondition(*subject, FAILING, seen, min(since), links=members, listed_at=seen),
+            inside,
+        )
         for end in {subject.source, subject.destination} - {None}:
             if subject.scope != LINK:
                 self.join_site(int(links.site[end]))
@@ -379,7 +383,9 @@ class Judge:
             seen, since = (
                 min(getattr(each, name) for each in ones) for name in ("seen_at", "since")
             )
-            self.put(ClassCondition(SITE, None, None, site, FAILING, seen, since), ones)
+            self.put(
+                ClassCondition(SITE, None, None, site, FAILING, seen, since, listed_at=seen), ones
+            )
 
     def put(self, condition: ClassCondition, in_place_of: Sequence[ClassCondition]) -> None:
         self.conditions = [
@@ -550,14 +556,16 @@ class Judge:
             if each.type == SLOW and each.is_open and each.since <= moment
         ]
         chances = np.array([self.chance_of(each, moment) for each in open_])
-        order = np.argsort(chances, kind="stable")
-        limits = FALSE_DISCOVERIES * np.arange(1, len(order) + 1)
-        passed = np.flatnonzero(chances[order] <= limits)
-        sure = set(order[: passed[-1] + 1].tolist()) if passed.size else set()
+        listed, sure = (
+            beyond_chance(chances, rate) for rate in (FALSE_IN_LISTS, FALSE_DISCOVERIES)
+        )
         for place, each in enumerate(open_):
             each.checked_at = moment
-            if place in sure and each.confirmed_at is None:
-                each.confirmed_at = moment
+            if listed[place] and each.listed_at is None:
+                each.listed_at = moment
+            if sure[place] and each.confirmed_at is None:
+                tests = self.tests_of(each.subject).within(each.since, moment + 1)
+                each.confirmed_at = moment if tests.ok.sum() >= FEWEST_TESTS else None
 
     def chance_of(self, condition: ClassCondition, moment: int) -> float:
         """Return how many subjects of its kind look as slow by chance until a moment."""
@@ -565,7 +573,7 @@ class Judge:
         rates = self.rates(tests, [condition])
         changes, errors, count = self.changes(rates, condition.since, moment + 1)
         there = np.isfinite(changes)
-        if count.sum() < FEWEST_TESTS or not there.any():
+        if count.sum() < FEWEST_LISTED or not there.any():
             return math.inf
         weight = 1 / np.square(errors[there])
         pooled = float((weight * changes[there]).sum() / weight.sum())
@@ -627,9 +635,21 @@ def both_directions(
     return Subject(ENDPOINT, end, end)
 
 
+def beyond_chance(chances: Floats, rate: float) -> Flags:
+    """Say what is beyond chance at a rate of false discoveries (Benjamini, Hochberg).
+
+    ``chances`` are how many of all subjects look so by chance.
+    """
+    order = np.argsort(chances, kind="stable")
+    passed = np.flatnonzero(chances[order] <= rate * np.arange(1, len(order) + 1))
+    flags = np.zeros(len(order), dtype=bool)
+    flags[order[: passed[-1] + 1 if passed.size else 0]] = True
+    return flags
+
+
 def checkpoints(count: int) -> Iterator[int]:
     """Yield the numbers of tests at which it is asked whether something is sure."""
-    upto = FEWEST_TESTS
+    upto = FEWEST_LISTED
     while upto <= count:
         yield upto
         upto += max(1, upto // 6)

@@ -96,7 +96,12 @@ def mean_factor(parts: Sequence[ClassCondition]) -> tuple[float, float, float]:
 
 def together(by_class: Mapping[str, Sequence[ClassCondition]], links: GridLinks) -> list[Merged]:
     """Make one condition of what several size classes say of the same, or of a part of it."""
-    every = [(name, each) for name, conditions in by_class.items() for each in conditions]
+    every = [
+        (name, each)
+        for name, conditions in by_class.items()
+        for each in conditions
+        if each.listed_at is not None
+    ]
     merged: list[Merged] = []
     for name, each in sorted(every, key=lambda pair: (-SIZES[pair[1].scope], pair[1].since)):
         for other in merged:

@@ -22,7 +22,7 @@ from matrix.statistics.assessment.grid_links import (
     GridLinks,
     JudgedTests,
 )
-from matrix.statistics.assessment.trend import Trend, tells_trend
+from matrix.statistics.assessment.trend import Trend
 
 # Returns the tests of some links in the weeks before a day.
 Past = Callable[[Flags], JudgedTests]
@@ -92,8 +92,7 @@ class Midnight:
             rest[unseen] = np.nan
             if not len(trend.started):
                 # Of many links those of the first part tell it.
-                tells = tells_trend(links)[tests.link] & np.isfinite(rest)
-                trend = Trend.of(tests.started[tells], rest[tells])
+                trend = Trend.unknown().with_tests(links, tests, rest)
             rest -= trend.at(tests.started)
             for kind in kinds:
                 groups = TestGroups.of(links.group(kind)[tests.link], tests.started)

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.assessment.common_ends import common_ends
 from matrix.statistics.assessment.conditions import SILENT, ClassCondition
-from matrix.statistics.assessment.grid_links import GRID, LINK, NEVER, GridLinks, JudgedTests, Subject
+from matrix.statistics.assessment.grid_links import (
+    GRID,
+    LINK,
+    NEVER,
+    GridLinks,
+    JudgedTests,
+    Subject,
+)
 
 # How long a link went without a test: ``since`` the one before, ``seen`` when it was too long,
 # ``until`` the next one, in Unix ms.
@@ -63,6 +70,7 @@ def silent_conditions(
             since, until = int(of["since"].max()), int(of["until"].min())
             condition = ClassCondition(*subject, SILENT, moment, since, since, since, moment)
             condition.ended_at = until if until <= end else None
+            condition.listed_at = moment
             condition.links = tuple(of["link"].tolist())
             inside = [each for each in lasting if not (links.of(each.subject) & ~own).any()]
             conditions = [each for each in conditions if not any(each is other for other in inside)]

@@ -11,11 +11,13 @@ import numpy as np
 
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.assessment.conditions import SLOW, ClassCondition
-from matrix.statistics.assessment.grid_links import GRID, GridLinks
+from matrix.statistics.assessment.grid_links import GRID, GridLinks, JudgedTests
 
 # The level of all links together is told from so many of their newest tests, of so many links at
-# most, and where there are so many sites: in fewer, one of them would be most of it.
-TREND_TESTS, TREND_LINKS, TREND_SITES, TREND_STEP = 61, 2000, 5, 6
+# most; from fewer tests where there are few links. In a grid of few endpoints one of them is most
+# of it: there it is the level without the endpoint that makes the greatest difference.
+TREND_TESTS, TREND_LINKS, TREND_STEP = 61, 2000, 6
+FEW_LINKS, FEWER_TESTS, FEW_ENDS, FEWEST_ENDS = 60, 31, 9, 3
 FURTHEST_TREND = 2.0
 # The whole grid is slow below this level, and well again above the other: what all links share that
 # is less is taken off each of them, and concerns nobody.
@@ -24,35 +26,53 @@ GRID_SLOW, GRID_WELL = math.log(0.55), math.log(0.75)
 
 @dataclass(frozen=True)
 class Trend:
-    """The level of all links together (a natural log) from each of these moments (Unix ms) on."""
+    """The level of all links together (a natural log) from each of these moments (Unix ms) on.
+
+    ``tail`` are the newest of the tests that tell it: when they started, how far each is from its
+    own level, and their ends.
+    """
 
     started: Integers
     level: Floats
-    tail: tuple[Integers, Floats]
+    tail: tuple[Integers, Floats, Integers, Integers]
 
     @classmethod
     def unknown(cls) -> Self:
-        nothing = np.empty(0, np.int64), np.empty(0)
-        return cls(*nothing, nothing)
+        none = np.empty(0, np.int64)
+        return cls(none, np.empty(0), (none, np.empty(0), none, none))
 
-    @classmethod
-    def of(cls, started: Integers, rest: Floats, before: Self | None = None) -> Self:
-        """Take the median of the newest tests; ``rest`` is how far each is from its own level.
-
-        It goes on from ``before``.
-        """
-        before = before or cls.unknown()
-        started, rest = (
-            np.concatenate(pair) for pair in zip(before.tail, (started, rest), strict=True)
+    def with_tests(self, links: GridLinks, tests: JudgedTests, rest: Floats) -> Self:
+        """Go on with tests; ``rest`` is how far each is from its own level, NaN unknown."""
+        tells = np.flatnonzero(np.isfinite(rest) & tells_trend(links)[tests.link])
+        link = tests.link[tells]
+        values = tests.started[tells], rest[tells], links.source[link], links.destination[link]
+        tail = tuple(np.concatenate(pair) for pair in zip(self.tail, values, strict=True))
+        started, rest, *ends = tail
+        count = FEWER_TESTS if len(links) < FEW_LINKS else TREND_TESTS
+        tail = tuple(each[1 - count :] for each in tail)
+        if len(rest) < count:
+            return replace(self, tail=tail)
+        windows, sources, destinations = (
+            np.lib.stride_tricks.sliding_window_view(each, count)[::TREND_STEP]
+            for each in (np.clip(rest, -FURTHEST_TREND, FURTHEST_TREND), *ends)
         )
-        tail = started[1 - TREND_TESTS :], rest[1 - TREND_TESTS :]
-        if len(rest) < TREND_TESTS:
-            return replace(before, tail=tail)
-        clipped = np.clip(rest, -FURTHEST_TREND, FURTHEST_TREND)
-        windows = np.lib.stride_tricks.sliding_window_view(clipped, TREND_TESTS)[::TREND_STEP]
-        moments, levels = started[TREND_TESTS - 1 :: TREND_STEP], np.median(windows, axis=1)
-        return cls(
-            np.concatenate([before.started, moments]), np.concatenate([before.level, levels]), tail
+        used = np.union1d(links.source, links.destination)
+        if len(used) > FEW_ENDS:
+            level = np.median(windows, axis=1)
+        elif len(used) < FEWEST_ENDS:
+            level = np.zeros(len(windows))
+        else:
+            without = np.stack(
+                [
+                    middles(np.where((sources == end) | (destinations == end), np.nan, windows))
+                    for end in used
+                ]
+            )
+            least = np.abs(without).argmin(axis=0)
+            level = np.take_along_axis(without, least[None], axis=0)[0]
+        moments = started[count - 1 :: TREND_STEP]
+        return type(self)(
+            np.concatenate([self.started, moments]), np.concatenate([self.level, level]), tail
         )
 
     def at(self, started: Integers) -> Floats:
@@ -61,9 +81,17 @@ class Trend:
 
 
 def tells_trend(links: GridLinks) -> Flags:
-    """Say which links tell the level of all of them; none where there are too few sites."""
-    chosen = np.arange(len(links)) % max(1, len(links) // TREND_LINKS) == 0
-    return np.asarray(chosen & (len(np.unique(links.site[links.source])) >= TREND_SITES))
+    """Say which links tell the level of all of them."""
+    return np.asarray(np.arange(len(links)) % max(1, len(links) // TREND_LINKS) == 0)
+
+
+def middles(windows: Floats) -> Floats:
+    """Return the median of each window, 0 where all is NaN."""
+    ordered = np.sort(windows, axis=1)
+    count = np.isfinite(ordered).sum(axis=1)
+    low, high = (np.maximum(count - 1, 0) // 2)[:, None], (np.maximum(count, 1) // 2)[:, None]
+    pairs = (np.take_along_axis(ordered, place, axis=1)[:, 0] for place in (low, high))
+    return np.asarray(np.nan_to_num(sum(pairs) / 2))
 
 
 def grid_conditions(
@@ -83,7 +111,7 @@ def grid_conditions(
         since = int(trend.started[max(at - half, 0)])
         if current is None and level <= GRID_SLOW:
             current = ClassCondition(
-                GRID, None, None, None, SLOW, moment, since, since, moment, confirmed_at=moment
+                GRID, None, None, None, SLOW, moment, since, since, moment, moment, listed_at=moment
             )
         elif current is not None and level >= GRID_WELL:
             current.ended_at = since
