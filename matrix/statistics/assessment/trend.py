@@ -21,7 +21,7 @@ FEW_LINKS, FEWER_TESTS, FEW_ENDS, FEWEST_ENDS = 60, 31, 9, 3
 FURTHEST_TREND = 2.0
 # The whole grid is slow below this level, and well again above the other: what all links share that
 # is less is taken off each of them, and concerns nobody.
-GRID_SLOW, GRID_WELL = math.log(0.55), math.log(0.75)
+GRID_SLOW, GRID_WELL = math.log(0.5), math.log(0.7)
 
 
 @dataclass(frozen=True)
