@@ -335,8 +335,11 @@ class Migration(migrations.Migration):
                     models.Q(("factor", None), ("factor_high", None), ("factor_low", None)),
                     models.Q(
                         ("factor__gt", 0),
+                        ("factor__isnull", False),
                         ("factor_high__gte", models.F("factor")),
+                        ("factor_high__isnull", False),
                         ("factor_low__gte", 0),
+                        ("factor_low__isnull", False),
                         ("factor_low__lte", models.F("factor")),
                     ),
                     _connector="OR",
@@ -440,8 +443,11 @@ class Migration(migrations.Migration):
                     models.Q(("factor", None), ("factor_high", None), ("factor_low", None)),
                     models.Q(
                         ("factor__gt", 0),
+                        ("factor__isnull", False),
                         ("factor_high__gte", models.F("factor")),
+                        ("factor_high__isnull", False),
                         ("factor_low__gte", 0),
+                        ("factor_low__isnull", False),
                         ("factor_low__lte", models.F("factor")),
                     ),
                     _connector="OR",
@@ -484,6 +490,16 @@ class Migration(migrations.Migration):
                     ("baseline__isnull", True), ("baseline__gt", 0), _connector="OR"
                 ),
                 name="conditionlink_baseline_is_positive",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="transfer",
+            index=models.Index(
+                condition=models.Q(
+                    ("error_where__in", ["source", "destination"]), ("state", "failed")
+                ),
+                fields=["started_at", "size_class"],
+                name="transfer_blames_an_end",
             ),
         ),
         migrations.RunSQL(COUNTED, "DROP TRIGGER condition_counts_version ON sonar_condition;"),

@@ -50,6 +50,10 @@ class Figures(models.Model):
             models.CheckConstraint(
                 condition=Q(factor=None, factor_low=None, factor_high=None)
                 | Q(
+                    # Where one of them is empty, what compares them is neither true nor false.
+                    factor__isnull=False,
+                    factor_low__isnull=False,
+                    factor_high__isnull=False,
                     factor__gt=0,
                     factor_low__gte=0,
                     factor_low__lte=F("factor"),
