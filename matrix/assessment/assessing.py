@@ -127,12 +127,13 @@ class AssessmentRun:
         for day in days:
             end = min(day + DAY_MS, self.until)
             row = judged.get(moment(day).date())
-            is_whole = row is not None and (end == self.until or unix_ms(row.until) >= end)
-            if number == 0 and row and is_whole and row.version == texts[day]:
+            is_over = row is not None and unix_ms(row.until) >= day + DAY_MS
+            if number == 0 and row and is_over and row.version == texts[day]:
                 continue
             tests = inputs.read_day(size_class, day, texts[day], self.registry).until(end)
-            if number == 0 and row and is_whole and row.digest == tests.digest:
-                AssessedDay.objects.filter(pk=row.id).update(version=texts[day])
+            if number == 0 and row and row.digest == tests.digest:
+                if not is_over or row.version != texts[day]:
+                    conditions.note_unchanged(row.id, moment(end), texts[day])
                 continue
             if number == 0:
                 conditions.forget_days(moment(day).date(), size_class)

@@ -352,6 +352,11 @@ def judged_days(size_class: SizeClass) -> dict[date, JudgedVersion]:
     return {day: JudgedVersion(*values) for day, *values in columns}
 
 
+def note_unchanged(day: int, until: datetime, version: str) -> None:
+    """Note that the tests of a judged day (id), up to a moment, are those of this version, too."""
+    AssessedDay.objects.filter(pk=day).update(until=until, version=version)
+
+
 def days_to_record(today: date) -> list[AssessedDay]:
     """Return today, and the days that were judged since conditions were stored; one SQL query."""
     rows = AssessedDay.objects.filter(Q(is_recorded=False) | Q(day=today))

@@ -152,6 +152,42 @@ def test_a_baseline_is_that_of_the_link_before_the_condition():
     assert ConditionLink.objects.count() == 5
 
 
+def test_a_baseline_stays_though_what_is_usual_is_learned_from_other_days():
+    start = NOW - 4 * DAY
+    every = {"large": 12}
+    stored = history_of(dead_destination(start), days=34, every_hours=every)
+    stored.store()
+    assess(moment(start + 2 * DAY))
+    before = set(ConditionLink.objects.values_list("source", "baseline"))
+    assert len(before) == 5
+    assess(moment(NOW))
+    assert set(ConditionLink.objects.values_list("source", "baseline")) == before
+
+
+def test_what_ended_long_ago_is_stored_by_a_first_assessment_too():
+    start = NOW - 34 * DAY
+    faults = dead_destination(start, start + DAY)
+    stored = history_of(faults, days=40, every_hours={"large": 8})
+    stored.store()
+    assess(moment(NOW))
+    row = Condition.objects.get()
+    assert row.since < row.ended_at < moment(NOW - 32 * DAY)
+    # Days before which the results differ no more leave it as it is.
+    assess(moment(NOW), since=moment(NOW).date())
+    assert Condition.objects.get().ended_at == row.ended_at
+
+
+def test_results_of_the_future_count_when_their_time_has_come():
+    stored = history_of(dead_destination(NOW - DAY))
+    stored.store()
+    assert assess(moment(NOW - DAY)).recorded == (0, 0, 0)
+    # Nothing is new but the time, within the day and after it.
+    assert assess(moment(NOW - DAY + 6 * HOUR)).recorded == (1, 0, 0)
+    tests = ConditionPart.objects.get().tests
+    assess(moment(NOW))
+    assert ConditionPart.objects.get().tests > tests
+
+
 def test_late_results_of_a_day_give_what_all_at_once_give():
     stored = history_of(dead_destination(NOW - 2 * DAY, NOW - DAY // 2))
     for day in range(NOW - 12 * DAY, NOW, DAY):
@@ -325,7 +361,7 @@ def test_tests_of_a_day_are_those_that_count_with_the_end_that_their_errors_name
                 profile_id=usual.id,
                 state="failed",
                 # Kept in microseconds; segments have milliseconds.
-                started_at=world.NOW - timedelta(minutes=5 - minute, microseconds=1_700),
+                started_at=world.NOW - timedelta(minutes=5 - minute, microseconds=1_300),
                 seconds=1.0,
                 bytes=world.MB,
                 error="refused",
