@@ -138,6 +138,15 @@ def test_size_classes_are_one_condition_while_they_overlap(small_world: World):
     assert ConditionLink.objects.count() == 6
 
 
+def test_parts_of_one_condition_need_not_overlap_all_others(small_world: World):
+    long = part(small_world, 20, 5)
+    record(long, part(small_world, 19, 15, size="small"), part(small_world, 10, 8, size="small"))
+    row = Condition.objects.get()
+    assert (row.since, row.ended_at) == (long.since, long.ended_at)
+    # One that begins as another ends is another one.
+    assert record(long, part(small_world, 5, 2, size="small")) == (1, 1, 0)
+
+
 def test_one_that_ends_where_another_begins_to_last_are_never_open_both(small_world: World):
     """Of one open condition there come two, the later one open, whichever keeps the row."""
     record(part(small_world, 20))
