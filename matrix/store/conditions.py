@@ -15,16 +15,16 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.cells.standing import Rates
 from sonar.database.cursors import planned_rows
 from sonar.models import Condition, ConditionLink, ConditionPart
 from sonar.notation.windows import Window
 
 # What is the matter with a link by conditions that have it as a member, the worst last.
 MARKS = ("", *Condition.Type.values)
-NO_MARK = 0
-# The grid's come first, then the larger subjects, of these the newest.
+# Those that began last come first.
 ORDER = ("-since", "-id")
 
 
@@ -87,11 +87,11 @@ class LinkMarks:
     mark: NDArray[np.uint8]
     is_confirmed: Flags
     since: Integers
-    factor: Floats
-    low: Floats
-    high: Floats
-    tests: Integers
-    baseline: Floats
+    factor: Rates
+    low: Rates
+    high: Rates
+    tests: NDArray[np.int32]
+    baseline: Rates
     condition: Integers
 
     def are(self, kind: str) -> Flags:
@@ -115,13 +115,12 @@ MARKED = """
     ORDER BY condition.confirmed_at IS NOT NULL,
              array_position(%(marks)s::text[], condition.type::text), part.since, condition.id
 """
-NO_TIME = 0
 EMPTY = {"factor": np.nan, "low": np.nan, "high": np.nan, "baseline": np.nan}
 KINDS: dict[str, Any] = {
     "mark": np.uint8,
     "is_confirmed": bool,
     "since": np.int64,
-    "tests": np.int64,
+    "tests": np.int32,
     "condition": np.int64,
 }
 
@@ -132,7 +131,7 @@ def marks(size: str, moment: datetime, links: LinkIndex) -> LinkMarks:
     number = {place.id: at for at, place in enumerate(links.places)}
     names = [each.name for each in fields(LinkMarks)]
     arrays = {
-        name: np.full((count, count), EMPTY.get(name, 0), dtype=KINDS.get(name, np.float64))
+        name: np.full((count, count), EMPTY.get(name, 0), dtype=KINDS.get(name, np.float32))
         for name in names
     }
     parameters = {"size": size, "moment": moment, "marks": [*MARKS]}

@@ -88,6 +88,13 @@ def test_what_is_found_again_keeps_its_id_and_when_it_was_seen(small_world: Worl
     assert (row.ended_at, row.seen_at) == (NOW - HOUR, NOW)
 
 
+def test_what_has_no_moment_in_common_is_another_condition(small_world: World):
+    earlier, later = part(small_world, 20, 12), part(small_world, 6)
+    record(earlier)
+    assert record(later) == (1, 0, 1)
+    assert record(earlier) == (1, 0, 1)
+
+
 def test_what_differs_in_nothing_that_is_shown_makes_no_answer_new(
     small_world: World, django_assert_num_queries
 ):
