@@ -204,7 +204,7 @@ STATISTICS = House(
         ("compare",),
         ("cells",),
         ("levels", "causes", "transfers"),
-        ("incidents", "judging"),
+        ("incidents", "assessment"),
     ),
 )
 HOUSES = (SONAR, MATRIX)

@@ -18,13 +18,13 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Integers
-from matrix.statistics.judging import (
+from matrix.statistics.assessment.results import (
     BLAMES_DESTINATION,
     BLAMES_SOURCE,
     DAY_MS,
     NOBODY,
     Links,
-    Tests,
+    Results,
 )
 from matrix.store import data_version, runs
 from matrix.store.cache import STANDINGS
@@ -104,7 +104,7 @@ class DayTests:
     """The tests of a size class that started in a UTC day, by start; of those at once by link.
 
     ``link`` is source id << 16 | destination id, ``started`` in Unix ms, ``rate`` in bytes/s (-1 of
-    a failed test), ``blamed`` as in judging.Tests.
+    a failed test), ``blamed`` as in Results.
     """
 
     link: NDArray[np.uint32]
@@ -224,7 +224,7 @@ class Numbered:
     keys: Integers
     sites: Integers
     links: Links
-    tests: Tests
+    tests: Results
 
     @classmethod
     def of(cls, days: Iterable[DayTests], more_links: Iterable[int], registry: Registry) -> Self:
@@ -241,10 +241,19 @@ class Numbered:
         log_rate = np.full(len(rate), np.nan)
         np.log(rate, out=log_rate, where=rate > 0, dtype=np.float64)
         links = Links(ids.searchsorted(source), ids.searchsorted(destination), site)
-        tests = Tests(
+        tests = Results(
             keys.searchsorted(link),
             np.concatenate([np.empty(0, np.int64), *(each.started for each in parts)]),
             log_rate,
             np.concatenate([np.empty(0, np.uint8), *(each.blamed for each in parts)]),
         )
         return cls(ids, keys, sites, links, tests)
+
+    @cached_property
+    def known_keys(self) -> frozenset[int]:
+        return frozenset(self.keys.tolist())
+
+    def pair(self, link: int) -> tuple[int, int]:
+        """Return the ids of the ends of a link by its place."""
+        key = int(self.keys[link])
+        return key >> 16, key & 0xFFFF

@@ -424,7 +424,7 @@ def test_some_weeks_assessed_as_they_come_give_the_same_rows_as_all_at_once():
     assess(moment(NOW))
     incremental, ids = rows(), dict(Condition.objects.values_list("id", "seen_at"))
     assert len(incremental) >= 5
-    assert {row.type for row in Condition.objects.all()} == {"slow", "failing"}
+    assert {row.type for row in Condition.objects.all()} >= {"slow", "failing"}
     # Those that were there keep their id and when they were seen, whatever is judged again.
     judged: list[JudgedDay] = []
     assess(moment(NOW), since=moment(NOW - 20 * DAY).date(), report=judged.append)

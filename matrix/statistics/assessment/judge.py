@@ -1,0 +1,769 @@
+"""What is failing, slow or fast in a grid, since when, and whose it is: one judge. Pure numpy.
+
+The judge reads the tests of one size class in the order in which they started. For each link, each
+source and each destination it adds up the evidence that something has begun. Once that is enough,
+it asks which endpoint, site or link explains all of it, opens a condition there, and from then on
+expects the links of the condition to fail, or to be as slow, until their tests show the end. As
+only the order of tests counts, it does not matter how often the judge is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.assessment.baselines import FEWEST, SETTLED, medians
+from matrix.statistics.assessment.common_ends import common_ends
+from matrix.statistics.assessment.conditions import FAILING, FAST, SLOW, Condition
+from matrix.statistics.assessment.evidence import Evidence, Groups
+from matrix.statistics.assessment.midnight import (
+    KINDS,
+    MOST_OF_ONE,
+    MOST_SIGMA,
+    NAMED,
+    SLOW_SHIFT,
+    Midnight,
+    Past,
+    failing_gains,
+    influence,
+    slow_gains,
+)
+from matrix.statistics.assessment.results import (
+    BLAMES_DESTINATION,
+    BLAMES_SOURCE,
+    DAY_MS,
+    DESTINATION,
+    ENDPOINT,
+    GRID,
+    LINK,
+    NEVER,
+    SITE,
+    SOURCE,
+    Links,
+    Results,
+    Subject,
+)
+from matrix.statistics.assessment.trend import Trend, grid_conditions, tells_trend
+from matrix.statistics.causes.candidates import Kind, MatrixCells
+from matrix.statistics.causes.causes import CauseSearch, Rules
+from matrix.statistics.causes.cell_noise import CellNoise
+from matrix.statistics.estimates.student import one_quantile, two_sided_of_many
+
+# So many days before a day say what is usual, and are looked back on.
+BACK_DAYS = 28
+# Evidence at which the judge looks closer; where it looked in vain, it waits for so much more.
+LOOK, LOOK_AGAIN = 8.0, 1.15
+FAILURES_IN_A_ROW = 3
+# Evidence for the end of a condition.
+END_OF_LINK, END_OF_MANY, END_OF_SLOW = 4.0, 8.0, 9.0
+# Failing is confirmed by so much evidence, slow at a rate of false discoveries; by so many tests.
+SURE_OF_LINK, SURE_OF_MANY, FALSE_DISCOVERIES = math.log(1e8), 14.0, 0.03
+FEWEST_TESTS = 5
+# How often something of a kind is named by chance, each time that the judge looks closer.
+SEEN: Mapping[Kind, float] = {
+    "source": 0.02,
+    "destination": 0.02,
+    "both": 5e-3,
+    "site": 5e-3,
+    "link": 0.3,
+}
+# A condition of rates is opened below this factor, a little above what is slow.
+OPENS_BELOW = 0.72
+# The rates of an endpoint wander by this, in both directions alike.
+ENDS_WANDER = 0.08
+# After so many tests of a subject, each further one may be the first of a change by chance.
+FREE_TESTS, TESTS_A_LOOK = 12, 4
+# Results of a day resemble each other: a mean of more than so many is as uncertain as of these.
+MOST_ALIKE = 8
+# Both directions of an endpoint are one condition if they began so near and are as slow.
+SAME_MS, SAME_SHIFT = DAY_MS // 2, math.log(1.5)
+SAME_SITE_MS = DAY_MS // 8
+# So long after it was seen, the beginning and the factor of a condition stand.
+REFINED_MS = 3 * DAY_MS
+# So long after it began, its tests are counted anew; later each day adds its own.
+COUNTED_MS = (BACK_DAYS - 3) * DAY_MS
+# A beginning is within the interval of 95 % as long as it is not less likely than this (Hansen
+# 2000), as twice the logarithm.
+WORSE = 7.35
+OUTLYING = 4.0
+# Fewer links than these have nothing to be told from.
+FEWEST_CELLS = 4
+# Of more links than these, those of the ends concerned are looked at, and a part of the others.
+MOST_LINKS = 4000
+
+
+class Alarm(NamedTuple):
+    """Of which test today the judge has to look closer: at what, and since when."""
+
+    at: int
+    type: str
+    kind: str
+    group: int
+    since: int
+    evidence: float
+
+
+class Rates(NamedTuple):
+    """Results of some links: ``rest`` is how far each is from what is expected without the
+    condition in question (a natural log), ``known`` says of which that is so, ``usable`` which may
+    tell the level before."""
+
+    tests: Results
+    rest: Floats
+    known: Flags
+    usable: Flags
+
+
+class Judge:
+    """Judges the tests of a day (``today``, up to now) after those of the days before.
+
+    ``before`` are the conditions that were open at midnight or ended lately. ``run()`` returns them
+    as they are now, and those that began.
+    """
+
+    def __init__(
+        self,
+        links: Links,
+        midnight: Midnight,
+        today: Results,
+        before: Sequence[Condition] = (),
+        hidden: Sequence[Condition] = (),
+        *,
+        rates_only: bool = False,
+    ) -> None:
+        self.links, self.midnight, self.usual, self.today = links, midnight, midnight.usual, today
+        self.rates_only, self.hidden = rates_only, hidden
+        self.conditions = [replace(each) for each in before]
+        self.groups = {
+            kind: Groups.of(links.group(kind)[today.link], today.started) for kind in KINDS
+        }
+        self.limits: dict[tuple[str, str, int], float] = {}
+        self._whole: dict[Subject, Results] = {}
+        self.learn_young()
+        self.follow()
+
+    def learn_young(self) -> None:
+        """Take the first tests of links without a level for it: these tell nothing else."""
+        self.level = self.usual.level.copy()
+        self.taught = np.zeros(len(self.links), dtype=np.int64)
+        young = ~np.isfinite(self.level)
+        if not young.any():
+            return
+        tests = self.midnight.past(young).followed_by(self.today.of_links(young))
+        tests = tests.taken(tests.ok)
+        order = np.argsort(tests.link, kind="stable")
+        link = tests.link[order]
+        count = np.bincount(link, minlength=len(self.links))
+        rank = np.arange(len(link)) - np.repeat(np.cumsum(count) - count, count)
+        first = order[rank < FEWEST]
+        level = medians(tests.link[first], tests.log_rate[first], len(self.links))
+        learned = count >= FEWEST
+        self.level[learned] = level[learned]
+        np.maximum.at(self.taught, tests.link[first], tests.started[first])
+
+    def follow(self) -> None:
+        """Expect what conditions and the trend of all links say."""
+        today = self.today
+        _, shift, self.out = influence(self.links, today, self.conditions)
+        rest = today.log_rate - self.level[today.link] - shift
+        rest[today.started <= self.taught[today.link]] = np.nan
+        rest[influence(self.links, today, self.hidden).away] = np.nan
+        told = np.isfinite(rest) & tells_trend(self.links)[today.link]
+        self.trend = Trend.of(today.started[told], rest[told], self.midnight.trend)
+        rest -= self.trend.at(today.started)
+        self._traces = [
+            (SLOW, kind, self.trace(SLOW, kind, slow_gains(rest, self.usual, today)))
+            for kind in KINDS
+        ]
+        if self.rates_only:
+            return
+        self.streaks = self.groups[LINK].streaks(~today.ok & ~self.out, self.midnight.streak)
+        for kind in KINDS:
+            gains = failing_gains(kind, self.usual, today, self.out)
+            amount, since = self.trace(FAILING, kind, gains)
+            if kind == LINK:
+                in_a_row = self.streaks >= FAILURES_IN_A_ROW
+                amount = np.where(in_a_row, np.maximum(amount, LOOK), 0.0)
+            self._traces.append((FAILING, kind, Evidence(amount, since)))
+
+    def trace(self, type_: str, kind: str, gains: Floats) -> Evidence:
+        return self.groups[kind].trace(gains, self.midnight.evidence[type_, kind])
+
+    def tests_of(self, subject: Subject) -> Results:
+        """Return all tests of the links of a subject, those of the weeks before included."""
+        if subject not in self._whole:
+            own = self.links.of(subject)
+            self._whole[subject] = self.midnight.past(own).followed_by(self.today.of_links(own))
+        return self._whole[subject]
+
+    def rates(self, tests: Results, without: Sequence[Condition]) -> Rates:
+        """Return tests beside what is expected of them without some conditions."""
+        others = [
+            each
+            for each in self.conditions
+            if each.type == SLOW and not any(each is one for one in without)
+        ]
+        away, shift, _ = influence(self.links, tests, others)
+        away |= (unseen := influence(self.links, tests, self.hidden).away)
+        rest = tests.log_rate - self.level[tests.link] - self.trend.at(tests.started) - shift
+        there = np.isfinite(rest) & ~unseen
+        known = there & (tests.started > self.taught[tests.link])
+        return Rates(tests, np.where(there, rest, 0.0), known, there & ~away)
+
+    # From one thing that shows to the next.
+
+    def run(self) -> list[Condition]:
+        moment = self.midnight.begin - 1
+        while True:
+            alarm, end = self.next_alarm(moment), self.next_end()
+            alarmed = NEVER if alarm is None else int(self.today.started[alarm.at])
+            check = self.next_check(min(alarmed, end[1] if end else NEVER))
+            if check is not None:
+                self.confirm_slow(check)
+            elif end and end[1] <= alarmed:
+                end[0].ended_at = end[2]
+                self.follow()
+            elif alarm is None:
+                break
+            else:
+                moment = alarmed - 1
+                if self.see_failing(alarm) if alarm.type == FAILING else self.see_slow(alarm):
+                    self.follow()
+                else:
+                    self.limits[alarm[1:4]] = LOOK_AGAIN * alarm.evidence
+        for each in self.conditions:
+            self.describe(each)
+        # What was never sure, and is not borne out any more, has not been.
+        return [
+            each
+            for each in self.conditions
+            if each.type != SLOW or each.confirmed_at is not None or each.factor <= OPENS_BELOW
+        ]
+
+    def next_alarm(self, after: int) -> Alarm | None:
+        """Return the first test behind a moment with which something shows."""
+        first: Alarm | None = None
+        start = int(self.today.started.searchsorted(after, side="right"))
+        for type_, kind, evidence in self._traces:
+            for at in (start + np.flatnonzero(evidence.amount[start:] >= LOOK)).tolist():
+                if first is not None and at >= first.at:
+                    break
+                group, amount = int(self.groups[kind].group[at]), float(evidence.amount[at])
+                if amount >= self.limits.get((type_, kind, group), LOOK):
+                    first = Alarm(at, type_, kind, group, int(evidence.since[at]), amount)
+                    break
+        return first
+
+    def next_end(self) -> tuple[Condition, int, int] | None:
+        """Return the condition that is over first, when that shows, and since when it is over."""
+        ends = [
+            (each, *end) for each in self.conditions if each.is_open and (end := self.end_of(each))
+        ]
+        return min(ends, key=lambda end: end[1]) if ends else None
+
+    def end_of(self, condition: Condition) -> tuple[int, int] | None:
+        tests = self.tests_of(condition.subject)
+        tests = tests.within(condition.since, NEVER)
+        if condition.type == FAILING:
+            gains = -failing_gains(LINK, self.usual, tests, np.zeros(len(tests), dtype=bool))
+            limit = END_OF_LINK if condition.scope == LINK else END_OF_MANY
+        else:
+            rates, size = self.rates(tests, [condition]), condition.shift
+            sigma = self.usual.sigma[tests.link]
+            off = np.clip(rates.rest, size - MOST_SIGMA * sigma, MOST_SIGMA * sigma)
+            noise = np.square(sigma) * (1 + 2 * self.usual.likeness)
+            gains = np.minimum(size * (size / 2 - off) / noise, MOST_OF_ONE)
+            gains = np.where(rates.known, gains, 0.0)
+            limit = END_OF_SLOW
+        alone = Groups.of(np.zeros(len(tests), dtype=np.int64), tests.started)
+        evidence = alone.trace(gains, Evidence.none(1))
+        looked = max(condition.seen_at, self.midnight.begin)
+        over = np.flatnonzero((evidence.amount >= limit) & (tests.started >= looked))
+        if not over.size:
+            return None
+        return int(tests.started[over[0]]), int(evidence.since[over[0]])
+
+    # Failing: which ends do the links that fail have in common?
+
+    def see_failing(self, alarm: Alarm) -> bool:
+        links, today = self.links, self.today
+        seen, link = int(today.started[alarm.at]), int(today.link[alarm.at])
+        near = {int(links.source[link]), int(links.destination[link])}
+        related = [
+            each
+            for each in self.conditions
+            if each.type == FAILING
+            and each.is_open
+            and each.scope in KINDS
+            and near & {each.source, each.destination}
+        ]
+        begin = min([alarm.since, *(each.since for each in related)])
+        # Of each link: whether its newest test failed, and whether it was tested since.
+        others = [each for each in self.conditions if not any(each is one for one in related)]
+        upto = slice(0, alarm.at + 1)
+        bad, last = self.midnight.streak > 0, self.midnight.last.copy()
+        bad[today.link[upto]] = ~today.ok[upto]
+        last[today.link[upto]] = today.started[upto]
+        recent = last >= begin
+        for each in others:
+            if each.type == FAILING and each.is_open:
+                bad &= ~links.of(each.subject)
+        bad &= recent
+        votes = self.votes_since(begin, alarm.at + 1, bad)
+        subjects = [*common_ends(links, bad, recent, votes, [each.subject for each in related])]
+        if (
+            alarm.kind == LINK
+            and self.streak_without(link, begin, alarm.at + 1) >= FAILURES_IN_A_ROW
+            and not any(links.of(subject)[link] for subject in subjects)
+        ):
+            subjects.append(Subject(LINK, int(links.source[link]), int(links.destination[link])))
+        opened = [self.open_failing(subject, bad, begin, seen) for subject in subjects]
+        return any(opened)
+
+    def streak_without(self, link: int, begin: int, past: int) -> int:
+        own = self.today.taken(slice(0, past))
+        return int((own.link == link).any() and self.streaks[np.flatnonzero(own.link == link)[-1]])
+
+    def votes_since(self, begin: int, past: int, bad: Flags) -> dict[str, Integers]:
+        """Count by endpoint the failures of some links since a moment whose error names it."""
+        tests = self.today.taken(slice(0, past)).of_links(bad)
+        if begin < self.midnight.begin:
+            tests = self.midnight.past(bad).followed_by(tests)
+        tests = tests.within(begin, NEVER)
+        ends = len(self.links.site)
+        return {
+            kind: np.bincount(
+                self.links.group(kind)[tests.link[tests.blamed == blames]], minlength=ends
+            )
+            for kind, blames in ((SOURCE, BLAMES_SOURCE), (DESTINATION, BLAMES_DESTINATION))
+        }
+
+    def open_failing(self, subject: Subject, bad: Flags, begin: int, seen: int) -> bool:
+        links = self.links
+        own = links.of(subject)
+        open_ = [each for each in self.conditions if each.type == FAILING and each.is_open]
+        inside = [each for each in open_ if not (links.of(each.subject) & ~own).any()]
+        if any(not (own & ~links.of(each.subject)).any() for each in open_):
+            return False
+        tests = self.tests_of(subject).within(begin, NEVER)
+        failed = tests.started[~tests.ok]
+        since = [int(failed[0]) if failed.size else begin, *(each.since for each in inside)]
+        seen = min([seen, *(each.seen_at for each in inside)])
+        members = tuple(np.flatnonzero(bad & own).tolist())
+        self.put(Condition(*subject, FAILING, seen, min(since), links=members), inside)
+        for end in {subject.source, subject.destination} - {None}:
+            if subject.scope != LINK:
+                self.join_site(int(links.site[end]))
+        return True
+
+    def join_site(self, site: int) -> None:
+        """Make one condition of those of all endpoints of a site that began to fail together."""
+        links = self.links
+        used = np.union1d(links.source, links.destination)
+        own = used[links.site[used] == site].tolist()
+        failing = {
+            end: each
+            for each in self.conditions
+            if each.type == FAILING and each.is_open and each.scope not in (LINK, SITE)
+            for end in {each.source, each.destination} - {None}
+        }
+        if len(own) < 2 or not failing.keys() >= set(own):
+            return
+        ones = [failing[end] for end in own]
+        if max(each.since for each in ones) - min(each.since for each in ones) <= SAME_SITE_MS:
+            seen, since = (
+                min(getattr(each, name) for each in ones) for name in ("seen_at", "since")
+            )
+            self.put(Condition(SITE, None, None, site, FAILING, seen, since), ones)
+
+    def put(self, condition: Condition, in_place_of: Sequence[Condition]) -> None:
+        self.conditions = [
+            *(each for each in self.conditions if not any(each is other for other in in_place_of)),
+            condition,
+        ]
+
+    # Slow: which endpoint, site or link explains what is slower than before?
+
+    def see_slow(self, alarm: Alarm) -> bool:
+        since, seen = alarm.since, int(self.today.started[alarm.at])
+        young = [
+            each
+            for each in self.conditions
+            if each.type == SLOW and each.is_open and each.since >= since - (seen - since) - 1
+        ]
+        chosen = self.concerned(alarm)
+        tests = self.midnight.past(chosen).followed_by(
+            self.today.taken(slice(0, alarm.at + 1)).of_links(chosen)
+        )
+        rates = self.rates(tests, young)
+        changes, errors, _ = self.changes(rates, since, by_midnight=True)
+        opened = False
+        for subject, shift in name_slow(changes, errors, int(self.usual.dof), self.links):
+            if shift <= SLOW_SHIFT:
+                opened |= self.open_slow(subject, shift, since, seen, young)
+        return opened
+
+    def concerned(self, alarm: Alarm) -> Flags:
+        """Return the links to look at: all of them, unless they are very many."""
+        links = self.links
+        if len(links) <= MOST_LINKS:
+            return np.ones(len(links), dtype=bool)
+        link = int(self.today.link[alarm.at])
+        sites = {int(links.site[links.source[link]]), int(links.site[links.destination[link]])}
+        near = np.isin(links.site, [*sites])
+        others = np.arange(len(links)) % (len(links) // MOST_LINKS) == 0
+        return np.asarray(near[links.source] | near[links.destination] | others)
+
+    def changes(
+        self, rates: Rates, since: int, until: int = NEVER, *, by_midnight: bool = False
+    ) -> tuple[Floats, Floats, Integers]:
+        """Return by link how its tests since a moment differ from those before it.
+
+        That is the mean difference, a natural log, NaN where either is missing; its standard error;
+        and the number of tests since. ``by_midnight``, well-known levels are those of midnight.
+        """
+        count_of, tests, usual = len(self.links), rates.tests, self.usual
+        likeness = float(usual.likeness)
+        bounds = tests.started.searchsorted([since, until])
+        own = np.flatnonzero(rates.known[: bounds[1]])
+        own = own[own >= bounds[0]]
+        link, rest = tests.link[own], rates.rest[own]
+        count = np.bincount(link, minlength=count_of)
+        middle = np.bincount(link, rest, minlength=count_of) / np.maximum(count, 1)
+        reach = OUTLYING * usual.sigma[link]
+        rest = np.clip(rest, middle[link] - reach, middle[link] + reach)
+        mean = np.bincount(link, rest, minlength=count_of) / np.maximum(count, 1)
+        wanted = count > 0
+        if by_midnight:
+            wanted &= usual.tests < SETTLED
+        earlier = np.flatnonzero(rates.usable[: bounds[0]] & wanted[tests.link[: bounds[0]]])
+        of_earlier, level_rest = tests.link[earlier], rates.rest[earlier]
+        earlier_count = np.bincount(of_earlier, minlength=count_of)
+        few = earlier_count < SETTLED
+        level = np.where(
+            few,
+            np.bincount(of_earlier, level_rest, minlength=count_of) / np.maximum(earlier_count, 1),
+            medians(of_earlier, level_rest, count_of),
+        )
+        if by_midnight:
+            earlier_count = np.where(wanted, earlier_count, usual.tests)
+            few = earlier_count < SETTLED
+            level = np.where(wanted, level, 0.0)
+        alike = 1 + np.minimum(np.maximum(count, 1) - 1, MOST_ALIKE) * likeness
+        of_level = np.where(few, 1.0, math.pi / 2) * (1 + 2 * likeness)
+        error = usual.sigma * np.sqrt(
+            alike / np.maximum(count, 1) + of_level / np.maximum(earlier_count, 1)
+        )
+        is_told = (count > 0) & (earlier_count >= FEWEST)
+        return np.where(is_told, mean - level, np.nan), error, count
+
+    def open_slow(
+        self, subject: Subject, shift: float, since: int, seen: int, young: Sequence[Condition]
+    ) -> bool:
+        links = self.links
+        open_ = [each for each in self.conditions if each.type == SLOW and each.is_open]
+        replaced = list(young)
+        for each in open_:
+            if both := both_directions(each, subject, since, shift):
+                subject, shift = both, (shift + each.shift) / 2
+                replaced.append(each)
+        if any(each.subject == subject for each in open_):
+            return False
+        own = links.of(subject)
+        inside = [each for each in replaced if not (links.of(each.subject) & ~own).any()]
+        seen = min([seen, *(each.seen_at for each in inside)])
+        condition = Condition(*subject, SLOW, seen, since, shift=shift)
+        before = self.conditions
+        self.put(condition, inside)
+        self.refine(condition)
+        if condition.factor <= OPENS_BELOW:
+            return True
+        self.conditions = before
+        return False
+
+    def refine(self, condition: Condition) -> None:
+        """Find the beginning of what is slow, with its interval, and the factor, by its tests."""
+        until = min(condition.seen_at + REFINED_MS, condition.until)
+        ended = [
+            each.until
+            for each in self.conditions
+            if each is not condition and each.subject == condition.subject and not each.is_open
+        ]
+        start = max((end for end in ended if end <= condition.since), default=0)
+        whole = self.rates(self.tests_of(condition.subject), [condition])
+        places = np.flatnonzero(whole.known)
+        started = whole.tests.started[places]
+        places = places[(started >= start) & (started < until)]
+        if not places.size:
+            return
+        started, link = whole.tests.started[places], whole.tests.link[places]
+        sigma = self.usual.sigma[link]
+        noise = np.square(sigma) * (1 + 2 * self.usual.likeness)
+        reach = max(int(started.searchsorted(condition.seen_at, side="right")), 1)
+        # With the factor the beginning moves, and with it the factor.
+        for _ in range(3):
+            size = condition.shift
+            off = np.clip(whole.rest[places], size - MOST_SIGMA * sigma, MOST_SIGMA * sigma)
+            # Of a beginning at each test: what speaks for it from there on.
+            gains = np.cumsum((size * (off - size / 2) / noise)[::-1])[::-1][:reach]
+            best = int(gains.argmax())
+            fits = np.flatnonzero(2 * (gains[best] - gains) <= WORSE)
+            condition.since = int(started[best])
+            condition.since_low = int(started[max(int(fits[0]) - 1, 0)])
+            condition.since_high = int(started[fits[-1]])
+            changes, errors, _ = self.changes(whole, condition.since, until)
+            there = np.flatnonzero(np.isfinite(changes))
+            shift, half = combined(changes[there], errors[there], int(self.usual.dof))
+            if not shift < 0:
+                break
+            condition.shift = shift
+        condition.factor, condition.factor_low, condition.factor_high = (
+            math.exp(each) for each in (shift, shift - half, shift + half)
+        )
+        condition.links = tuple(there[changes[there] <= condition.shift / 2].tolist())
+        condition.levels = {link: float(self.level[link]) for link in there.tolist()}
+
+    def next_check(self, until: int) -> int | None:
+        """Return when it is next to be asked whether what is slow is beyond chance."""
+        first: int | None = None
+        for each in self.conditions:
+            if each.type == SLOW and each.confirmed_at is None and each.is_open:
+                tests = self.tests_of(each.subject).within(each.since, NEVER)
+                moments = tests.started[tests.ok]
+                due = moments[[count - 1 for count in checkpoints(len(moments))]]
+                after = max(each.checked_at, each.seen_at - 1, self.midnight.begin - 1)
+                due = due[(due > after) & (due < until)]
+                if due.size and (first is None or due[0] < first):
+                    first = int(due[0])
+        return first
+
+    def confirm_slow(self, moment: int) -> None:
+        """Confirm what is beyond chance, at a rate of false discoveries over the whole grid."""
+        open_ = [
+            each
+            for each in self.conditions
+            if each.type == SLOW and each.is_open and each.since <= moment
+        ]
+        chances = np.array([self.chance_of(each, moment) for each in open_])
+        order = np.argsort(chances, kind="stable")
+        limits = FALSE_DISCOVERIES * np.arange(1, len(order) + 1)
+        passed = np.flatnonzero(chances[order] <= limits)
+        sure = set(order[: passed[-1] + 1].tolist()) if passed.size else set()
+        for place, each in enumerate(open_):
+            each.checked_at = moment
+            if place in sure and each.confirmed_at is None:
+                each.confirmed_at = moment
+
+    def chance_of(self, condition: Condition, moment: int) -> float:
+        """Return how many subjects of its kind look as slow by chance until a moment."""
+        tests = self.tests_of(condition.subject)
+        rates = self.rates(tests, [condition])
+        changes, errors, count = self.changes(rates, condition.since, moment + 1)
+        there = np.isfinite(changes)
+        if count.sum() < FEWEST_TESTS or not there.any():
+            return math.inf
+        weight = 1 / np.square(errors[there])
+        pooled = float((weight * changes[there]).sum() / weight.sum())
+        if pooled > SLOW_SHIFT * 0.9:
+            return math.inf
+        is_link = condition.scope == LINK
+        error = math.sqrt(1 / weight.sum() + (0.0 if is_link else ENDS_WANDER**2))
+        subjects = len(self.links) if is_link else 2 * len(self.links.site)
+        looks = max((len(tests) - FREE_TESTS) / TESTS_A_LOOK, 1.0)
+        dof = np.array([int(self.usual.dof) + int(there.sum()) - 1.0])
+        chance = two_sided_of_many(np.array([-pooled / error]), dof) / 2
+        return float(chance[0]) * subjects * looks
+
+    # What all tests say of a condition.
+
+    def describe(self, condition: Condition) -> None:
+        if condition.type == SLOW and condition.seen_at + REFINED_MS >= self.midnight.begin:
+            self.refine(condition)
+        whole = self.tests_of(condition.subject)
+        during = whole.within(condition.since, condition.until)
+        failed = during.taken(~during.ok)
+        if condition.since < self.midnight.begin - COUNTED_MS:
+            # Its first tests are not read any more.
+            during, failed = (each.within(self.midnight.begin, NEVER) for each in (during, failed))
+            condition.tests += len(during)
+            condition.failed += len(failed)
+            return
+        condition.tests, condition.failed = len(during), len(failed)
+        if condition.type == SLOW or not len(failed):
+            return
+        condition.links = tuple(np.unique(failed.link).tolist())
+        members = np.zeros(len(self.links), dtype=bool)
+        members[failed.link] = True
+        good = whole.started[members[whole.link] & whole.ok & (whole.started < condition.since)]
+        condition.since_high = condition.since
+        condition.since_low = int(good[-1]) if good.size else condition.since
+        if condition.confirmed_at is None:
+            kind = condition.scope if condition.scope in KINDS else LINK
+            gains = failing_gains(kind, self.usual, during, np.zeros(len(during), dtype=bool))
+            if condition.scope in (ENDPOINT, SITE):
+                gains = gains + np.where(~during.ok & (during.blamed > 0), NAMED, 0.0)
+            limit = SURE_OF_LINK if condition.scope == LINK else SURE_OF_MANY
+            sure = (np.cumsum(gains) >= limit) & (np.cumsum(~during.ok) >= FEWEST_TESTS)
+            if sure.any():
+                condition.confirmed_at = int(during.started[sure.argmax()])
+
+
+def both_directions(
+    condition: Condition, subject: Subject, since: int, shift: float
+) -> Subject | None:
+    """Return the endpoint of which a condition and a subject are the two directions."""
+    if {condition.scope, subject.scope} != {SOURCE, DESTINATION}:
+        return None
+    ends = {condition.source, condition.destination, subject.source, subject.destination} - {None}
+    is_same = abs(condition.since - since) <= SAME_MS and abs(condition.shift - shift) <= SAME_SHIFT
+    if len(ends) > 1 or not is_same:
+        return None
+    end = ends.pop()
+    return Subject(ENDPOINT, end, end)
+
+
+def checkpoints(count: int) -> Iterator[int]:
+    """Yield the numbers of tests at which it is asked whether something is sure."""
+    upto = FEWEST_TESTS
+    while upto <= count:
+        yield upto
+        upto += max(1, upto // 6)
+
+
+def combined(changes: Floats, errors: Floats, dof: int) -> tuple[float, float]:
+    """Return the mean change of links, and how far its interval of 95 % reaches to each side."""
+    if not changes.size:
+        return math.nan, math.nan
+    weight = 1 / np.square(errors)
+    mean = float((weight * changes).sum() / weight.sum())
+    error = math.sqrt(1 / weight.sum())
+    if len(changes) > 2:
+        dof = len(changes) - 1
+        spread = float((weight * np.square(changes - mean)).sum()) / dof
+        error *= math.sqrt(max(spread, 0.8))
+    return mean, error * one_quantile(0.975, dof)
+
+
+def name_slow(
+    changes: Floats, errors: Floats, dof: int, links: Links
+) -> Iterator[tuple[Subject, float]]:
+    """Yield the ends, sites and links that explain what changed, with their shifts.
+
+    Those that became faster are named, too: else all others would look slower.
+    """
+    ends = len(links.site)
+    matrix, scatter = np.full((2, ends, ends), np.nan)
+    matrix[links.source, links.destination] = changes
+    scatter[links.source, links.destination] = errors
+    is_known = np.isfinite(matrix) & (scatter > 0)
+    cells = MatrixCells.of(is_known, None, [f"{site:06}" for site in links.site])
+    if len(cells) < FEWEST_CELLS:
+        return
+    scatter = np.where(is_known, scatter, np.nan)
+    noise = CellNoise.of_history(
+        scatter, (matrix / scatter)[None], cells.site_of_row, cells.site_of_column
+    )
+    rules = Rules(SEEN, slower_only=True, known_dof=dof, after_the_first=1.0)
+    search = CauseSearch(matrix[cells.row, cells.column], cells, noise, rules)
+    search.run()
+    if not search.named:
+        return
+    effects = search.model(search.named).effects[1:].tolist()
+    for candidate, shift in zip(search.named, effects, strict=True):
+        row, column, kind = candidate.row, candidate.column, candidate.sets.kind
+        end = row if row is not None else column
+        if kind == "site":
+            yield Subject(SITE, site=int(links.site[end])), shift
+        elif kind == "both":
+            yield Subject(ENDPOINT, end, end), shift
+        else:
+            yield Subject(kind, row, column), shift
+
+
+def judge_day(
+    links: Links, past: Past, today: Results, begin: int, before: Sequence[Condition]
+) -> list[Condition]:
+    """Judge the tests of a day (from ``begin``, a UTC midnight in Unix ms).
+
+    ``past`` gives tests of the 28 days before; ``before`` are the conditions that were open at
+    ``begin`` or ended in these days. Return them as they are after the tests, and those that began.
+    """
+    of_grid = [each for each in before if (each.scope, each.type) == (GRID, SLOW)]
+    fast = [each for each in before if each.type == FAST]
+    others = [each for each in before if each.type != FAST and each not in of_grid]
+    # What is fast is slow with rates upside down. Each hides its tests from the other, so that it
+    # is judged again where the first look did not know of it.
+    midnight = Midnight.of(links, past, begin, others, fast)
+    judge = Judge(links, midnight, today, others, fast)
+    found = judge.run()
+    faster = judge_fast(links, midnight, today, found, fast)
+    if any(each.seen_at >= begin for each in faster):
+        judge = Judge(links, midnight, today, others, faster)
+        found = judge.run()
+    grid = [
+        *(each for each in of_grid if not each.is_open),
+        *grid_conditions(judge.trend, begin, of_grid),
+    ]
+    # What shows while the whole grid is slow is a part of that, or shows again when it is over.
+    return [
+        *grid,
+        *(
+            each
+            for each in (*found, *faster)
+            if each.type == FAILING
+            or each.seen_at < begin
+            or not any(one.since <= each.seen_at < one.until for one in grid)
+        ),
+    ]
+
+
+def judge_fast(
+    links: Links,
+    midnight: Midnight,
+    today: Results,
+    slow: Sequence[Condition],
+    before: Sequence[Condition],
+) -> list[Condition]:
+    """Judge what is fast; tests in other conditions of rates tell nothing of it."""
+
+    def turned(results: Results) -> Results:
+        return replace(results, log_rate=-results.log_rate)
+
+    hidden = [each for each in slow if each.type == SLOW]
+    usual = replace(midnight.usual, level=-midnight.usual.level)
+    turned_before = [each.turned(SLOW) for each in before]
+    night = Midnight.of(
+        links,
+        lambda chosen: turned(midnight.past(chosen)),
+        midnight.begin,
+        turned_before,
+        hidden,
+        usual=usual,
+    )
+    judge = Judge(links, night, turned(today), turned_before, hidden, rates_only=True)
+    return [each.turned(FAST) for each in judge.run()]
+
+
+@dataclass
+class History:
+    """Judges day after day; ``conditions`` are all that were found."""
+
+    links: Links
+    conditions: list[Condition] = field(default_factory=list)
+
+    def judge(self, tests: Results, start: int, end: int) -> list[Condition]:
+        """Judge the days from ``start`` (a UTC midnight) on, up to ``end`` (Unix ms)."""
+        for day in range(start, end, DAY_MS):
+            oldest = day - BACK_DAYS * DAY_MS
+            earlier = tests.within(oldest, day)
+            kept = [each for each in self.conditions if each.until < oldest]
+            recent = [each for each in self.conditions if each.until >= oldest]
+            today = tests.within(day, min(day + DAY_MS, end))
+            found = judge_day(self.links, earlier.of_links, today, day, recent)
+            self.conditions = [*kept, *found]
+        return self.conditions

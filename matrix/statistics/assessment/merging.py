@@ -1,0 +1,110 @@
+"""One condition of what several size classes say of the same subject, or of a part of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from matrix.statistics.assessment.conditions import Condition
+from matrix.statistics.assessment.results import DAY_MS, SIZES, Links
+
+# What two classes show of a subject and a part of it began at the same time if it is so near.
+SAME_MS = DAY_MS // 2
+# From an interval of 95 % to a standard error.
+NORMAL = 1.959964
+LEAST_ERROR = 1e-3
+
+
+@dataclass
+class Merged:
+    """One condition of one or several size classes: ``parts`` by the name of the class."""
+
+    parts: list[tuple[str, Condition]]
+
+    @property
+    def main(self) -> Condition:
+        """Return the part of the largest subject; of several, what was seen first."""
+        return min(
+            (part for _, part in self.parts), key=lambda part: (-SIZES[part.scope], part.seen_at)
+        )
+
+    def joins(self, other: Condition, links: Links) -> bool:
+        """Say whether a condition of another class is the same, or a part of it."""
+        main = self.main
+        if other.type != main.type:
+            return False
+        if main.until < other.since or other.until < main.since:
+            return False
+        if other.subject == main.subject:
+            return True
+        inside = not (links.of(other.subject) & ~links.of(main.subject)).any()
+        near = abs(other.since - main.since) <= SAME_MS or (
+            other.since_low <= main.since_high and main.since_low <= other.since_high
+        )
+        return inside and near
+
+    def condition(self) -> Condition:
+        """Return what all classes say together."""
+        parts = [part for _, part in self.parts]
+        main = self.main
+        low, high = max(part.since_low for part in parts), min(part.since_high for part in parts)
+        if low > high:
+            first = min(parts, key=lambda part: part.since)
+            low, high = first.since_low, first.since_high
+        sure = sorted(part.confirmed_at for part in parts if part.confirmed_at is not None)
+        seen = sorted(part.seen_at for part in parts)
+        if len(seen) > 1:
+            sure = sorted([*sure, seen[1]])
+        ends = [part.ended_at for part in parts]
+        factor, factor_low, factor_high = mean_factor(parts)
+        return replace(
+            main,
+            seen_at=min(part.seen_at for part in parts),
+            since=min(max(min(part.since for part in parts), low), high),
+            since_low=low,
+            since_high=high,
+            confirmed_at=sure[0] if sure else None,
+            ended_at=None if None in ends else max(end for end in ends if end is not None),
+            tests=sum(part.tests for part in parts),
+            failed=sum(part.failed for part in parts),
+            links=tuple(sorted({link for part in parts for link in part.links})),
+            factor=factor,
+            factor_low=factor_low,
+            factor_high=factor_high,
+        )
+
+
+def mean_factor(parts: Sequence[Condition]) -> tuple[float, float, float]:
+    """Return the mean factor of parts, each weighted by how exactly it is known, with its interval.
+
+    Where they differ by more than their intervals say, it is wider by as much (Birge 1932).
+    """
+    factors = np.log([[part.factor, part.factor_low, part.factor_high] for part in parts])
+    factors = factors[np.isfinite(factors).all(axis=1)]
+    if not len(factors):
+        return math.nan, math.nan, math.nan
+    error = np.maximum((factors[:, 2] - factors[:, 1]) / (2 * NORMAL), LEAST_ERROR)
+    weight = 1 / np.square(error)
+    mean = float((weight * factors[:, 0]).sum() / weight.sum())
+    spread = float((weight * np.square(factors[:, 0] - mean)).sum()) / max(len(factors) - 1, 1)
+    half = NORMAL * math.sqrt(max(1.0, spread) / weight.sum())
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+def together(by_class: Mapping[str, Sequence[Condition]], links: Links) -> list[Merged]:
+    """Make one condition of what several size classes say of the same, or of a part of it."""
+    every = [(name, each) for name, conditions in by_class.items() for each in conditions]
+    merged: list[Merged] = []
+    for name, each in sorted(every, key=lambda pair: (-SIZES[pair[1].scope], pair[1].since)):
+        for other in merged:
+            # What a class tells apart stays apart.
+            is_of_another = all(of != name for of, part in other.parts if part is other.main)
+            if is_of_another and other.joins(each, links):
+                other.parts.append((name, each))
+                break
+        else:
+            merged.append(Merged([(name, each)]))
+    return merged

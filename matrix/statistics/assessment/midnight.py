@@ -1,0 +1,169 @@
+"""What is known of the links of a size class as a day begins. Pure numpy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.assessment.baselines import Baselines, learn
+from matrix.statistics.assessment.conditions import FAILING, SLOW, Condition
+from matrix.statistics.assessment.evidence import Evidence, Groups
+from matrix.statistics.assessment.results import (
+    BLAMES_DESTINATION,
+    BLAMES_SOURCE,
+    DESTINATION,
+    LINK,
+    SOURCE,
+    Links,
+    Results,
+)
+from matrix.statistics.assessment.trend import Trend, tells_trend
+
+# Returns the tests of some links in the weeks before a day.
+Past = Callable[[Flags], Results]
+KINDS = (LINK, SOURCE, DESTINATION)
+# Results of more links than these are not gone through at once.
+LINKS_AT_ONCE = 1 << 16
+# What fails does so this often. An error is so much more likely to name an end that is dead.
+FAILS_OFTEN = 0.9
+NAMED = math.log(7.0)
+# What is slow is at this part of its baseline at most.
+SLOWEST_WELL = 2 / 3
+SLOW_SHIFT = math.log(SLOWEST_WELL)
+# A single test is taken to be off by so many sigma at most, and speaks for so much at most: it
+# takes three to be looked at.
+MOST_SIGMA, MOST_OF_ONE = 3.0, 3.5
+
+
+@dataclass(frozen=True)
+class Midnight:
+    """What the tests before ``begin`` (Unix ms) say: what is usual, and the evidence so far.
+
+    ``evidence`` has that of each group of a kind for failing and for slow. ``streak`` is how many
+    tests of a link failed since its last success, ``last`` when its newest test started.
+    """
+
+    begin: int
+    usual: Baselines
+    past: Past
+    trend: Trend
+    evidence: Mapping[tuple[str, str], Evidence]
+    streak: Integers
+    last: Integers
+
+    @classmethod
+    def of(
+        cls,
+        links: Links,
+        past: Past,
+        begin: int,
+        before: Sequence[Condition],
+        hidden: Sequence[Condition] = (),
+        *,
+        usual: Baselines | None = None,
+    ) -> Self:
+        """Go through the tests of the past; if what is ``usual`` is given, for rates alone.
+
+        Rates of tests in ``hidden`` conditions tell nothing but failures.
+        """
+        count, ends = len(links), len(links.site)
+        types = (FAILING, SLOW) if usual is None else (SLOW,)
+        learns, usual = usual is None, usual or Baselines.unknown(count)
+        evidence = {
+            (type_, kind): Evidence.none(count if kind == LINK else ends)
+            for type_ in types
+            for kind in KINDS
+        }
+        streak, last = np.zeros((2, count), dtype=np.int64)
+        trend = Trend.unknown()
+        for kinds, chosen in parts(links):
+            tests = past(chosen)
+            away, shift, out = influence(links, tests, before)
+            unseen = influence(links, tests, hidden).away
+            if learns and LINK in kinds:
+                usual = usual.with_part(chosen, learn(tests, count, away | unseen))
+            usual = usual.held(before)
+            rest = tests.log_rate - usual.level[tests.link] - shift
+            rest[unseen] = np.nan
+            if not len(trend.started):
+                # Of many links those of the first part tell it.
+                told = tells_trend(links)[tests.link] & np.isfinite(rest)
+                trend = Trend.of(tests.started[told], rest[told])
+            rest -= trend.at(tests.started)
+            for kind in kinds:
+                groups = Groups.of(links.group(kind)[tests.link], tests.started)
+                gains = {SLOW: slow_gains(rest, usual, tests)}
+                gains[FAILING] = failing_gains(kind, usual, tests, out)
+                for type_ in types:
+                    none = evidence[type_, kind]
+                    evidence[type_, kind] = groups.last(groups.trace(gains[type_], none), none)
+                if kind == LINK:
+                    last[tests.link] = tests.started
+                    streak[tests.link] = groups.streaks(~tests.ok & ~out, streak)
+        return cls(begin, usual, past, trend, evidence, streak, last)
+
+
+def parts(links: Links) -> Iterator[tuple[tuple[str, ...], Flags]]:
+    """Yield links by source, and again by destination if they are too many to be taken at once."""
+    every = np.ones(len(links), dtype=bool)
+    if len(links) <= LINKS_AT_ONCE:
+        yield KINDS, every
+        return
+    for kinds, place in (((LINK, SOURCE), links.source), ((DESTINATION,), links.destination)):
+        ends = np.unique(place)
+        for some in np.array_split(ends, -(-len(links) // LINKS_AT_ONCE)):
+            yield kinds, np.isin(place, some)
+
+
+class Influence(NamedTuple):
+    """Of each test: whether it was made ``away`` from its baseline, in a condition of rates, by how
+    much that shifts it, and whether it was made while its subject was failing (``out``)."""
+
+    away: Flags
+    shift: Floats
+    out: Flags
+
+
+def influence(links: Links, tests: Results, conditions: Sequence[Condition]) -> Influence:
+    away, out = np.zeros((2, len(tests)), dtype=bool)
+    shift = np.zeros(len(tests))
+    for each in conditions:
+        bounds = slice(*tests.started.searchsorted([each.since, each.until]).tolist())
+        own = links.of(each.subject)[tests.link[bounds]]
+        if each.type == FAILING:
+            out[bounds] |= own
+        else:
+            away[bounds] |= own
+            shift[bounds] += np.where(own, each.shift, 0.0)
+    return Influence(away, shift, out)
+
+
+def failing_gains(kind: str, usual: Baselines, tests: Results, out: Flags) -> Floats:
+    """Return how much each test speaks for failing beyond what is usual (log likelihood ratio).
+
+    A failure that names the other end says nothing of this one.
+    """
+    often = usual.failing[tests.link]
+    failed = math.log(FAILS_OFTEN) - np.log(often)
+    if kind != LINK:
+        own = BLAMES_SOURCE if kind == SOURCE else BLAMES_DESTINATION
+        failed = np.select([tests.blamed == own, tests.blamed == 0], [failed + NAMED, failed], 0.0)
+    passed = math.log(1 - FAILS_OFTEN) - np.log(1 - often)
+    return np.where(out, 0.0, np.where(tests.ok, passed, failed))
+
+
+def slow_gains(rest: Floats, usual: Baselines, tests: Results) -> Floats:
+    """Return how much each success speaks for a rate below SLOWEST_WELL of its level.
+
+    ``rest`` is its natural log beside what is expected, NaN where nothing is.
+    """
+    sigma = usual.sigma[tests.link]
+    noise = np.square(sigma) * (1 + 2 * usual.likeness)
+    off = np.maximum(rest, SLOW_SHIFT / 2 - MOST_SIGMA * sigma)
+    gains = SLOW_SHIFT * (np.minimum(off, MOST_SIGMA * sigma) - SLOW_SHIFT / 2) / noise
+    return np.nan_to_num(np.minimum(gains, MOST_OF_ONE))
