@@ -22,10 +22,11 @@ from django.db import transaction
 from matrix.assessment import inputs
 from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Numbered, Registry
 from matrix.statistics.arrays import Floats, Integers
+from matrix.statistics.assessment import judge
 from matrix.statistics.assessment.baselines import FEWEST, medians
 from matrix.statistics.assessment.conditions import ClassCondition
 from matrix.statistics.assessment.grid_links import DAY_MS, GRID, SITE
-from matrix.statistics.assessment.judge import BACK_DAYS, judge_day
+from matrix.statistics.assessment.merging import Merged
 from matrix.store.read_plan import floor, moment
 from sonar.models import AssessedDay, SizeClass
 from sonar.notation.windows import unix_ms
@@ -180,7 +181,7 @@ class AssessmentRun:
             size_class = by_id[row.size_class_id]
             begins.setdefault(size_class.id, moment(unix_ms_of(row.day)))
             last = row.kept if row.day == moment(self.today).date() else []
-            of_day = [*row.left, *last]
+            of_day = [each for each in (*row.left, *last) if each["listed_at"] is not None]
             parts += [part_of(each, size_class, self.registry) for each in of_day]
         names = {size_class.id: size_class.name for size_class in self.size_classes}
         recorded = conditions.record(parts, begins, partial(together, names=names), self.now)
@@ -215,9 +216,10 @@ def fold(
             apart.append(each)
         else:
             opened.append(condition)
-    past = numbered.tests.within(begin - BACK_DAYS * DAY_MS, begin)
-    today = numbered.tests.within(begin, end)
-    after = judge_day(numbered.links, past.of_links, today, begin, opened)
+    tests = numbered.tests
+    past = tests.within(begin - BEFORE_DAYS * DAY_MS, begin).of_links
+    today = tests.within(begin, end)
+    after = judge.judge_day(numbered.links, past, today, begin, opened)
     return [*apart, *(packed(each, numbered, before, begin) for each in after)]
 
 
@@ -241,7 +243,7 @@ def unpacked(each: KeptCondition, numbered: Numbered) -> ClassCondition | None:
     levels = {
         int(numbered.keys.searchsorted(key)): level
         for source, end, level in each["levels"]
-        if (key := (source << 16) | end) in numbered.keys
+        if (key := (source << 16) | end) in numbered.known_keys
     }
     return ClassCondition(**places, **values, links=tuple(links.tolist()), levels=levels)
 
@@ -253,7 +255,11 @@ def packed(
     begin: int,
 ) -> KeptCondition:
     """Return what is kept of a condition: its links with what was usual of them before it."""
-    result = {name: value for name, value in vars(condition).items() if name not in PLACES}
+    result = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in vars(condition).items()
+        if name not in PLACES
+    }
     for name in FLOATS:
         result[name] = value if math.isfinite(value := result[name]) else None
     for name, ids in (
@@ -270,19 +276,21 @@ def packed(
     if earlier and condition.ended_at is not None and condition.ended_at < begin:
         tested = earlier["of_links"]
     result["of_links"] = max(tested, len(links))
+    pairs = {link: numbered.pair(link) for link in {*condition.links, *condition.levels}}
     result["levels"] = [
-        [int(numbered.keys[link]) >> 16, int(numbered.keys[link]) & 0xFFFF, level]
-        for link, level in condition.levels.items()
+        [*pairs[link], float(level)] for link, level in sorted(condition.levels.items())
     ]
     result["members"] = []
     if condition.scope != GRID:
         rates = {(source, end): rate for source, end, rate in (earlier or {}).get("members", ())}
         levels = levels_before(condition.since, links, numbered)
-        for link, level in zip(links.tolist(), levels.tolist(), strict=True):
-            key = int(numbered.keys[link])
-            ends = key >> 16, key & 0xFFFF
+        for link, median in zip(links.tolist(), levels.tolist(), strict=True):
+            # As the judge has it; of what fails, as it was when the condition was new.
+            level = condition.levels.get(link, median)
             rate = math.exp(level) if math.isfinite(level) else None
-            result["members"].append([*ends, rates.get(ends, rate)])
+            if link not in condition.levels:
+                rate = rates.get(pairs[link], rate)
+            result["members"].append([*pairs[link], rate])
     return result
 
 
@@ -305,7 +313,6 @@ def levels_before(since: int, links: Integers, numbered: Numbered) -> Floats:
     chosen = np.zeros(len(numbered.keys), dtype=bool)
     chosen[links] = True
     own = np.flatnonzero(chosen[tests.link] & (tests.started < since) & np.isfinite(tests.log_rate))
-    own = own[np.argsort(tests.link[own], kind="stable")]
     count = np.bincount(tests.link[own], minlength=len(numbered.keys))
     levels = medians(tests.link[own], tests.log_rate[own], len(numbered.keys))
     return np.where(count >= FEWEST, levels, np.nan)[links]
@@ -379,32 +386,54 @@ def merged(
     names: Mapping[int, str],
     ended: datetime | None,
 ) -> FoundCondition:
-    """Make one condition of parts: the figures of the one with the most tests.
-
-    It began when the part says most precisely of those that may have begun first.
-    """
-    earliest = min(part.since_high for part in parts)
-    first = [part for part in parts if part.since_low <= earliest]
-    begin = min(first, key=lambda part: (part.since_high - part.since_low, part.since))
-    main = max(parts, key=lambda part: (part.factor is not None, part.tests))
-    confirmed = [part.confirmed_at for part in parts if part.confirmed_at is not None]
+    """Make one condition of parts of one subject, with the figures that merging.Merged has."""
     classes = {part.size_class_id for part in parts}
+    both = Merged([(names[part.size_class_id], judged_of(part)) for part in parts]).condition()
+    since = moment(both.since) if ended is None else min(moment(both.since), ended)
+    factors = (both.factor, both.factor_low, both.factor_high)
+    factor, low, high = (two_digits(value) if math.isfinite(value) else None for value in factors)
     return FoundCondition(
         size_classes=[name for number, name in names.items() if number in classes],
-        since=begin.since,
-        since_low=begin.since_low,
-        since_high=begin.since_high,
-        confirmed_at=min(confirmed, default=None),
+        since=since,
+        since_low=min(moment(both.since_low), since),
+        since_high=max(moment(both.since_high), since),
+        confirmed_at=None if both.confirmed_at is None else moment(both.confirmed_at),
         ended_at=ended,
-        factor=two_digits(main.factor),
-        factor_low=two_digits(main.factor_low),
-        factor_high=two_digits(main.factor_high),
+        factor=factor,
+        factor_low=low,
+        factor_high=high,
         links=max(part.links for part in parts),
         of_links=max(part.of_links for part in parts),
         parts=places,
     )
 
 
-def two_digits(value: float | None) -> float | None:
+def judged_of(part: FoundPart) -> ClassCondition:
+    """Return the figures of a part as the judge has them; of its subject only the scope."""
+    times: dict[str, Any] = {
+        name: value and unix_ms(value)
+        for name in ("since", "since_low", "since_high", "confirmed_at", "ended_at")
+        for value in [getattr(part, name)]
+    }
+    factors: dict[str, Any] = {
+        name: math.nan if value is None else value
+        for name in ("factor", "factor_low", "factor_high")
+        for value in [getattr(part, name)]
+    }
+    return ClassCondition(
+        scope=part.subject.scope,
+        source=None,
+        destination=None,
+        site=None,
+        type=part.subject.type,
+        seen_at=unix_ms(part.shown_at),
+        tests=part.tests,
+        failed=part.failed,
+        **times,
+        **factors,
+    )
+
+
+def two_digits(value: float) -> float:
     """Round as pages show it, so that it changes no more often than what they show."""
-    return None if value is None else float(f"{value:.2g}")
+    return float(f"{value:.2g}")

@@ -248,3 +248,12 @@ class Numbered:
             np.concatenate([np.empty(0, np.uint8), *(each.blamed for each in parts)]),
         )
         return cls(ids, keys, sites, links, tests)
+
+    @cached_property
+    def known_keys(self) -> frozenset[int]:
+        return frozenset(self.keys.tolist())
+
+    def pair(self, link: int) -> tuple[int, int]:
+        """Return the ids of the ends of a link by its place."""
+        key = int(self.keys[link])
+        return key >> 16, key & 0xFFFF

@@ -15,16 +15,16 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.cells.standing import Rates
 from sonar.database.cursors import planned_rows
 from sonar.models import Condition, ConditionLink, ConditionPart
 from sonar.notation.windows import Window
 
 # What is the matter with a link by conditions that have it as a member, the worst last.
 MARKS = ("", *Condition.Type.values)
-NO_MARK = 0
-# The grid's come first, then the larger subjects, of these the newest.
+# Those that began last come first.
 ORDER = ("-since", "-id")
 
 
@@ -87,64 +87,64 @@ class LinkMarks:
     mark: NDArray[np.uint8]
     is_confirmed: Flags
     since: Integers
-    factor: Floats
-    low: Floats
-    high: Floats
-    tests: Integers
-    baseline: Floats
+    factor: Rates
+    low: Rates
+    high: Rates
+    tests: NDArray[np.int32]
     condition: Integers
+    baseline: Rates
 
     def are(self, kind: str) -> Flags:
         """Say which links are failing, silent, slow or fast."""
         return np.asarray(self.mark == MARKS.index(kind))
 
 
-# The worst last, so that it is what remains of a link.
+# The worst last, so that it is what remains of a link. All links of a part are one value: as rows
+# they would take five times as long.
 MARKED = """
-    SELECT member.source_id, member.destination_id,
-           array_position(%(marks)s::text[], condition.type::text) - 1,
+    SELECT array_position(%(marks)s::text[], condition.type::text) - 1,
            condition.confirmed_at IS NOT NULL,
            (extract(epoch FROM part.since) * 1000)::bigint,
-           part.factor, part.factor_low, part.factor_high, part.tests, member.baseline, condition.id
+           part.factor, part.factor_low, part.factor_high, part.tests, condition.id,
+           string_agg(int4send(member.source_id::int4) || int4send(member.destination_id::int4)
+                      || float4send(coalesce(member.baseline, 'NaN')::real), '')
     FROM sonar_conditionpart AS part
     JOIN sonar_condition AS condition ON condition.id = part.condition_id
     JOIN sonar_conditionlink AS member ON member.part_id = part.id
     WHERE part.size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
       AND part.since <= %(moment)s
       AND (part.ended_at IS NULL OR part.ended_at > %(moment)s)
+    GROUP BY part.id, condition.id
     ORDER BY condition.confirmed_at IS NOT NULL,
              array_position(%(marks)s::text[], condition.type::text), part.since, condition.id
 """
-NO_TIME = 0
-EMPTY = {"factor": np.nan, "low": np.nan, "high": np.nan, "baseline": np.nan}
+MEMBER = np.dtype([("source", ">i4"), ("destination", ">i4"), ("baseline", ">f4")])
+# Of links without a mark; and the types of columns that are no rates or parts of rates.
+EMPTY = dict.fromkeys(("factor", "low", "high", "baseline"), np.nan)
 KINDS: dict[str, Any] = {
     "mark": np.uint8,
     "is_confirmed": bool,
     "since": np.int64,
-    "tests": np.int64,
+    "tests": np.int32,
     "condition": np.int64,
 }
 
 
 def marks(size: str, moment: datetime, links: LinkIndex) -> LinkMarks:
     """Return the marks of all links in a size class at a moment."""
-    count = len(links.places)
-    number = {place.id: at for at, place in enumerate(links.places)}
+    ids = np.array([place.id for place in links.places], dtype=np.int64)
     names = [each.name for each in fields(LinkMarks)]
+    shape = len(ids), len(ids)
     arrays = {
-        name: np.full((count, count), EMPTY.get(name, 0), dtype=KINDS.get(name, np.float64))
+        name: np.full(shape, EMPTY.get(name, 0), dtype=KINDS.get(name, np.float32))
         for name in names
     }
     parameters = {"size": size, "moment": moment, "marks": [*MARKS]}
-    lines = [
-        (number[source], number[destination], *values)
-        for source, destination, *values in planned_rows(MARKED, parameters)
-        if source in number and destination in number
-    ]
-    if lines:
-        row, column, *columns = (list(each) for each in zip(*lines, strict=True))
-        for name, values in zip(names, columns, strict=True):
-            array = np.array([EMPTY.get(name) if value is None else value for value in values])
-            # Of several lines of a link the last one counts.
-            arrays[name][row, column] = array
+    for *values, payload in planned_rows(MARKED, parameters):
+        members = np.frombuffer(payload, MEMBER)
+        ends = members["source"], members["destination"]
+        members = members[np.isin(ends[0], ids) & np.isin(ends[1], ids)]
+        where = ids.searchsorted(members["source"]), ids.searchsorted(members["destination"])
+        for name, value in zip(names, (*values, members["baseline"]), strict=True):
+            arrays[name][where] = np.nan if value is None else value
     return LinkMarks(**arrays)

@@ -258,11 +258,13 @@ class Recording:
 def _write_conditions(
     new: Sequence[Condition], renewed: Sequence[Condition], dropped: Collection[int]
 ) -> None:
-    """Write conditions so that no subject ever has two open ones; dropped ones are only ended."""
+    """Write conditions so that no subject ever has two open ones; dropped ones are only ended.
+
+    One that ends and one that is open again are never rows of one subject: they would overlap.
+    """
     if dropped:
         Condition.objects.filter(pk__in=dropped).update(ended_at=F("since"))
-    ended_first = sorted(renewed, key=lambda condition: (condition.ended_at is None, condition.pk))
-    _renew(Condition, ended_first, OF_CONDITION)
+    _renew(Condition, renewed, OF_CONDITION)
     Condition.objects.bulk_create(new)
 
 

@@ -120,7 +120,7 @@ def test_marks_are_the_worst_of_each_link_in_a_size_class(small_world: World, on
     assert of(scratch, desy) == ("slow", slow.id)
     assert marks.since[here] == unix_ms(at(3 * HOUR))
     figures = marks.factor[here], marks.low[here], marks.high[here], marks.baseline[here]
-    assert figures == (0.4, 0.35, 0.46, 12e6)
+    assert figures == pytest.approx((0.4, 0.35, 0.46, 12e6))
     assert (marks.tests[here], bool(marks.is_confirmed[here])) == (30, True)
     assert marks.are("slow").sum() == 2
     assert np.isnan(marks.baseline[place[ral.id], place[desy.id]])

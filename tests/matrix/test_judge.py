@@ -12,8 +12,6 @@ from matrix.statistics.assessment.baselines import medians
 from matrix.statistics.assessment.common_ends import common_ends
 from matrix.statistics.assessment.conditions import FAILING, FAST, SILENT, SLOW, ClassCondition
 from matrix.statistics.assessment.evidence import Cusum, TestGroups
-from matrix.statistics.assessment.judge import History, judge_day
-from matrix.statistics.assessment.merging import together
 from matrix.statistics.assessment.grid_links import (
     DAY_MS,
     DESTINATION,
@@ -26,6 +24,8 @@ from matrix.statistics.assessment.grid_links import (
     JudgedTests,
     Subject,
 )
+from matrix.statistics.assessment.judge import History, judge_day
+from matrix.statistics.assessment.merging import together
 from matrix.statistics.assessment.silence import Promise, silent_conditions
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
