@@ -44,12 +44,12 @@ def of_each_class(now: datetime) -> list[Coverage]:
     Costs one look into the index of each link, at its newest results; only a link without a
     success is looked at twice. Results that are made up do not count.
     """
-    start = now - WINDOW
+    start, made_up_until = now - WINDOW, store.until()
     newest = Transfer.objects.filter(
         source=OuterRef("source"),
         destination=OuterRef("destination"),
         size_class=OuterRef("size_class"),
-        started_at__gte=max(start, store.until() or start),
+        started_at__gte=max(start, made_up_until or start),
     ).order_by("-started_at")
     done, failed = (
         Subquery(newest.filter(state=state).values("state")[:1]) for state in ("done", "failed")
@@ -63,6 +63,9 @@ def of_each_class(now: datetime) -> list[Coverage]:
         .values_list("size_class__name", "state")
     ):
         counted.setdefault(name, Counter())[state] += 1
+    # What is made up may have been stored between the two queries.
+    if store.until() != made_up_until:
+        return of_each_class(now)
     return [
         Coverage(name, states.total(), states["done"], states["failed"])
         for name, states in counted.items()

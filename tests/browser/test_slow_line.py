@@ -4,16 +4,16 @@ import re
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.pages import MOST_SHIFT, SHIFTS
+from tests.browser.conftest import answering, wait_until_answered
+from tests.browser.pages import assert_still
 from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.test_accessibility import PAGES, PARTNERS
 from tests.browser.waiting import until_settled
+from tests.storage.serving import AnyMethod, serving
 
 # Long enough for the browser to show what is there, and short enough for every block of a page.
 PAUSE_SECONDS = 0.1
@@ -21,15 +21,15 @@ BLOCK = re.compile(rb"(?=<(?:section|dl|table|aside|details)[ >])")
 MOST_PIECES = 12
 
 
-class SlowLine(BaseHTTPRequestHandler):
+class SlowLine(AnyMethod):
     """Hands on what the server at ``upstream`` answers; a page block by block."""
 
     upstream: str
 
-    def do_GET(self) -> None:
+    def serve(self) -> None:
         connection = HTTPConnection(self.upstream)
         headers = {name: value for name, value in self.headers.items() if name != "Accept-Encoding"}
-        connection.request("GET", self.path, headers=headers | {"Host": self.upstream})
+        connection.request(self.command, self.path, headers=headers | {"Host": self.upstream})
         response = connection.getresponse()
         body = response.read()
         self.send_response(response.status)
@@ -46,18 +46,14 @@ class SlowLine(BaseHTTPRequestHandler):
             self.wfile.write(piece)
             self.wfile.flush()
 
-    def log_message(self, *_: object) -> None: ...
-
 
 @pytest.fixture
 def slow_line(live_server) -> Iterator[str]:
     upstream = urlsplit(live_server.url).netloc
     handler = type("Handler", (SlowLine,), {"upstream": upstream})
-    server = ThreadingHTTPServer(("localhost", 0), handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://localhost:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with answering() as under_way, serving(handler) as server:
+        yield f"http://127.0.0.1:{server.server_port}"
+        wait_until_answered(under_way)
 
 
 @pytest.mark.long
@@ -65,12 +61,8 @@ def slow_line(live_server) -> Iterator[str]:
 def test_no_page_moves_as_it_arrives(browser, reader, slow_line, scene_of_today):
     ids = {"failing": scene_of_today.failing, "sampled": scene_of_today.sampled}
     page = reader.sit_down(browser).new_page()
-    found = {}
     for name, path in (PAGES | PARTNERS).items():
         page.goto(slow_line + path.format(**ids))
         until_settled(page)
-        shifts = page.evaluate(SHIFTS)
-        if sum(value for value, _ in shifts) >= MOST_SHIFT:
-            found[name] = shifts
+        assert_still(page, name)
     page.context.close()
-    assert not found, found

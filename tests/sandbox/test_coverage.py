@@ -76,6 +76,14 @@ def test_results_that_are_made_up_measure_no_link(grid):
     assert small() == Coverage("small", LINKS, measured=1, failed=0)
 
 
+def test_results_that_are_made_up_while_links_are_counted_measure_no_link(grid, monkeypatch):
+    made_up_until = NOW - timedelta(hours=1)
+    result((grid[0], grid[1]), "done", made_up_until - timedelta(hours=1))
+    answers = iter([None, made_up_until, made_up_until, made_up_until])
+    monkeypatch.setattr(store, "until", lambda: next(answers))
+    assert small() == Coverage("small", LINKS, measured=0, failed=0)
+
+
 def test_results_older_than_a_week_do_not_count(grid):
     glasgow, lancs, _ = grid
     result((glasgow, lancs), "done", NOW - timedelta(days=8))
