@@ -122,8 +122,9 @@ bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|dou
 AT_LENGTH := -o faulthandler_timeout=0
 
 # A process for each core: numpy's own threads would only be in each other's way.
-accuracy: $(VENV)/.test ## Measure how often the right cause is named, into docs/diagnosis.md (a few minutes)
+accuracy: $(VENV)/.test ## Measure how often causes and conditions are right, into the docs (an hour)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.accuracy
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.accuracy.judged
 
 replay: $(VENV)/.test ## Replay a simulated year of faults through the real code (SEED=1; five minutes)
 	REPLAY=1 SEED=$(or $(SEED),1) $(BIN)/python -m pytest $(AT_LENGTH) -q -s tests/accuracy/test_replay.py

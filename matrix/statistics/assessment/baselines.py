@@ -23,7 +23,7 @@ PRIOR_TESTS = 50.0
 LEAST_FAILING, MOST_FAILING = 0.01, 0.5
 # The natural log of a rate scatters by this where nothing is known, and by this at least.
 FIRST_SIGMA, LEAST_SIGMA = 0.3, 0.05
-FIRST_DOF = 10
+FIRST_DOF = 4
 # The standard deviation of normal numbers over their median distance from 0.
 NORMAL_MAD = 1.4826
 FURTHEST = 3.0
@@ -74,38 +74,45 @@ class Baselines(ArrayFields):
 
 
 def learn(tests: JudgedTests, links: int, left_out: Flags) -> Baselines:
-    """Learn what is usual from tests; those ``left_out`` were made while something was wrong."""
-    ok = np.flatnonzero(tests.ok & ~left_out)
+    """Learn what is usual from tests; those ``left_out`` were made while something was wrong.
+
+    They tell nothing of the level, but how far tests scatter.
+    """
+    ok = np.flatnonzero(tests.ok)
     order = ok[np.argsort(tests.link[ok], kind="stable")]
     link, logs = tests.link[order], tests.log_rate[order]
-    count = np.bincount(link, minlength=links)
-    rank = np.arange(len(link)) - np.repeat(np.cumsum(count) - count, count)
-    early = rank < np.where(count < SETTLED, np.maximum(FEWEST, count // 2), count)[link]
-    level = medians(link[early], logs[early], links)
+    counted = np.bincount(link, minlength=links)
     # By how much a test differs from the one before it: a level that moved counts once at most.
-    follows = np.flatnonzero(rank > 0)
+    follows = np.flatnonzero(np.diff(link, prepend=-1) == 0)
     of_step, steps = link[follows], logs[follows] - logs[follows - 1]
     bound = FURTHEST * NORMAL_MAD * medians(of_step, np.abs(steps), links)
     steps = np.clip(steps, -bound[of_step], bound[of_step])
     squares = np.bincount(of_step, np.square(steps), minlength=links) / 2
     # Neighbouring differences share a test: they are worth two thirds of as many.
-    worth = np.maximum(count - 1, 0) * 2 / 3
+    worth = np.maximum(counted - 1, 0) * 2 / 3
     squares *= 2 / 3
-    is_known = count >= FEWEST
+    is_known = counted >= FEWEST
     variance, dof = np.full(links, FIRST_SIGMA**2), FIRST_DOF
     if is_known.sum() > 2:
         prior = Prior.of(squares[is_known], worth[is_known])
         variance, whole = prior.moderated(squares, np.maximum(worth, 1e-9))
         dof = max(int(np.median(whole[is_known])), 3)
+    usual = ~left_out[order]
+    link, logs = link[usual], logs[usual]
+    count = np.bincount(link, minlength=links)
+    rank = np.arange(len(link)) - np.repeat(np.cumsum(count) - count, count)
+    early = rank < np.where(count < SETTLED, np.maximum(FEWEST, count // 2), count)[link]
+    level = medians(link[early], logs[early], links)
+    follows = np.flatnonzero(rank > 0)
     rest = np.clip((logs - level[link]) / np.sqrt(variance[link]), -FURTHEST, FURTHEST)
-    pairs = follows[is_known[of_step]]
+    pairs = follows[is_known[link[follows]]]
     products = float((rest[pairs] * rest[pairs - 1]).mean()) if pairs.size else 0.0
     spread = float(np.square(rest[is_known[link]]).mean()) if is_known.any() else 1.0
     likeness = float(np.clip(products / max(spread, 1e-9), 0, MOST_LIKENESS))
     # Differences of neighbours that are alike tell less than all of the scatter.
     sigma = np.maximum(np.sqrt(variance / (1 - likeness)), LEAST_SIGMA)
     return Baselines(
-        level=np.where(is_known, level, np.nan),
+        level=np.where(count >= FEWEST, level, np.nan),
         sigma=sigma,
         failing=shares_of_failures(tests, links, left_out),
         tests=np.minimum(count, np.bincount(link[early], minlength=links)),

@@ -65,7 +65,7 @@ END_OF_LINK, END_OF_MANY, END_OF_SLOW = 4.0, 8.0, 9.0
 SURE_OF_LINK, SURE_OF_MANY, FALSE_DISCOVERIES = math.log(1e8), 14.0, 0.01
 FEWEST_TESTS = 5
 # Slow is listed, as unconfirmed, at this rate, and by so many tests.
-FALSE_IN_LISTS, FEWEST_LISTED = 0.04, 3
+FALSE_IN_LISTS, FEWEST_LISTED = 0.07, 3
 # How often something of a kind is named by chance, each time that the judge looks closer.
 SEEN: Mapping[Kind, float] = {
     "source": 0.02,
@@ -76,10 +76,13 @@ SEEN: Mapping[Kind, float] = {
 }
 # A condition of rates is opened below this factor, a little above what is slow.
 OPENS_BELOW = 0.72
-# The rates of an endpoint wander by this, in both directions alike.
-ENDS_WANDER = 0.08
+# The rates of an endpoint wander by this, in both directions alike, and those of a link.
+ENDS_WANDER, LINKS_WANDER = 0.08, 0.06
+# What is slow and not confirmed so long after it was seen is not followed any further.
+UNSURE_MS = 7 * DAY_MS
 # After so many tests of a subject, each further one may be the first of a change by chance.
 FREE_TESTS, TESTS_A_LOOK = 12, 4
+LOOKS_A_TEST = 20.0
 # Tests of a day resemble each other: a mean of more than so many is as uncertain as of these.
 MOST_ALIKE = 8
 # Both directions of an endpoint are one condition if they began so near and are as slow.
@@ -243,7 +246,9 @@ class Judge:
         return [
             each
             for each in self.conditions
-            if each.type != SLOW or each.confirmed_at is not None or each.factor <= OPENS_BELOW
+            if each.type != SLOW
+            or each.confirmed_at is not None
+            or (each.factor <= OPENS_BELOW and each.seen_at + UNSURE_MS > self.midnight.begin)
         ]
 
     def next_alarm(self, after: int) -> Alarm | None:
@@ -556,12 +561,15 @@ class Judge:
             if each.type == SLOW and each.is_open and each.since <= moment
         ]
         chances = np.array([self.chance_of(each, moment) for each in open_])
-        listed, sure = (
-            beyond_chance(chances, rate) for rate in (FALSE_IN_LISTS, FALSE_DISCOVERIES)
-        )
+        counts = np.array([len(self.tests_of(each.subject)) for each in open_])
+        looks = np.maximum((counts - FREE_TESTS) / TESTS_A_LOOK, 1.0)
+        listed = beyond_chance(chances * looks, FALSE_IN_LISTS)
+        sure = beyond_chance(chances * np.maximum(counts * LOOKS_A_TEST, 1.0), FALSE_DISCOVERIES)
         for place, each in enumerate(open_):
             each.checked_at = moment
-            if listed[place] and each.listed_at is None:
+            if not listed[place]:
+                each.listed_at = None
+            elif each.listed_at is None:
                 each.listed_at = moment
             if sure[place] and each.confirmed_at is None:
                 tests = self.tests_of(each.subject).within(each.since, moment + 1)
@@ -580,12 +588,11 @@ class Judge:
         if pooled > SLOW_SHIFT * 0.9:
             return math.inf
         is_link = condition.scope == LINK
-        error = math.sqrt(1 / weight.sum() + (0.0 if is_link else ENDS_WANDER**2))
+        error = math.sqrt(1 / weight.sum() + (LINKS_WANDER if is_link else ENDS_WANDER) ** 2)
         subjects = len(self.links) if is_link else 2 * len(self.links.site)
-        looks = max((len(tests) - FREE_TESTS) / TESTS_A_LOOK, 1.0)
         dof = np.array([int(self.usual.dof) + int(there.sum()) - 1.0])
         chance = two_sided_of_many(np.array([-pooled / error]), dof) / 2
-        return float(chance[0]) * subjects * looks
+        return float(chance[0]) * subjects
 
     # What all tests say of a condition.
 
