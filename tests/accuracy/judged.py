@@ -1,6 +1,7 @@
 """Measure the judge of the grid on simulated histories whose faults are known.
 
-With the seed and the trials of the table, write it into docs/assessment.md. A judge is a function of a history that returns conditions. Each row of the table has a figure and,
+With the seed and the trials of the table, write it into docs/assessment.md. A judge is a function
+of a history that returns conditions. Each row of the table has a figure and,
 where there is one, its aim. A condition counts only once it is confirmed, and only for the fault
 with its scope, endpoints and type at that time; every other confirmed one was not there.
 """
@@ -313,8 +314,10 @@ def line(row: Row) -> str:
 def written(rows: Iterable[Row]) -> str:
     """Return the rows as a table in Markdown."""
     lines = ["| | measured | aim | met | of |", "| --- | ---: | --- | --- | ---: |"]
-    for row in rows:
-        lines.append(f"| {row.what} | {row.figure:.3f} | {row.aim} | {row.verdict} | {row.count} |")
+    lines += [
+        f"| {each.what} | {each.figure:.3f} | {each.aim} | {each.verdict} | {each.count} |"
+        for each in rows
+    ]
     return "\n".join(lines)
 
 
