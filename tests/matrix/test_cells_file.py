@@ -11,6 +11,7 @@ from django.test import Client
 
 from matrix.plots.arrangement import LEFT_OUT_WORDS
 from matrix.statistics.cells.states import STATE_WORDS, STATES
+from tests.conditions import stored_condition
 from tests.matrix.responses import statements
 from tests.matrix.world import HOUR, NOW, World, transfer, transfers
 
@@ -71,14 +72,17 @@ def test_how_a_link_is_now_is_there_as_the_grid_has_it(client, small_world):
         for number in range(1, 4):
             some.add(ral, glasgow, 2.5, ago=number * HOUR)
             some.add(ral, desy, None, ago=number * HOUR)
+    slow = {"source": ral, "destination": glasgow, "since": 3 * HOUR, "baseline": 10e6}
+    stored_condition("slow", **slow)
+    stored_condition(source=ral, destination=desy, since=4 * HOUR)
     header, arrays = fetched(client)
     names = client.get("/").context["picture"]["rows"]["names"]
     here, there, failing = (names.index(end.name) for end in (ral, glasgow, desy))
     assert header["levels"][arrays["level"][here, there]] == "slower"
     assert (arrays["usual"][here, there], arrays["now"][here, there]) == (10.0, 2.5)
-    for column in (there, failing):
-        assert arrays["since"][here, column] == (NOW - 3 * HOUR).timestamp()
-        assert arrays["streak"][here, column] == 3
+    assert arrays["since"][here, there] == (NOW - 3 * HOUR).timestamp()
+    assert arrays["since"][here, failing] == (NOW - 4 * HOUR).timestamp()
+    assert (arrays["streak"][here, there], arrays["streak"][here, failing]) == (0, 3)
     assert np.isnan(arrays["since"][there, here])
     assert "failing_links" not in arrays
 
@@ -88,6 +92,7 @@ def test_of_cells_that_pool_links_it_counts_them(client, small_world):
     for number in range(1, 4):
         transfer(ral, desy, None, ago=number * HOUR)
         transfer(ral, scratch, 5.0, ago=number * HOUR)
+    stored_condition(source=ral, destination=desy)
     _, arrays = fetched(client, "?rows=site&columns=site")
     names = client.get("/?rows=site&columns=site").context["picture"]["rows"]["names"]
     cell = names.index("RAL"), names.index("DESY")
@@ -171,7 +176,7 @@ def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
             transfer(source, destination, 1.0)
         counts.append(len(statements(client.get, "/cells/")))
     # Nothing is read where nothing has changed.
-    assert counts == [12, 1, 6]
+    assert counts == [13, 1, 7]
 
 
 def test_it_is_compressed_and_kept_by_its_reader_alone(client, measured):

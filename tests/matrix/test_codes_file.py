@@ -14,6 +14,7 @@ from matrix.plots.scales import Scale
 from matrix.query.catalogue import STATISTICS
 from matrix.statistics.cells.states import FAILED, FAILING
 from sonar.models import Site
+from tests.conditions import stored_condition
 from tests.matrix import world
 from tests.matrix.responses import statements
 from tests.matrix.test_cells_file import decoded
@@ -44,6 +45,9 @@ def busy(small_world) -> World:
             some.add(glasgow, desy, None, ago=hours * HOUR)
         some.add(glasgow, desy, 7.0, ago=11 * HOUR)
     world.downtime(endpoint=scratch)
+    stored_condition("slow", source=ral, destination=desy)
+    stored_condition(source=desy, destination=glasgow, since=14 * HOUR)
+    stored_condition(source=glasgow, destination=desy, since=14 * HOUR, ended=11 * HOUR)
     return small_world
 
 
