@@ -24,6 +24,7 @@ from sonar.notation.windows import Window
 
 # What is the matter with a link by conditions that have it as a member, the worst last.
 MARKS = ("", *Condition.Type.values)
+ASSESSED_AT = "SELECT min(assessed_at) FROM sonar_assessment"
 # Those that began last come first.
 ORDER = ("-since", "-id")
 
@@ -55,6 +56,12 @@ def overlapping(window: Window, chosen: Q | None = None) -> list[Condition]:
     """Return those of which any time lies in a window, those that began last first."""
     ended = Q(ended_at=None) | Q(ended_at__gt=window.start)
     return list(rows().filter(ended, chosen or Q(), since__lt=window.end))
+
+
+def assessed_at() -> datetime | None:
+    """Return when the size class that was assessed longest ago was; None before the first time."""
+    rows: list[tuple[datetime | None]] = planned_rows(ASSESSED_AT)
+    return rows[0][0]
 
 
 def of_links(pairs: Iterable[tuple[int, int]], window: Window | None = None) -> list[Condition]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from matrix.statistics.levels.criteria import HOUR_MS, HourSums, Judgement, LinkCriteria
+from matrix.statistics.levels.criteria import HOUR_MS, HourSums, JudgedHours, LinkCriteria
 from matrix.statistics.samples.run import Run
 from sonar.results import segments
 from tests.properties import examples
@@ -115,7 +115,7 @@ def test_links_pass_and_lose_it_at_the_hours_that_one_look_after_another_finds(l
     down = np.zeros((len(links), HOURS), dtype=bool)
     for place, (_, hours) in enumerate(links):
         down[place, list(hours)] = True
-    judged = Judgement.of(HourSums.of([results], keys, START, HOURS), down, criteria)
+    judged = JudgedHours.of(HourSums.of([results], keys, START, HOURS), down, criteria)
     found = sorted(judged.passages(np.zeros(len(links), dtype=bool), 0))
     assert found == [
         (place, *passage)

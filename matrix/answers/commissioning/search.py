@@ -18,7 +18,7 @@ from matrix.statistics.levels.criteria import (
     HOUR_MS,
     MICROSECONDS,
     HourSums,
-    Judgement,
+    JudgedHours,
     LinkCriteria,
     Passage,
 )
@@ -145,14 +145,14 @@ class _Judge:
     def passages(self, links: NDArray[np.uint32]) -> list[FoundPass]:
         start = unix_ms(self.window.start)
         measured = HourSums.of(self.results, links, start, self.hours)
-        judgement = Judgement.of(measured, self.downs.of_links(links), self.criteria)
+        judgement = JudgedHours.of(measured, self.downs.of_links(links), self.criteria)
         has_passed = np.isin(links, np.array([*self.has_passed], dtype=np.uint32))
         # The hour that ends at the moment is the last one before what is found anew.
         first = (self.renews - self.window.start) // HOUR
         return list(self._described(links, judgement, judgement.passages(has_passed, first)))
 
     def _described(
-        self, links: NDArray[np.uint32], judgement: Judgement, passages: Iterator[Passage]
+        self, links: NDArray[np.uint32], judgement: JudgedHours, passages: Iterator[Passage]
     ) -> Iterator[FoundPass]:
         for link, passed, lost in passages:
             ends = ends_of(int(links[link]))

@@ -106,7 +106,7 @@ class Passage(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class JudgedHours:
     """Where links pass, and where one that has passed loses it; shape (links, hours)."""
 
     window: HourSums

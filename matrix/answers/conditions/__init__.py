@@ -1,0 +1,1 @@
+"""Conditions as all pages, calls and messages read and describe them."""

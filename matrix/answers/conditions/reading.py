@@ -1,0 +1,133 @@
+"""Which conditions hold at the end of a time range, and which overlap it.
+
+The state of a time range is that of its end: the conditions that are open then. A range that ends
+about now has the state of now, so that nothing changes when a range is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from matrix.query.filters import Filter, on_links
+from matrix.statistics.cells.axes import EndpointInfo
+from matrix.store import conditions as stored
+from matrix.store.transfers import ends_condition
+from sonar.models import Condition, ConditionLink
+from sonar.notation.windows import Window
+
+# A range that ended at most this many assessments ago ends now; later than this many intervals, the
+# next assessment is late.
+STILL_NOW, LATE = 2, 3
+SCOPES = Condition.Scope
+WORST_LAST = Condition.Type.values
+OF_GRID = Q(scope=SCOPES.GRID)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Conditions, those that began last first, and when the results were last assessed.
+
+    ``as_of`` is that of the size class that was assessed longest ago, None before the first
+    assessment. ``moment`` is the end of the time range, or now.
+    """
+
+    conditions: list[Condition]
+    as_of: datetime | None
+    is_late: bool
+    moment: datetime
+
+    @property
+    def open(self) -> list[Condition]:
+        """Return those that are open at the moment."""
+        return [
+            each for each in self.conditions if not each.ended_at or each.ended_at > self.moment
+        ]
+
+    @property
+    def confirmed(self) -> list[Condition]:
+        return [each for each in self.conditions if each.confirmed_at]
+
+    @property
+    def unconfirmed(self) -> list[Condition]:
+        return [each for each in self.conditions if not each.confirmed_at]
+
+    @property
+    def doubtful(self) -> Condition | None:
+        """Return the confirmed condition of the whole grid that makes results doubtful."""
+        of_grid = [each for each in self.open if each.scope == SCOPES.GRID and each.confirmed_at]
+        return max(of_grid, key=lambda each: WORST_LAST.index(each.type), default=None)
+
+
+def is_now(window: Window, now: datetime) -> bool:
+    """Say whether a time range ends now: within two assessments, or later."""
+    return window.end >= now - STILL_NOW * _interval()
+
+
+def state_moment(window: Window, now: datetime) -> datetime:
+    """Return the moment of which a time range has the state: its end, now for one that is now."""
+    return now if is_now(window, now) else window.end
+
+
+def read_open(moment: datetime, chosen: Q | None = None) -> Judgement:
+    """Return the conditions that are open at a moment. Two SQL statements.
+
+    ``chosen`` selects some, by `members_q` and the like; those of the whole grid are always there.
+    """
+    rows = stored.rows().filter(stored.lasting_at(moment))
+    return _judgement(list(rows.filter(_with_grid(chosen))), moment)
+
+
+def read_window(window: Window, chosen: Q | None = None) -> Judgement:
+    """Return the conditions that overlap a time range, up to now if it ends now. As `read_open`."""
+    moment = state_moment(window, timezone.now())
+    if moment > window.end:
+        window = replace(window, end=moment)
+    return _judgement(stored.overlapping(window, _with_grid(chosen)), moment)
+
+
+def members_q(filters: Iterable[Filter], places: Sequence[EndpointInfo]) -> Q:
+    """Choose conditions with a member among the links that pass filters on sites, clouds and so on.
+
+    ``places`` are the registered endpoints. Conditions of the whole grid pass any filter.
+    """
+    links = on_links(filters)
+    return _with_member(ends_condition(links, places)) if links else Q()
+
+
+def of_pairs(pairs: Iterable[tuple[int, int]]) -> Q:
+    """Choose conditions with one of these links (ids of source and destination) as a member."""
+    chosen = Q(pk__in=[])
+    for source, destination in pairs:
+        chosen |= Q(source=source, destination=destination)
+    return _with_member(chosen)
+
+
+def of_site(site_id: int) -> Q:
+    """Choose the conditions of a site, of its endpoints and of its links."""
+    ends = Q(source__site=site_id) | Q(destination__site=site_id)
+    return ends | Q(site=site_id) | OF_GRID
+
+
+def _with_member(links: Q) -> Q:
+    members = ConditionLink.objects.filter(links, part__condition=OuterRef("pk"))
+    return OF_GRID | Q(Exists(members))
+
+
+def _with_grid(chosen: Q | None) -> Q:
+    return chosen | OF_GRID if chosen else Q()
+
+
+def _judgement(conditions: list[Condition], moment: datetime) -> Judgement:
+    as_of = stored.assessed_at()
+    is_late = as_of is not None and timezone.now() - as_of > LATE * _interval()
+    return Judgement(conditions, as_of, is_late, moment)
+
+
+def _interval() -> timedelta:
+    return timedelta(seconds=settings.SONAR_INCIDENTS_SECONDS)

@@ -1,0 +1,207 @@
+"""Conditions in words: the same ones on pages, in the API, in reports and in messages.
+
+What has ended is described in the past tense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from matrix.answers.conditions.reading import Judgement
+from matrix.answers.words.advice import LOOK, ONLY_THIS_LINK, PAIR, SONAR
+from matrix.answers.words.names import NO_NAMES
+from matrix.answers.words.phrases import counted, join
+from matrix.query.addresses import address, link_path
+from matrix.query.matrix_query import MatrixQuery
+from sonar.models import Condition
+from sonar.notation.units import format_count, format_factor
+from sonar.notation.windows import format_minute, short_time
+
+SCOPES, TYPES = Condition.Scope, Condition.Type
+SONAR_ITSELF = "Sonar itself"
+ROLES = {
+    SCOPES.SOURCE: "as source",
+    SCOPES.DESTINATION: "as destination",
+    SCOPES.ENDPOINT: "in both directions",
+    SCOPES.SITE: "in both directions",
+}
+# Before a factor; now and, of what has ended, then.
+RATE_VERBS = {
+    SCOPES.LINK: ("runs at", "ran at"),
+    SCOPES.SOURCE: ("sends at", "sent at"),
+    SCOPES.DESTINATION: ("receives at", "received at"),
+    SCOPES.ENDPOINT: ("sends and receives at", "sent and received at"),
+    SCOPES.SITE: ("sends and receives at", "sent and received at"),
+}
+VERBS = {
+    TYPES.FAILING: ("fails", "failed"),
+    TYPES.SILENT: ("is not tested", "was not tested"),
+    TYPES.SLOW: ("is slow", "was slow"),
+    TYPES.FAST: ("is fast", "was fast"),
+}
+GRID_VERBS = {
+    TYPES.FAILING: ("fail", "failed"),
+    TYPES.SILENT: ("are not tested", "were not tested"),
+    TYPES.SLOW: ("are slow", "were slow"),
+    TYPES.FAST: ("are fast", "were fast"),
+}
+# What to check first.
+SLOW_ADVICE = {
+    SCOPES.LINK: ONLY_THIS_LINK,
+    SCOPES.SOURCE: LOOK["source"],
+    SCOPES.DESTINATION: LOOK["destination"],
+    SCOPES.ENDPOINT: LOOK["both"],
+    SCOPES.SITE: LOOK["both"],
+}
+FAILING_ADVICE = "Check {} first: the errors of its tests say what it refuses."
+SILENT_ADVICE = (
+    "Check whether its tests are planned, and what they wait for: the page of operations says so."
+)
+# A beginning that is known to within this is shown as one moment.
+SHARP = timedelta(hours=2)
+# The page of a condition shows this long before and after its beginning.
+AROUND = timedelta(days=14)
+MINUTE = timedelta(minutes=1)
+
+
+def name(condition: Condition, short: Mapping[str, str] = NO_NAMES) -> str:
+    """Name the link, endpoint or site; endpoints by their ``short`` names where they have some."""
+    if condition.scope == SCOPES.GRID:
+        return SONAR_ITSELF
+    if condition.site:
+        return str(condition.site.name)
+    ends = (condition.source, condition.destination)
+    names = [short.get(end.name, end.name) for end in ends if end]
+    return " to ".join(names) if condition.scope == SCOPES.LINK else names[0]
+
+
+def subject(condition: Condition, short: Mapping[str, str] = NO_NAMES) -> str:
+    """Say whose it is, where nothing follows: `A to B`, `A as destination`, `Sonar itself`."""
+    role = ROLES.get(SCOPES(condition.scope), "")
+    return f"{name(condition, short)} {role}".strip()
+
+
+def predicate(condition: Condition) -> str:
+    """Say what is the matter: `receives at 0.34x (0.30-0.38)`, `fails as source`."""
+    scope, type_ = SCOPES(condition.scope), TYPES(condition.type)
+    is_over = condition.ended_at is not None
+    if scope == SCOPES.GRID:
+        factor = f", at {factor_words(condition)}" if condition.factor is not None else ""
+        return f"most links {GRID_VERBS[type_][is_over]} at once{factor}"
+    if condition.factor is not None:
+        return f"{RATE_VERBS[scope][is_over]} {factor_words(condition)}"
+    return f"{VERBS[type_][is_over]} {ROLES.get(scope, '')}".strip()
+
+
+def title(condition: Condition, short: Mapping[str, str] = NO_NAMES) -> str:
+    """Say it in a few words: `A receives at 0.34x (0.30-0.38)`, `A to B fails`."""
+    colon = ":" if condition.scope == SCOPES.GRID else ""
+    return f"{name(condition, short)}{colon} {predicate(condition)}"
+
+
+def factor_words(condition: Condition) -> str:
+    """Write its factor and its interval: `0.34x (0.30-0.38)`; nothing where it has none."""
+    if condition.factor is None:
+        return ""
+    return format_factor(condition.factor, condition.factor_low, condition.factor_high)
+
+
+def since(condition: Condition) -> str:
+    """Say when it began, and when it ended if it has.
+
+    `since 25 Nov 01:00 UTC`, `since between 24 Nov 19:00 and 25 Nov 01:00 UTC`, `from 25 Nov 01:00
+    until 26 Nov 04:00 UTC`.
+    """
+    low, high = condition.since_low, condition.since_high
+    began = short_time(condition.since)
+    if high - low > SHARP:
+        began = f"between {short_time(low)} and {short_time(high)}"
+    if condition.ended_at is None:
+        return f"since {began} UTC"
+    return f"from {began} until {format_minute(condition.ended_at)}"
+
+
+def evidence(condition: Condition) -> list[str]:
+    """Return its figures as parts of a sentence: size classes, links, tests.
+
+    Tests are counted only for conditions that `matrix.store.conditions.rows` has read.
+    """
+    parts = [f"with {join(condition.size_classes)} files"]
+    if condition.scope != SCOPES.LINK:
+        links = f"{format_count(condition.links)} of {counted(condition.of_links, 'link')}"
+        parts.append(f"on {links}")
+    tests, failed = (vars(condition).get(each, 0) for each in ("tests", "failed"))
+    if tests and condition.type == TYPES.FAILING:
+        parts.append(f"{format_count(failed)} of {counted(tests, 'test')} failed")
+    elif tests and condition.type != TYPES.SILENT:
+        parts.append(counted(tests, "test"))
+    return parts
+
+
+def sentence(condition: Condition, short: Mapping[str, str] = NO_NAMES) -> str:
+    """Say it with its figures and its beginning; what is not confirmed is called so."""
+    parts = [title(condition, short), *evidence(condition), since(condition)]
+    if condition.confirmed_at is None:
+        parts.append("unconfirmed")
+    return f"{', '.join(parts)}."
+
+
+def advice(condition: Condition) -> str:
+    """Say what to check first; nothing for what is fast."""
+    scope, type_ = SCOPES(condition.scope), TYPES(condition.type)
+    if scope == SCOPES.GRID:
+        return SONAR
+    if type_ == TYPES.SILENT:
+        return SILENT_ADVICE
+    if type_ == TYPES.FAILING:
+        return PAIR if scope == SCOPES.LINK else FAILING_ADVICE.format(name(condition))
+    return SLOW_ADVICE[scope] if type_ == TYPES.SLOW else ""
+
+
+def as_of(judgement: Judgement) -> str:
+    """Say when the results were last assessed: `as of 22:01 UTC`, or since when they were not."""
+    if judgement.as_of is None:
+        return "not assessed yet"
+    if judgement.is_late:
+        return f"not assessed since {format_minute(judgement.as_of)}"
+    return f"as of {judgement.as_of:%H:%M} UTC"
+
+
+def doubtful(condition: Condition) -> str:
+    """Say that results are doubtful because of a condition of the whole grid."""
+    verb = GRID_VERBS[TYPES(condition.type)][condition.ended_at is not None]
+    return (
+        f"Results are doubtful {since(condition)}: most links {verb} at once, which points to "
+        "Sonar's own machine."
+    )
+
+
+def site_names(condition: Condition) -> list[str]:
+    """Return the names of its sites in order; none for the whole grid."""
+    ends = {end.site.name for end in (condition.source, condition.destination) if end}
+    return sorted(ends | {condition.site.name} if condition.site else ends)
+
+
+def path(condition: Condition) -> str:
+    """Return the page of its link or site, or the matrix."""
+    source, destination = condition.source, condition.destination
+    if condition.scope == SCOPES.LINK and source and destination:
+        return link_path(source.name, destination.name)
+    sites = site_names(condition)
+    return address("site", sites[0]) if sites else address("matrix")
+
+
+def url(condition: Condition, now: datetime | None = None) -> str:
+    """Return the page of its link or site, from 14 days before it began to at most 14 after that.
+
+    With files of the largest of its size classes: overhead blurs their rates the least.
+    """
+    end = min(condition.since_high + AROUND, now or timezone.now())
+    start, end = (
+        each.replace(second=0, microsecond=0) for each in (condition.since_low - AROUND, end)
+    )
+    size = condition.size_classes[-1]
+    return MatrixQuery(size=size, window="", start=start, end=end + MINUTE).url(path(condition))
