@@ -297,7 +297,7 @@ SAID = (
 
 def test_an_endpoint_that_fails_is_said_with_its_last_error(client, small_world, well):
     failing(small_world.ral)
-    stored_condition("slow", destination=small_world.desy)
+    stored_condition("silent", destination=small_world.desy)
     stored_condition("failing", source=small_world.glasgow, destination=small_world.desy)
     page = look(client)
     assert SAID in page

@@ -12,6 +12,7 @@ from matrix.answers.status import figures
 from sonar.models import (
     Assessment,
     Circuit,
+    Condition,
     Credential,
     CredentialState,
     DirtyMark,
@@ -307,6 +308,14 @@ def test_coverage_has_the_states_of_the_matrix_of_a_day(client, small_world):
     assert {name: flat.count(name) for name in counted if name != "links"} == {
         name: number for name, number in counted.items() if name != "links"
     }
+    # A condition is seen at once, and only what is confirmed makes a link failing.
+    ends = {"source": made.glasgow, "destination": made.ral}
+    stored_condition("failing", **ends, confirmed=False)
+    large = get(client)["coverage"][2]
+    assert (large["failing"], large["failed"]) == (0, 1)
+    Condition.objects.update(confirmed_at=NOW)
+    large = get(client)["coverage"][2]
+    assert (large["failing"], large["failed"]) == (1, 0)
 
 
 def test_the_data_version_moves_with_everything(client, small_world):
