@@ -158,6 +158,18 @@ class SourceOfDowntimes(Answer):
     error: str | None = None
 
 
+class AssessmentAnswer(Answer):
+    """When the results were last assessed (of the size class for which that is longest ago).
+
+    `is_late` is true if that is more than three intervals ago. While a confirmed condition of the
+    whole grid is open, results are doubtful since `doubtful_since`, else that is null.
+    """
+
+    as_of: MomentOrNull
+    is_late: bool
+    doubtful_since: Annotated[MomentOrNull, At("doubtful.since")]
+
+
 class ReplicaAnswer(Answer):
     """The replica that answers readers, and how old its data is; null if that is not known.
 
@@ -191,6 +203,7 @@ class StatusAnswer(Answer):
     waiting: Annotated[list[Waiting], At("work.waiting")]
     results_last_hour: Annotated[ResultsCounted, At("work.results")]
     sealing: Sealing
+    assessment: Annotated[AssessmentAnswer, At("judgement")]
     circuits: Annotated[list[OpenCircuit], At("work.circuits")]
     coverage: list[SizeCoverage]
     credentials: list[CredentialInTrouble]
@@ -206,7 +219,7 @@ class StatusView(ApiView, of_primary=True):
     @STATUS
     def get(self, request: Request) -> HttpResponse:
         """What waits, fails and is sealed, and the results of the hour, are up to 10 seconds old,
-        coverage 30.
+        coverage 30, unless a condition has changed.
 
         `data_version` changes with every change of the registry, the schedule and the results.
         """

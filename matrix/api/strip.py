@@ -1,4 +1,4 @@
-"""GET /api/v1/strip/: how many links failed or were slower than usual, by the hour or day."""
+"""GET /api/v1/strip/: how many links were failing or slower than usual, by the hour or day."""
 
 from datetime import datetime
 
@@ -35,14 +35,13 @@ Counts = list[int]
 class StripBuckets(Answer):
     """A value for each bucket, including empty ones; `links` counts the links tested in it.
 
-    Of `failed_links` a test failed, of `all_failed_links` all did. `failing_links` are in a row of
-    at least three failed tests, from its first to its last. The successful tests of
-    `slower_links` have a median of at most two thirds of the usual rate, that of the 28 days before
-    the day in which the window begins, and so low that by chance a link would be in 3 of 100
-    buckets at most, of all links of the class. `ok` and `failed` count tests. An end of
-    `down_links` was declared down in a part of the bucket at least; an end of `at_risk_links`,
-    which are none of these, was at risk. Both count links that are planned or were tested in the
-    window.
+    Of `failed_links` a test failed, of `all_failed_links` all did. `failing_links` were members of
+    a confirmed condition of type *failing* that was open in a part of the bucket, tested in it or
+    not, and `slower_links` of one of type *slow*; a link that was both counts as failing.
+    Filters on how a test was measured do not change these two. `ok` and `failed` count tests. An
+    end of `down_links` was declared down in a part of the bucket at least; an end of
+    `at_risk_links`, which are none of these, was at risk. Both count links that are planned or were
+    tested in the window.
     """
 
     start: list[datetime]
@@ -80,7 +79,7 @@ class Strip(Answer):
 FORMATS = (*TABLE, *FIGURE)
 
 STRIP = described(
-    "How many links failed or were slower than usual, by the hour or day",
+    "How many links were failing or slower than usual, by the hour or day",
     answer=Strip,
     parameters=[
         schema.SIZE_CLASS,
@@ -158,7 +157,7 @@ def downtime_record(downtime: DeclaredDowntime) -> dict[str, object]:
 
 def as_figure(question: StripQuestion, strip: TimeStrip, form: str) -> HttpResponse:
     query = question.query
-    words = f"Links that failed or were slower than usual, {query.size} files"
+    words = f"Links that were failing or slower than usual, {query.size} files"
     filters = [words_of(group) for group in alternatives(query.filters)]
     title = FigureTitle(
         ", ".join([words, *filters]), question.window, "", simulated=strip.simulated

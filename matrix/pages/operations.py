@@ -15,6 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from matrix.answers.conditions import words as condition_words
 from matrix.answers.foreign_names import count_unknown
 from matrix.answers.ordering import probe_requests
 from matrix.answers.ordering.probe_requests import ORDER, sites_of
@@ -106,6 +107,7 @@ class OperationsPage(Page):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         status = figures.read(now)
         endpoints = registry.read_places(registry.read_versions())
+        doubtful = status.judgement.doubtful
         form: dict[str, Any] = {}
         if roles.may(reader, ORDER, roles.sites_of(reader)):
             everywhere = reader.has_perm(ORDER)
@@ -117,7 +119,9 @@ class OperationsPage(Page):
             "incidents_now": IncidentsNow.read(now, reader, short_names_of(endpoints)),
             "simulated": any(endpoint.simulated for endpoint in endpoints if not endpoint.retired),
             "problems": problems(status),
-            "failing_ends": failing_endpoints(status.work.circuits, now),
+            "doubtful": doubtful and condition_words.doubtful(doubtful),
+            "doubtful_since": doubtful and condition_words.since(doubtful),
+            "failing_ends": failing_endpoints(status.judgement, status.work.circuits, now),
             "credentials": failing_credentials(status.work.credentials, now, reader),
             "lines": lines(status.life),
             "workers": [

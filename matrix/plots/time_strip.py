@@ -1,4 +1,4 @@
-"""The strip of time as a figure: links that failed or were slower, by the hour or day."""
+"""The strip of time as a figure: links that were failing or slower, by the hour or day."""
 
 import numpy as np
 
@@ -8,24 +8,19 @@ from matrix.statistics.arrays import Integers
 from sonar.notation.units import format_count
 
 # From below: a name, and the colour of its bars; slower has a pattern, as on the page.
-ALL_FAILED, PARTLY, SLOWER = "all tests failed", "some tests failed", "slower than usual"
+FAILING, SLOWER = "failing", "slower than usual"
 # Above the bars, thick and thin as on the page: links by what is declared of them, and how high.
 DOWN, AT_RISK = "declared down", "declared at risk"
 LANES = {DOWN: (0.98, 6), AT_RISK: (0.93, 2)}
 # Up to so many there is a line for each.
 FEW = 6
-OUTLINE = {"color": "var(--failing)", "width": 1}
 
 
 def figure(question: StripQuestion, strip: TimeStrip) -> Json:
     """Return stacked bars of counts of links; each says how many were tested in its time."""
     counts = strip.counts
     bars = {
-        ALL_FAILED: (counts.all_failed_links, {"color": "var(--failing)"}),
-        PARTLY: (
-            counts.failed_links - counts.all_failed_links,
-            {"color": "var(--failing-soft)", "line": OUTLINE},
-        ),
+        FAILING: (counts.failing_links, {"color": "var(--failing)"}),
         SLOWER: (counts.slower_links, {"color": "var(--slower)", "pattern": {"shape": "/"}}),
     }
     starts = np.rint(strip.starts * 1000).astype(np.int64)
@@ -45,7 +40,7 @@ def figure(question: StripQuestion, strip: TimeStrip) -> Json:
         }
         for name, (number, looks) in bars.items()
     ]
-    most = int((counts.failed_links + counts.slower_links).max(initial=0))
+    most = int((counts.failing_links + counts.slower_links).max(initial=0))
     return {"data": data + lanes(question, strip), "layout": layout(most)}
 
 
@@ -68,7 +63,7 @@ def lane(question: StripQuestion, strip: TimeStrip, name: str, numbers: Integers
         if number:
             first = round(start * 1000)
             x += [first, first + question.width, None]
-            text += [f"{format_count(number)} links: {name}"] * 2 + [""]
+            text += [f"{links_of(number)}: {name}"] * 2 + [""]
     return {
         "type": "scatter",
         "mode": "lines",
@@ -82,9 +77,13 @@ def lane(question: StripQuestion, strip: TimeStrip, name: str, numbers: Integers
     }
 
 
-def texts(name: str, number: Integers, links: Integers) -> list[str]:
-    pairs = zip(number.tolist(), links.tolist(), strict=True)
-    return [f"{format_count(of)} of {format_count(all_of)} links: {name}" for of, all_of in pairs]
+def texts(name: str, number: Integers, tested: Integers) -> list[str]:
+    pairs = zip(number.tolist(), tested.tolist(), strict=True)
+    return [f"{links_of(of)}: {name}<br>{links_of(at)}: tested" for of, at in pairs]
+
+
+def links_of(number: int) -> str:
+    return "1 link" if number == 1 else f"{format_count(number)} links"
 
 
 def layout(most: int) -> Json:

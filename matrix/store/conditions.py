@@ -5,10 +5,10 @@ Each function is one SQL statement.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum, Value
@@ -209,3 +209,43 @@ def _marks_of(parts: Sequence[tuple[bytes, Sequence[Any]]], ids: Integers) -> Li
             for (name, kind), column in zip(OF_PART.items(), columns, strict=True)
         },
     )
+
+
+# All links of a part are one value here, too.
+LASTING = """
+    SELECT condition.type, part.since, part.ended_at,
+           string_agg(int4send(member.source_id::int4) || int4send(member.destination_id::int4), '')
+    FROM sonar_conditionpart AS part
+    JOIN sonar_condition AS condition ON condition.id = part.condition_id
+    JOIN sonar_conditionlink AS member ON member.part_id = part.id
+    WHERE part.size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
+      AND part.since < %(end)s
+      AND (part.ended_at IS NULL OR part.ended_at > %(start)s)
+      AND condition.confirmed_at IS NOT NULL
+      AND condition.type = ANY(%(types)s)
+    GROUP BY part.id, condition.type
+"""
+
+
+class LinksInCondition(NamedTuple):
+    """Links, by their numbers in LinkIndex, that a condition of a type had from when until when."""
+
+    type: str
+    since: datetime
+    ended_at: datetime | None
+    links: Integers
+
+
+def lasting_links(
+    size: str, window: Window, types: Collection[str], links: LinkIndex
+) -> list[LinksInCondition]:
+    """Return the members of the confirmed conditions that a size class had within a window."""
+    ids = links.numbering.ids
+    parameters = {"size": size, "start": window.start, "end": window.end, "types": [*types]}
+    spans = []
+    for kind, since, ended_at, payload in planned_rows(LASTING, parameters):
+        pairs = np.frombuffer(payload, ">i4").reshape(-1, 2)
+        source, destination = ids.searchsorted(pairs[np.isin(pairs, ids).all(axis=1)]).T
+        numbers = source * len(ids) + destination
+        spans.append(LinksInCondition(kind, since, ended_at, numbers))
+    return spans

@@ -84,7 +84,7 @@ export function fullOf({ links, failing_links: failing, slower_links: slower }) 
   return Math.ceil(Math.max(1, LEAST_SHARE * Math.max(...links), ...failing.map((number, at) => number + slower[at])));
 }
 
-// From below: links that were failing, and those that were slower.
+// From below: links of conditions, those that were failing and those that were slower.
 function bars(counts, step) {
   const { links, failing_links: failing, slower_links: slower } = counts;
   const scale = (BARS - LANE) / fullOf(counts);

@@ -170,20 +170,23 @@ function last() {
   return strip.counts.links.length - 1;
 }
 
-// A strip of one link speaks of its tests, all others of links.
+// A strip of one link speaks of its tests, all others of links. What lasts goes on in an hour without a test.
 function words(at) {
   const { counts, part } = strip;
   const name = bucketName(timeOf(at), counts.width);
-  const { links, failing, slower, ok, failed } = countsAt(at);
+  const [links, failing, slower, failed, failedLinks] = [
+    "links", "failing_links", "slower_links", "failed", "failed_links",
+  ].map((count) => counts[count][at]);
+  const tests = failed + counts.ok[at];
   const declared = declaredAt(at);
-  if (!links) return `${name}: no test${declared}`;
   if (part.dataset.single) {
-    const tests = `${ok + failed} ${ok + failed === 1 ? "test" : "tests"}, ${failed} failed`;
-    return `${name}: ${tests}${slower ? ", slower than usual" : ""}${declared}`;
+    const measured = tests ? `${tests} ${tests === 1 ? "test" : "tests"}, ${failed} failed` : "no test";
+    return `${name}: ${measured}${failing ? "; failing" : slower ? "; slower than usual" : ""}${declared}`;
   }
-  const more = counts.failed_links[at] - failing;
-  const others = more > 0 ? `, ${more} more with a failed test` : "";
-  return `${name}: ${failing} of ${linksOf(links)} failing${others}, ${slower} slower than usual${declared}`;
+  const failures = failedLinks ? `, ${failedLinks} with a failed test` : "";
+  const tested = links ? `${linksOf(links)} tested${failures}` : "no test";
+  const judged = links || failing || slower ? `${linksOf(failing)} failing, ${slower} slower than usual; ` : "";
+  return `${name}: ${judged}${tested}${declared}`;
 }
 
 // What is declared down and at risk: how many links, and by whom.
@@ -210,11 +213,6 @@ function namesAt(at, severity) {
   const rest = names.length - MOST_NAMED;
   const others = rest > 0 ? ` and ${rest} more` : strip.unnamed ? " and others" : "";
   return names.length ? `${names.slice(0, MOST_NAMED).join(", ")}${others}` : "";
-}
-
-function countsAt(at) {
-  const { links, failing_links: failing, slower_links: slower, ok, failed } = strip.counts;
-  return { links: links[at], failing: failing[at], slower: slower[at], ok: ok[at], failed: failed[at] };
 }
 
 function tell(at, x = 0) {

@@ -11,6 +11,7 @@ from tests.browser.conftest import NOT_LOADED, Standing, Visit
 from tests.browser.pages import box_of, call, look, refresh
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.waiting import until, until_so
+from tests.conditions import stored_condition
 from tests.matrix import world
 from tests.matrix.world import HOUR, World
 
@@ -26,15 +27,19 @@ def hour(bucket: int) -> datetime:
 
 
 def make() -> World:
-    """A week in which every link was tested each hour, after a week that says what is usual."""
+    """A week in which every link was tested each hour, with two conditions of some hours."""
     made = world.make()
     with world.transfers() as some:
-        for bucket in [*range(-WEEK, 0, 12), *range(WEEK - 1)]:
+        for bucket in range(WEEK - 1):
             for source, destination in permutations(made.endpoints, 2):
                 ago = world.NOW - hour(bucket) - timedelta(minutes=20)
                 is_bad = bucket in BAD and source == made.ral
                 rate = None if is_bad and destination == made.glasgow else 3.0 if is_bad else 10.0
                 some.add(source, destination, rate, ago=ago)
+    hours = {"since": world.NOW - hour(BAD[0]), "ended": world.NOW - hour(BAD[-1] + 1)}
+    stored_condition("failing", source=made.ral, destination=made.glasgow, **hours)
+    others = [(made.ral, made.desy), (made.ral, made.scratch)]
+    stored_condition("slow", source=made.ral, links=others, **hours)
     return made
 
 
@@ -78,9 +83,12 @@ def test_the_hour_under_the_pointer_is_said_and_of_thirty_days_the_day(visit, we
     tip = page.locator("#strip .tip")
     expect(tip).to_be_hidden()
     page.mouse.move(*place(page, BAD[2]))
-    expect(tip).to_have_text(f"{words(BAD[2])}: 1 of 12 links failing, 2 slower than usual")
+    expect(tip).to_have_text(
+        f"{words(BAD[2])}: 1 link failing, 2 slower than usual; "
+        "12 links tested, 1 with a failed test"
+    )
     page.mouse.move(*place(page, 50))
-    expect(tip).to_have_text(f"{words(50)}: 0 of 12 links failing, 0 slower than usual")
+    expect(tip).to_have_text(f"{words(50)}: 0 links failing, 0 slower than usual; 12 links tested")
     page.mouse.move(*place(page, WEEK - 1))
     expect(tip).to_have_text(f"{words(WEEK - 1)}: no test")
     look(page, "strip")
@@ -90,7 +98,9 @@ def test_the_hour_under_the_pointer_is_said_and_of_thirty_days_the_day(visit, we
     expect(page.get_by_role("button", name="30 d")).to_have_attribute("aria-pressed", "true")
     day = world.NOW.date() - timedelta(days=1)
     page.mouse.move(*place(page, 28, 30))
-    expect(tip).to_have_text(re.compile(rf"^{day:%a} {day.day} {day:%b} \(UTC\): \d of 12 links"))
+    expect(tip).to_have_text(
+        re.compile(rf"^{day:%a} {day.day} {day:%b} \(UTC\): \d links?.*; 12 links")
+    )
     page.mouse.click(*place(page, 28, 30))
     expect(page).to_have_url(re.compile(rf"from={day}T00:00:00Z&to="))
     # The longer strip stays.
@@ -201,7 +211,7 @@ def test_new_results_come_with_the_refresh_and_nothing_moves(visit, week):
     until(page, "performance.getEntriesByName('strip-loaded').length > 1")
     page.mouse.move(*place(page, WEEK - 1))
     # One failed test makes no link failing.
-    said = "0 of 1 link failing, 1 more with a failed test, 0 slower than usual"
+    said = "0 links failing, 0 slower than usual; 1 link tested, 1 with a failed test"
     expect(page.locator("#strip .tip")).to_contain_text(said)
 
 
@@ -218,8 +228,11 @@ def test_without_a_script_days_are_links(visit, week):
 @pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
 def test_pages_of_links_and_sites_have_their_own(visit, week):
     for path, said in (
-        ("/links/RAL_DATADISK/Glasgow_DATADISK/", "1 test, 1 failed"),
-        ("/sites/RAL/", "1 of 6 links failing, 2 slower than usual"),
+        ("/links/RAL_DATADISK/Glasgow_DATADISK/", "1 test, 1 failed; failing"),
+        (
+            "/sites/RAL/",
+            "1 link failing, 2 slower than usual; 6 links tested, 1 with a failed test",
+        ),
     ):
         page = shown(visit, path)
         page.mouse.move(*place(page, BAD[2]))
@@ -260,7 +273,9 @@ def test_it_says_that_nothing_was_tested_or_answered_and_begins_after_a_few_hour
     tested = page.locator("#strip path.tested").get_attribute("d") or ""
     assert tested.startswith("M0 ")
     page.mouse.move(*place(page, 0, 31))
-    expect(page.locator("#strip .tip")).to_contain_text("0 of 1 link failing")
+    expect(page.locator("#strip .tip")).to_contain_text(
+        "0 links failing, 0 slower than usual; 1 link tested"
+    )
 
 
 # Which days are named in a strip of each width, and whether all of each name is seen; the last day

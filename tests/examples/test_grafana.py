@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import requests
 
+from tests.conditions import stored_condition
 from tests.examples.conftest import EXAMPLES
 from tests.matrix.world import NOW
 
@@ -82,7 +83,8 @@ def test_the_line_of_one_link_has_its_rates_over_time(url):
     assert all(row["Time"].endswith("Z") for row in found)
 
 
-def test_links_are_counted_by_state(url):
+def test_links_are_counted_by_state(url, known_world):
+    stored_condition("failing", source=known_world.glasgow, destination=known_world.desy)
     found = of_panel(url, "Links by state, the last 24 hours")
     large = next(row for row in found if row["Size class"] == "large")
     assert (large["Measured"], large["Stale"], large["Failing"]) == (2, 1, 1)

@@ -16,9 +16,12 @@ from django.utils import timezone
 from matrix.answers.status import health
 from sonar import settings as project
 from sonar.database import tables
-from sonar.models import AllTests, SignOfLife
+from sonar.models import AllTests, Assessment, SignOfLife, SizeClass
+from sonar.notation.windows import format_minute
 from sonar.processes import full_disk
 from tests import refusing
+from tests.conditions import stored_condition
+from tests.matrix.world import HOUR
 
 pytestmark = pytest.mark.usefixtures("real_commits")
 SECOND = timedelta(seconds=1)
@@ -57,7 +60,8 @@ def ready(client: Client) -> tuple[int, dict[str, Any]]:
     response = client.get("/readyz")
     answer = response.json()
     assert (response.status_code == 200) is answer["ready"]
-    assert answer["ready"] is all(part["ok"] for part in answer["parts"].values())
+    needed = {name: part for name, part in answer["parts"].items() if name != "measurements"}
+    assert answer["ready"] is all(part["ok"] for part in needed.values())
     assert b"secret-host" not in response.content
     assert response["Cache-Control"].startswith("max-age=0")
     return response.status_code, answer["parts"]
@@ -92,7 +96,8 @@ def test_a_sonar_that_is_well_is_ready(client):
     all_well()
     status, parts = ready(client)
     assert status == 200
-    assert set(parts) == {"database", "redis", "workers", "beat", "tests"}
+    assert set(parts) == {"database", "redis", "workers", "beat", "tests", "measurements"}
+    assert parts["measurements"] == {"ok": True, "detail": "Results: not assessed yet."}
     assert parts["tests"]["detail"] == "Tests may start."
     assert parts["workers"]["detail"] == (
         "Workers take tests and tasks: 1 from transfers, 1 from control, 1 from cleaning."
@@ -108,6 +113,32 @@ def test_a_sonar_whose_tests_are_stopped_is_ready_and_says_so(client):
     assert (status, parts["tests"]["detail"]) == (200, said)
     AllTests.objects.update(paused_until=now)
     assert ready(client)[1]["tests"]["detail"] == "Tests may start."
+
+
+def test_doubtful_results_and_late_assessments_are_said_and_all_is_ready(
+    client, small_world, settings
+):
+    all_well()
+    now = timezone.now()
+    for size in SizeClass.objects.all():
+        Assessment.objects.create(size_class=size, assessed_at=now)
+    said = {"ok": True, "detail": f"Results: as of {now:%H:%M} UTC."}
+    assert ready(client)[1]["measurements"] == said
+    late = now - (3 * settings.SONAR_INCIDENTS_SECONDS + 1) * SECOND
+    Assessment.objects.filter(size_class__name="small").update(assessed_at=late)
+    status, parts = ready(client)
+    said = f"Results: not assessed since {format_minute(late)}."
+    assert (status, parts["measurements"]) == (200, {"ok": False, "detail": said})
+    stored_condition("slow", since=2 * HOUR, confirmed=False)
+    stored_condition("failing", source=small_world.ral)
+    assert ready(client)[1]["measurements"]["detail"] == said
+    stored_condition("failing", since=2 * HOUR)
+    status, parts = ready(client)
+    said = (
+        "Results are doubtful since 20 Nov 10:00 UTC: most links fail at once, which points to "
+        "Sonar's own machine."
+    )
+    assert (status, parts["measurements"]) == (200, {"ok": False, "detail": said})
 
 
 def test_tests_may_all_run_at_vantages_and_cleaning_has_a_worker_without_one(client):

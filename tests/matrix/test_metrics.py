@@ -16,14 +16,17 @@ from matrix.answers.status import figures
 from sonar import settings as project
 from sonar.database import tables
 from sonar.models import (
+    Assessment,
+    Condition,
     Credential,
     CredentialState,
     Endpoint,
-    EvaluationRun,
     Notification,
     SignOfLife,
+    SizeClass,
 )
 from tests import refusing
+from tests.conditions import stored_condition
 from tests.matrix.world import NOW, of_service, transfer
 from tests.sonar import alarms
 
@@ -162,14 +165,41 @@ def test_what_people_are_called_for_and_what_still_waits_is_there(client, small_
     Notification.objects.update(due_at=NOW - timedelta(minutes=7))
     late = {"created_at": NOW, "due_at": NOW + timedelta(hours=8)}
     Notification.objects.create(subscription=row, kind="test", **late)
-    EvaluationRun.objects.create(evaluated_at=NOW, awake_since=NOW, links=12)
     found = samples(client)
     assert found["sonar_incidents_open", "failing"] == 1
     assert found["sonar_incidents_open", "slow"] == 0
-    assert found["sonar_incidents_evaluated_timestamp_seconds", ""] == NOW.timestamp()
     assert found["sonar_notifications", "waiting"] == 2
     assert found["sonar_notifications_oldest_due_seconds", ""] == 420
     assert found["sonar_subscriptions_failing", ""] == 1
+
+
+OPEN, DOUBTFUL = "sonar_conditions_open", ("sonar_measurements_doubtful", "")
+
+
+def test_open_conditions_are_counted_and_when_they_were_assessed(client, small_world):
+    stored_condition("failing", source=small_world.ral)
+    for end in (small_world.glasgow, small_world.desy):
+        stored_condition("slow", source=small_world.ral, destination=end, confirmed=False)
+    stored_condition("slow", site=small_world.desy.site, ended=timedelta(minutes=1))
+    for number, size in enumerate(SizeClass.objects.order_by("id")):
+        at = NOW - number * timedelta(minutes=1)
+        Assessment.objects.create(size_class=size, assessed_at=at)
+    found = samples(client)
+    counts = {labels: value for (name, labels), value in found.items() if name == OPEN and value}
+    # By confirmed, scope and type.
+    assert counts == {"true,source,failing": 1, "false,link,slow": 2}
+    assert found[OPEN, "true,site,slow"] == 0
+    assert found[DOUBTFUL] == 0
+    oldest = NOW.timestamp() - 120
+    assert found["sonar_incidents_evaluated_timestamp_seconds", ""] == oldest
+
+
+def test_a_confirmed_condition_of_the_grid_makes_results_doubtful(client, small_world):
+    stored_condition("slow", confirmed=False)
+    assert samples(client)[DOUBTFUL] == 0
+    Condition.objects.update(confirmed_at=NOW)
+    # Nobody waits for the next reading of what is dear.
+    assert samples(client)[DOUBTFUL] == 1
 
 
 def test_who_was_never_heard_of_has_no_sample(client, small_world):

@@ -1,6 +1,7 @@
 """The page of operations: what it says of a Sonar that is well, ill, empty; and ordering there."""
 
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,6 +13,7 @@ from sonar import settings as project
 from sonar.models import (
     AllTests,
     Circuit,
+    Condition,
     Credential,
     CredentialState,
     DowntimeSource,
@@ -28,6 +30,7 @@ from sonar.notation.enumeration import either
 from sonar.people.roles import Role
 from tests import refusing
 from tests.accounts import account, logged_in
+from tests.conditions import stored_condition
 from tests.html import Page
 from tests.matrix import responses, sent, world
 from tests.matrix.world import NOW, World, of_service, transfer
@@ -83,7 +86,7 @@ def test_a_sonar_that_is_well_says_so_in_one_line(client, well):
     page = look(client)
     assert "Operations: Sonar is healthy All workers answer, due tests are started" in page
     assert "silent" not in page
-    assert "keep failing" not in page
+    assert "Endpoints that fail" not in page
     assert page.words.count("1 alive") == 3
 
 
@@ -273,55 +276,106 @@ def test_tests_that_wait_for_a_link_or_for_an_end_that_fails_have_their_words(
     assert "tests of an endpoint keep failing, so it is tested less often" in page
 
 
-def circuit(end: Endpoint, failures: int = 7) -> Circuit:
-    return Circuit.objects.create(
+def failing(end: Endpoint, **values: Any) -> None:
+    """Store that an endpoint fails as source, and the circuit that its failures opened."""
+    stored_condition("failing", source=end, since=3 * HOUR, **values)
+    Circuit.objects.create(
         endpoint=end,
-        failures=failures,
+        failures=7,
         since=NOW - 3 * HOUR,
         last_at=NOW - MINUTE,
         error=f"no answer {MARKUP}",
     )
 
 
-def test_an_end_by_which_tests_keep_failing_is_said_with_its_last_error(client, small_world, well):
-    circuit(small_world.ral)
-    circuit(small_world.desy, failures=4)
-    words = (
-        "7 tests in a row failed because of RAL_DATADISK since 20 Nov 09:00 UTC, most "
-        "recently 1 min ago: its tests run less often until one succeeds. Last error: no answer"
-    )
+SAID = (
+    "RAL_DATADISK fails as source with large files, on 3 of 3 links, 30 of 30 tests failed, since "
+    "20 Nov 09:00 UTC. Its tests run less often until one succeeds. Last error (1 min ago): no "
+    "answer"
+)
+
+
+def test_an_endpoint_that_fails_is_said_with_its_last_error(client, small_world, well):
+    failing(small_world.ral)
+    stored_condition("silent", destination=small_world.desy)
+    stored_condition("failing", source=small_world.glasgow, destination=small_world.desy)
     page = look(client)
-    assert words in page
-    assert "by DESY_DATADISK" not in page.source
+    assert SAID in page
+    section = page.section("failing-ends")
+    assert "DESY_DATADISK" not in section
     assert MARKUP not in page.source
     assert page.link("Look at RAL") == "/sites/RAL/"
-    assert words in look(client, "/sites/RAL/")
-    assert "failed because of RAL_DATADISK" not in look(client, "/sites/DESY/").source
+    assert SAID in look(client, "/sites/RAL/")
+    assert "fails as source" not in look(client, "/sites/DESY/").source
 
 
-def test_that_ends_keep_failing_stands_apart_from_whether_sonar_is_healthy(
+def test_a_circuit_without_a_condition_is_no_verdict_and_a_condition_needs_no_circuit(
     client, small_world, well
 ):
-    circuit(small_world.ral)
+    failing(small_world.ral, ended=HOUR)
+    assert "Endpoints that fail" not in look(client)
+    stored_condition("failing", site=small_world.desy.site, confirmed=False)
+    stored_condition("failing", destination=small_world.ral, since=2 * HOUR)
+    first, second = look(client).section("failing-ends").texts("p")
+    assert first.startswith("RAL_DATADISK fails as destination with large files, on 3 of 3 links")
+    assert second.startswith("DESY fails in both directions with large files, on 10 of 10 links")
+    assert "since 20 Nov 06:00 UTC, unconfirmed" in second
+    assert "Last error" not in second
+
+
+def test_that_endpoints_fail_stands_apart_from_whether_sonar_is_healthy(client, small_world, well):
+    failing(small_world.ral)
     page = look(client)
     assert "Sonar is healthy" in page.part("#health")
-    assert "failed because of" not in page.part("#health")
+    assert "fails as source with" not in page.part("#health")
     apart = page.section("failing-ends")
-    assert apart.texts("h2") == ["Endpoints that keep failing"]
-    assert "7 tests in a row failed because of RAL_DATADISK" in apart
+    assert apart.texts("h2") == ["Endpoints that fail"]
+    assert SAID in apart
     SignOfLife.objects.filter(kind="beat").delete()
     page = look(client)
     assert "Sonar is healthy" not in page.source
     assert "The beat sends nothing:" in page.part("#health")
-    assert "7 tests in a row failed because of RAL_DATADISK" in page.section("failing-ends")
+    assert SAID in page.section("failing-ends")
 
 
-def test_of_many_such_ends_the_first_are_named_and_the_others_counted(client, small_world, well):
+def test_of_many_such_endpoints_the_first_are_named_and_the_others_counted(
+    client, small_world, well
+):
     for number in range(12):
-        circuit(world.endpoint(f"E{number}", small_world.desy.site))
+        failing(world.endpoint(f"E{number}", small_world.desy.site), links=[])
     page = look(client)
-    assert page.words.count("in a row failed because of E") == 10
-    assert "2 more endpoints keep failing:" in page
+    assert page.words.count("fails as source") == 10
+    assert "2 more endpoints fail:" in page
+
+
+def test_while_the_whole_grid_is_slow_results_are_doubtful_and_that_is_the_verdict(
+    client, small_world, well
+):
+    stored_condition("slow", since=2 * HOUR, confirmed=False)
+    assert "Operations: Sonar is healthy All workers" in look(client)
+    Condition.objects.all().delete()
+    stored_condition("slow", since=2 * HOUR)
+    failing(small_world.ral)
+    stored_condition("failing", destination=small_world.desy, since=HOUR)
+    figures.forget()
+    page = look(client)
+    assert page.texts("h1") == [
+        "Operations: Sonar runs; its results are doubtful since 20 Nov 10:00 UTC"
+    ]
+    assert (
+        "Results are doubtful since 20 Nov 10:00 UTC: most links are slow at once, which points to "
+        "Sonar's own machine. Check the load"
+    ) in page.part("#health")
+    assert "healthy" not in page
+    # What began since then is not a fault of its own.
+    assert SAID in page.section("failing-ends")
+    assert "DESY_DATADISK" not in page.section("failing-ends")
+    SignOfLife.objects.filter(kind="beat").delete()
+    (heading,) = look(client).texts("h1")
+    said = "Sonar has 1 problem; its results are doubtful since 20 Nov 10:00 UTC"
+    assert heading == f"Operations: {said}"
+    Condition.objects.filter(scope="grid").update(ended_at=NOW - MINUTE)
+    assert "doubtful" not in look(client)
 
 
 def test_ordered_tests_that_have_not_begun_say_their_place_and_what_they_wait_for(

@@ -10,7 +10,9 @@ from django.test import Client
 
 from matrix.answers.status import figures
 from sonar.models import (
+    Assessment,
     Circuit,
+    Condition,
     Credential,
     CredentialState,
     DirtyMark,
@@ -23,6 +25,7 @@ from sonar.people import roles
 from sonar.people.roles import Role
 from sonar.results import sealing
 from tests.accounts import account
+from tests.conditions import stored_condition
 from tests.matrix import responses
 from tests.matrix.world import NOW, downtime, free_link, of_service, transfer
 
@@ -56,6 +59,8 @@ def test_a_sonar_that_has_never_run_says_so(client):
         queue: {"count": 0} for queue in ("transfers", "control", "cleaning")
     }
     assert found["circuits"] == []
+    never_assessed = {"as_of": None, "is_late": False, "doubtful_since": None}
+    assert found["assessment"] == never_assessed
     assert found["probes"] == {
         "waiting": 0,
         "queued": 0,
@@ -151,6 +156,25 @@ def test_open_circuits_are_told_and_others_are_not(client, small_world):
             "error": "no answer",
         }
     ]
+
+
+def test_it_says_when_results_were_assessed_and_since_when_they_are_doubtful(
+    client, small_world, settings
+):
+    late = NOW - timedelta(seconds=3 * settings.SONAR_INCIDENTS_SECONDS + 1)
+    for size in SizeClass.objects.all():
+        Assessment.objects.create(size_class=size, assessed_at=late)
+    found = get(client)["assessment"]
+    assert (found["is_late"], found["doubtful_since"]) == (True, None)
+    assert found["as_of"] == f"{late:%Y-%m-%dT%H:%M:%SZ}"
+    Assessment.objects.update(assessed_at=NOW)
+    # What changes a condition is seen at once, whatever is kept.
+    stored_condition("slow", since=2 * HOUR)
+    assert get(client)["assessment"] == {
+        "as_of": "2026-11-20T12:00:30Z",
+        "is_late": False,
+        "doubtful_since": "2026-11-20T10:00:30Z",
+    }
 
 
 def test_credentials_in_trouble_are_told_and_their_names_to_who_may_see_them(client, small_world):
@@ -284,6 +308,14 @@ def test_coverage_has_the_states_of_the_matrix_of_a_day(client, small_world):
     assert {name: flat.count(name) for name in counted if name != "links"} == {
         name: number for name, number in counted.items() if name != "links"
     }
+    # A condition is seen at once, and only what is confirmed makes a link failing.
+    ends = {"source": made.glasgow, "destination": made.ral}
+    stored_condition("failing", **ends, confirmed=False)
+    large = get(client)["coverage"][2]
+    assert (large["failing"], large["failed"]) == (0, 1)
+    Condition.objects.update(confirmed_at=NOW)
+    large = get(client)["coverage"][2]
+    assert (large["failing"], large["failed"]) == (1, 0)
 
 
 def test_the_data_version_moves_with_everything(client, small_world):

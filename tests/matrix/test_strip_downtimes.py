@@ -115,7 +115,7 @@ def test_a_downtime_that_is_declared_changes_the_version_and_the_picture(
     client: Client, small_world: World
 ):
     figure = client.get(f"{URL}&format=plotly").json()
-    assert [each["type"] for each in figure["data"]] == ["bar"] * 3
+    assert [each["type"] for each in figure["data"]] == ["bar"] * 2
     before = client.get(URL)["ETag"]
     downtime(site=small_world.desy.site, severity="warning")
     assert client.get(URL)["ETag"] != before

@@ -125,8 +125,12 @@ def _with_grid(chosen: Q | None) -> Q:
 
 def _judgement(conditions: list[Condition], moment: datetime) -> Judgement:
     as_of = stored.assessed_at()
-    is_late = as_of is not None and timezone.now() - as_of > LATE * _interval()
-    return Judgement(conditions, as_of, is_late, moment)
+    return Judgement(conditions, as_of, is_late(as_of, timezone.now()), moment)
+
+
+def is_late(as_of: datetime | None, now: datetime) -> bool:
+    """Say whether results were assessed once, and not within the last intervals."""
+    return as_of is not None and now - as_of > LATE * _interval()
 
 
 def _interval() -> timedelta:

@@ -1,4 +1,4 @@
-"""How many links failed or were slower than usual in each hour or day of a window."""
+"""How many links were failing or slower than usual in each hour or day of a time range."""
 
 from __future__ import annotations
 
@@ -10,22 +10,19 @@ from typing import Any
 import numpy as np
 
 from matrix.answers.link.series import BUCKETS, Cut, cut_for
-from matrix.answers.matrix import standing
-from matrix.answers.matrix.standing import ResultsOfLinks
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells.axes import LinkIndex
-from matrix.statistics.cells.standing import usual_window
 from matrix.statistics.levels import declared, time_strip
 from matrix.statistics.levels.declared import DeclaredCounts, DeclaredSpan
-from matrix.statistics.levels.time_strip import StripCounts, TimeBuckets
+from matrix.statistics.levels.time_strip import ConditionSpan, StripCounts, TimeBuckets
 from matrix.statistics.samples.run import Run
-from matrix.store import data_version, downtimes, registry, runs
+from matrix.store import conditions, data_version, downtimes, registry, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
 from matrix.store.downtimes import DeclaredDowntime
-from sonar.models import Downtime
-from sonar.notation.windows import Window
+from sonar.models import Condition, Downtime
+from sonar.notation.windows import Window, unix_ms
 
 # Nobody can tell more of them apart; with `auto` there are at most so many hours.
 WIDTHS = ("1h", "1d")
@@ -37,11 +34,16 @@ MOST_DOWNTIMES = 50
 
 @dataclass(frozen=True)
 class StripQuestion:
-    """Which links are counted, over which window, in buckets of which length (of WIDTHS)."""
+    """Which links are counted, over which window, in buckets of which length (of WIDTHS).
+
+    ``begun`` is the end (Unix ms) of the last bucket that had begun when it was asked: a condition
+    that lasts is in none after it.
+    """
 
     query: MatrixQuery
     window: Window
     cut: Cut
+    begun: int
 
     @classmethod
     def of(cls, query: MatrixQuery, now: datetime, bucket: str = AUTO) -> StripQuestion:
@@ -49,7 +51,9 @@ class StripQuestion:
         window = query.window_at(now)
         if bucket == AUTO:
             bucket = "1h" if window.end - window.start <= MOST_HOURS else "1d"
-        return cls(query, window, cut_for(window, bucket))
+        cut, width = cut_for(window, bucket), BUCKETS[bucket]
+        begun = unix_ms(min(now, window.end))
+        return cls(query, window, cut, begun - (begun - cut.first) % -width)
 
     @property
     def width(self) -> int:
@@ -85,8 +89,7 @@ class TimeStrip:
 
 def version(question: StripQuestion) -> DataVersion:
     """Return what changes whenever the answer may, for one small SQL query: also the ETag."""
-    reach = standing.reach(question.window)
-    return data_version.read(question.query.size, reach).of_question(question)
+    return data_version.read(question.query.size, question.window).of_question(question)
 
 
 def build(question: StripQuestion, known_version: DataVersion | None = None) -> TimeStrip:
@@ -100,24 +103,25 @@ def build(question: StripQuestion, known_version: DataVersion | None = None) -> 
 
 
 def compute(question: StripQuestion, known_version: DataVersion) -> TimeStrip:
-    """Count from the transfers that started in the window; at most twelve SQL statements."""
+    """Count transfers that started in the window, and conditions; at most ten SQL statements."""
     query, cut = question.query, question.cut
     links = registry.read_links(known_version)
     matching = links.matching(query.filters)
-    # What is usual for the window: the same as for a matrix that begins on its day.
-    days = usual_window(question.window)
-    (of_days,) = data_version.read_results(query.size, [days])
-    of_links = ResultsOfLinks.of(query.size, query.filters, links)
-    usual = of_links.usual(days, of_days, links.numbering)
     tests = runs.read(query.size, question.window, query.filters, offsets=True)
+    types = Condition.Type
+    spans = [
+        ConditionSpan(
+            each.links,
+            unix_ms(each.since),
+            unix_ms(each.ended_at) if each.ended_at else question.begun,
+            each.type == types.FAILING,
+        )
+        for each in conditions.lasting_links(
+            query.size, question.window, (types.FAILING, types.SLOW), links
+        )
+    ]
     buckets = TimeBuckets(cut.first, question.width, cut.count)
-    counts = time_strip.count(
-        tests,
-        links.numbering,
-        matching.reshape(links.shape),
-        time_strip.limits(usual),
-        buckets,
-    )
+    counts = time_strip.count(tests, spans, links.numbering, matching.reshape(links.shape), buckets)
     planned = np.isfinite(registry.read_promises(query, links, known_version))
     shown = matching & (planned | tested(tests, links))
     rows = rows_of(links, shown, buckets)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -13,6 +13,8 @@ from django.db import connection
 from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
+from matrix.answers.conditions import reading
+from matrix.answers.conditions.reading import Judgement
 from matrix.answers.matrix import grid
 from matrix.query.filters import TESTS
 from matrix.query.matrix_query import MatrixQuery
@@ -28,7 +30,6 @@ from sonar.models import (
     AllTests,
     Circuit,
     CredentialState,
-    EvaluationRun,
     Incident,
     Notification,
     Probe,
@@ -105,8 +106,7 @@ class Calls:
     """What waits for subscriptions and what failed lately; those whose channel does not answer.
 
     ``due_since`` is when the first of what waits should have been sent, None if nothing is due;
-    what quiet hours hold back is not. ``incidents`` are open ones by condition, as they were looked
-    for at ``evaluated_at``.
+    what quiet hours hold back is not. ``incidents`` are open ones by condition.
     """
 
     waiting: int
@@ -115,7 +115,6 @@ class Calls:
     failing: int
     failing_since: datetime | None
     incidents: Mapping[str, int]
-    evaluated_at: datetime | None
 
 
 @dataclass(frozen=True)
@@ -236,6 +235,7 @@ class Status:
     life: Life
     probes: Probes
     work: Work
+    judgement: Judgement
     coverage: tuple[Coverage, ...]
     data_version: DataVersion
     sources: tuple[SourceState, ...]
@@ -255,19 +255,25 @@ class Status:
 
 
 _work: Kept[Work] = Kept(TTLCache(1, WORK_SECONDS))
+_judgement: Kept[Judgement] = Kept(TTLCache(1, WORK_SECONDS))
 _coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 
 def read(now: datetime) -> Status:
-    """Read the status: five small SQL queries, and what is dear if it is too old."""
+    """Read the status: five small SQL queries, and what is dear if it is too old.
+
+    Conditions, and how many links they make failing, are never older than a change of them.
+    """
     with snapshot(of_primary=True):
         version = data_version.fetch(data_version.OF_ALL)
+        judged = replace(version.plan, incidents=version.incidents)
         return Status(
             moment=now,
             life=Life(now, tuple(SignOfLife.objects.all())),
             probes=read_probes(),
             work=_work.get(version.plan, lambda: read_work(now)),
-            coverage=_coverage.get(version.plan, lambda: read_coverage(now)),
+            judgement=_judgement.get(judged, lambda: reading.read_open(now)),
+            coverage=_coverage.get(judged, lambda: read_coverage(now)),
             data_version=version,
             sources=state.states(now),
             replica=replica.state(),
@@ -278,6 +284,7 @@ def read(now: datetime) -> Status:
 def forget() -> None:
     """Read everything anew the next time."""
     _work.forget()
+    _judgement.forget()
     _coverage.forget()
 
 
@@ -294,7 +301,7 @@ def read_probes() -> Probes:
 
 
 def read_calls(now: datetime) -> Calls:
-    """Count what is open, what is to be told, and to whom it cannot be. Four SQL queries."""
+    """Count what is open, what is to be told, and to whom it cannot be. Three SQL queries."""
     rows = Notification.objects.filter(
         Q(state="waiting") | Q(state="failed", ended_at__gt=now - DAY)
     )
@@ -309,12 +316,11 @@ def read_calls(now: datetime) -> Calls:
         **counts,
         **failing.aggregate(failing=Count("id"), failing_since=Min("failing_since")),
         incidents=Counter(conditions),
-        evaluated_at=EvaluationRun.objects.values_list("evaluated_at", flat=True).first(),
     )
 
 
 def read_work(now: datetime) -> Work:
-    """Count what waits, what came in the last hour, and what should be sealed. 10 SQL queries."""
+    """Count what waits, what came in the last hour, and what should be sealed. 9 SQL queries."""
     with connection.cursor() as cursor:
         cursor.execute(OLDEST_DIRTY, {"now": now - GRACE})
         dirty_since, unsealed = cursor.fetchone()

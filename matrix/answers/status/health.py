@@ -11,24 +11,32 @@ import psycopg
 import redis
 from django.conf import settings
 
+from matrix.answers.conditions import words
+from matrix.answers.conditions.reading import Judgement, is_late
 from matrix.answers.status import rabbitmq
 from matrix.answers.status.figures import PLAN, Life
 from sonar.database import replica, tables
 from sonar.database.tables import LONGEST_SECONDS, asked_quickly
-from sonar.models import AllTests, SignOfLife
+from sonar.models import AllTests, Condition, SignOfLife
 from sonar.processes import full_disk
 from sonar.processes.redis_client import quick_client
 
 PAUSE_FIELDS = ("paused_since", "paused_until", "pause_reason")
 FIELDS = ("name", "kind", "seen_at", "every_seconds", "queues", "clock_ahead_seconds")
 STOPPED = f"SELECT {', '.join(PAUSE_FIELDS)} FROM sonar_alltests"  # noqa: S608 - constants
+DOUBT_FIELDS = ("type", "scope", "since", "since_low", "since_high", "confirmed_at")
+DOUBTS = f"""
+    SELECT {", ".join(DOUBT_FIELDS)} FROM sonar_condition
+    WHERE scope = 'grid' AND confirmed_at IS NOT NULL AND ended_at IS NULL
+"""  # noqa: S608 - constants
+ASSESSED = "SELECT min(assessed_at) FROM sonar_assessment"
 SIGNS = f"SELECT {', '.join(FIELDS)} FROM sonar_signoflife"  # noqa: S608 - a constant
 # Gone after a second: what tries whether Redis takes writes must not fill it.
 TRIAL = "sonar:trial"
 FOR_ITSELF = "each web process counts requests and passwords for itself."
 UNTIL_THEN = f"Until then nothing is sent to workers, and {FOR_ITSELF}"
-# The one part without which all is ready.
-REPLICA = "replica"
+# The parts without which all is ready.
+REPLICA, MEASUREMENTS = "replica", "measurements"
 BY_PRIMARY = "Readers are answered by the primary."
 NO_ROOM = (
     "The disk of the database was full within the last two minutes. Make room there: until then "
@@ -47,7 +55,7 @@ class Part:
 
 def look(now: datetime) -> dict[str, Part]:
     """Ask all parts, the database once for everything that it knows of the others."""
-    database, life = look_at_database(now)
+    database, life, judgement = look_at_database(now)
     if database.ok and full_disk.is_noted():
         database = Part(False, NO_ROOM)
     return {
@@ -57,8 +65,16 @@ def look(now: datetime) -> dict[str, Part]:
         "workers": look_at_workers(life) if life else Part(False, UNKNOWN),
         "beat": look_at_beat(life) if life else Part(False, UNKNOWN),
         **({"tests": Part(True, f"{life.stopped or 'Tests may start'}.")} if life else {}),
+        **({MEASUREMENTS: look_at_measurements(judgement)} if judgement else {}),
         **({REPLICA: look_at_replica(database)} if replica.is_configured() else {}),
     }
+
+
+def look_at_measurements(judgement: Judgement) -> Part:
+    """Say whether results are doubtful or no longer assessed: Sonar runs all the same."""
+    if doubtful := judgement.doubtful:
+        return Part(False, words.doubtful(doubtful))
+    return Part(not judgement.is_late, f"Results: {words.as_of(judgement)}.")
 
 
 def look_at_replica(database: Part) -> Part:
@@ -71,20 +87,27 @@ def look_at_replica(database: Part) -> Part:
     return Part(True, f"The replica answers readers; its data is {state.age:.0f} s old.")
 
 
-def look_at_database(now: datetime) -> tuple[Part, Life | None]:
-    """Ask whether it answers and is up to date; return who has given signs of life, too."""
+def look_at_database(now: datetime) -> tuple[Part, Life | None, Judgement | None]:
+    """Ask whether it answers and is up to date; return who has given signs of life, too.
+
+    And what makes results doubtful: no other conditions.
+    """
     try:
         with asked_quickly() as session:
             if sentence := tables.problem(session):
-                return Part(False, sentence), None
+                return Part(False, sentence), None, None
             rows = (dict(zip(FIELDS, row, strict=True)) for row in session.execute(SIGNS))
             signs = tuple(SignOfLife(**values) for values in rows)
             rows = (dict(zip(PAUSE_FIELDS, row, strict=True)) for row in session.execute(STOPPED))
             stopped = "".join(AllTests(**values).sentence(now) for values in rows)
             life = Life(now, signs, stopped)
+            rows = (dict(zip(DOUBT_FIELDS, row, strict=True)) for row in session.execute(DOUBTS))
+            doubts = [Condition(**values) for values in rows]
+            ((as_of,),) = session.execute(ASSESSED).fetchall()
     except psycopg.Error:
-        return Part(False, "The database does not answer."), None
-    return Part(True, "The database answers and is up to date."), life
+        return Part(False, "The database does not answer."), None, None
+    judgement = Judgement(doubts, as_of, is_late(as_of, now), now)
+    return Part(True, "The database answers and is up to date."), life, judgement
 
 
 def look_at_redis() -> Part:

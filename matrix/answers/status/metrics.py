@@ -1,8 +1,10 @@
 """How Sonar itself is, and the rates of a bounded number of links, as gauges for Prometheus."""
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import product
 
 import redis
 from django.conf import settings
@@ -12,10 +14,11 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 import sonar
+from matrix.answers.conditions.reading import Judgement
 from matrix.answers.status import figures, health, rabbitmq
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Calls, Coverage, Life, Status
 from sonar.database.retry import one_line
-from sonar.models import CredentialState, Incident, Probe
+from sonar.models import Condition, CredentialState, Incident, Probe
 from sonar.movers import catalogue
 from sonar.notation.units import MB
 from sonar.notation.vantages import at, vantage_of
@@ -48,6 +51,7 @@ class Figures(Collector):
         if status is not None:
             yield from of_life(status.life)
             yield from of_tests(status)
+            yield from of_conditions(status.judgement)
             yield from of_rates(status.coverage)
             yield from of_calls(status.work.calls, now)
             yield from of_credentials(status.work.credentials)
@@ -127,6 +131,26 @@ def of_tests(status: Status) -> Iterator[Metric]:
     yield family
 
 
+def of_conditions(judgement: Judgement) -> Iterator[Metric]:
+    """Count open conditions by what they are; those that there are none of have samples, too."""
+    counts = Counter(
+        (each.type, each.scope, each.confirmed_at is not None) for each in judgement.open
+    )
+    labels = ["type", "scope", "confirmed"]
+    family = GaugeMetricFamily("sonar_conditions_open", "Open conditions.", labels=labels)
+    kinds = product(Condition.Type.values, Condition.Scope.values, (True, False))
+    for type_, scope, confirmed in kinds:
+        number = counts[type_, scope, confirmed]
+        family.add_metric([type_, scope, str(confirmed).lower()], number)
+    yield family
+    words = "Whether a confirmed condition of the whole grid makes results doubtful."
+    doubtful = {"": float(judgement.doubtful is not None)}
+    yield gauge("measurements_doubtful", words, doubtful)
+    assessed = {"": judgement.as_of.timestamp()} if judgement.as_of else {}
+    words = "When the results of all size classes were last assessed."
+    yield gauge("incidents_evaluated_timestamp_seconds", words, assessed)
+
+
 def of_rates(coverage: Iterable[Coverage]) -> Iterator[Metric]:
     """Rates of the matrix of the last 24 hours, in bytes per second, the base unit of rates here.
 
@@ -172,9 +196,6 @@ def of_calls(calls: Calls, now: datetime) -> Iterator[Metric]:
     yield gauge("notifications_oldest_due_seconds", words, late)
     incidents = {name: calls.incidents.get(name, 0) for name in Incident.Condition.values}
     yield gauge("incidents_open", "Open incidents.", incidents, "condition")
-    looked = {"": calls.evaluated_at.timestamp()} if calls.evaluated_at else {}
-    words = "When the newest tests were last looked at for incidents."
-    yield gauge("incidents_evaluated_timestamp_seconds", words, looked)
 
 
 def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:

@@ -8,6 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
+from matrix.answers.conditions import words as condition_words
+from matrix.answers.conditions.reading import Judgement
 from matrix.answers.matrix.mixed_ways import MixedWays
 from matrix.answers.other_origins import OtherOrigins
 from matrix.answers.words.phrases import join
@@ -17,7 +19,7 @@ from matrix.query.comparison import Comparison, in_order
 from matrix.query.filters import FILTERS, Filter
 from matrix.query.matrix_query import MatrixQuery
 from sonar.database.replica import ReplicaState
-from sonar.models import Circuit, CredentialState, Endpoint, Probe
+from sonar.models import Circuit, Condition, CredentialState, Endpoint, Probe
 from sonar.notation.units import format_age, format_count
 from sonar.notation.windows import format_minute
 from sonar.obstacles import credential_states
@@ -212,26 +214,43 @@ def with_filter(query: MatrixQuery, condition: Filter) -> MatrixQuery:
     return query.replace(filters=tuple(filters))
 
 
-def failing_endpoints(circuits: Sequence[Circuit], now: datetime) -> list[Notice]:
-    """Say of each end since when its tests fail and why the last did, and how many there are.
+def failing_endpoints(
+    judgement: Judgement, circuits: Sequence[Circuit], now: datetime
+) -> list[Notice]:
+    """Say of each endpoint or site that fails on how many links and since when, confirmed first.
 
-    Its tests are spread thin until one succeeds.
+    The last error is that of its open circuit, if it has one. Conditions that began while results
+    were doubtful are left out.
     """
-    notices = [
-        Notice(
-            "circuit",
-            f"{'1 test' if each.failures == 1 else f'{format_count(each.failures)} tests in a row'}"
-            f" failed because of {each.endpoint.name}",
-            f"since {format_minute(each.since)}, most recently "
-            f"{format_age(now - each.last_at)}: its tests run less often until one succeeds. "
-            f"Last error: {each.error}",
-            site_links(each.endpoint),
-        )
-        for each in circuits[:MOST_FAILING]
+    errors: dict[int | str, Circuit] = {}
+    for each in circuits:
+        errors |= {each.endpoint_id: each, each.endpoint.site.name: each}
+    doubtful = judgement.doubtful
+    lasting = sorted(judgement.open, key=lambda condition: condition.confirmed_at is None)
+    failing = [
+        condition
+        for condition in lasting
+        if condition.type == Condition.Type.FAILING
+        if condition.scope not in (Condition.Scope.LINK, Condition.Scope.GRID)
+        if not (doubtful and condition.since >= doubtful.since)
     ]
-    if more := len(circuits) - len(notices):
-        title = f"{counted(more, 'more endpoint', 'keeps', 'keep')} failing:"
-        sentence = "their tests run less often, too. The API lists all of them under status/."
+    notices = []
+    for condition in failing[:MOST_FAILING]:
+        unconfirmed = [] if condition.confirmed_at else ["unconfirmed"]
+        since = condition_words.since(condition)
+        sentence = ", ".join([*condition_words.evidence(condition), since, *unconfirmed])
+        end = condition.source_id or condition.destination_id
+        if circuit := errors.get(end or condition_words.name(condition)):
+            sentence += (
+                f". Its tests run less often until one succeeds. Last error "
+                f"({format_age(now - circuit.last_at)}): {circuit.error}"
+            )
+        (site,) = condition_words.site_names(condition)
+        title = condition_words.title(condition)
+        notices.append(Notice("circuit", title, sentence, site_links(site)))
+    if more := len(failing) - len(notices):
+        title = f"{counted(more, 'more endpoint', 'fails', 'fail')}:"
+        sentence = "the API has the state of each under endpoints/state/."
         notices.append(Notice("circuit", title, sentence))
     return notices
 
@@ -258,7 +277,7 @@ def failing_credentials(
         if roles.may(reader, SEES if state.endpoint else SEES_SERVICES, sites):
             credential = state.credential
             sentence += f" Credential {credential.name} ({credential.kind}): {state.sentence}."
-        links = site_links(state.endpoint) if state.endpoint else ()
+        links = site_links(state.endpoint.site.name) if state.endpoint else ()
         notices.append(Notice("credential", f"{subject} {trouble}", sentence, links))
     if more := len(states) - len(notices):
         title = f"{counted(more, 'more credential', 'is', 'are')} in trouble."
@@ -266,9 +285,7 @@ def failing_credentials(
     return notices
 
 
-def site_links(endpoint: Endpoint) -> tuple[tuple[str, str], ...]:
-    """Lead to the site of an endpoint."""
-    site = endpoint.site.name
+def site_links(site: str) -> tuple[tuple[str, str], ...]:
     return ((f"Look at {site}", site_url(site, MatrixQuery())),)
 
 

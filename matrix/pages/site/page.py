@@ -14,6 +14,7 @@ from matrix.answers import other_origins
 from matrix.answers.causes.words import site_conclusion
 from matrix.answers.comparison import all_links
 from matrix.answers.comparison.all_links import AROUND, factor_alone, factor_words, verdict
+from matrix.answers.conditions import reading
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.incidents.expectation_counts import below_of
 from matrix.answers.site import loads, reports
@@ -125,7 +126,11 @@ class SitePage(QueryPage):
                 downtime for downtime in declared if notes.is_soon(downtime, now)
             ),
             # Its ends that are tested thinly, as their tests keep failing.
-            "failing": failing_endpoints(list(circuits.select_related("endpoint__site")), now),
+            "failing": failing_endpoints(
+                reading.read_open(now, reading.of_site(site.pk)),
+                list(circuits.select_related("endpoint__site")),
+                now,
+            ),
             "endpoints": endpoints,
             "tagged": any(line["endpoint"].tags for line in endpoints),
             "plan": plan,

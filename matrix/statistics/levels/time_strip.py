@@ -1,19 +1,13 @@
-"""How many links failed or were slow in each hour or day of a window. Pure numpy."""
+"""How many links were tested, failing or slower in each hour or day of a time range. Pure numpy."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers, each
-from matrix.statistics.cells.standing import USUAL_FACTOR, UsualRates
-from matrix.statistics.compare.two_samples import FALSE_SHARE, inflation
-from matrix.statistics.levels import outages
-from matrix.statistics.levels.outages import LinkTests
-from matrix.statistics.samples.newest import NEWEST
+from matrix.statistics.arrays import ArrayFields, Flags, Integers, each
 from matrix.statistics.samples.pooling import Numbering
-from matrix.statistics.samples.quantiles import of_sorted
 from matrix.statistics.samples.run import FAILED_BIT, Run, by_day
 
 
@@ -29,14 +23,26 @@ class TimeBuckets:
     count: int
 
 
+class ConditionSpan(NamedTuple):
+    """Links, by their numbers, that were failing or else slow from ``start`` to before ``end``.
+
+    The moments are in Unix ms; a condition that ended when it began counts in that bucket.
+    """
+
+    links: Integers
+    start: int
+    end: int
+    is_failing: bool
+
+
 @dataclass(frozen=True)
 class StripCounts(ArrayFields):
     """Counts by bucket: arrays of shape (buckets).
 
     ``links`` were tested, ``failed_links`` have a failed test and ``all_failed_links`` no other.
-    Of ``failing_links`` as many tests failed in a row as make a link failing, from the first to the
-    last of these; of ``slower_links`` the median is no higher than limits() says. ``ok`` and
-    ``failed`` count tests.
+    ``failing_links`` are members of a failing condition that was open in a part of the bucket,
+    tested in it or not; ``slower_links`` are members of a slow one and not failing in that bucket.
+    ``ok`` and ``failed`` count tests.
     """
 
     links: Integers
@@ -48,72 +54,41 @@ class StripCounts(ArrayFields):
     failed: Integers
 
 
-# What the results of a day say by themselves.
-COUNTED_BY_DAY = ("links", "failed_links", "all_failed_links", "slower_links", "ok", "failed")
-
-
-def limits(usual: UsualRates) -> Floats:
-    """Return the rate up to which each link counts as slower than usual, shape (NEWEST, links).
-
-    It is lowest where it is the median of a single test, then of two, and then of three or more.
-    So low by chance is a link of all together in FALSE_SHARE of the buckets at most, whichever
-    are shown. In bytes/s; NaN, which no rate is below, where the usual rate is not known.
-    """
-    counts = np.arange(1, NEWEST + 1)
-    # How much more the median of fewer tests scatters.
-    errors = np.sqrt(inflation("median", counts, np.zeros(NEWEST)) / counts)
-    errors[0] = 1.0  # a median of one is that test
-    links = int(np.count_nonzero(~np.isnan(usual.median)))
-    reach = usual.precision.reach(FALSE_SHARE / max(links, 1))
-    highest = [
-        np.minimum(usual.median / USUAL_FACTOR, usual.median * np.exp(-reach * error / errors[-1]))
-        for error in errors
-    ]
-    edges = [(0, 0), (0, 1), (0, 1)]
-    return np.pad(highest, edges, constant_values=np.nan).reshape(NEWEST, -1)
+# What the results of a day say, without those of other days.
+COUNTED_BY_DAY = ("links", "failed_links", "all_failed_links", "ok", "failed")
 
 
 def count(
-    runs: Sequence[Run], numbering: Numbering, shown: Flags, highest: Floats, buckets: TimeBuckets
+    runs: Sequence[Run],
+    spans: Iterable[ConditionSpan],
+    numbering: Numbering,
+    shown: Flags,
+    buckets: TimeBuckets,
 ) -> StripCounts:
     """Count by bucket the links that are ``shown``, of shape (ids, ids), and their tests.
 
-    ``runs`` have offsets and are in the order of time; ``highest`` is what limits() returns, in
-    the unit of the runs (bytes/s).
+    ``runs`` have offsets and are in the order of time.
     """
-    is_shown = np.pad(shown, (0, 1)).ravel()
+    own, is_shown = shown.ravel(), np.pad(shown, (0, 1)).ravel()
 
     def of_day(day: list[Run]) -> Integers:
-        keys, bucket = _samples(day, numbering, is_shown, buckets)
-        return _counts(keys, bucket, numbering, highest, buckets.count)
+        return _tests_of(day, numbering, is_shown, buckets)
 
     parts = each(of_day, [day for _, day in by_day(runs)])
     blank = np.zeros((len(COUNTED_BY_DAY), buckets.count), dtype=np.int64)
     counts = dict(zip(COUNTED_BY_DAY, sum(parts, blank), strict=True))
-    return StripCounts(**counts, failing_links=_failing(runs, numbering, is_shown, buckets))
+    chosen = [span._replace(links=span.links[own[span.links]]) for span in spans]
+    failing = _covered([span for span in chosen if span.is_failing], buckets)
+    # Each link counts once, as what is worse.
+    return StripCounts(
+        **counts, failing_links=failing, slower_links=_covered(chosen, buckets) - failing
+    )
 
 
-def _failing(
+def _tests_of(
     runs: Sequence[Run], numbering: Numbering, is_shown: Flags, buckets: TimeBuckets
 ) -> Integers:
-    """Count by bucket the links that were failing: a row of failures may reach over a day."""
-    links = np.unique(np.concatenate([np.empty(0, np.uint32), *(run.links for run in runs)]))
-    links = outages.out_of(runs, links[is_shown.take(numbering.numbers(links))])
-    rows = outages.of_links(LinkTests.of(runs, links))
-    first, last = (
-        (moments - buckets.first) // buckets.width for moments in (rows.began, rows.newest)
-    )
-    length = last - first + 1
-    step = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
-    # Of a link that failed twice in a bucket there is one.
-    each_once = np.unique(np.repeat(rows.owner * buckets.count + first, length) + step)
-    return np.bincount(each_once % buckets.count, minlength=buckets.count).astype(np.int64)
-
-
-def _samples(
-    runs: Sequence[Run], numbering: Numbering, is_shown: Flags, buckets: TimeBuckets
-) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
-    """Return the keys of shown links and the bucket of each, by bucket, link and rate."""
+    """Return the fields of COUNTED_BY_DAY as rows; a group is what a link has in a bucket."""
     keys = np.concatenate([run.keys for run in runs])
     started = np.concatenate([run.started(np.arange(len(run.keys))) for run in runs])
     bucket = ((started - buckets.first) // buckets.width).astype(np.uint16)
@@ -121,31 +96,35 @@ def _samples(
     keys, bucket = keys.take(rows), bucket.take(rows)
     # Runs are sorted by key, which a merge makes use of; numbers of 16 bits get a radix sort.
     order = np.lexsort((keys, bucket))
-    return keys.take(order), bucket.take(order)
-
-
-def _counts(
-    keys: NDArray[np.uint64],
-    bucket: NDArray[np.uint16],
-    numbering: Numbering,
-    highest: Floats,
-    count: int,
-) -> Integers:
-    """Return the fields of COUNTED_BY_DAY as rows; a group is what a link has in a bucket."""
+    keys, bucket = keys.take(order), bucket.take(order)
     links = (keys >> np.uint64(32)).astype(np.uint32)
     is_first = np.ones(len(keys), dtype=bool)
     is_first[1:] = (links[1:] != links[:-1]) | (bucket[1:] != bucket[:-1])
     starts = np.flatnonzero(is_first)
     if not starts.size:
-        return np.zeros((len(COUNTED_BY_DAY), count), dtype=np.int64)
-    of_group, links = bucket[starts], links[starts]
+        return np.zeros((len(COUNTED_BY_DAY), buckets.count), dtype=np.int64)
     failed = np.add.reduceat((keys & FAILED_BIT) > 0, starts, dtype=np.int64)
     ok = np.diff(starts, append=len(keys)) - failed
-    median = np.full(len(starts), np.nan)
-    # The ok results of a group come first in it, in the order of their rates.
-    has = ok > 0
-    median[has] = of_sorted(keys.astype(np.uint32), starts[has], ok[has], [0.5])[0]
-    slower = median <= highest[np.clip(ok, 1, NEWEST) - 1, numbering.numbers(links)]
-    flags = [np.ones(len(starts)), failed > 0, ok == 0, slower, ok, failed]
-    rows = [np.bincount(of_group, weights, minlength=count) for weights in flags]
-    return np.stack(rows).astype(np.int64)
+    flags = [np.ones(len(starts)), failed > 0, ok == 0, ok, failed]
+    counted = [np.bincount(bucket[starts], weights, minlength=buckets.count) for weights in flags]
+    return np.stack(counted).astype(np.int64)
+
+
+def _covered(spans: Sequence[ConditionSpan], buckets: TimeBuckets) -> Integers:
+    """Count by bucket the links of which a span touches it, each once."""
+    lengths = [len(span.links) for span in spans]
+    edges = np.array([(span.start, span.end) for span in spans], dtype=np.int64).reshape(-1, 2)
+    bounds = (edges - buckets.first) // buckets.width
+    ends_between = (edges[:, 1] - buckets.first) % buckets.width > 0
+    bounds[:, 1] = np.maximum(bounds[:, 1] + ends_between, bounds[:, 0] + 1)
+    first, past = np.repeat(bounds.clip(0, buckets.count), lengths, axis=0).T
+    links = np.concatenate([np.empty(0, np.int64), *(span.links for span in spans)])
+    # Links are so far apart that what one of them reaches is no bucket of the next.
+    place = links * (buckets.count + 1)
+    order = np.argsort(place + first)
+    first, past, place = first[order], past[order], place[order]
+    reached = np.maximum.accumulate(place + past)
+    first[1:] = np.maximum(first[1:], reached[:-1] - place[1:])
+    is_more = past > first
+    turns = [np.bincount(edge[is_more], minlength=buckets.count + 1) for edge in (first, past)]
+    return np.cumsum(turns[0] - turns[1], dtype=np.int64)[:-1]
