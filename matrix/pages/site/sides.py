@@ -68,9 +68,10 @@ def side_of(
     history: EndHistory,
     figure: dict[str, Any],
     names: ShortNames,
+    level: str,
     is_of_rates: bool,
 ) -> dict[str, Any]:
-    """Return all of a site as source, or as destination.
+    """Return all of a site as source, or as destination; ``level`` is what its condition says.
 
     `figure_label` says what the picture shows to those who do not see it, and `data_id` is the id
     of its JSON in the page. Where there is nothing to draw, `why_empty` says why. `left_out` is how
@@ -86,6 +87,7 @@ def side_of(
         "end": end,
         "words": words,
         "figures": figures,
+        "level": level,
         "lines": [
             (size, size == report.query.size, standing, standing.of_capacity(site.wan_gbit_s))
             for size, standing in report.standings(end).items()
