@@ -45,7 +45,7 @@ def test_nothing_changes_when_a_range_is_over(small_world: World):
     assert then.conditions == then.open == [over]
 
 
-def test_measurements_are_doubtful_while_a_confirmed_condition_of_the_grid_is_open(
+def test_results_are_doubtful_while_a_confirmed_condition_of_the_grid_is_open(
     small_world: World,
 ):
     assert reading.read_open(NOW).doubtful is None

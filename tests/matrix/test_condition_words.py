@@ -112,10 +112,10 @@ def test_a_page_says_as_of_when_and_whether_that_is_late():
     assert words.as_of(late) == "not assessed since 20 Nov 11:00 UTC"
 
 
-def test_measurements_are_doubtful_for_a_reason(small_world: World):
+def test_results_are_doubtful_for_a_reason(small_world: World):
     grid = stored_condition(TYPES.SLOW)
     assert words.doubtful(grid) == (
-        "Measurements are doubtful since 20 Nov 06:00 UTC: most links are slow at once, which "
+        "Results are doubtful since 20 Nov 06:00 UTC: most links are slow at once, which "
         "points to Sonar's own machine."
     )
 

@@ -59,7 +59,7 @@ class Judgement:
 
     @property
     def doubtful(self) -> Condition | None:
-        """Return the confirmed condition of the whole grid that makes measurements doubtful."""
+        """Return the confirmed condition of the whole grid that makes results doubtful."""
         of_grid = [each for each in self.open if each.scope == SCOPES.GRID and each.confirmed_at]
         return max(of_grid, key=lambda each: WORST_LAST.index(each.type), default=None)
 

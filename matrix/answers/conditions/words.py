@@ -171,10 +171,10 @@ def as_of(judgement: Judgement) -> str:
 
 
 def doubtful(condition: Condition) -> str:
-    """Say that measurements are doubtful because of a condition of the whole grid."""
+    """Say that results are doubtful because of a condition of the whole grid."""
     verb = GRID_VERBS[TYPES(condition.type)][condition.ended_at is not None]
     return (
-        f"Measurements are doubtful {since(condition)}: most links {verb} at once, which points to "
+        f"Results are doubtful {since(condition)}: most links {verb} at once, which points to "
         "Sonar's own machine."
     )
 
