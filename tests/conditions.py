@@ -7,7 +7,15 @@ from datetime import datetime, timedelta
 from itertools import permutations
 from typing import Any
 
-from sonar.models import Condition, ConditionLink, ConditionPart, Endpoint, Site, SizeClass
+from sonar.models import (
+    Assessment,
+    Condition,
+    ConditionLink,
+    ConditionPart,
+    Endpoint,
+    Site,
+    SizeClass,
+)
 from tests.matrix.world import HOUR, NOW
 
 Pair = tuple[Endpoint, Endpoint]
@@ -103,3 +111,11 @@ def links_of(
 
 def at(before: timedelta) -> datetime:
     return NOW - before
+
+
+def stored_assessment(assessed_at: datetime = NOW) -> None:
+    """Say that each size class was assessed then, without judging any result."""
+    for size_class in SizeClass.objects.all():
+        Assessment.objects.update_or_create(
+            size_class=size_class, defaults={"assessed_at": assessed_at}
+        )

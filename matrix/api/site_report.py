@@ -30,6 +30,7 @@ from matrix.api.schema.records import (
     At,
     Digits,
     Json,
+    MomentOrNull,
     Number,
     Second,
     Text,
@@ -245,7 +246,7 @@ class SiteFinding(Answer):
     since: Second
     since_low: Second
     since_high: Second
-    confirmed_at: Second | None
+    confirmed_at: MomentOrNull
 
 
 def of_condition(condition: Condition) -> Json:
@@ -316,7 +317,7 @@ class SiteReport(Answer):
     notes: list[SiteNote]
     drift: SiteSides | None
     findings: list[SiteFinding]
-    assessed_at: Second | None
+    assessed_at: MomentOrNull
     errors: list[SiteErrors]
     errors_total: int
     planned: SitePlan

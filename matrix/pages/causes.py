@@ -65,7 +65,7 @@ class CausesPage(QueryPage):
         said = [] if self.query.compare else words.conclusions(causes)
         names = causes.grid.short_names()
         links = list(self.link_lines(causes, names))
-        window, places = causes.grid.window, registry.read_places(registry.read_versions())
+        window, places = causes.grid.window, registry.read_places(causes.grid.version)
         judgement = reading.read_open(
             reading.state_moment(window, now), reading.members_q(query.filters, places)
         )

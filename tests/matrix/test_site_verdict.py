@@ -40,7 +40,7 @@ def link(number: int, end: str = "destination", **values: Any) -> SiteLink:
     usual: dict[str, Any] = {
         "mean": 10.0, "std": 0.0, "ok": 3, "failed": 0, "last": 0.0, "state": "measured",
         "level": "usual", "now": 9.0 + 1.6 * number / 9, "usual": 10.0, "since": math.nan,
-        "partly": False, "streak": 0,
+        "partly": False, "streak": 0, "unconfirmed": False,
     }  # fmt: skip
     return SiteLink(source, destination, partner=f"P{number}", **(usual | values))
 
@@ -168,7 +168,7 @@ def test_where_measurements_are_doubtful_that_is_first_and_what_began_then_is_no
         condition(TYPES.SLOW, destination=RAL, since=CHANGED + HOUR),
         condition(source=RAL, destination=OX, since=CHANGED - HOUR),
     )
-    assert found.news.startswith("Measurements are doubtful since 19 Nov 20:15 UTC")
+    assert found.news.startswith("Results are doubtful since 19 Nov 20:15 UTC")
     assert [each.scope for each in found.conditions] == ["link"]
     assert said(condition(TYPES.SLOW)).kind == "unknown"
 
@@ -237,10 +237,11 @@ def test_all_links_are_counted_by_how_they_are():
         link(5, level="unknown", ok=1),
         link(6, level="unknown", ok=0),
         link(7, state="down"),
+        link(8, level="unknown", unconfirmed=True),
     ]
     assert said(received=received).lines[1].sentence == (
-        "15 of 18 links are as usual, 1 has too few tests to be judged, 1 has no test in this "
-        "window and 1 is in a declared downtime."
+        "15 of 19 links are as usual, 1 has an unconfirmed condition, 1 has too few tests to be "
+        "judged, 1 has no test in this window and 1 is in a declared downtime."
     )
 
 

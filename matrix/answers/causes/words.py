@@ -206,13 +206,13 @@ def headline(attribution: Attribution) -> str:
 
 
 def slow_ends(attribution: Attribution) -> str:
-    """Count what is slow by nature; nothing if nothing is."""
+    """Count what is slow: `1 source is slow against its peers.` Nothing if none is."""
     counts = {
         end: sum(effect.kind == "slow" for effect in attribution.effects[end]) for end in ENDS
     }
     parts = [counted(count, end) for end, count in counts.items() if count]
-    verb = "is" if sum(counts.values()) == 1 else "are"
-    return f"{join(parts)} {verb} slow by nature, against peers." if parts else ""
+    verb = "is slow against its" if sum(counts.values()) == 1 else "are slow against their"
+    return f"{join(parts)} {verb} peers." if parts else ""
 
 
 def r2_words(model: TwoWay) -> str:

@@ -22,7 +22,7 @@ from sonar.notation.units import MB
 from sonar.notation.windows import Window
 
 # How links look, the worst first, as in the table: a failed test or two is less than being slower.
-ORDER = ("failing", "slower", "failed", "", "untested", "down")
+ORDER = ("failing", "silent", "slower", "failed", "", "untested", "down")
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,15 @@ class SiteLink(ReportCell):
     """A link as it stands; ``partner`` is the site at its other end.
 
     ``now`` is the median of its newest three successful tests, ``usual`` that of the 28 days before
-    the window; ``since`` is when it began to fail, or to be slower or faster, ``streak`` how many
-    tests ago. The rest is of the window.
+    the window; ``since`` is when the condition began that it is a member of, ``streak`` how many of
+    its newest tests failed. ``unconfirmed`` says that a condition that is not confirmed has it as a
+    member. The rest is of the window.
     """
 
     partner: str
     partly: bool
     streak: int
+    unconfirmed: bool
 
     @property
     def ratio(self) -> float:
@@ -66,7 +68,8 @@ class SiteLink(ReportCell):
 
         Then come links without a usual rate, by failed tests and then by rate.
         """
-        look = self.state if self.state in ORDER else self.level
+        is_state = self.state in ORDER and self.level != "silent"
+        look = self.state if is_state else self.level
         rank = ORDER.index(look if look in ORDER else "")
         ratio = self.ratio
         if not math.isnan(ratio):
@@ -94,6 +97,7 @@ def links_of(report: Report, end: str) -> list[SiteLink]:
         partner=[partners[0][at].site or "" for at in partners[1].tolist()],
         partly=cells.partly[where].tolist(),
         streak=cells.streak[where].tolist(),
+        unconfirmed=(standings.unconfirmed[ends] > 0).tolist(),
         now=(standings.now[ends] / MB).tolist(),
         usual=(standings.usual[ends] / MB).tolist(),
     )

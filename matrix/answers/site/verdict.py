@@ -62,6 +62,7 @@ MISSING = {
 # What is counted of links without a condition, of one and of several.
 COUNTED = {
     "usual": ("is as usual", "are as usual"),
+    "unconfirmed": ("has an unconfirmed condition", "have an unconfirmed condition"),
     "unknown": ("has too few tests to be judged", "have too few tests to be judged"),
     "untested": ("has no test in this window", "have no test in this window"),
     "down": ("is in a declared downtime", "are in a declared downtime"),
@@ -72,7 +73,7 @@ def kind_of(link: SiteLink) -> str:
     """Return the one of KINDS that a link is: what conditions say of it, before all else."""
     if link.state in ("down", "failing"):
         return link.state
-    if link.level in ("slower", "faster"):
+    if link.level in ("silent", "slower", "faster"):
         return link.level
     if not link.tests:
         return "untested"
@@ -282,9 +283,10 @@ def tests_words(links: Collection[SiteLink]) -> str:
 
 def count_words(links: Collection[SiteLink]) -> Iterator[str]:
     """Count the links without a condition: `9 of 12 links are as usual`, `2 have no test ...`."""
-    kinds: dict[str, list[SiteLink]] = {kind: [] for kind in KINDS}
+    kinds: dict[str, list[SiteLink]] = {kind: [] for kind in (*KINDS, "unconfirmed")}
     for link in links:
-        kinds[kind_of(link)].append(link)
+        kind = kind_of(link)
+        kinds["unconfirmed" if kind == "unknown" and link.unconfirmed else kind].append(link)
     of_all = f" of {counted(len(links), 'link')}"
     for kind, texts in COUNTED.items():
         if of_kind := kinds[kind]:

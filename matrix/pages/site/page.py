@@ -168,6 +168,7 @@ class SitePage(QueryPage):
         names = ShortNames.of(report.all_endpoints)
         called = {**names.endpoints, **names.sites}
         window, site_is = report.window, site_now(report, notes_on_site, now, called)
+        judged = site_is.judgement
         events = EventsPart.of(report, report.all_endpoints, now)
         figures = end_figures(
             report, site_is, downtimes.declared(declared), notes_on_site, events.events
@@ -188,8 +189,8 @@ class SitePage(QueryPage):
             "window": window,
             "window_times": format_window(window),
             "verdict": site_is.verdict,
-            # What was not assessed lately is said by the verdict.
-            "assessed": words.as_of(judgement) * (judgement.as_of and not judgement.is_late),
+            # The verdict itself says what was not assessed lately.
+            "assessed": "" if judged.as_of is None or judged.is_late else words.as_of(judged),
             "judges_all": bool(on_profiles(query.filters)),
             "card": ChatCard.of(
                 self,

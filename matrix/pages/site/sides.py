@@ -27,6 +27,7 @@ WORDS = {
 }
 # Of an end the page shows so many links before it is asked for all.
 MOST_FIRST = 10
+SHIFTED = ("silent", "slower", "faster")
 STATE_NAMES = {"not_applicable": "not applicable"}
 
 
@@ -148,8 +149,8 @@ def partner_rows(
             "link": link,
             "name": name,
             "url": link_url(link.source, link.destination, report.query),
-            "kind": (link.level if link.level in ("slower", "faster") else "measured")
-            if link.state == "measured"
+            "kind": link.level
+            if link.level == "silent" or (link.level in SHIFTED and link.state == "measured")
             else link.state,
             "status": status_of(link, report.moment),
             "why_no_rate": reasons[at],
@@ -167,12 +168,14 @@ def status_of(link: SiteLink, moment: datetime) -> str:
     """Say how a link is; a link that fails may have been slower, too, but that is not its news."""
     since = "" if math.isnan(link.since) else f" since {time_words(link.since, moment)}"
     if link.is_failing:
-        return f"failing{since}, {link.streak} test{'s' * (link.streak != 1)}"
-    if link.level in ("slower", "faster") and link.state != "down":
+        streak = f", {link.streak} test{'s' * (link.streak != 1)}" if link.streak else ""
+        return f"failing{since}{streak}"
+    if link.level in SHIFTED and link.state != "down":
         stale = ", stale" if link.state == "stale" else ""
         return f"{link.level}{since}{stale}"
     if link.state == "measured":
-        level = "as usual" if link.level == "usual" else "no usual yet"
+        unknown = "unconfirmed" if link.unconfirmed else "no usual yet"
+        level = "as usual" if link.level == "usual" else unknown
         return f"{level}, {link.failed} of {link.ok + link.failed} failed" if link.partly else level
     return STATE_NAMES.get(link.state, link.state)
 
