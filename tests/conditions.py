@@ -80,6 +80,14 @@ def stored_condition(
     return condition
 
 
+def assessed_at(moment: datetime = NOW) -> None:
+    """Let the last assessment of all size classes have been at a moment."""
+    Assessment.objects.bulk_create(
+        Assessment(size_class=size_class, assessed_at=moment)
+        for size_class in SizeClass.objects.all()
+    )
+
+
 def scope_of(source: Endpoint | None, destination: Endpoint | None, site: Site | None) -> str:
     scopes = Condition.Scope
     if site is not None:
@@ -111,11 +119,3 @@ def links_of(
 
 def at(before: timedelta) -> datetime:
     return NOW - before
-
-
-def stored_assessment(assessed_at: datetime = NOW) -> None:
-    """Say that each size class was assessed then, without judging any result."""
-    for size_class in SizeClass.objects.all():
-        Assessment.objects.update_or_create(
-            size_class=size_class, defaults={"assessed_at": assessed_at}
-        )

@@ -8,7 +8,7 @@ import numpy as np
 
 from sonar.models import Annotation, Downtime, Endpoint, Mesh, Site, SizeClass
 from sonar.results import store
-from tests.conditions import stored_assessment, stored_condition
+from tests.conditions import assessed_at, stored_condition
 from tests.matrix import world
 from tests.matrix.world import NOW
 
@@ -72,7 +72,7 @@ def make() -> ChangedSite:
     sent = {name: {"source": glasgow, "destination": partners[name]} for name in PARTNERS}
     stored_condition("failing", **sent["DESY-HH"], since=NOW - FAILING, baseline=None)
     stored_condition("fast", **sent["NDGF-T1"], since=NOW - NOTED, baseline=None)
-    stored_assessment()
+    assessed_at()
     return ChangedSite(glasgow, partners)
 
 

@@ -14,7 +14,7 @@ from matrix.api.site_report import SiteReport
 from matrix.api.sites import ListedSite
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Annotation, Site, Transfer
-from tests.conditions import stored_assessment, stored_condition
+from tests.conditions import assessed_at, stored_condition
 from tests.matrix import changed_site, responses
 from tests.matrix.responses import statements
 from tests.matrix.world import HOUR, NOW, World, transfer, transfers
@@ -146,7 +146,7 @@ def test_a_report_has_the_conditions_of_the_site_and_what_to_check(client, measu
     stored_condition(destination=ral, sizes=["large", "small"], since_low=NOW - 9 * HOUR)
     stored_condition(destination=desy)
     stored_condition(source=ral, sizes=["medium"])
-    stored_assessment()
+    assessed_at()
     found = answer(client, "sites/RAL/")
     assert found["assessed_at"] == "2026-11-20T12:00:30Z"
     first, second = found["findings"]

@@ -20,7 +20,7 @@ from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.causes.causes import name_slower
 from sonar.models import Endpoint, Site
-from tests.conditions import stored_assessment, stored_condition
+from tests.conditions import assessed_at, stored_condition
 from tests.matrix import responses, world
 from tests.matrix.months import month_of, slow_link
 from tests.matrix.world import NOW, World
@@ -121,7 +121,7 @@ def test_what_changed_is_apart_from_what_is_slow_by_nature_and_before_it(client,
     stored_condition("slow", source=places["UKI-LT2-QMUL"], confirmed=False)
     stored_condition(destination=places["TAIWAN-LCG2"])
     stored_condition(destination=places["FZK-LCG2"], sizes=["small"])
-    stored_assessment()
+    assessed_at()
     shown = responses.page(client, "/causes/")
     assert shown.parts("#answer.failing")
     changed, nature = (shown.section(name).words for name in ("changed", "findings"))

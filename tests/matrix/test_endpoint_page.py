@@ -11,7 +11,7 @@ from sonar.notation.data_hosts import SENTENCE
 from sonar.people.roles import Role
 from sonar.work import refused_redirects
 from tests.accounts import account, logged_in
-from tests.conditions import stored_assessment, stored_condition
+from tests.conditions import assessed_at, stored_condition
 from tests.html import Page
 from tests.matrix import responses
 from tests.matrix.world import HOUR, NOW, World
@@ -135,7 +135,7 @@ def test_what_changed_there_is_said_with_all_size_classes(client, small_world):
     stored_condition(site=ral.site, sizes=["medium"])
     stored_condition(source=small_world.desy, destination=small_world.glasgow)
     stored_condition(destination=ral, ended=HOUR)
-    stored_assessment()
+    assessed_at()
     changed = responses.page(client, PAGE).section("changed")
     assert changed.words.startswith("What changed as of 12:00 UTC RAL fails in both directions")
     kinds = [line["class"] for line in changed.parts("p.finding")]

@@ -10,7 +10,7 @@ from plotly import graph_objects
 
 from sonar.models import Annotation, Circuit, Endpoint, Schedule, Site, SizeClass, Transfer
 from sonar.results import sealing
-from tests.conditions import stored_assessment, stored_condition
+from tests.conditions import assessed_at, stored_condition
 from tests.html import Page, Part
 from tests.matrix import changed_site, responses, world
 from tests.matrix.responses import statements
@@ -185,7 +185,7 @@ def test_a_destination_that_fails_says_so_first_whatever_its_single_links_show(c
                 some.add(other, dead, None, ago=(30 + 2 * hours) * HOUR)
             some.add(dead, other, 10.0)
     stored_condition(destination=dead, since=40 * HOUR)
-    stored_assessment()
+    assessed_at()
     page = look(client, "/sites/S00/")
     answer = answer_of(page).words
     assert answer.startswith("What changed with large files, as of 12:00 UTC S00_DISK fails as d")

@@ -7,7 +7,7 @@ from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Endpoint, Site
 from sonar.results import sealing
-from tests.conditions import stored_assessment, stored_condition
+from tests.conditions import assessed_at, stored_condition
 from tests.html import Page
 from tests.matrix import changed_site, responses, world
 from tests.matrix.responses import statements
@@ -108,7 +108,7 @@ def test_what_is_wrong_comes_first_with_counts_and_ratios(client, db):
 
 def test_it_says_as_of_when_and_whether_measurements_are_doubtful(client, measured):
     assert "Failing and slower links: not assessed yet." in look(client).words
-    stored_assessment()
+    assessed_at()
     assert "as of 12:00 UTC." in look(client).words
     assert "doubtful" not in look(client).words
     stored_condition("slow")

@@ -54,7 +54,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.compare.together import Together
 from matrix.store import downtimes, notes, profiles
 from matrix.store.data_version import DataVersion
-from sonar.models import Annotation, Downtime, Endpoint, Site
+from sonar.models import Annotation, Condition, Downtime, Endpoint, Site
 from sonar.notation.windows import format_window
 from sonar.obstacles.catalogue import BY_NAME
 from sonar.people import roles
@@ -357,9 +357,11 @@ def comparison_part(
 
 
 def changed_since(site_is: SiteNow) -> datetime | None:
-    """Return when the first of its conditions began at the earliest that slow or speed links."""
+    """Return when the first of its conditions began that slow links, or else speed them."""
     conditions = site_is.verdict.conditions
-    return min((each.since_low for each in conditions if each.factor is not None), default=None)
+    kinds = (Condition.Type.SLOW, Condition.Type.FAST)
+    slow, fast = ([each.since for each in conditions if each.type == kind] for kind in kinds)
+    return min(slow or fast, default=None)
 
 
 def effect_lines(
