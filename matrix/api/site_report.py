@@ -10,16 +10,17 @@ from matrix.answers import other_origins
 from matrix.answers.causes import words
 from matrix.answers.causes.attribution import KINDS as PEER_KINDS
 from matrix.answers.comparison import all_links
+from matrix.answers.conditions import words as judged
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.link.series import BUCKETS
 from matrix.answers.site import loads
-from matrix.answers.site.failures import Failures, Finding, errors_of, findings
+from matrix.answers.site.failures import Failures, errors_of
 from matrix.answers.site.history import RatioSeries
 from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
 from matrix.answers.site.reports import ENDS, Report, ReportCell, Standing
 from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
 from matrix.answers.site.site_now import ComparedEnds, SiteNow, beyond_words, inside_of
-from matrix.answers.site.verdict import KINDS
+from matrix.answers.site.verdict import KINDS, is_own, of_class
 from matrix.api.registry.sites import NewSite, of_testing
 from matrix.api.registry.values import record_of
 from matrix.api.schema.link_parts import ComparedRates, InsideFigures, LinkRuleSays, RuleSays
@@ -29,6 +30,7 @@ from matrix.api.schema.records import (
     At,
     Digits,
     Json,
+    MomentOrNull,
     Number,
     Second,
     Text,
@@ -41,13 +43,12 @@ from matrix.api.schema.schemas import (
     CellLevel,
     CellState,
     OtherOrigins,
-    answer_of,
     like,
     word_of,
 )
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
-from sonar.models import Site
+from sonar.models import Condition, Site
 from sonar.notation.windows import Window, format_time
 
 
@@ -135,14 +136,14 @@ class SiteCell(like(ReportCell, CELL, **WORDS)):  # type: ignore[misc]
 
 
 class SiteVerdict(Answer):
-    """How the site is doing against its own past, in short sentences; times are in UTC."""
+    """What changed at the site, as conditions say it, and what is as usual; times are in UTC."""
 
     kind: Annotated[str, word_of(KINDS)]
     sentence: str
 
 
 class SiteAgainstPeers(Answer):
-    """How fast the site is against its peers with the same partners, whatever is usual for it.
+    """How fast the site is by nature: against its peers with the same partners.
 
     `kind` is that of its slower end, see `causes/`.
     """
@@ -217,6 +218,7 @@ class SiteEnd(Answer):
     """A site as source, or as destination: by size class, its cells, and its links.
 
     ``links`` begins with the worst against its usual rate, ``worst`` with the lowest mean.
+    ``failing`` are those of ``links`` that are failing.
     """
 
     classes: dict[str, SiteStanding]
@@ -229,7 +231,27 @@ class SiteEnd(Answer):
     inside: InsideFigures | None
 
 
-SiteFinding = answer_of(Finding, "SiteFinding")
+class SiteFinding(Answer):
+    """An open condition of the site, confirmed ones first, and what to check.
+
+    It began between `since_low` and `since_high`, most likely at `since`.
+    """
+
+    condition: Annotated[int, At("id")]
+    type: Annotated[str, word_of(Condition.Type.values)]
+    scope: Annotated[str, word_of(Condition.Scope.values)]
+    title: str
+    sentence: str
+    advice: str
+    since: Second
+    since_low: Second
+    since_high: Second
+    confirmed_at: MomentOrNull
+
+
+def of_condition(condition: Condition) -> Json:
+    texts = {name: getattr(judged, name)(condition) for name in ("title", "sentence", "advice")}
+    return record(SiteFinding, condition, **texts)
 
 
 ERRORS = "where error count links first last newest"
@@ -294,7 +316,8 @@ class SiteReport(Answer):
     as_destination: SiteEnd
     notes: list[SiteNote]
     drift: SiteSides | None
-    findings: list[SiteFinding]  # type: ignore[valid-type]
+    findings: list[SiteFinding]
+    assessed_at: MomentOrNull
     errors: list[SiteErrors]
     errors_total: int
     planned: SitePlan
@@ -319,7 +342,13 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
         **{f"as_{end}": of_end(report, end, site, site_is) for end in ENDS},
         notes=[of_sides(SiteNote, effect) for effect in site_is.effects],
         drift=site_is.drift and of_sides(SiteSides, site_is.drift),
-        findings=findings(report),
+        findings=[
+            of_condition(each)
+            for flag in (True, False)
+            for each in of_class(site_is.judgement, report.query.size, confirmed=flag)
+            if is_own(each, report.name)
+        ],
+        assessed_at=site_is.judgement.as_of,
         **{name: part for name, part in errors_of(report).items() if name != "errors_left"},
         planned=of_plan(loads.plan_for([endpoint.id for endpoint in report.endpoints]), now),
         diagnoses=[

@@ -11,8 +11,10 @@ from django.http import QueryDict
 from matrix.answers.causes import attribution, words
 from matrix.answers.causes import change_causes as changes
 from matrix.answers.causes.attribution import ENDS, OF, Attribution, EndEffect
+from matrix.answers.conditions import reading
 from matrix.answers.matrix import grid
 from matrix.pages.base import Params, QueryPage
+from matrix.pages.parts.conditions import conditions_part
 from matrix.pages.parts.controls import compare_control, kept, question_controls, select
 from matrix.pages.parts.matrix_address import filter_menu, known_values
 from matrix.pages.parts.share import Share
@@ -22,7 +24,7 @@ from matrix.query.attributes import GROUPINGS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.compare.two_samples import FEWEST_TESTS
 from matrix.statistics.estimates.two_way import FITS
-from matrix.store import profiles
+from matrix.store import profiles, registry
 from matrix.store.data_version import DataVersion
 from sonar.people.roles import Anyone
 
@@ -63,7 +65,12 @@ class CausesPage(QueryPage):
         said = [] if self.query.compare else words.conclusions(causes)
         names = causes.grid.short_names()
         links = list(self.link_lines(causes, names))
-        kinds = {*(each.kind for each in change_causes.named), *(each.kind for each in said)}
+        window, places = causes.grid.window, registry.read_places(causes.grid.version)
+        judgement = reading.read_open(
+            reading.state_moment(window, now), reading.members_q(query.filters, places)
+        )
+        changed = conditions_part(judgement, query.size, names)
+        has_slowed = any(each.kind == "slow" for each in change_causes.named)
         return {
             "causes": causes,
             **controls,
@@ -81,7 +88,8 @@ class CausesPage(QueryPage):
             "findings": [(each, self.of_group(each.site)) for each in said],
             "more_findings": max(len(said) - MOST_FINDINGS, 0),
             "most_findings": MOST_FINDINGS,
-            "look": "slower" if "slow" in kinds else "usual",
+            **changed,
+            "look": changed["changed_kind"] or ("slower" if has_slowed else "usual"),
             "sides": [self.end_list(causes, end, names) for end in ENDS],
             "links": links,
             "any_sure": any(line["link"].beyond_chance for line in links),

@@ -10,14 +10,17 @@ from django.contrib.admin.models import CHANGE
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils import timezone
 
 from matrix.answers import data_servers, endpoint_check
+from matrix.answers.conditions import reading
 from matrix.answers.site.overview import registered
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts.admin_log import keep_in_the_log
+from matrix.pages.parts.conditions import conditions_part
 from matrix.pages.parts.incidents import IncidentsOf, of_endpoint
 from matrix.pages.parts.last_change import LastChange
 from matrix.pages.parts.notes import back
@@ -122,11 +125,13 @@ class EndpointPage(OfEndpoint):
         internal = roles.may(reader, SEE, [site.id])
         may_change = roles.may(reader, CHECK, [site.id])
         is_waiting = not endpoint.enabled and endpoint.retired_at is None
+        own = Q(source=endpoint) | Q(destination=endpoint) | Q(site=site)
         report = endpoint_check.of_endpoint(endpoint, now, internal=internal)
         return {
             "heading": endpoint.name,
             "endpoint": endpoint,
             "incidents_of": IncidentsOf.read(of_endpoint(endpoint), now, reader),
+            **conditions_part(reading.read_open(now, own)),
             "site_url": site_url(site.name, MatrixQuery()),
             "matrix_url": endpoint_url(endpoint.name),
             "simulated": endpoint.simulated,

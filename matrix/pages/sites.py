@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from django.http import QueryDict
 
+from matrix.answers.conditions import reading, words
 from matrix.answers.matrix import grid
 from matrix.answers.site import overview
 from matrix.answers.site.overview import KEYS, SiteOverview, sites_question
@@ -32,7 +33,7 @@ HEADS = {
     "name": ("site", ""),
     "trouble": (
         "links failing",
-        "from and to it, newest three tests all failed; sorts by these, then by slower ones",
+        "links from and to it that are failing; sorts by these, then by slower ones",
     ),
     "slower_source": ("slower as source", "links from it that are slower than usual"),
     "slower_destination": ("slower as destination", "links to it that are slower than usual"),
@@ -116,6 +117,8 @@ class SitesPage(QueryPage):
         cells = zip(*(aligned(name, columns[name]) for name in shown), strict=True)
         own_texts = {name: texts[0] for name, texts in self.own_params().items()}
         everything = self.query.replace(filters=())
+        moment = reading.state_moment(report.window, now)
+        judgement = reading.read_open(moment, reading.OF_GRID)
         return {
             **question_controls(self, report.window),
             "window_words": self.query.window_words(),
@@ -125,6 +128,8 @@ class SitesPage(QueryPage):
                 (line, site_url(line.site.name, self.query), own)
                 for line, own in zip(lines, cells, strict=True)
             ],
+            "assessed": words.as_of(judgement),
+            "doubtful": judgement.doubtful and words.doubtful(judgement.doubtful),
             "may_add": roles.may(reader, steps.ADD_SITE),
             "drafts": steps.drafts(reader),
             "marks": len({line.simulated for line in lines}) > 1,

@@ -8,6 +8,7 @@ import numpy as np
 
 from sonar.models import Annotation, Downtime, Endpoint, Mesh, Site, SizeClass
 from sonar.results import store
+from tests.conditions import assessed_at, stored_condition
 from tests.matrix import world
 from tests.matrix.world import NOW
 
@@ -31,7 +32,8 @@ def make() -> ChangedSite:
     """Make it; world.NOW must be the time at which the pages are asked for.
 
     From SLOWED it receives at 0.3 of what it did since CHANGED. The link to DESY-HH fails since
-    FAILING, and that to NDGF-T1 is twice as fast since NOTED, when there is a note.
+    FAILING, and that to NDGF-T1 is twice as fast since NOTED, when there is a note. Each is a
+    condition of its link.
     """
     names = ("UKI-SCOTGRID-GLASGOW", *PARTNERS)
     sites = Site.objects.bulk_create(
@@ -64,6 +66,13 @@ def make() -> ChangedSite:
         ends_at=NOTED + timedelta(days=1, hours=6),
         reason="air conditioning",
     )
+    for name in SLOWED:
+        link = {"source": partners[name], "destination": glasgow}
+        stored_condition("slow", **link, since=NOW - CHANGED, baseline=None)
+    sent = {name: {"source": glasgow, "destination": partners[name]} for name in PARTNERS}
+    stored_condition("failing", **sent["DESY-HH"], since=NOW - FAILING, baseline=None)
+    stored_condition("fast", **sent["NDGF-T1"], since=NOW - NOTED, baseline=None)
+    assessed_at()
     return ChangedSite(glasgow, partners)
 
 

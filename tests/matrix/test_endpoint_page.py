@@ -11,6 +11,7 @@ from sonar.notation.data_hosts import SENTENCE
 from sonar.people.roles import Role
 from sonar.work import refused_redirects
 from tests.accounts import account, logged_in
+from tests.conditions import assessed_at, stored_condition
 from tests.html import Page
 from tests.matrix import responses
 from tests.matrix.world import HOUR, NOW, World
@@ -124,3 +125,21 @@ def test_servers_without_end_are_not_all_kept(small_world):
     kept = RefusedRedirect.objects.values_list("server", flat=True)
     assert len(kept) == refused_redirects.MOST_KEPT
     assert "st-4.example.org:1094" not in kept
+
+
+def test_what_changed_there_is_said_with_all_size_classes(client, small_world):
+    assert "No condition is open." in sentences(client)
+    ral = small_world.ral
+    stored_condition(source=ral, sizes=["small"], confirmed=False)
+    stored_condition("slow", destination=ral)
+    stored_condition(site=ral.site, sizes=["medium"])
+    stored_condition(source=small_world.desy, destination=small_world.glasgow)
+    stored_condition(destination=ral, ended=HOUR)
+    assessed_at()
+    changed = responses.page(client, PAGE).section("changed")
+    assert changed.words.startswith("What changed as of 12:00 UTC RAL fails in both directions")
+    kinds = [line["class"] for line in changed.parts("p.finding")]
+    assert kinds == ["finding failing", "finding slower"]
+    (perhaps,) = changed.texts("p.muted")
+    assert perhaps.startswith("RAL_DATADISK fails as source, with small files")
+    assert "DESY" not in changed.words

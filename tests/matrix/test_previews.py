@@ -79,7 +79,8 @@ def image(client: Client, path: str) -> tuple[HttpResponse, Image.Image]:
         (
             "/sites/RAL/",
             "RAL, large files, the last 7 days",
-            "1 link is failing: to DESY since 20 Nov 06:50.",
+            "RAL_DATADISK to DESY_DATADISK fails, with large files, 10 of 10 tests failed, since "
+            "20 Nov 06:50 UTC.",
         ),
     ],
 )

@@ -8,8 +8,9 @@ import pytest
 from django.test import Client
 from plotly import graph_objects
 
-from sonar.models import Annotation, Endpoint, Schedule, Site, SizeClass, Transfer
+from sonar.models import Annotation, Circuit, Endpoint, Schedule, Site, SizeClass, Transfer
 from sonar.results import sealing
+from tests.conditions import assessed_at, stored_condition
 from tests.html import Page, Part
 from tests.matrix import changed_site, responses, world
 from tests.matrix.responses import statements
@@ -124,26 +125,30 @@ def test_the_answer_says_how_the_other_size_classes_are_and_leads_to_each(client
     assert "Small and medium files: as usual." in answer
     assert answer.link("Small") == "/sites/RAL/?size=small&window=24h"
     assert answer.link("medium") == "/sites/RAL/?size=medium&window=24h"
-    for hours in (3, 2, 1):
-        transfer(small_world.ral, small_world.glasgow, None, ago=hours * HOUR, size="medium")
-        transfer(small_world.glasgow, small_world.ral, 0.5, ago=hours * HOUR, size="medium")
+    ral, glasgow = small_world.ral, small_world.glasgow
+    stored_condition(source=ral, destination=glasgow, sizes=["medium"])
+    stored_condition("slow", destination=ral, sizes=["medium"])
     said = answer_of(look(client, "/sites/RAL/?window=24h")).words
-    assert "Medium files: 1 link failing, 1 slower than usual. Small files: as usual." in said
+    news = (
+        "Medium files: RAL_DATADISK receives at 0.40× (0.35–0.46) and RAL_DATADISK to "
+        "Glasgow_DATADISK fails. Small files: as usual."
+    )
+    assert news in said
     sentence = client.get("/api/v1/sites/RAL/?window=24h").json()["verdict"]["sentence"]
-    assert sentence.endswith("1 link failing, 1 slower than usual. Small files: as usual.")
+    assert sentence.endswith(news)
     # The class that is shown is not another one.
     said = answer_of(look(client, "/sites/RAL/?size=medium&window=24h")).words
     assert "Small files: as usual." in said
-    assert said.count("Medium files") == 1
+    assert "Medium files" not in said
 
 
 def test_a_link_within_the_site_counts_once_among_the_other_classes(client, small_world):
     send_all(small_world, size="small", rate=2.0)
     within = world.endpoint("RAL_SCRATCHDISK", small_world.ral.site)
-    for hours in (3, 2, 1):
-        transfer(small_world.ral, within, None, ago=hours * HOUR, size="small")
+    stored_condition(source=small_world.ral, destination=within, sizes=["small"])
     said = answer_of(look(client, "/sites/RAL/?window=24h")).words
-    assert "Small files: 1 link failing." in said
+    assert said.count("fails") == 1
+    assert "Small files: RAL_DATADISK to RAL_SCRATCHDISK fails." in said
 
 
 @pytest.mark.parametrize(
@@ -167,6 +172,49 @@ def test_other_classes_without_a_test_or_in_a_downtime_say_so(client, small_worl
     world.downtime(site=small_world.ral.site)
     said = answer_of(look(client)).words
     assert "Small files: all links are in a declared downtime." in said
+
+
+def test_a_destination_that_fails_says_so_first_whatever_its_single_links_show(client, db):
+    """All 48 tests of 40 sources failed, one or two a link: no link could be judged alone."""
+    names = [f"S{number:02}" for number in range(41)]
+    sites = Site.objects.bulk_create(Site(name=name, tier=2) for name in names)
+    dead, *others = world.endpoints((f"{site.name}_DISK", site) for site in sites).values()
+    with transfers() as some:
+        for number, other in enumerate(others):
+            for hours in range(1 + (number < 8)):
+                some.add(other, dead, None, ago=(30 + 2 * hours) * HOUR)
+            some.add(dead, other, 10.0)
+    stored_condition(destination=dead, since=40 * HOUR)
+    assessed_at()
+    page = look(client, "/sites/S00/")
+    answer = answer_of(page).words
+    assert answer.startswith("What changed with large files, as of 12:00 UTC S00_DISK fails as d")
+    assert "on 40 of 40 links" in answer
+    for calm in ("As usual", "as usual", "Similar to its peers", "check which partners"):
+        assert calm not in page.words
+    assert page.section("as-destination").part("dl.figures").words.count("40 of 40 links failing")
+    findings = client.get("/api/v1/sites/S00/").json()["findings"]
+    assert [each["title"] for each in findings] == ["S00_DISK fails as destination"]
+
+
+def test_what_keeps_failing_is_above_all_and_a_peer_comparison_is_no_alarm(client, small_world):
+    """Five failures in a row that were blamed on an end say more than anything else."""
+    Circuit.objects.create(
+        endpoint=small_world.ral, failures=7, since=NOW - HOUR, last_at=NOW, error="refused"
+    )
+    answer = answer_of(look(client))
+    assert answer.words.startswith("7 tests in a row failed because of RAL_DATADISK")
+    (changed, peers) = answer.parts("section.verdict")
+    assert (changed["class"], peers["class"]) == ("verdict unknown", "verdict")
+
+
+def test_a_filter_on_how_tests_were_made_does_not_change_what_is_judged(client, small_world):
+    stored_condition(source=small_world.ral)
+    said = "Changes are judged from all tests, whatever the filter on them."
+    assert said not in look(client).words
+    filtered = answer_of(look(client, "/sites/RAL/?streams=4")).words
+    assert "RAL_DATADISK fails as source" in filtered
+    assert said in filtered
 
 
 def test_before_anything_is_usual_it_shows_rates_the_slowest_first(client, small_world):
@@ -214,12 +262,20 @@ def test_a_site_that_changed_says_so_in_each_of_its_parts(client, db):
 
 def the_first_sentence_is_the_verdict(page: Page, small: Page) -> None:
     answer = answer_of(page).words
-    assert (
-        "Large files, against its own past Slower than usual from 4 of 10 sites (0.30×, since 19 "
-        "Nov 20:45). 1 link is "
-        "failing: to DESY-HH since 19 Nov 06:04. Faster than usual to NDGF-T1 (2.0×, since 16 Nov "
-        "13:27). 14 other links are as usual." in answer
+    first, *slowed = answer.removeprefix("What changed with large files, as of 12:00 UTC ").split(
+        " Before and since "
+    )[:5]
+    assert first == (
+        "UKI-SCOTGRID-GLASGOW to DESY-HH fails, with large files, 10 of 10 tests failed, since 19 "
+        "Nov 06:00 UTC."
     )
+    assert sorted(slowed) == [
+        f"{name} to UKI-SCOTGRID-GLASGOW runs at 0.40× (0.35–0.46), with large files, 10 tests, "
+        "since 19 Nov 20:15 UTC."
+        for name in changed_site.SLOWED
+    ]
+    assert "1 more condition of its links." in answer
+    assert "14 of 20 links are as usual." in answer
     assert answer.endswith("Not compared with its peers: too few other links have results. Causes")
     assert page.parts(".verdict.failing")
     assert "No link to or from UKI-SCOTGRID-GLASGOW is tested with small files." in small
@@ -239,13 +295,13 @@ def partners_are_listed_worst_against_usual_first_with_state_and_since(page: Pag
     received = partners(page, "destination").table()
     assert received[0][:2] == ["SARA-MATRIX", "1.95"]
     assert received[0][4] == "0.28×"
-    assert received[0][7:] == ["slower since 19 Nov 20:54", "42"]
+    assert received[0][7:] == ["slower since 19 Nov 20:15", "42"]
     assert {row[0] for row in received[:4]} == set(changed_site.SLOWED)
     assert [row[7] for row in received[4:]] == ["as usual"] * 6
     first = partners(page, "source").table()[0]
-    assert (first[0], first[7]) == ("DESY-HH", "failing since 19 Nov 06:04, 8 tests")
+    assert (first[0], first[7]) == ("DESY-HH", "failing since 19 Nov 06:00, 8 tests")
     assert (first[1], first[4]) == ("–", "–")
-    assert page.source.count("failing: its last successes are more than 29 h old") == 3
+    assert page.source.count("failing: its last successes are more than 30 h old") == 3
     link = partners(page, "destination").part('a[href^="/links/SARA-MATRIX_DATADISK/"]')
     assert link["href"] == "/links/SARA-MATRIX_DATADISK/UKI-SCOTGRID-GLASGOW_DATADISK/"
     assert link["title"].startswith("from SARA-MATRIX_DATADISK to UKI")
@@ -287,6 +343,7 @@ def test_names_are_short_and_whole_under_the_pointer(client, db):
     places = Endpoint.objects.order_by("id")
     transfer(places[0], places[1], 5.0)
     transfer(places[1], places[0], None)
+    stored_condition(destination=places[0])
     page = look(client, "/sites/UKI-NORTHGRID-MAN-HEP/")
     assert page.part("h1").words.startswith("MAN ")
     assert "UKI-NORTHGRID-MAN-HEP, Tier" in page.words
@@ -364,6 +421,7 @@ def test_links_that_failed_a_time_or_two_come_after_those_that_are_slower(client
             some.add(ral, desy, 2.0, ago=(4 - number) * HOUR / 4)
         some.add(ral, scratch, 5.0)
         some.add(ral, glasgow, None)
+    stored_condition("slow", source=ral, destination=desy, baseline=8e6)
     shown = [row[7].split(" since")[0] for row in partners(look(client), "source").table()]
     assert shown == ["slower", "failed", "no usual yet"]
 
@@ -496,9 +554,10 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(client, small
             ends = small_world.endpoints[number % 4], small_world.endpoints[(number + 1) % 4]
             some.add(*ends, None if number % 3 else 5.0, ago=number * HOUR / 4)
     queries()  # how links stand is kept until results change
-    # Of each class the version of how its links stand, and the results of the links over time.
+    # Of each class the version of how its links stand, and the results of the links over time; the
+    # marks of conditions, those of the site, and when they were assessed.
     # Five more for the diagnoses of links that fail.
-    assert (little, queries()) == (32, 37), seen
+    assert (little, queries()) == (35, 40), seen
     sealing.seal(NOW)
     queries()
-    assert queries() == 37, seen
+    assert queries() == 40, seen

@@ -1,31 +1,30 @@
-"""The sentences that a site's page begins with: the site against its own past."""
+"""The sentences that a site's page begins with: what changed there, and what is as usual."""
 
 import math
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from matrix.answers.site.verdict import (
-    EndFacts,
-    FailingLink,
-    LinksTested,
-    Shift,
-    ShiftedLink,
-    SiteAnswer,
-    Speaker,
-    UsualLinks,
-)
-from matrix.answers.words.phrases import time_words
+from matrix.answers.conditions.reading import Judgement
+from matrix.answers.site.site_links import SiteLink
+from matrix.answers.site.verdict import SiteAnswer, end_kind, verdict_of
+from matrix.query.matrix_query import MatrixQuery
+from sonar.models import Condition, Endpoint, Site
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-CHANGED = datetime(2026, 11, 19, 20, 15, tzinfo=UTC).timestamp()
-FAILS = datetime(2026, 11, 19, 15, 6, tzinfo=UTC).timestamp()
-HOUR = 3600.0
-SLOWER = Shift(4, 0.3, 4, CHANGED, CHANGED + 3 * HOUR)
-AROUND = UsualLinks(10, 0.98, 0.91, 1.05)
-USUAL = {"links": 10, "sites": 10, "tested": 10, "usual": 10, "against_usual": AROUND}
+HOUR = timedelta(hours=1)
+CHANGED = datetime(2026, 11, 19, 20, 15, tzinfo=UTC)
+TYPES = Condition.Type
+ENDS = {
+    name: Endpoint(id=at, name=f"{name}_DISK", site=Site(id=at, name=name))
+    for at, name in enumerate(("RAL", "OX", "PIC", "DESY"), start=1)
+}
+RAL, OX, PIC, DESY = ENDS.values()
 AS_USUAL = (
-    "As usual: sends at 0.98× (0.91–1.05, 10 links) and receives at 0.98× (0.91–1.05, 10 links) of "
+    "As usual: sends at 0.98× (0.92–1.04, 10 links) and receives at 0.98× (0.92–1.04, 10 links) of "
     "the usual rate."
 )
 UNKNOWN = (
@@ -34,209 +33,239 @@ UNKNOWN = (
 )
 
 
+def link(number: int, end: str = "destination", **values: Any) -> SiteLink:
+    """Return a link with a partner that is as usual, at 0.90 to 1.06 of its usual rate."""
+    ends = ("RAL_DISK", f"P{number}_DISK")
+    source, destination = ends if end == "source" else ends[::-1]
+    usual: dict[str, Any] = {
+        "mean": 10.0, "std": 0.0, "ok": 3, "failed": 0, "last": 0.0, "state": "measured",
+        "level": "usual", "now": 9.0 + 1.6 * number / 9, "usual": 10.0, "since": math.nan,
+        "partly": False, "streak": 0, "unconfirmed": False,
+    }  # fmt: skip
+    return SiteLink(source, destination, partner=f"P{number}", **(usual | values))
+
+
+def links(end: str, count: int = 10, **values: Any) -> list[SiteLink]:
+    return [link(number, end, **values) for number in range(count)]
+
+
+def condition(type_: str = TYPES.FAILING, **values: Any) -> Condition:
+    """Return a condition with 8 of 10 links, or of one, since CHANGED."""
+    ends = {values.get("source"), values.get("destination")}
+    scope = "site" if "site" in values else "grid" if ends == {None} else "link"
+    if scope == "link" and None in ends:
+        scope = "source" if "source" in values else "destination"
+    factors = dict.fromkeys(("factor", "factor_low", "factor_high"))
+    if type_ in (TYPES.SLOW, TYPES.FAST):
+        factors = {"factor": 0.3, "factor_low": 0.27, "factor_high": 0.33}
+    since = values.pop("since", CHANGED)
+    known = {
+        "scope": "endpoint" if len(ends) == 1 and scope == "link" else scope,
+        "size_classes": ["large"], "since": since, "since_low": since, "since_high": since,
+        "confirmed_at": NOW, "links": 8, "of_links": 10,
+    }  # fmt: skip
+    return Condition(type=type_, **(known | factors | values))
+
+
 def said(
-    received: EndFacts,
-    sent: EndFacts,
-    *failing: FailingLink,
+    *conditions: Condition,
+    received: Iterable[SiteLink] | None = None,
+    sent: Iterable[SiteLink] | None = None,
+    as_of: datetime | None = NOW,
+    is_late: bool = False,
     is_past: bool = False,
-    usual: int = 16,
 ) -> SiteAnswer:
-    return Speaker("RAL", "large", NOW, is_past).verdict((received, sent), failing, usual)
+    report: Any = SimpleNamespace(name="RAL", query=MatrixQuery(), moment=NOW)
+    ends = {
+        "destination": links("destination") if received is None else list(received),
+        "source": links("source") if sent is None else list(sent),
+    }
+    judgement = Judgement(list(conditions), as_of, is_late, NOW)
+    return verdict_of(report, ends, judgement, is_past=is_past, names={"OX_DISK": "OX"})
 
 
-def to(partner: str = "OX", since: float = FAILS) -> FailingLink:
-    return FailingLink(("source",), partner, since)
-
-
-def coming(partner: str = "DESY", since: float = FAILS) -> FailingLink:
-    return FailingLink(("destination",), partner, since)
-
-
-def receiving(**facts: object) -> EndFacts:
-    return EndFacts("destination", **(USUAL | facts))  # type: ignore[arg-type]
-
-
-def sending(**facts: object) -> EndFacts:
-    return EndFacts("source", **(USUAL | facts))  # type: ignore[arg-type]
-
-
-def test_what_is_slower_comes_first_with_factor_since_when_and_from_how_many():
-    found = said(receiving(slower=SLOWER), sending(), to(), coming(since=FAILS + HOUR))
-    assert found.news == "Slower than usual from 4 of 10 sites (0.30×, since 19 Nov 20:15)."
-    assert found.rest == (
-        "2 links are failing: to OX since 19 Nov 15:06 and from DESY since 19 Nov 16:06. 16 other "
-        "links are as usual."
+def test_conditions_come_first_those_of_the_site_before_those_of_its_links():
+    found = said(
+        condition(source=RAL, destination=OX, since=CHANGED - HOUR),
+        condition(TYPES.SLOW, destination=RAL),
+        sent=[*links("source", 9), link(9, "source", state="failing", level="unknown")],
+        received=[link(0), *(link(at, level="slower") for at in range(1, 9))],
     )
+    assert [line.sentence for line in found.lines] == [
+        "RAL_DISK receives at 0.30× (0.27–0.33), with large files, on 8 of 10 links, since 19 Nov "
+        "20:15 UTC.",
+        "RAL_DISK to OX fails, with large files, since 19 Nov 19:15 UTC.",
+        "10 of 19 links are as usual.",
+    ]
+    assert found.lines[0].url.startswith("/sites/RAL/?from=2026-11-05T20:15:00Z")
+    assert found.lines[1].url.startswith("/links/RAL_DISK/OX_DISK/?")
     assert found.kind == "failing"
-    assert said(receiving(slower=SLOWER), sending()).kind == "slower"
+    assert said(condition(TYPES.SLOW, destination=RAL)).kind == "slower"
 
 
-def test_few_links_that_slowed_are_named_at_both_ends():
-    received = Shift(1, 0.37, 1, CHANGED, CHANGED, (ShiftedLink("INFN", 0.37, CHANGED),))
-    sent = Shift(1, 0.46, 1, FAILS, FAILS, (ShiftedLink("NDGF", 0.46, FAILS),))
-    assert said(receiving(slower=received), sending(slower=sent), usual=34).sentence == (
-        "Slower than usual from INFN (0.37×, since 19 Nov 20:15) and to NDGF (0.46×, since 19 Nov "
-        "15:06). 34 other links are as usual."
+def test_a_destination_where_each_test_failed_says_so_first_and_is_nowhere_as_usual():
+    """One test or two a link: no link could be judged alone."""
+    failed = links("destination", ok=0, failed=1, level="unknown", state="failed")
+    found = said(condition(destination=RAL, links=10), received=failed)
+    assert found.news == (
+        "RAL_DISK fails as destination, with large files, on 10 of 10 links, since 19 Nov 20:15 "
+        "UTC."
     )
-
-
-def test_direction_is_in_words_at_either_end():
-    found = said(receiving(), sending(slower=Shift(4, 0.3, 1, CHANGED, CHANGED), sites=1), usual=1)
-    assert found.sentence == (
-        "Slower than usual to 1 of 1 site (0.30×, since 19 Nov 20:15). 1 other link is as usual."
+    assert "receives at" not in found.sentence
+    before = said(received=failed)
+    assert "receives at" not in before.sentence
+    assert before.kind == "usual"
+    mixed = said(received=[*failed[:8], link(8), link(9)])
+    assert mixed.lines[1].sentence == (
+        "12 of 20 links are as usual and 8 have too few tests to be judged (8 of 8 failed)."
     )
+    assert "receives" not in mixed.sentence
 
 
-def test_links_that_slowed_at_different_times_are_not_said_to_have_changed_at_once():
-    apart = Shift(4, 0.3, 4, CHANGED - 40 * HOUR, CHANGED)
-    assert (
-        "(0.30×, the longest since 18 Nov 04:15)"
-        in said(receiving(slower=apart), sending()).sentence
+def test_conditions_of_partners_are_apart_and_do_not_colour_the_site():
+    found = said(
+        condition(destination=DESY), sent=[*links("source", 9), link(9, "source", state="failing")]
     )
+    assert found.kind == "usual"
+    assert found.news.startswith("As usual: receives at 0.98×")
+    assert found.lines[1].sentence == "19 of 20 links are as usual."
+    (line,) = found.partners
+    assert line.sentence.startswith("DESY_DISK fails as destination")
+    assert "At its partners: DESY_DISK fails" in found.sentence
 
 
-def test_faster_is_said_after_slower():
-    faster = Shift(2, 1.94, 2, CHANGED, CHANGED)
-    assert said(receiving(slower=SLOWER), sending(faster=faster)).sentence == (
-        "Slower than usual from 4 of 10 sites (0.30×, since 19 Nov 20:15). Faster than usual to 2 "
-        "of 10 sites (1.94×, since 19 Nov 20:15). 16 other links are as usual."
+def test_unconfirmed_conditions_are_apart_and_nothing_is_called_well_for_them():
+    found = said(condition(destination=RAL, confirmed_at=None))
+    assert found.kind == "unknown"
+    assert [line.sentence for line in found.lines] == [
+        "No condition is confirmed yet.",
+        "As usual: sends at 0.98× (0.92–1.04, 10 links) of the usual rate.",
+    ]
+    (line,) = found.unconfirmed
+    assert line.sentence.startswith("RAL_DISK fails as destination")
+    assert found.sentence.endswith(", unconfirmed.")
+    assert not found.conditions
+
+
+def test_conditions_of_other_size_classes_are_not_of_this_one():
+    found = said(condition(destination=RAL, size_classes=["small", "medium"]))
+    assert (found.kind, found.sentence) == ("usual", AS_USUAL)
+
+
+def test_many_conditions_are_counted():
+    partners = [Endpoint(id=at, name=f"P{at}", site=Site(id=at, name=f"P{at}")) for at in range(9)]
+    found = said(*(condition(source=RAL, destination=partner) for partner in partners))
+    assert [line.sentence for line in found.lines[5:]] == [
+        "4 more conditions of its links.",
+        AS_USUAL,
+    ]
+    assert len(found.conditions) == 9
+
+
+def test_where_measurements_are_doubtful_that_is_first_and_what_began_then_is_not_listed():
+    found = said(
+        condition(TYPES.SLOW, since=CHANGED),
+        condition(TYPES.SLOW, destination=RAL, since=CHANGED + HOUR),
+        condition(source=RAL, destination=OX, since=CHANGED - HOUR),
     )
-    both = said(receiving(faster=faster), sending(slower=SLOWER))
-    assert both.news.startswith("Slower than usual to 4 of 10 sites (0.30×")
-    assert said(receiving(faster=faster), sending()).kind == "faster"
+    assert found.news.startswith("Results are doubtful since 19 Nov 20:15 UTC")
+    assert [each.scope for each in found.conditions] == ["link"]
+    assert said(condition(TYPES.SLOW)).kind == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("as_of", "is_late", "text"),
+    [
+        (None, False, "Not assessed yet."),
+        (NOW - HOUR, True, "Not assessed since 20 Nov 11:00 UTC."),
+    ],
+)
+def test_what_was_not_assessed_is_not_as_usual(as_of, is_late, text):
+    found = said(as_of=as_of, is_late=is_late)
+    assert found.kind == "unknown"
+    assert found.sentence == f"{text} 60 of 60 tests succeeded, on 20 of 20 links."
+    # A past is what it was judged to be.
+    assert said(as_of=as_of, is_late=is_late, is_past=True).kind == "usual"
 
 
 def test_a_site_that_is_as_usual_says_so_at_once_with_factor_interval_and_links():
-    assert said(receiving(), sending()).sentence == AS_USUAL
-    few = UsualLinks(2, 1.0)
-    alone = said(receiving(against_usual=few), sending(links=0))
+    found = said()
+    assert (found.kind, found.sentence) == ("usual", AS_USUAL)
+    alone = said(received=links("destination", 2), sent=[])
     assert alone.sentence == (
-        "As usual: receives at 1.00× (2 links) of the usual rate. No link from RAL is tested with "
+        "As usual: receives at 0.91× (2 links) of the usual rate. No link from RAL is tested with "
         "large files."
     )
 
 
-def test_few_failing_links_come_before_what_is_as_usual():
-    found = said(receiving(), sending(failing=1, failing_since=FAILS), to())
-    assert found.sentence == f"1 link is failing: to OX since 19 Nov 15:06. {AS_USUAL}"
-    assert found.kind == "failing"
-
-
-def test_more_failing_links_than_two_are_counted_by_direction():
-    more = [to(), to("PIC", FAILS + HOUR), to("CERN"), coming()]
-    assert said(receiving(), sending(), *more).sentence == (
-        "1 of 10 links to RAL and 3 of 10 from it are failing, the longest since 19 Nov 15:06. "
-        f"{AS_USUAL}"
-    )
-    assert said(receiving(), sending(), *more[:3]).sentence.startswith(
-        "3 of 10 links from RAL are failing, the longest since 19 Nov 15:06. "
-    )
-
-
-def test_a_failing_link_within_the_site_is_named_once():
-    within = FailingLink(("destination", "source"), "RAL", FAILS)
-    assert said(receiving(failing=1), sending(failing=1), within).sentence.startswith(
-        "1 link is failing: within the site since 19 Nov 15:06. "
-    )
-
-
-def test_an_end_at_which_all_fails_says_so_and_its_links_are_not_said_again():
-    received = receiving(failing=10, failing_since=FAILS, usual=0)
-    sends = "As usual: sends at 0.98× (0.91–1.05, 10 links) of the usual rate."
-    assert said(received, sending(), *[coming()] * 10).sentence == (
-        "RAL receives nothing: all 10 tested links are failing, the longest since 19 Nov 15:06. "
-        f"{sends}"
-    )
-    one = receiving(links=1, sites=1, tested=1, failing=1, failing_since=FAILS)
-    assert said(one, sending(), coming()).news == (
-        "RAL receives nothing: its only tested link is failing since 19 Nov 15:06."
-    )
-    more = said(received, sending(failing=1), to(), *[coming()] * 10)
-    assert more.rest == f"1 link is failing: to OX since 19 Nov 15:06. {sends}"
-
-
-def test_a_site_at_which_all_fails_does_neither():
-    facts = {"failing": 10, "failing_since": FAILS}
-    assert said(receiving(**facts), sending(**facts), *[to(), coming()] * 10).sentence == (
-        "RAL neither sends nor receives anything: all 20 tested links are failing, the longest "
-        "since 19 Nov 15:06."
-    )
-
-
 @pytest.mark.parametrize(
-    ("facts", "kind", "sentence"),
+    ("values", "kind", "sentence"),
     [
-        ({"usual": 0}, "unknown", UNKNOWN),
+        ({"level": "unknown"}, "unknown", UNKNOWN),
         (
-            {"tested": 0},
+            {"ok": 0, "level": "unknown"},
             "untested",
             "The links {} RAL have no results with large files in this window.",
         ),
-        ({"down": 10}, "down", "All links {} RAL are in a declared downtime."),
-        ({"links": 0}, "none", "No link {} RAL is tested with large files."),
+        ({"state": "down"}, "down", "All links {} RAL are in a declared downtime."),
+        (None, "none", "No link {} RAL is tested with large files."),
     ],
 )
-def test_what_is_missing_is_said_of_the_site_or_of_an_end_behind_the_other(facts, kind, sentence):
-    nothing = said(receiving(**facts), sending(**facts))
-    assert (nothing.kind, nothing.sentence) == (kind, sentence.format("to or from"))
-    found = said(receiving(), sending(**facts))
-    assert found.news == "As usual: receives at 0.98× (0.91–1.05, 10 links) of the usual rate."
-    assert found.rest == sentence.format("from")
+def test_what_is_missing_is_said_of_the_site_or_of_an_end(values, kind, sentence):
+    def at(end: str) -> list[SiteLink]:
+        return [] if values is None else links(end, **values)
+
+    nothing = said(received=at("destination"), sent=at("source"))
+    assert nothing.kind == kind
+    assert nothing.lines[-1].sentence == sentence.format("to or from")
+    found = said(sent=at("source"))
+    assert found.news == "As usual: receives at 0.98× (0.92–1.04, 10 links) of the usual rate."
+    assert found.lines[1].sentence == sentence.format("from")
 
 
 def test_before_anything_is_usual_it_says_what_was_tested():
-    ends, tested = (receiving(usual=0), sending(usual=0)), LinksTested(8, 36, 11, 12)
-    found = Speaker("RAL", "large", NOW).verdict(ends, [], 0, tested)
+    new = {"level": "unknown", "usual": math.nan, "now": math.nan}
+    received = [link(0, ok=2, failed=1, **new), link(1, ok=0, **new)]
+    found = said(received=received, sent=links("source", 1, ok=1, **new))
     assert found.kind == "unknown"
-    assert found.news == "11 of 12 tests succeeded, on 8 of 36 links."
-    assert found.rest == UNKNOWN.format("to or from")
+    assert found.news == "3 of 4 tests succeeded, on 2 of 3 links."
 
 
-def test_how_many_links_are_as_usual_is_said_behind_the_factor():
-    found = Speaker("RAL", "large", NOW).verdict(
-        (receiving(), sending(failing=1)), [to()], 35, LinksTested(36, 36, 90, 100)
+def test_all_links_are_counted_by_how_they_are():
+    received = [
+        *links("destination", 5),
+        link(5, level="unknown", ok=1),
+        link(6, level="unknown", ok=0),
+        link(7, state="down"),
+        link(8, level="unknown", unconfirmed=True),
+    ]
+    assert said(received=received).lines[1].sentence == (
+        "15 of 19 links are as usual, 1 has an unconfirmed condition, 1 has too few tests to be "
+        "judged, 1 has no test in this window and 1 is in a declared downtime."
     )
-    assert found.rest == f"{AS_USUAL} 35 of 36 links are as usual."
 
 
-def test_a_failing_link_counts_before_untested_ones():
-    """It may have failed before the window, too, and nothing is known since."""
-    assert receiving(tested=0, failing=1).kind == "failing"
+def test_a_link_within_the_site_counts_once():
+    within = SiteLink(**vars(link(0)) | {"source": "RAL_DISK", "destination": "RAL_TAPE"})
+    new = SiteLink(**vars(within) | {"level": "unknown"})
+    found = said(received=[link(1), new], sent=[link(1, "source"), new])
+    assert "2 of 3 links are as usual and 1 has too few tests" in found.sentence
 
 
-def test_a_window_that_is_over_is_told_as_of_its_end():
-    assert said(receiving(slower=SLOWER), sending(), is_past=True).news == (
-        "As of 20 Nov 12:00, slower than usual from 4 of 10 sites (0.30×, since 19 Nov 20:15)."
+def test_a_window_that_is_over_is_as_of_its_end():
+    ended = condition(TYPES.SLOW, destination=RAL, ended_at=NOW + HOUR)
+    found = said(ended, is_past=True)
+    assert found.news == (
+        "At 20 Nov 12:00: RAL_DISK received at 0.30× (0.27–0.33), with large files, on 8 of 10 "
+        "links, from 19 Nov 20:15 until 20 Nov 13:00 UTC."
     )
-    found = said(receiving(), sending(), is_past=True)
-    assert found.news.startswith("As of 20 Nov 12:00, as usual: sent at 0.98× (")
-    untested = said(receiving(tested=0), sending(tested=0), is_past=True).sentence
-    assert untested.startswith("As of 20 Nov 12:00, the links to or from RAL have no")
+    assert said(is_past=True).news == f"At 20 Nov 12:00: {AS_USUAL}"
 
 
-def test_a_name_keeps_its_small_letters():
-    facts = receiving(failing=10, usual=0)
-    found = Speaker("ral", "large", NOW).verdict((facts, sending()), [coming()] * 10, 0)
-    assert found.news.startswith("ral receives nothing")
-
-
-def test_without_a_since_none_is_said():
-    unknown = Shift(1, 0.5, 1, math.nan, math.nan)
-    assert "1 of 10 sites (0.50×)." in said(receiving(slower=unknown), sending()).sentence
-
-
-def test_no_sentence_is_long():
-    more = [to(), to("PIC", FAILS + HOUR), to("CERN"), coming()]
-    faster = Shift(2, 1.94, 2, CHANGED, CHANGED)
-    for found in (
-        said(receiving(slower=SLOWER), sending(faster=faster), *more),
-        said(receiving(), sending(), *more),
-        said(receiving(failing=10, usual=0), sending(), *[coming()] * 10),
-    ):
-        for sentence in found.sentence.split(". "):
-            assert len(sentence.split()) <= 22, sentence
-
-
-def test_a_time_long_ago_has_its_year():
-    assert time_words(CHANGED, NOW) == "19 Nov 20:15"
-    assert time_words(CHANGED, NOW + timedelta(days=200)) == "19 Nov 2026 20:15"
+def test_an_end_has_the_level_of_its_own_condition_and_not_of_its_links():
+    of_link = condition(source=RAL, destination=OX)
+    assert end_kind([of_link], "RAL", "source") == ""
+    both = [of_link, condition(TYPES.SLOW, destination=RAL), condition(destination=DESY)]
+    assert end_kind(both, "RAL", "destination") == "slower"
+    assert end_kind([*both, condition(site=RAL.site)], "RAL", "source") == "failing"
+    assert end_kind([condition(source=RAL, destination=RAL)], "RAL", "source") == "failing"

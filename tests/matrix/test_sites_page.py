@@ -7,6 +7,7 @@ from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Endpoint, Site
 from sonar.results import sealing
+from tests.conditions import assessed_at, stored_condition
 from tests.html import Page
 from tests.matrix import changed_site, responses, world
 from tests.matrix.responses import statements
@@ -105,9 +106,18 @@ def test_what_is_wrong_comes_first_with_counts_and_ratios(client, db):
     assert "/api/v1/sites/?ordering=-trouble" in look(client).links()
 
 
+def test_it_says_as_of_when_and_whether_measurements_are_doubtful(client, measured):
+    assert "Failing and slower links: not assessed yet." in look(client).words
+    assessed_at()
+    assert "as of 12:00 UTC." in look(client).words
+    assert "doubtful" not in look(client).words
+    stored_condition("slow")
+    assert "Results are doubtful since 20 Nov 06:00 UTC" in look(client).words
+
+
 def test_a_link_within_a_site_fails_once(client, small_world):
-    for number in range(3):
-        transfer(small_world.desy, small_world.scratch, None, ago=number * HOUR)
+    transfer(small_world.desy, small_world.scratch, None)
+    stored_condition(source=small_world.desy, destination=small_world.scratch)
     lonely = Site.objects.create(name="Without-Links")
     Endpoint.objects.create(name="lonely", site=lonely, base_url="iperf3://alone.example:5201")
     Site.objects.create(name="Without-Endpoints")
@@ -242,15 +252,16 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(client, small
 
     transfer(small_world.ral, small_world.glasgow, 5.0)
     queries()
-    assert queries() == 8
+    # One for the marks of conditions, one for those of the grid, one for when they were assessed.
+    assert queries() == 11
     for number in range(30):
         site = Site.objects.create(name=f"site-{number}")
         transfer(small_world.ral, world.endpoint(f"place-{number}", site), 5.0, ago=number * HOUR)
     queries()
-    assert queries() == 8
+    assert queries() == 11
     sealing.seal(NOW)
     queries()
-    assert queries() == 8
+    assert queries() == 11
 
 
 def test_an_unchanged_page_is_a_304(client, measured):

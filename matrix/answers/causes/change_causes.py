@@ -192,15 +192,15 @@ def causes_of_history(attribution: Attribution, other: OtherSide) -> ChangeCause
 
 
 def headline(attribution: Attribution, causes: ChangeCauses) -> str:
-    """Say first what was found: what is slower than on its own days, or else what ends explain."""
+    """Say first what a comparison with the days before found, or else what ends explain."""
     if not causes.judged:
         return words.headline(attribution)
-    days = f"the {A_MONTH.days} days before"
+    compared = f"Compared with the {A_MONTH.days} days before"
     if not causes.named:
-        return f"Nothing is significantly slower than in {days}."
+        return f"{compared}, no rate fell significantly."
     nouns = (NOUNS.get(named.cause.kind, named.cause.kind) for named in causes.named)
     subject = join(counted(count, noun) for noun, count in Counter(nouns).items())
-    return f"{subject} {'is' if len(causes.named) == 1 else 'are'} slower than in {days}."
+    return f"{compared}, the rate{'s' * (len(causes.named) > 1)} of {subject} fell."
 
 
 def judged_words(causes: ChangeCauses) -> str:

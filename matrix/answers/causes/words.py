@@ -14,7 +14,6 @@ from matrix.answers.causes.attribution import (
     attribute,
 )
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.words.advice import LOOK, ONLY_THIS_LINK
 from matrix.answers.words.names import NO_NAMES
 from matrix.answers.words.phrases import counted, join
 from matrix.query.catalogue import RATE
@@ -50,8 +49,7 @@ UNCOMPARED = "Not compared with its peers: too few other links have results."
 class Conclusion:
     """What is so of a group, in sentences; ``kind`` is one of KINDS.
 
-    ``first`` has what says most, ``rest`` its other end and what to check. ``effects`` are those
-    that are notable.
+    ``first`` has what says most, ``rest`` its other end. ``effects`` are those that are notable.
     """
 
     name: str
@@ -105,9 +103,6 @@ def conclusion(
     sentences = [end_words(effect) for effect in more]
     if alike and not more:
         sentences += [f"No results as a {end}." for end in ENDS if end != first.end]
-    slow = [effect.end for effect in present if effect.kind == "slow"]
-    if slow:
-        sentences.append(LOOK["both" if len(slow) > 1 else slow[0]])
     return Conclusion(
         name,
         first.group.site or "",
@@ -189,9 +184,7 @@ def link_sentence(
     source, destination = (short.get(end.name, end.name) for end in (link.source, link.destination))
     chance = "" if math.isnan(link.p) else f", {format_chance(link.p)}"
     factor = f"{format_factor(link.factor)} of the expected {expected}"
-    sentence = f"{source} → {destination}: {rate}, {factor} (n = {counted(tests, 'test')}{chance})"
-    is_slow = link.beyond_chance and link.factor < 1
-    return f"{sentence}. {ONLY_THIS_LINK}" if is_slow else f"{sentence}."
+    return f"{source} → {destination}: {rate}, {factor} (n = {counted(tests, 'test')}{chance})."
 
 
 def headline(attribution: Attribution) -> str:
@@ -213,13 +206,13 @@ def headline(attribution: Attribution) -> str:
 
 
 def slow_ends(attribution: Attribution) -> str:
-    """Count what is slow: `1 source and 2 destinations are slow.` Nothing if none is."""
+    """Count what is slow: `1 source is slow against its peers.` Nothing if none is."""
     counts = {
         end: sum(effect.kind == "slow" for effect in attribution.effects[end]) for end in ENDS
     }
     parts = [counted(count, end) for end, count in counts.items() if count]
-    verb = "is" if sum(counts.values()) == 1 else "are"
-    return f"{join(parts)} {verb} slow." if parts else ""
+    verb = "is slow against its" if sum(counts.values()) == 1 else "are slow against their"
+    return f"{join(parts)} {verb} peers." if parts else ""
 
 
 def r2_words(model: TwoWay) -> str:

@@ -19,7 +19,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.axes import AxisGroup, EndpointInfo, LinkIndex
 from matrix.statistics.cells.standing import LEVELS, Standings
-from matrix.statistics.cells.states import FAILED, NOT_APPLICABLE, STATES
+from matrix.statistics.cells.states import FAILING, NOT_APPLICABLE, STATES
 from matrix.statistics.samples.reduce import averages, ratio
 from matrix.statistics.samples.run import Run
 from matrix.store import data_version, registry, runs
@@ -268,9 +268,9 @@ class Report:
         ]
 
     def failing(self, end: str) -> list[ReportCell]:
-        """Return the links of the site on which every test failed, the most tested first."""
-        none_ok = at_end(self.links, end, self.name) & (self.links.cells.state == FAILED)
-        return sorted(cells_of(ReportCell, self.links, none_ok), key=lambda cell: -cell.failed)
+        """Return the links of the site that are failing, those with most failed tests first."""
+        own = at_end(self.links, end, self.name) & (self.links.cells.state == FAILING)
+        return sorted(cells_of(ReportCell, self.links, own), key=lambda cell: -cell.failed)
 
 
 def build(name: str, query: MatrixQuery, now: datetime) -> Report:

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,28 +16,13 @@ from matrix.answers.site.history import (
     span_of,
 )
 from matrix.answers.site.reports import Report, ReportCell, at_end, cells_of
-from matrix.answers.site.verdict import (
-    MOST_NAMED,
-    EndFacts,
-    FailingLink,
-    LinksTested,
-    Shift,
-    ShiftedLink,
-    SiteAnswer,
-    Speaker,
-    UsualLinks,
-    earliest,
-)
-from matrix.answers.words.names import NO_NAMES
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells.standing import USUAL_FACTOR
 from matrix.statistics.cells.states import NOT_APPLICABLE
-from matrix.statistics.samples.quantiles import median_interval
 from sonar.notation.units import MB
 from sonar.notation.windows import Window
 
 # How links look, the worst first, as in the table: a failed test or two is less than being slower.
-ORDER = ("failing", "slower", "failed", "", "untested", "down")
+ORDER = ("failing", "silent", "slower", "failed", "", "untested", "down")
 
 
 @dataclass(frozen=True)
@@ -46,13 +30,15 @@ class SiteLink(ReportCell):
     """A link as it stands; ``partner`` is the site at its other end.
 
     ``now`` is the median of its newest three successful tests, ``usual`` that of the 28 days before
-    the window; ``since`` is when it began to fail, or to be slower or faster, ``streak`` how many
-    tests ago. The rest is of the window.
+    the window; ``since`` is when the condition began that it is a member of, ``streak`` how many of
+    its newest tests failed. ``unconfirmed`` says that a condition that is not confirmed has it as a
+    member. The rest is of the window.
     """
 
     partner: str
     partly: bool
     streak: int
+    unconfirmed: bool
 
     @property
     def ratio(self) -> float:
@@ -82,7 +68,8 @@ class SiteLink(ReportCell):
 
         Then come links without a usual rate, by failed tests and then by rate.
         """
-        look = self.state if self.state in ORDER else self.level
+        is_state = self.state in ORDER and self.level != "silent"
+        look = self.state if is_state else self.level
         rank = ORDER.index(look if look in ORDER else "")
         ratio = self.ratio
         if not math.isnan(ratio):
@@ -110,6 +97,7 @@ def links_of(report: Report, end: str) -> list[SiteLink]:
         partner=[partners[0][at].site or "" for at in partners[1].tolist()],
         partly=cells.partly[where].tolist(),
         streak=cells.streak[where].tolist(),
+        unconfirmed=(standings.unconfirmed[ends] > 0).tolist(),
         now=(standings.now[ends] / MB).tolist(),
         usual=(standings.usual[ends] / MB).tolist(),
     )
@@ -135,13 +123,6 @@ class EndFigures:
     tested: int
     ok: int
     failed: int
-
-    @property
-    def level(self) -> str:
-        """Return what the ratio says of all links together, by the USUAL_FACTOR of one link."""
-        if self.ratio * USUAL_FACTOR <= 1:
-            return "slower"
-        return "faster" if self.ratio >= USUAL_FACTOR else "usual"
 
     @property
     def tests(self) -> int:
@@ -174,84 +155,6 @@ def median(values: Sequence[float]) -> float:
     """Return the median of the values that are numbers, NaN for none."""
     numbers = [value for value in values if not math.isnan(value)]
     return float(np.median(numbers)) if numbers else math.nan
-
-
-def facts_of(end: str, links: Sequence[SiteLink]) -> EndFacts:
-    failing = [link for link in links if link.is_failing]
-    ratios = [link.ratio for link in links if link.is_judged]
-    return EndFacts(
-        end,
-        links=len(links),
-        sites=len({link.partner for link in links}),
-        tested=sum(link.tests > 0 and link.state != "down" for link in links),
-        down=sum(link.state == "down" for link in links),
-        failing=len(failing),
-        failing_since=earliest(link.since for link in failing),
-        usual=sum(link.level == "usual" for link in links),
-        slower=shift_of(links, "slower"),
-        faster=shift_of(links, "faster"),
-        against_usual=UsualLinks(len(ratios), median(ratios), *median_interval(ratios)),
-    )
-
-
-def shift_of(links: Sequence[SiteLink], level: str) -> Shift | None:
-    """Put together the links that shifted and still work: those that fail are counted apart."""
-    shifted = [
-        link for link in links if link.level == level and link.state not in ("failing", "down")
-    ]
-    if not shifted:
-        return None
-    named = [ShiftedLink(link.partner, link.ratio, link.since) for link in shifted]
-    named.sort(key=lambda link: link.factor, reverse=level == "faster")
-    return Shift(
-        len(shifted),
-        median([link.ratio for link in shifted]),
-        len({link.partner for link in shifted}),
-        earliest(link.since for link in shifted),
-        max((link.since for link in shifted if not math.isnan(link.since)), default=math.nan),
-        tuple(named) if len(named) <= MOST_NAMED else (),
-    )
-
-
-def verdict_of(
-    report: Report,
-    ends: dict[str, list[SiteLink]],
-    *,
-    is_past: bool,
-    names: Mapping[str, str] = NO_NAMES,
-) -> SiteAnswer:
-    """Say how the site does; a link within the site, which is in both lists, counts once.
-
-    ``names`` are what sites are called, where that is not their name.
-    """
-    called = {
-        end: [replace(link, partner=names.get(link.partner, link.partner)) for link in links]
-        for end, links in ends.items()
-    }
-    facts = [facts_of(end, called[end]) for end in ("destination", "source")]
-    speaker = Speaker(
-        names.get(report.name, report.name), report.query.size, report.moment, is_past
-    )
-    every = {(link.source, link.destination): link for links in ends.values() for link in links}
-    usual = sum(link.level == "usual" for link in every.values())
-    tested = LinksTested(
-        tested=sum(link.tests > 0 for link in every.values()),
-        links=len(every),
-        ok=sum(link.ok for link in every.values()),
-        tests=sum(link.tests for link in every.values()),
-    )
-    return speaker.verdict(facts, failing_of(called), usual, tested)
-
-
-def failing_of(ends: dict[str, list[SiteLink]]) -> list[FailingLink]:
-    """Return the links that fail, each once; first the one that has failed for longest."""
-    failing: dict[tuple[str, str], FailingLink] = {}
-    for end, links in ends.items():
-        for link in filter(attrgetter("is_failing"), links):
-            other = failing.get((link.source, link.destination))
-            at = (*other.ends, end) if other else (end,)
-            failing[link.source, link.destination] = FailingLink(at, link.partner, link.since)
-    return sorted(failing.values(), key=attrgetter("since"))
 
 
 def results_of(

@@ -8,6 +8,8 @@ import numpy as np
 
 from matrix.answers.comparison import all_links
 from matrix.answers.comparison.all_links import CountWords, factor_words, ratios_together
+from matrix.answers.conditions import reading, words
+from matrix.answers.conditions.reading import Judgement
 from matrix.answers.link import rate_profile
 from matrix.answers.link.rate_profile import TransferProfiles
 from matrix.answers.link.series import Cut, cut_for
@@ -15,10 +17,20 @@ from matrix.answers.matrix import standing
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.site.history import EndHistory, RatioSeries, WindowPair, drawable, series_of
 from matrix.answers.site.reports import ENDS, Report, at_end
-from matrix.answers.site.site_links import SiteLink, history_of, links_of, results_of, verdict_of
-from matrix.answers.site.verdict import KINDS, VERBS, ClassNews, SiteAnswer
+from matrix.answers.site.site_links import SiteLink, history_of, links_of, results_of
+from matrix.answers.site.verdict import (
+    KINDS,
+    MOST_SAID,
+    VERBS,
+    ClassNews,
+    SiteAnswer,
+    of_number,
+    own_conditions,
+    verdict_of,
+    worst_kind,
+)
 from matrix.answers.words.names import NO_NAMES
-from matrix.answers.words.phrases import counted
+from matrix.answers.words.phrases import counted, join
 from matrix.answers.words.ratios import PairRatio
 from matrix.query.comparison import OF
 from matrix.query.filters import Filter
@@ -31,49 +43,49 @@ from sonar.models import Annotation
 from sonar.notation.units import format_count
 from sonar.notation.windows import Window
 
+LINKS_COUNTED = ("judged", "slower", "faster", "tested")
 # Within less, a site that gets slower little by little cannot be told from its days.
 SHORTEST_DRIFT = timedelta(days=14)
-SHIFTS = {"failing": "failing", "slower": "slower than usual", "faster": "faster than usual"}
 
 
-def other_classes(report: Report) -> tuple[ClassNews, ...]:
+def other_classes(
+    report: Report, judgement: Judgement, names: Mapping[str, str]
+) -> tuple[ClassNews, ...]:
     """Return what is so with those that are tested, the worst first; classes alike are one."""
     alike: dict[tuple[str, str], list[str]] = {}
     for size in report.sites:
-        if size != report.query.size and (news := news_of(report, size)):
+        if size != report.query.size and (news := news_of(report, size, judgement, names)):
             alike.setdefault(news, []).append(size)
     groups = [ClassNews(*news, tuple(sizes)) for news, sizes in alike.items()]
     return tuple(sorted(groups, key=lambda classes: KINDS.index(classes.kind)))
 
 
-def news_of(report: Report, size: str) -> tuple[str, str] | None:
-    """Return one of KINDS and the words for it; None where nothing is tested.
-
-    A link within the site counts once.
-    """
+def news_of(
+    report: Report, size: str, judgement: Judgement, names: Mapping[str, str]
+) -> tuple[str, str] | None:
+    """Return one of KINDS and the words for it; None where nothing is tested."""
     matrix, name = report.sites[size], report.name
     cells = matrix.cells
     at_either_end = at_end(matrix, "source", name) | at_end(matrix, "destination", name)
     own = at_either_end & (cells.state != NOT_APPLICABLE)
     if not own.any():
         return None
+    conditions = own_conditions(judgement, name, size)
+    if conditions:
+        titles = [words.title(each, names) for each in conditions[:MOST_SAID]]
+        more = len(conditions) - len(titles)
+        return worst_kind(conditions), join([*titles, *([f"{more} more"] if more else [])])
     if (cells.state[own] == DOWN).all():
         return "down", "all links are in a declared downtime"
-    counts = {kind: int(getattr(cells, f"{kind}_links")[own].sum()) for kind in SHIFTS}
-    if any(counts.values()):
-        return shifted(counts)
-    if cells.judged_links[own].any():
-        return "usual", "as usual"
+    judged, slower, faster, tested = (
+        int(getattr(cells, f"{kind}_links")[own].sum()) for kind in LINKS_COUNTED
+    )
+    if judged:
+        usual = judged - slower - faster
+        return "usual", f"{of_number(usual, tested)} links " * (usual < tested) + "as usual"
     if not (cells.ok[own].any() or cells.failed[own].any()):
         return "untested", "no test in this window"
     return "unknown", "no usual rates to compare with yet"
-
-
-def shifted(counts: Mapping[str, int]) -> tuple[str, str]:
-    """Count the links that are not as usual: `2 links failing, 1 slower than usual`."""
-    (worst, count), *more = ((kind, count) for kind, count in counts.items() if count)
-    links = f"{counted(count, 'link')} {SHIFTS[worst]}"
-    return worst, ", ".join([links, *(f"{format_count(n)} {SHIFTS[kind]}" for kind, n in more)])
 
 
 def inside_of(report: Report, end: str) -> TransferProfiles | None:
@@ -160,12 +172,14 @@ class NoteEffect(ComparedEnds):
 class SiteNow:
     """The links of a site by end, the worst first, their history, and what follows of them.
 
+    ``judgement`` has the conditions that these links are members of, at the end of the window.
     ``comparisons`` are by end, too, if the question asks for one. ``drift`` is the second half of
     a long window against the first.
     """
 
     links: dict[str, list[SiteLink]]
     histories: dict[str, EndHistory]
+    judgement: Judgement
     verdict: SiteAnswer
     effects: list[NoteEffect]
     comparisons: dict[str, EndComparison]
@@ -180,11 +194,14 @@ def site_now(
 ) -> SiteNow:
     """Judge a site by its report; ``notes`` are those that a reader may see.
 
-    ``names`` are what the verdict calls sites, where that is not their name.
+    ``names`` are what the verdict calls sites and endpoints, where that is not their name.
 
-    One SQL statement; two more to compare, and one where there are notes or a drift.
+    Three SQL statements; two more to compare, and one where there are notes or a drift.
     """
     links = {end: links_of(report, end) for end in ENDS}
+    moment = reading.state_moment(report.window, now)
+    own_links = reading.members_q([Filter("site", report.name)], report.all_endpoints)
+    judgement = reading.read_open(moment, own_links)
     begun = [note for note in notes if report.window.start <= note.starts_at]
     around = [(note, sides) for note in begun if (sides := WindowPair.around(note.starts_at, now))]
     halves = halves_of(report.window)
@@ -198,11 +215,13 @@ def site_now(
     effects = [
         NoteEffect(of.sides, of.ends, note) for (note, _), of in zip(around, compared, strict=False)
     ]
-    verdict = verdict_of(report, links, is_past=report.window.end <= now, names=names)
+    is_past = not reading.is_now(report.window, now)
+    verdict = verdict_of(report, links, judgement, is_past=is_past, names=names)
     return SiteNow(
         links,
         histories,
-        replace(verdict, others=other_classes(report)),
+        judgement,
+        replace(verdict, others=other_classes(report, judgement, names)),
         effects,
         compare(report, links, histories, now),
         compared[-1] if halves else None,

@@ -1,27 +1,45 @@
-"""How a site does now against its own past, in short sentences: what its page says first."""
+"""What the page of a site says first: what changed there, and what is as usual.
+
+What changed are conditions. The rest is counted of the links that they do not concern.
+"""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 from django.utils.text import capfirst
 
-from matrix.answers.words.phrases import counted, join, time_words
+from matrix.answers.conditions import words
+from matrix.answers.conditions.reading import Judgement
+from matrix.answers.site.reports import Report
+from matrix.answers.site.site_links import SiteLink, median
+from matrix.answers.words.names import NO_NAMES
+from matrix.answers.words.phrases import counted, join, sentences
 from matrix.statistics.cells.standing import FEWEST_SUCCESSES
+from matrix.statistics.samples.quantiles import median_interval
+from matrix.store.conditions import MARKS
+from sonar.models import Condition
 from sonar.notation.units import format_count, format_factor
+from sonar.notation.windows import short_time
 
+SCOPES, TYPES = Condition.Scope, Condition.Type
 # The worst comes first; the page is coloured by it.
-KINDS = ("failing", "slower", "faster", "usual", "unknown", "untested", "down", "none")
-# Links that changed within this time are said to have changed together.
-TOGETHER = timedelta(hours=12)
-# So many links that fail are named, and of an end so many that shifted; more are counted.
-MOST_NAMED = 2
+KINDS = ("failing", "silent", "slower", "faster", "usual", "unknown", "untested", "down", "none")
+KIND_OF = {
+    TYPES.FAILING: "failing",
+    TYPES.SILENT: "silent",
+    TYPES.SLOW: "slower",
+    TYPES.FAST: "faster",
+}
+# As many conditions are said in full; more are counted.
+MOST_SAID = 5
+AT_PARTNERS = "At its partners:"
 
 
 class Verb(NamedTuple):
-    """What a site does at one end of its links; ``partners`` and ``links`` stand behind it."""
+    """What a site does at one end of its links; ``partners`` and ``links`` are prepositions."""
 
     now: str
     then: str
@@ -33,118 +51,46 @@ VERBS = {
     "source": Verb("sends", "sent", "to", "from"),
     "destination": Verb("receives", "received", "from", "to"),
 }
+# Why nothing is said of the links of an end, or of both.
+MISSING = {
+    "unknown": "the usual rates of links {links} {site} are not known yet: each takes "
+    f"{FEWEST_SUCCESSES} successful tests before this window.",
+    "untested": "the links {links} {site} have no results with {size} files in this window.",
+    "down": "all links {links} {site} are in a declared downtime.",
+    "none": "no link {links} {site} is tested with {size} files.",
+}
+# What is counted of links without a condition, of one and of several.
+COUNTED = {
+    "usual": ("is as usual", "are as usual"),
+    "unconfirmed": ("has an unconfirmed condition", "have an unconfirmed condition"),
+    "unknown": ("has too few tests to be judged", "have too few tests to be judged"),
+    "untested": ("has no test in this window", "have no test in this window"),
+    "down": ("is in a declared downtime", "are in a declared downtime"),
+}
 
 
-@dataclass(frozen=True)
-class ShiftedLink:
-    """A link that is slower or faster: its partner, now over usual, and since when in Unix s."""
-
-    partner: str
-    factor: float
-    since: float
-
-
-@dataclass(frozen=True)
-class Shift:
-    """The links of an end that are slower, or faster, than usual.
-
-    ``links`` is how many, ``factor`` the median of now over usual, ``sites`` how many partners
-    they lead to; ``first`` and ``last`` are when the first and the last changed, in Unix s.
-    ``named`` are the links, the furthest from usual first, where they are few.
-    """
-
-    links: int
-    factor: float
-    sites: int
-    first: float
-    last: float
-    named: tuple[ShiftedLink, ...] = ()
+def kind_of(link: SiteLink) -> str:
+    """Return the one of KINDS that a link is: what conditions say of it, before all else."""
+    if link.state in ("down", "failing"):
+        return link.state
+    if link.level in ("silent", "slower", "faster"):
+        return link.level
+    if not link.tests:
+        return "untested"
+    return "usual" if link.level == "usual" else "unknown"
 
 
-@dataclass(frozen=True)
-class UsualLinks:
-    """The links of an end against their usual rates: the median of ``links`` ratios.
+class ConditionLine(NamedTuple):
+    """A sentence, and of a condition the page that shows it and the kind that colours it."""
 
-    ``low`` to ``high`` is its 95 % interval; NaN for none.
-    """
+    sentence: str
+    url: str = ""
+    kind: str = ""
 
-    links: int = 0
-    ratio: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-
-
-@dataclass(frozen=True)
-class EndFacts:
-    """What is known of the links of a site at one end; counts of links, ``sites`` of partners.
-
-    ``tested`` have a result in the window, ``usual`` are as usual, ``failing_since`` is when the
-    first of the ``failing`` began to fail, in Unix s. ``against_usual`` is of all that have both
-    rates.
-    """
-
-    end: str
-    links: int = 0
-    sites: int = 0
-    tested: int = 0
-    down: int = 0
-    failing: int = 0
-    failing_since: float = math.nan
-    usual: int = 0
-    slower: Shift | None = None
-    faster: Shift | None = None
-    against_usual: UsualLinks = field(default_factory=UsualLinks)
-
-    @property
-    def kind(self) -> str:
-        """Return the one of KINDS that says most."""
-        if not self.links:
-            return "none"
-        if self.down == self.links:
-            return "down"
-        if not self.tested and not self.failing:
-            return "untested"
-        if self.failing and self.failing >= self.tested:
-            return "failing"
-        if self.slower or self.faster:
-            return "slower" if self.slower else "faster"
-        return "usual" if self.usual else "unknown"
-
-
-@dataclass(frozen=True)
-class LinksTested:
-    """How many of the links of a site were tested in the window, and how many tests succeeded."""
-
-    tested: int
-    links: int
-    ok: int
-    tests: int
-
-    @property
-    def sentence(self) -> str:
-        return (
-            f"{of_number(self.ok, self.tests)} test{'s' * (self.tests != 1)} succeeded, on "
-            f"{of_number(self.tested, self.links)} link{'s' * (self.links != 1)}."
-        )
-
-
-@dataclass(frozen=True)
-class FailingLink:
-    """A link of a site that fails: at which ends it is the site's, within the site at both.
-
-    ``partner`` is the site at its other end, ``since`` when it began to fail, in Unix s.
-    """
-
-    ends: tuple[str, ...]
-    partner: str
-    since: float = math.nan
-
-    @property
-    def direction(self) -> str:
-        """Say where it leads: `to OX`, `from OX`."""
-        if len(self.ends) > 1:
-            return "within the site"
-        return f"{VERBS[self.ends[0]].partners} {self.partner}"
+    @classmethod
+    def of(cls, condition: Condition, names: Mapping[str, str] = NO_NAMES) -> Self:
+        sentence, kind = words.sentence(condition, names), KIND_OF[TYPES(condition.type)]
+        return cls(sentence, words.url(condition), kind)
 
 
 @dataclass(frozen=True)
@@ -162,199 +108,204 @@ class ClassNews:
 
 @dataclass(frozen=True)
 class SiteAnswer:
-    """``kind`` is one of KINDS; ``news`` is what is most wrong, ``rest`` what else is so.
+    """What is said of a site and a size class; ``kind`` is one of KINDS.
 
-    ``others`` are the other size classes, the worst first.
+    ``lines`` say its own open ``conditions``, then what is as usual. Conditions of ``partners``
+    that its links are members of are apart, and so are ``unconfirmed`` ones. ``others`` are the
+    other size classes, the worst first.
     """
 
     kind: str
-    news: str
-    rest: str = ""
+    lines: tuple[ConditionLine, ...]
+    partners: tuple[ConditionLine, ...]
+    unconfirmed: tuple[ConditionLine, ...]
+    conditions: tuple[Condition, ...]
     others: tuple[ClassNews, ...] = ()
 
     @property
-    def sentence(self) -> str:
-        parts = self.news, self.rest, *(classes.sentence for classes in self.others)
-        return " ".join(filter(None, parts))
-
-
-@dataclass(frozen=True)
-class Speaker:
-    """Writes the sentences on a site and a size class as of a moment.
-
-    ``is_past`` says that the window is over.
-    """
-
-    name: str
-    size: str
-    moment: datetime
-    is_past: bool = False
-
-    def verdict(
-        self,
-        ends: Sequence[EndFacts],
-        failing: Sequence[FailingLink],
-        usual: int = 0,
-        tested: LinksTested | None = None,
-    ) -> SiteAnswer:
-        """Say how the site does, the worst first; ``failing`` has each link that fails once.
-
-        ``usual`` counts the links that are as usual, each once. ``tested`` are said where
-        there is nothing yet to compare with.
-        """
-        kinds = {facts.kind for facts in ends}
-        # Where all links of an end fail, that is said there.
-        there = {facts.end for facts in ends if facts.kind == "failing"}
-        left = [link for link in failing if there.isdisjoint(link.ends)]
-        sentences = [
-            *self.all_failing(ends, failing),
-            *self.shifted(ends, "slower"),
-            *self.failures(left, ends),
-            *self.shifted(ends, "faster"),
-            *self.as_usual(ends, usual, tested),
-            *self.so_far(ends, tested),
-            *self.nothing_known(ends),
-        ]
-        kind = "failing" if failing else min(kinds, key=KINDS.index)
-        if self.is_past:
-            sentences[0] = f"as of {self.time(self.moment.timestamp())}, {sentences[0]}"
-        first, *rest = map(self.capital, sentences)
-        return SiteAnswer(kind, first, " ".join(rest))
-
-    def capital(self, sentence: str) -> str:
-        """Begin with a capital letter; the name of a site stays as it is."""
-        return sentence if sentence.startswith(self.name) else capfirst(sentence)
-
-    def all_failing(
-        self, ends: Sequence[EndFacts], failing: Sequence[FailingLink]
-    ) -> Iterator[str]:
-        """Say at which ends nothing comes through."""
-        there = [facts for facts in ends if facts.kind == "failing"]
-        if len(there) == len(ends):
-            since = self.since(earliest(link.since for link in failing), len(failing), "")
-            yield (
-                f"{self.name} neither {self.does('source')} nor {self.does('destination')} "
-                f"anything: all {format_count(len(failing))} tested links are failing{since}."
-            )
-            return
-        for facts in there:
-            since = self.since(facts.failing_since, facts.failing, "")
-            links = f"all {format_count(facts.failing)} tested links are failing"
-            if facts.failing == 1:
-                links = "its only tested link is failing"
-            yield f"{self.name} {self.does(facts.end)} nothing: {links}{since}."
-
-    def shifted(self, ends: Sequence[EndFacts], level: str) -> Iterator[str]:
-        """Name one or two links of an end that are slower or faster than usual; count more."""
-        shifts = [(facts, getattr(facts, level)) for facts in ends if facts.kind != "failing"]
-        parts = [part for facts, shift in shifts if shift for part in self.parts(facts, shift)]
-        if parts:
-            yield f"{level} than usual {join(parts)}."
-
-    def parts(self, facts: EndFacts, shift: Shift) -> Iterator[str]:
-        partners = VERBS[facts.end].partners
-        if shift.named:
-            for link in shift.named:
-                since = self.since(link.since, 1)
-                yield f"{partners} {link.partner} ({format_factor(link.factor)}{since})"
-            return
-        together = shift.last - shift.first <= TOGETHER.total_seconds()
-        since = self.since(shift.first, 1 if together else shift.links)
-        yield (
-            f"{partners} {format_count(shift.sites)} of {counted(facts.sites, 'site')} "
-            f"({format_factor(shift.factor)}{since})"
-        )
-
-    def failures(self, failing: Sequence[FailingLink], ends: Sequence[EndFacts]) -> Iterator[str]:
-        """Name one or two links that fail; count more, by direction."""
-        if not failing:
-            return
-        if len(failing) <= MOST_NAMED:
-            named = join(f"{link.direction}{self.since(link.since, 1, '')}" for link in failing)
-            verb = "link is" if len(failing) == 1 else "links are"
-            yield f"{format_count(len(failing))} {verb} failing: {named}."
-            return
-        counts = [
-            (sum(facts.end in link.ends for link in failing), facts)
-            for facts in sorted(ends, key=lambda facts: facts.end)
-        ]
-        (count, facts), *more = [pair for pair in counts if pair[0]]
-        first = f"{of_number(count, facts.links)} links {VERBS[facts.end].links} {self.name}"
-        others = [
-            f"{of_number(count, facts.links)} {VERBS[facts.end].links} it" for count, facts in more
-        ]
-        since = self.since(earliest(link.since for link in failing), len(failing), "")
-        yield f"{join([first, *others])} are failing{since}."
-
-    def as_usual(
-        self, ends: Sequence[EndFacts], usual: int, tested: LinksTested | None
-    ) -> Iterator[str]:
-        """Say what is as usual: of a site without shifts at which factor, else how many links."""
-        if any(facts.slower or facts.faster for facts in ends):
-            links = "link is" if usual == 1 else "links are"
-            if usual:
-                yield f"{format_count(usual)} other {links} as usual."
-            return
-        there = [facts for facts in ends if facts.kind == "usual"]
-        parts = [f"{self.does(facts.end)} at {self.factor(facts)}" for facts in reversed(there)]
-        if parts:
-            yield f"as usual: {join(parts)} of the usual rate."
-            if tested and tested.links > 1:
-                yield f"{of_number(usual, tested.links)} links are as usual."
-
-    def factor(self, facts: EndFacts) -> str:
-        """Write the median of the links of an end, with its interval and how many they are."""
-        links = facts.against_usual
-        count = counted(links.links, "link")
-        if math.isnan(links.low):
-            return f"{format_factor(links.ratio)} ({count})"
-        factor = format_factor(links.ratio, links.low, links.high)
-        return f"{factor.removesuffix(')')}, {count})"
-
-    def so_far(self, ends: Sequence[EndFacts], tested: LinksTested | None) -> Iterator[str]:
-        """Say what is known before any rate is usual."""
-        kinds = {facts.kind for facts in ends}
-        if tested and "unknown" in kinds and kinds <= {"unknown", "untested"}:
-            yield tested.sentence
-
-    def nothing_known(self, ends: Sequence[EndFacts]) -> Iterator[str]:
-        """Say what is missing at an end, or at both."""
-        kinds = [facts.kind for facts in ends]
-        for kind, words in self.missing.items():
-            if all(each == kind for each in kinds):
-                yield words.format("to or from", self.name)
-            elif kind in kinds:
-                links = VERBS[ends[kinds.index(kind)].end].links
-                yield words.format(links, self.name)
+    def news(self) -> str:
+        return self.lines[0].sentence
 
     @property
-    def missing(self) -> dict[str, str]:
-        return {
-            "unknown": "the usual rates of links {} {} are not known yet: each takes "
-            f"{FEWEST_SUCCESSES} successful tests before this window.",
-            "untested": f"the links {{}} {{}} have no results with {self.size} files in this "
-            "window.",
-            "down": "all links {} {} are in a declared downtime.",
-            "none": f"no link {{}} {{}} is tested with {self.size} files.",
-        }
+    def sentence(self) -> str:
+        partners = [AT_PARTNERS, *(line.sentence for line in self.partners)]
+        return sentences(
+            [line.sentence for line in self.lines],
+            partners if self.partners else "",
+            [line.sentence for line in self.unconfirmed],
+            [classes.sentence for classes in self.others],
+        )
 
-    def since(self, first: float, links: int, comma: str = ",") -> str:
-        """Say since when: for several links, which need not have begun together, the longest."""
-        if math.isnan(first):
-            return ""
-        return f"{', the longest' if links > 1 else comma} since {self.time(first)}"
 
-    def time(self, unix: float) -> str:
-        return time_words(unix, self.moment)
+def is_own(condition: Condition, site: str) -> bool:
+    """Say whether a condition is of a site, of an endpoint there, or of a link of one.
 
-    def does(self, end: str) -> str:
-        return VERBS[end].then if self.is_past else VERBS[end].now
+    Others that have links of the site as members are of its partners.
+    """
+    ends = (condition.source, condition.destination)
+    return (condition.site is not None and condition.site.name == site) or any(
+        end is not None and end.site.name == site for end in ends
+    )
+
+
+def of_class(judgement: Judgement, size: str = "", *, confirmed: bool = True) -> list[Condition]:
+    """Return the conditions of a size class or of all, those of most links first, then the worst.
+
+    Those of the grid are apart, and stand for all that began during them.
+    """
+    doubtful = judgement.doubtful
+    here = [
+        each
+        for each in (judgement.confirmed if confirmed else judgement.unconfirmed)
+        if (not size or size in each.size_classes) and each.scope != SCOPES.GRID
+        if doubtful is None or each.since < doubtful.since
+    ]
+    # Scopes are listed from a link to the grid.
+    order = SCOPES.values.index
+    here.sort(key=lambda each: (-order(each.scope), -MARKS.index(each.type), each.since))
+    return here
+
+
+def own_conditions(judgement: Judgement, site: str, size: str) -> list[Condition]:
+    return [each for each in of_class(judgement, size) if is_own(each, site)]
+
+
+def worst_kind(conditions: Iterable[Condition]) -> str:
+    """Return the one of KINDS that says the worst of some conditions; empty for none."""
+    return min((KIND_OF[TYPES(each.type)] for each in conditions), key=KINDS.index, default="")
+
+
+def end_kind(conditions: Iterable[Condition], site: str, end: str) -> str:
+    """Return the same of what a site does as source or destination, over all its links there."""
+    scopes = (SCOPES.SITE, SCOPES.ENDPOINT, end)
+    return worst_kind(each for each in conditions if each.scope in scopes and is_own(each, site))
+
+
+def verdict_of(
+    report: Report,
+    ends: Mapping[str, Sequence[SiteLink]],
+    judgement: Judgement,
+    *,
+    is_past: bool = False,
+    names: Mapping[str, str] = NO_NAMES,
+) -> SiteAnswer:
+    """Say how a site does; a link within the site, which is at both ends, counts once.
+
+    ``judgement`` has the conditions of its links at the end of the window. ``names`` are what
+    sites and endpoints are called, where that is not their name.
+    """
+
+    def said(conditions: Sequence[Condition]) -> tuple[ConditionLine, ...]:
+        lines = [ConditionLine.of(each, names) for each in conditions[:MOST_SAID]]
+        if more := len(conditions) - len(lines):
+            lines.append(ConditionLine(f"{counted(more, 'more condition')} of its links."))
+        return tuple(lines)
+
+    size = report.query.size
+    own = own_conditions(judgement, report.name, size)
+    partners = [each for each in of_class(judgement, size) if each not in own]
+    unconfirmed = of_class(judgement, size, confirmed=False)
+    every = {(link.source, link.destination): link for links in ends.values() for link in links}
+    counts = Counter(map(kind_of, every.values()))
+    is_judged = is_past or not (judgement.as_of is None or judgement.is_late)
+    if own:
+        kind = worst_kind(own)
+    elif judgement.doubtful or unconfirmed or not is_judged or counts["unknown"] > counts["usual"]:
+        kind = "unknown"
+    else:
+        kind = next((each for each in (*KINDS[4:], *KINDS[:4]) if counts[each]), "none")
+    doubtful = judgement.doubtful and ConditionLine(words.doubtful(judgement.doubtful))
+    if is_judged:
+        unsure = [end for end in VERBS if end_kind(unconfirmed, report.name, end)]
+        rest = ["No condition is confirmed yet."] * bool(unconfirmed and not own)
+        rest += as_usual(report, ends, every.values(), unsure, names)
+    else:
+        has_tests = any(link.tests for link in every.values())
+        rest = [f"{capfirst(words.as_of(judgement))}."]
+        rest += [tests_words(every.values())] * has_tests
+    lines = [*([doubtful] if doubtful else []), *said(own), *map(ConditionLine, rest)]
+    first, *more = lines or [ConditionLine("All its links are part of conditions elsewhere.")]
+    if is_past:
+        first = ConditionLine(f"At {short_time(report.moment)}: {first.sentence}", first.url)
+    return SiteAnswer(kind, (first, *more), said(partners), said(unconfirmed), tuple(own))
+
+
+def as_usual(
+    report: Report,
+    ends: Mapping[str, Sequence[SiteLink]],
+    every: Collection[SiteLink],
+    unsure: Collection[str],
+    names: Mapping[str, str],
+) -> Iterator[str]:
+    """Say at which factor an end is as usual, and how many links are, or why that is unknown.
+
+    An end with links that cannot be judged is not called as usual, and one that is ``unsure``.
+    """
+    missing = {end: why_unknown(ends[end]) for end in ("source", "destination")}
+    judged = [end for end, why in missing.items() if not why]
+    kinds = {end: {kind_of(link) for link in ends[end]} for end in judged}
+    parts = [
+        f"{VERBS[end].now} at {factor_of(ends[end])}"
+        for end in judged
+        if end not in unsure and kinds[end] <= {"usual", "untested", "down"}
+    ]
+    if parts:
+        yield f"As usual: {join(parts)} of the usual rate."
+    if len(set().union(*kinds.values())) > 1 and (counts := list(count_words(every))):
+        yield f"{join(counts)}."
+    elif not judged and "unknown" in missing.values():
+        yield tests_words(every)
+    for kind, text in MISSING.items():
+        of_kind = [VERBS[end].links for end, why in reversed(missing.items()) if why == kind]
+        if of_kind:
+            site = names.get(report.name, report.name)
+            sentence = text.format(links=" or ".join(of_kind), site=site, size=report.query.size)
+            yield capfirst(sentence)
+
+
+def why_unknown(links: Sequence[SiteLink]) -> str:
+    """Return the one of MISSING that holds for the links of an end, empty if any is judged."""
+    kinds = {kind_of(link) for link in links}
+    if not kinds:
+        return "none"
+    return min(kinds, key=KINDS.index) if kinds <= MISSING.keys() else ""
+
+
+def tests_words(links: Collection[SiteLink]) -> str:
+    """Say how many tests succeeded, and on how many links: all that is known before a judgement."""
+    tests, ok = sum(link.tests for link in links), sum(link.ok for link in links)
+    tested = of_number(sum(link.tests > 0 for link in links), len(links))
+    return (
+        f"{of_number(ok, tests)} test{'s' * (tests != 1)} succeeded, on {tested} "
+        f"link{'s' * (len(links) != 1)}."
+    )
+
+
+def count_words(links: Collection[SiteLink]) -> Iterator[str]:
+    """Count the links without a condition: `9 of 12 links are as usual`, `2 have no test ...`."""
+    kinds: dict[str, list[SiteLink]] = {kind: [] for kind in (*KINDS, "unconfirmed")}
+    for link in links:
+        kind = kind_of(link)
+        kinds["unconfirmed" if kind == "unknown" and link.unconfirmed else kind].append(link)
+    of_all = f" of {counted(len(links), 'link')}"
+    for kind, texts in COUNTED.items():
+        if of_kind := kinds[kind]:
+            failed = sum(link.failed for link in of_kind) if kind == "unknown" else 0
+            failures = f" ({of_number(failed, sum(link.tests for link in of_kind))} failed)"
+            text = f"{format_count(len(of_kind))}{of_all} {texts[len(of_kind) != 1]}"
+            yield text + failures * bool(failed)
+            of_all = ""
+
+
+def factor_of(links: Iterable[SiteLink]) -> str:
+    """Write the median of the links against their usual, with its interval and how many are."""
+    ratios = [link.ratio for link in links if link.is_judged]
+    low, high = median_interval(ratios)
+    count = counted(len(ratios), "link")
+    if math.isnan(low):
+        return f"{format_factor(median(ratios))} ({count})"
+    return f"{format_factor(median(ratios), low, high).removesuffix(')')}, {count})"
 
 
 def of_number(count: int, number: int) -> str:
     return f"{format_count(count)} of {format_count(number)}"
-
-
-def earliest(moments: Iterable[float]) -> float:
-    """Return the first of these moments in Unix s; NaN for none."""
-    return min((moment for moment in moments if not math.isnan(moment)), default=math.nan)

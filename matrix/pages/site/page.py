@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Self
 
 import numpy as np
@@ -14,15 +14,15 @@ from matrix.answers import other_origins
 from matrix.answers.causes.words import site_conclusion
 from matrix.answers.comparison import all_links
 from matrix.answers.comparison.all_links import AROUND, factor_alone, factor_words, verdict
-from matrix.answers.conditions import reading
+from matrix.answers.conditions import reading, words
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.incidents.expectation_counts import below_of
 from matrix.answers.site import loads, reports
-from matrix.answers.site.failures import errors_of, findings
+from matrix.answers.site.failures import errors_of
 from matrix.answers.site.loads import DIRECTIONS, IN, OUT, PlannedTests
 from matrix.answers.site.overview import compared_question, registered
 from matrix.answers.site.reports import ENDS, Report, capacity, partners_of
-from matrix.answers.site.site_links import SiteLink, facts_of
+from matrix.answers.site.site_links import SiteLink
 from matrix.answers.site.site_now import (
     ComparedEnds,
     EndComparison,
@@ -32,7 +32,7 @@ from matrix.answers.site.site_now import (
     inside_of,
     site_now,
 )
-from matrix.answers.site.verdict import KINDS, VERBS, earliest
+from matrix.answers.site.verdict import KINDS, VERBS, end_kind
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.controls import compare_control, question_controls, resized
 from matrix.pages.parts.events import EventsPart
@@ -49,20 +49,18 @@ from matrix.plots.site import end_figures, histories_drawn, is_of_rates
 from matrix.query.addresses import address, causes_url, link_url, matrix_url, table_url
 from matrix.query.catalogue import EXPECTATION
 from matrix.query.comparison import CUSTOM, Comparison
-from matrix.query.filters import Filter
+from matrix.query.filters import Filter, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.compare.together import Together
 from matrix.store import downtimes, notes, profiles
 from matrix.store.data_version import DataVersion
-from sonar.models import Annotation, Downtime, Endpoint, Site
+from sonar.models import Annotation, Condition, Downtime, Endpoint, Site
 from sonar.notation.windows import format_window
 from sonar.obstacles.catalogue import BY_NAME
 from sonar.people import roles
 from sonar.people.roles import Anyone
 from sonar.results.circuits import open_circuits
 
-# What is slow or fast against its peers is coloured as what is so against its usual.
-PEER_COLOURS = {"slow": "slower", "fast": "faster"}
 REASONS = {name: obstacle.label or name for name, obstacle in BY_NAME.items()}
 
 
@@ -172,7 +170,9 @@ class SitePage(QueryPage):
         """Return what is said and drawn of its links."""
         query, name = self.query, self.site.name
         names = ShortNames.of(report.all_endpoints)
-        window, site_is = report.window, site_now(report, notes_on_site, now, names.sites)
+        called = {**names.endpoints, **names.sites}
+        window, site_is = report.window, site_now(report, notes_on_site, now, called)
+        judged = site_is.judgement
         events = EventsPart.of(report, report.all_endpoints, now)
         figures = end_figures(
             report, site_is, downtimes.declared(declared), notes_on_site, events.events
@@ -185,7 +185,6 @@ class SitePage(QueryPage):
             for _, chosen, standing, _ in side["lines"]
             if standing.ok + standing.failed
         ]
-        cause = site_conclusion(report.sites[query.size], name)
         # Where the links that changed are compared with the time before the first did.
         since = None if query.compare else changed_since(site_is)
         partners = partners_of(report)
@@ -194,6 +193,9 @@ class SitePage(QueryPage):
             "window": window,
             "window_times": format_window(window),
             "verdict": site_is.verdict,
+            # The verdict itself says what was not assessed lately.
+            "assessed": "" if judged.as_of is None or judged.is_late else words.as_of(judged),
+            "judges_all": bool(on_profiles(query.filters)),
             "card": ChatCard.of(
                 self,
                 address("site-preview", name),
@@ -202,8 +204,7 @@ class SitePage(QueryPage):
                 simulated=report.links.simulated,
             ),
             "since_link": since and (COMPARE_SINCE, since_url(self, since, now)),
-            "cause": cause,
-            "cause_kind": PEER_COLOURS.get(cause.kind, cause.kind),
+            "cause": site_conclusion(report.sites[query.size], name),
             "causes_url": causes_url(query),
             # The beginning of a sentence on each of these size classes, with its view.
             "other_classes": [
@@ -228,7 +229,6 @@ class SitePage(QueryPage):
             "comparison": comparison_part(query, name, site_is.comparisons, now, names),
             "results": bool(classes),
             "results_of_class": any(classes),
-            "findings": findings(report),
             "partners": partners,
             "partner_rows": both_directions(partners, now, names.site(name), names.sites),
         }
@@ -256,6 +256,7 @@ class SitePage(QueryPage):
                 history=histories[end],
                 figure=figures[end],
                 names=names,
+                level=end_kind(site_is.verdict.conditions, report.name, end),
                 is_of_rates=is_of_rates(site_is),
             )
             drift = None if compared else drift_of(self, site_is.drift, end)
@@ -360,12 +361,11 @@ def comparison_part(
 
 
 def changed_since(site_is: SiteNow) -> datetime | None:
-    """Return when the first of the links changed that are slower than usual, or else faster."""
-    facts = [facts_of(end, links) for end, links in site_is.links.items()]
-    slower = earliest(each.slower.first for each in facts if each.slower)
-    faster = earliest(each.faster.first for each in facts if each.faster)
-    first = faster if math.isnan(slower) else slower
-    return None if math.isnan(first) else datetime.fromtimestamp(first, UTC)
+    """Return when the first of its conditions began that slow links, or else speed them."""
+    conditions = site_is.verdict.conditions
+    kinds = (Condition.Type.SLOW, Condition.Type.FAST)
+    slow, fast = ([each.since for each in conditions if each.type == kind] for kind in kinds)
+    return min(slow or fast, default=None)
 
 
 def effect_lines(

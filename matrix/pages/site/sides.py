@@ -27,6 +27,7 @@ WORDS = {
 }
 # Of an end the page shows so many links before it is asked for all.
 MOST_FIRST = 10
+SHIFTED = ("silent", "slower", "faster")
 STATE_NAMES = {"not_applicable": "not applicable"}
 
 
@@ -68,9 +69,10 @@ def side_of(
     history: EndHistory,
     figure: dict[str, Any],
     names: ShortNames,
+    level: str,
     is_of_rates: bool,
 ) -> dict[str, Any]:
-    """Return all of a site as source, or as destination.
+    """Return all of a site as source, or as destination; ``level`` is what its condition says.
 
     `figure_label` says what the picture shows to those who do not see it, and `data_id` is the id
     of its JSON in the page. Where there is nothing to draw, `why_empty` says why. `left_out` is how
@@ -86,6 +88,7 @@ def side_of(
         "end": end,
         "words": words,
         "figures": figures,
+        "level": level,
         "lines": [
             (size, size == report.query.size, standing, standing.of_capacity(site.wan_gbit_s))
             for size, standing in report.standings(end).items()
@@ -146,8 +149,8 @@ def partner_rows(
             "link": link,
             "name": name,
             "url": link_url(link.source, link.destination, report.query),
-            "kind": (link.level if link.level in ("slower", "faster") else "measured")
-            if link.state == "measured"
+            "kind": link.level
+            if link.level == "silent" or (link.level in SHIFTED and link.state == "measured")
             else link.state,
             "status": status_of(link, report.moment),
             "why_no_rate": reasons[at],
@@ -165,12 +168,14 @@ def status_of(link: SiteLink, moment: datetime) -> str:
     """Say how a link is; a link that fails may have been slower, too, but that is not its news."""
     since = "" if math.isnan(link.since) else f" since {time_words(link.since, moment)}"
     if link.is_failing:
-        return f"failing{since}, {link.streak} test{'s' * (link.streak != 1)}"
-    if link.level in ("slower", "faster") and link.state != "down":
+        streak = f", {link.streak} test{'s' * (link.streak != 1)}" if link.streak else ""
+        return f"failing{since}{streak}"
+    if link.level in SHIFTED and link.state != "down":
         stale = ", stale" if link.state == "stale" else ""
         return f"{link.level}{since}{stale}"
     if link.state == "measured":
-        level = "as usual" if link.level == "usual" else "no usual yet"
+        unknown = "unconfirmed" if link.unconfirmed else "no usual yet"
+        level = "as usual" if link.level == "usual" else unknown
         return f"{level}, {link.failed} of {link.ok + link.failed} failed" if link.partly else level
     return STATE_NAMES.get(link.state, link.state)
 
