@@ -34,7 +34,7 @@ from sonar.models import Condition, Endpoint, Site, Transfer
 from tests.conditions import TYPES, stored_condition
 from tests.matrix import responses, world
 from tests.matrix.responses import words
-from tests.matrix.world import transfer
+from tests.matrix.world import HOUR, transfer
 
 STREAMS = np.array([1.0, 1, 1, 4, 4, 4])
 FLAT = effect_of(STREAMS, np.array([10, 10.1, 9.9, 10.2, 9.9, 10]), "tests of this window")
@@ -436,6 +436,25 @@ def test_page_and_api_say_the_same(client, four_sites, at_noon):
         assert sentence in html
     healthy = words(responses.html(client, "/links/B_DISK/A_DISK/"))
     assert "Diagnosis Nothing stands out with large files." in healthy
+
+
+def test_the_call_has_the_open_conditions_of_the_link_its_own_first(client, four_sites, at_noon):
+    a, b, *_ = four_sites
+    wide = stored_condition(TYPES.SLOW, destination=b, confirmed=False)
+    own = stored_condition(source=a, destination=b, sizes=["small"])
+    stored_condition(source=a, destination=b, type_=TYPES.SLOW, since=9 * HOUR, ended=HOUR)
+    stored_condition(source=b)
+    link = {"source": "A_DISK", "destination": "B_DISK"}
+    answer = client.get("/api/v1/diagnosis/", link).json()
+    said = [(each["condition"], each["scope"], each["type"]) for each in answer["conditions"]]
+    assert said == [(own.pk, "link", "failing"), (wide.pk, "destination", "slow")]
+    first, second = answer["conditions"]
+    assert (first["tests"], first["failed"], first["factor"]) == (10, 10, None)
+    assert (second["factor"], second["confirmed_at"]) == (0.4, None)
+    assert second["sentence"].endswith("since 20 Nov 06:00 UTC, unconfirmed.")
+    assert first["since"] == "2026-11-20T06:00:30Z"
+    # Unconfirmed ones decide nothing.
+    assert (answer["evidence"]["level"], answer["diagnoses"][0]["kind"]) == ("unknown", "slow-link")
 
 
 def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away(

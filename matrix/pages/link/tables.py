@@ -41,6 +41,7 @@ WORDS = {
     "failed": "all tests failed",
     "stale": "not tested recently",
     "down": "in a declared downtime",
+    "silent": "not tested as planned",
 }
 FIGURES = {"failing": "fails", "failed": "failed", "down": "down"}
 # What needs no more words than its figures have.
@@ -105,6 +106,8 @@ def size_row(direction: Direction, answer: LinkReport) -> dict[str, Any]:
         began = "" if math.isnan(since) else f" since {time_words(since, answer.now_or_end)}"
         last = f", last {format_count(direction.streak)} failed" if direction.streak else ""
         note = f"{WORDS[kind]}{began}{last}"
+    elif direction.unconfirmed:
+        note = f"may be {direction.unconfirmed}, unconfirmed"
     return {
         "kind": kind,
         "title": WORDS.get(kind, kind),
