@@ -8,9 +8,11 @@ from django.utils import timezone
 from pydantic import ConfigDict
 from rest_framework.request import Request
 
+from matrix.answers.conditions import words
 from matrix.answers.diagnosis import link_diagnosis
 from matrix.answers.link import report
-from matrix.answers.link.report import Question
+from matrix.answers.link.report import Question, of_links
+from matrix.answers.link.verdict import ordered
 from matrix.answers.ordering import experiments
 from matrix.api.base import ApiView
 from matrix.api.parameters import WINDOW_AND_METHOD
@@ -18,8 +20,16 @@ from matrix.api.rendering import as_json
 from matrix.api.schema.describe import described
 from matrix.api.schema.link_parts import InsideFigures, RuleSays
 from matrix.api.schema.parameters import METHOD_FILTERED, SIZE_CLASS, WINDOW, text
-from matrix.api.schema.records import As, At, Number, record, to_number
-from matrix.api.schema.schemas import Answer
+from matrix.api.schema.records import (
+    As,
+    At,
+    Moment,
+    MomentOrNull,
+    Number,
+    record,
+    to_number,
+)
+from matrix.api.schema.schemas import Answer, CellLevel
 from matrix.api.series import echo_of_link, ends
 from matrix.http.negotiation import asked_format
 from matrix.http.permissions import MACHINES, sees
@@ -73,7 +83,7 @@ class DiagnosisEvidence(Answer):
     ok: int
     median_mb_s: Annotated[Number, At("median")]
     usual_mb_s: Annotated[Number, At("usual")]
-    level: Literal["unknown", "usual", "slower", "faster"]
+    level: CellLevel
     scatter: ScatterEvidence | None
     streams: StreamsEvidence | None
     source: Annotated[EndEvidence, At("sending")]
@@ -85,6 +95,32 @@ class DiagnosisEvidence(Answer):
     network_tests: Annotated[int, At("network.done"), As(len)]
     max_cwnd_bytes: Annotated[int | None, At("network.sockets.0")]
     max_receive_window_bytes: Annotated[int | None, At("network.sockets.1")]
+
+
+class LinkCondition(Answer):
+    """What is the matter with the link at the end of the window, or with more than it.
+
+    It began between `since_low` and `since_high`, most likely at `since`. `factor` is the rate
+    since divided by the rate before; null for what fails or is silent. `tests` are those of all
+    that it is of, since it began. An unconfirmed one, without `confirmed_at`, may be chance.
+    """
+
+    condition: Annotated[int, At("pk")]
+    scope: Literal["link", "source", "destination", "endpoint", "site", "grid"]
+    type: Literal["failing", "silent", "slow", "fast"]
+    size_classes: list[str]
+    since: Moment
+    since_low: Moment
+    since_high: Moment
+    confirmed_at: MomentOrNull
+    factor: Number
+    factor_low: Number
+    factor_high: Number
+    links: int
+    of_links: int
+    tests: int
+    failed: int
+    sentence: str
 
 
 class DiagnosisQuery(Answer):
@@ -101,9 +137,14 @@ class DiagnosisQuery(Answer):
 
 
 class LinkDiagnosed(Answer):
-    """The strongest diagnosis first, three at most; `silence` says why there is none."""
+    """The strongest diagnosis first, three at most; `silence` says why there is none.
+
+    `conditions` are open ones with the link as a member, of all its size classes: its own first.
+    """
 
     query: DiagnosisQuery
+    assessed_at: MomentOrNull
+    conditions: list[LinkCondition]
     diagnoses: list[RuleSays]
     silence: str
     evidence: DiagnosisEvidence
@@ -148,7 +189,13 @@ class DiagnosisView(ApiView):
             answer, newest, now, names_machines=sees(request, MACHINES)
         )
         query = echo_of_link(link.ends, link.query, answer.window)
-        return as_json(record(LinkDiagnosed, diagnosis, query=query))
+        open_ones = [*of_links(answer.judgement), *filter(None, [answer.judgement.doubtful])]
+        conditions = [
+            record(LinkCondition, each, sentence=words.sentence(each))
+            for each in ordered(open_ones)
+        ]
+        more = {"assessed_at": answer.judgement.as_of, "conditions": conditions}
+        return as_json(record(LinkDiagnosed, diagnosis, query=query, **more))
 
 
 def read_link(request: Request) -> Question:

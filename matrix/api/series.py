@@ -17,7 +17,6 @@ from pydantic import create_model
 from rest_framework.request import Request
 
 from matrix.answers.comparison import all_links
-from matrix.answers.events.reading import events_of_link
 from matrix.answers.link import report as link_report
 from matrix.answers.link import series
 from matrix.answers.link.report import Question
@@ -37,7 +36,6 @@ from matrix.api.schema.records import Json, record
 from matrix.api.schema.schemas import Answer, OtherOrigins
 from matrix.http.negotiation import FIGURE, TABLE, asked_format
 from matrix.plots.link import lines_of, rates_over_time, spans_drawn
-from matrix.plots.sparkline import marks_of
 from matrix.plots.standalone import FigureTitle
 from matrix.query import comparison
 from matrix.query.addresses import about_link
@@ -323,11 +321,7 @@ def as_figure(question: SeriesRequest, form: str, reader: Anyone, now: datetime)
     report = link_report.answer(
         Question(question.source, question.destination, about_link(query)), now
     )
-    spans = spans_drawn(
-        report,
-        notes.on_link(*names, report.window, reader),
-        marks_of(events_of_link(report), query.size),
-    )
+    spans = spans_drawn(report, notes.on_link(*names, report.window, reader))
     figure = rates_over_time(report, lines_of(report), spans).figure
     title = FigureTitle(
         f"From {names[0]} to {names[1]}, {query.size} files",

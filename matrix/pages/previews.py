@@ -55,7 +55,7 @@ def of_link(page: LinkPage, now: datetime) -> Preview:
     """Make it without notes, of which not everybody may read each."""
     report = link_report.answer(Question(page.source, page.destination, page.query), now)
     lines = lines_of(report, reverse=page.draws_reverse)
-    picture = rates_over_time(report, lines, spans_drawn(report, (), ()))
+    picture = rates_over_time(report, lines, spans_drawn(report, ()))
     alone = verdict_alone(network_part(report.network, report.question.ends))
     return Preview(
         f"From {page.source.name} to {page.destination.name}, {page.query.size} files, MB/s",

@@ -1,5 +1,6 @@
 """The page of one transfer: all that is kept of it; before it has ended, how far it is."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self
@@ -10,6 +11,7 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 
+from matrix.answers.conditions import reading, words
 from matrix.answers.connections import reported, uploaded
 from matrix.answers.link import samples
 from matrix.answers.link.directions import compared
@@ -17,8 +19,6 @@ from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.http.page_rights import for_whom, readers
 from matrix.http.permissions import MACHINES
 from matrix.pages.base import Page
-from matrix.pages.parts.incidents import IncidentsOf
-from matrix.pages.parts.incidents import of_transfer as during_test
 from matrix.pages.parts.share import Share
 from matrix.pages.parts.transfers import (
     TransferLine,
@@ -37,7 +37,7 @@ from matrix.query.addresses import address, link_path, link_url, site_url
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.transfers.rate_profile import stretches
-from matrix.store import downtimes, network, registry, transfers
+from matrix.store import conditions, downtimes, network, registry, transfers
 from matrix.store.data_version import DataVersion
 from matrix.store.probes import progress_of
 from sonar.models import Probe, Transfer
@@ -82,8 +82,7 @@ class TransferPage(Page):
         }
         if isinstance(subject, Probe):
             return own | of_probe(subject, now, reader)
-        incidents_of = IncidentsOf.read(during_test(subject), now, reader)
-        return own | of_transfer(subject, reader) | {"incidents_of": incidents_of}
+        return own | of_transfer(subject, reader) | {"conditions": list(conditions_of(subject))}
 
 
 def transfer_or_probe(identifier: UUID) -> Transfer | Probe:
@@ -107,6 +106,17 @@ def of_probe(probe: Probe, now: datetime, reader: Anyone) -> dict[str, Any]:
         "share": round(100 * snapshot.share),
         "may_cancel": roles.may(reader, ORDER, sites_of([probe])),
     }
+
+
+def conditions_of(transfer: Transfer) -> Iterator[tuple[str, str]]:
+    """Yield what was wrong with the link of a test when it started, each with its page.
+
+    One SQL query.
+    """
+    of_link = reading.of_pairs([(transfer.source_id, transfer.destination_id)])
+    for each in conditions.rows().filter(conditions.lasting_at(transfer.started_at), of_link):
+        if transfer.size_class.name in each.size_classes:
+            yield words.sentence(each), words.url(each)
 
 
 def of_transfer(transfer: Transfer, reader: Anyone) -> dict[str, Any]:

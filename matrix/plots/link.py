@@ -1,7 +1,7 @@
 """A size class of a link over time: directions, what is usual, failures, downtimes and notes."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from matrix.answers.conditions import words
 from matrix.answers.link import series
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import MOST_POINTS, ClassReport, LinkReport
 from matrix.answers.link.samples import Results
 from matrix.answers.link.series import TimeSeries, cut_for_table
+from matrix.answers.link.verdict import KINDS
 from matrix.answers.words.names import cut
 from matrix.plots import AXIS, MARGIN, Json, log_axis, over_time
 from matrix.plots.over_time import BACK, THERE, Look, Noted, TimeSpan, filled, other_look
@@ -22,13 +24,11 @@ from matrix.plots.scales import decades
 from matrix.query import filters
 from matrix.query.attributes import ORIGIN
 from matrix.statistics.arrays import Floats
-from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.samples.quantiles import running_median
-from sonar.notation.units import MB, three_digits
-from sonar.notation.windows import Window, format_minute
+from sonar.models import Condition
+from sonar.notation.units import MB, format_factor, three_digits
+from sonar.notation.windows import Window
 
-# Levels that begin at a moment worth a line.
-SHIFTED = LEVELS[2:]
 MANY = 1500
 # Results of other origins than tests, where they are asked for.
 ORIGIN_MARKS = {"production": "square-open", "external": "triangle-up-open"}
@@ -147,17 +147,26 @@ def rates_over_time(
     return RatesPicture(drawn, window, sum(len(line.points) for line in newest))
 
 
-def spans_drawn(
-    answer: LinkReport, notes: Sequence[Noted], changes: Sequence[TimeSpan]
-) -> list[TimeSpan]:
-    """Return downtimes, notes, changes, and since when the class fails or has another rate."""
+def spans_drawn(answer: LinkReport, notes: Sequence[Noted]) -> list[TimeSpan]:
+    """Return downtimes, notes, and the conditions of the size class that is drawn."""
     spans = over_time.spans_of(answer.declared, notes, answer.window)
-    there = drawn_class(answer).there
-    kind = there.state if there.state == "failing" else there.level
-    if kind in ("failing", *SHIFTED):
-        since = datetime.fromtimestamp(there.since, UTC)
-        spans.append(TimeSpan(kind, since, None, f"{kind} since {format_minute(since)}"))
-    return [*spans, *changes]
+    return [*spans, *conditions_drawn(answer.judgement.conditions, answer.question.query.size)]
+
+
+def conditions_drawn(conditions: Iterable[Condition], size: str) -> Iterator[TimeSpan]:
+    """Yield the spans of conditions: the own ones of a link by what they are, wider ones by whose.
+
+    The factor comes before a name, as long words are cut.
+    """
+    for each in conditions:
+        if size not in each.size_classes and each.scope != Condition.Scope.GRID:
+            continue
+        text = f"at {format_factor(each.factor)}" if each.factor else words.predicate(each)
+        if each.scope != Condition.Scope.LINK:
+            text = f"{text}: {words.subject(each)}"
+        if each.confirmed_at is None:
+            text = f"unconfirmed: {text}"
+        yield TimeSpan(KINDS[each.type], each.since, each.ended_at, text)
 
 
 def newest_of(lines: Sequence[DirectionLine]) -> list[DirectionLine]:
@@ -213,8 +222,8 @@ def other_window(answer: LinkReport) -> Window | None:
 
 
 def usual_of(there: Direction) -> Direction | None:
-    """Return a direction if it is known what is usual in it."""
-    return None if np.isnan(there.usual) else there
+    """Return a direction if it is known what is usual in it, and within what range."""
+    return None if np.isnan(there.usual + there.low + there.high) else there
 
 
 def trace(line: DirectionLine, kind: str, name: str, /, **own: Any) -> Json:  # noqa: ANN401

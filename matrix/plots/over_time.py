@@ -1,6 +1,6 @@
 """What pictures over time share: looks of lines, axes, and bands and marks of what explains them.
 
-Downtimes are bands, notes and jumps are lines, each with its words.
+Downtimes and conditions are bands, notes are lines, each with its words.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,9 @@ KINDS = {
     "failing": "var(--failing)",
     "slower": "var(--slower)",
     "faster": "var(--faster)",
+    "silent": "var(--muted)",
 }
-# These are moments: a line where they begin. The others are bands as long as they hold.
+# These have a line where they begin. All but notes without an end are bands as long as they hold.
 LINES = ("note", "slower", "faster")
 OPACITY = {"downtime": 0.22, "at risk": 0.1, "note": 0.08, "failing": 0.1}
 # What a declared downtime is called, by whether it stops tests.
@@ -126,7 +127,7 @@ def shapes_of(spans: Sequence[TimeSpan], window: Window) -> list[Json]:
     drawn: list[Json] = []
     for span in spans:
         own = {"name": span.kind, "xref": "x"}
-        if span.kind not in LINES or span.end:
+        if span.kind != "note" or span.end:
             start, end = map(unix_ms, bounds_within(span, window))
             opacity = OPACITY.get(span.kind, 0.1)
             drawn.append(band(start, end, KINDS[span.kind], opacity) | own)

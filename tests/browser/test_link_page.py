@@ -20,6 +20,7 @@ from tests.browser.waiting import (
     until_refreshed,
     until_settled,
 )
+from tests.conditions import TYPES, stored_condition
 from tests.matrix import sent, world
 from tests.matrix.network import failed, measured, servers
 from tests.matrix.test_connections import BEGAN, UPLOAD, flow
@@ -74,7 +75,7 @@ def test_a_size_class_is_drawn_by_its_switch_and_by_its_row(visit, scene):
 def test_verdict_and_picture_of_failures_come_first_whose_points_lead_to_transfers(visit, scene):
     page = drawn(visit.open(FAILING))
     verdict = page.locator("#verdict")
-    expect(verdict).to_contain_text("All 6 tests have failed since 20 Nov 06:50.")
+    expect(verdict).to_contain_text("Fails, with large files, 10 of 10 tests failed, since 20 Nov")
     expect(verdict).to_contain_text(
         "Most often (5 of 6) until 20 Nov 10:50: at the destination, DESY"
     )
@@ -100,6 +101,25 @@ def test_verdict_and_picture_of_failures_come_first_whose_points_lead_to_transfe
     page.mouse.up()
     page.wait_for_url(f"**/transfers/{scene.failing}/")
     expect(page.get_by_role("heading", name="Failed during the transfer")).to_be_visible()
+
+
+@pytest.mark.long
+@seen_by(LAPTOP, NARROW)
+def test_conditions_of_a_link_are_said_in_order_by_day_and_night(visit, scene):
+    made = scene.world
+    wide = {"since": timedelta(hours=30), "baseline": 160e6}
+    stored_condition(TYPES.SLOW, destination=made.glasgow, **wide)
+    own = {"source": made.ral, "destination": made.glasgow}
+    stored_condition(**own, since=timedelta(days=3), ended=timedelta(days=2))
+    stored_condition(TYPES.SLOW, **own, since=timedelta(hours=5), confirmed=False, sizes=["small"])
+    page = drawn(visit.open(LINK))
+    verdict = page.locator("#verdict")
+    expect(verdict).to_contain_text("Part of: Glasgow_DATADISK receives at 0.40× (0.35–0.46), with")
+    expect(verdict.get_by_text("Unconfirmed: runs at 0.40×")).to_be_visible()
+    look(page, f"link-conditions-{visit.reader}")
+    assert by_day_and_night(page, "#now") == []
+    assert fits(page)
+    look(page, f"link-conditions-{visit.reader}-dark")
 
 
 def seen_parts(page: Page) -> list[str]:

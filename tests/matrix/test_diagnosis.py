@@ -8,24 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.http import QueryDict
 
 from matrix.answers.diagnosis.evidence import (
     NOBODY,
     DirectedLink,
     FailureEvidence,
     LinkEvidence,
-    beside_query,
     effect_of,
-    slower_elsewhere,
 )
 from matrix.answers.diagnosis.failures import FailureCounts, Fault, fault_of
 from matrix.answers.diagnosis.link_diagnosis import LinkDiagnosis
 from matrix.answers.diagnosis.rules import diagnose
 from matrix.answers.link.overhead import ClassTime, Overhead
 from matrix.answers.link.rate_profile import NominalCapacity
-from matrix.answers.matrix import grid
-from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.transfers.evidence import (
     ANYWAY,
     AlikeTests,
@@ -35,10 +30,11 @@ from matrix.statistics.transfers.evidence import (
     least_by_loss,
     scatter,
 )
-from sonar.models import Endpoint, Site, Transfer
+from sonar.models import Condition, Endpoint, Site, Transfer
+from tests.conditions import TYPES, stored_condition
 from tests.matrix import responses, world
 from tests.matrix.responses import words
-from tests.matrix.world import transfer
+from tests.matrix.world import HOUR, transfer
 
 STREAMS = np.array([1.0, 1, 1, 4, 4, 4])
 FLAT = effect_of(STREAMS, np.array([10, 10.1, 9.9, 10.2, 9.9, 10]), "tests of this window")
@@ -213,27 +209,54 @@ def test_two_slow_ends_together_explain_what_neither_does():
     assert said.kind == "storage-limited"
 
 
+def slow_condition(scope: str, **changes: Any) -> Condition:
+    """Make one that nothing is stored of: what counts is whose it is."""
+    ends = {"source": "RAL_DISK", "destination": "DESY_DISK"}
+    source, destination = (
+        Endpoint(name=name, site=Site(name=name)) if scope in (end, "link") else None
+        for end, name in ends.items()
+    )
+    figures: dict[str, Any] = dict.fromkeys(("since", "since_low", "since_high"), world.NOW)
+    figures |= {"factor": 0.4, "factor_low": 0.35, "factor_high": 0.46, "links": 12, "of_links": 17}
+    return Condition(
+        scope=scope, source=source, destination=destination, size_classes=["large"],
+        confirmed_at=world.NOW, **figures | {"type": "slow"} | changes,
+    )  # fmt: skip
+
+
 def test_a_link_that_became_slower_alone_is_not_blamed_on_what_its_ends_always_do():
     # Its source is slow on all of its links, as ever; this one was as fast as they are.
     newly = {"level": "slower", "usual": 10.0, "now": 4.0, "sending": SLOW, "receiving": FAST}
-    alone = {"source": (0, 17), "destination": (1, 18)}
-    (said,) = diagnose(evidence(**newly, slower_elsewhere=alone))
+    own = slow_condition("link")
+    (said,) = diagnose(evidence(**newly, slowed={"link": own}))
     assert said.headline == (
-        "Only this link slowed down (0.40×); 34 other links of both endpoints did not."
+        "Only this link slowed down (0.40× (0.35–0.46)), since 20 Nov 12:00 UTC: no condition of "
+        "its source or its destination explains it."
     )
-    assert said.evidence == (
-        "4.00 MB/s now, usually 10.0.",
-        "0 of 17 other links from RAL are slower than usual.",
-        "1 of 18 other links to DESY is slower than usual.",
-    )
+    assert said.evidence == ("4.00 MB/s now, usually 10.0.",)
     assert "What changed when it did?" in said.next
-    # Most links of the source became slower: it explains this one. Some did: nothing does.
-    most = evidence(**newly, slower_elsewhere=alone | {"source": (12, 17)})
-    assert [said.kind for said in diagnose(most)] == ["storage-limited"]
-    assert diagnose(evidence(**newly, slower_elsewhere=alone | {"source": (7, 17)})) == []
-    # Of two other links nobody can tell.
-    few = evidence(**newly, slower_elsewhere={"source": (0, 2), "destination": (0, 2)})
-    assert [said.kind for said in diagnose(few)] == ["storage-limited"]
+    # Without a condition, what its source always does explains it.
+    assert [said.kind for said in diagnose(evidence(**newly))] == ["storage-limited"]
+
+
+@pytest.mark.parametrize(
+    ("end", "name", "verb"), [("source", "RAL", "sends"), ("destination", "DESY", "receives")]
+)
+def test_an_end_with_a_condition_of_its_own_is_the_limit(end, name, verb):
+    wide = slow_condition(end)
+    newly = {"level": "slower", "usual": 80.0, "now": 32.0, "median": 60.0}
+    (said,) = diagnose(evidence(**newly, slowed={end: wide}))
+    assert said.kind == "storage-limited"
+    assert said.headline == (
+        f"The {end} is the limit: {name} {verb} slowly on its other links as well."
+    )
+    assert said.evidence[0] == (
+        f"{name}_DISK {verb} at 0.40× (0.35–0.46), with large files, on 12 of 17 links, since 20 "
+        "Nov 12:00 UTC."
+    )
+    # What remains of the link beyond that is no matter of this link alone.
+    also = diagnose(evidence(**newly, slowed={end: wide, "link": slow_condition("link")}))
+    assert [each.kind for each in also] == ["storage-limited"]
 
 
 def test_an_end_that_is_no_limit_is_not_called_one():
@@ -415,6 +438,25 @@ def test_page_and_api_say_the_same(client, four_sites, at_noon):
     assert "Diagnosis Nothing stands out with large files." in healthy
 
 
+def test_the_call_has_the_open_conditions_of_the_link_its_own_first(client, four_sites, at_noon):
+    a, b, *_ = four_sites
+    wide = stored_condition(TYPES.SLOW, destination=b, confirmed=False)
+    own = stored_condition(source=a, destination=b, sizes=["small"])
+    stored_condition(source=a, destination=b, type_=TYPES.SLOW, since=9 * HOUR, ended=HOUR)
+    stored_condition(source=b)
+    link = {"source": "A_DISK", "destination": "B_DISK"}
+    answer = client.get("/api/v1/diagnosis/", link).json()
+    said = [(each["condition"], each["scope"], each["type"]) for each in answer["conditions"]]
+    assert said == [(own.pk, "link", "failing"), (wide.pk, "destination", "slow")]
+    first, second = answer["conditions"]
+    assert (first["tests"], first["failed"], first["factor"]) == (10, 10, None)
+    assert (second["factor"], second["confirmed_at"]) == (0.4, None)
+    assert second["sentence"].endswith("since 20 Nov 06:00 UTC, unconfirmed.")
+    assert first["since"] == "2026-11-20T06:00:30Z"
+    # Unconfirmed ones decide nothing.
+    assert (answer["evidence"]["level"], answer["diagnoses"][0]["kind"]) == ("unknown", "slow-link")
+
+
 def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away(
     client, admin_client, at_noon, four_sites
 ):
@@ -465,23 +507,27 @@ def test_an_experiment_is_offered_where_it_would_tell_more(changed, wants):
     assert LinkDiagnosis(current, diagnose(current)).wants_streams == wants
 
 
-def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites, at_noon):
-    site = Site.objects.get(name="A")
-    second = world.endpoints([("A_SECOND", site)])["A_SECOND"]
+def test_whose_a_condition_is_as_a_link_sees_it(four_sites, at_noon):
     a, b, c, _ = four_sites
-    with world.transfers() as some:
-        for source, destination in permutations([*four_sites, second], 2):
-            slower = (source, destination) in ((a, c), (c, b), (a, second))
-            for day in range(2, 8):
-                some.add(source, destination, 80.0, ago=day * 24 * world.HOUR)
-            for _ in range(3):
-                some.add(source, destination, 20.0 if slower else 80.0, ago=world.HOUR / 4)
-    query = MatrixQuery.from_params(QueryDict("window=24h"))
-    links = grid.build(beside_query(query), world.NOW)
-    ends = [SimpleNamespace(name=each.name) for each in (a, b)]
-    direction = DirectedLink(*ends, "large", "slower", 80.0, 20.0)
-    # From A to C and D; from C, D and the other endpoint of A.
-    assert slower_elsewhere(links, direction) == {"source": (1, 2), "destination": (1, 3)}
+    others = {
+        ("A", "B"): stored_condition(TYPES.SLOW, source=a, destination=b),
+        ("A", ""): stored_condition(TYPES.SLOW, source=a),
+        ("", "B"): stored_condition(TYPES.SLOW, destination=b, confirmed=False),
+        ("B", "B"): stored_condition(TYPES.SLOW, source=b, destination=b, sizes=["small"]),
+        ("C", "C"): stored_condition(TYPES.SLOW, source=c, destination=c),
+        ("site", "B"): stored_condition(TYPES.SLOW, site=b.site),
+        ("B", "A"): stored_condition(TYPES.SLOW, source=b, destination=a),
+        ("", ""): stored_condition(TYPES.SLOW),
+    }
+    ends = [
+        SimpleNamespace(id=each.id, name=each.name, site=each.site.name) for each in four_sites[:2]
+    ]
+    direction = DirectedLink(*ends, "large", "slower", 80.0, 20.0, list(others.values()))
+    expected = {"link": ("A", "B"), "source": ("A", ""), "destination": ("site", "B")}
+    assert direction.by_side("slow") == {
+        side: others[key] for side, key in (expected | {"grid": ("", "")}).items()
+    }
+    assert direction.by_side("failing") == {}
 
 
 def test_more_streams_are_seen_in_the_tests_of_the_window(client, four_sites, at_noon):
@@ -583,3 +629,16 @@ def test_without_other_links_nothing_is_said_of_others():
 def test_sonar_itself_is_no_endpoint():
     found = said({"control": 9}, source=OFTEN, destination=OFTEN)
     assert found.sentence == "Sonar itself failed, not an endpoint."
+
+
+def test_the_condition_of_an_end_says_whose_it_is_that_a_link_fails():
+    """Whatever few tests of the window on the other links say."""
+    failing = slow_condition("destination", type="failing", factor=None)
+    vars(failing).update(tests=48, failed=48)
+    for where in ("source", "destination", "transfer"):
+        counts = FailureCounts(NAMES, {where: 9}, {}, {"destination": failing})
+        assert fault_of(counts) == Fault(
+            "The destination fails with others, too: with large files, on 12 of 17 links, 48 of 48 "
+            "tests failed.",
+            "Check DESY_DISK first: the errors of its tests say what it refuses.",
+        )

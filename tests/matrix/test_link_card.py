@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from sonar.models import Site, Transfer
+from sonar.models import Condition, Site, Transfer
 from sonar.people.roles import Role
 from tests.accounts import account, logged_in
+from tests.conditions import TYPES, stored_condition
 from tests.matrix import responses, world
 from tests.matrix.sent import send
 from tests.matrix.world import HOUR, World
@@ -30,6 +31,9 @@ def measured(small_world: World) -> World:
             several.add(ral, glasgow, 3.0, ago=(number + 1) * HOUR, size="small")
             several.add(ral, glasgow, None, ago=(number / 2 + 1) * HOUR)
         several.add(ral, glasgow, 8.0, ago=3 * DAY)
+    ends = {"source": ral, "destination": glasgow}
+    stored_condition(**ends, since=2 * HOUR, baseline=10e6)
+    stored_condition(TYPES.SLOW, **ends, since=3 * HOUR, sizes=["small"], baseline=10e6)
     return small_world
 
 
@@ -46,8 +50,22 @@ def test_each_size_class_has_its_rate_now_its_ratio_and_its_state(client, measur
         ["large", "–", "–", "failing for 2 h"],
     ]
     world.transfer(measured.ral, measured.glasgow, 10.0)
+    Condition.objects.all().delete()
     large = rows(client)[-1]
     assert large == ["large", "9.00", "0.90×", "as usual"]
+
+
+def test_conditions_of_the_link_are_said_with_since_the_worst_first(client, measured):
+    stored_condition(TYPES.SLOW, destination=measured.glasgow, since=9 * HOUR, confirmed=False)
+    page = responses.page(client, CARD)
+    ends = "RAL_DATADISK to Glasgow_DATADISK"
+    assert page.texts("p.condition") == [
+        f"{ends} fails since 20 Nov 10:00 UTC.",
+        f"{ends} runs at 0.40× (0.35–0.46) since 20 Nov 09:00 UTC.",
+        "Glasgow_DATADISK receives at 0.40× (0.35–0.46) since 20 Nov 03:00 UTC, unconfirmed.",
+    ]
+    stored_condition(TYPES.SLOW, since=DAY)
+    assert "Results are doubtful since 19 Nov 12:00 UTC" in responses.page(client, CARD)
 
 
 def test_why_a_failing_class_has_no_rate_is_said_on_hover(client, measured):
@@ -65,6 +83,7 @@ def test_the_most_common_error_since_it_fails_is_said_with_where(client, measure
 
 
 def test_the_last_error_is_said_with_where_and_when(client, measured):
+    Condition.objects.all().delete()
     send(measured.ral, measured.glasgow, world.NOW, error="no worker", error_where="control")
     world.transfer(measured.ral, measured.glasgow, 9.0, ago=timedelta(0))
     html = responses.html(client, CARD)
@@ -83,6 +102,7 @@ def test_markup_in_an_error_stays_text_and_a_long_one_is_cut(client, measured):
 @pytest.mark.parametrize("page", [CARD, "/sites/RAL/"])
 def test_an_error_that_is_cut_keeps_its_reason(client, measured, page):
     """As HTTP third-party copies say it, why it failed stands last."""
+    Condition.objects.all().delete()
     error = f"failure: COPY {'x' * 500} refused: HTTP 403 Permission refused"
     send(measured.ral, measured.glasgow, world.NOW, error=error, error_where="control")
     world.transfer(measured.ral, measured.glasgow, 9.0, ago=timedelta(0))
@@ -131,9 +151,9 @@ def test_the_number_of_queries_does_not_grow_with_the_data(client, measured):
         for _ in range(more):
             world.transfer(measured.ral, measured.glasgow, 5.0)
         counts.append(len(responses.statements(client.get, CARD)))
-    # What is planned and what is down, all results of both directions, the week, the last error.
-    # With twenty at another rate it is far from its usual: then all links say how certain that is.
-    assert counts == [11, 11, 19]
+    # What is planned and what is down, conditions, all results of both directions, the week, the
+    # errors.
+    assert counts == [14, 14, 14]
 
 
 def test_who_may_not_read_is_led_to_the_login(client, measured, settings):

@@ -74,7 +74,7 @@ def image(client: Client, path: str) -> tuple[HttpResponse, Image.Image]:
         (
             LINK,
             "From RAL_DATADISK to DESY_DATADISK, large files",
-            "All 6 tests have failed since 20 Nov 06:50.",
+            "Fails, with large files, 10 of 10 tests failed, since 20 Nov 06:50 UTC.",
         ),
         (
             "/sites/RAL/",

@@ -21,7 +21,7 @@ from django.test import Client
 from scipy import stats
 
 from matrix.query.matrix_query import MatrixQuery
-from tests.matrix import responses, troubled
+from tests.matrix import responses, troubled, world
 from tests.matrix.facts_sql import Facts, LinkFacts, rows
 from tests.matrix.link_rules import CLASSES, LinkRules, medians, order_statistics
 from tests.matrix.responses import words
@@ -102,7 +102,9 @@ def drawn(request, django_db_setup, django_db_blocker) -> Iterator[tuple[Trouble
 def draw(seed: int) -> tuple[TroubledGrid, str, Facts]:
     text = WINDOWS[seed % 3]
     window = MatrixQuery.from_params(QueryDict(text)).window_at(NOW)
-    return troubled.make(seed), text, Facts(window, NOW)
+    grid = troubled.make(seed)
+    world.assessed()
+    return grid, text, Facts(window, NOW)
 
 
 @pytest.fixture

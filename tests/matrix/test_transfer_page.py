@@ -14,6 +14,7 @@ from sonar.models import Mesh, Probe
 from sonar.people.roles import Role
 from sonar.results import store
 from tests.accounts import account
+from tests.conditions import TYPES, stored_condition
 from tests.html import Page
 from tests.matrix import responses, world
 from tests.matrix.sent import MARKUP, PLAIN, many, probe, send
@@ -275,6 +276,28 @@ FAILED = {"error": "503 Service Unavailable"}
 NEW = {"prepare_seconds": 0.5}
 LOST = {"state": "lost", "error": "its worker died", "error_where": "control"}
 SHORT = "It finished before the first progress marker"
+
+
+def test_conditions_of_its_link_when_it_ran_are_said_and_lead_to_their_page(client, small_world):
+    ends = {"source": small_world.ral, "destination": small_world.glasgow}
+    one = send(*ends.values(), NOW - 3 * HOUR)
+    stored_condition(**ends, since=5 * HOUR, ended=HOUR)
+    stored_condition(TYPES.SLOW, destination=small_world.glasgow, since=4 * HOUR, confirmed=False)
+    # Over before, begun since, of the other direction, and of other files.
+    stored_condition(TYPES.SLOW, **ends, since=9 * HOUR, ended=4 * HOUR)
+    stored_condition(TYPES.FAST, **ends, since=HOUR)
+    stored_condition(source=small_world.glasgow)
+    stored_condition(source=small_world.ral, sizes=["small"])
+    page = responses.page(client, f"/transfers/{one}/")
+    said = [part.words for part in page.parts("p.notice") if "While it ran" in part]
+    assert said == [
+        "While it ran: Glasgow_DATADISK receives at 0.40× (0.35–0.46), with large files, on 3 of 3 "
+        "links, 30 tests, since 20 Nov 08:00 UTC, unconfirmed.",
+        "While it ran: RAL_DATADISK to Glasgow_DATADISK failed, with large files, 10 of 10 tests "
+        "failed, from 20 Nov 07:00 until 20 Nov 11:00 UTC.",
+    ]
+    (link,) = [link for link in page.links("p.notice a") if link.startswith("/links/")]
+    assert client.get(link).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -9,24 +9,24 @@ import numpy as np
 import pytest
 
 from matrix.answers.link.directions import Direction
-from matrix.answers.link.verdict import LinkNow, Verdict, verdict_of
+from matrix.answers.link.verdict import LinkNow, Verdict, ordered, verdict_of
 from matrix.answers.words.phrases import WHOLE_ERROR, join
 from matrix.answers.words.ratios import PairRatio
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store.transfers import CommonError
-from sonar.models import Downtime, Site
+from sonar.models import Condition, Downtime, Endpoint, Site
 
 NOW = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-SINCE = datetime(2026, 11, 20, 15, 6, 40, tzinfo=UTC).timestamp()
-EVENING = datetime(2026, 11, 19, 20, 15, tzinfo=UTC).timestamp()
+SINCE = datetime(2026, 11, 20, 15, 6, 40, tzinfo=UTC)
+EVENING = datetime(2026, 11, 19, 20, 15, tzinfo=UTC)
 NO_SPACE = CommonError(14, "destination", "507 Insufficient Storage")
 RATES = {"small": 1.2, "medium": 9.6, "large": 7.5}
-FAILING = {"state": "failing", "level": "unknown", "streak": 16, "since": SINCE, "failed": 16}
-SLOWER = {"level": "slower", "now": 2.1, "streak": 7, "since": EVENING}
-SLOWER |= {"ratio_low": 0.24, "ratio_high": 0.327}
+FAILING = {"state": "failing", "level": "unknown", "streak": 16, "failed": 16}
+SLOWER = {"level": "slower", "now": 2.1}
+FACTORS = {"slow": (0.28, 0.24, 0.327), "fast": (215.0, 180.0, 257.0)}
 UNTESTED: dict[str, Any] = {"state": "untested", "level": "unknown", "ok": 0, "now": np.nan}
-NEW = {"level": "unknown", "usual": np.nan}
+NEW = {"level": "unknown", "usual": np.nan, "usual_count": 2}
 FAILED = {"state": "failed", "level": "unknown", "ok": 0, "failed": 1, "now": np.nan}
 
 
@@ -58,8 +58,8 @@ def direction(size: str, *, back: bool = False, **changes: Any) -> Direction:
         low=0.8 * rate,
         high=1.2 * rate,
         usual_count=330,
-        ratio_low=np.nan,
-        ratio_high=np.nan,
+        unconfirmed="",
+        condition=0,
     )
     return replace(plain, **changes)
 
@@ -69,15 +69,54 @@ def link(there: dict[str, Any] | None = None, back: dict[str, Any] | None = None
     plain = LinkNow(
         there=[direction(size, **(there or {}).get(size, {})) for size in RATES],
         back=[direction(size, back=True, **(back or {}).get(size, {})) for size in RATES],
+        conditions=[],
+        of_reverse=[],
+        doubtful=None,
         errors={},
+        succeeded=dict.fromkeys(RATES, NOW),
         at=NOW,
         is_past=False,
         downtimes=[],
+        held_back="",
         last=NOW - 20 * timedelta(minutes=1),
         is_scheduled=True,
         is_filtered=False,
     )
     return replace(plain, **changes)
+
+
+ENDS = {name: Endpoint(name=name, site=Site(name=f"{name}-LCG2")) for name in ("TRIUMF", "BNL")}
+
+
+def condition(
+    type_: str = "failing",
+    *sizes: str,
+    ends: tuple[str, str] = ("TRIUMF", "BNL"),
+    since: datetime = SINCE,
+    confirmed: bool = True,
+    tests: int = 16,
+    **changes: Any,
+) -> Condition:
+    """Make the condition of the link, or of what of it is not empty, or of the grid."""
+    scope = {
+        (True, True): "link", (True, False): "source", (False, True): "destination",
+        (False, False): "grid",
+    }[bool(ends[0]), bool(ends[1])]  # fmt: skip
+    source, destination = (ENDS[name] if name else None for name in ends)
+    made = Condition(
+        scope=scope, type=type_, source=source, destination=destination,
+        size_classes=list(sizes) or ["large"], since=since, since_low=since, since_high=since,
+        confirmed_at=since if confirmed else None, links=3, of_links=4,
+        **dict(zip(("factor", "factor_low", "factor_high"), FACTORS.get(type_, ()), strict=False)),
+        **changes,
+    )  # fmt: skip
+    vars(made).update(pk=None, tests=tests, failed=tests if type_ == "failing" else 0)
+    return made
+
+
+def why_large(errors: list[CommonError]) -> str:
+    """Say the errors of a link that fails with large files."""
+    return why({"large": FAILING}, conditions=[condition()], errors={"large": errors})
 
 
 def every(changes: dict[str, Any]) -> dict[str, Any]:
@@ -102,27 +141,70 @@ def test_as_usual_has_the_factors_and_rates_of_all_classes():
     )
 
 
-def test_failing_says_since_when_how_many_where_and_why_and_what_still_works():
+def test_its_own_condition_is_said_first_with_its_figures_and_what_still_works():
     parts = {"large": FAILING}
-    assert verdict_of(link(parts, errors={"large": [NO_SPACE]})) == Verdict(
+    found = verdict_of(link(parts, conditions=[condition()], errors={"large": [NO_SPACE]}))
+    assert replace(found, condition=None) == Verdict(
         "failing",
-        "All 16 tests with large files have failed since 20 Nov 15:06.",
+        "Fails, with large files, 16 of 16 tests failed, since 20 Nov 15:06 UTC.",
         "Small and medium files still work. The reverse direction is as usual.",
-        "Most often (14 of 16) at the destination, BNL: 507 Insufficient Storage.",
+        "Each time at the destination, BNL: 507 Insufficient Storage.",
     )
 
 
-def test_several_classes_that_fail_are_one_sentence_since_the_first_of_them():
-    earlier = FAILING | {"streak": 20, "since": EVENING}
-    errors = {"large": [NO_SPACE], "medium": [CommonError(3, "source", "timeout")]}
-    _, headline, rest = said({"medium": earlier, "large": FAILING}, errors=errors)
-    assert headline == "All 36 tests with medium and large files have failed since 19 Nov 20:15."
-    assert rest.startswith("Small files still work.")
-    _, headline, rest = said(every(FAILING), errors=errors)
-    assert headline == "All 48 tests have failed since 20 Nov 15:06."
-    assert rest == "The reverse direction is as usual."
-    untested = every(FAILING) | {"small": UNTESTED}
-    assert said(untested)[1].startswith("All 32 tests have failed")
+def test_a_wider_condition_is_said_as_what_the_link_is_a_part_of():
+    wide = condition(ends=("", "BNL"), tests=48)
+    found = verdict_of(link({"large": FAILING}, conditions=[wide]))
+    assert (found.kind, found.headline) == (
+        "failing",
+        "Part of: BNL fails as destination, with large files, on 3 of 4 links, 48 of 48 tests "
+        "failed, since 20 Nov 15:06 UTC.",
+    )
+    # Its own comes first, though the wider one is worse.
+    own = condition("slow", since=EVENING)
+    both = verdict_of(link({"large": SLOWER}, conditions=ordered([wide, own])))
+    assert both.headline.startswith("Runs at 0.28× (0.24–0.33), with large files, 16 tests, since")
+    ((said, url),) = both.also
+    assert said == found.headline
+    assert url.startswith("/sites/BNL-LCG2/")
+
+
+def test_unconfirmed_conditions_are_apart_and_never_the_headline_of_what_is_certain():
+    unsure = condition("slow", "small", confirmed=False, tests=4)
+    words = (
+        "Unconfirmed: runs at 0.28× (0.24–0.33), with small files, 4 tests, since 20 Nov 15:06 UTC."
+    )
+    found = verdict_of(link({"large": FAILING}, conditions=[condition(), unsure]))
+    assert found.headline.startswith("Fails, with large files")
+    assert [said for said, _ in found.unconfirmed] == [words]
+    assert found.also == ()
+    # Alone it keeps calm from being said.
+    alone = verdict_of(link(conditions=[unsure]))
+    assert (alone.kind, alone.headline, alone.unconfirmed) == ("unknown", words, ())
+
+
+def test_while_measurements_are_doubtful_no_calm_is_said():
+    grid = condition("slow", *RATES, ends=("", ""))
+    found = verdict_of(link(doubtful=grid))
+    assert found.kind == "unknown"
+    assert found.headline.startswith("Results are doubtful since 20 Nov 15:06 UTC: most links")
+    found = verdict_of(link({"large": FAILING}, conditions=[condition()], doubtful=grid))
+    assert found.headline.startswith("Fails")
+    assert found.also[0][0].startswith("Results are doubtful")
+
+
+def test_newest_tests_far_from_usual_without_a_condition_are_not_called_usual():
+    assert said({"large": {"now": 2.1}})[:2] == (
+        "unknown",
+        "Unknown: the newest three tests have 0.28× with large files, which may be chance.",
+    )
+    assert said({"large": {"now": 6.0}})[0] == "usual"
+
+
+def test_what_works_while_others_fail_has_had_a_success_since():
+    before = {"small": SINCE - HOUR, "medium": NOW}
+    _, _, rest = said({"large": FAILING}, conditions=[condition()], succeeded=before)
+    assert rest == "Medium files still work. The reverse direction is as usual."
 
 
 def error_at(count: int, where: str, text: str, hour: int) -> CommonError:
@@ -130,6 +212,8 @@ def error_at(count: int, where: str, text: str, hour: int) -> CommonError:
 
 
 def test_an_error_is_counted_over_all_classes_and_that_of_the_newest_test_is_told():
+    failing = {"medium": FAILING, "large": FAILING}
+    of_both = [condition("failing", "medium", "large")]
     errors = {
         "large": [error_at(9, "destination", "507 Insufficient Storage", 9)],
         "medium": [
@@ -137,8 +221,8 @@ def test_an_error_is_counted_over_all_classes_and_that_of_the_newest_test_is_tol
             error_at(3, "source", "too many transfers", 11),
         ],
     }
-    assert why({"medium": FAILING, "large": FAILING}, errors=errors) == (
-        "Most often (17 of 32) until 20 Nov 10:00: at the destination, BNL: 507 Insufficient "
+    assert why(failing, conditions=of_both, errors=errors) == (
+        "Most often (17 of 20) until 20 Nov 10:00: at the destination, BNL: 507 Insufficient "
         "Storage. Now: at the source, TRIUMF: too many transfers."
     )
 
@@ -149,7 +233,7 @@ def test_of_an_error_that_a_server_reports_the_reason_is_told():
         "COPY CAM_DATADISK/sonar/incoming/682914db-df7f-47d0-9034-a73be7bb3a02 reported about "
         'TRIUMF_DATADISK: Remote side failed with status code 403; error message: "denied "'
     )
-    assert why({"large": FAILING}, errors={"large": [CommonError(16, "source", text)]}) == (
+    assert why_large([CommonError(16, "source", text)]) == (
         "Each time at the source, TRIUMF: Remote side failed with status code 403; error message: "
         '"denied".'
     )
@@ -162,13 +246,13 @@ def test_of_a_long_error_the_reason_stays():
     older = [error_at(9, "source", text, 9), error_at(7, "transfer", "no bytes", 10)]
     assert (
         "the active end says: failure: COPY CAM_DATADISK/… refused: HTTP 403 Permission refused. "
-        "Now: during the transfer: no bytes." in why({"large": FAILING}, errors={"large": older})
+        "Now: during the transfer: no bytes." in why_large(older)
     )
     # That of the newest test is said as it is.
-    newest = why({"large": FAILING}, errors={"large": [CommonError(16, "source", text)]})
+    newest = why_large([CommonError(16, "source", text)])
     assert newest == f"Each time at the source, TRIUMF: {text}."
     long = f"{'words ' * 80}why"
-    newest = why({"large": FAILING}, errors={"large": [CommonError(16, "source", long)]})
+    newest = why_large([CommonError(16, "source", long)])
     assert newest.endswith("words why.")
     assert " … " in newest
 
@@ -177,93 +261,55 @@ def test_of_a_long_error_the_reason_stays():
     ("error", "words"),
     [
         ((16, "source", "403 Forbidden."), "Each time at the source, TRIUMF: 403 Forbidden."),
+        ((1, "control", "no worker"), "It failed in Sonar itself: no worker."),
         (
             (2, "transfer", "no bytes\nfor 60 s"),
-            "(2 of 16) during the transfer: no bytes for 60 s.",
+            "Each time during the transfer: no bytes for 60 s.",
         ),
-        ((9, "control", "no worker"), "Most often (9 of 16) in Sonar itself: no work"),
         ((9, "source", "x" * 900), f"{'x' * 133} … {'x' * (WHOLE_ERROR - 136)}."),
     ],
 )
 def test_errors_are_said_in_one_line_with_where(error, words):
-    found = why({"large": FAILING}, errors={"large": [CommonError(*error)]})
+    found = why_large([CommonError(*error)])
     assert words in found
     assert "\n" not in found
-    assert why({"large": FAILING}) == ""
+    assert why_large([]) == ""
 
 
-def test_a_class_that_is_slower_while_another_fails_is_said_after_it():
-    _, _, rest = said({"large": FAILING, "medium": SLOWER})
-    assert rest == (
-        "Medium files are slower than usual: 2.10 MB/s, usually 9.60 (0.22×). "
-        "Small files still work. The reverse direction is as usual."
-    )
-
-
-def test_slower_says_the_factor_and_since_when():
-    assert said({"large": SLOWER}) == (
+def test_slow_says_its_rates_and_how_other_classes_are():
+    assert said({"large": SLOWER}, conditions=[condition("slow", since=EVENING)]) == (
         "slower",
-        "Less than a third of the usual rate since 19 Nov 20:15: large 0.28× (0.24–0.33).",
+        "Runs at 0.28× (0.24–0.33), with large files, 16 tests, since 19 Nov 20:15 UTC.",
         "Now 2.10 MB/s, usually 7.50. Small and medium files are as usual. The reverse direction "
         "is as usual.",
     )
 
 
-def test_several_slower_classes_are_one_sentence():
-    later = SLOWER | {"since": SINCE, "now": 4.1, "ratio_low": 0.40, "ratio_high": 0.46}
-    _, headline, rest = said({"large": SLOWER, "medium": later})
-    assert headline == (
-        "Less than half the usual rate since 19 Nov 20:15: medium 0.43× (0.40–0.46), "
-        "large 0.28× (0.24–0.33)."
-    )
-    assert rest.startswith("Now 4.10 and 2.10 MB/s, usually 9.60 and 7.50. Small files are as us")
+def test_a_link_with_one_class_that_fails_and_one_that_is_slow_says_both():
+    conditions = ordered([condition("slow", "medium"), condition()])
+    found = verdict_of(link({"large": FAILING, "medium": SLOWER}, conditions=conditions))
+    assert found.headline.startswith("Fails, with large files")
+    assert [said for said, _ in found.also] == [
+        "Runs at 0.28× (0.24–0.33), with medium files, 16 tests, since 20 Nov 15:06 UTC."
+    ]
+    assert found.rest == "Small files still work. The reverse direction is as usual."
 
 
-@pytest.mark.parametrize(
-    ("now", "words"),
-    [
-        (4.9, "Slower than usual"),
-        (3.74, "Less than half the usual rate"),
-        (2.4, "Less than a third of the usual rate"),
-        (1.8, "Less than a quarter of the usual rate"),
-        (0.7, "Less than a tenth of the usual rate"),
-    ],
-)
-def test_how_much_slower_is_true_of_the_factor(now, words):
-    assert said({"large": SLOWER | {"now": now}})[1].startswith(f"{words} since")
+def test_what_is_fast_comes_after_what_is_wrong():
+    fast = condition("fast", "small")
+    faster = {"small": {"level": "faster", "now": 258.0}}
+    kind, headline, _ = said(faster, conditions=[fast])
+    assert kind == "faster"
+    assert headline.startswith("Runs at 215× (180–257), with small files")
+    both = ordered([fast, condition("slow", ends=("TRIUMF", ""))])
+    assert said(faster | {"large": SLOWER}, conditions=both)[0] == "slower"
+    assert said(faster | {"large": FAILED}, conditions=[fast])[0] == "failed"
 
 
-def test_slower_is_said_of_stale_classes_too_as_their_newest_tests_were():
-    kind, _, rest = said({"large": SLOWER | {"state": "stale"}})
-    assert kind == "slower"
-    assert "Small and medium files are as usual." in rest
-
-
-def test_faster_says_the_same_the_other_way_round():
-    small = {"level": "faster", "now": 258.0, "since": EVENING, "ratio_low": 180.0}
-    kind, headline, _ = said({"small": small | {"ratio_high": 257.0}})
-    words = "More than ten times the usual rate since 19 Nov 20:15: small 215× (180–257)."
-    assert (kind, headline) == ("faster", words)
-
-
-@pytest.mark.parametrize(
-    ("now", "words"),
-    [
-        (2.3, "Faster than usual"),
-        (4.7, "More than twice the usual rate"),
-        (11.5, "More than four times the usual rate"),
-        (12.1, "More than ten times the usual rate"),
-    ],
-)
-def test_how_much_faster_is_true_of_the_factor(now, words):
-    small = {"level": "faster", "now": now, "since": EVENING, "ratio_low": 1.5, "ratio_high": 15.0}
-    assert said({"small": small})[1].startswith(f"{words} since")
-
-
-def test_what_is_slower_comes_before_what_is_faster():
-    kind, _, rest = said({"small": {"level": "faster", "now": 3.0}, "large": SLOWER})
-    assert kind == "slower"
-    assert "Small files are faster than usual: 3.00 MB/s, usually 1.20 (2.5×)." in rest
+def test_what_is_silent_is_said_so():
+    kind, headline, _ = said(every({"state": "stale"}), conditions=[condition("silent", *RATES)])
+    assert kind == "silent"
+    assert headline.startswith("Is not tested, with small, medium and large files, since 20 Nov")
 
 
 def test_single_failures_of_a_link_that_works_are_counted():
@@ -275,8 +321,8 @@ def test_single_failures_of_a_link_that_works_are_counted():
 def test_usual_that_is_not_known_yet_is_said_so_with_what_there_is():
     assert said(every(NEW), every(NEW)) == (
         "unknown",
-        "The usual rate is not known yet: fewer than 5 successful tests in the 28 days before "
-        "this window.",
+        "Unknown: too few tests. Its usual rate takes 5 successful ones in the 28 days before this "
+        "window; there are 2 with small files, 2 with medium files and 2 with large files.",
         "Now: 1.20 MB/s with small files, 9.60 MB/s with medium files and 7.50 MB/s with large "
         "files. The usual rate in the reverse direction is not known yet.",
     )
@@ -303,9 +349,11 @@ def test_stale_says_since_when_there_was_no_test_and_how_it_was():
     none = UNTESTED | {"state": "not_applicable"}
     assert said({"small": none, "medium": none, "large": late}) == (
         "stale",
-        "Stale: no test since 20 Nov 15:00 (5 h), more than two intervals of its mesh.",
+        "Unknown: no test since 20 Nov 15:00 (5 h), more than two intervals of its mesh.",
         "Then: 7.50 MB/s with large files. The reverse direction is as usual.",
     )
+    held_back = {"large": late, "small": none, "medium": none}
+    assert said(held_back, held_back="a pause")[2].startswith("Its tests are held back by a pause.")
     kind, _, rest = said({"large": late})
     assert kind == "usual"
     assert "Large files have not been tested recently." in rest
@@ -351,14 +399,9 @@ def test_a_link_without_a_test_says_why(changes, headline):
     )
 
 
-def test_what_fails_since_before_the_window_fails():
-    kind, _, _ = said({"small": UNTESTED, "medium": UNTESTED, "large": FAILING | {"failed": 0}})
-    assert kind == "failing"
-
-
 def test_a_window_that_is_over_is_spoken_of_as_of_its_end():
-    _, headline, _ = said({"large": FAILING}, is_past=True)
-    assert headline.startswith("As of 20 Nov 20:00, all 16 tests with large files have failed si")
+    _, headline, _ = said({"large": FAILING}, conditions=[condition()], is_past=True)
+    assert headline.startswith("As of 20 Nov 20:00, fails, with large files, 16 of 16 tests failed")
     _, headline, _ = said(every(UNTESTED), last=NOW - 72 * HOUR, is_past=True)
     assert "the last one before its end was 3 d earlier, at 17 Nov 20:00." in headline
     _, headline, _ = said(every(UNTESTED), last=NOW + HOUR, is_past=True, is_scheduled=False)
@@ -366,24 +409,27 @@ def test_a_window_that_is_over_is_spoken_of_as_of_its_end():
 
 
 @pytest.mark.parametrize(
-    ("there", "back", "words"),
+    ("back", "conditions", "words"),
     [
-        ({}, {"large": FAILING}, "The reverse direction is failing, with large files."),
-        ({"large": FAILING}, every(FAILING), "The reverse direction is failing, too, with small, "),
-        ({}, {"large": FAILED}, "The reverse direction failed, with large files."),
-        ({}, {"large": SLOWER}, "The reverse direction is slower than usual: 0.28× with large fil"),
+        (
+            {"large": FAILING},
+            [condition()],
+            "The reverse direction fails, with large files, since 20 Nov 15:06 UTC.",
+        ),
         (
             {"large": SLOWER},
-            {"large": SLOWER},
-            "The reverse direction is slower than usual, too: 0.28× with large files.",
+            [condition("slow", ends=("", "TRIUMF"))],
+            "The reverse direction is part of: TRIUMF receives at 0.28× (0.24–0.33) since 20 Nov",
         ),
-        ({}, every(UNTESTED), "The reverse direction has no test in this window."),
-        ({}, every({"state": "stale"}), "The reverse direction has not been tested recently."),
-        ({}, every(NEW), "The usual rate in the reverse direction is not known yet."),
+        ({}, [condition(confirmed=False)], "Unconfirmed: the reverse direction fails, with large"),
+        ({"large": FAILED}, [], "The reverse direction failed, with large files."),
+        (every(UNTESTED), [], "The reverse direction has no test in this window."),
+        (every({"state": "stale"}), [], "The reverse direction has not been tested recently."),
+        (every(NEW), [], "The usual rate in the reverse direction is not known yet."),
     ],
 )
-def test_the_reverse_direction_is_one_sentence(there, back, words):
-    assert words in said(there, back)[2]
+def test_the_reverse_direction_is_one_sentence(back, conditions, words):
+    assert words in said({}, back, of_reverse=conditions)[2]
 
 
 def test_parts_are_joined_as_in_a_sentence():

@@ -18,7 +18,6 @@ from matrix.answers.ordering.experiments import ExperimentReport
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.axes import EndpointInfo
-from matrix.statistics.cells.standing import SLOWER, UNKNOWN
 from matrix.statistics.samples.quantiles import median_interval
 from matrix.statistics.transfers.evidence import (
     AlikeTests,
@@ -30,7 +29,7 @@ from matrix.statistics.transfers.evidence import (
     scatter,
 )
 from matrix.store.transfers import LedTest, SimilarFailures
-from sonar.models import Profile, Site
+from sonar.models import Condition, Profile, Site
 from sonar.notation.units import format_count, format_factor
 from sonar.notation.windows import format_minute
 
@@ -100,7 +99,10 @@ class StreamsEffect:
 
 @dataclass(frozen=True)
 class DirectedLink:
-    """One direction of a link in one size class, with how it stands: see Direction."""
+    """One direction of a link in one size class, with how it stands: see Direction.
+
+    ``conditions`` are those open ones that may have it as a member.
+    """
 
     source: EndpointInfo
     destination: EndpointInfo
@@ -108,6 +110,31 @@ class DirectedLink:
     level: str
     usual: float
     now: float
+    conditions: Sequence[Condition] = ()
+
+    def by_side(self, type_: str) -> dict[str, Condition]:
+        """Return its confirmed conditions of a type in its size class, by whose they are.
+
+        Its own is `link`, those of its ends, or of their sites, are `source` and `destination`,
+        and one of all links is `grid`.
+        """
+        of_type = [
+            each
+            for each in self.conditions
+            if each.confirmed_at and each.type == type_ and self.size in each.size_classes
+        ]
+        return {side: each for each in of_type for side in self.sides(each)}
+
+    def sides(self, condition: Condition) -> Sequence[str]:
+        ids = {"source": condition.source_id, "destination": condition.destination_id}
+        ends = {"source": self.source, "destination": self.destination}
+        if condition.scope == Condition.Scope.GRID:
+            return ["grid"]
+        if condition.scope == Condition.Scope.LINK:
+            return ["link"] if all(ids[end] == place.id for end, place in ends.items()) else []
+        if site := condition.site:
+            return [end for end, place in ends.items() if place.site == site.name]
+        return [end for end, place in ends.items() if place.id == ids[end]]
 
     def place_in(self, links: Grid) -> tuple[int | None, int | None]:
         """Return its row and its column in a matrix of endpoints."""
@@ -153,8 +180,8 @@ class LinkEvidence:
 
     Source and destination are called as in lists. ``ok`` successes have the ``median``, within the
     95 % interval ``around`` it, and 95 % of them at most the rate ``high``; ``level``, ``usual``
-    and ``now`` are those of a Direction. ``slower_elsewhere`` has, by end, how many of its other
-    links are slower than usual, and of how many that is known. ``single`` is the median of the
+    and ``now`` are those of a Direction. ``slowed`` and ``failing`` are the conditions that make it
+    slow and failing, by whose they are: see DirectedLink.by_side. ``single`` is the median of the
     tests with the fewest streams, ``scatter`` how much tests scatter that were made alike.
     ``sending`` is the source on its other links, ``receiving`` the destination. ``disobeyed`` says
     which experiment with streams was of no use. Where ``network`` has no test of the network alone
@@ -181,7 +208,8 @@ class LinkEvidence:
     nominal: NominalCapacity | None
     failures: FailureEvidence | None
     network: NetworkTests = UNTESTED
-    slower_elsewhere: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    slowed: Mapping[str, Condition] = field(default_factory=dict)
+    failing: Mapping[str, Condition] = field(default_factory=dict)
     rtt_ms: float | None = None
     disobeyed: str = ""
     around: tuple[float, float] = (np.nan, np.nan)
@@ -208,11 +236,6 @@ class LinkEvidence:
     def is_slow(self) -> bool:
         """Say whether it is slower than usual, or than what its ends do on other links."""
         return self.level == "slower" or self.is_slow_beside
-
-    def is_new_beside(self, end: str, most: float) -> bool:
-        """Say whether it became slower, and of an end's other links at most such a part did."""
-        slower, judged = self.slower_elsewhere.get(end, (0, 0))
-        return self.level == "slower" and judged >= FEWEST_TESTS and slower <= most * judged
 
     @property
     def both_elsewhere(self) -> float:
@@ -277,7 +300,8 @@ def link_evidence(
         sending=NOBODY if row is None else beside(peer_rates, row, column),
         receiving=NOBODY if column is None else beside(peer_rates.T, column, row),
         nominal=lowest({site: wan for site, wan in capacities.items() if site in sites}),
-        slower_elsewhere=slower_elsewhere(links, link),
+        slowed=link.by_side(Condition.Type.SLOW),
+        failing=link.by_side(Condition.Type.FAILING),
         failures=failures_of(of_class, failures, links, link),
         network=network,
         rtt_ms=reported_round_trip_ms if network.rtt_ms is None else network.rtt_ms,
@@ -296,26 +320,17 @@ def made_alike(profiles: Sequence[Profile], results: Results) -> Iterator[AlikeT
             yield AlikeTests(tests.successes, float(np.median(tests.bytes)))
 
 
-def slower_elsewhere(links: Grid, link: DirectedLink) -> dict[str, tuple[int, int]]:
-    """Return by end how many of its other links are slower than usual, and of how many known."""
-    is_judged = (links.cells.level != UNKNOWN) & leads_outside(links)
-    return elsewhere(links, link, is_judged & (links.cells.level == SLOWER), is_judged)
-
-
 def failed_elsewhere(links: Grid, link: DirectedLink) -> dict[str, tuple[int, int]]:
-    """Return by end how many of the tests on its other links failed, and how many there were."""
-    return elsewhere(links, link, links.cells.failed, links.cells.failed + links.cells.ok)
+    """Return by end how many of the tests on its other links failed, and how many there were.
 
-
-def elsewhere(
-    links: Grid, link: DirectedLink, part: Flags | Integers, whole: Flags | Integers
-) -> dict[str, tuple[int, int]]:
-    """Return by end what the other links have of two counts; nothing for a link that is no cell."""
+    Nothing for a link that is no cell.
+    """
     row, column = link.place_in(links)
     if row is None or column is None:
         return {}
+    failed = links.cells.failed
     (out, every_out), (into, every_into) = (
-        [int(of[taken].sum()) - int(of[row, column]) for of in (part, whole)]
+        [int(of[taken].sum()) - int(of[row, column]) for of in (failed, failed + links.cells.ok)]
         for taken in ((row, slice(None)), (slice(None), column))
     )
     return {"source": (out, every_out), "destination": (into, every_into)}

@@ -3,16 +3,18 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from matrix.answers.conditions import words
 from matrix.answers.diagnosis.evidence import Diagnosis, FailureEvidence, LinkEvidence
 from matrix.answers.words.advice import PAIR, SONAR
 from matrix.answers.words.phrases import WHERE, shortened
 from matrix.query.attributes import ENDS
 from matrix.statistics.cells.states import PARTLY_FROM
 from matrix.store.transfers import CommonError, SimilarFailures
+from sonar.models import Condition
 from sonar.notation.units import format_count
 
 # Fewer failures have no pattern.
@@ -44,12 +46,14 @@ class FailureCounts:
     """Failed tests of a link by where they failed, and tests on other links of its ends.
 
     ``names`` are those of the ends; ``elsewhere`` has, by end, how many of the tests on its other
-    links failed, and how many there were.
+    links failed, and how many there were. ``conditions`` are those that make it fail, by whose they
+    are, as LinkEvidence has them.
     """
 
     names: Mapping[str, str]
     where: Mapping[str, int]
     elsewhere: Mapping[str, tuple[int, int]]
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
 
     @property
     def place(self) -> str:
@@ -77,6 +81,12 @@ class FailureCounts:
             f"Check {self.names[end]} first.",
         )
 
+    def of_condition(self, end: str) -> Fault:
+        """Say that an end fails with others, too, by its condition."""
+        condition = self.conditions[end]
+        evidence = ", ".join(words.evidence(condition))
+        return Fault(f"The {end} fails with others, too: {evidence}.", words.advice(condition))
+
 
 def where_of(errors: Iterable[CommonError | SimilarFailures]) -> Counter[str]:
     """Count failed tests by where they failed."""
@@ -87,12 +97,17 @@ def where_of(errors: Iterable[CommonError | SimilarFailures]) -> Counter[str]:
 
 
 def fault_of(counts: FailureCounts) -> Fault | None:
-    """Say whose the failures are in one statement; None where there is nothing to tell by."""
+    """Say whose the failures are in one statement; None where there is nothing to tell by.
+
+    A condition of an end says it. Without one the tests on other links of both ends do.
+    """
     place = counts.place
     if place == "control":
         return Fault("Sonar itself failed, not an endpoint.", SONAR)
     # An end that fails with others, too, is first looked for where the tests of this link fail.
     order = (place, OPPOSITE[place]) if place in ENDS else ENDS
+    if wide := [counts.of_condition(end) for end in order if end in counts.conditions]:
+        return wide[0]
     for end in order:
         if counts.fails(end, OFTEN):
             return counts.at(end, "others")
@@ -129,17 +144,18 @@ def failing_pattern(evidence: LinkEvidence) -> Diagnosis | None:
     if failures.failed < PARTLY_FROM * failures.tests:
         return None
     where = where_of(failures.groups)
-    fault = fault_of(FailureCounts(evidence.names, where, failures.elsewhere))
+    counts = FailureCounts(evidence.names, where, failures.elsewhere, evidence.failing)
+    fault = fault_of(counts)
     whose = [(fault.sentence, fault.advice)] if fault else []
     patterns = [*whose, *common_cause(failures), *same_hours(failures)]
     if not patterns:
         return None
     sentences, advice = zip(*patterns, strict=True)
     failed, tests = map(format_count, (failures.failed, failures.tests))
-    counts = f"All {failed}" if failed == tests else f"{failed} of {tests}"
+    said = f"All {failed}" if failed == tests else f"{failed} of {tests}"
     return Diagnosis(
         "failing-pattern",
-        f"{counts} {evidence.size}-file tests failed.",
+        f"{said} {evidence.size}-file tests failed.",
         sentences,
         " ".join(dict.fromkeys(advice)),
         failures.failed / failures.tests,

@@ -18,10 +18,12 @@ from matrix.answers.diagnosis.evidence import (
 )
 from matrix.answers.diagnosis.failures import FailureCounts, Fault, fault_of, hours_only, where_of
 from matrix.answers.diagnosis.rules import diagnose, rate_words
-from matrix.answers.link.report import LinkReport
+from matrix.answers.link.report import LinkReport, of_links
+from matrix.answers.link.verdict import ordered
 from matrix.answers.matrix import grid
 from matrix.answers.ordering.experiments import ExperimentReport
 from matrix.store.transfers import led_tests
+from sonar.models import Condition
 from sonar.notation.units import format_count, three_digits, two_digits
 
 
@@ -113,7 +115,9 @@ def diagnosis_of_report(
     source, destination = ends
     of_class = next(part for part in answer.classes if part.size == question.query.size)
     there = of_class.there
-    link = DirectedLink(source, destination, there.size, there.level, there.usual, there.now)
+    level = there.level, there.usual, there.now
+    conditions = of_links(answer.judgement)
+    link = DirectedLink(source, destination, there.size, *level, conditions)
     links = grid.build(evidence.beside_query(question.query), now)
     led = led_tests(answer.rows, link.size)
     of_ends = evidence.link_evidence(
@@ -133,5 +137,13 @@ def diagnosis_of_report(
         led=led if names_machines else [test._replace(host="") for test in led],
     )
     where = where_of(chain.from_iterable(answer.errors.values()))
-    counts = FailureCounts(of_ends.names, where, evidence.failed_elsewhere(links, link))
+    elsewhere = evidence.failed_elsewhere(links, link)
+    # Of all size classes that fail, whichever is drawn.
+    failing = {
+        side: each
+        for each in reversed(ordered(conditions))
+        if each.type == Condition.Type.FAILING and each.confirmed_at
+        for side in link.sides(each)
+    }
+    counts = FailureCounts(of_ends.names, where, elsewhere, failing)
     return LinkDiagnosis(of_ends, diagnose(of_ends), fault_of(counts) if where else None)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from matrix.answers.causes.attribution import NOTABLE
 from matrix.answers.causes.words import ELSEWHERE, VERBS, evidence_words, percent
+from matrix.answers.conditions import words
 from matrix.answers.diagnosis.clusters import slow_redirect, slow_server
 from matrix.answers.diagnosis.evidence import SLOW, Diagnosis, LinkEvidence
 from matrix.answers.diagnosis.failures import OPPOSITE, failing_pattern
@@ -23,10 +24,6 @@ from sonar.notation.units import (
     three_digits,
 )
 
-# A link became slower alone if at most this part of the others of each end did, too.
-FEW_OTHERS = 0.25
-# What an end always does says nothing of a link that became slower, but for most of its links did.
-MOST_OTHERS = 0.5
 # So many are said of a link: the fourth guess helps nobody.
 MOST_DIAGNOSES = 3
 # Where it is slow is less than why.
@@ -44,7 +41,6 @@ LEAST_OVERHEAD = 1.0
 LEAST_SHARE = 0.5
 
 TO_OTHERS = {"source": "to", "destination": "from"}
-FROM_END = {"source": "from", "destination": "to"}
 WORK = {"source": ("read from", "sends"), "destination": ("written to", "receives")}
 CHECK_PATH = "Check the path between them: the route in both directions, and lost packets."
 RUN_STREAMS = (
@@ -191,10 +187,12 @@ def storage_limited(link: LinkEvidence) -> Diagnosis | None:
     if not link.is_slow or (streams and streams.helps):
         return None
     slow = sorted((link.ends[end].rates.factor, end) for end in ENDS if is_slow_end(link, end))
-    if not slow:
+    changed = [end for end in ENDS if end in link.slowed]
+    if not (slow or changed):
         return None
-    end = slow[0][1]
+    end = changed[0] if changed else slow[0][1]
     name, (action, verb) = link.ends[end].name, WORK[end]
+    factors = [factor for factor, _ in slow] or [link.slowed[end].factor or 1.0]
     shown = []
     if streams and streams.is_of_no_use:
         shown = [f"{streams.words}: no single connection is held back."]
@@ -204,26 +202,30 @@ def storage_limited(link: LinkEvidence) -> Diagnosis | None:
         for factor, each in slow
         for peer in [link.ends[each]]
     ]
+    elsewhere = []
+    if link.ends[end].rates.partners and link.ok:
+        elsewhere = [f"{rate_words(link, end)}; this link has {three_digits(link.median)}."]
     return Diagnosis(
         "storage-limited",
         f"The {end} is the limit: {name} {verb} slowly on its other links as well.",
         (
+            *(words.sentence(link.slowed[each]) for each in changed),
             *against_peers,
-            f"{rate_words(link, end)}; this link has {three_digits(link.median)}.",
+            *elsewhere,
             *shown,
         ),
         f"At {name}, compare the rate at which files are {action} disk with that of its network. "
         "Check the load of disks and servers, full caches, and limits of the storage system."
         + ("" if shown else DISKS_OR_CONNECTIONS),
-        (1 - math.prod(factor for factor, _ in slow)) * (1.0 if shown else WITHOUT_STREAMS),
+        (1 - math.prod(factors)) * (1.0 if shown else WITHOUT_STREAMS),
     )
 
 
 def is_slow_end(link: LinkEvidence, end: str) -> bool:
     """Return whether a link is about as slow as the others of a slow end, the other end considered.
 
-    One that became slower while most others of the end did not has a cause of its own. Two slow
-    ends may make it as slow as the slower of them, or both together.
+    A condition says whose it is that a link became slower: what an end always does is no cause of
+    that. Two slow ends may make it as slow as the slower of them, or both together.
     """
 
     def is_slow(rates: PeerRates) -> bool:
@@ -231,7 +233,7 @@ def is_slow_end(link: LinkEvidence, end: str) -> bool:
         return rates.factor <= 1 / NOTABLE and (math.isnan(rates.high) or rates.high < 1)
 
     rates, other = link.ends[end].rates, link.ends[OPPOSITE[end]].rates
-    if not is_slow(rates) or link.is_new_beside(end, MOST_OTHERS):
+    if not is_slow(rates) or (link.slowed and end not in link.slowed):
         return False
     return rates.rate * (other.factor if is_slow(other) else 1.0) <= NOTABLE * link.median
 
@@ -253,27 +255,19 @@ def slow_link(link: LinkEvidence) -> Diagnosis | None:
             CHECK_PATH + advice,
             WITHOUT_CAUSE * (1 - link.median / link.both_elsewhere),
         )
-    if not all(link.is_new_beside(end, FEW_OTHERS) for end in ENDS):
+    if set(link.slowed) != {"link"}:
         return None
-    part = link.now / link.usual
-    others = sum(judged - slower for slower, judged in link.slower_elsewhere.values())
-    counts = [
-        f"{format_count(slower)} of {format_count(judged)} other links {FROM_END[end]} "
-        f"{link.ends[end].name} {'is' if slower == 1 else 'are'} slower than usual."
-        for end in ENDS
-        for slower, judged in [link.slower_elsewhere[end]]
-    ]
+    own = link.slowed["link"]
     return Diagnosis(
         "slow-link",
-        f"Only this link slowed down ({format_factor(part)}); {format_count(others)} other links "
-        "of both endpoints did not.",
+        f"Only this link slowed down ({words.factor_words(own)}), {words.since(own)}: no condition "
+        "of its source or its destination explains it.",
         (
             f"{three_digits(link.now)} MB/s now, usually {three_digits(link.usual)}.",
-            *counts,
             *streams,
         ),
         f"{CHECK_PATH} What changed when it did?{advice}",
-        WITHOUT_CAUSE * (1 - part),
+        WITHOUT_CAUSE * (1 - (own.factor or 1.0)),
     )
 
 

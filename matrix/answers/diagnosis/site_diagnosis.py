@@ -1,11 +1,12 @@
 """The diagnoses of the slowest links of a site, and of those that fail."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 
+from matrix.answers.conditions import reading
 from matrix.answers.diagnosis import evidence
 from matrix.answers.diagnosis.evidence import SLOW, Diagnosis, DirectedLink
 from matrix.answers.diagnosis.failures import FEWEST_FAILURES
@@ -60,6 +61,8 @@ def diagnosed(chosen: Sequence[DirectedLink], links: Grid, now: datetime) -> lis
     results = samples.read_links(pairs, links.window, filters, experiments=True)
     profiles, classes = profiles_of(results), dict(SizeClass.objects.values_list("name", "id"))
     newest = experiments.with_streams(pairs, now)
+    moment = reading.state_moment(links.window, now)
+    conditions = reading.read_open(moment, reading.of_pairs(pairs)).conditions
     sites = {end.site for link in chosen for end in (link.source, link.destination)}
     capacities = evidence.nominal_capacities(sites)
     lines = []
@@ -68,7 +71,7 @@ def diagnosed(chosen: Sequence[DirectedLink], links: Grid, now: datetime) -> lis
         own = without_experiments(tests, profiles, filters)
         said = diagnose(
             evidence.link_evidence(
-                link,
+                replace(link, conditions=conditions),
                 links,
                 tests,
                 own.of_class(classes[link.size]),

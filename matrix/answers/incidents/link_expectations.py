@@ -11,7 +11,7 @@ from matrix.answers.incidents import expectations
 from matrix.answers.link.directions import Direction
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.expected import AGAINST, Expected
-from sonar.models import Expectation, HeldLevel, HistoryEntry, IncidentLink, SizeClass
+from sonar.models import Expectation, HeldLevel, HistoryEntry, SizeClass
 from sonar.notation.units import MB
 
 # So much of the history is shown.
@@ -41,31 +41,24 @@ class ClassExpectation:
 
 @dataclass(frozen=True)
 class LinkExpectations:
-    """``members`` are when incidents had the link.
-
-    ``accepted`` is what people took for normal, each with the size class.
-    """
+    """``accepted`` is what people took for normal, each with the size class."""
 
     classes: list[ClassExpectation]
-    members: list[IncidentLink]
     accepted: list[tuple[HistoryEntry, str]]
 
     @classmethod
     def read(cls, directions: Sequence[Direction], moment: datetime) -> Self:
         """Read it of a link in some size classes.
 
-        Five SQL queries, and one for each expectation of a mesh.
+        Four SQL queries, and one for each expectation of a mesh.
         """
         source, destination = directions[0].source, directions[0].destination
-        ends = {"source": source.id, "destination": destination.id}
-        members = IncidentLink.objects.filter(**ends).select_related("size_class", "incident")
         accepted = HistoryEntry.objects.filter(
             kind=HistoryEntry.Kind.NEW_NORMAL,
             name__startswith=f"{source.name} → {destination.name}, ",
         )
         return cls(
             list(_classes(directions, moment)),
-            list(members.order_by("-since", "-id")[:MOST]),
             [
                 (entry, entry.name.rpartition(", ")[2])
                 for entry in accepted.order_by("-at", "-id")[:MOST]

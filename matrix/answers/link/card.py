@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from matrix.answers.conditions.reading import Judgement
 from matrix.answers.link import report, samples, series
 from matrix.answers.link.directions import Direction, StateInputs
 from matrix.answers.link.report import Question
@@ -21,16 +22,16 @@ BUCKET = "1h"
 class LinkCard:
     """One direction. ``classes`` begin with the smallest; ``week`` is that of the size asked for.
 
-    ``error`` is the most common one since that size fails; where it does not, ``failure`` is its
-    newest failed test in the window.
+    ``judgement`` has its open conditions. ``errors`` are those since that size fails, the most
+    common one first; where it does not, ``failure`` is its newest failed test in the window.
     """
 
     question: Question
-    moment: datetime
+    judgement: Judgement
     classes: list[Direction]
     week: TimeSeries
     week_window: Window
-    error: CommonError | None
+    errors: list[CommonError]
     failure: Transfer | None
 
     @property
@@ -43,13 +44,13 @@ class LinkCard:
 def answer(question: Question, now: datetime) -> LinkCard:
     """Answer with a number of SQL queries that does not depend on the data."""
     window = question.query.window_at(now)
-    moment = min(now, window.end)
     link, size = (question.source.id, question.destination.id), question.query.size
     with snapshot():
         sizes = dict(SizeClass.objects.values_list("id", "name"))
         downtimes = report.read_downtimes(question.ends, window)
         planned = report.schedules(question.ends)
-        inputs = StateInputs.at(moment, downtimes, question.ends)
+        judgement, _ = report.judgements(question.ends, window)
+        inputs = StateInputs.at(judgement.moment, downtimes, question.ends)
         counting = samples.read(question.ends, reach(window), question.query.filters)
         tests = counting.during(window).of_link(*question.ends)
         classes = report.classes_of(
@@ -62,11 +63,10 @@ def answer(question: Question, now: datetime) -> LinkCard:
             counting=counting,
             tests=tests,
         )
-        failing = [part for part in classes if part.size == size and part.there.state == "failing"]
-        errors = report.read_errors(question, window, failing, sizes)
-        error = errors[size][0] if size in errors else None
+        of_size = [part for part in classes if part.size == size]
+        errors = report.read_errors(question, judgement, window, of_size, sizes).get(size, [])
         failure = None
-        if error is None:
+        if not errors:
             size_class = next(key for key, name in sizes.items() if name == size)
             rows = question.of_lists(window, size_class).rows(question.ends)
             failures = rows.filter(state=Transfer.State.FAILED)
@@ -74,10 +74,10 @@ def answer(question: Question, now: datetime) -> LinkCard:
         week = Window(window.end - WEEK, window.end)
         return LinkCard(
             question,
-            moment,
+            judgement,
             [of_class.there for of_class in classes],
             series.build(link, size, week, BUCKET, question.query.filters),
             week,
-            error,
+            errors,
             failure,
         )

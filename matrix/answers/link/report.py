@@ -1,12 +1,14 @@
 """The answer to a question about one link: all that the page of a link shows, of one moment."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
 from django.db.models import Q, QuerySet
 
+from matrix.answers.conditions import reading
+from matrix.answers.conditions.reading import Judgement
 from matrix.answers.link import comparison, directions, network, rate_profile, samples, series
 from matrix.answers.link.comparison import LinkComparison
 from matrix.answers.link.directions import Direction, StateInputs
@@ -23,7 +25,7 @@ from matrix.answers.link.overhead import Overhead, overhead_of
 from matrix.answers.link.rate_profile import TransferProfiles
 from matrix.answers.link.samples import Results
 from matrix.answers.link.series import Cut, TimeSeries
-from matrix.answers.link.verdict import LinkNow
+from matrix.answers.link.verdict import LinkNow, ordered
 from matrix.answers.matrix.standing import reach, read_marks
 from matrix.query.filters import Filter, alternatives, counted, on_profiles
 from matrix.query.matrix_query import MatrixQuery
@@ -37,13 +39,29 @@ from matrix.store.network import round_trip_ms
 from matrix.store.profiles import made_so
 from matrix.store.registry import MESH_FIELDS, asks_for_tests
 from matrix.store.transfers import CommonError, SimilarFailures, TransferList, TransferSelection
-from sonar.models import Downtime, Mesh, Probe, Profile, Schedule, SizeClass, Transfer
+from sonar.models import (
+    Condition,
+    ConditionLink,
+    Downtime,
+    Mesh,
+    Probe,
+    Profile,
+    Schedule,
+    SizeClass,
+    Transfer,
+)
 from sonar.notation.windows import Window
 
 RESULTS_PER_PAGE = 25
 # A picture of more is drawn too slowly; medians and bands are of all.
 MOST_POINTS = 5000
 MOST_DOWNTIMES = 50
+# What holds tests back, so that too little may be known of a link, by the reason of its schedule.
+HOLDING = {
+    "circuit": "a circuit breaker, as an endpoint keeps failing",
+    "downtime": "a declared downtime",
+    "paused": "a pause",
+}
 
 
 @dataclass(frozen=True)
@@ -100,6 +118,12 @@ class ClassReport:
         """Return how many tests count nowhere."""
         return len(self.tests) - len(self.results)
 
+    @property
+    def last_success(self) -> datetime | None:
+        """Return when the newest success of the window started."""
+        started = self.results.started[self.results.ok]
+        return datetime.fromtimestamp(int(started.max()) / 1000, UTC) if started.size else None
+
     def buckets(self, cut: Cut) -> tuple[TimeSeries, TimeSeries]:
         there, back = self.results, self.reverse
         return (
@@ -112,7 +136,9 @@ class ClassReport:
 class LinkReport:
     """The answer. ``classes`` begin with the smallest.
 
-    ``errors`` are those of the classes that fail, by size class, the most common ones first;
+    ``judgement`` has the conditions of the window with this direction as a member, ``of_reverse``
+    those of the other one, and both those of the whole grid. ``errors`` are those of the classes
+    that fail, by size class, the most common ones first;
     ``comparison`` is there if the question asks for one. ``results`` are those of the direction, of
     every class, those of experiments too; the ``profiles`` they were made with are among others.
     ``rows`` are those of which the list shows some.
@@ -121,6 +147,8 @@ class LinkReport:
     question: Question
     window: Window
     now: datetime
+    judgement: Judgement
+    of_reverse: Judgement
     classes: list[ClassReport]
     summaries: list[ProfileSummary]
     slowed: list[CompanySlowdown]
@@ -142,7 +170,7 @@ class LinkReport:
     @property
     def now_or_end(self) -> datetime:
         """Return the moment that states are of: now, or the end of a window that is over."""
-        return min(self.now, self.window.end)
+        return self.judgement.moment
 
     @property
     def declared(self) -> list[DeclaredDowntime]:
@@ -159,15 +187,22 @@ class LinkReport:
     def link_now(self) -> LinkNow:
         """Return what the verdict is made of."""
         source, at = self.question.source, self.now_or_end
+        planned = [each for each in self.schedules if each.source_id == source.id]
+        reasons = [HOLDING.get(each.skipped_because) for each in planned if at == self.now]
         return LinkNow(
             there=[part.there for part in self.classes],
             back=[part.back for part in self.classes],
+            conditions=ordered(of_links(self.judgement)),
+            of_reverse=ordered(of_links(self.of_reverse)),
+            doubtful=self.judgement.doubtful,
             errors=self.errors,
+            succeeded={part.size: last for part in self.classes if (last := part.last_success)},
             at=at,
             is_past=at < self.now,
             downtimes=[each for each in self.downtimes_at(at) if each.stops_tests],
+            held_back=next(filter(None, reasons), ""),
             last=self.last,
-            is_scheduled=any(each.source_id == source.id for each in self.schedules),
+            is_scheduled=bool(planned),
             is_filtered=bool(self.question.query.filters),
         )
 
@@ -180,7 +215,8 @@ def answer(question: Question, now: datetime) -> LinkReport:
         sizes = dict(SizeClass.objects.values_list("id", "name"))
         touching = read_downtimes(question.ends, window)
         planned = schedules(question.ends)
-        moment = StateInputs.at(min(now, window.end), touching, question.ends)
+        there, back = judgements(question.ends, window)
+        moment = StateInputs.at(there.moment, touching, question.ends)
         everything = samples.read(
             question.ends, reach(window), question.query.filters, experiments=True
         )
@@ -209,6 +245,8 @@ def answer(question: Question, now: datetime) -> LinkReport:
             question=question,
             window=window,
             now=now,
+            judgement=there,
+            of_reverse=back,
             classes=classes,
             summaries=summaries(this_way, listed, profiles),
             slowed=slowed(this_way, listed, profiles),
@@ -222,7 +260,7 @@ def answer(question: Question, now: datetime) -> LinkReport:
             rows=listed_rows,
             listing=transfers.listing(listed_rows, RESULTS_PER_PAGE, question.after),
             failures=transfers.failures(rows),
-            errors=read_errors(question, window, classes, sizes),
+            errors=read_errors(question, there, window, classes, sizes),
             # When the newest test of the link started, whenever that was and however made.
             last=made_so(
                 Transfer.objects.filter(source=ends[0], destination=ends[1]),
@@ -244,6 +282,41 @@ def answer(question: Question, now: datetime) -> LinkReport:
             network=network.read(question.ends, window),
             reported_round_trip_ms=round_trip_ms(question.ends, window),
         )
+
+
+def judgements(ends: Sequence[EndpointInfo], window: Window) -> tuple[Judgement, Judgement]:
+    """Return the conditions of both directions between two endpoints. Three SQL queries."""
+    source, destination = (endpoint.id for endpoint in ends)
+    pairs = [(source, destination), (destination, source)]
+    both = reading.read_window(window, reading.of_pairs(pairs))
+    lasting = Q(part__ended_at=None) | Q(part__ended_at__gt=window.start)
+    rows = ConditionLink.objects.filter(lasting, source__in=pairs[0], destination__in=pairs[0])
+    members = set(rows.values_list("part__condition", "source"))
+    there, back = (
+        replace(
+            both,
+            conditions=[
+                each
+                for each in both.conditions
+                if each.scope == Condition.Scope.GRID or (each.pk, end) in members
+            ],
+        )
+        for end in pairs[0]
+    )
+    return there, back
+
+
+def of_links(judgement: Judgement) -> list[Condition]:
+    """Return what is open, but for the grid and what is a part of its open condition.
+
+    While measurements are doubtful, what began since says nothing of a link.
+    """
+    return [
+        each
+        for each in judgement.open
+        if each.scope != Condition.Scope.GRID
+        and not (judgement.doubtful and each.since >= judgement.doubtful.since)
+    ]
 
 
 def read_downtimes(ends: Sequence[EndpointInfo], window: Window) -> list[Downtime]:
@@ -300,21 +373,27 @@ def classes_of(
 
 
 def read_errors(
-    question: Question, window: Window, classes: Sequence[ClassReport], sizes: dict[int, str]
+    question: Question,
+    judgement: Judgement,
+    window: Window,
+    classes: Sequence[ClassReport],
+    sizes: dict[int, str],
 ) -> dict[str, list[CommonError]]:
-    """Return the errors of each class that fails, since it does, the most common one first."""
-    names = {size: size_class for size_class, size in sizes.items()}
-    since = {
-        names[part.size]: window.start
-        if part.there.state == "failed"
-        else datetime.fromtimestamp(part.there.since, UTC)
-        for part in classes
-        if part.there.state in ("failed", "failing")
-    }
+    """Return the errors of each class that fails, since its condition began, or of the window.
+
+    The most common one first.
+    """
+    since = {part.size: window.start for part in classes if part.there.state == "failed"}
+    for each in reversed(ordered(of_links(judgement))):
+        if each.type == Condition.Type.FAILING:
+            since |= dict.fromkeys(each.size_classes, each.since_high)
     if not since:
         return {}
-    rows = question.of_lists(Window(min(since.values()), window.end), None).rows(question.ends)
-    errors = transfers.common_errors(rows, since)
+    ids = {size: size_class for size_class, size in sizes.items()}
+    of_classes = {ids[size]: start for size, start in since.items() if size in ids}
+    whole = Window(min(since.values()), window.end)
+    rows = question.of_lists(whole, None).rows(question.ends)
+    errors = transfers.common_errors(rows, of_classes)
     return {sizes[size_class]: of_class for size_class, of_class in errors.items()}
 
 

@@ -1,4 +1,7 @@
-"""How a link is now, in words: one sentence first, then what else is worth knowing of it."""
+"""How a link is now, in words: one sentence first, then what else is worth knowing of it.
+
+What is wrong with it is what the assessment says: the conditions that have it as a member.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +12,7 @@ from math import isnan
 
 from django.utils.text import capfirst
 
+from matrix.answers.conditions import words
 from matrix.answers.link.directions import Direction
 from matrix.answers.words.phrases import (
     LONGEST_ERROR,
@@ -20,14 +24,21 @@ from matrix.answers.words.phrases import (
     time_words,
     where_at,
 )
-from matrix.statistics.cells.standing import FEWEST_SUCCESSES, USUAL_DAYS
+from matrix.statistics.cells.standing import FEWEST_SUCCESSES, USUAL_DAYS, USUAL_FACTOR
 from matrix.statistics.cells.states import fail_partly
 from matrix.store.transfers import CommonError
-from sonar.models import Downtime
-from sonar.notation.units import format_count, format_factor, format_span, three_digits
+from sonar.models import Condition, Downtime
+from sonar.notation.units import format_count, format_span, three_digits
 
-# How newest tests compare with usual is said of a class in these states, of the others what failed.
-COMPARED = ("measured", "stale", "untested")
+Scope, Type = Condition.Scope, Condition.Type
+TROUBLES = (Type.FAILING, Type.SLOW, Type.SILENT)
+# What colours a verdict, by the type of its condition.
+KINDS: dict[str, str] = {
+    Type.FAILING: "failing",
+    Type.SLOW: "slower",
+    Type.SILENT: "silent",
+    Type.FAST: "faster",
+}
 
 
 def with_state(classes: Iterable[Direction], state: str) -> list[Direction]:
@@ -35,14 +46,8 @@ def with_state(classes: Iterable[Direction], state: str) -> list[Direction]:
 
 
 def with_level(classes: Iterable[Direction], level: str) -> list[Direction]:
-    """Return the classes of a level: as usual only where fresh tests of the window say so."""
-    states = COMPARED if level in ("slower", "faster") else ("measured",)
-    return [each for each in classes if each.level == level and each.state in states]
-
-
-def since_words(classes: Sequence[Direction], at: datetime) -> str:
-    """Return the earliest moment since which one of these is as it is, as seen from ``at``."""
-    return time_words(min(each.since for each in classes), at)
+    """Return the classes of a level of which fresh tests of the window say so."""
+    return [each for each in with_state(classes, "measured") if each.level == level]
 
 
 def rates_now(classes: Iterable[Direction]) -> str:
@@ -60,38 +65,37 @@ def sizes(classes: Sequence[Direction]) -> str:
     return join(each.size for each in classes)
 
 
-# What is said of rates below such a part of their usual, and of those above so many times it.
-PARTS = (
-    (0.1, "Less than a tenth of the usual rate"),
-    (0.25, "Less than a quarter of the usual rate"),
-    (1 / 3, "Less than a third of the usual rate"),
-    (0.5, "Less than half the usual rate"),
-)
-TIMES = (
-    (10, "More than ten times the usual rate"),
-    (4, "More than four times the usual rate"),
-    (2, "More than twice the usual rate"),
-)
-
-
 @dataclass(frozen=True)
 class LinkNow:
     """All size classes of both directions, smallest first, as of the moment ``at``.
 
-    ``errors`` are those of the classes that fail, by size, ``downtimes`` those that stop tests at
-    that moment; ``last`` is when the newest result of the link started, ever. ``is_past`` says that
-    the moment is the end of a window that is over.
+    ``conditions`` are those that were open then with this direction as a member, in the order of
+    ordered(), and ``of_reverse`` those of the other direction. ``doubtful`` is the one of the grid,
+    if there is such. ``errors`` are those of the classes that fail, by size; ``succeeded`` is when
+    the newest success of the window started, by size. ``downtimes`` are those that stop tests at
+    that moment, and ``held_back`` says what else its tests wait for. ``last`` is when the newest
+    result of the link started, ever. ``is_past`` says that the moment is the end of a window that
+    is over.
     """
 
     there: Sequence[Direction]
     back: Sequence[Direction]
+    conditions: Sequence[Condition]
+    of_reverse: Sequence[Condition]
+    doubtful: Condition | None
     errors: Mapping[str, Sequence[CommonError]]
+    succeeded: Mapping[str, datetime]
     at: datetime
     is_past: bool
     downtimes: Sequence[Downtime]
+    held_back: str
     last: datetime | None
     is_scheduled: bool
     is_filtered: bool
+
+
+# A sentence, and the page that has more of it.
+Said = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -99,22 +103,49 @@ class Verdict:
     """``kind`` is a state or a level, for the colour; ``headline`` says it in one sentence.
 
     ``why`` are the errors of what fails, ``links`` texts and addresses of who says so elsewhere.
+    ``condition`` is that of the headline, if it is of one; ``also`` are the other conditions of
+    the link, and ``unconfirmed`` those that may be chance.
     """
 
     kind: str
     headline: str
     rest: str = ""
     why: str = ""
-    links: tuple[tuple[str, str], ...] = ()
+    links: tuple[Said, ...] = ()
+    condition: Condition | None = None
+    also: tuple[Said, ...] = ()
+    unconfirmed: tuple[Said, ...] = ()
+
+
+def ordered(conditions: Iterable[Condition]) -> list[Condition]:
+    """Return conditions as a link tells them: its own first, the worst first, fast ones last."""
+    return sorted(
+        conditions,
+        key=lambda each: (
+            each.type == Type.FAST,
+            each.scope != Scope.LINK,
+            -Type.values.index(each.type),
+        ),
+    )
 
 
 def verdict_of(link: LinkNow) -> Verdict:
-    """Say how a link is: the worst of what is true of it first."""
+    """Say how a link is: first what is wrong with it for certain, then how it is otherwise."""
     said = next(verdict for case in CASES if (verdict := case(link)))
-    if not link.is_past:
-        return said
-    headline = lower_first(said.headline)
-    return replace(said, headline=f"As of {time_words(link.at.timestamp(), link.at)}, {headline}")
+    grid = [link.doubtful] if link.doubtful and link.doubtful != said.condition else []
+    doubtful = [(words.doubtful(each), words.url(each)) for each in grid]
+    also, unsure = (
+        [
+            (link_words(each), words.url(each))
+            for each in link.conditions
+            if bool(each.confirmed_at) == is_sure and each != said.condition
+        ]
+        for is_sure in (True, False)
+    )
+    headline = said.headline
+    if link.is_past:
+        headline = f"As of {time_words(link.at.timestamp(), link.at)}, {lower_first(headline)}"
+    return replace(said, headline=headline, also=(*doubtful, *also), unconfirmed=tuple(unsure))
 
 
 def down(link: LinkNow) -> Verdict | None:
@@ -133,54 +164,42 @@ def down(link: LinkNow) -> Verdict | None:
     return Verdict("down", headline, f"{source} {rest}".strip())
 
 
-def failing(link: LinkNow) -> Verdict | None:
-    classes = with_state(link.there, "failing")
-    if not classes:
+def changed(types: Sequence[str], link: LinkNow) -> Verdict | None:
+    """Speak of the first confirmed condition of one of these types."""
+    sure = [each for each in link.conditions if each.confirmed_at and each.type in types]
+    if not sure:
         return None
-    tests = sum(each.streak for each in classes)
-    every = all(each in classes for each in link.there if each.tests)
-    of_classes = "" if every else f" with {sizes(classes)} files"
-    headline = (
-        f"All {format_count(tests)} tests{of_classes} have failed since "
-        f"{since_words(classes, link.at)}."
-    )
-    rest = sentences(others(link.there, classes), reverse(link))
-    return Verdict("failing", headline, rest, error_words(link, classes))
+    first = sure[0]
+    classes = [each for each in link.there if each.size in first.size_classes]
+    rest = sentences(against_usual(classes), others(link, classes, first), reverse(link))
+    why = error_words(link, classes) if first.type == Type.FAILING else ""
+    kind = KINDS[first.type]
+    return Verdict(kind, link_words(first), rest, why, condition=first)
 
 
-def shifted(level: str, link: LinkNow) -> Verdict | None:
-    classes = with_level(link.there, level)
-    if not classes:
-        return None
-    factors = ", ".join(f"{each.size} {format_factor(each.ratio)}" for each in classes)
-    headline = f"{extent(classes, level)} since {since_words(classes, link.at)}: {factors}."
-    rest = sentences(against_usual(classes), others(link.there, classes), reverse(link))
-    return Verdict(level, headline, rest)
-
-
-def extent(classes: Sequence[Direction], level: str) -> str:
-    """Say by how much all of these classes are slower or faster: `Less than half the usual rate`.
-
-    By the least of their factors, as they are written.
-    """
-    ratios = [each.ratio for each in classes]
-    if level == "slower":
-        words = (words for most, words in PARTS if max(ratios) < most)
-    else:
-        words = (words for few, words in TIMES if min(ratios) > few)
-    return next(words, f"{capfirst(level)} than usual")
+def link_words(condition: Condition) -> str:
+    """Say a condition of a link in a sentence: its own in short, a wider one as what it is of."""
+    is_own = condition.scope == Scope.LINK
+    what = words.predicate(condition) if is_own else words.title(condition)
+    said = ", ".join([what, *words.evidence(condition), words.since(condition)])
+    if not condition.confirmed_at:
+        return f"Unconfirmed: {said}."
+    return f"{capfirst(said)}." if is_own else f"Part of: {said}."
 
 
 def against_usual(classes: Sequence[Direction]) -> str:
     """Say the rates behind factors: `Now 3.49 and 7.36 MB/s, usually 8.20 and 15.3.`"""
+    known = [each for each in classes if each.state != "failing" and not isnan(each.ratio)]
+    if not known:
+        return ""
     now, usual = (
-        join(three_digits(getattr(each, name)) for each in classes) for name in ("now", "usual")
+        join(three_digits(getattr(each, name)) for each in known) for name in ("now", "usual")
     )
     return f"Now {now} MB/s, usually {usual}."
 
 
 def failed(link: LinkNow) -> Verdict | None:
-    """Speak of classes with one or two tests, all of which failed: three would be failing."""
+    """Speak of classes of which every test failed, too few of them to be sure of a condition."""
     classes = with_state(link.there, "failed")
     if not classes:
         return None
@@ -190,7 +209,7 @@ def failed(link: LinkNow) -> Verdict | None:
         for each in classes
     ]
     headline = f"Failed in this window: {join(counts)}."
-    rest = sentences(others(link.there, classes), reverse(link))
+    rest = sentences(others(link, classes), reverse(link))
     return Verdict("failed", headline, rest, error_words(link, classes))
 
 
@@ -201,12 +220,16 @@ def stale(link: LinkNow) -> Verdict | None:
         return None
     last = datetime.fromtimestamp(max(each.last for each in classes), UTC)
     headline = (
-        f"Stale: no test since {time_words(last.timestamp(), link.at)} "
+        f"Unknown: no test since {time_words(last.timestamp(), link.at)} "
         f"({format_span(link.at - last)}), more than two intervals of its mesh."
     )
     rates = rates_now(classes)
     before = f"Then: {rates}." if rates else ""
-    return Verdict("stale", headline, sentences([before], reverse(link)))
+    return Verdict("stale", headline, sentences(held_back(link), before, reverse(link)))
+
+
+def held_back(link: LinkNow) -> str:
+    return f"Its tests are held back by {link.held_back}." if link.held_back else ""
 
 
 def untested(link: LinkNow) -> Verdict | None:
@@ -230,45 +253,97 @@ def untested(link: LinkNow) -> Verdict | None:
     return Verdict("untested", headline, reverse(link))
 
 
+def doubted(link: LinkNow) -> Verdict | None:
+    """Speak of measurements that are doubtful, and of what may be wrong, before calm is said."""
+    first = next((each for each in link.conditions if each.type in TROUBLES), link.doubtful)
+    if first is None:
+        return None
+    rest = sentences(against_usual(link.there), some_failed(link.there), reverse(link))
+    if link.doubtful:
+        return Verdict("unknown", words.doubtful(link.doubtful), rest, condition=link.doubtful)
+    why = error_words(link, link.there)
+    return Verdict("unknown", link_words(first), rest, why, condition=first)
+
+
+def far_from_usual(link: LinkNow) -> Verdict | None:
+    """Speak of newest tests that failed or are far from usual though no condition says so."""
+    far = [
+        each
+        for each in with_level(link.there, "usual")
+        if not 1 / USUAL_FACTOR < each.ratio < USUAL_FACTOR
+    ]
+    failed = newly_failed(link.there)
+    if not (far or failed):
+        return None
+    parts = [f"failed with {sizes(failed)} files"] if failed else []
+    if far:
+        parts += [f"have {join(f'{each.factor} with {each.size} files' for each in far)}"]
+    rest = sentences(
+        against_usual(far), others(link, far + failed), some_failed(link.there), reverse(link)
+    )
+    headline = f"Unknown: the newest three tests {' and '.join(parts)}, which may be chance."
+    return Verdict("unknown", headline, rest, error_words(link, failed))
+
+
+def newly_failed(classes: Iterable[Direction]) -> list[Direction]:
+    """Return the classes of which the newest three tests failed, but for members of conditions."""
+    unknown = with_level(classes, "unknown")
+    return [each for each in unknown if not (isnan(each.usual) or each.condition)]
+
+
 def usual(link: LinkNow) -> Verdict | None:
     classes = with_level(link.there, "usual")
     if not classes:
         return None
     factors = ", ".join(f"{each.size} {each.factor}" for each in classes)
     rest = sentences(
-        against_usual(classes), others(link.there, classes), some_failed(link.there), reverse(link)
+        against_usual(classes), others(link, classes), some_failed(link.there), reverse(link)
     )
     return Verdict("usual", f"As usual: {factors}.", rest)
 
 
 def unknown(link: LinkNow) -> Verdict:
+    """Say of which size classes there are too few tests, how many, and how many it takes."""
+    planned = [each for each in link.there if each.state != "not_applicable"]
+    few = [each for each in planned if isnan(each.usual)]
+    headline = "Unknown: too few of its newest tests succeeded."
+    if few:
+        counts = join(f"{format_count(each.usual_count)} with {each.size} files" for each in few)
+        headline = (
+            f"Unknown: too few tests. Its usual rate takes {FEWEST_SUCCESSES} successful ones in "
+            f"the {USUAL_DAYS} days before this window; there are {counts}."
+        )
     rates = rates_now(link.there)
     now = f"Now: {rates}." if rates else ""
-    headline = (
-        f"The usual rate is not known yet: fewer than {FEWEST_SUCCESSES} successful tests in the "
-        f"{USUAL_DAYS} days before this window."
-    )
-    return Verdict("unknown", headline, sentences([now], some_failed(link.there), reverse(link)))
+    rest = sentences(held_back(link), now, some_failed(link.there), reverse(link))
+    return Verdict("unknown", headline, rest)
 
 
 CASES = (
-    *(down, failing, partial(shifted, "slower"), failed, stale, untested),
-    *(partial(shifted, "faster"), usual, unknown),
+    *(down, partial(changed, TROUBLES), failed, stale, untested),
+    *(partial(changed, (Type.FAST,)), doubted, far_from_usual, usual, unknown),
 )
 
 
-def others(classes: Sequence[Direction], said: Sequence[Direction]) -> list[str]:
-    """Say how the classes are that the headline does not speak of."""
-    rest = [each for each in classes if each not in said and each.tests]
-    parts = [
-        f"{files([each])} are {level} than usual: {each.rate_words}, usually "
-        f"{three_digits(each.usual)} ({each.factor})."
-        for level in ("slower", "faster")
-        for each in with_level(rest, level)
+def others(
+    link: LinkNow, said: Sequence[Direction], condition: Condition | None = None
+) -> list[str]:
+    """Say how the classes are that the headline, and no other condition, speaks of.
+
+    While others fail, one works of which a test succeeded since.
+    """
+    of_conditions = {size for each in link.conditions for size in each.size_classes}
+    rest = [
+        each
+        for each in link.there
+        if each not in said and each.size not in of_conditions and each.tests
     ]
-    as_usual, new, works = with_level(rest, "usual"), with_level(rest, "unknown"), []
-    if with_state(said, "failing"):
-        as_usual, new, works = [], [], [each for each in rest if each in as_usual + new]
+    as_usual, works = with_level(rest, "usual"), list[Direction]()
+    new = [each for each in with_level(rest, "unknown") if isnan(each.usual)]
+    if condition and condition.type == Type.FAILING:
+        since = condition.since_high
+        works = [each for each in rest if link.succeeded.get(each.size, since) > since]
+        as_usual, new = [], []
     groups = {
         "{files} still work.": works,
         "{files} are as usual.": as_usual,
@@ -276,9 +351,9 @@ def others(classes: Sequence[Direction], said: Sequence[Direction]) -> list[str]
         "{files} have not been tested recently.": with_state(rest, "stale"),
         "{files} failed.": with_state(rest, "failed"),
     }
-    return parts + [
-        words.format(files=files(group), sizes=sizes(group))
-        for words, group in groups.items()
+    return [
+        text.format(files=files(group), sizes=sizes(group))
+        for text, group in groups.items()
         if group
     ]
 
@@ -299,15 +374,19 @@ def reverse(link: LinkNow) -> str:
 
 
 def reverse_troubles(link: LinkNow) -> Iterator[str]:
-    for state, verb in (("failing", "is failing"), ("failed", "failed")):
-        if classes := with_state(link.back, state):
-            too = ", too" if with_state(link.there, state) else ""
-            yield f"The reverse direction {verb}{too}, with {sizes(classes)} files."
-    for level in ("slower", "faster"):
-        if classes := with_level(link.back, level):
-            too = ", too" if with_level(link.there, level) else ""
-            factors = join(f"{each.factor} with {each.size} files" for each in classes)
-            yield f"The reverse direction is {level} than usual{too}: {factors}."
+    said = [(each, reverse_words(each)) for each in link.of_reverse]
+    yield from (sentence for each, sentence in said if each.confirmed_at)
+    if classes := with_state(link.back, "failed"):
+        too = ", too" if with_state(link.there, "failed") else ""
+        yield f"The reverse direction failed{too}, with {sizes(classes)} files."
+    yield from (f"Unconfirmed: {lower_first(sentence)}" for _, sentence in said)
+
+
+def reverse_words(condition: Condition) -> str:
+    said = f"is part of: {words.title(condition)}"
+    if condition.scope == Scope.LINK:
+        said = f"{words.predicate(condition)}, with {join(condition.size_classes)} files,"
+    return f"The reverse direction {said} {words.since(condition)}."
 
 
 def reverse_calm(link: LinkNow) -> Iterator[str]:
@@ -337,7 +416,7 @@ def error_words(link: LinkNow, classes: Sequence[Direction]) -> str:
         return ""
     most = max(errors, key=lambda error: (error.count, error.last))
     newest = max(errors, key=lambda error: (error.last, error.count))
-    tests = sum(each.streak or each.failed for each in classes)
+    tests = sum(error.count for error in errors)
     how_many = f"Most often ({format_count(most.count)} of {format_count(tests)})"
     if newest is not most:
         until = time_words(most.last.timestamp(), link.at)

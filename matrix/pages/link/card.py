@@ -8,10 +8,12 @@ import numpy as np
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 
+from matrix.answers.conditions import words
 from matrix.answers.link import card
 from matrix.answers.link.card import WEEK, LinkCard
 from matrix.answers.link.directions import Direction
-from matrix.answers.link.report import Question
+from matrix.answers.link.report import Question, of_links
+from matrix.answers.link.verdict import KINDS, ordered
 from matrix.answers.ordering.probe_requests import ORDER
 from matrix.answers.words.phrases import common_words, why_no_rate
 from matrix.http.page_rights import for_whom, readers
@@ -25,6 +27,7 @@ from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.samples.quantiles import running_median
 from matrix.store import data_version, notes
 from matrix.store.data_version import DataVersion
+from sonar.models import Condition
 from sonar.notation.units import format_factor, format_span
 from sonar.notation.windows import Window
 from sonar.people import roles
@@ -65,8 +68,12 @@ class CardPage(QueryPage):
         return {
             "query": self.query,
             "line": week_of(answered),
-            "classes": [class_words(each, answered.moment) for each in answered.classes],
-            "error": common_words(answered.error, answered.chosen.streak) if answered.error else "",
+            "classes": [class_words(each, answered.judgement.moment) for each in answered.classes],
+            "conditions": [condition_words(each) for each in ordered(of_links(answered.judgement))],
+            "doubtful": words.doubtful(grid) if (grid := answered.judgement.doubtful) else "",
+            "error": common_words(answered.errors[0], sum(each.count for each in answered.errors))
+            if answered.errors
+            else "",
             "failure": answered.failure,
             "test_now": f"{link_path(*names)}#test-now"
             if roles.may(reader, ORDER, notes.sites_of(*names))
@@ -84,6 +91,12 @@ def week_of(answered: LinkCard) -> Sparkline | None:
     return sparkline(median, started[~points.ok], answered.chosen.usual, answered.week_window)
 
 
+def condition_words(condition: Condition) -> tuple[str, str]:
+    """Return the colour of a condition, and what it is and since when in a sentence."""
+    unsure = "" if condition.confirmed_at else ", unconfirmed"
+    return KINDS[condition.type], f"{words.title(condition)} {words.since(condition)}{unsure}."
+
+
 def class_words(direction: Direction, moment: datetime) -> tuple[Direction, str, str, str, str]:
     """Return a class with why it has no rate, its ratio, a word for its colour, and how it is.
 
@@ -92,14 +105,14 @@ def class_words(direction: Direction, moment: datetime) -> tuple[Direction, str,
     why = why_no_rate(direction.state, direction.since, moment)
     factor = direction.now / direction.usual
     ratio = "" if np.isnan(factor) else format_factor(factor)
-    words = direction.standing_words
+    standing = direction.standing_words
     is_shifted = direction.state == "measured" and direction.level in ("slower", "faster")
     if direction.state != "failing" and not is_shifted:
         is_tested = direction.state != "not_applicable"
-        return direction, why, ratio, "", words if is_tested else "not tested"
+        return direction, why, ratio, "", standing if is_tested else "not tested"
     kind = direction.level if is_shifted else direction.state
     lasting = moment - datetime.fromtimestamp(direction.since, UTC)
-    return direction, why, ratio, kind, f"{words} for {format_span(lasting)}"
+    return direction, why, ratio, kind, f"{standing} for {format_span(lasting)}"
 
 
 @for_whom(GET=readers)

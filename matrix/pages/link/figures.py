@@ -20,7 +20,6 @@ from matrix.plots.link import (
     spans_drawn,
     usual_of,
 )
-from matrix.plots.over_time import TimeSpan
 from matrix.query.catalogue import BAND_WORDS, OF_LINK
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.transfers.overhead import TOLERANCE
@@ -46,20 +45,19 @@ BUCKET_COLUMNS = [statistic.label for statistic in OF_LINK]
 def drawn(
     answer: LinkReport,
     notes: Sequence[Annotation],
-    changes: Sequence[TimeSpan] = (),
     *,
     reverse: bool,
 ) -> dict[str, Any]:
     """Draw the size class of the query, with the reverse direction if it is asked for.
 
-    Notes, those that the reader may see, and changes stand in the picture as downtimes do.
+    Notes, those that the reader may see, and conditions stand in the picture as downtimes do.
     `points` of `results` results are drawn singly; the running median is of all. `first` is when
     the axis of time begins, None where that is with the window. `other` says with what it is
     compared, and `has_other_times` whether that has an axis of time of its own.
     """
     part = drawn_class(answer)
     lines = lines_of(answer, reverse=reverse)
-    picture = rates_over_time(answer, lines, spans_drawn(answer, notes, changes))
+    picture = rates_over_time(answer, lines, spans_drawn(answer, notes))
     results = sum(len(line.results) for line in lines)
     shapes = [rate_plots.Shape(line.name, line.rates, line.look) for line in lines]
     rates = sum(shape.rates.size for shape in shapes)

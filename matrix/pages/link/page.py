@@ -10,6 +10,7 @@ from django.utils.text import capfirst
 
 from matrix.answers import other_origins
 from matrix.answers.commissioning import records
+from matrix.answers.conditions import words
 from matrix.answers.diagnosis import link_diagnosis
 from matrix.answers.incidents.link_expectations import LinkExpectations
 from matrix.answers.link import report
@@ -44,7 +45,6 @@ from matrix.pages.parts.controls import (
     window_choices,
 )
 from matrix.pages.parts.events import EventsPart
-from matrix.pages.parts.incidents import IncidentsOf, of_link
 from matrix.pages.parts.links import ends_among, registered
 from matrix.pages.parts.notes import COMPARE_SINCE, note_lines, since_url
 from matrix.pages.parts.notices import about_others, mixed, with_filter
@@ -52,10 +52,9 @@ from matrix.pages.parts.share import ChatCard, Share
 from matrix.pages.parts.time_strip import strip_for
 from matrix.pages.parts.transfers import TransferLine, inside_part, profile_words, progress_words
 from matrix.plots.rates import course_figure
-from matrix.plots.sparkline import marks_of
 from matrix.query.addresses import about_link, address, link_path, link_url, matrix_url, site_url
 from matrix.query.attributes import ALONE
-from matrix.query.filters import EXPERIMENTS, Filter, alternatives, words_of
+from matrix.query.filters import EXPERIMENTS, Filter, alternatives, on_profiles, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
@@ -156,7 +155,6 @@ class LinkPage(QueryPage):
         question = Question(self.source, self.destination, query, self.only, self.before)
         answer = report.answer(question, now)
         notes_on_link = notes.on_link(there, back, answer.window, reader)
-        events = EventsPart.of(answer, answer.question.ends, now)
         ends = {"source": there, "destination": back}
         of_ends = [Filter(f"{end}_endpoint", name) for end, name in ends.items()]
         experiments = LinkExperimentsPage(self.source, self.destination)
@@ -216,16 +214,8 @@ class LinkPage(QueryPage):
             "data_servers": self.data_servers(answer) if internal else [],
             "notes": note_lines(self, notes_on_link, now),
             "may_note": roles.may(reader, notes.WRITE, notes.sites_of(there, back)),
-            "drawn": drawn(
-                answer,
-                notes_on_link,
-                marks_of(events.events, query.size),
-                reverse=self.draws_reverse,
-            ),
-            "events": events,
-            "incidents_of": IncidentsOf.read(
-                of_link(self.source.id, self.destination.id), now, reader
-            ),
+            "drawn": drawn(answer, notes_on_link, reverse=self.draws_reverse),
+            "events": EventsPart.of(answer, answer.question.ends, now),
             "network": network,
             "commissioning": records.of_link(self.source, self.destination),
             "inside_rates": inside_part(answer.rate_profile),
@@ -243,7 +233,7 @@ class LinkPage(QueryPage):
         A change of level is compared with the time before it.
         """
         sentence, links = advice_for(answer, self.url_of)
-        since = None if self.query.compare else changed_since(answer)
+        since = None if self.query.compare else changed_since(answer, said.condition)
         if since:
             size, moment = since
             page = self.asking(resized(self.query, size))
@@ -252,8 +242,12 @@ class LinkPage(QueryPage):
             "kind": said.kind,
             "headline": said.headline,
             "why": said.why,
+            "also": said.also,
+            "unconfirmed": said.unconfirmed,
             "rest": f"{said.rest} {sentence}".strip(),
             "links": [*said.links, *links],
+            "as_of": capfirst(f"{words.as_of(answer.judgement)}."),
+            "is_filtered": bool(on_profiles(self.query.filters)),
         }
 
     def controls(self, answer: LinkReport, choices: ProfileChoices) -> dict[str, Any]:

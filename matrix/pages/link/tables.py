@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from matrix.answers.comparison import all_links
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.link_profiles import ProfileSummary
 from matrix.answers.link.report import LinkReport
-from matrix.answers.link.verdict import since_words
-from matrix.answers.words.phrases import why_no_rate
+from matrix.answers.link.verdict import KINDS
+from matrix.answers.words.phrases import time_words, why_no_rate
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.transfers import every_words, streams_words, until_words
 from matrix.query.addresses import address
@@ -22,7 +22,7 @@ from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo, pauses_of
 from matrix.statistics.cells.states import STATE_WORDS
-from sonar.models import Schedule
+from sonar.models import Condition, Schedule
 from sonar.models.fields import end_words
 from sonar.notation import windows
 from sonar.notation.units import DASH, format_bytes, format_count, three_digits
@@ -37,10 +37,11 @@ WORDS = {
     "unknown": "usual rate not known yet",
     "untested": "no test in this window",
     "not_applicable": "no mesh tests it",
-    "failing": "newest tests all failed",
+    "failing": "failing",
     "failed": "all tests failed",
     "stale": "not tested recently",
     "down": "in a declared downtime",
+    "silent": "not tested as planned",
 }
 FIGURES = {"failing": "fails", "failed": "failed", "down": "down"}
 # What needs no more words than its figures have.
@@ -101,10 +102,12 @@ def size_row(direction: Direction, answer: LinkReport) -> dict[str, Any]:
         against = f"{format_count(count)} of {format_count(direction.tests)} {word}"
     note = ""
     if kind not in PLAIN:
-        last = f"last {format_count(direction.streak)} failed"
-        note = last if kind == "failing" else WORDS[kind]
-        if direction.streak:
-            note += f" since {since_words([direction], answer.now_or_end)}"
+        since = direction.since
+        began = "" if math.isnan(since) else f" since {time_words(since, answer.now_or_end)}"
+        last = f", last {format_count(direction.streak)} failed" if direction.streak else ""
+        note = f"{WORDS[kind]}{began}{last}"
+    elif direction.unconfirmed:
+        note = f"may be {direction.unconfirmed}, unconfirmed"
     return {
         "kind": kind,
         "title": WORDS.get(kind, kind),
@@ -178,16 +181,15 @@ def beyond_words(page: QueryPage, answer: LinkReport, *, has_changed: bool) -> s
     return own.sentence("it is", has_changed=has_changed)
 
 
-def changed_since(answer: LinkReport) -> tuple[str, datetime] | None:
-    """Return a class that is slower or faster than usual, and since when; None for no such class.
+def changed_since(answer: LinkReport, condition: Condition | None) -> tuple[str, datetime] | None:
+    """Return a size class whose rate a condition changed, and since when; None without such.
 
     The one that is drawn comes before others.
     """
-    drawn = answer.question.query.size
-    for part in sorted(answer.classes, key=lambda part: part.size != drawn):
-        if part.there.level in CHANGED and not math.isnan(part.there.since):
-            return part.size, datetime.fromtimestamp(part.there.since, UTC)
-    return None
+    if condition is None or KINDS[condition.type] not in CHANGED:
+        return None
+    drawn, sizes = answer.question.query.size, condition.size_classes
+    return drawn if drawn in sizes else sizes[-1], condition.since_low
 
 
 MOVER = "how files are moved; http-tpc is HTTP third-party copy, directly between the two endpoints"
