@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
+from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
@@ -509,3 +510,20 @@ def test_the_task_assesses_and_forgets(monkeypatch: pytest.MonkeyPatch):
     tasks.assess()
     assert not Condition.objects.exists()
     assert not AssessedDay.objects.filter(day__lt=moment(NOW).date()).exists()
+
+
+def test_a_run_of_the_task_ends_in_time_and_the_next_one_goes_on(
+    monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+):
+    monkeypatch.setattr("django.utils.timezone.now", lambda: moment(NOW))
+    monkeypatch.setattr(assessing, "COMMIT_SECONDS", 0.0)
+    stored = history_of(dead_destination(NOW - 2 * DAY), days=4)
+    stored.store()
+    assert settings.CELERY_BEAT_SCHEDULE["assess"]["task"] == tasks.assess.name
+    settings.SONAR_INCIDENTS_SECONDS = 0
+    judged = []
+    while not Assessment.objects.exists():
+        tasks.assess()
+        judged.append(AssessedDay.objects.count())
+    assert judged == [1, 2, 3, 4, 5, 5]
+    assert Condition.objects.count() == 1
