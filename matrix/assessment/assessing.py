@@ -19,7 +19,7 @@ import numpy as np
 from django.conf import settings
 from django.db import transaction
 
-from matrix.assessment import inputs
+from matrix.assessment import inputs, silence
 from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Numbered, Registry
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.assessment import judge
@@ -111,6 +111,8 @@ class AssessmentRun:
         self.today = floor(unix_ms(now), DAY_MS)
         self.registry = Registry.read(now)
         self.size_classes = list(SizeClass.objects.all())
+        # By class: the version of each day (Unix ms).
+        self.texts: dict[int, dict[int, str]] = {}
 
     def judge(self) -> Iterator[JudgedDay]:
         """Judge what has to be, one day of one size class after the other; yield each."""
@@ -125,6 +127,7 @@ class AssessmentRun:
         # The tests that teach what is usual may be older than what is judged first.
         reach = range(first - BEFORE_DAYS * DAY_MS, self.today + 1, DAY_MS)
         texts = dict(zip(reach, inputs.versions(size_class, reach, self.registry), strict=True))
+        self.texts[size_class.id] = texts
         judged = conditions.judged_days(size_class)
         number = 0
         for day in days:
@@ -183,10 +186,25 @@ class AssessmentRun:
             last = row.kept if row.day == moment(self.today).date() else []
             of_day = [each for each in (*row.left, *last) if each["listed_at"] is not None]
             parts += [part_of(each, size_class, self.registry) for each in of_day]
+        testing = silence.Testing.read(self.now, self.registry)
+        for size_class in self.size_classes:
+            if size_class.id in self.texts:
+                begins.setdefault(size_class.id, moment(self.today))
+                parts += self.silent_parts(size_class, testing)
         names = {size_class.id: size_class.name for size_class in self.size_classes}
         recorded = conditions.record(parts, begins, partial(together, names=names), self.now)
-        conditions.note_recorded(self.now)
+        conditions.note_recorded(testing.noted(size_class) for size_class in self.size_classes)
         return recorded
+
+    def silent_parts(self, size_class: SizeClass, testing: silence.Testing) -> Iterator[FoundPart]:
+        texts = self.texts[size_class.id]
+        yesterday, today = (
+            inputs.read_day(size_class, day, texts[day], self.registry).until(self.until)
+            for day in (self.today - DAY_MS, self.today)
+        )
+        newest = inputs.newest_before(size_class, self.today, texts, self.registry)
+        newest = newest.followed_by(today)
+        yield from silence.silent_parts(size_class, newest, [yesterday, today], testing)
 
 
 def unix_ms_of(day: date) -> int:

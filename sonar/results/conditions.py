@@ -154,7 +154,9 @@ class Recording:
         self.parts, self.now = parts, now
         replaceable = Q(pk__in=[])
         for size_class, begin in begins.items():
-            recent = Q(ended_at=None) | Q(ended_at__gte=begin - STAYS)
+            # What was silent cannot be found again: schedules and pauses of the past are not kept.
+            recent = Q(ended_at__gte=begin - STAYS) & ~Q(condition__type=Condition.Type.SILENT)
+            recent |= Q(ended_at=None)
             replaceable |= recent & Q(size_class=size_class)
         rows = ConditionPart.objects.filter(replaceable).select_related("condition")
         self.rows = list(rows.order_by("id"))
@@ -365,14 +367,33 @@ def days_to_record(today: date) -> list[AssessedDay]:
     return list(rows.order_by("size_class_id", "day"))
 
 
-def note_recorded(now: datetime) -> None:
-    """Note that all size classes were assessed, and that the conditions of all days are stored."""
+def open_silent(size_class: SizeClass) -> list[FoundPart]:
+    """Return what is stored as silent in a size class and lasts; two SQL queries at most."""
+    rows = ConditionPart.objects.filter(
+        size_class=size_class, ended_at=None, condition__type=Condition.Type.SILENT
+    )
+    names = [name for name in OF_PART if name != "members_digest"]
+    return [
+        FoundPart(
+            **_columns(row, names),
+            subject=ConditionSubject.of(row.condition),
+            members=[
+                MemberLink(each.source_id, each.destination_id, each.baseline)
+                for each in row.members.all()
+            ],
+        )
+        for row in rows.select_related("condition").prefetch_related("members").order_by("id")
+    ]
+
+
+def note_recorded(assessments: Iterable[Assessment]) -> None:
+    """Note that size classes were assessed, and that the conditions of all days are stored."""
     AssessedDay.objects.filter(is_recorded=False).update(is_recorded=True)
     Assessment.objects.bulk_create(
-        [Assessment(size_class=each, assessed_at=now) for each in SizeClass.objects.all()],
+        assessments,
         update_conflicts=True,
         unique_fields=["size_class"],
-        update_fields=["assessed_at"],
+        update_fields=["assessed_at", "awake_since", "free_since", "intervals"],
     )
 
 

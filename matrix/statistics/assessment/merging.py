@@ -8,14 +8,40 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from matrix.statistics.arrays import Integers
 from matrix.statistics.assessment.conditions import ClassCondition
-from matrix.statistics.assessment.grid_links import DAY_MS, SIZES, GridLinks
+from matrix.statistics.assessment.grid_links import (
+    DAY_MS,
+    ENDPOINT,
+    GRID,
+    LINK,
+    SITE,
+    SIZES,
+    GridLinks,
+    Subject,
+)
 
+# The site of each endpoint, by its place or its id.
+Sites = Mapping[int, int] | Integers
 # What two classes show of a subject and a part of it began at the same time if it is so near.
 SAME_MS = DAY_MS // 2
 # From an interval of 95 % to a standard error.
 NORMAL = 1.959964
 LEAST_ERROR = 1e-3
+
+
+def covers(subject: Subject, other: Subject, site_of: Sites) -> bool:
+    """Say whether all links of another subject are those of this one, too."""
+    if subject == other or subject.scope == GRID:
+        return True
+    ends = [end for end in (other.source, other.destination) if end is not None]
+    if subject.scope == SITE:
+        return any(site_of[end] == subject.site for end in ends)
+    if subject.scope == ENDPOINT:
+        return other.scope != SITE and subject.source in ends
+    if subject.scope == LINK or other.scope != LINK:
+        return False
+    return other.source == subject.source or other.destination == subject.destination
 
 
 @dataclass
@@ -31,7 +57,7 @@ class Merged:
             (part for _, part in self.parts), key=lambda part: (-SIZES[part.scope], part.seen_at)
         )
 
-    def joins(self, other: ClassCondition, links: GridLinks) -> bool:
+    def joins(self, other: ClassCondition, site_of: Sites) -> bool:
         """Say whether a condition of another class is the same, or a part of it."""
         main = self.main
         if other.type != main.type:
@@ -40,7 +66,7 @@ class Merged:
             return False
         if other.subject == main.subject:
             return True
-        inside = not (links.of(other.subject) & ~links.of(main.subject)).any()
+        inside = covers(main.subject, other.subject, site_of)
         near = abs(other.since - main.since) <= SAME_MS or (
             other.since_low <= main.since_high and main.since_low <= other.since_high
         )
@@ -107,7 +133,7 @@ def together(by_class: Mapping[str, Sequence[ClassCondition]], links: GridLinks)
         for other in merged:
             # What a class tells apart stays apart.
             is_of_another = all(of != name for of, part in other.parts if part is other.main)
-            if is_of_another and other.joins(each, links):
+            if is_of_another and other.joins(each, links.site):
                 other.parts.append((name, each))
                 break
         else:
