@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,9 +24,9 @@ from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Numbered, Registry
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.assessment import judge
 from matrix.statistics.assessment.baselines import FEWEST, medians
-from matrix.statistics.assessment.conditions import ClassCondition
+from matrix.statistics.assessment.conditions import SILENT, ClassCondition
 from matrix.statistics.assessment.grid_links import DAY_MS, GRID, SITE
-from matrix.statistics.assessment.merging import Merged
+from matrix.statistics.assessment.merging import Merged, grouped
 from matrix.store.read_plan import floor, moment
 from sonar.models import AssessedDay, SizeClass
 from sonar.notation.windows import unix_ms
@@ -192,6 +192,8 @@ class AssessmentRun:
                 begins.setdefault(size_class.id, moment(self.today))
                 parts += self.silent_parts(size_class, testing)
         names = {size_class.id: size_class.name for size_class in self.size_classes}
+        earlier = conditions.earlier_parts(parts, begins)
+        parts = joined(parts, earlier, names, self.registry.site_of)
         recorded = conditions.record(parts, begins, partial(together, names=names), self.now)
         conditions.note_recorded(testing.noted(size_class) for size_class in self.size_classes)
         return recorded
@@ -377,6 +379,30 @@ def retired_at(each: KeptCondition, registry: Registry) -> int | None:
     return min((retired[end] for end in ends if end in retired), default=None)
 
 
+def joined(
+    parts: Sequence[FoundPart],
+    earlier: Sequence[FoundPart],
+    names: Mapping[int, str],
+    site_of: Mapping[int, int],
+) -> list[FoundPart]:
+    """Give parts the subject that another size class shows instead, if theirs is a part of it.
+
+    ``earlier`` are other parts whose subjects they may get. What is silent is found again by its
+    own subject, and keeps it.
+    """
+    every = [*parts, *earlier]
+    judged = [(names[part.size_class_id], judged_of(part)) for part in every]
+    place = {id(each): number for number, (_, each) in enumerate(judged)}
+    changed = [pair for pair in judged if pair[1].type != SILENT]
+    for group in grouped(changed, site_of):
+        subject = every[place[id(group.main)]].subject
+        for _, each in group.parts:
+            number = place[id(each)]
+            if every[number].subject != subject:
+                every[number] = replace(every[number], subject=subject)
+    return every[: len(parts)]
+
+
 def together(parts: Sequence[FoundPart], *, names: Mapping[int, str]) -> list[FoundCondition]:
     """Make conditions of the parts of one subject, by ``since``: of those that overlap in time."""
     groups: list[list[int]] = []
@@ -427,7 +453,7 @@ def merged(
 
 
 def judged_of(part: FoundPart) -> ClassCondition:
-    """Return the figures of a part as the judge has them; of its subject only the scope."""
+    """Return the figures of a part as the judge has them, with ids in the place of places."""
     times: dict[str, Any] = {
         name: value and unix_ms(value)
         for name in ("since", "since_low", "since_high", "confirmed_at", "ended_at")
@@ -440,9 +466,9 @@ def judged_of(part: FoundPart) -> ClassCondition:
     }
     return ClassCondition(
         scope=part.subject.scope,
-        source=None,
-        destination=None,
-        site=None,
+        source=part.subject.source_id,
+        destination=part.subject.destination_id,
+        site=part.subject.site_id,
         type=part.subject.type,
         seen_at=unix_ms(part.shown_at),
         tests=part.tests,

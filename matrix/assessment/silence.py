@@ -24,7 +24,7 @@ from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.assessment.common_ends import SHARED
 from matrix.statistics.assessment.conditions import ClassCondition
 from matrix.statistics.assessment.grid_links import GRID, LINK, GridLinks, Subject
-from matrix.statistics.assessment.merging import covers
+from matrix.statistics.assessment.merging import covering
 from matrix.statistics.assessment.silence import Promise, silent_conditions
 from matrix.statistics.cells.expected import LinkRules
 from matrix.store import registry as places
@@ -155,7 +155,7 @@ def silent_parts(
     subjects = {subject_of(each.subject, ids, site_ids) for each in found}
     for part in conditions.open_silent(size_class):
         subject = Subject(*part.subject[:4])
-        if not any(covers(other, subject, testing.registry.site_of) for other in subjects):
+        if subjects.isdisjoint(covering(subject, testing.registry.site_of)):
             yield (carried := carried_on(part, keys, days, testing.now))
             if subject.scope == GRID and carried.ended_at is None:
                 # Once Sonar tests again, each link has its time again.
