@@ -39,18 +39,21 @@ def find_incidents() -> None:
         log.info("incident %s %s: %s", event.incident_id, event.kind, words.title(event.incident))
 
 
-# A long past is judged in parts of about so many seconds: others have work for this process, too.
-ASSESSING_SECONDS = 60
+# A long past is judged in parts of this share of the interval: this process has other work, too.
+SHARE_OF_INTERVAL = 0.75
 
 
 @shared_task(throws=retry.DATABASE_AWAY)
 def assess() -> None:
-    """Judge new results, and store the conditions that they show; another one does nothing then."""
+    """Judge new results and store the conditions that they show, unless another worker does so."""
     from matrix.assessment import assessing
 
     now = timezone.now()
     conditions.forget(now, settings.SONAR_KEEP_DAYS)
-    assessed = assessing.assess(now, wait=False, seconds=ASSESSING_SECONDS)
+    seconds = settings.SONAR_INCIDENTS_SECONDS * SHARE_OF_INTERVAL
+    assessed = assessing.assess(now, wait=False, seconds=seconds)
+    if assessed.days and not assessed.is_finished:
+        log.info("assessed %d days; the next run goes on with those that are left", assessed.days)
     if assessed.recorded and any(assessed.recorded):
         log.info("conditions: %d new, %d changed, %d gone", *assessed.recorded)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -12,11 +12,27 @@ import numpy as np
 from sonar.models import Endpoint, Site, SizeClass, Transfer
 from sonar.results import store
 from sonar.results.store import Result
-from tests.accuracy.histories import DESTINATION, SOURCE, History
+from tests.accuracy import histories
+from tests.accuracy.histories import (
+    DAY,
+    DESTINATION,
+    HOUR,
+    MIDNIGHT,
+    SOURCE,
+    Fault,
+    Grid,
+    History,
+    Noise,
+)
 from tests.matrix.world import SIZES, endpoints
 
 State, Where = Transfer.State, Transfer.Where
 WHERE = {SOURCE: Where.SOURCE, DESTINATION: Where.DESTINATION}
+
+
+NOW = MIDNIGHT + 15 * HOUR
+# Rates scatter little, so that nothing but the faults is found.
+QUIET = Noise(failed=0.0, scatter=0.15, scatter_sd=0.0, day_sd=0.02, flaky_links=0.0)
 
 
 def moment(unix_ms: int) -> datetime:
@@ -70,3 +86,21 @@ class StoredHistory:
                     error="Connection refused" if failed else "",
                     error_where=WHERE.get(int(tests.blamed[at]), Where.TRANSFER) if failed else "",
                 )
+
+
+def history_of(
+    faults: Callable[[Grid], list[Fault]],
+    *,
+    days: int = 12,
+    endpoints: int = 6,
+    every_hours: dict[str, int] | None = None,
+    noise: Noise | None = None,
+) -> StoredHistory:
+    """Register a grid with these faults, each endpoint at a site of its own; nothing is stored."""
+    rng = np.random.default_rng(7)
+    grid = histories.make_grid(rng, endpoints, site_sizes=(1,))
+    every = {name: hours * 3600 for name, hours in (every_hours or {"large": 3}).items()}
+    history = histories.simulate(
+        rng, grid, NOW - days * DAY, NOW, every, faults(grid), noise or QUIET
+    )
+    return StoredHistory.of(history)

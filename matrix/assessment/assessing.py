@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,14 +19,14 @@ import numpy as np
 from django.conf import settings
 from django.db import transaction
 
-from matrix.assessment import inputs
+from matrix.assessment import inputs, silence
 from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Numbered, Registry
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.assessment import judge
 from matrix.statistics.assessment.baselines import FEWEST, medians
-from matrix.statistics.assessment.conditions import ClassCondition
+from matrix.statistics.assessment.conditions import SILENT, ClassCondition
 from matrix.statistics.assessment.grid_links import DAY_MS, GRID, SITE
-from matrix.statistics.assessment.merging import Merged
+from matrix.statistics.assessment.merging import Merged, grouped
 from matrix.store.read_plan import floor, moment
 from sonar.models import AssessedDay, SizeClass
 from sonar.notation.windows import unix_ms
@@ -111,6 +111,8 @@ class AssessmentRun:
         self.today = floor(unix_ms(now), DAY_MS)
         self.registry = Registry.read(now)
         self.size_classes = list(SizeClass.objects.all())
+        # By class: the version of each day (Unix ms).
+        self.texts: dict[int, dict[int, str]] = {}
 
     def judge(self) -> Iterator[JudgedDay]:
         """Judge what has to be, one day of one size class after the other; yield each."""
@@ -125,6 +127,7 @@ class AssessmentRun:
         # The tests that teach what is usual may be older than what is judged first.
         reach = range(first - BEFORE_DAYS * DAY_MS, self.today + 1, DAY_MS)
         texts = dict(zip(reach, inputs.versions(size_class, reach, self.registry), strict=True))
+        self.texts[size_class.id] = texts
         judged = conditions.judged_days(size_class)
         number = 0
         for day in days:
@@ -183,10 +186,27 @@ class AssessmentRun:
             last = row.kept if row.day == moment(self.today).date() else []
             of_day = [each for each in (*row.left, *last) if each["listed_at"] is not None]
             parts += [part_of(each, size_class, self.registry) for each in of_day]
+        testing = silence.Testing.read(self.now, self.registry)
+        for size_class in self.size_classes:
+            if size_class.id in self.texts:
+                begins.setdefault(size_class.id, moment(self.today))
+                parts += self.silent_parts(size_class, testing)
         names = {size_class.id: size_class.name for size_class in self.size_classes}
+        earlier = conditions.earlier_parts(parts, begins)
+        parts = joined(parts, earlier, names, self.registry.site_of)
         recorded = conditions.record(parts, begins, partial(together, names=names), self.now)
-        conditions.note_recorded(self.now)
+        conditions.note_recorded(testing.noted(size_class) for size_class in self.size_classes)
         return recorded
+
+    def silent_parts(self, size_class: SizeClass, testing: silence.Testing) -> Iterator[FoundPart]:
+        texts = self.texts[size_class.id]
+        yesterday, today = (
+            inputs.read_day(size_class, day, texts[day], self.registry).until(self.until)
+            for day in (self.today - DAY_MS, self.today)
+        )
+        newest = inputs.newest_before(size_class, self.today, texts, self.registry)
+        newest = newest.followed_by(today)
+        yield from silence.silent_parts(size_class, newest, [yesterday, today], testing)
 
 
 def unix_ms_of(day: date) -> int:
@@ -359,6 +379,30 @@ def retired_at(each: KeptCondition, registry: Registry) -> int | None:
     return min((retired[end] for end in ends if end in retired), default=None)
 
 
+def joined(
+    parts: Sequence[FoundPart],
+    earlier: Sequence[FoundPart],
+    names: Mapping[int, str],
+    site_of: Mapping[int, int],
+) -> list[FoundPart]:
+    """Give parts the subject that another size class shows instead, if theirs is a part of it.
+
+    ``earlier`` are other parts whose subjects they may get. What is silent is found again by its
+    own subject, and keeps it.
+    """
+    every = [*parts, *earlier]
+    judged = [(names[part.size_class_id], judged_of(part)) for part in every]
+    place = {id(each): number for number, (_, each) in enumerate(judged)}
+    changed = [pair for pair in judged if pair[1].type != SILENT]
+    for group in grouped(changed, site_of):
+        subject = every[place[id(group.main)]].subject
+        for _, each in group.parts:
+            number = place[id(each)]
+            if every[number].subject != subject:
+                every[number] = replace(every[number], subject=subject)
+    return every[: len(parts)]
+
+
 def together(parts: Sequence[FoundPart], *, names: Mapping[int, str]) -> list[FoundCondition]:
     """Make conditions of the parts of one subject, by ``since``: of those that overlap in time."""
     groups: list[list[int]] = []
@@ -409,7 +453,7 @@ def merged(
 
 
 def judged_of(part: FoundPart) -> ClassCondition:
-    """Return the figures of a part as the judge has them; of its subject only the scope."""
+    """Return the figures of a part as the judge has them, with ids in the place of places."""
     times: dict[str, Any] = {
         name: value and unix_ms(value)
         for name in ("since", "since_low", "since_high", "confirmed_at", "ended_at")
@@ -422,9 +466,9 @@ def judged_of(part: FoundPart) -> ClassCondition:
     }
     return ClassCondition(
         scope=part.subject.scope,
-        source=None,
-        destination=None,
-        site=None,
+        source=part.subject.source_id,
+        destination=part.subject.destination_id,
+        site=part.subject.site_id,
         type=part.subject.type,
         seen_at=unix_ms(part.shown_at),
         tests=part.tests,

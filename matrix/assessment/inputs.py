@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import Case, IntegerField, Value, When
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Integers
@@ -36,15 +36,22 @@ from sonar.notation.windows import Window, unix_ms
 
 # Raised with anything by which the same results would be judged otherwise: all days are then judged
 # again.
-METHOD = 1
+METHOD = 2
 # The judge learns what is usual from so many days before the one that it judges.
 BEFORE_DAYS = 28
 BLAME_FIELDS = {
     "source_id": pg_columns.INTEGER,
     "destination_id": pg_columns.INTEGER,
     "started_at": pg_columns.TIME,
-    "at_source": pg_columns.FLAG,
+    "named": pg_columns.SHORT,
 }
+# Which end the error of a failed test names. Sonar's own faults say nothing of a link.
+NAMES = {
+    Transfer.Where.SOURCE: BLAMES_SOURCE,
+    Transfer.Where.DESTINATION: BLAMES_DESTINATION,
+    Transfer.Where.CONTROL: 3,
+}
+BLAMES_SONAR = NAMES[Transfer.Where.CONTROL]
 FIRST = """
     SELECT min(start) FROM (
         SELECT min(start) AS start FROM sonar_segment WHERE size_class_id = %(size_class)s
@@ -130,6 +137,42 @@ class DayTests:
         return DayTests(*(each[:past] for each in vars(self).values()))
 
 
+@dataclass(frozen=True)
+class Newest:
+    """When the newest test of each link (source id << 16 | destination id) started (Unix ms)."""
+
+    link: NDArray[np.uint32]
+    started: Integers
+
+    @property
+    def nbytes(self) -> int:
+        return self.link.nbytes + self.started.nbytes
+
+    def followed_by(self, tests: DayTests) -> Newest:
+        """Return them with later tests."""
+        # Of several of one link, the first is taken.
+        link = np.concatenate([tests.link[::-1], self.link])
+        link, first = np.unique(link, return_index=True)
+        return Newest(link, np.concatenate([tests.started[::-1], self.started])[first])
+
+
+def newest_before(
+    size_class: SizeClass, day: int, texts: Mapping[int, str], registry: Registry
+) -> Newest:
+    """Return the newest tests in the weeks before a day (Unix ms), kept for the next reader."""
+    days = [past for past in range(day - BEFORE_DAYS * DAY_MS, day, DAY_MS) if past in texts]
+    key = ("newest tests", size_class.id, day, tuple(texts[past] for past in days), registry.key)
+
+    def build() -> Newest:
+        newest = Newest(np.empty(0, np.uint32), np.empty(0, np.int64))
+        for past in days:
+            newest = newest.followed_by(read_day(size_class, past, texts[past], registry))
+        return newest
+
+    result: Newest = STANDINGS.get(key, build)
+    return result
+
+
 def first_day(size_class: SizeClass, now: datetime, keep_days: int) -> int | None:
     """Return the UTC day (Unix ms) of the first results that are kept, None without any."""
     ((start,),) = planned_rows(FIRST, {"size_class": size_class.id})
@@ -181,23 +224,29 @@ def _read_day(size_class: SizeClass, day: int, registry: Registry) -> DayTests:
     failed = np.flatnonzero(rate < 0)
     if failed.size:
         blamed[failed] = blames(size_class, window, link[failed], started[failed])
-    return DayTests(link, started, rate, blamed)
+    counted = blamed != BLAMES_SONAR
+    return DayTests(link[counted], started[counted], rate[counted], blamed[counted])
 
 
 def blames(
     size_class: SizeClass, window: Window, link: NDArray[np.uint32], started: Integers
 ) -> NDArray[np.uint8]:
-    """Return which end the errors of failed tests of a day name, from raw rows; one SQL statement.
+    """Return what the errors of failed tests of a day name (NAMES), from raw rows.
 
-    What happened between the ends, and what Sonar did itself, says nothing of an end.
+    What happened between the ends says nothing of an end. One SQL statement.
     """
     rows = Transfer.objects.filter(
         state=Transfer.State.FAILED,
-        error_where__in=[Transfer.Where.SOURCE, Transfer.Where.DESTINATION],
+        error_where__in=[*NAMES],
         size_class=size_class,
         started_at__gte=window.start,
         started_at__lt=window.end,
-    ).annotate(at_source=Q(error_where=Transfer.Where.SOURCE))
+    ).annotate(
+        named=Case(
+            *(When(error_where=where, then=Value(number)) for where, number in NAMES.items()),
+            output_field=IntegerField(),
+        )
+    )
     named = pg_columns.columns(rows, BLAME_FIELDS)
     if not len(named):
         return np.zeros(len(link), dtype=np.uint8)
@@ -208,8 +257,7 @@ def blames(
     of_test = link.astype(np.int64) * DAY_MS + started - start
     order = np.argsort(of_row, kind="stable")
     row = order[np.minimum(of_row.searchsorted(of_test, sorter=order), len(order) - 1)]
-    blamed = np.where(named["at_source"][row], BLAMES_SOURCE, BLAMES_DESTINATION)
-    return np.where(of_row[row] == of_test, blamed, NOBODY).astype(np.uint8)
+    return np.where(of_row[row] == of_test, named["named"][row], NOBODY).astype(np.uint8)
 
 
 @dataclass(frozen=True)

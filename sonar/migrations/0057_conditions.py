@@ -28,6 +28,27 @@ class Migration(migrations.Migration):
                 ),
                 ("assessed_at", models.DateTimeField()),
                 (
+                    "awake_since",
+                    models.DateTimeField(
+                        help_text="Since when assessments have followed each other closely.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "free_since",
+                    models.JSONField(
+                        default=dict,
+                        help_text="By id of an endpoint whose tests were kept back lately: until when (Unix ms).",
+                    ),
+                ),
+                (
+                    "intervals",
+                    models.JSONField(
+                        default=dict,
+                        help_text="By id of a mesh: at which interval (seconds) it tests the class.",
+                    ),
+                ),
+                (
                     "size_class",
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.CASCADE,
@@ -496,10 +517,11 @@ class Migration(migrations.Migration):
             model_name="transfer",
             index=models.Index(
                 condition=models.Q(
-                    ("error_where__in", ["source", "destination"]), ("state", "failed")
+                    ("error_where__in", ["source", "destination", "control"]),
+                    ("state", "failed"),
                 ),
                 fields=["started_at", "size_class"],
-                name="transfer_blames_an_end",
+                name="transfer_failed_where",
             ),
         ),
         migrations.RunSQL(COUNTED, "DROP TRIGGER condition_counts_version ON sonar_condition;"),

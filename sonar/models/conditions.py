@@ -224,10 +224,20 @@ class AssessedDay(models.Model):
 
 
 class Assessment(models.Model):
-    """When the results of a size class were last assessed."""
+    """When the results of a size class were last assessed, and what kept tests from it lately."""
 
     size_class = models.OneToOneField(SizeClass, on_delete=models.CASCADE, related_name="+")
     assessed_at = models.DateTimeField()
+    awake_since = models.DateTimeField(
+        null=True, help_text="Since when assessments have followed each other closely."
+    )
+    free_since = models.JSONField(
+        default=dict,
+        help_text="By id of an endpoint whose tests were kept back lately: until when (Unix ms).",
+    )
+    intervals = models.JSONField(
+        default=dict, help_text="By id of a mesh: at which interval (seconds) it tests the class."
+    )
 
     def __str__(self) -> str:
         return f"{self.size_class_id} at {self.assessed_at:%Y-%m-%d %H:%M}"

@@ -227,11 +227,11 @@ class Transfer(models.Model):
                 name="transfer_data_server",
                 condition=~Q(data_server=""),
             ),
-            # matrix.assessment.inputs: failed tests of a day whose error names an end.
+            # matrix.assessment.inputs: failed tests of a day whose error names an end, or Sonar.
             models.Index(
                 fields=["started_at", "size_class"],
-                name="transfer_blames_an_end",
-                condition=Q(state="failed", error_where__in=["source", "destination"]),
+                name="transfer_failed_where",
+                condition=Q(state="failed", error_where__in=["source", "destination", "control"]),
             ),
         ]
 

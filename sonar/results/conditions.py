@@ -154,7 +154,9 @@ class Recording:
         self.parts, self.now = parts, now
         replaceable = Q(pk__in=[])
         for size_class, begin in begins.items():
-            recent = Q(ended_at=None) | Q(ended_at__gte=begin - STAYS)
+            # What was silent cannot be found again: schedules and pauses of the past are not kept.
+            recent = Q(ended_at__gte=begin - STAYS) & ~Q(condition__type=Condition.Type.SILENT)
+            recent |= Q(ended_at=None)
             replaceable |= recent & Q(size_class=size_class)
         rows = ConditionPart.objects.filter(replaceable).select_related("condition")
         self.rows = list(rows.order_by("id"))
@@ -212,8 +214,7 @@ class Recording:
         final = ConditionPart.objects.filter(condition__in=ids).exclude(pk__in=self.subject_of)
         for row in final.select_related("condition"):
             subject = ConditionSubject.of(row.condition)
-            columns = _columns(row, [name for name in OF_PART if name != "members_digest"])
-            of_subjects[subject][1].append((FoundPart(**columns, subject=subject), row))
+            of_subjects[subject][1].append((_part_of(row), row))
         return of_subjects
 
     def put_together(
@@ -365,14 +366,47 @@ def days_to_record(today: date) -> list[AssessedDay]:
     return list(rows.order_by("size_class_id", "day"))
 
 
-def note_recorded(now: datetime) -> None:
-    """Note that all size classes were assessed, and that the conditions of all days are stored."""
+def earlier_parts(parts: Sequence[FoundPart], begins: Mapping[int, datetime]) -> list[FoundPart]:
+    """Return stored parts that no test of these days can change, but that overlap found ones."""
+    first = min((part.since for part in parts), default=NEVER)
+    ended = Q(pk__in=[])
+    for size_class, begin in begins.items():
+        if first < begin - STAYS:
+            ended |= Q(size_class=size_class, ended_at__gte=first, ended_at__lt=begin - STAYS)
+    if first >= max(begins.values(), default=NEVER) - STAYS:
+        return []
+    rows = ConditionPart.objects.filter(ended).exclude(condition__type=Condition.Type.SILENT)
+    return [_part_of(row) for row in rows.select_related("condition").order_by("id")]
+
+
+def _part_of(row: ConditionPart, members: Sequence[MemberLink] = ()) -> FoundPart:
+    columns = _columns(row, [name for name in OF_PART if name != "members_digest"])
+    return FoundPart(**columns, subject=ConditionSubject.of(row.condition), members=members)
+
+
+def open_silent(size_class: SizeClass) -> list[FoundPart]:
+    """Return what is stored as silent in a size class and lasts; two SQL queries at most."""
+    rows = ConditionPart.objects.filter(
+        size_class=size_class, ended_at=None, condition__type=Condition.Type.SILENT
+    )
+    found = []
+    for row in rows.select_related("condition").prefetch_related("members").order_by("id"):
+        members = [
+            MemberLink(each.source_id, each.destination_id, each.baseline)
+            for each in row.members.all()
+        ]
+        found.append(_part_of(row, members))
+    return found
+
+
+def note_recorded(assessments: Iterable[Assessment]) -> None:
+    """Note that size classes were assessed, and that the conditions of all days are stored."""
     AssessedDay.objects.filter(is_recorded=False).update(is_recorded=True)
     Assessment.objects.bulk_create(
-        [Assessment(size_class=each, assessed_at=now) for each in SizeClass.objects.all()],
+        assessments,
         update_conflicts=True,
         unique_fields=["size_class"],
-        update_fields=["assessed_at"],
+        update_fields=["assessed_at", "awake_since", "free_since", "intervals"],
     )
 
 

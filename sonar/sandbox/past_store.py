@@ -1,4 +1,4 @@
-"""The past of a sandbox, where results are: once, whole, and searched for events."""
+"""The past of a sandbox, stored as results and judged: once, and as a whole."""
 
 import sys
 from datetime import datetime, timedelta
@@ -24,10 +24,12 @@ HOUR = timedelta(hours=1)
 NEW = timedelta(days=1)
 
 
+@transaction.atomic
 def make() -> None:
+    """Store the past and judge it; pages show both at the same moment."""
     count = store(timezone.now())
     sys.stdout.write(f"{format_count(count)} results are made up.\n")
-    call_command("find_changes")
+    call_command("assess")
 
 
 def is_missing(now: datetime) -> bool:

@@ -148,6 +148,7 @@ CELERY_BEAT_SCHEDULE = {
         ("sonar.tasks.keep_months", KEEP_MONTHS_SECONDS, KEEP_MONTHS_SECONDS),
         ("matrix.tasks.find_changes", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),
         ("matrix.tasks.find_incidents", SONAR_INCIDENTS_SECONDS, SONAR_INCIDENTS_SECONDS),
+        ("matrix.tasks.assess", SONAR_INCIDENTS_SECONDS, SONAR_INCIDENTS_SECONDS),
         ("matrix.tasks.judge_links", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),
         ("matrix.tasks.notify", SONAR_NOTIFY_SECONDS, SONAR_NOTIFY_SECONDS),
         ("matrix.tasks.send_reports", SONAR_NOTIFY_SECONDS, SONAR_NOTIFY_SECONDS),

@@ -34,7 +34,7 @@ SONAR_HISTORY_DAYS = envint("SONAR_HISTORY_DAYS", 731, maximum=LONGEST_KEPT_DAYS
 SONAR_SEAL_SECONDS = envint("SONAR_SEAL_SECONDS", 10)
 # How often new results are searched for changes of level and outages (matrix.tasks).
 SONAR_CHANGES_SECONDS = envint("SONAR_CHANGES_SECONDS", 900)
-# How often the newest tests are looked at for what people are called for (matrix.tasks).
+# How often new results are assessed (matrix.tasks.assess).
 SONAR_INCIDENTS_SECONDS = envint("SONAR_INCIDENTS_SECONDS", 60)
 KEEP_MONTHS_SECONDS = 3600
 # Up to how many links of a size class /metrics has the rate of each; 0 for none.

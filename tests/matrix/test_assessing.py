@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
+from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
@@ -33,31 +34,10 @@ from sonar.results import conditions, sealing, store
 from tests.accuracy import histories
 from tests.accuracy.histories import DAY, HOUR, MIDNIGHT, Fault, Grid
 from tests.matrix import world
-from tests.stored_histories import StoredHistory, moment
+from tests.stored_histories import NOW, history_of, moment
 
 pytestmark = pytest.mark.django_db
-NOW = MIDNIGHT + 15 * HOUR
-# Rates scatter little, so that nothing but the faults is found.
-QUIET = histories.Noise(failed=0.0, scatter=0.15, scatter_sd=0.0, day_sd=0.02, flaky_links=0.0)
 SCOPE, TYPE = Condition.Scope, Condition.Type
-
-
-def history_of(
-    faults: Callable[[Grid], list[Fault]],
-    *,
-    days: int = 12,
-    endpoints: int = 6,
-    every_hours: dict[str, int] | None = None,
-    noise: histories.Noise | None = None,
-) -> StoredHistory:
-    """Register a grid with these faults, each endpoint at a site of its own; nothing is stored."""
-    rng = np.random.default_rng(7)
-    grid = histories.make_grid(rng, endpoints, site_sizes=(1,))
-    every = {name: hours * 3600 for name, hours in (every_hours or {"large": 3}).items()}
-    history = histories.simulate(
-        rng, grid, NOW - days * DAY, NOW, every, faults(grid), noise or QUIET
-    )
-    return StoredHistory.of(history)
 
 
 def dead_destination(start: int, end: int | None = None) -> Callable[[Grid], list[Fault]]:
@@ -374,7 +354,7 @@ def test_tests_of_a_day_are_those_that_count_with_the_end_that_their_errors_name
     rates = [round(rate) for rate in tests.rate.tolist()]
     links = [(link >> 16, link & 0xFFFF) for link in tests.link.tolist()]
     noon = world.NOW.timestamp() * 1000
-    # At the same moment by link, and those of one link by rate.
+    # At the same moment by link, and those of one link by rate; not what Sonar did itself.
     assert [*zip(links, rates, tests.blamed.tolist(), strict=True)] == [
         ((ral.id, glasgow.id), 20e6, 0),
         ((ral.id, glasgow.id), 10e6, 0),
@@ -382,7 +362,6 @@ def test_tests_of_a_day_are_those_that_count_with_the_end_that_their_errors_name
         ((desy.id, glasgow.id), 12e6, 0),
         ((glasgow.id, ral.id), -1, 1),
         ((glasgow.id, ral.id), -1, 2),
-        ((glasgow.id, ral.id), -1, 0),
         ((glasgow.id, ral.id), -1, 0),
     ]
     assert tests.started[0] == noon - 9 * 60_000
@@ -509,3 +488,20 @@ def test_the_task_assesses_and_forgets(monkeypatch: pytest.MonkeyPatch):
     tasks.assess()
     assert not Condition.objects.exists()
     assert not AssessedDay.objects.filter(day__lt=moment(NOW).date()).exists()
+
+
+def test_a_run_of_the_task_ends_in_time_and_the_next_one_goes_on(
+    monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+):
+    monkeypatch.setattr("django.utils.timezone.now", lambda: moment(NOW))
+    monkeypatch.setattr(assessing, "COMMIT_SECONDS", 0.0)
+    stored = history_of(dead_destination(NOW - 2 * DAY), days=4)
+    stored.store()
+    assert settings.CELERY_BEAT_SCHEDULE["assess"]["task"] == tasks.assess.name
+    settings.SONAR_INCIDENTS_SECONDS = 0
+    judged = []
+    while not Assessment.objects.exists():
+        tasks.assess()
+        judged.append(AssessedDay.objects.count())
+    assert judged == [1, 2, 3, 4, 5, 5]
+    assert Condition.objects.count() == 1

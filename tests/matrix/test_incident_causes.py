@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from matrix.statistics.arrays import Flags
+from matrix.statistics.cells.expected import LinkRule, LinkRules
 from matrix.statistics.cells.standing import UsualRates
 from matrix.statistics.compare.two_samples import Precision
-from matrix.statistics.incidents.link_states import LinkRule, LinkRules, LinkStates, LinkTimes
+from matrix.statistics.incidents.link_states import LinkStates, LinkTimes
 from matrix.statistics.incidents.naming import NamedFault, name_faults, what_is_left
 from matrix.statistics.incidents.shared_ends import Place, is_of_grid, shared_ends
 from matrix.statistics.samples.newest import NewestTests

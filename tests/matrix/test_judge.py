@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from matrix.statistics.assessment import midnight
 from matrix.statistics.assessment.baselines import medians
 from matrix.statistics.assessment.common_ends import common_ends
-from matrix.statistics.assessment.conditions import FAILING, FAST, SILENT, SLOW, ClassCondition
+from matrix.statistics.assessment.conditions import FAILING, FAST, SLOW, ClassCondition
 from matrix.statistics.assessment.evidence import Cusum, TestGroups
 from matrix.statistics.assessment.grid_links import (
     DAY_MS,
@@ -26,7 +26,6 @@ from matrix.statistics.assessment.grid_links import (
 )
 from matrix.statistics.assessment.judge import History, judge_day
 from matrix.statistics.assessment.merging import together
-from matrix.statistics.assessment.silence import Promise, silent_conditions
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 START = 20_000 * DAY_MS
@@ -306,42 +305,3 @@ def test_size_classes_that_say_the_same_are_one_condition():
     condition = merged.condition()
     assert condition.tests == sum(part.tests for _, part in merged.parts)
     assert condition.factor == pytest.approx(1 / 3, rel=0.1)
-
-
-def test_links_without_tests_are_silent_together():
-    links, subject = square(5), Subject(ENDPOINT, 2, 2)
-    tests = made(links, 2, HOUR_MS)
-    since = START + DAY_MS + 6 * HOUR_MS
-    quiet = links.of(subject)[tests.link] & (tests.started >= since)
-    tests = tests.taken(~quiet)
-    limit, free = np.full(len(links), 3.0 * HOUR_MS), np.zeros(len(links))
-    found = silent_conditions(
-        links, tests, Promise(limit, free), (START + DAY_MS, START + 2 * DAY_MS), []
-    )
-    assert [(each.subject, each.type, each.ended_at) for each in found] == [(subject, SILENT, None)]
-    assert since - HOUR_MS <= found[0].since <= since
-
-
-def test_links_that_were_kept_from_tests_are_not_silent():
-    links = square(5)
-    tests = made(links, 2, HOUR_MS)
-    tests = tests.within(START, START + 2 * DAY_MS - 5 * HOUR_MS)
-    limit = np.full(len(links), 3.0 * HOUR_MS)
-    free = np.full(len(links), START + 2 * DAY_MS - HOUR_MS, dtype=float)
-    found = silent_conditions(
-        links, tests, Promise(limit, free), (START + DAY_MS, START + 2 * DAY_MS), []
-    )
-    assert found == []
-
-
-def test_a_grid_that_is_not_tested_at_all_is_one_condition_of_the_grid():
-    links = square(5)
-    tests = made(links, 3, HOUR_MS)
-    away = (tests.started >= START + DAY_MS) & (tests.started < START + DAY_MS + 8 * HOUR_MS)
-    tests = tests.taken(~away)
-    limit, free = np.full(len(links), 3.0 * HOUR_MS), np.zeros(len(links))
-    found = silent_conditions(
-        links, tests, Promise(limit, free), (START + DAY_MS, START + 2 * DAY_MS), []
-    )
-    assert [each.subject for each in found] == [Subject(GRID)]
-    assert found[0].ended_at is not None

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from django.db.models import Max, Min, Q
 
-from sonar.models import Annotation, Endpoint, Profile, Transfer
+from sonar.models import (
+    Annotation,
+    Assessment,
+    Condition,
+    Endpoint,
+    Profile,
+    SizeClass,
+    Transfer,
+)
 from sonar.results import store
 from sonar.sandbox import first_start, past, past_store, topology
 from sonar.sandbox.past import CLASSES, LinkPast
@@ -191,6 +199,15 @@ def test_a_past_ends_where_results_begin_and_is_none_of_a_sandbox_that_has_its_o
     others = [len(drawn) for drawn in FEW if ALWAYS_FAILS[1] not in drawn.link.ends]
     assert past_store.store(NOW) == sum(others)
     assert store.until() == NOW - timedelta(seconds=30)
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_past_is_judged_as_it_is_stored(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
+    past_store.make()
+    names = Condition.objects.values_list("source__site__name", "destination__site__name", "type")
+    assert (*ALWAYS_FAILS, Condition.Type.FAILING) in names
+    assert Assessment.objects.filter(assessed_at=NOW).count() == SizeClass.objects.count()
 
 
 @pytest.mark.usefixtures("sandbox")

@@ -11,8 +11,16 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from matrix.assessment.assessing import together
-from sonar.models import AssessedDay, Condition, ConditionLink, ConditionPart, SizeClass, Version
+from matrix.assessment.assessing import joined, together
+from sonar.models import (
+    AssessedDay,
+    Condition,
+    ConditionLink,
+    ConditionPart,
+    Endpoint,
+    SizeClass,
+    Version,
+)
 from sonar.results import conditions
 from sonar.results.conditions import (
     ConditionSubject,
@@ -62,8 +70,11 @@ def part(
 def record(*parts: FoundPart, begin: timedelta = DAY, now: timedelta = timedelta()) -> Recorded:
     """Record parts of all size classes that were judged from so long before NOW on."""
     names = dict(SizeClass.objects.values_list("id", "name"))
+    site_of = dict(Endpoint.objects.values_list("id", "site_id"))
     begins = dict.fromkeys(names, NOW - begin)
-    return conditions.record(parts, begins, partial(together, names=names), NOW + now)
+    earlier = conditions.earlier_parts(parts, begins)
+    own = joined(parts, earlier, names, site_of)
+    return conditions.record(own, begins, partial(together, names=names), NOW + now)
 
 
 def version() -> int:
@@ -102,8 +113,8 @@ def test_what_differs_in_nothing_that_is_shown_makes_no_answer_new(
     same = part(small_world, 6, **slow)
     record(same)
     before = version()
-    # One statement reads what is stored; the other one is of this file.
-    with django_assert_num_queries(1 + 1):
+    # One statement reads what is stored; the others are of this file.
+    with django_assert_num_queries(1 + 2):
         assert record(same) == (0, 0, 0)
     more = slow | {"factor": 0.411, "tests": 7}
     assert record(part(small_world, 6, **more)) == (0, 0, 0)
@@ -266,3 +277,70 @@ def test_parts_and_links_have_rules_of_their_own(small_world: World):
     ):
         with pytest.raises(IntegrityError, match=name), transaction.atomic():
             rows.objects.update(**values)
+
+
+def of_link(world: World, since: float, ended: float | None = None, **values: Any) -> FoundPart:
+    """Return a part of the link from RAL to Glasgow, of small files."""
+    subject = ConditionSubject("link", world.ral.id, world.glasgow.id, None, "failing")
+    members = [MemberLink(world.ral.id, world.glasgow.id, 30e6)]
+    own = {"size": "small", "subject": subject, "links": 1, "of_links": 1, "members": members}
+    return part(world, since, ended, **own | values)
+
+
+def test_a_part_of_it_that_another_class_shows_belongs_to_it(small_world: World):
+    record(part(small_world, 6), of_link(small_world, 5))
+    row = Condition.objects.get()
+    assert (row.scope, row.source_id, row.links, row.size_classes) == (
+        "source",
+        small_world.ral.id,
+        3,
+        ["small", "large"],
+    )
+    assert row.confirmed_at == NOW - 5 * HOUR  # two size classes show it
+    small = row.parts.get(size_class__name="small")
+    assert small.members.count() == 1
+    assert record(part(small_world, 6), of_link(small_world, 5)) == (0, 0, 0)
+    # It stays one when the larger one is over, and none of its tests are judged any more.
+    over = part(small_world, 6, ended=2)
+    record(over, of_link(small_world, 5))
+    later = 30 * DAY
+    assert record(of_link(small_world, 5), begin=timedelta(days=-29), now=later) == (0, 0, 0)
+    assert Condition.objects.get().parts.count() == 2
+    # And at once, it gives the same.
+    Condition.objects.all().delete()
+    record(over, of_link(small_world, 5), begin=timedelta(days=-29), now=later)
+    assert Condition.objects.get().parts.count() == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"size": "large"},  # what a class tells apart stays apart
+        {"since": 40},  # it began earlier
+        {"type_": "slow"},
+        {"since": 20, "ended": 10},
+    ],
+)
+def test_what_does_not_belong_to_it_is_a_condition_of_its_own(
+    small_world: World, other: dict[str, Any]
+):
+    values = {"since": 5} | other
+    type_ = str(values.pop("type_", "failing"))
+    subject = ConditionSubject("link", small_world.ral.id, small_world.glasgow.id, None, type_)
+    record(part(small_world, 6), of_link(small_world, **values | {"subject": subject}))
+    assert Condition.objects.count() == 2
+
+
+def test_two_links_of_one_class_confirm_nothing(small_world: World):
+    other = ConditionSubject(
+        "link", small_world.ral.id, small_world.endpoints[2].id, None, "failing"
+    )
+    record(
+        of_link(small_world, 5),
+        of_link(small_world, 4, subject=other),
+        part(small_world, 6, ended=1),
+    )
+    assert Condition.objects.get().confirmed_at == NOW - 5 * HOUR
+    Condition.objects.all().delete()
+    record(of_link(small_world, 5), of_link(small_world, 4, subject=other))
+    assert set(Condition.objects.values_list("confirmed_at", flat=True)) == {None}

@@ -12,6 +12,7 @@ import numpy as np
 from matrix.answers.incidents import expectations
 from matrix.answers.incidents.grid_now import GridNow
 from matrix.answers.matrix.standing import ResultsOfLinks
+from matrix.assessment import targets
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells import standing
@@ -123,7 +124,7 @@ def judged(size_class: SizeClass, grid: GridNow) -> tuple[LinkStates, Floats]:
     states = LinkStates.of(
         newest,
         replace(usual, median=median),
-        expectations.rules_of(size_class, grid.expectations, grid.links),
+        targets.rules_of(size_class, grid.expectations, grid.links),
         LinkTimes(grid.now.timestamp(), grid.free_since, every, grid.testable),
         numbering,
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from matrix.answers.incidents import expectations
 from matrix.answers.matrix import standing
 from matrix.answers.site.reports import ENDS, Report, at_end
+from matrix.assessment import targets
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells.axes import LinkIndex
@@ -65,7 +66,7 @@ class ClassRates:
 
     def against(self, row: Expectation) -> tuple[Flags, NDArray[np.uint8]]:
         """Say which links an expectation matches, and how each does against it (AGAINST)."""
-        matched = expectations.matching(row, self.size_class, self.links) & self.tested
+        matched = targets.matching(row, self.size_class, self.links) & self.tested
         rate = np.full_like(self.usual, row.floor) if row.floor else self.usual
         of_each = [np.full(rate.shape, part, dtype=np.float32) for part in (row.below, row.above)]
         return matched, np.where(matched, Expected(rate, *of_each).against(self.now), UNKNOWN)

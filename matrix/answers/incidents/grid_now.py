@@ -11,6 +11,7 @@ import numpy as np
 from django.conf import settings
 
 from matrix.answers.incidents import expectations
+from matrix.assessment import targets
 from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.incidents.shared_ends import Place
@@ -66,7 +67,7 @@ class GridNow:
             now=now,
             version=version,
             links=links,
-            expectations=expectations.read(),
+            expectations=targets.read(),
             held=expectations.read_held(now),
             free_since=np.maximum(free[:, None], free[None, :]),
             testable=links.matching(()).reshape(links.shape) & ~kept_back.reshape(links.shape),

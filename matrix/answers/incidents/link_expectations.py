@@ -9,6 +9,7 @@ import numpy as np
 
 from matrix.answers.incidents import expectations
 from matrix.answers.link.directions import Direction
+from matrix.assessment import targets
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.expected import AGAINST, Expected
 from sonar.models import Expectation, HeldLevel, HistoryEntry, SizeClass
@@ -70,7 +71,7 @@ def _classes(directions: Sequence[Direction], moment: datetime) -> Iterator[Clas
     source, destination = directions[0].source, directions[0].destination
     links = LinkIndex(tuple(sorted((source, destination), key=lambda place: place.id)))
     at = links.places.index(source), links.places.index(destination)
-    rows = expectations.read()
+    rows = targets.read()
     held = {
         level.size_class_id: level
         for level in HeldLevel.objects.filter(

@@ -12,6 +12,7 @@ import numpy as np
 from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers
 from matrix.statistics.assessment.conditions import ClassCondition
 from matrix.statistics.assessment.grid_links import JudgedTests
+from matrix.statistics.assessment.targets import Targets
 from matrix.statistics.estimates.moderation import Prior
 
 # A level needs so many successes. Of fewer than SETTLED, the first half tells the level: the
@@ -71,6 +72,13 @@ class Baselines(ArrayFields):
                 if each.is_open and self.tests[link] < SETTLED:
                     level[link] = before
         return replace(self, level=level)
+
+    def at(self, targets: Targets) -> Self:
+        """Return them at the levels that people expect, or accepted where few tests tell it."""
+        level, tests, floor = self.level, self.tests, targets.has_floor
+        level = np.where(np.isfinite(targets.accepted) & (tests < SETTLED), targets.accepted, level)
+        tests = np.where(floor, np.maximum(tests, SETTLED), tests)
+        return replace(self, level=np.where(floor, targets.floor, level), tests=tests)
 
 
 def learn(tests: JudgedTests, links: int, left_out: Flags) -> Baselines:

@@ -10,7 +10,7 @@ only the order of tests counts, it does not matter how often the judge is asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -41,13 +41,13 @@ from matrix.statistics.assessment.midnight import (
     MOST_OF_ONE,
     MOST_SIGMA,
     NAMED,
-    SLOW_SHIFT,
     Midnight,
     Past,
     failing_gains,
     influence,
     slow_gains,
 )
+from matrix.statistics.assessment.targets import Targets
 from matrix.statistics.assessment.trend import grid_conditions
 from matrix.statistics.causes.candidates import Kind, MatrixCells
 from matrix.statistics.causes.causes import CauseSearch, Rules
@@ -58,7 +58,6 @@ from matrix.statistics.estimates.student import one_quantile, two_sided_of_many
 BACK_DAYS = 28
 # Cusum at which the judge looks closer; where it looked in vain, it waits for so much more.
 LOOK, LOOK_AGAIN = 8.0, 1.15
-FAILURES_IN_A_ROW = 3
 # Cusum for the end of a condition.
 END_OF_LINK, END_OF_MANY, END_OF_SLOW = 4.0, 8.0, 9.0
 # Failing is confirmed by so much evidence, slow at a rate of false discoveries; by so many tests.
@@ -74,8 +73,8 @@ SEEN: Mapping[Kind, float] = {
     "site": 5e-3,
     "link": 0.3,
 }
-# A condition of rates is opened below this factor, a little above what is slow.
-OPENS_BELOW = 0.72
+# A condition of rates is opened up to so much above what is slow, and below this factor.
+OPENS_ABOVE, OPENS_BELOW_ALWAYS = 1.08, 0.97
 # The rates of an endpoint wander by this, in both directions alike, and those of a link.
 ENDS_WANDER, LINKS_WANDER = 0.08, 0.06
 # What is slow and not confirmed so long after it was seen is not followed any further.
@@ -96,6 +95,8 @@ COUNTED_MS = (BACK_DAYS - 3) * DAY_MS
 # 2000), as twice the logarithm.
 WORSE = 7.35
 OUTLYING = 4.0
+# So many tests tell a level that is given.
+CERTAIN = 10**6
 # Fewer links than these have nothing to be told from.
 FEWEST_CELLS = 4
 # Of more links than these, those of the ends concerned are looked at, and a part of the others.
@@ -142,7 +143,7 @@ class Judge:
         rates_only: bool = False,
     ) -> None:
         self.links, self.midnight, self.usual, self.today = links, midnight, midnight.usual, today
-        self.rates_only, self.hidden = rates_only, hidden
+        self.rates_only, self.hidden, self.targets = rates_only, hidden, midnight.targets
         self.conditions = [replace(each) for each in before]
         self.groups = {
             kind: TestGroups.of(links.group(kind)[today.link], today.started) for kind in KINDS
@@ -178,12 +179,12 @@ class Judge:
         rest = today.log_rate - self.level[today.link] - shift
         rest[today.started <= self.taught[today.link]] = np.nan
         rest[influence(self.links, today, self.hidden).away] = np.nan
-        self.trend = self.midnight.trend.with_tests(self.links, today, rest)
-        rest -= self.trend.at(today.started)
-        self._traces = [
-            (SLOW, kind, self.trace(SLOW, kind, slow_gains(rest, self.usual, today)))
-            for kind in KINDS
-        ]
+        floor = self.targets.has_floor[today.link]
+        told = np.where(floor, np.nan, rest)
+        self.trend = self.midnight.trend.with_tests(self.links, today, told)
+        rest -= np.where(floor, 0.0, self.trend.at(today.started))
+        gains = slow_gains(rest, self.usual, today, self.targets)
+        self._traces = [(SLOW, kind, self.trace(SLOW, kind, gains)) for kind in KINDS]
         if self.rates_only:
             return
         self.streaks = self.groups[LINK].streaks(~today.ok & ~self.out, self.midnight.streak)
@@ -191,7 +192,7 @@ class Judge:
             gains = failing_gains(kind, self.usual, today, self.out)
             amount, since = self.trace(FAILING, kind, gains)
             if kind == LINK:
-                in_a_row = self.streaks >= FAILURES_IN_A_ROW
+                in_a_row = self.streaks >= self.targets.failures[today.link]
                 amount = np.where(in_a_row, np.maximum(amount, LOOK), 0.0)
             self._traces.append((FAILING, kind, Cusum(amount, since)))
 
@@ -214,7 +215,9 @@ class Judge:
         ]
         away, shift, _ = influence(self.links, tests, others)
         away |= (unseen := influence(self.links, tests, self.hidden).away)
-        rest = tests.log_rate - self.level[tests.link] - self.trend.at(tests.started) - shift
+        floor = self.targets.has_floor[tests.link]
+        trend = np.where(floor, 0.0, self.trend.at(tests.started))
+        rest = tests.log_rate - self.level[tests.link] - trend - shift
         there = np.isfinite(rest) & ~unseen
         is_known = there & (tests.started > self.taught[tests.link])
         return Rates(tests, np.where(there, rest, 0.0), is_known, there & ~away)
@@ -248,7 +251,10 @@ class Judge:
             for each in self.conditions
             if each.type != SLOW
             or each.confirmed_at is not None
-            or (each.factor <= OPENS_BELOW and each.seen_at + UNSURE_MS > self.midnight.begin)
+            or (
+                each.factor <= self.opens_below(each.subject)
+                and each.seen_at + UNSURE_MS > self.midnight.begin
+            )
         ]
 
     def next_alarm(self, after: int) -> Alarm | None:
@@ -324,7 +330,7 @@ class Judge:
         subjects = [*common_ends(links, bad, recent, votes, [each.subject for each in related])]
         if (
             alarm.kind == LINK
-            and self.streak_without(link, begin, alarm.at + 1) >= FAILURES_IN_A_ROW
+            and self.streak_without(link, begin, alarm.at + 1) >= self.targets.failures[link]
             and not any(links.of(subject)[link] for subject in subjects)
         ):
             subjects.append(Subject(LINK, int(links.source[link]), int(links.destination[link])))
@@ -398,6 +404,14 @@ class Judge:
             condition,
         ]
 
+    def slow_below(self, subject: Subject) -> float:
+        """Return below which part of their level links of a subject are slow (a natural log)."""
+        return float(np.median(self.targets.below[self.links.of(subject)]))
+
+    def opens_below(self, subject: Subject) -> float:
+        slow = OPENS_ABOVE * math.exp(self.slow_below(subject))
+        return min(slow, OPENS_BELOW_ALWAYS)
+
     # Slow: which endpoint, site or link explains what is slower than before?
 
     def see_slow(self, alarm: Alarm) -> bool:
@@ -415,7 +429,7 @@ class Judge:
         changes, errors, _ = self.changes(rates, since, by_midnight=True)
         opened = False
         for subject, shift in name_slow(changes, errors, int(self.usual.dof), self.links):
-            if shift <= SLOW_SHIFT:
+            if shift <= self.slow_below(subject):
                 opened |= self.open_slow(subject, shift, since, seen, young)
         return opened
 
@@ -465,6 +479,11 @@ class Judge:
             earlier_count = np.where(is_new, earlier_count, usual.tests)
             few = earlier_count < SETTLED
             level = np.where(is_new, level, 0.0)
+        # A floor is a level that is known, and so is one that was accepted, for a while.
+        floor = self.targets.has_floor
+        given = ~floor & np.isfinite(self.targets.accepted) & (earlier_count < FEWEST)
+        level = np.where(floor | given, 0.0, level)
+        earlier_count = np.select([floor, given], [CERTAIN, FEWEST], earlier_count)
         alike = 1 + np.minimum(np.maximum(count, 1) - 1, MOST_ALIKE) * likeness
         of_level = np.where(few, 1.0, math.pi / 2) * (1 + 2 * likeness)
         error = usual.sigma * np.sqrt(
@@ -492,7 +511,7 @@ class Judge:
         before = self.conditions
         self.put(condition, inside)
         self.refine(condition)
-        if condition.factor <= OPENS_BELOW:
+        if condition.factor <= self.opens_below(subject):
             return True
         self.conditions = before
         return False
@@ -585,7 +604,7 @@ class Judge:
             return math.inf
         weight = 1 / np.square(errors[there])
         pooled = float((weight * changes[there]).sum() / weight.sum())
-        if pooled > SLOW_SHIFT * 0.9:
+        if pooled > self.slow_below(condition.subject) * 0.9:
             return math.inf
         is_link = condition.scope == LINK
         error = math.sqrt(1 / weight.sum() + (LINKS_WANDER if is_link else ENDS_WANDER) ** 2)
@@ -712,23 +731,41 @@ def name_slow(
             yield Subject(kind, row, column), shift
 
 
+# Returns what is kept under a key, made now unless it is there.
+Keep = Callable[[tuple[object, ...] | None, Callable[[], Midnight]], Midnight]
+
+
+def build(_: tuple[object, ...] | None, make: Callable[[], Midnight]) -> Midnight:
+    return make()
+
+
 def judge_day(
-    links: GridLinks, past: Past, today: JudgedTests, begin: int, before: Sequence[ClassCondition]
+    links: GridLinks,
+    past: Past,
+    today: JudgedTests,
+    begin: int,
+    before: Sequence[ClassCondition],
+    *,
+    targets: Targets | None = None,
+    keep: Keep = build,
 ) -> list[ClassCondition]:
     """Judge the tests of a day (from ``begin``, a UTC midnight in Unix ms).
 
     ``past`` gives tests of the 28 days before; ``before`` are the conditions that were open at
     ``begin`` or ended in these days. Return them as they are after the tests, and those that began.
+    ``targets`` are what people expect of links. ``keep`` returns what the tests before the day say:
+    all that is asked of it depends on nothing but ``links``, ``past``, ``before`` and ``targets``,
+    and on the key, so that it may be kept for the next look at the same day.
     """
     of_grid = [each for each in before if (each.scope, each.type) == (GRID, SLOW)]
     fast = [each for each in before if each.type == FAST]
     others = [each for each in before if each.type != FAST and each not in of_grid]
     # What is fast is slow with rates upside down. Each hides its tests from the other, so that it
     # is judged again where the first look did not know of it.
-    midnight = Midnight.of(links, past, begin, others, fast)
+    midnight = keep(None, lambda: Midnight.of(links, past, begin, others, fast, targets=targets))
     judge = Judge(links, midnight, today, others, fast)
     conditions = judge.run()
-    faster = judge_fast(links, midnight, today, conditions, fast)
+    faster = judge_fast(midnight, today, conditions, fast, links=links, keep=keep)
     if any(each.seen_at >= begin for each in faster):
         judge = Judge(links, midnight, today, others, faster)
         conditions = judge.run()
@@ -750,11 +787,13 @@ def judge_day(
 
 
 def judge_fast(
-    links: GridLinks,
     midnight: Midnight,
     today: JudgedTests,
     slow: Sequence[ClassCondition],
     before: Sequence[ClassCondition],
+    *,
+    links: GridLinks,
+    keep: Keep,
 ) -> list[ClassCondition]:
     """Judge what is fast; tests in other conditions of rates tell nothing of it."""
 
@@ -762,15 +801,19 @@ def judge_fast(
         return replace(results, log_rate=-results.log_rate)
 
     hidden = [each for each in slow if each.type == SLOW]
-    usual = replace(midnight.usual, level=-midnight.usual.level)
+    usual = replace(midnight.usual, level=-midnight.own_level)
     turned_before = [each.turned(SLOW) for each in before]
-    night = Midnight.of(
-        links,
-        lambda chosen: turned(midnight.past(chosen)),
-        midnight.begin,
-        turned_before,
-        hidden,
-        usual=usual,
+    key = tuple((*each.subject, each.since, each.ended_at) for each in hidden)
+    night = keep(
+        key,
+        lambda: Midnight.of(
+            links,
+            lambda chosen: turned(midnight.past(chosen)),
+            midnight.begin,
+            turned_before,
+            hidden,
+            usual=usual,
+        ),
     )
     judge = Judge(links, night, turned(today), turned_before, hidden, rates_only=True)
     return [each.turned(FAST) for each in judge.run()]

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from matrix.statistics.arrays import Integers
 from matrix.statistics.assessment.conditions import ClassCondition
-from matrix.statistics.assessment.grid_links import DAY_MS, SIZES, GridLinks
+from matrix.statistics.assessment.grid_links import (
+    DAY_MS,
+    DESTINATION,
+    ENDPOINT,
+    GRID,
+    LINK,
+    SITE,
+    SIZES,
+    SOURCE,
+    GridLinks,
+    Subject,
+)
 
+# The site of each endpoint, by its place or its id.
+Sites = Mapping[int, int] | Integers
 # What two classes show of a subject and a part of it began at the same time if it is so near.
 SAME_MS = DAY_MS // 2
 # From an interval of 95 % to a standard error.
@@ -31,20 +45,19 @@ class Merged:
             (part for _, part in self.parts), key=lambda part: (-SIZES[part.scope], part.seen_at)
         )
 
-    def joins(self, other: ClassCondition, links: GridLinks) -> bool:
-        """Say whether a condition of another class is the same, or a part of it."""
+    def joins(self, other: ClassCondition) -> bool:
+        """Say whether a condition of another class is the same, or a part of it.
+
+        Their types are the same, and the other one has no links but those of this one.
+        """
         main = self.main
-        if other.type != main.type:
-            return False
         if main.until < other.since or other.until < main.since:
             return False
         if other.subject == main.subject:
             return True
-        inside = not (links.of(other.subject) & ~links.of(main.subject)).any()
-        near = abs(other.since - main.since) <= SAME_MS or (
+        return abs(other.since - main.since) <= SAME_MS or (
             other.since_low <= main.since_high and main.since_low <= other.since_high
         )
-        return inside and near
 
     def condition(self) -> ClassCondition:
         """Return what all classes say together."""
@@ -55,7 +68,10 @@ class Merged:
             first = min(parts, key=lambda part: part.since)
             low, high = first.since_low, first.since_high
         sure = sorted(part.confirmed_at for part in parts if part.confirmed_at is not None)
-        seen = sorted(part.seen_at for part in parts)
+        by_class: dict[str, int] = {}
+        for name, part in self.parts:
+            by_class[name] = min(part.seen_at, by_class.get(name, part.seen_at))
+        seen = sorted(by_class.values())
         if len(seen) > 1:
             sure = sorted([*sure, seen[1]])
         ends = [part.ended_at for part in parts]
@@ -94,6 +110,20 @@ def mean_factor(parts: Sequence[ClassCondition]) -> tuple[float, float, float]:
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
 
+def covering(subject: Subject, site_of: Sites) -> Iterator[Subject]:
+    """Yield the subjects that have all links of this one, itself included."""
+    yield Subject(GRID)
+    ends = [end for end in (subject.source, subject.destination) if end is not None]
+    yield from {Subject(SITE, site=int(site_of[end])) for end in ends} - {subject}
+    if subject.scope in (LINK, SOURCE, DESTINATION):
+        yield from (Subject(ENDPOINT, end, end) for end in ends)
+    if subject.scope == LINK:
+        yield Subject(SOURCE, source=subject.source)
+        yield Subject(DESTINATION, destination=subject.destination)
+    if subject.scope != GRID:
+        yield subject
+
+
 def together(by_class: Mapping[str, Sequence[ClassCondition]], links: GridLinks) -> list[Merged]:
     """Make one condition of what several size classes say of the same, or of a part of it."""
     every = [
@@ -102,14 +132,33 @@ def together(by_class: Mapping[str, Sequence[ClassCondition]], links: GridLinks)
         for each in conditions
         if each.listed_at is not None
     ]
+    return grouped(every, links.site)
+
+
+def grouped(every: Iterable[tuple[str, ClassCondition]], site_of: Sites) -> list[Merged]:
+    """Make one condition of what several size classes say of the same, or of a part of it.
+
+    ``every`` has the conditions with the names of their classes.
+    """
     merged: list[Merged] = []
-    for name, each in sorted(every, key=lambda pair: (-SIZES[pair[1].scope], pair[1].since)):
-        for other in merged:
+    by_subject: dict[tuple[str, Subject], list[int]] = {}
+    for name, each in sorted(
+        every,
+        key=lambda pair: (-SIZES[pair[1].scope], pair[1].since, pair[0], repr(pair[1].subject)),
+    ):
+        near = [
+            number
+            for subject in covering(each.subject, site_of)
+            for number in by_subject.get((each.type, subject), ())
+        ]
+        for number in sorted(near):
+            other = merged[number]
             # What a class tells apart stays apart.
             is_of_another = all(of != name for of, part in other.parts if part is other.main)
-            if is_of_another and other.joins(each, links):
+            if is_of_another and other.joins(each):
                 other.parts.append((name, each))
                 break
         else:
+            by_subject.setdefault((each.type, each.subject), []).append(len(merged))
             merged.append(Merged([(name, each)]))
     return merged

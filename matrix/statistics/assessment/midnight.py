@@ -22,6 +22,7 @@ from matrix.statistics.assessment.grid_links import (
     GridLinks,
     JudgedTests,
 )
+from matrix.statistics.assessment.targets import Targets
 from matrix.statistics.assessment.trend import Trend
 
 # Returns the tests of some links in the weeks before a day.
@@ -32,9 +33,6 @@ LINKS_AT_ONCE = 1 << 16
 # What fails does so this often. An error is so much more likely to name an end that is dead.
 FAILS_OFTEN = 0.9
 NAMED = math.log(7.0)
-# What is slow is at this part of its baseline at most.
-SLOWEST_WELL = 2 / 3
-SLOW_SHIFT = math.log(SLOWEST_WELL)
 # A single test is taken to be off by so many sigma at most, and speaks for so much at most: it
 # takes three to be looked at.
 MOST_SIGMA, MOST_OF_ONE = 3.0, 3.5
@@ -46,6 +44,7 @@ class Midnight:
 
     ``evidence`` has that of each group of a kind for failing and for slow. ``streak`` is how many
     tests of a link failed since its last success, ``last`` when its newest test started.
+    ``own_level`` is the level that tests tell where another one is expected.
     """
 
     begin: int
@@ -55,6 +54,8 @@ class Midnight:
     evidence: Mapping[tuple[str, str], Cusum]
     streak: Integers
     last: Integers
+    targets: Targets
+    own_level: Floats
 
     @classmethod
     def of(
@@ -66,14 +67,19 @@ class Midnight:
         hidden: Sequence[ClassCondition] = (),
         *,
         usual: Baselines | None = None,
+        targets: Targets | None = None,
     ) -> Self:
         """Go through the tests of the past; if what is ``usual`` is given, for rates alone.
 
-        Rates of tests in ``hidden`` conditions tell nothing but failures.
+        Without ``targets`` nobody expects anything but what is usual. Rates of tests in
+        ``hidden`` conditions tell nothing but failures.
         """
         count, ends = len(links), len(links.site)
+        targets = targets or Targets.usual(count)
+        floor = targets.has_floor
         types = (FAILING, SLOW) if usual is None else (SLOW,)
         learns, usual = usual is None, usual or Baselines.unknown(count)
+        own_level = usual.level
         evidence = {
             (type_, kind): Cusum.none(count if kind == LINK else ends)
             for type_ in types
@@ -88,15 +94,17 @@ class Midnight:
             if learns and LINK in kinds:
                 usual = usual.with_part(chosen, learn(tests, count, away | unseen))
             usual = usual.held(before)
+            own_level, usual = usual.level, usual.at(targets)
             rest = tests.log_rate - usual.level[tests.link] - shift
             rest[unseen] = np.nan
             if not len(trend.started):
                 # Of many links those of the first part tell it.
-                trend = Trend.unknown().with_tests(links, tests, rest)
-            rest -= trend.at(tests.started)
+                told = np.where(floor[tests.link], np.nan, rest)
+                trend = Trend.unknown().with_tests(links, tests, told)
+            rest -= np.where(floor[tests.link], 0.0, trend.at(tests.started))
             for kind in kinds:
                 groups = TestGroups.of(links.group(kind)[tests.link], tests.started)
-                gains = {SLOW: slow_gains(rest, usual, tests)}
+                gains = {SLOW: slow_gains(rest, usual, tests, targets)}
                 gains[FAILING] = failing_gains(kind, usual, tests, out)
                 for type_ in types:
                     none = evidence[type_, kind]
@@ -104,7 +112,7 @@ class Midnight:
                 if kind == LINK:
                     last[tests.link] = tests.started
                     streak[tests.link] = groups.streaks(~tests.ok & ~out, streak)
-        return cls(begin, usual, past, trend, evidence, streak, last)
+        return cls(begin, usual, past, trend, evidence, streak, last, targets, own_level)
 
 
 def parts(links: GridLinks) -> Iterator[tuple[tuple[str, ...], Flags]]:
@@ -158,13 +166,14 @@ def failing_gains(kind: str, usual: Baselines, tests: JudgedTests, out: Flags) -
     return np.where(out, 0.0, np.where(tests.ok, passed, failed))
 
 
-def slow_gains(rest: Floats, usual: Baselines, tests: JudgedTests) -> Floats:
-    """Return how much each success speaks for a rate below SLOWEST_WELL of its level.
+def slow_gains(rest: Floats, usual: Baselines, tests: JudgedTests, targets: Targets) -> Floats:
+    """Return how much each success speaks for a rate that is slow for its link.
 
     ``rest`` is its natural log beside what is expected, NaN where nothing is.
     """
     sigma = usual.sigma[tests.link]
     noise = np.square(sigma) * (1 + 2 * usual.likeness)
-    off = np.maximum(rest, SLOW_SHIFT / 2 - MOST_SIGMA * sigma)
-    gains = SLOW_SHIFT * (np.minimum(off, MOST_SIGMA * sigma) - SLOW_SHIFT / 2) / noise
+    shift = targets.below[tests.link]
+    off = np.maximum(rest, shift / 2 - MOST_SIGMA * sigma)
+    gains = shift * (np.minimum(off, MOST_SIGMA * sigma) - shift / 2) / noise
     return np.nan_to_num(np.minimum(gains, MOST_OF_ONE))

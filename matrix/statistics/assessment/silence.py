@@ -1,94 +1,72 @@
 """Which links are tested no more, and what they have in common. Pure numpy.
 
 A link is silent when its newest test is longer ago than some intervals of its schedule, and nothing
-that is known has kept Sonar from testing it. When no link at all is tested, that is Sonar itself:
-then no single link is silent until it had the same time again.
+known has kept Sonar from testing it. This is judged for the present alone: earlier schedules,
+pauses and circuit breakers are not kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.assessment.common_ends import common_ends
+from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers
+from matrix.statistics.assessment.common_ends import FEWEST_LINKS, SHARED, common_ends
 from matrix.statistics.assessment.conditions import SILENT, ClassCondition
-from matrix.statistics.assessment.grid_links import (
-    GRID,
-    LINK,
-    NEVER,
-    GridLinks,
-    JudgedTests,
-    Subject,
-)
-
-# How long a link went without a test: ``since`` the one before, ``seen`` when it was too long,
-# ``until`` the next one, in Unix ms.
-GAP = np.dtype([("link", "<i8"), ("since", "<i8"), ("seen", "<i8"), ("until", "<i8")])
-# Longer than any interval of tests, in ms.
-ENDLESS = 1 << 57
+from matrix.statistics.assessment.grid_links import GRID, LINK, GridLinks, Subject
 
 
 @dataclass(frozen=True)
-class Promise:
-    """By link: after how long without a test it is silent (ms, infinity for never), and since when
-    nothing known has kept Sonar from testing it (Unix ms)."""
+class Promise(ArrayFields):
+    """By link: when its newest test started (Unix ms), after how long without one it is silent (ms,
+    infinity where no schedule tests it), since when nothing known has kept Sonar from testing it
+    (Unix ms), and whether something does so now (``is_held``)."""
 
+    last: Integers
     limit: Floats
-    free_since: Floats
+    free_since: Integers
+    is_held: Flags
+
+    @property
+    def is_tested(self) -> Flags:
+        return np.asarray(np.isfinite(self.limit) & (self.last > 0) & ~self.is_held)
+
+    @property
+    def due(self) -> Floats:
+        """Return from when on each link is silent unless it is tested before (Unix ms)."""
+        return np.asarray(np.maximum(self.last, self.free_since) + self.limit)
 
 
-def silent_conditions(
-    links: GridLinks,
-    tests: JudgedTests,
-    promise: Promise,
-    period: tuple[int, int],
-    before: Sequence[ClassCondition],
-) -> list[ClassCondition]:
-    """Return what is or was silent in a period (Unix ms).
-
-    ``before`` are the silent conditions that were open as it began.
-    """
-    begin, end = period
-    conditions = [ended(links, tests, each) for each in before]
-    gaps = gaps_of(tests, promise, end)
-    is_tested = np.isfinite(promise.limit) & (np.bincount(tests.link, minlength=len(links)) > 0)
-    moments = np.unique(gaps["seen"])
-    for moment in moments[(moments >= begin) & (moments <= end)].tolist():
-        open_ = gaps[(gaps["seen"] <= moment) & (moment < gaps["until"])]
-        silent = np.zeros(len(links), dtype=bool)
-        silent[open_["link"]] = True
-        lasting = [each for each in conditions if each.until > moment]
-        for subject in silent_subjects(links, silent, is_tested):
-            own = links.of(subject)
-            if any(not (own & ~links.of(each.subject)).any() for each in lasting):
-                continue
-            of = open_[own[open_["link"]]]
-            since, until = int(of["since"].max()), int(of["until"].min())
-            condition = ClassCondition(*subject, SILENT, moment, since, since, since, moment)
-            condition.ended_at = until if until <= end else None
-            condition.listed_at = moment
-            condition.links = tuple(of["link"].tolist())
-            inside = [each for each in lasting if not (links.of(each.subject) & ~own).any()]
-            conditions = [each for each in conditions if not any(each is other for other in inside)]
-            conditions.append(condition)
-    return conditions
+def silent_conditions(links: GridLinks, promise: Promise, now: int) -> Iterator[ClassCondition]:
+    """Yield what is silent at a moment (Unix ms), each since the newest test of its links."""
+    is_tested, due = promise.is_tested, promise.due
+    silent = is_tested & (due <= now)
+    for subject in silent_subjects(links, silent, promise, now):
+        own = links.of(subject)
+        members = np.flatnonzero(own & silent)
+        since = int(promise.last[members].max())
+        # An end is seen with the link that makes it enough.
+        of, needed = int((own & is_tested).sum()), 1
+        if subject.scope != LINK:
+            needed = min(max(FEWEST_LINKS, int(np.ceil(SHARED * of))), len(members))
+        seen = int(np.sort(due[members])[needed - 1])
+        condition = ClassCondition(*subject, SILENT, seen, since, since, since, seen)
+        condition.listed_at, condition.links = seen, tuple(members.tolist())
+        yield condition
 
 
-def ended(links: GridLinks, tests: JudgedTests, condition: ClassCondition) -> ClassCondition:
-    """Return a condition, with its end if one of its links was tested again."""
-    own = links.of(condition.subject)[tests.link] & (tests.started >= condition.seen_at)
-    if condition.ended_at is not None or not own.any():
-        return replace(condition)
-    return replace(condition, ended_at=int(tests.started[own.argmax()]))
-
-
-def silent_subjects(links: GridLinks, silent: Flags, is_tested: Flags) -> Iterator[Subject]:
+def silent_subjects(
+    links: GridLinks, silent: Flags, promise: Promise, now: int
+) -> Iterator[Subject]:
     """Yield the grid, or the ends and sites that silent links have in common, and other links."""
-    if is_tested.any() and silent[is_tested].all():
+    if not silent.any():
+        return
+    is_tested = promise.is_tested
+    # Without a test for as long as the most frequent links may be, Sonar does not test at all.
+    newest = int(np.maximum(promise.last, promise.free_since)[is_tested].max())
+    if now - newest >= promise.limit[is_tested].min():
         yield Subject(GRID)
         return
     subjects = [*common_ends(links, silent, is_tested)]
@@ -96,29 +74,3 @@ def silent_subjects(links: GridLinks, silent: Flags, is_tested: Flags) -> Iterat
     for link in np.flatnonzero(silent).tolist():
         if not any(links.of(each)[link] for each in subjects):
             yield Subject(LINK, int(links.source[link]), int(links.destination[link]))
-
-
-def gaps_of(tests: JudgedTests, promise: Promise, end: int) -> NDArray[np.void]:
-    """Return when links went without a test for longer than they may (GAP)."""
-    order = np.argsort(tests.link, kind="stable")
-    link, started = tests.link[order], tests.started[order]
-    is_last = np.diff(link, append=-1) != 0
-    until = np.where(is_last, NEVER, np.append(started[1:], NEVER))
-    allowed = np.minimum(promise.limit, ENDLESS)[link].astype(np.int64)
-    begun = np.maximum(started, promise.free_since[link].astype(np.int64))
-    seen = begun + allowed
-    # Where no link was tested at all meanwhile, it begins again with the first that is.
-    resumed = resumptions(tests.started, float(promise.limit.min(initial=np.inf)))
-    if len(resumed):
-        again = resumed[np.maximum(resumed.searchsorted(seen, side="right") - 1, 0)]
-        seen = np.where((again > begun) & (again <= seen), again + allowed, seen)
-    silent = np.flatnonzero((seen < until) & (seen <= end))
-    gaps = np.empty(len(silent), GAP)
-    for name, values in (("link", link), ("since", started), ("seen", seen), ("until", until)):
-        gaps[name] = values[silent]
-    return gaps
-
-
-def resumptions(started: Integers, limit: float) -> Integers:
-    """Return when tests came again after none of any link for so long (ms)."""
-    return np.asarray(started[1:][np.diff(started) > limit])

@@ -1,7 +1,8 @@
 """How links and cells do against what is expected of them: below, near or above it. Pure numpy."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,34 @@ AGAINST_WORDS = {
     "near": "near what is expected: not slow, but a slow link is not well again at such a rate",
     "above": "as expected, or more",
 }
+
+
+class LinkRule(NamedTuple):
+    """What is expected of some links; rates in bytes/s, fields as in the model of expectations.
+
+    ``floor`` is NaN where the usual rate of each link is expected.
+    """
+
+    floor: float
+    below: float
+    above: float
+    bad: int
+    of: int
+    failures: int
+    silent_after: float
+
+
+@dataclass(frozen=True)
+class LinkRules:
+    """The rules, and by link which of them counts; shape (places, places)."""
+
+    rules: Sequence[LinkRule]
+    number: NDArray[np.uint16]
+
+    def each(self, name: str) -> NDArray[np.float32]:
+        """Return by link what its rule says."""
+        values = np.array([getattr(rule, name) for rule in self.rules], dtype=np.float32)
+        return values.take(self.number)
 
 
 @dataclass(frozen=True)

@@ -6,45 +6,17 @@ again only above another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers
+from matrix.statistics.cells.expected import LinkRules
 from matrix.statistics.cells.standing import Rates, UsualRates, middle
 from matrix.statistics.samples.newest import NEWEST, NewestTests
 from matrix.statistics.samples.pooling import Numbering
-
-
-class LinkRule(NamedTuple):
-    """What is expected of some links; rates in bytes/s, fields as in the model of expectations.
-
-    ``floor`` is NaN where the usual rate of each link is expected.
-    """
-
-    floor: float
-    below: float
-    above: float
-    bad: int
-    of: int
-    failures: int
-    silent_after: float
-
-
-@dataclass(frozen=True)
-class LinkRules:
-    """The rules, and by link which of them counts; shape (places, places)."""
-
-    rules: Sequence[LinkRule]
-    number: NDArray[np.uint16]
-
-    def each(self, name: str) -> NDArray[np.float32]:
-        """Return by link what its rule says."""
-        values = np.array([getattr(rule, name) for rule in self.rules], dtype=np.float32)
-        return values.take(self.number)
 
 
 @dataclass(frozen=True)
