@@ -81,7 +81,7 @@ ENDS_WANDER, LINKS_WANDER = 0.08, 0.06
 UNSURE_MS = 7 * DAY_MS
 # After so many tests of a subject, each further one may be the first of a change by chance.
 FREE_TESTS, TESTS_A_LOOK = 12, 4
-LOOKS_A_TEST = 20.0
+LOOKS_A_TEST = 6.0
 # Tests of a day resemble each other: a mean of more than so many is as uncertain as of these.
 MOST_ALIKE = 8
 # Both directions of an endpoint are one condition if they began so near and are as slow.
