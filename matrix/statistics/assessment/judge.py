@@ -76,7 +76,7 @@ SEEN: Mapping[Kind, float] = {
 # A condition of rates is opened up to so much above what is slow, and below this factor.
 OPENS_ABOVE, OPENS_BELOW_ALWAYS = 1.08, 0.97
 # The rates of an endpoint wander by this, in both directions alike, and those of a link.
-ENDS_WANDER, LINKS_WANDER = 0.08, 0.06
+ENDS_WANDER, LINKS_WANDER = 0.08, 0.04
 # What is slow and not confirmed so long after it was seen is not followed any further.
 UNSURE_MS = 7 * DAY_MS
 # After so many tests of a subject, each further one may be the first of a change by chance.
