@@ -20,7 +20,7 @@ from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
 from matrix.answers.site.reports import ENDS, Report, ReportCell, Standing
 from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
 from matrix.answers.site.site_now import ComparedEnds, SiteNow, beyond_words, inside_of
-from matrix.answers.site.verdict import KINDS, is_own, of_class
+from matrix.answers.site.verdict import KINDS, own_conditions
 from matrix.api.registry.sites import NewSite, of_testing
 from matrix.api.registry.values import record_of
 from matrix.api.schema.link_parts import ComparedRates, InsideFigures, LinkRuleSays, RuleSays
@@ -345,8 +345,9 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
         findings=[
             of_condition(each)
             for flag in (True, False)
-            for each in of_class(site_is.judgement, report.query.size, confirmed=flag)
-            if is_own(each, report.name)
+            for each in own_conditions(
+                site_is.judgement, report.name, report.query.size, confirmed=flag
+            )
         ],
         assessed_at=site_is.judgement.as_of,
         **{name: part for name, part in errors_of(report).items() if name != "errors_left"},

@@ -13,6 +13,7 @@ from matrix.answers.causes import change_causes as changes
 from matrix.answers.causes.attribution import ENDS, OF, Attribution, EndEffect
 from matrix.answers.conditions import reading
 from matrix.answers.matrix import grid
+from matrix.answers.words.phrases import sentences
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.parts.conditions import conditions_part
 from matrix.pages.parts.controls import compare_control, kept, question_controls, select
@@ -74,7 +75,9 @@ class CausesPage(QueryPage):
         return {
             "causes": causes,
             **controls,
-            "headline": changes.headline(causes, change_causes),
+            "headline": sentences(
+                changed["changed_words"], changes.headline(causes, change_causes)
+            ),
             "explained": words.headline(causes) if change_causes.judged else "",
             "r2": words.r2_words(causes.model),
             "meaning": words.meaning(causes.model),

@@ -92,7 +92,7 @@ def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(visit, gr
     before = mean_of(page, "source")
     page.get_by_role("link", name="small", exact=True).click()
     page.wait_for_url(f"**/sites/{GLASGOW}/?size=small")
-    expect(page.get_by_role("heading", name="What stands out with small files")).to_be_visible()
+    expect(page.get_by_role("heading", name="Errors of its links with small files")).to_be_visible()
     drawn(page)
     page.get_by_role("link", name="1h", exact=True).click()
     page.wait_for_url(f"**/sites/{GLASGOW}/?size=small&window=1h")
@@ -104,7 +104,7 @@ def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(visit, gr
     drawn(page).wait_for_load_state()
     page.go_back()
     page.wait_for_url(f"**/sites/{GLASGOW}/")
-    expect(page.get_by_role("heading", name="What stands out with large files")).to_be_visible()
+    expect(page.get_by_role("heading", name="Errors of its links with large files")).to_be_visible()
     assert mean_of(drawn(page), "source") == before
 
 

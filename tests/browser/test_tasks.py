@@ -26,6 +26,7 @@ from tests.browser.conftest import Standing, Visit
 from tests.browser.pages import Hand, assert_still, box_of, fits, look
 from tests.browser.readers import COPYING, LAPTOP, NARROW, NARROW_DARK, Reader, seen_by
 from tests.browser.waiting import until_settled
+from tests.conditions import assessed_at
 from tests.matrix import world
 from tests.matrix.sent import result
 from tests.matrix.world import HOUR, NOW
@@ -117,12 +118,13 @@ def test_b_why_a_link_fails(visit, shift, reader):
 @seen_by(LAPTOP, NARROW_DARK)
 def test_c_is_a_site_slow_as_source_or_as_destination(visit, shift, reader):
     """Task c: as usual does not mean fast, and nobody has to know that."""
+    assessed_at()
     on = hand(visit)
     on.type(on.page.locator("#jump"), "man", enter=True)
     on.page.wait_for_url("**/sites/MAN/")
-    own = on.page.get_by_role("region", name="Against its own past")
+    own = on.page.get_by_role("region", name="What changed")
     expect(own.locator("strong")).to_contain_text("As usual: sends at")
-    peers = on.page.get_by_role("region", name="Against its peers")
+    peers = on.page.get_by_role("region", name="By nature, against its peers")
     expect(peers.locator("strong")).to_contain_text("Slow against its peers: sends at 5")
     sizes = [
         box.locator("strong").evaluate("box => getComputedStyle(box).fontSize")

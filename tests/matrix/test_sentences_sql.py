@@ -20,7 +20,10 @@ from django.http import QueryDict
 from django.test import Client
 from scipy import stats
 
+from matrix.answers.conditions import words as said
 from matrix.query.matrix_query import MatrixQuery
+from matrix.store import conditions as stored
+from sonar.models import Condition, ConditionLink, ConditionPart
 from tests.matrix import responses, troubled, world
 from tests.matrix.facts_sql import Facts, LinkFacts, rows
 from tests.matrix.link_rules import CLASSES, LinkRules, medians, order_statistics
@@ -53,8 +56,6 @@ SEEDS = (1, 2, 3)
 Pair = tuple[str, str]
 # What a page has only where there is something to say.
 OPTIONAL = ('id="against-others"', 'class="diagnosis"')
-# The other classes of a site, as its page says them.
-SHIFTS = {"failing": "failing", "slower": "slower than usual", "faster": "faster than usual"}
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ def test_the_front_page_says_what_sql_says(on):
         kind: sum(row["state"] == "failing" for row in levels.values())
         if kind == "failing"
         else list(said_levels(levels).values()).count(kind)
-        for kind in SHIFTS
+        for kind in ("failing", "slower", "faster")
     }
     down = sum(row["state"] == "down" for row in levels.values())
     is_failing = sum(on.of(pair).is_failing for pair in on.pairs if levels[pair]["state"] != "down")
@@ -321,34 +322,18 @@ class SiteRules:
         levels = self.levels[size]
         return [pair for pair in self.pairs(end) if levels[pair]["state"] == "failing"]
 
-    def link(self, way: str, partner: str) -> Pair:
-        other = f"{partner}_DISK"
-        return (other, self.name) if way == "from" else (self.name, other)
-
     def verdict(self) -> list[Rule]:
+        """Return the rules; what a condition says of itself is as the judge stored it."""
         return [
-            (rf"As of ({TIME}),", lambda m: at(m[1], self.on.facts.window.end)),
-            (r"(?i)(slower|faster) than usual ((?:from|to) [^.]*(?:\.\d[^.]*)*)\.", self.shifted),
-            (rf"({COUNT}) links? (?:is|are) failing: ([^.]*)\.", self.failures),
+            *constant(*(pattern for each in stored.rows() for pattern in condition_words(each))),
+            *constant(rf"as of {NOW:%H:%M} UTC", "Compare with the 7 days before"),
+            *constant(rf"{COUNT} more conditions?", rf"and {COUNT} more"),
+            (rf"At ({TIME}):", lambda m: at(m[1], self.on.facts.window.end)),
             (
-                rf"({COUNT}) of ({COUNT}) links (to|from) \w+(?: and ({COUNT}) of ({COUNT}) "
-                rf"(to|from) it)? are failing, the longest since ({TIME})",
+                rf"({COUNT})(?: of ({COUNT}) links?)? (?:is|are|has|have) (as usual|an unconfirmed "
+                rf"condition|too few tests to be judged|no test in this window|in a declared "
+                rf"downtime)(?: \(({COUNT}) of ({COUNT}) failed\))?",
                 self.counted,
-            ),
-            (
-                rf"all ({COUNT}) tested links are failing(?:, the longest)? since ({TIME})",
-                self.all_failing,
-            ),
-            (
-                rf"({COUNT}) of ({COUNT}) links are as usual",
-                lambda m: (
-                    same(m[1], len(self.of_level("usual"))),
-                    same(m[2], len({*self.pairs("source"), *self.pairs("destination")})),
-                ),
-            ),
-            (
-                rf"({COUNT}) other links? (?:is|are) as usual",
-                lambda m: same(m[1], len(self.of_level("usual"))),
             ),
             (
                 rf"(sends|sent|receives|received) at ({NUMBER})× "
@@ -356,56 +341,41 @@ class SiteRules:
                 self.as_usual,
             ),
             (
-                rf"(?i)((?:{SIZES})(?: and (?:{SIZES}))?) files: ({COUNT}) links? ([^.]*)\.",
+                rf"(?i)((?:{SIZES})(?: and (?:{SIZES}))?) files: ({COUNT}) of ({COUNT}) links as "
+                "usual",
                 self.class_news,
             ),
-            *constant("Compare with the 7 days before"),
         ]
 
-    def shifted(self, m: re.Match[str]) -> None:
-        level, parts = m[1].lower(), m[2]
-        named = re.findall(rf"(from|to) (\w+) \(({NUMBER})×, since ({TIME})\)", parts)
-        counted = re.findall(
-            rf"(from|to) ({COUNT}) of ({COUNT}) sites? \(({NUMBER})×, (?:the longest )?since "
-            rf"({TIME})\)",
-            parts,
-        )
-        found: list[Pair] = []
-        for way, partner, factor, since in named:
-            pair = self.link(way, partner)
-            found.append(pair)
-            close(factor, self.on.of(pair).ratio)
-            assert since_of(self.levels["large"][pair]) == since_text(since, self.on)
-        for way, sites, of, factor, since in counted:
-            pairs = self.of_level(level, "destination" if way == "from" else "source")
-            found += pairs
-            same(sites, len(pairs))
-            same(of, len(self.pairs("destination")))
-            close(factor, median(self.on.of(pair).ratio for pair in pairs))
-            firsts = [since_of(self.levels["large"][pair]) for pair in pairs]
-            assert min(firsts) == since_text(since, self.on)
-        assert sorted(found) == sorted(self.of_level(level))
-
-    def failures(self, m: re.Match[str]) -> None:
-        same(m[1], len(self.failing()))
-        named = re.findall(rf"(from|to) (\w+) since ({TIME})", m[2])
-        assert sorted(self.link(way, partner) for way, partner, _ in named) == self.failing()
-        for way, partner, since in named:
-            first = self.on.of(self.link(way, partner)).since
-            assert first
-            at(since, first)
+    def kind(self, pair: Pair) -> str:
+        """Return how the answer counts a link without a condition; empty for one that has one."""
+        row, facts = self.levels["large"][pair], self.on.of(pair)
+        if row["state"] == "down":
+            return "in a declared downtime"
+        if row["state"] == "failing" or row["level"] in ("silent", "slower", "faster"):
+            return ""
+        if not facts.tests:
+            return "no test in this window"
+        return "as usual" if row["level"] == "usual" else "unknown"
 
     def counted(self, m: re.Match[str]) -> None:
-        for bad, of, way in (m.groups()[:3], m.groups()[3:6]):
-            if way:
-                end = "destination" if way == "to" else "source"
-                same(bad, len(self.failing(end)))
-                same(of, len(self.pairs(end)))
-        at(m[7], min(since for pair in self.failing() if (since := self.on.of(pair).since)))
-
-    def all_failing(self, m: re.Match[str]) -> None:
-        same(m[1], len(self.failing()))
-        at(m[2], min(since for pair in self.failing() if (since := self.on.of(pair).since)))
+        count, of_all, kind, failed, of_tests = m.groups()
+        pairs = [*{*self.pairs("source"), *self.pairs("destination")}]
+        if of_all:
+            same(of_all, len(pairs))
+        if kind in ("as usual", "no test in this window", "in a declared downtime"):
+            same(count, sum(self.kind(pair) == kind for pair in pairs))
+            return
+        unknown = [pair for pair in pairs if self.kind(pair) == "unknown"]
+        members = ConditionLink.objects.filter(
+            part__in=open_parts(self.on.moment), part__condition__confirmed_at=None
+        ).values_list("source__name", "destination__name")
+        unsure = [pair for pair in unknown if pair in {*members}]
+        shown = unsure if kind == "an unconfirmed condition" else [*{*unknown} - {*unsure}]
+        same(count, len(shown))
+        if failed:
+            same(failed, sum(self.on.of(pair).failed for pair in shown))
+            same(of_tests, sum(self.on.of(pair).tests for pair in shown))
 
     def ratios(self, end: str) -> list[float]:
         """Return now over usual of the links that have both, and not only failures since."""
@@ -428,10 +398,8 @@ class SiteRules:
 
     def class_news(self, m: re.Match[str]) -> None:
         for size in re.findall(SIZES, m[1].lower()):
-            counts = {kind: len(self.of_level(kind, size=size)) for kind in ("slower", "faster")}
-            counts["failing"] = len(self.failing(size=size))
-            said = re.findall(rf"({COUNT}) (failing|slower|faster)", f"{m[2]} {m[3]}")
-            assert said == [(str(counts[kind]), kind) for kind in SHIFTS if counts[kind]]
+            same(m[2], len(self.of_level("usual", size=size)))
+            same(m[3], len(self.pairs()))
 
     def figures(self, end: str) -> list[Rule]:
         links = [self.on.of(pair) for pair in self.pairs(end)]
@@ -476,12 +444,18 @@ def share(text: str, value: float) -> None:
     assert float(text) == (100 if value == 1 else min(round(100 * value), 99)), (text, value)
 
 
-def since_of(row: dict[str, Any]) -> str:
-    return str(row["since"])[:16].replace("T", " ")
+def condition_words(condition: Condition) -> Iterator[str]:
+    """Yield patterns of what a condition says of itself, with its figures."""
+    for text in (
+        said.factor_words(condition),
+        ", ".join([*said.evidence(condition), said.since(condition)]),
+    ):
+        if text:
+            yield re.escape(text)
 
 
-def since_text(text: str, on: Asked) -> str:
-    return f"{time_in(text, on.end):%Y-%m-%d %H:%M}"
+def open_parts(moment: Any) -> Any:
+    return ConditionPart.objects.filter(stored.lasting_at(moment), size_class__name="large")
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,9 @@ def test_conditions_of_partners_are_apart_and_do_not_colour_the_site():
 
 
 def test_unconfirmed_conditions_are_apart_and_nothing_is_called_well_for_them():
-    found = said(condition(destination=RAL, confirmed_at=None))
+    found = said(
+        condition(destination=RAL, confirmed_at=None), condition(source=OX, confirmed_at=None)
+    )
     assert found.kind == "unknown"
     assert [line.sentence for line in found.lines] == [
         "No condition is confirmed yet.",
@@ -155,8 +157,8 @@ def test_conditions_of_other_size_classes_are_not_of_this_one():
 def test_many_conditions_are_counted():
     partners = [Endpoint(id=at, name=f"P{at}", site=Site(id=at, name=f"P{at}")) for at in range(9)]
     found = said(*(condition(source=RAL, destination=partner) for partner in partners))
-    assert [line.sentence for line in found.lines[5:]] == [
-        "4 more conditions of its links.",
+    assert [line.sentence for line in found.lines[3:]] == [
+        "6 more conditions of its links.",
         AS_USUAL,
     ]
     assert len(found.conditions) == 9

@@ -34,7 +34,7 @@ KIND_OF = {
     TYPES.FAST: "faster",
 }
 # As many conditions are said in full; more are counted.
-MOST_SAID = 5
+MOST_SAID = 3
 AT_PARTNERS = "At its partners:"
 
 
@@ -81,16 +81,25 @@ def kind_of(link: SiteLink) -> str:
 
 
 class ConditionLine(NamedTuple):
-    """A sentence, and of a condition the page that shows it and the kind that colours it."""
+    """What is said in a line: ``title`` and, of a condition, its figures in ``rest``.
 
-    sentence: str
+    ``url`` is the page that shows a condition, ``kind`` what colours it.
+    """
+
+    title: str
+    rest: str = ""
     url: str = ""
     kind: str = ""
 
     @classmethod
     def of(cls, condition: Condition, names: Mapping[str, str] = NO_NAMES) -> Self:
-        sentence, kind = words.sentence(condition, names), KIND_OF[TYPES(condition.type)]
-        return cls(sentence, words.url(condition), kind)
+        title, kind = words.title(condition, names), KIND_OF[TYPES(condition.type)]
+        rest = words.sentence(condition, names).removeprefix(f"{title}, ")
+        return cls(title, rest, words.url(condition), kind)
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.title}, {self.rest}" if self.rest else self.title
 
 
 @dataclass(frozen=True)
@@ -166,8 +175,11 @@ def of_class(judgement: Judgement, size: str = "", *, confirmed: bool = True) ->
     return here
 
 
-def own_conditions(judgement: Judgement, site: str, size: str) -> list[Condition]:
-    return [each for each in of_class(judgement, size) if is_own(each, site)]
+def own_conditions(
+    judgement: Judgement, site: str, size: str, *, confirmed: bool = True
+) -> list[Condition]:
+    own = of_class(judgement, size, confirmed=confirmed)
+    return [each for each in own if is_own(each, site)]
 
 
 def worst_kind(conditions: Iterable[Condition]) -> str:
@@ -204,7 +216,7 @@ def verdict_of(
     size = report.query.size
     own = own_conditions(judgement, report.name, size)
     partners = [each for each in of_class(judgement, size) if each not in own]
-    unconfirmed = of_class(judgement, size, confirmed=False)
+    unconfirmed = own_conditions(judgement, report.name, size, confirmed=False)
     every = {(link.source, link.destination): link for links in ends.values() for link in links}
     counts = Counter(map(kind_of, every.values()))
     is_judged = is_past or not (judgement.as_of is None or judgement.is_late)
@@ -226,7 +238,7 @@ def verdict_of(
     lines = [*([doubtful] if doubtful else []), *said(own), *map(ConditionLine, rest)]
     first, *more = lines or [ConditionLine("All its links are part of conditions elsewhere.")]
     if is_past:
-        first = ConditionLine(f"At {short_time(report.moment)}: {first.sentence}", first.url)
+        first = first._replace(title=f"At {short_time(report.moment)}: {first.title}")
     return SiteAnswer(kind, (first, *more), said(partners), said(unconfirmed), tuple(own))
 
 
