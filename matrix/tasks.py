@@ -30,29 +30,29 @@ def find_changes() -> None:
                 log.info("%s with %s files: %d new, %d gone", *counts)
 
 
-@shared_task(throws=retry.DATABASE_AWAY)
-def find_incidents() -> None:
-    """Look at the newest tests of all links for what people are called for."""
-    from matrix.answers.incidents import evaluate, words
-
-    for event in evaluate.evaluate(timezone.now()):
-        log.info("incident %s %s: %s", event.incident_id, event.kind, words.title(event.incident))
-
-
 # A long past is judged in parts of about so many seconds: others have work for this process, too.
 ASSESSING_SECONDS = 60
 
 
 @shared_task(throws=retry.DATABASE_AWAY)
 def assess() -> None:
-    """Judge new results, and store the conditions that they show; another one does nothing then."""
+    """Judge new results, and store the conditions that they show; another one does nothing then.
+
+    Incidents follow them.
+    """
+    from matrix.answers.incidents import words
     from matrix.assessment import assessing
+    from sonar.alerting import incidents
 
     now = timezone.now()
     conditions.forget(now, settings.SONAR_KEEP_DAYS)
     assessed = assessing.assess(now, wait=False, seconds=ASSESSING_SECONDS)
     if assessed.recorded and any(assessed.recorded):
         log.info("conditions: %d new, %d changed, %d gone", *assessed.recorded)
+    if assessed.is_finished:
+        for event in incidents.follow(now):
+            title = words.title(event.incident)
+            log.info("incident %s %s: %s", event.incident_id, event.kind, title)
 
 
 @shared_task(throws=retry.DATABASE_AWAY)

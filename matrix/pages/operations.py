@@ -80,7 +80,7 @@ TASK_WORDS = {
     "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
     "keep_months": ("months", "prepares the database for next month, drops expired results"),
     "find_changes": ("changes", "searches new results for events"),
-    "find_incidents": ("incidents", "looks at the newest tests for what people are called for"),
+    "assess": ("assessment", "judges new results, and opens and closes incidents"),
     "judge_links": ("commissioning", "looks which links have passed sets of criteria"),
     "notify": ("notifications", "tells subscriptions of incidents"),
     "send_reports": ("reports", "sends the reports that people get by e-mail"),

@@ -108,7 +108,6 @@ CELERY_TASK_ROUTES = {
     "sonar.tasks.check_endpoint": {"queue": "cleaning"},
     # Seconds of computing, which plans and seals must not wait for either.
     "matrix.tasks.find_changes": {"queue": "cleaning"},
-    "matrix.tasks.find_incidents": {"queue": "cleaning"},
     "matrix.tasks.assess": {"queue": "cleaning"},
     "matrix.tasks.judge_links": {"queue": "cleaning"},
     # Nor for services of others.
@@ -147,7 +146,7 @@ CELERY_BEAT_SCHEDULE = {
         ("sonar.tasks.seal", SONAR_SEAL_SECONDS, SONAR_SEAL_SECONDS),
         ("sonar.tasks.keep_months", KEEP_MONTHS_SECONDS, KEEP_MONTHS_SECONDS),
         ("matrix.tasks.find_changes", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),
-        ("matrix.tasks.find_incidents", SONAR_INCIDENTS_SECONDS, SONAR_INCIDENTS_SECONDS),
+        ("matrix.tasks.assess", SONAR_INCIDENTS_SECONDS, SONAR_INCIDENTS_SECONDS),
         ("matrix.tasks.judge_links", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),
         ("matrix.tasks.notify", SONAR_NOTIFY_SECONDS, SONAR_NOTIFY_SECONDS),
         ("matrix.tasks.send_reports", SONAR_NOTIFY_SECONDS, SONAR_NOTIFY_SECONDS),

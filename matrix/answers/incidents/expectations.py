@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.expected import Expected
-from matrix.statistics.incidents.link_states import LinkRule, LinkRules
-from sonar.alerting.evaluation import WHOSE, Whose
+from sonar.alerting.subjects import Whose
 from sonar.database import pg_columns
 from sonar.models import Expectation, HeldLevel, Schedule, SizeClass
 from sonar.models.member_filters import ENDS
@@ -23,6 +25,34 @@ ENDS_OF_LINKS = {"source_id": pg_columns.INTEGER, "destination_id": pg_columns.I
 USUAL = Expectation(name="usual")
 
 
+class LinkRule(NamedTuple):
+    """What is expected of some links; rates in bytes/s, fields as in the model of expectations.
+
+    ``floor`` is NaN where the usual rate of each link is expected.
+    """
+
+    floor: float
+    below: float
+    above: float
+    bad: int
+    of: int
+    failures: int
+    silent_after: float
+
+
+@dataclass(frozen=True)
+class LinkRules:
+    """The rules, and by link which of them counts; shape (places, places)."""
+
+    rules: Sequence[LinkRule]
+    number: NDArray[np.uint16]
+
+    def each(self, name: str) -> NDArray[np.float32]:
+        """Return by link what its rule says."""
+        values = np.array([getattr(rule, name) for rule in self.rules], dtype=np.float32)
+        return values.take(self.number)
+
+
 def read() -> list[Expectation]:
     """Read those in use, the one that counts first first. One SQL query."""
     return list(Expectation.objects.filter(enabled=True).select_related("site"))
@@ -31,7 +61,7 @@ def read() -> list[Expectation]:
 def read_held(moment: datetime) -> dict[Whose, float]:
     """Return the rates (bytes/s) that are held at a moment, by link. One SQL query."""
     held = HeldLevel.objects.filter(since__lte=moment).exclude(until__lte=moment)
-    rows = held.values_list(*WHOSE, "rate")
+    rows = held.values_list("source_id", "destination_id", "size_class_id", "rate")
     return {(source, destination, size): rate for source, destination, size, rate in rows}
 
 
