@@ -44,7 +44,7 @@ class StateOfEndpoint(Answer):
     """Whether an endpoint can be used, at each of its ends.
 
     It is `down` in a declared downtime that stops tests, and `unknown` where nothing is tested,
-    while measurements are doubtful, or when results were not assessed for too long. `since` is when
+    while results are doubtful, or when results were not assessed for too long. `since` is when
     both states began to be as they are, null if nothing is known to have been before. Links count
     once for all size classes, those from it and those to it.
     """

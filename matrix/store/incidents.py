@@ -109,12 +109,12 @@ def members(incident: Incident, most: int) -> tuple[list[Member], int]:
         noted = incident.members.select_related(*ends, "size_class")
         noted = noted.order_by(F("until").desc(nulls_first=True), "since", "id")
         names = tuple(Member.__dataclass_fields__)
-        found = [Member(*(getattr(row, name) for name in names)) for row in noted[:most]]
-        return found, noted.count()
+        rows = [Member(*(getattr(row, name) for name in names)) for row in noted[:most]]
+        return rows, noted.count()
     links = ConditionLink.objects.filter(part__condition=incident.cause_id)
     links = links.select_related(*ends, "part__size_class")
     links = links.order_by(F("baseline").desc(nulls_last=True), "id")
-    found = [
+    rows = [
         Member(
             row.source,
             row.destination,
@@ -126,7 +126,7 @@ def members(incident: Incident, most: int) -> tuple[list[Member], int]:
         )
         for row in links[:most]
     ]
-    return found, links.count()
+    return rows, links.count()
 
 
 def events_of(incident: Incident) -> list[IncidentEvent]:

@@ -59,7 +59,7 @@ def follow(now: datetime) -> list[IncidentEvent]:
 class Following:
     """Confirmed conditions that are open now, and the incidents that are open.
 
-    While there is a condition of the grid, measurements are doubtful: then only that one opens an
+    While there is a condition of the grid, results are doubtful: then only that one opens an
     incident, and others stay as they are.
     """
 
@@ -79,7 +79,7 @@ class Following:
         self.open_ids = {each.pk for each in every}
         incidents = Incident.objects.filter(closed_at=None).select_related("cause")
         self.left = {each.pk: each for each in incidents.order_by("opened_at", "id")}
-        self.told = {
+        self.last_figures = {
             event.incident_id: event.values
             for event in IncidentEvent.objects.filter(incident__in=[*self.left], kind__in=SEEN)
             .order_by("incident_id", "-id")
@@ -165,12 +165,12 @@ class Following:
 
     def change(self, row: Incident, condition: Condition) -> Incident:
         """Take over the figures of a condition, and say so if they differ by much."""
-        told = self.told.get(row.pk) or {name: getattr(row, name) for name in FIGURES}
+        last = self.last_figures.get(row.pk) or {name: getattr(row, name) for name in FIGURES}
         was, is_back = row.level, row.clear_since is not None
         self.take(row, condition, clear_since=None)
-        worse = RANK[row.condition] - RANK[told["condition"]]
-        more = row.links / max(told["links"], 1)
-        slower = (told["factor"] or 1) / (row.factor or 1)
+        worse = RANK[row.condition] - RANK[last["condition"]]
+        more = row.links / max(last["links"], 1)
+        slower = (last["factor"] or 1) / (row.factor or 1)
         if was != row.level:
             self.tell(row, Kind.CAUSE, was=was)
         elif worse:

@@ -5,12 +5,14 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from matrix.answers.incidents import evidence
 from sonar.alerting.incidents import follow
 from sonar.models import (
     Annotation,
     Assessment,
     Condition,
     Endpoint,
+    HistoryEntry,
     Incident,
     IncidentEvent,
     SizeClass,
@@ -220,6 +222,22 @@ def test_the_page_of_one_has_its_evidence_and_a_text_for_a_ticket(
     assert "example.org" not in ticket
     assert client.get(f"{PAGE}9999/").status_code == 404
     assert client.get(f"{PAGE}{into_desy.pk}/?x=1").status_code == 200
+
+
+def test_what_changed_then_is_what_changed_around_its_beginning(
+    small_world: World, into_desy: Incident
+):
+    bounds = {"since_low": NOW - 30 * HOUR, "since_high": NOW - 5 * HOUR}
+    Condition.objects.update(**bounds | {"since": NOW - 6 * HOUR})
+    into_desy.refresh_from_db()
+    HistoryEntry.objects.all().delete()
+    desy = {"kind": "endpoint", "key": small_world.desy.pk, "site": small_world.desy.site_id}
+    for hours in (55, 53, 6, 4.5, 3):
+        HistoryEntry.objects.create(
+            **desy, name=f"{hours} h", at=NOW - hours * HOUR, action="changed", changes={}
+        )
+    then = evidence.what_changed(into_desy, account(Role.OPERATOR))
+    assert [line.entry.name for line in then.changes] == ["4.5 h", "6 h", "53 h"]
 
 
 def test_rates_of_a_slow_link_and_what_became_a_part_of_it_are_shown(

@@ -1,6 +1,6 @@
 """Icinga 2: one service gets a passive result each minute, which says all that is wrong.
 
-While an incident is of the whole grid, measurements are doubtful: then it is a warning at most.
+While an incident is of the whole grid, results are doubtful: then it is a warning at most.
 
 The service is registered there; a subscription of some sites has a service of its own. The result
 lives for some minutes: Icinga says so itself where Sonar no longer does.
@@ -65,5 +65,5 @@ def output(matters: Sequence[Matter]) -> str:
         return "No incident is open"
     count = f"{len(matters)} incident{'s are' if len(matters) > 1 else ' is'} open"
     if is_doubtful(matters):
-        count += ", measurements are doubtful"
+        count += ", results are doubtful"
     return "\n".join([count, *(f"{each.sentence} {each.url}" for each in matters[:MOST_LISTED])])
