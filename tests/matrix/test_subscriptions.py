@@ -552,8 +552,7 @@ def test_an_open_incident_that_matches_is_offered_and_sent_once(clock, world_of_
         assert "No open incident is left to send by this subscription." in words
         assert subjects == []
         assert "open incident matches" not in notices(client, each)
-    failing = {"condition": "failing", "factor": None, "low": None, "high": None}
-    happens(opened, "worse", NOW + HOUR, **failing)
+    happens(opened, "worse", NOW + HOUR, condition="failing")
     happens(opened, "closed", NOW + 2 * HOUR)
     assert [each.subject for each in send_all(NOW + 2 * HOUR)] == [
         "[Sonar] Over: DESY_DATADISK failed as destination"

@@ -57,6 +57,7 @@ def condition_of(incident: Incident) -> Condition:
     Tests are counted where `matrix.store.incidents.rows` has read it.
     """
     cause = incident.cause
+    is_slow = incident.condition == Incident.Condition.SLOW
     condition = Condition(
         pk=incident.cause_id,
         scope=incident.level,
@@ -70,7 +71,7 @@ def condition_of(incident: Incident) -> Condition:
         since_high=cause.since_high if cause else incident.began_at,
         confirmed_at=incident.opened_at,
         ended_at=incident.clear_since or incident.closed_at,
-        factor=incident.factor,
+        factor=incident.factor if is_slow else None,
         factor_low=incident.low,
         factor_high=incident.high,
         links=incident.links,
