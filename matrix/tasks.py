@@ -16,22 +16,19 @@ log = logging.getLogger(__name__)
 
 
 @shared_task(throws=retry.DATABASE_AWAY)
-def find_incidents() -> None:
-    """Look at the newest tests of all links for what people are called for."""
-    from matrix.answers.incidents import evaluate, words
-
-    for event in evaluate.evaluate(timezone.now()):
-        log.info("incident %s %s: %s", event.incident_id, event.kind, words.title(event.incident))
-
-
 # A long past is judged in parts of this share of the interval: this process has other work, too.
 SHARE_OF_INTERVAL = 0.75
 
 
 @shared_task(throws=retry.DATABASE_AWAY)
 def assess() -> None:
-    """Judge new results and store the conditions that they show, unless another worker does so."""
+    """Judge new results, store the conditions that they show, and let incidents follow them.
+
+    While another worker does so, do nothing.
+    """
+    from matrix.answers.incidents import words
     from matrix.assessment import assessing
+    from sonar.alerting import incidents
 
     now = timezone.now()
     conditions.forget(now, settings.SONAR_KEEP_DAYS)
@@ -41,6 +38,10 @@ def assess() -> None:
         log.info("assessed %d days; the next run goes on with those that are left", assessed.days)
     if assessed.recorded and any(assessed.recorded):
         log.info("conditions: %d new, %d changed, %d gone", *assessed.recorded)
+    if assessed.is_finished:
+        for event in incidents.follow(now):
+            title = words.title(event.incident)
+            log.info("incident %s %s: %s", event.incident_id, event.kind, title)
 
 
 @shared_task(throws=retry.DATABASE_AWAY)

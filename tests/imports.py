@@ -204,7 +204,7 @@ STATISTICS = House(
         ("compare",),
         ("cells",),
         ("levels", "causes", "transfers"),
-        ("incidents", "assessment"),
+        ("assessment",),
     ),
 )
 HOUSES = (SONAR, MATRIX)

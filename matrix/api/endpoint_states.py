@@ -1,5 +1,6 @@
 """GET /api/v1/endpoints/state/: which endpoints can be used, for brokers and Rucio."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 
@@ -8,6 +9,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
+from matrix.answers.conditions import words as condition_words
 from matrix.answers.incidents import endpoint_state, words
 from matrix.answers.incidents.endpoint_state import STATES
 from matrix.api.base import ApiView
@@ -20,16 +22,21 @@ from matrix.api.schema.schemas import Answer, word_of
 from matrix.http.negotiation import TABLE, asked_format
 from matrix.query.forms import check_names
 from matrix.store import incidents
-from sonar.models import IncidentEvent
+from sonar.models import Incident, IncidentEvent
 from sonar.notation.windows import parse_time
 
 State = Annotated[str, word_of(STATES)]
 
 
 class StateEvidence(Answer):
-    """The open incident that a state follows from, and its page."""
+    """The confirmed condition that a state follows from, its open incident, and a page of it.
 
-    incident: Annotated[int, At("pk")]
+    `incident` is null where the condition has none: it is taken for the new normal, or began while
+    measurements were doubtful.
+    """
+
+    condition: Annotated[int, At("pk")]
+    incident: int | None
     url: str
 
 
@@ -37,9 +44,9 @@ class StateOfEndpoint(Answer):
     """Whether an endpoint can be used, at each of its ends.
 
     It is `down` in a declared downtime that stops tests, and `unknown` where nothing is tested,
-    while Sonar itself has trouble, or when nobody has looked for too long. `since` is when both
-    states began to be as they are, null if nothing is known to have been before. Links count once
-    for all size classes, those from it and those to it.
+    while results are doubtful, or when results were not assessed for too long. `since` is when
+    both states began to be as they are, null if nothing is known to have been before. Links count
+    once for all size classes, those from it and those to it.
     """
 
     endpoint: Name
@@ -75,15 +82,17 @@ class EndpointStatesView(ApiView, of_primary=True):
         tag="results",
     )
     def get(self, request: Request) -> HttpResponse:
-        """A state does not change with each test: it follows from incidents, which open after
-        several bad tests and close when all has been well for a while.
-        """
+        """A state does not change with each test: it follows from confirmed conditions."""
         check_names(request.query_params, ["since", "format"])
         form, now = asked_format(request, TABLE), timezone.now()
         chosen = chosen_by(text_of(request.query_params, "since"), now)
         states = endpoint_state.states(now, chosen)
+        causes = {each.pk for state in states for each in state.evidence}
+        rows = Incident.objects.filter(closed_at=None, cause__in=causes)
+        of_condition = {row.cause_id: row for row in rows if row.cause_id}
         records = [
-            record(StateOfEndpoint, each, evidence=evidence(each, request)) for each in states
+            record(StateOfEndpoint, each, evidence=evidence(each, request, of_condition))
+            for each in states
         ]
         if form == "csv":
             flat = [
@@ -93,11 +102,16 @@ class EndpointStatesView(ApiView, of_primary=True):
         return as_json({"endpoints": records, "next_since": incidents.last_event()})
 
 
-def evidence(state: endpoint_state.EndpointState, request: Request) -> list[dict[str, object]]:
-    return [
-        record(StateEvidence, each, url=request.build_absolute_uri(words.path(each)))
-        for each in state.evidence
-    ]
+def evidence(
+    state: endpoint_state.EndpointState, request: Request, of_condition: Mapping[int, Incident]
+) -> list[dict[str, object]]:
+    records = []
+    for condition in state.evidence:
+        incident = of_condition.get(condition.pk)
+        path = words.path(incident) if incident else condition_words.path(condition)
+        url = request.build_absolute_uri(path)
+        records.append(record(StateEvidence, condition, incident=incident and incident.pk, url=url))
+    return records
 
 
 def chosen_by(since: str, now: datetime) -> Q:

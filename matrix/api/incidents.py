@@ -1,4 +1,4 @@
-"""/api/v1/incidents/: what keeps links from what is expected of them, and what people decide."""
+"""/api/v1/incidents/: what is wrong with endpoints and links, and what people decide about it."""
 
 from __future__ import annotations
 
@@ -66,14 +66,16 @@ Decision = Literal["acknowledge", "assign", "mute", "unmute", "note", "accept"]
 
 
 class IncidentRecord(Answer):
-    """One cause that keeps links from what is expected of them.
+    """A confirmed condition that people are called for, with their work on it.
 
     Of a link it has both ends, of an endpoint as a source or as a destination that end, of one
     both ways it is at both ends, of a site the `site`; `grid` is Sonar itself or its own network.
-    `factor` is the rate now over what is expected, `low` and `high` its interval of 95 %, null
-    where there is none. `links` are not as expected, of `of_links` that could be judged. People
-    have names for those who have logged in, else they are null; `acknowledged_at` and `assigned`
-    are there for all.
+    `condition` is what is wrong, `condition_id` the condition that it follows, null for older ones.
+    It began between `since_low` and `since_high`, most likely at `began_at`.
+    `factor` is the rate since over the rate before, `low` and `high` its interval of 95 %, null
+    where there is none. `links` show it, of `of_links` that were tested; of the `tests` of its
+    subject since it began so many `failed`, null for older ones. People have names for those who
+    have logged in, else they are null; `acknowledged_at` and `assigned` are there for all.
     """
 
     id: int
@@ -83,9 +85,13 @@ class IncidentRecord(Answer):
     destination: NameOrNull
     site: NameOrNull
     condition: Condition
+    condition_id: Annotated[int | None, At("cause_id")]
     title: str
     sentence: str
     began_at: Moment
+    since_low: Moment
+    since_high: Moment
+    confirmed_at: MomentOrNull
     opened_at: Moment
     clear_since: MomentOrNull
     closed_at: MomentOrNull
@@ -95,6 +101,8 @@ class IncidentRecord(Answer):
     high: Number
     links: int
     of_links: int
+    tests: int | None
+    failed: int | None
     sizes: Annotated[list[str], As(list)]
     acknowledged_at: MomentOrNull
     acknowledged_by: Text
@@ -106,7 +114,8 @@ class IncidentRecord(Answer):
 class IncidentMember(Answer):
     """A link that an incident explains, with one size class; `until` is null while it does.
 
-    Rates are in MB/s, of a slow link: what is expected of it, and its newest tests then.
+    Rates are in MB/s: `expected` is that before it began, and `rate` that since, of a slow link.
+    Of an incident of many links, the first 100 have a `rate`, and of these the worst come first.
     """
 
     source: Name
@@ -341,10 +350,14 @@ def decision_of(data: dict[str, Any]) -> DecisionRequest:
 
 def more_of(incident: Incident, request: Request) -> Json:
     """Return what a record has besides columns; names of people only for those who logged in."""
+    condition = words.condition_of(incident)
     return {
         "url": request.build_absolute_uri(words.path(incident)),
         "title": words.title(incident),
         "sentence": words.sentence(incident),
+        "since_low": condition.since_low,
+        "since_high": condition.since_high,
+        "confirmed_at": incident.cause and incident.cause.confirmed_at,
         "acknowledged_by": named(incident.acknowledged_by, request),
         "assigned": incident.assignee_id is not None,
         "assignee": named(incident.assignee, request),
@@ -357,19 +370,13 @@ def named(person: User | None, request: Request) -> str:
 
 def whole(incident: Incident, request: Request) -> HttpResponse:
     """Answer with an incident as it is now."""
-    rows, own = incidents.members(incident), more_of(incident, request)
-    links = list(rows[:MOST_MEMBERS])
+    own = more_of(incident, request)
     events = [event_record(event, request) for event in incidents.events_of(incident)]
-    now = timezone.now()
-    failures = evidence.failures_of(incident, links, now)
-    beside = evidence.Beside.of(incident, links, now)
-    elsewhere = beside.sentences() if beside else []
+    facts = evidence.read(incident, timezone.now(), MOST_MEMBERS)
     more = {
         "advice": words.advice(incident),
-        "ticket": ticket.text(
-            incident, links, rows.count(), failures=failures, elsewhere=elsewhere, url=own["url"]
-        ),
-        "members": links,
+        "ticket": ticket.text(facts, own["url"]),
+        "members": facts.links,
         "events": events,
     }
     return as_json(record(WholeIncident, incident, **own, **more))

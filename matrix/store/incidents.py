@@ -7,13 +7,33 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import Case, DateTimeField, F, Q, QuerySet, Value, When
+from django.db.models import (
+    Case,
+    DateTimeField,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
 from django.db.models.functions import Coalesce
 
 from sonar.database.cursors import planned_rows
-from sonar.models import Endpoint, EvaluationRun, Incident, IncidentEvent, IncidentLink, Site
+from sonar.models import (
+    ConditionLink,
+    ConditionPart,
+    Endpoint,
+    EvaluationRun,
+    Incident,
+    IncidentEvent,
+    Site,
+    SizeClass,
+)
 
-# An evaluation that is later than this many of its intervals is not coming.
+# An assessment that is later than this many of its intervals is not coming.
 LATE = 3
 OPEN = Q(closed_at=None)
 Level, Condition = Incident.Level, Incident.Condition
@@ -33,9 +53,17 @@ PEOPLE = ("acknowledged_by", "assignee")
 
 
 def rows() -> QuerySet[Incident]:
-    """Return all with what they are of and who is at them, and what ORDER orders by."""
-    subjects = ("source__site", "destination__site", "site", *PEOPLE)
-    return Incident.objects.select_related(*subjects).annotate(rank=RANK, at=NEWEST)
+    """Return all with what they are of and who is at them, and what ORDER orders by.
+
+    `tests` and `failed` are counts of all size classes of its condition, None without one.
+    """
+    parts = ConditionPart.objects.filter(condition=OuterRef("cause")).order_by()
+    counts = {
+        name: Subquery(parts.values("condition").annotate(total=Sum(name)).values("total"))
+        for name in ("tests", "failed")
+    }
+    subjects = ("source__site", "destination__site", "site", "cause", *PEOPLE)
+    return Incident.objects.select_related(*subjects).annotate(rank=RANK, at=NEWEST, **counts)
 
 
 def by_id(number: int) -> Incident | None:
@@ -49,17 +77,56 @@ def of_sites(names: Sequence[str]) -> Q:
     return ends | Q(site__name__in=names)
 
 
-def members(incident: Incident) -> QuerySet[IncidentLink]:
-    """Return its links: those that are still bad first, of these failing and slow ones."""
-    is_over = Case(When(until=None, then=Value(0)), default=Value(1))
-    badness = Case(
-        When(Q(condition=Condition.FAILING), then=Value(0)),
-        When(Q(condition=Condition.SILENT), then=Value(1)),
-        default=Value(2),
-    )
-    ratio = (F("rate") / F("expected")).asc(nulls_last=True)
-    links = incident.members.select_related("source__site", "destination__site", "size_class")
-    return links.order_by(is_over, badness, ratio, "since", "id")
+@dataclass(frozen=True)
+class Member:
+    """A link that an incident explains, with one size class; ``until`` is None while it does.
+
+    ``expected`` is its rate before it began, ``rate`` the one since (bytes/s), None where it is not
+    known.
+    """
+
+    source: Endpoint
+    destination: Endpoint
+    size_class: SizeClass
+    condition: str
+    since: datetime
+    until: datetime | None
+    expected: float | None
+    rate: float | None = None
+
+    @property
+    def share(self) -> float | None:
+        return self.rate / self.expected if self.rate and self.expected else None
+
+
+def members(incident: Incident, most: int) -> tuple[list[Member], int]:
+    """Return its links, those that usually reach the highest rate first, and how many there are.
+
+    Of an incident from before there were conditions, those that were noted then. Two SQL queries.
+    """
+    ends = ("source__site", "destination__site")
+    if incident.cause_id is None:
+        noted = incident.members.select_related(*ends, "size_class")
+        noted = noted.order_by(F("until").desc(nulls_first=True), "since", "id")
+        names = tuple(Member.__dataclass_fields__)
+        rows = [Member(*(getattr(row, name) for name in names)) for row in noted[:most]]
+        return rows, noted.count()
+    links = ConditionLink.objects.filter(part__condition=incident.cause_id)
+    links = links.select_related(*ends, "part__size_class")
+    links = links.order_by(F("baseline").desc(nulls_last=True), "id")
+    rows = [
+        Member(
+            row.source,
+            row.destination,
+            row.part.size_class,
+            incident.condition,
+            row.part.since,
+            row.part.ended_at,
+            row.baseline,
+        )
+        for row in links[:most]
+    ]
+    return rows, links.count()
 
 
 def events_of(incident: Incident) -> list[IncidentEvent]:
@@ -74,26 +141,26 @@ def last_event() -> int:
 
 @dataclass(frozen=True)
 class OpenNow:
-    """The worst incidents that are open, of how ``many``, and when Sonar last looked for some.
+    """The worst incidents that are open, of how ``many``, and as of when.
 
-    ``is_late`` says that it should have looked again since.
+    ``is_late`` says that results should have been assessed again since.
     """
 
     worst: Sequence[Incident]
     many: int
-    looked_at: datetime | None
+    as_of: datetime | None
     is_late: bool
 
 
-# There is a row even where no incident is open, or nobody has looked for any yet.
+# There is a row even where no incident is open, or nothing was assessed yet.
 OPEN_NOW = """
-    SELECT run.evaluated_at, count(incident.id) OVER (),
+    SELECT (SELECT min(assessed_at) FROM sonar_assessment), count(incident.id) OVER (),
            incident.id, incident.level, incident.condition, incident.began_at,
+           incident.clear_since, incident.factor, incident.low, incident.high,
            incident.source_id, incident.destination_id, incident.acknowledged_at,
            incident.muted_until, source.name, destination.name, site.name,
            acknowledged.username, assignee.username
     FROM (SELECT 1) AS once
-    LEFT JOIN sonar_evaluationrun AS run ON TRUE
     LEFT JOIN sonar_incident AS incident ON incident.closed_at IS NULL
     LEFT JOIN sonar_endpoint AS source ON source.id = incident.source_id
     LEFT JOIN sonar_endpoint AS destination ON destination.id = incident.destination_id
@@ -110,31 +177,31 @@ OPEN_NOW = """
 def open_now(now: datetime, most: int) -> OpenNow:
     """Read the worst that are open, those that nobody mutes first. One SQL query."""
     lines = planned_rows(OPEN_NOW, {"now": now, "most": most})
-    looked_at, many = lines[0][:2]
+    as_of, many = lines[0][:2]
     worst = [incident_of(line[2:]) for line in lines if line[2] is not None]
-    return OpenNow(worst, many, looked_at, looked_at is not None and is_late(looked_at, now))
+    return OpenNow(worst, many, as_of, as_of is not None and is_late(as_of, now))
 
 
-def is_late(looked_at: datetime, now: datetime) -> bool:
-    """Say whether Sonar should have looked for incidents again since."""
-    return now - looked_at > timedelta(seconds=LATE * settings.SONAR_INCIDENTS_SECONDS)
+def is_late(as_of: datetime, now: datetime) -> bool:
+    """Say whether results should have been assessed again since."""
+    return now - as_of > timedelta(seconds=LATE * settings.SONAR_INCIDENTS_SECONDS)
 
 
 def last_run() -> EvaluationRun | None:
-    """Return when Sonar last looked, None if it never has. One SQL query."""
+    """Return when incidents last followed an assessment, None before. One SQL query."""
     return EvaluationRun.objects.first()
 
 
 def incident_of(line: Sequence[Any]) -> Incident:
     """Return an incident with what a line of OPEN_NOW has of it."""
     columns = (
-        *("id", "level", "condition", "began_at", "source_id", "destination_id"),
-        *("acknowledged_at", "muted_until"),
+        *("id", "level", "condition", "began_at", "clear_since", "factor", "low", "high"),
+        *("source_id", "destination_id", "acknowledged_at", "muted_until"),
     )
     *own, source, destination, site, acknowledged, assignee = line
     related = {
-        "source": source and Endpoint(id=own[4], name=source),
-        "destination": destination and Endpoint(id=own[5], name=destination),
+        "source": source and Endpoint(id=own[8], name=source),
+        "destination": destination and Endpoint(id=own[9], name=destination),
         "site": site and Site(name=site),
         "acknowledged_by": acknowledged and User(username=acknowledged),
         "assignee": assignee and User(username=assignee),

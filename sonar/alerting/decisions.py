@@ -8,12 +8,12 @@ from functools import partial, wraps
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import F
 
 from sonar.alerting import outbox
-from sonar.alerting.evaluation import Whose, columns_of
-from sonar.alerting.incidents import HELD_ON, event_of, lock, whose_of
-from sonar.alerting.subjects import sites_of
-from sonar.models import HeldLevel, Incident, IncidentEvent
+from sonar.alerting.incidents import event_of, lock
+from sonar.alerting.subjects import Whose, sites_of
+from sonar.models import ConditionLink, HeldLevel, Incident, IncidentEvent
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
@@ -23,6 +23,9 @@ LONGEST_TEXT = 1000
 LONGEST_NOTE = 500
 # Nobody comes back to what is muted for longer.
 LONGEST_MUTE = timedelta(days=90)
+# A rate that was accepted is held until the weeks that say what is usual are all of the new level.
+HELD_ON = timedelta(days=28)
+WHOSE = ("source_id", "destination_id", "size_class_id")
 
 
 class DecisionError(ValueError):
@@ -113,16 +116,22 @@ def note(incident: Incident, user: User, now: datetime, text: str) -> IncidentEv
 
 @decision
 def accept(incident: Incident, user: User, now: datetime, text: str) -> IncidentEvent:
-    """Take the rates of its links for what is usual from now on, and close it.
-
-    They are held until the weeks that say what is usual are all of the new level.
-    """
+    """Take the rates of its links for what is usual from now on, and close it."""
     if not text.strip():
         raise DecisionError("text", "Say why this is the new normal.")
     if incident.condition != Incident.Condition.SLOW:
         raise DecisionError("incident", "Only a rate can be the new normal, not tests that fail.")
+    links = ConditionLink.objects.filter(part__condition=incident.cause_id)
+    rates = links.annotate(
+        size_class_id=F("part__size_class"), rate=F("baseline") * F("part__factor")
+    )
     members = incident.members.filter(until=None)
-    accepted = {whose_of(row): row.rate for row in members if row.rate is not None}
+    accepted = {
+        (source, destination, size_class): rate
+        for rows in (rates, members)
+        for source, destination, size_class, rate in rows.values_list(*WHOSE, "rate")
+        if rate is not None
+    }
     hold_accepted(accepted, user, now, text)
     members.update(until=now)
     incident.closed_at = now
@@ -151,11 +160,12 @@ def accept_link(whose: Whose, rate: float, user: User, now: datetime, text: str)
 
 def hold_accepted(accepted: Mapping[Whose, float], user: User, now: datetime, text: str) -> None:
     """Hold rates (bytes/s) in the place of whatever is held of these links; under the lock."""
-    before = [row.pk for row in HeldLevel.objects.all() if whose_of(row) in accepted]
+    rows = HeldLevel.objects.values_list("pk", *WHOSE)
+    before = [pk for pk, *whose in rows if tuple(whose) in accepted]
     HeldLevel.objects.filter(pk__in=before).delete()
     HeldLevel.objects.bulk_create(
         HeldLevel(
-            **columns_of(whose),
+            **dict(zip(WHOSE, whose, strict=True)),
             rate=rate,
             since=now,
             until=now + HELD_ON,

@@ -1,43 +1,40 @@
-"""The door for what an evaluation found: incidents open, change, merge and close here alone.
+"""The door of incidents: one for each confirmed condition opens, changes and closes here alone.
 
-All of an evaluation is one transaction under one lock, with whatever calls follow from it: ids of
+All of a step is one transaction under one lock, with whatever notifications follow from it: ids of
 events are in the order of their commits, so that readers of the stream miss none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef
 
 from sonar.alerting import outbox
-from sonar.alerting.evaluation import (
-    RANK,
-    WHOSE,
-    Evaluation,
-    FoundCause,
-    FoundLink,
-    Whose,
-    columns_of,
-)
 from sonar.alerting.subjects import Subject
-from sonar.models import EvaluationRun, HeldLevel, Incident, IncidentEvent, IncidentLink
+from sonar.models import Condition, Endpoint, EvaluationRun, Incident, IncidentEvent
 
 Kind = IncidentEvent.Kind
-# Beside the names of other locks (advisory).
+# Apart from other advisory locks.
 LOCK = 0x696E6364
-# One that is well again for so long is closed; one that comes back within so long goes on.
+# It closes so long after its condition ended; one that comes back within so long goes on.
 CALM = timedelta(hours=1)
 COMES_BACK = timedelta(days=1)
-# A link may not be tested for so long.
-STRAGGLING = timedelta(days=7)
-# By how much the number of links changes for an event.
+# By how much the number of links, or the factor, has to change for an event.
 GROWS = 1.5
-# After a longer incident a level is held on: until the weeks before have none of it.
-LONG = timedelta(days=1)
-HELD_ON = timedelta(days=28)
+# Assessments that are further apart than this, or than so many intervals, do not follow each
+# other: Sonar was away.
+AWAY, AWAY_INTERVALS = timedelta(minutes=15), 3
+# How bad a type is, by its name.
+RANK = {type_: place for place, type_ in enumerate(Incident.Condition.values)}
+# Events that Sonar itself adds with figures.
+SEEN = (Kind.OPENED, Kind.GREW, Kind.SHRANK, Kind.WORSE, Kind.BETTER, Kind.CAUSE, Kind.REOPENED)
+FIGURES = ("level", "condition", "factor", "links", "of_links")
 
 
 def lock() -> None:
@@ -46,244 +43,207 @@ def lock() -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", [LOCK])
 
 
-def still_open() -> list[Incident]:
-    return list(Incident.objects.filter(closed_at=None).order_by("opened_at", "id"))
-
-
 @transaction.atomic
-def record(evaluation: Evaluation, run: EvaluationRun | None = None) -> list[IncidentEvent]:
-    """Store what an evaluation found, and that it ran; return what happened."""
+def follow(now: datetime) -> list[IncidentEvent]:
+    """Let incidents follow the conditions as they were just assessed; return what happened."""
     lock()
-    if run is not None:
-        run.pk = 1
-        run.save()
-    return Recording(evaluation).run()
+    last = EvaluationRun.objects.first()
+    longest = max(AWAY, AWAY_INTERVALS * timedelta(seconds=settings.SONAR_INCIDENTS_SECONDS))
+    is_awake = last is not None and timedelta() <= now - last.evaluated_at <= longest
+    EvaluationRun(
+        pk=1, evaluated_at=now, awake_since=last.awake_since if last and is_awake else now
+    ).save()
+    return Following(now).run()
 
 
-class Recording:
-    """One evaluation, beside the incidents that are open."""
+class Following:
+    """Confirmed conditions that are open now, and the incidents that are open.
 
-    def __init__(self, evaluation: Evaluation) -> None:
-        self.evaluation = evaluation
-        self.now = evaluation.at
-        self.left = {Subject.of(incident): incident for incident in still_open()}
+    While there is a condition of the grid, results are doubtful: then only that one opens an
+    incident, and others stay as they are.
+    """
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
         self.events: list[IncidentEvent] = []
+        self.untold = set[int]()
+        rows = Condition.objects.filter(ended_at=None, confirmed_at__isnull=False, type__in=RANK)
+        # What somebody took for the new normal opens no other incident.
+        accepted = Incident.objects.filter(
+            closed_at__isnull=False, cause=OuterRef("pk"), events__kind=Kind.NEW_NORMAL
+        )
+        every = list(rows.filter(~Exists(accepted)).order_by("since", "id"))
+        of_grid = [each for each in every if each.scope == Condition.Scope.GRID]
+        self.doubtful_since = min((each.since for each in of_grid), default=None)
+        self.conditions = sorted(of_grid or every, key=lambda each: -subject_of(each).size)
+        self.open_ids = {each.pk for each in every}
+        incidents = Incident.objects.filter(closed_at=None).select_related("cause")
+        self.left = {each.pk: each for each in incidents.order_by("opened_at", "id")}
+        self.last_figures = {
+            event.incident_id: event.values
+            for event in IncidentEvent.objects.filter(incident__in=[*self.left], kind__in=SEEN)
+            .order_by("incident_id", "-id")
+            .distinct("incident_id")
+        }
+
+    @cached_property
+    def site_of(self) -> Mapping[int, int]:
+        return dict(Endpoint.objects.values_list("id", "site_id"))
 
     def run(self) -> list[IncidentEvent]:
-        causes = sorted(self.evaluation.causes, key=lambda cause: -cause.subject.size)
-        same = {cause.subject: self.left.pop(cause.subject, None) for cause in causes}
-        going_on: list[Incident] = []
-        for cause in causes:
-            incident = same[cause.subject]
-            if incident is None and not self.absorbs(cause, going_on):
-                incident = self.begin(cause)
-            elif incident is not None:
-                self.change(incident, cause)
-            if incident is not None:
-                going_on.append(incident)
-                self.merge_into(incident, cause)
-        for incident in self.left.values():
-            self.go_on(incident)
+        following = {row.cause_id: row for row in self.left.values() if row.cause_id}
+        # Those that nobody follows any more may go on as another one.
+        free = {
+            pk: row
+            for pk, row in self.left.items()
+            if row.cause_id not in self.open_ids
+            and (self.doubtful_since is None or row.level == Incident.Level.GRID)
+        }
+        going_on, new = list[Incident](), self.conditions
+        for same in (None, self.is_same, self.is_of_same, self.is_akin):
+            rest = []
+            for condition in new:
+                row = (
+                    following.get(condition.pk)
+                    if same is None
+                    else next((row for row in free.values() if same(row, condition)), None)
+                )
+                if row is None:
+                    rest.append(condition)
+                    continue
+                free.pop(row.pk, None)
+                going_on.append(self.change(row, condition))
+            new = rest
+        going_on += [self.begin(condition) for condition in new]
+        for row in going_on:
+            self.left.pop(row.pk, None)
+        for row in self.left.values():
+            self.go_without(row, going_on)
         IncidentEvent.objects.bulk_create(self.events)
-        outbox.announce(self.events)
+        outbox.announce([each for each in self.events if each.incident_id not in self.untold])
         return self.events
 
-    def absorbs(self, cause: FoundCause, going_on: Iterable[Incident]) -> bool:
-        """Say whether an incident covers a cause and is as bad: one that goes on, or is just over.
+    def is_same(self, row: Incident, condition: Condition) -> bool:
+        return row.condition == condition.type and Subject.of(row) == subject_of(condition)
 
-        One that is over explains links that have not been tested since, and so still look bad.
+    def is_of_same(self, row: Incident, condition: Condition) -> bool:
+        return Subject.of(row) == subject_of(condition)
+
+    def is_akin(self, row: Incident, condition: Condition) -> bool:
+        """Say whether a condition is that of an incident seen more widely, or more narrowly.
+
+        A link that turns out to be a part of something becomes a part of that. The whole grid is
+        Sonar itself: no part of it was that.
         """
-        lasting = [row for row in self.left.values() if row.clear_since is None]
-        if any(self.explains(row, cause) for row in (*going_on, *lasting)):
-            return True
-        if cause.subject.level != Incident.Level.LINK:
+        levels = {row.level, condition.scope}
+        if Incident.Level.GRID in levels or row.level == Incident.Level.LINK:
             return False
-        closed = Incident.objects.filter(closed_at__gt=self.now - STRAGGLING, merged_into=None)
-        over = [row for row in self.left.values() if row.clear_since is not None]
-        return any(
-            self.explains(row, cause) and row.clear_since and cause.began_at <= row.clear_since
-            for row in (*over, *closed)
-        )
+        end = row.cause.ended_at if row.cause else row.clear_since
+        if end is not None and end < condition.since:
+            return False
+        own, other = Subject.of(row), subject_of(condition)
+        return other.covers(own, self.site_of) or own.covers(other, self.site_of)
 
-    def explains(self, incident: Incident, cause: FoundCause) -> bool:
-        covers = Subject.of(incident).covers(cause.subject, self.evaluation.site_of)
-        return covers and RANK[incident.condition] >= RANK[cause.condition]
+    def begin(self, condition: Condition) -> Incident:
+        """Open an incident, or go on with one of the same subject that is just over.
 
-    def begin(self, cause: FoundCause) -> Incident:
-        """Open an incident, or go on with one that was of a part of the cause or is just over.
-
-        The whole grid is Sonar itself: no part of it was that.
+        Of one that was certain long ago, from results that came late, nobody is notified.
         """
-        parts = [part for part in self.parts_of(cause) if part.level != Incident.Level.LINK]
-        if parts and cause.subject.level != Incident.Level.GRID:
-            return self.widen(min(parts, key=lambda part: part.opened_at), cause)
-        before = (
-            Incident.objects.filter(
-                **cause.subject.columns,
-                merged_into=None,
-                closed_at__gt=self.now - COMES_BACK,
-            )
-            .order_by("-closed_at", "-id")
-            .first()
-        )
-        if before is not None:
-            return self.come_back(before, cause)
-        incident = Incident.objects.create(
-            **cause.subject.columns,
-            **cause.figures,
-            began_at=cause.began_at,
-            opened_at=self.now,
-        )
-        self.keep_links(incident, cause.members)
-        self.tell(incident, Kind.OPENED)
-        return incident
+        subject = subject_of(condition)
+        before = Incident.objects.filter(**subject.columns, closed_at__gt=self.now - COMES_BACK)
+        for row in before.select_related("merged_into").order_by("-closed_at", "-id"):
+            if row.merged_into is None or row.merged_into.level == Incident.Level.GRID:
+                self.take(row, condition, closed_at=None, clear_since=None, merged_into=None)
+                self.tell(row, Kind.REOPENED)
+                return row
+        row = Incident(opened_at=self.now, cause=condition, **figures_of(condition))
+        row.save()
+        self.tell(row, Kind.OPENED)
+        if condition.confirmed_at and condition.confirmed_at < self.now - COMES_BACK:
+            self.untold.add(row.pk)
+        return row
 
-    def widen(self, incident: Incident, cause: FoundCause) -> Incident:
-        del self.left[Subject.of(incident)]
-        before = incident.level
-        self.take(incident, {**cause.subject.columns, **cause.figures, "clear_since": None})
-        self.keep_links(incident, cause.members)
-        self.tell(incident, Kind.CAUSE, was=before)
-        return incident
+    def change(self, row: Incident, condition: Condition) -> Incident:
+        """Take over the figures of a condition, and say so if they differ by much."""
+        last = self.last_figures.get(row.pk) or {name: getattr(row, name) for name in FIGURES}
+        was, is_back = row.level, row.clear_since is not None
+        self.take(row, condition, clear_since=None)
+        worse = RANK[row.condition] - RANK[last["condition"]]
+        more = row.links / max(last["links"], 1)
+        slower = (last["factor"] or 1) / (row.factor or 1)
+        if was != row.level:
+            self.tell(row, Kind.CAUSE, was=was)
+        elif worse:
+            self.tell(row, Kind.WORSE if worse > 0 else Kind.BETTER)
+        elif is_back:
+            self.tell(row, Kind.REOPENED)
+        elif max(more, 1 / more, slower, 1 / slower) >= GROWS:
+            is_links = max(more, 1 / more) >= GROWS
+            self.tell(row, Kind.GREW if (more if is_links else slower) > 1 else Kind.SHRANK)
+        return row
 
-    def come_back(self, incident: Incident, cause: FoundCause) -> Incident:
-        self.take(incident, {**cause.figures, "closed_at": None, "clear_since": None})
-        self.keep_links(incident, cause.members)
-        self.tell(incident, Kind.REOPENED)
-        return incident
+    def go_without(self, row: Incident, going_on: Sequence[Incident]) -> None:
+        """See to an open incident whose condition has ended, or is not found any more.
 
-    def change(self, incident: Incident, cause: FoundCause) -> None:
-        """Take over what is new of an incident, if it matters."""
-        worse = RANK[cause.condition] - RANK[incident.condition]
-        more = cause.links / max(incident.links, 1)
-        kind = None
-        if worse:
-            kind = Kind.WORSE if worse > 0 else Kind.BETTER
-        elif not 1 / GROWS < more < GROWS:
-            kind = Kind.GREW if more > 1 else Kind.SHRANK
-        if kind is not None:
-            self.take(incident, {**cause.figures, "clear_since": None})
-            self.tell(incident, kind)
-        elif incident.clear_since is not None:
-            self.take(incident, {"clear_since": None})
-        self.keep_links(incident, cause.members)
+        It becomes a part of a larger one that explains it, or closes some time later.
+        """
+        cause, since = row.cause, self.doubtful_since
+        is_doubtful = False
+        if since is not None and row.level != Incident.Level.GRID:
+            is_doubtful = True
+            if row.began_at < since:
+                self.take(row, cause if row.cause_id in self.open_ids else None)
+                return
+        for whole in going_on:
+            if whole.level == Incident.Level.GRID:
+                explains = is_doubtful
+            else:
+                covers = Subject.of(whole).covers(Subject.of(row), self.site_of)
+                explains = cause is None and covers and RANK[whole.condition] >= RANK[row.condition]
+            if explains:
+                self.take(row, None, closed_at=self.now, merged_into=whole)
+                self.tell(row, Kind.MERGED, into=whole.pk)
+                return
+        if row.clear_since is None:
+            self.take(row, cause, clear_since=cause.ended_at if cause else self.now)
+        if row.clear_since and self.now - row.clear_since >= CALM:
+            self.take(row, None, closed_at=self.now)
+            self.tell(row, Kind.CLOSED)
 
-    def merge_into(self, incident: Incident, cause: FoundCause) -> None:
-        """End the incidents of what is a part of the cause: it explains them."""
-        for part in self.parts_of(cause):
-            del self.left[Subject.of(part)]
-            self.take(part, {"closed_at": self.now, "merged_into": incident})
-            part.members.filter(until=None).update(until=self.now)
-            self.tell(part, Kind.MERGED, into=incident.pk)
+    def take(self, row: Incident, condition: Condition | None, **values: object) -> None:
+        """Set what differs; each statement makes all answers new."""
+        if condition is not None:
+            values |= figures_of(condition) | {"cause": condition}
+        differing = {name: each for name, each in values.items() if getattr(row, name) != each}
+        for name, each in differing.items():
+            setattr(row, name, each)
+        if differing:
+            row.save(update_fields=differing)
 
-    def parts_of(self, cause: FoundCause) -> list[Incident]:
-        """Return the open incidents that a cause explains."""
-        return [
-            incident
-            for subject, incident in self.left.items()
-            if cause.subject.covers(subject, self.evaluation.site_of)
-            and (cause.subject.level != Incident.Level.GRID or began_with(cause, incident))
-        ]
-
-    def go_on(self, incident: Incident) -> None:
-        """See to one that was not found again: it goes on while its links are not well."""
-        rest = self.evaluation.standing.get(incident.pk)
-        if rest is not None:
-            self.change(incident, rest)
-        elif incident.clear_since is None:
-            self.take(incident, {"clear_since": self.now})
-        elif self.now - incident.clear_since >= CALM:
-            self.take(incident, {"closed_at": self.now})
-            incident.members.filter(until=None).update(until=incident.clear_since)
-            self.tell(incident, Kind.CLOSED)
-
-    def keep_links(self, incident: Incident, links: Iterable[FoundLink]) -> None:
-        """Let the open rows of an incident be these links."""
-        members = {link.whose: link for link in links}
-        rows = by_link(incident.members.filter(until=None).values_list(*WHOSE, "pk", "condition"))
-        same = {
-            whose
-            for whose, (_, condition) in rows.items()
-            if whose in members and members[whose].condition == condition
-        }
-        if gone := [pk for whose, (pk, _) in rows.items() if whose not in same]:
-            IncidentLink.objects.filter(pk__in=gone).update(until=self.now)
-        IncidentLink.objects.bulk_create(
-            IncidentLink(
-                incident=incident,
-                **columns_of(whose),
-                condition=link.condition,
-                since=link.since,
-                expected=link.expected,
-                rate=link.rate,
-            )
-            for whose, link in members.items()
-            if whose not in same
-        )
-
-    def take(self, incident: Incident, values: Mapping[str, Any]) -> None:
-        for name, value in values.items():
-            setattr(incident, name, value)
-        incident.save(update_fields=list(values))
-
-    def tell(self, incident: Incident, kind: str, **more: object) -> None:
-        self.events.append(event_of(incident, kind, self.now, **more))
+    def tell(self, row: Incident, kind: str, **more: object) -> None:
+        self.events.append(event_of(row, kind, self.now, **more))
 
 
-def began_with(cause: FoundCause, incident: Incident) -> bool:
-    """Say whether an incident is the first sign of a grid that is bad as a whole.
+def subject_of(condition: Condition) -> Subject:
+    names = ("scope", "source_id", "destination_id", "site_id")
+    return Subject(*(getattr(condition, name) for name in names))
 
-    Of silence it is not known when it began.
-    """
-    silent = Incident.Condition.SILENT
-    are_silent = cause.condition == incident.condition == silent
-    return incident.began_at >= cause.began_at or (
-        are_silent and incident.opened_at >= cause.began_at
-    )
+
+def figures_of(condition: Condition) -> dict[str, Any]:
+    """Return what an incident has of its condition, in columns of its own."""
+    return subject_of(condition).columns | {
+        "condition": condition.type,
+        "began_at": condition.since,
+        "factor": condition.factor,
+        "low": condition.factor_low,
+        "high": condition.factor_high,
+        "links": condition.links,
+        "of_links": condition.of_links,
+        "sizes": condition.size_classes,
+    }
 
 
 def event_of(incident: Incident, kind: str, at: datetime, **more: object) -> IncidentEvent:
     """Return an event with what is so of an incident now; it is not stored yet."""
-    figures = ("level", "condition", "factor", "links", "of_links")
-    values = {name: getattr(incident, name) for name in figures}
+    values = {name: getattr(incident, name) for name in FIGURES}
     return IncidentEvent(incident=incident, kind=kind, at=at, values=values | more)
-
-
-def whose_of(row: IncidentLink | HeldLevel) -> Whose:
-    return row.source_id, row.destination_id, row.size_class_id
-
-
-@transaction.atomic
-def hold(levels: Mapping[Whose, float], now: datetime) -> None:
-    """Hold the usual rates (bytes/s) of the links of open incidents, and let go of the others.
-
-    What is held already stays as it is.
-    """
-    lock()
-    # Each statement raises the version of all pages, even one that changes no row.
-    past = HeldLevel.objects.filter(until__lte=now)
-    if past.exists():
-        past.delete()
-    columns = ("pk", "since", "until", "by_id")
-    rows = by_link(HeldLevel.objects.values_list(*WHOSE, *columns))
-    HeldLevel.objects.bulk_create(
-        HeldLevel(**columns_of(whose), rate=rate, since=now)
-        for whose, rate in levels.items()
-        if whose not in rows
-    )
-    long, short, again = list[int](), list[int](), list[int]()
-    for whose, (pk, since, until, by) in rows.items():
-        if until is None and whose not in levels:
-            (long if now - since > LONG else short).append(pk)
-        elif until is not None and by is None and whose in levels:
-            again.append(pk)
-    for keys, values in ((long, {"until": now + HELD_ON}), (again, {"until": None})):
-        if keys:
-            HeldLevel.objects.filter(pk__in=keys).update(**values)
-    if short:
-        HeldLevel.objects.filter(pk__in=short).delete()
-
-
-def by_link(rows: Iterable[tuple[Any, ...]]) -> dict[Whose, tuple[Any, ...]]:
-    """Return the rest of rows by the columns that name their link, which come first."""
-    return {row[:3]: row[3:] for row in rows}

@@ -144,8 +144,9 @@ class HeldLevel(models.Model):
 
 
 class Incident(models.Model):
-    """One cause that keeps links from what is expected of them, from its beginning to its end.
+    """What people are called for: one for each confirmed condition, with their work on it.
 
+    Its figures are those of ``cause``, the condition, as of the last assessment.
     ``level`` says of what it is: of a link with both ends, of an endpoint as a source or as a
     destination, of an endpoint with both (``source`` and ``destination`` are the same), of a
     site, or of the whole grid, which is Sonar itself or its own network.
@@ -171,16 +172,22 @@ class Incident(models.Model):
     destination = reference(Endpoint, models.CASCADE, null=True)
     site = models.ForeignKey(Site, null=True, on_delete=models.CASCADE, related_name="+")
     condition = models.CharField(max_length=7, choices=Condition)
-    began_at = models.DateTimeField(help_text="Start of the first test that shows it.")
+    cause = models.ForeignKey(
+        "Condition", null=True, on_delete=models.SET_NULL, related_name="incidents",
+        help_text="The condition that it follows; empty for older ones.",
+    )  # fmt: skip
+    began_at = models.DateTimeField(help_text="When it most likely began.")
     opened_at = models.DateTimeField(help_text="When Sonar saw it.")
     clear_since = models.DateTimeField(null=True, help_text="Since when all is well again.")
     closed_at = models.DateTimeField(null=True)
     merged_into = models.ForeignKey("self", null=True, on_delete=models.CASCADE)
-    factor = models.FloatField(null=True, help_text="Rate now over what is expected.")
+    factor = models.FloatField(null=True, help_text="Rate since it began over the rate before.")
     low = models.FloatField(null=True)
     high = models.FloatField(null=True)
-    links = models.PositiveIntegerField(help_text="How many links are not as expected.")
-    of_links = models.PositiveIntegerField(help_text="Of so many that could be judged.")
+    links = models.PositiveIntegerField(help_text="How many links show it.")
+    of_links = models.PositiveIntegerField(
+        help_text="How many links of its subject were tested since."
+    )
     sizes = ArrayField(models.CharField(max_length=80), help_text="Names of its size classes.")
     acknowledged_at = models.DateTimeField(null=True)
     acknowledged_by = models.ForeignKey(
@@ -206,10 +213,10 @@ class Incident(models.Model):
                 name="incident_has_a_site_if_of_one",
             ),
             models.UniqueConstraint(
-                fields=["level", "source", "destination", "site"],
+                fields=["level", "source", "destination", "site", "condition"],
                 condition=Q(closed_at=None),
                 nulls_distinct=False,
-                name="incident_open_once_for_a_cause",
+                name="incident_open_once_for_a_subject",
             ),
         ]
         indexes = [models.Index(fields=["-opened_at", "-id"], name="incident_newest_first")]
@@ -229,10 +236,7 @@ class Incident(models.Model):
 
 
 class IncidentLink(models.Model):
-    """A link that an incident explains, with one size class, from when until when.
-
-    The links of an incident of the whole grid are only counted.
-    """
+    """A link of an incident from before there were conditions: those have links of their own."""
 
     incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="members")
     source = reference(Endpoint, models.CASCADE)
@@ -302,15 +306,15 @@ class IncidentEvent(models.Model):
 
 
 class EvaluationRun(models.Model):
-    """When the newest tests were last looked at for incidents; there is one row at most.
+    """When incidents last followed an assessment; there is one row at most.
 
-    ``awake_since`` is when the row of runs began that follow each other closely: what Sonar has
-    not tested before that says nothing.
+    ``awake_since`` is when the row of assessments began that follow each other closely: what Sonar
+    has not tested before that says nothing.
     """
 
     evaluated_at = models.DateTimeField()
     awake_since = models.DateTimeField()
-    links = models.PositiveIntegerField(help_text="How many were judged, of all size classes.")
+    links = models.PositiveIntegerField(default=0, help_text="Of no use any more.")
 
     def __str__(self) -> str:
-        return f"{self.links} links at {self.evaluated_at:%Y-%m-%d %H:%M}"
+        return f"at {self.evaluated_at:%Y-%m-%d %H:%M}"

@@ -107,7 +107,6 @@ CELERY_TASK_ROUTES = {
     "sonar.tasks.check_credentials": {"queue": "cleaning"},
     "sonar.tasks.check_endpoint": {"queue": "cleaning"},
     # Seconds of computing, which plans and seals must not wait for either.
-    "matrix.tasks.find_incidents": {"queue": "cleaning"},
     "matrix.tasks.assess": {"queue": "cleaning"},
     "matrix.tasks.judge_links": {"queue": "cleaning"},
     # Nor for services of others.
@@ -145,7 +144,6 @@ CELERY_BEAT_SCHEDULE = {
         ("sonar.tasks.propose_topology", SONAR_TOPOLOGY_SECONDS, SONAR_TOPOLOGY_SECONDS),
         ("sonar.tasks.seal", SONAR_SEAL_SECONDS, SONAR_SEAL_SECONDS),
         ("sonar.tasks.keep_months", KEEP_MONTHS_SECONDS, KEEP_MONTHS_SECONDS),
-        ("matrix.tasks.find_incidents", SONAR_INCIDENTS_SECONDS, SONAR_INCIDENTS_SECONDS),
         ("matrix.tasks.assess", SONAR_INCIDENTS_SECONDS, SONAR_INCIDENTS_SECONDS),
         ("matrix.tasks.judge_links", SONAR_COMMISSIONING_SECONDS, SONAR_COMMISSIONING_SECONDS),
         ("matrix.tasks.notify", SONAR_NOTIFY_SECONDS, SONAR_NOTIFY_SECONDS),

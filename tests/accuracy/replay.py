@@ -10,10 +10,10 @@ import numpy as np
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from matrix.answers.incidents import evaluate
 from matrix.answers.incidents.messages import IncidentWords
+from matrix.assessment import assessing
 from sonar import scheduler
-from sonar.alerting import sending
+from sonar.alerting import incidents, sending
 from sonar.alerting.subjects import Subject
 from sonar.models import (
     Downtime,
@@ -102,10 +102,11 @@ def fill(year: Year) -> Ids:
 
 
 def play(year: Year, step: timedelta) -> None:
-    """Evaluate at each step of the year, and send what follows, as a running Sonar does."""
+    """Assess at each step of the year, and send what follows, as a running Sonar does."""
     moment = START + LEARNING - timedelta(days=5)
     while moment < year.end:
-        evaluate.evaluate(moment)
+        assessing.assess(moment)
+        incidents.follow(moment)
         while sending.send_next(IncidentWords(), lambda: moment):  # noqa: B023 - called at once
             pass
         moment += step

@@ -19,8 +19,9 @@ from uuid import UUID
 import numpy as np
 from django.db import connection
 
-from matrix.answers.incidents import evaluate
+from matrix.assessment import assessing
 from matrix.statistics.cells.standing import USUAL_DAYS
+from sonar.alerting import incidents
 from sonar.models import Incident, SizeClass
 from sonar.models.version import Level
 from sonar.notation.units import MB
@@ -94,7 +95,8 @@ def main() -> None:
 def timed(now: datetime) -> tuple[float, float]:
     """Return the seconds of an evaluation, and those of the processor."""
     began, used = time.perf_counter(), time.process_time()
-    evaluate.evaluate(now)
+    assessing.assess(now)
+    incidents.follow(now)
     return time.perf_counter() - began, time.process_time() - used
 
 

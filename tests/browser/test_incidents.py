@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 from playwright.sync_api import Page, expect
 
-from sonar.models import Annotation, EvaluationRun, Incident
+from sonar.models import Annotation, Incident
 from sonar.people.roles import Role
 from tests import found
 from tests.accounts import account
@@ -38,7 +38,6 @@ def make() -> World:
     Annotation.objects.create(
         site=made.desy.site, text=f"Pool 3 moves {MARKUP}", starts_at=NOW - 6 * HOUR, public=True
     )
-    EvaluationRun.objects.create(pk=1, evaluated_at=NOW, awake_since=NOW - 9 * HOUR, links=12)
     return made
 
 
@@ -66,14 +65,14 @@ def test_an_incident_is_found_muted_noted_and_told(visit: Visit, troubled: World
     """From the front page to the text for a ticket; forms are sent by the keyboard."""
     visit.log_in(account(Role.OPERATOR, name="anna"))
     page = visit.open("/")
-    expect(page.locator("#incidents-now")).to_contain_text("DESY_DATADISK fails to take files")
+    expect(page.locator("#incidents-now")).to_contain_text("DESY_DATADISK fails as destination")
     look(page, f"incidents-front-{reader}")
     visit.open("/incidents/")
     assert fits(page)
     assert by_day_and_night(page) == []
     look(page, f"incidents-list-{reader}")
     page.locator("main table").get_by_role("link", name="DESY_DATADISK fails").click()
-    expect(page.locator("h1")).to_have_text("DESY_DATADISK fails to take files")
+    expect(page.locator("h1")).to_have_text("DESY_DATADISK fails as destination")
     decide(page, "I have seen it…", "I have seen it")
     decide(page, "Mute…", "Mute", Until="tomorrow 08:00")
     expect(page.locator(".timeline")).to_contain_text("anna muted it until 21 Nov 08:00 UTC")
@@ -88,6 +87,6 @@ def test_an_incident_is_found_muted_noted_and_told(visit: Visit, troubled: World
         page.get_by_role("button", name="Copy the text").click()
         expect(page.get_by_role("button", name="Copied")).to_be_visible()
         told = page.evaluate("navigator.clipboard.readText()")
-        assert told.startswith("DESY_DATADISK fails to take files\n\nSite: DESY\n")
+        assert told.startswith("DESY_DATADISK fails as destination\n\nSite: DESY\n")
         number = Incident.objects.get(level="destination").pk
         assert told.endswith(f"{visit.base}/incidents/{number}/")

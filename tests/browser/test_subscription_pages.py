@@ -69,4 +69,4 @@ def test_people_subscribe_and_see_what_was_told(visit, scene, reader, settings):
         page.emulate_media(color_scheme=scheme)
         look(page, f"mail-{reader}-{scheme}")
         assert fits(page)
-    assert "RAL_DATADISK fails to take files" in page.inner_text("body")
+    assert "RAL_DATADISK fails as destination" in page.inner_text("body")

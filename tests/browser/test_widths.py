@@ -218,7 +218,7 @@ def make_what_is_seldom(ral: Endpoint, sources: list[Endpoint]) -> list[str]:
     times = dict.fromkeys(["requested_at", "started_at", "ended_at"], world.NOW - world.HOUR)
     EndpointCheck.objects.create(endpoint=new, steps=steps, **times)
     incident = found.opened(found.into(ral, sources), at=world.NOW - world.HOUR)
-    incident.members.filter(source=sources[0]).update(until=world.NOW)
+    incident.cause.parts.update(ended_at=world.NOW)
     return ["/sites/RAL/endpoints/RAL_NEW/set-up/", f"/incidents/{incident.pk}/"]
 
 

@@ -107,7 +107,7 @@ def check_signature(request: peers.Request) -> None:
     code = hmac.new(KEY.encode(), signed, hashlib.sha256).hexdigest()
     assert request.headers["x-sonar-signature"] == f"sha256={code}"
     said = json.loads(request.body)
-    assert said["incidents"][0]["title"] == "RAL_DATADISK receives slowly"
+    assert said["incidents"][0]["title"] == "RAL_DATADISK receives at 0.45× (0.40–0.51)"
     assert [event["kind"] for event in said["events"]] == ["opened"]
     assert said["id"] == request.headers["x-sonar-delivery"]
 
@@ -174,8 +174,8 @@ def test_e_mail_is_a_thread_by_tls_that_programs_and_people_can_read(
         send()
     assert server.is_clear == [False] * 2
     opened, closed = server.mails
-    assert opened["Subject"] == "[Sonar] RAL_DATADISK receives slowly"
-    assert closed["Subject"] == "[Sonar] Over: RAL_DATADISK receives slowly"
+    assert opened["Subject"].strip() == "[Sonar] RAL_DATADISK receives at 0.45× (0.40–0.51)"
+    assert closed["Subject"].strip() == "[Sonar] Over: RAL_DATADISK received at 0.45× (0.40–0.51)"
     assert (opened["From"], opened["To"]) == ("Sonar <sonar@example.org>", "anna@example.org")
     assert opened["References"] == closed["In-Reply-To"] == closed["References"]
     assert opened["Message-ID"] != closed["Message-ID"]
@@ -267,7 +267,7 @@ def test_an_icinga_has_one_service_that_says_what_is_open_and_forgets_it_without
         send()
         assert state_of(url)["state"] == 2
         result = state_of(url)["last_check_result"]
-        assert "RAL_DATADISK fails to take files" in result["output"]
+        assert "RAL_DATADISK fails as destination" in result["output"]
         assert (result["ttl"], result["performance_data"]) == (300, ["incidents=1"])
         happens(row, "closed", timezone.now())
         again()
@@ -291,7 +291,7 @@ def test_a_chat_and_the_alarms_of_wlcg_have_what_they_take():
         row = incident(endpoint("RAL"), timezone.now())
         send()
     text = json.loads(chat.requests[0].body)["text"]
-    assert text.startswith("**RAL_DATADISK receives slowly**\n")
+    assert text.startswith("**RAL_DATADISK receives at 0.45× (0.40–0.51)**\n")
     assert text.endswith(f"[Incident {row.pk}]({HERE}/incidents/{row.pk}/)")
     alarm = json.loads(bus.requests[0].body)
     assert alarm.keys() == {*WLCG}

@@ -9,11 +9,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from sonar.alerting import decisions
-from sonar.models import EvaluationRun, HistoryEntry, Incident, IncidentEvent
+from sonar.models import Condition, EvaluationRun, HistoryEntry, Incident, IncidentEvent
 from sonar.people.roles import Role
 from tests import found
 from tests.accounts import account, logged_in
-from tests.found import FAILING
+from tests.conditions import stored_condition
+from tests.found import FAILING, SLOW
 from tests.matrix import responses, world
 from tests.matrix.world import HOUR, NOW, World
 
@@ -39,7 +40,8 @@ def anna() -> User:
 def test_incidents_come_page_by_page_and_as_csv_and_lines(
     client: Client, small_world: World, into_desy: Incident
 ):
-    found.evaluate(found.of_link(small_world.desy, small_world.ral, FAILING), at=NOW - MINUTE)
+    link = found.of_link(small_world.desy, small_world.ral, FAILING)
+    found.evaluate(link, found.into(small_world.desy, [small_world.ral, small_world.glasgow]))
     pages = list(responses.pages(client, f"{CALL}?page_size=1"))
     rows = [row for page in pages for row in page["incidents"]]
     assert [row["level"] for row in rows] == ["link", "destination"]
@@ -51,8 +53,11 @@ def test_incidents_come_page_by_page_and_as_csv_and_lines(
         "low": 0.15,
         "links": 2,
     }
-    assert slow["title"] == "DESY_DATADISK receives slowly"
-    assert slow["began_at"] == "2026-11-20T11:00:30Z"
+    assert slow["title"] == "DESY_DATADISK receives at 0.20× (0.15–0.26)"
+    times = ("since_low", "began_at", "since_high", "confirmed_at")
+    hours = ("10:00:30", "11:00:30", "11:00:30", "12:00:30")
+    assert [slow[name] for name in times] == [f"2026-11-20T{hour}Z" for hour in hours]
+    assert (slow["condition_id"], slow["tests"], slow["failed"]) == (into_desy.cause_id, 20, 1)
     asked = pages[0]["query"]
     assert (asked["size"], asked["open"], asked["window"]) == (None, None, "7d")
     (line,) = responses.csv_rows(client, f"{CALL}?format=csv&condition=slow")
@@ -62,8 +67,10 @@ def test_incidents_come_page_by_page_and_as_csv_and_lines(
 
 
 def test_one_has_its_links_its_events_and_the_text_for_a_ticket(
-    client: Client, into_desy: Incident, anna: User
+    client: Client, into_desy: Incident, anna: User, small_world: World
 ):
+    for rate, hours in ((90.0, 2), (30.0, 0.9), (20.0, 0.5), (10.0, 0.1)):
+        world.transfer(small_world.ral, small_world.desy, rate, ago=hours * HOUR)
     decisions.assign(into_desy, anna, NOW, anna, "mine")
     whole = responses.answer(client, f"{CALL}{into_desy.pk}/")
     assert whole["members"][0] == {
@@ -76,6 +83,7 @@ def test_one_has_its_links_its_events_and_the_text_for_a_ticket(
         "expected_mb_s": 100.0,
         "rate_mb_s": 20.0,
     }
+    assert (len(whole["members"]), whole["members"][1]["rate_mb_s"]) == (2, None)
     assert [event["kind"] for event in whole["events"]] == ["opened", "assigned"]
     assert "Elsewhere too few links have a usual rate yet to compare with." in whole["ticket"]
     assert whole["ticket"].endswith(f"http://testserver/incidents/{into_desy.pk}/")
@@ -189,13 +197,13 @@ def by_name(answer: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 @pytest.fixture
 def looked(small_world: World) -> EvaluationRun:
-    """Say that Sonar looked a minute ago, and has for some hours."""
-    return EvaluationRun.objects.create(
-        pk=1, evaluated_at=NOW - MINUTE, awake_since=NOW - 9 * HOUR, links=12
-    )
+    """Say that results were assessed a minute ago, and for some hours."""
+    run = EvaluationRun(pk=1, evaluated_at=NOW - MINUTE, awake_since=NOW - 9 * HOUR)
+    run.save()
+    return run
 
 
-def test_states_follow_from_open_incidents_and_downtimes(
+def test_states_follow_from_confirmed_conditions_and_downtimes(
     client: Client, small_world: World, looked: EvaluationRun, into_desy: Incident
 ):
     found.evaluate(
@@ -215,7 +223,7 @@ def test_states_follow_from_open_incidents_and_downtimes(
     page = f"http://testserver/incidents/{into_desy.pk}/"
     assert (desy["since"], desy["evidence"]) == (
         "2026-11-20T11:00:30Z",
-        [{"incident": into_desy.pk, "url": page}],
+        [{"condition": into_desy.cause_id, "incident": into_desy.pk, "url": page}],
     )
     assert [(each["links_bad"], each["links_all"]) for each in answer["endpoints"]] == [
         *((2, 6), (1, 6), (1, 6), (2, 6)),
@@ -223,18 +231,31 @@ def test_states_follow_from_open_incidents_and_downtimes(
     assert answer["next_since"] == IncidentEvent.objects.latest("pk").pk
     (row, *_) = responses.csv_rows(client, f"{STATES}?format=csv")
     assert (row["as_destination"], row["evidence"]) == ("slow", page)
-    # Of a site each endpoint at both ends, and of two incidents the worse.
-    site = found.cause("site", condition=FAILING, links=3, site_id=small_world.desy.site_id)
-    found.evaluate(site, at=NOW + MINUTE)
-    assert by_name(states(client))["DESY_SCRATCHDISK"] == ("failing", "failing")
+    # Of a site each endpoint at both ends, and of two conditions the worse; no incident is needed.
+    stored_condition(FAILING, site=small_world.desy.site)
+    stored_condition(FAILING, source=small_world.ral, confirmed=False)
+    stored_condition("fast", source=small_world.ral)
+    answer = states(client)
+    assert by_name(answer) | {"Glasgow_DATADISK": ("down", "down")} == by_name(answer)
+    assert by_name(answer)["DESY_SCRATCHDISK"] == by_name(answer)["DESY_DATADISK"]
+    assert by_name(answer)["DESY_SCRATCHDISK"] == ("failing", "failing")
+    assert by_name(answer)["RAL_DATADISK"] == ("ok", "ok")
+    (evidence,) = answer["endpoints"][1]["evidence"]
+    assert (evidence["incident"], evidence["url"]) == (None, "http://testserver/sites/DESY/")
+    # When it is over, both ends are well since then.
+    Condition.objects.update(ended_at=NOW - MINUTE)
+    states_now = states(client)["endpoints"]
+    assert (states_now[0]["as_destination"], states_now[0]["since"]) == (
+        *("ok", "2026-11-20T11:59:30Z"),
+    )
 
 
-def test_nothing_is_known_while_nobody_looks_or_sonar_itself_has_trouble(
+def test_nothing_is_known_without_assessments_or_while_measurements_are_doubtful(
     client: Client, small_world: World, looked: EvaluationRun, into_desy: Incident
 ):
-    found.evaluate(found.cause("grid", links=11, of_links=12))
+    found.evaluate(found.into(small_world.desy, [small_world.ral]), found.Found(SLOW))
     assert set(by_name(states(client)).values()) == {("unknown", "unknown")}
-    Incident.objects.filter(level="grid").delete()
+    Condition.objects.filter(scope="grid").delete()
     assert ("unknown", "unknown") not in by_name(states(client)).values()
     EvaluationRun.objects.update(evaluated_at=NOW - HOUR)
     world.downtime(site=small_world.ral.site)
@@ -249,20 +270,34 @@ def test_since_gives_what_may_have_changed(
 ):
     """The registry of this world is new, too: its history is taken away first."""
     ral, glasgow, desy, scratch = small_world.endpoints
-    found.evaluate(found.of_link(ral, glasgow), at=NOW - 2 * HOUR)
+    link = found.of_link(ral, glasgow, began=NOW - 5 * HOUR)
+    destination = found.into(desy, [ral], began=NOW - 4 * HOUR)
+
+    def find(*several: found.Found, before: timedelta) -> None:
+        found.evaluate(*several, at=NOW - before)
+        looked.save()
+
+    find(link, before=3 * HOUR)
     first = states(client)
     assert len(first["endpoints"]) == 4
     since = first["next_since"]
     HistoryEntry.objects.all().delete()
     assert by_name(states(client, since)) == {}
-    found.evaluate(found.into(desy, [ral]), at=NOW - HOUR)
+    find(link, destination, before=2 * HOUR)
     assert set(by_name(states(client, since))) == {"DESY_DATADISK", "RAL_DATADISK"}
+    since = states(client)["next_since"]
+    assert by_name(states(client, since)) == {}
+    # An end counts before the incident closes, and so does what comes back meanwhile.
+    find(link, before=30 * MINUTE)
+    assert set(by_name(states(client, since))) == {"DESY_DATADISK", "RAL_DATADISK"}
+    find(link, found.into(desy, [ral], began=NOW - 20 * MINUTE), before=10 * MINUTE)
+    assert by_name(states(client, since))["DESY_DATADISK"] == ("ok", "slow")
     since = states(client)["next_since"]
     assert by_name(states(client, since)) == {}
     world.downtime(ends=-MINUTE, endpoint=scratch)
     HistoryEntry.objects.all().delete()
     assert set(by_name(states(client, since))) == {"DESY_SCRATCHDISK"}
-    assert set(by_name(states(client, "2026-11-20T11:50:00Z"))) == {"DESY_SCRATCHDISK"}
+    assert set(by_name(states(client, "2026-11-20T11:52:00Z"))) == {"DESY_SCRATCHDISK"}
     desy.label = "other"
     desy.save()
     assert "DESY_DATADISK" in by_name(states(client, "2026-11-20T11:59:59Z"))

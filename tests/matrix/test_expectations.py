@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.incidents.expectation_counts import ClassRates, LinksNow, counted
-from sonar.alerting.incidents import HELD_ON
+from sonar.alerting.decisions import HELD_ON
 from sonar.models import Expectation, HeldLevel, HistoryEntry, SizeClass
 from sonar.people.roles import Role
 from sonar.registry import file

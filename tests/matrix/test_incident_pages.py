@@ -5,11 +5,23 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from sonar.models import Annotation, Endpoint, EvaluationRun, Incident, IncidentEvent
+from matrix.answers.incidents import evidence
+from sonar.alerting.incidents import follow
+from sonar.models import (
+    Annotation,
+    Assessment,
+    Condition,
+    Endpoint,
+    HistoryEntry,
+    Incident,
+    IncidentEvent,
+    SizeClass,
+)
 from sonar.people.roles import Role
 from tests import found
 from tests.accounts import account, logged_in
-from tests.found import FAILING, SILENT
+from tests.conditions import stored_condition
+from tests.found import FAILING, SILENT, SLOW
 from tests.html import Page
 from tests.matrix import responses, world
 from tests.matrix.responses import words
@@ -21,11 +33,10 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-def looked(small_world: World) -> EvaluationRun:
-    """Say that Sonar looked a minute ago."""
-    return EvaluationRun.objects.create(
-        pk=1, evaluated_at=NOW - MINUTE, awake_since=NOW - 9 * HOUR, links=12
-    )
+def looked(small_world: World) -> Assessment:
+    """Say that results were assessed a minute ago."""
+    size_class = SizeClass.objects.get(name="large")
+    return Assessment.objects.create(size_class=size_class, assessed_at=NOW - MINUTE)
 
 
 @pytest.fixture
@@ -44,25 +55,24 @@ def make_several(small_world: World) -> None:
     """Open one each of a link (slow), a source (silent) and a destination, and close another."""
     ral, glasgow, desy, scratch = small_world.endpoints
     evaluate = found.evaluate
-    evaluate(found.of_link(desy, scratch), at=NOW - 30 * HOUR)
+    evaluate(found.of_link(desy, scratch, began=NOW - 31 * HOUR), at=NOW - 30 * HOUR)
     evaluate(at=NOW - 29 * HOUR)
     evaluate(at=NOW - 27 * HOUR)
-    silent = found.cause(
-        "source", [found.bad_link(glasgow, ral, SILENT)], SILENT, source_id=glasgow.pk
-    )
+    silent = found.Found(SILENT, {"source": glasgow}, [(glasgow, ral)])
     evaluate(found.of_link(ral, desy), silent, found.into(scratch, [ral], FAILING))
 
 
-SLOW_LINK, GLASGOW = "RAL_DATADISK → DESY_DATADISK is slow", "Glasgow_DATADISK has no new results"
-SCRATCH = "DESY_SCRATCHDISK fails to take files"
-CLOSED = "DESY_DATADISK → DESY_SCRATCHDISK is slow"
+SLOW_LINK = "RAL_DATADISK to DESY_DATADISK runs at 0.20× (0.15–0.26)"
+GLASGOW = "Glasgow_DATADISK is not tested as source"
+SCRATCH = "DESY_SCRATCHDISK fails as destination"
+CLOSED = "DESY_DATADISK to DESY_SCRATCHDISK ran at 0.20× (0.15–0.26)"
 
 
 def test_open_ones_come_first_the_worst_before_all_and_filters_leave_the_others_out(
     client: Client, small_world: World, django_assert_num_queries
 ):
     make_several(small_world)
-    silent = f"{GLASGOW} as a source"
+    silent = GLASGOW
     with django_assert_num_queries(8):  # two for the names of endpoints
         assert listed(client) == [SCRATCH, silent, SLOW_LINK, CLOSED]
     for asked, rows in {
@@ -79,10 +89,9 @@ def test_open_ones_come_first_the_worst_before_all_and_filters_leave_the_others_
     }.items():
         assert listed(client, asked) == rows, asked
     assert client.get(f"{PAGE}?window=7d&open=").headers["Location"] == PAGE
-    grid = found.cause("grid", links=9, of_links=12)
     Incident.objects.update(opened_at=NOW - HOUR)
-    found.evaluate(found.FoundCause(**vars(grid) | {"began_at": NOW}))
-    assert listed(client)[0] == "Sonar itself or its own network: too many links are slow at once"
+    found.evaluate(found.Found(SLOW, began=NOW))
+    assert listed(client)[0] == "Sonar itself: most links are slow at once, at 0.20× (0.15–0.26)"
     assert listed(client, "?site=Glasgow")[0].startswith("Sonar itself")
 
 
@@ -91,7 +100,7 @@ def test_mine_are_those_that_i_am_at(small_world: World):
     anna = account(Role.OPERATOR, name="anna")
     number = Incident.objects.get(level="source").pk
     logged_in(anna).post(f"{PAGE}{number}/", {"decision": "assign", "me": "1", "last": "0"})
-    assert listed(logged_in(anna), "?mine=1") == [f"{GLASGOW} as a source"]
+    assert listed(logged_in(anna), "?mine=1") == [GLASGOW]
     assert listed(logged_in(anna), "?unacknowledged=1") == [SCRATCH, SLOW_LINK, CLOSED]
 
 
@@ -124,26 +133,27 @@ def test_what_is_none_is_refused_by_its_name(
     assert (answer.status_code, sentence in answer.content.decode()) == (400, True)
 
 
-def test_an_empty_page_says_what_is_watched(client: Client, looked: EvaluationRun):
+def test_an_empty_page_says_what_is_watched(client: Client, looked: Assessment):
     said = words(responses.html(client, PAGE))
     assert "No incident." in said
     assert "Sonar watches the links of 1 mesh: everything." in said
-    assert "Sonar looked at 20 Nov 11:59 UTC, 1 min ago" in said
+    assert "As of 11:59 UTC" in said
     assert "Show all of the last 7 days" in words(responses.html(client, f"{PAGE}?open=yes"))
 
 
 def test_one_line_on_other_pages_says_what_is_wrong_and_who_is_at_it(
-    client: Client, small_world: World, looked: EvaluationRun
+    client: Client, small_world: World, looked: Assessment
 ):
     def line(path: str) -> str:
         return words(str(responses.page(client, path).part("#incidents-now")))
 
     looked.delete()
-    assert line("/") == "Sonar has not looked for incidents yet."
+    assert line("/") == "No incident is open, not assessed yet."
     looked.save(force_insert=True)
-    assert line("/") == "No incident is open: Sonar looked at 20 Nov 11:59 UTC, 1 min ago ."
+    assert line("/") == "No incident is open, as of 11:59 UTC ."
     make_several(small_world)
-    found.evaluate(found.of_link(small_world.desy, small_world.ral))
+    stored_condition(SLOW, source=small_world.desy, destination=small_world.ral)
+    follow(NOW)
     anna = account(Role.OPERATOR, name="anna")
     number = Incident.objects.get(level="destination").pk
     logged_in(anna).post(f"{PAGE}{number}/", {"decision": "assign", "me": "1", "last": "0"})
@@ -156,8 +166,8 @@ def test_one_line_on_other_pages_says_what_is_wrong_and_who_is_at_it(
     Incident.objects.filter(pk=number).update(muted_until=None)
     named = words(str(responses.page(logged_in(anna), "/").part("#incidents-now")))
     assert "anna is on it" in named
-    EvaluationRun.objects.update(evaluated_at=NOW - HOUR)
-    assert line("/operations/").startswith("Sonar has not looked for incidents since 20 Nov 11:00")
+    Assessment.objects.update(assessed_at=NOW - HOUR)
+    assert line("/operations/").startswith("Not assessed since 20 Nov 11:00 UTC")
 
 
 def test_pages_change_with_incidents_and_not_without(client: Client, small_world: World):
@@ -178,11 +188,15 @@ def test_the_page_of_one_has_its_evidence_and_a_text_for_a_ticket(
     note = {"starts_at": NOW - 2 * HOUR, "text": text}
     Annotation.objects.create(site=small_world.desy.site, public=True, **note)
     Annotation.objects.create(site=small_world.desy.site, **note | {"text": "private"})
-    with django_assert_num_queries(32):
+    times = {"since_low": NOW - 8 * HOUR, "since_high": NOW}
+    Condition.objects.update(**times)
+    with django_assert_num_queries(33):
         html = responses.html(client, f"{PAGE}{into_desy.pk}/")
     page, said = Page(html), words(html)
-    assert page.texts("h1") == ["DESY_DATADISK fails to take files"]
-    assert "On 2 of 20 links, with large files, since 20 Nov 11:00 UTC." in said
+    assert page.texts("h1") == ["DESY_DATADISK fails as destination"]
+    bounds = "since between 20 Nov 04:00 and 20 Nov 12:00 UTC"
+    figures = f"With large files, on 2 of 20 links, 20 of 20 tests failed, {bounds}."
+    assert figures in said
     assert "Check DESY_DATADISK first" in said
     assert page.texts(".members tbody th a") == [
         "RAL_DATADISK → DESY_DATADISK",
@@ -197,11 +211,11 @@ def test_the_page_of_one_has_its_evidence_and_a_text_for_a_ticket(
     ticket = page.part(".ticket").text
     for part in (
         "Site: DESY",
-        "since 2026-11-20 11:00 UTC.",
-        "RAL_DATADISK      DESY_DATADISK  large  -         -    failing",
+        "20 of 20 tests failed, it began between 2026-11-20 04:00 UTC and 2026-11-20 12:00 UTC.",
+        "RAL_DATADISK      DESY_DATADISK  large  100 MB/s  -      failing",
         "1 test failed at the destination, the last at 2026-11-20 11:30 UTC: 503 Service",
-        "As a source too few links have a usual rate yet to compare with.",
-        "Elsewhere too few links have a usual rate yet to compare with.",
+        "As a source no link was tested.",
+        "Elsewhere no link was tested.",
         f"http://testserver{PAGE}{into_desy.pk}/",
     ):
         assert part in ticket, part
@@ -210,16 +224,35 @@ def test_the_page_of_one_has_its_evidence_and_a_text_for_a_ticket(
     assert client.get(f"{PAGE}{into_desy.pk}/?x=1").status_code == 200
 
 
+def test_what_changed_then_is_what_changed_around_its_beginning(
+    small_world: World, into_desy: Incident
+):
+    bounds = {"since_low": NOW - 30 * HOUR, "since_high": NOW - 5 * HOUR}
+    Condition.objects.update(**bounds | {"since": NOW - 6 * HOUR})
+    into_desy.refresh_from_db()
+    HistoryEntry.objects.all().delete()
+    desy = {"kind": "endpoint", "key": small_world.desy.pk, "site": small_world.desy.site_id}
+    for hours in (55, 53, 6, 4.5, 3):
+        HistoryEntry.objects.create(
+            **desy, name=f"{hours} h", at=NOW - hours * HOUR, action="changed", changes={}
+        )
+    then = evidence.what_changed(into_desy, account(Role.OPERATOR))
+    assert [line.entry.name for line in then.changes] == ["4.5 h", "6 h", "53 h"]
+
+
 def test_rates_of_a_slow_link_and_what_became_a_part_of_it_are_shown(
     client: Client, small_world: World
 ):
+    for rate, hours in ((90.0, 2), (30.0, 0.9), (20.0, 0.5), (10.0, 0.1)):
+        world.transfer(small_world.ral, small_world.desy, rate, ago=hours * HOUR)
     found.evaluate(found.of_link(small_world.ral, small_world.desy))
+    Condition.objects.all().delete()
     whole = found.evaluate(found.into(small_world.desy, [small_world.ral]), at=NOW + MINUTE)
     page = responses.page(client, f"{PAGE}{whole[0].incident.pk}/")
     row = page.part(".members").by_head()["RAL_DATADISK → DESY_DATADISK"]
     assert [each for each in row if each][1:4] == ["100 MB/s", "20.0 MB/s", "20 %"]
-    assert "At 20 % (15–26 %) of what is expected" in words(str(page.part("#answer")))
-    assert page.texts("[aria-labelledby=parts] a") == [SLOW_LINK]
+    assert page.texts("h1") == ["DESY_DATADISK receives at 0.20× (0.15–0.26)"]
+    assert page.texts("[aria-labelledby=parts] a") == [SLOW_LINK.replace("runs", "ran")]
     part = Incident.objects.get(level="link").pk
     closed = words(responses.html(client, f"{PAGE}{part}/"))
     assert f"It is a part of incident {whole[0].incident.pk}" in closed
@@ -249,23 +282,24 @@ def test_other_pages_lead_to_the_incidents_that_concern_them(
 
 
 def test_lines_on_other_pages_have_short_names_with_the_full_title_at_hand(
-    client: Client, small_world: World, looked: EvaluationRun
+    client: Client, small_world: World, looked: Assessment
 ):
     name = "DESY-HH-AND-DESY-ZEUTHEN_DATADISK"
     Endpoint.objects.filter(pk=small_world.desy.pk).update(name=name)
     small_world.desy.refresh_from_db()
     incident = found.opened(found.into(small_world.desy, [small_world.ral], FAILING))
     test = world.transfer(small_world.ral, small_world.desy, None).pk
-    full, short = f"{name} fails to take files", "DESY-HH-AND-DESY…ATADISK fails to take files"
+    full, short = f"{name} fails as destination", "DESY-HH-AND-DESY…ATADISK fails as destination"
     paths = [f"/links/RAL_DATADISK/{name}/", f"/sites/DESY/endpoints/{name}/", "/sites/DESY/"]
     for path in [*paths, f"/transfers/{test}/", "/operations/", "/"]:
         links = responses.page(client, path).parts(f'main a[href="{PAGE}{incident.pk}/"]')
         assert [(link.words, link["title"]) for link in links] == [(short, full)], path
     found.evaluate(after=HOUR)
     found.evaluate(after=3 * HOUR)
+    over = [(short.replace("fails", "failed"), full.replace("fails", "failed"))]
     for path in (*paths[::2], f"/transfers/{test}/"):
         links = responses.page(client, path).parts(f'main a[href="{PAGE}{incident.pk}/"]')
-        assert [(link.words, link["title"]) for link in links] == [(short, full)], path
+        assert [(link.words, link["title"]) for link in links] == over, path
 
 
 def test_names_are_short_with_the_whole_ones_at_hand(
@@ -283,8 +317,8 @@ def test_names_are_short_with_the_whole_ones_at_hand(
     }
     for path, where in places.items():
         shown = responses.page(client, path).part(where)
-        assert shown.words == "DESY fails to take files", path
-        assert shown["title"] == "DESY_DATADISK fails to take files", path
+        assert shown.words == "DESY fails as destination", path
+        assert shown["title"] == "DESY_DATADISK fails as destination", path
     members = responses.page(client, page).parts(".members tbody th a")
     assert [link.words for link in members] == ["RAL → DESY", "Glasgow → DESY"]
     assert members[0]["title"] == "from RAL_DATADISK to DESY_DATADISK"

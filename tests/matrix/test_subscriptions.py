@@ -544,7 +544,7 @@ def test_an_open_incident_that_matches_is_offered_and_sent_once(clock, world_of_
     words, subjects = press(client, row)
     assert "1 open incident will be sent next." in words
     assert "open incident matches" not in words
-    assert subjects == ["[Sonar] DESY_DATADISK receives slowly"]
+    assert subjects == ["[Sonar] DESY_DATADISK receives at 0.45× (0.40–0.51)"]
     # It is known to the person now: by none of the subscriptions again, and the end follows.
     twice = add(client, "rea@example.org", name="twice")
     for each in (row, twice):
@@ -555,7 +555,7 @@ def test_an_open_incident_that_matches_is_offered_and_sent_once(clock, world_of_
     happens(opened, "worse", NOW + HOUR, condition="failing")
     happens(opened, "closed", NOW + 2 * HOUR)
     assert [each.subject for each in send_all(NOW + 2 * HOUR)] == [
-        "[Sonar] Over: DESY_DATADISK fails to take files"
+        "[Sonar] Over: DESY_DATADISK failed as destination"
     ]
 
 
@@ -589,7 +589,8 @@ def test_what_is_over_before_it_is_sent_is_told_in_one_message(clock, world_of_t
     row = add(client, "rea@example.org")
     client.post(f"/subscriptions/{row.pk}/open-incidents/")
     happens(opened, "closed", NOW)
-    assert [each.subject for each in send_all()] == ["[Sonar] Over: DESY_DATADISK receives slowly"]
+    over = "[Sonar] Over: DESY_DATADISK received at 0.45× (0.40–0.51)"
+    assert [each.subject for each in send_all()] == [over]
 
 
 @pytest.mark.django_db

@@ -2,12 +2,13 @@
 
 import json
 import sys
+from dataclasses import replace
 from ipaddress import ip_network
 from types import SimpleNamespace
 
 import pytest
 
-from sonar.alerting.channels import catalogue, chat, web
+from sonar.alerting.channels import catalogue, chat, icinga, web
 from sonar.alerting.channels.alertmanager import alert
 from sonar.alerting.channels.base import ChannelError, Matter, Message, Target
 from sonar.alerting.channels.mail import Mail
@@ -206,6 +207,17 @@ def test_every_channel_can_be_loaded_and_the_docs_have_a_row_for_each():
         assert hasattr(catalogue.load(channel.path), "tell" if channel.is_board else "send")
         (row,) = [line for line in docs.splitlines() if line.startswith(f"| `{channel.name}` |")]
         assert all(f"`{field.name}`" in row for field in channel.fields), row
+
+
+def test_while_measurements_are_doubtful_a_service_has_a_warning_that_says_so():
+    failing = matter(sentence="A fails.")
+    grid = matter(level="grid", condition="failing", sentence="Sonar itself: most links fail.")
+    target = replace(TARGET, settings={"service": "sonar!grid"})
+    assert icinga.result([failing], target, NOW)["exit_status"] == icinga.CRITICAL
+    doubtful = icinga.result([failing, grid], target, NOW)
+    assert doubtful["exit_status"] == icinga.WARNING
+    first = str(doubtful["plugin_output"]).splitlines()[0]
+    assert first == "2 incidents are open, results are doubtful"
 
 
 def test_labels_of_alerts_have_no_figures_but_those_of_names():

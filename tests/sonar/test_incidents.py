@@ -9,13 +9,24 @@ from django.db import connection
 
 from sonar.alerting import decisions
 from sonar.alerting.decisions import DecisionError
-from sonar.alerting.incidents import CALM, LOCK, hold
-from sonar.models import HeldLevel, Incident, IncidentEvent, Version
+from sonar.alerting.incidents import CALM, LOCK, follow
+from sonar.models import (
+    Condition,
+    EvaluationRun,
+    HeldLevel,
+    Incident,
+    IncidentEvent,
+    Notification,
+    SizeClass,
+    Version,
+)
 from sonar.people.roles import Role
 from tests import found
 from tests.accounts import account
+from tests.conditions import stored_condition
 from tests.found import FAILING, SLOW, evaluate
 from tests.matrix.world import HOUR, NOW, World
+from tests.sonar.alarms import subscription
 
 pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
@@ -32,147 +43,214 @@ def kinds(events: list[IncidentEvent]) -> list[str]:
     return [event.kind for event in events]
 
 
-def standing(incident: Incident, cause: found.FoundCause) -> dict[int, found.FoundCause]:
-    return {incident.pk: cause}
-
-
 def test_it_opens_once_and_tells_what_matters_alone(into_desy: Incident, small_world: World):
     desy, others = small_world.desy, [small_world.ral, small_world.glasgow, small_world.scratch]
-    same = found.into(desy, others[:2])
-    assert kinds(evaluate(same, after=MINUTE)) == []
+    assert kinds(evaluate(found.into(desy, others[:2]), after=MINUTE)) == []
     assert kinds(evaluate(found.into(desy, others), after=2 * MINUTE)) == ["grew"]
-    assert kinds(evaluate(found.into(desy, others, FAILING), after=3 * MINUTE)) == ["worse"]
-    assert kinds(evaluate(found.into(desy, others), after=4 * MINUTE)) == ["better"]
-    assert kinds(evaluate(found.into(desy, others[:1]), after=5 * MINUTE)) == ["shrank"]
+    condition = Condition.objects.get()
+    for factor, links, kind in (
+        (0.25, 3, []),
+        # Little by little it counts from what was told last.
+        (0.31, 3, ["shrank"]),
+        (0.21, 3, []),
+        (0.19, 3, ["grew"]),
+        (0.19, 2, ["shrank"]),
+    ):
+        Condition.objects.filter(pk=condition.pk).update(
+            factor=factor, factor_low=0.1, factor_high=0.5, links=links
+        )
+        assert kinds(follow(NOW + 3 * MINUTE)) == kind
+        row = Incident.objects.get()
+        assert (row.factor, row.low, row.high, row.links) == (factor, 0.1, 0.5, links)
+    assert (row.pk, row.opened_at, row.cause) == (into_desy.pk, NOW, condition)
+    told = ["opened", "grew", "shrank", "grew", "shrank"]
+    assert list(IncidentEvent.objects.values_list("kind", flat=True)) == told
+
+
+def test_unconfirmed_and_fast_ones_open_nothing_and_each_confirmed_one_its_own(small_world: World):
+    ral, glasgow, desy, _ = small_world.endpoints
+    stored_condition(FAILING, source=ral, confirmed=False)
+    stored_condition("fast", source=glasgow)
+    assert follow(NOW) == []
+    stored_condition(FAILING, destination=desy)
+    stored_condition(SLOW, destination=desy)
+    assert kinds(follow(NOW)) == ["opened", "opened"]
+    rows = Incident.objects.order_by("id").values_list("level", "condition", "cause__type")
+    assert set(rows) == {("destination", each, each) for each in (FAILING, SLOW)}
+    Condition.objects.filter(confirmed_at=None).update(confirmed_at=NOW)
+    assert kinds(follow(NOW + MINUTE)) == ["opened"]
+
+
+def test_what_is_wrong_with_the_same_subject_now_goes_on_as_the_same_incident(
+    into_desy: Incident, small_world: World
+):
+    desy, sources = small_world.desy, [small_world.ral, small_world.glasgow]
+    assert kinds(evaluate(found.into(desy, sources, FAILING), after=3 * MINUTE)) == ["worse"]
+    assert kinds(evaluate(found.into(desy, sources), after=4 * MINUTE)) == ["better"]
+    # The judge found it again as another one, with the same figures.
+    Condition.objects.all().delete()
+    assert kinds(evaluate(found.into(desy, sources), after=5 * MINUTE)) == []
     row = Incident.objects.get()
-    assert (row.pk, row.opened_at, row.links) == (into_desy.pk, NOW, 1)
-    assert list(IncidentEvent.objects.values_list("kind", flat=True)) == [
-        *("opened", "grew", "worse", "better", "shrank"),
-    ]
-
-
-def test_its_links_have_rows_from_when_until_when(into_desy: Incident, small_world: World):
-    ral, glasgow, desy = small_world.ral, small_world.glasgow, small_world.desy
-    evaluate(found.into(desy, [ral]), after=MINUTE)
-    mixed = found.cause("destination", [found.bad_link(ral, desy, FAILING)], destination_id=desy.pk)
-    evaluate(mixed, after=2 * MINUTE)
-    rows = into_desy.members.order_by("id").values_list("source", "condition", "until", "rate")
-    assert list(rows) == [
-        (ral.pk, SLOW, NOW + 2 * MINUTE, 20e6),
-        (glasgow.pk, SLOW, NOW + MINUTE, 20e6),
-        (ral.pk, FAILING, None, None),
-    ]
+    assert (row.pk, row.cause) == (into_desy.pk, Condition.objects.get())
 
 
 def test_links_become_a_part_of_what_explains_them(small_world: World):
     ral, glasgow, desy, scratch = small_world.endpoints
     links = [found.of_link(source, desy) for source in (ral, glasgow)]
     evaluate(*links, found.of_link(desy, scratch))
+    Condition.objects.filter(destination=desy).delete()
     events = evaluate(found.into(desy, [ral, glasgow]), found.of_link(desy, scratch), after=MINUTE)
     assert kinds(events) == ["opened", "merged", "merged"]
     whole = events[0].incident
     assert [event.values["into"] for event in events[1:]] == [whole.pk] * 2
     parts = Incident.objects.filter(merged_into=whole)
     assert {(part.closed_at, part.level) for part in parts} == {(NOW + MINUTE, "link")}
-    assert not whole.members.filter(until__isnull=False)
-    # A link that is slow now, too, is explained: nobody is called for it.
-    standing_on = standing(whole, found.into(desy, [ral, glasgow]))
-    late = found.of_link(scratch, desy)
-    assert kinds(evaluate(late, after=2 * MINUTE, standing=standing_on)) == []
-    # But for one that fails, which is worse than slow.
-    fails = found.of_link(scratch, desy, FAILING)
-    assert kinds(evaluate(fails, after=3 * MINUTE, standing=standing_on)) == ["opened"]
+    # What is a condition of its own is an incident of its own.
+    late = found.of_link(scratch, desy, FAILING)
+    both = found.into(desy, [ral, glasgow]), found.of_link(desy, scratch)
+    assert kinds(evaluate(*both, late, after=2 * MINUTE)) == ["opened"]
+    # One that is over closes, whatever explains the rest.
+    assert kinds(evaluate(*both, after=3 * MINUTE)) == []
+    assert kinds(evaluate(*both, after=3 * MINUTE + CALM)) == ["closed"]
 
 
-def test_a_wider_cause_takes_over_the_incident_of_its_part(into_desy: Incident, small_world: World):
-    ends = {"source_id": small_world.desy.pk, "destination_id": small_world.desy.pk}
-    members = [found.bad_link(small_world.ral, small_world.desy)]
-    (event,) = evaluate(found.cause("endpoint", members, **ends), after=MINUTE)
-    assert (event.kind, event.incident.pk, event.values["was"]) == (
-        *("cause", into_desy.pk),
-        "destination",
-    )
-    site = found.cause("site", members, site_id=small_world.desy.site_id)
-    assert kinds(evaluate(site, after=2 * MINUTE)) == ["cause"]
-    grid = found.cause("grid", links=30, of_links=40)
-    (opened, merged) = evaluate(grid, after=3 * MINUTE)
-    assert (opened.kind, merged.kind, merged.incident.pk) == ("opened", "merged", into_desy.pk)
-    assert Incident.objects.get(closed_at=None).level == "grid"
-
-
-def test_the_grid_explains_nothing_that_was_called_before_it_had_begun(
+def test_an_incident_goes_on_as_that_of_a_wider_or_narrower_subject(
     into_desy: Incident, small_world: World
 ):
-    grid = found.cause("grid", links=30, of_links=40)
-    later = found.FoundCause(**vars(grid) | {"began_at": NOW + HOUR})
-    assert kinds(evaluate(later, after=2 * HOUR)) == ["opened"]
-    assert Incident.objects.filter(closed_at=None).count() == 2
+    desy = small_world.desy
+    subjects = [
+        {"source": desy, "destination": desy}, {"site": desy.site}, {"source": desy},
+    ]  # fmt: skip
+    was = "destination"
+    for minute, subject in enumerate(subjects, 1):
+        Condition.objects.all().delete()
+        (event,) = evaluate(found.Found(SLOW, subject), after=minute * MINUTE)
+        assert (event.kind, event.incident.pk, event.values["was"]) == ("cause", into_desy.pk, was)
+        was = event.incident.level
+    assert was == "source"
+    # What began after the end of the other one is something new.
+    evaluate(after=4 * MINUTE)
+    later = found.Found(FAILING, {"site": desy.site}, began=NOW + 30 * MINUTE)
+    assert kinds(evaluate(later, after=40 * MINUTE)) == ["opened"]
+
+
+def test_while_measurements_are_doubtful_only_the_grid_opens_an_incident_and_others_stay(
+    into_desy: Incident, small_world: World
+):
+    ral, glasgow, desy, _ = small_world.endpoints
+    destination = found.into(desy, [ral, glasgow])
+    during = found.of_link(ral, glasgow, began=NOW + 10 * MINUTE)
+    evaluate(destination, during, after=15 * MINUTE)
+    grid = found.Found(SLOW, began=NOW + 5 * MINUTE)
+    another = found.of_link(glasgow, ral, FAILING, began=NOW + 10 * MINUTE)
+    events = evaluate(grid, during, another, after=20 * MINUTE)
+    assert kinds(events) == ["opened", "merged"]
+    whole = Incident.objects.get(level="grid")
+    assert Incident.objects.get(level="link").merged_into == whole
+    # That of DESY began before. It stays open, though its condition seems to have ended.
+    assert kinds(evaluate(grid, during, another, after=5 * HOUR)) == []
+    into_desy.refresh_from_db()
+    assert (into_desy.closed_at, into_desy.clear_since) == (None, None)
+    # Once that is over, what is still wrong opens, and what was a part of it goes on.
+    events = evaluate(during, another, after=6 * HOUR)
+    assert sorted(kinds(events)) == ["closed", "opened", "reopened"]
+    links = Incident.objects.filter(level="link", closed_at=None, merged_into=None)
+    assert links.count() == 2
+    assert kinds(evaluate(during, another, after=6 * HOUR + CALM)) == ["closed"]
 
 
 def test_it_closes_after_a_calm_hour_and_goes_on_if_it_comes_back_within_a_day(
     into_desy: Incident, small_world: World
 ):
-    cause = found.into(small_world.desy, [small_world.ral])
+    sources = [small_world.ral, small_world.glasgow]
     assert kinds(evaluate(after=MINUTE)) == []
-    # A hiccup of the calm begins it anew.
-    assert kinds(evaluate(cause, after=CALM)) == ["shrank"]
+    assert Incident.objects.get().clear_since == NOW + MINUTE
+    # If it comes back meanwhile, the hour begins once more.
+    again = found.into(small_world.desy, sources, began=NOW + 30 * MINUTE)
+    assert kinds(evaluate(again, after=CALM)) == ["reopened"]
     assert kinds(evaluate(after=CALM + MINUTE)) == []
     assert kinds(evaluate(after=2 * CALM)) == []
     assert kinds(evaluate(after=2 * CALM + MINUTE)) == ["closed"]
     row = Incident.objects.get()
     assert (row.closed_at, row.clear_since) == (NOW + 2 * CALM + MINUTE, NOW + CALM + MINUTE)
-    assert row.members.latest("until").until == row.clear_since
-    events = evaluate(cause, after=20 * HOUR)
+    later = found.into(small_world.desy, sources, began=NOW + 19 * HOUR)
+    events = evaluate(later, after=20 * HOUR)
     assert (kinds(events), events[0].incident.pk) == (["reopened"], row.pk)
-    evaluate(after=21 * HOUR)
-    assert kinds(evaluate(after=23 * HOUR)) == ["closed"]
-    later = found.FoundCause(**vars(cause) | {"began_at": NOW + 47 * HOUR})
+    # The hour counts from the end, whenever that was seen.
+    Condition.objects.filter(ended_at=None).update(ended_at=NOW + 21 * HOUR)
+    assert kinds(follow(NOW + 23 * HOUR)) == ["closed"]
+    later = found.into(small_world.desy, sources, began=NOW + 47 * HOUR)
     events = evaluate(later, after=48 * HOUR)
     assert (kinds(events), events[0].incident.pk != row.pk) == (["opened"], True)
 
 
-def test_levels_are_held_while_a_link_is_bad_and_let_go_afterwards(small_world: World):
-    ral, glasgow, desy, _ = small_world.endpoints
-    first, second = (found.bad_link(source, desy).whose for source in (ral, glasgow))
-    hold({first: 100.0, second: 90.0}, NOW)
-    hold({first: 50.0, second: 90.0}, NOW + HOUR)
-    assert HeldLevel.objects.get(source=ral).rate == 100.0
-    hold({second: 90.0}, NOW + HOUR)
-    assert list(HeldLevel.objects.values_list("source", flat=True)) == [glasgow.pk]
-    hold({}, NOW + 48 * HOUR)
-    row = HeldLevel.objects.get()
-    assert row.until == NOW + 48 * HOUR + timedelta(days=28)
-    hold({second: 90.0}, NOW + 49 * HOUR)
-    assert HeldLevel.objects.get().until is None
-    HeldLevel.objects.update(until=NOW + 50 * HOUR)
-    hold({}, NOW + 51 * HOUR)
-    assert not HeldLevel.objects.exists()
+def test_what_was_certain_long_ago_opens_and_notifies_nobody(small_world: World):
+    subscription()
+    old = found.into(small_world.desy, [small_world.ral], began=NOW - 30 * HOUR)
+    events = evaluate(old, found.of_link(small_world.ral, small_world.glasgow))
+    assert [(event.kind, event.incident.level) for event in events] == [
+        ("opened", "destination"),
+        ("opened", "link"),
+    ]
+    assert Notification.objects.get().incident == events[1].incident
+    # If it becomes worse, they are notified all the same.
+    evaluate(found.into(small_world.desy, [small_world.ral], FAILING), after=MINUTE)
+    assert Notification.objects.filter(kinds=["worse"]).count() == 1
+
+
+def test_an_incident_from_before_there_were_conditions_keeps_its_number_and_work(
+    small_world: World,
+):
+    subscription()
+    desy, anna = small_world.desy, account(Role.OPERATOR, name="anna")
+    old = Incident.objects.create(
+        level="destination", destination=desy, condition=SLOW, links=3, of_links=20,
+        factor=0.25, began_at=NOW - 9 * HOUR, opened_at=NOW - 8 * HOUR, sizes=["large"],
+        acknowledged_at=NOW - HOUR, acknowledged_by=anna, assignee=anna,
+        muted_until=NOW + HOUR,
+    )  # fmt: skip
+    unexplained = Incident.objects.create(
+        level="source", source=small_world.ral, condition=FAILING, links=1, of_links=3,
+        began_at=NOW - 9 * HOUR, opened_at=NOW - 8 * HOUR, sizes=["large"],
+    )  # fmt: skip
+    three = [small_world.ral, small_world.glasgow, small_world.scratch]
+    assert evaluate(found.into(desy, three)) == []
+    row = Incident.objects.get(pk=old.pk)
+    assert (row.cause, row.factor, row.began_at) == (Condition.objects.get(), 0.2, NOW - HOUR)
+    assert (row.acknowledged_by, row.assignee, row.muted_until) == (anna, anna, NOW + HOUR)
+    assert not Notification.objects.exists()
+    # The one that no condition explains closes an hour later.
+    (event,) = evaluate(found.into(desy, three), after=HOUR)
+    assert (event.kind, event.incident) == ("closed", unexplained)
+
+
+def test_the_row_of_assessments_begins_anew_where_sonar_was_away(small_world: World):
+    for at, since in ((0, 0), (10, 0), (24, 0), (40, 40), (41, 40)):
+        follow(NOW + at * MINUTE)
+        run = EvaluationRun.objects.get()
+        assert (run.evaluated_at, run.awake_since) == (NOW + at * MINUTE, NOW + since * MINUTE)
 
 
 def test_what_changes_nothing_raises_no_version(into_desy: Incident, small_world: World):
-    def version() -> tuple[int, int]:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT value, 0 FROM sonar_version WHERE name = 'incidents'")
-            return cursor.fetchone()
+    def version() -> int:
+        return Version.objects.get(name="incidents").value
 
-    cause = found.into(small_world.desy, [small_world.ral, small_world.glasgow])
-    levels = {found.bad_link(small_world.ral, small_world.desy).whose: 1.0}
-    hold(levels, NOW)
     before = version()
-    evaluate(cause, after=MINUTE)
-    hold(levels, NOW + MINUTE)
+    follow(NOW + MINUTE)
     assert version() == before
-    evaluate(after=MINUTE)
-    assert version() > before
-    assert Version.objects.filter(name="incidents").exists()
+    Condition.objects.update(ended_at=NOW)
+    changed = version()
+    follow(NOW + 2 * MINUTE)
+    assert version() > changed
+    assert kinds(follow(NOW + CALM)) == ["closed"]
 
 
-@pytest.mark.parametrize("write", ["evaluation", "decision"])
+@pytest.mark.parametrize("write", ["assessment", "decision"])
 def test_whoever_writes_events_waits_for_the_other_so_their_ids_are_in_order(
     small_world: World, write: str
 ):
     """What another transaction commits later has a later id: readers behind an id miss none."""
-    if write == "evaluation":
+    if write == "assessment":
         evaluate(found.of_link(small_world.ral, small_world.desy))
     else:
         ends = {"source": small_world.ral, "destination": small_world.desy}
@@ -253,15 +331,16 @@ def test_the_new_normal_is_expected_from_then_on_and_closes_the_incident(
     into_desy: Incident, small_world: World
 ):
     ral, desy, anna = small_world.ral, small_world.desy, account(Role.OPERATOR, name="anna")
-    hold({found.bad_link(ral, desy).whose: 100e6}, NOW)
+    size = SizeClass.objects.get(name="large")
+    HeldLevel.objects.create(source=ral, destination=desy, size_class=size, rate=1.0, since=NOW)
     decisions.accept(into_desy, anna, NOW + MINUTE, "new firewall")
     rows = HeldLevel.objects.order_by("source").values_list("rate", "by__username", "note")
-    assert list(rows) == [(20e6, "anna", "new firewall")] * 2
-    row = Incident.objects.get()
-    assert (row.closed_at, row.members.filter(until=None).count()) == (NOW + MINUTE, 0)
-    # What is slower again afterwards is something new, of a link, too.
-    link = found.of_link(ral, desy)
-    again = found.FoundCause(**vars(link) | {"began_at": NOW + HOUR})
+    assert list(rows) == [(pytest.approx(20e6), "anna", "new firewall")] * 2
+    assert Incident.objects.get().closed_at == NOW + MINUTE
+    # Its condition may last until the judge has tests of the new level.
+    assert kinds(follow(NOW + 2 * MINUTE)) == []
+    # What is slower again afterwards is something new.
+    again = found.of_link(ral, desy, began=NOW + HOUR)
     assert kinds(evaluate(again, after=2 * HOUR)) == ["opened"]
     with pytest.raises(DecisionError, match="closed already"):
         decisions.acknowledge(into_desy, anna, NOW)

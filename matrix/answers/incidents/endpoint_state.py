@@ -1,4 +1,4 @@
-"""Whether each endpoint can be used as a source and as a destination, as incidents say.
+"""Whether each endpoint can be used as a source and as a destination: confirmed conditions say so.
 
 They have hysteresis: an endpoint does not change its state with each test.
 """
@@ -16,39 +16,41 @@ from django.db.models import Max, Q
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.store import downtimes, incidents, registry
-from matrix.store.incidents import OPEN
+from sonar.alerting.incidents import CALM
 from sonar.models import (
+    Condition,
+    ConditionLink,
     Downtime,
     Endpoint,
     HistoryEntry,
     Incident,
     IncidentEvent,
-    IncidentLink,
     SizeClass,
 )
 
-Level, Kind = Incident.Level, HistoryEntry.Kind
+Scope, Kind = Condition.Scope, HistoryEntry.Kind
 OK, DOWN, UNKNOWN = "ok", "down", "unknown"
 STATES = (OK, *Incident.Condition.values, DOWN, UNKNOWN)
-# What one incident says of an endpoint is less than what a worse one does.
+# What one condition says of an endpoint is less than what a worse one does.
 BADNESS = {condition: at for at, condition in enumerate(Incident.Condition.values)}
 SOURCE, DESTINATION = "source", "destination"
 BOTH = (SOURCE, DESTINATION)
-OF_LEVELS = {Level.SOURCE: (SOURCE,), Level.DESTINATION: (DESTINATION,)}
+# What states follow from; those of single links say nothing of their ends.
+JUDGED = Q(confirmed_at__isnull=False, type__in=BADNESS)
 
 
 @dataclass(frozen=True)
 class EndState:
-    """The state of one end since then, None if it always was; ``incident`` is what says so."""
+    """The state of one end since then, None if it always was; ``condition`` is what says so."""
 
     state: str
     since: datetime | None = None
-    incident: Incident | None = None
+    condition: Condition | None = None
 
 
 @dataclass(frozen=True)
 class EndpointState:
-    """Links count once, however many size classes are tested; bad ones are in open incidents."""
+    """Links count once, however many size classes are tested; bad ones are in open conditions."""
 
     endpoint: Endpoint
     source: EndState
@@ -70,9 +72,9 @@ class EndpointState:
         return max(filter(None, (self.source.since, self.destination.since)), default=None)
 
     @property
-    def evidence(self) -> list[Incident]:
-        open_ones = (end.incident for end in (self.source, self.destination) if end.incident)
-        return list({incident.pk: incident for incident in open_ones}.values())
+    def evidence(self) -> list[Condition]:
+        open_ones = (end.condition for end in (self.source, self.destination) if end.condition)
+        return list({condition.pk: condition for condition in open_ones}.values())
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,12 @@ class EndpointSituation:
     """What the states of all endpoints follow from, at a moment.
 
     ``trouble`` is what makes all of them unknown. ``down`` has since when endpoints and sites are,
-    ``over`` when the last incident of an end was closed, ``bad`` the links of open incidents by
+    ``over`` when the last condition of an end ended, ``bad`` the links of open conditions by
     each of their ends, ``links`` how many are tested from each endpoint, and to it.
     """
 
     trouble: EndState | None
-    open: Sequence[Incident]
+    open: Sequence[Condition]
     down: Mapping[tuple[str, int | None], datetime]
     over: Mapping[tuple[int, str], datetime]
     bad: Mapping[int, set[tuple[int, int]]]
@@ -107,16 +109,16 @@ class EndpointSituation:
         concerning = [each for each in self.open if concerns(each, row, end)]
         if not concerning:
             return EndState(OK, self.over.get((row.pk, end)))
-        worst = max(concerning, key=lambda each: (BADNESS[each.condition], each.pk))
-        return EndState(worst.condition, worst.began_at, worst)
+        worst = max(concerning, key=lambda each: (BADNESS[each.type], each.pk))
+        return EndState(worst.type, worst.since, worst)
 
 
-def concerns(incident: Incident, row: Endpoint, end: str) -> bool:
-    """Say whether an incident says something of an endpoint at an end; that of a link does not."""
-    if incident.level == Level.SITE:
-        return incident.site_id == row.site_id
-    own = incident.source_id if end == SOURCE else incident.destination_id
-    return incident.level != Level.LINK and own == row.pk
+def concerns(condition: Condition, row: Endpoint, end: str) -> bool:
+    """Say whether a condition says something of an endpoint at an end; that of a link does not."""
+    if condition.scope == Scope.SITE:
+        return condition.site_id == row.site_id
+    own = condition.source_id if end == SOURCE else condition.destination_id
+    return condition.scope != Scope.LINK and own == row.pk
 
 
 def states(now: datetime, chosen: Q) -> list[EndpointState]:
@@ -124,9 +126,9 @@ def states(now: datetime, chosen: Q) -> list[EndpointState]:
 
     The number of SQL queries does not depend on the data, but for one for each size class.
     """
-    open_ones = list(incidents.rows().filter(OPEN))
+    open_ones = list(Condition.objects.filter(JUDGED, ended_at=None).order_by("id"))
     situation = EndpointSituation(
-        trouble(open_ones, now), open_ones, down_at(now), closed_at(), bad_links(), tested_links()
+        trouble(open_ones, now), open_ones, down_at(now), ended_at(), bad_links(), tested_links()
     )
     rows = Endpoint.objects.in_use().filter(chosen).select_related("site").order_by("name")
     return [situation.of(row) for row in rows]
@@ -154,18 +156,21 @@ def down_at(now: datetime) -> dict[tuple[str, int | None], datetime]:
     return first
 
 
-def trouble(open_ones: Iterable[Incident], now: datetime) -> EndState | None:
-    """Say why nothing can be said of any endpoint: nobody looks, or Sonar itself has trouble."""
+def trouble(open_ones: Iterable[Condition], now: datetime) -> EndState | None:
+    """Say why nothing can be said of any endpoint: it was not assessed, or Sonar has trouble."""
     run = incidents.last_run()
     if run is None or incidents.is_late(run.evaluated_at, now):
         return EndState(UNKNOWN, run.evaluated_at if run else None)
-    of_grid = next((each for each in open_ones if each.level == Level.GRID), None)
-    return EndState(UNKNOWN, of_grid.began_at, of_grid) if of_grid else None
+    of_grid = next((each for each in open_ones if each.scope == Scope.GRID), None)
+    return EndState(UNKNOWN, of_grid.since, of_grid) if of_grid else None
 
 
 def bad_links() -> dict[int, set[tuple[int, int]]]:
-    """Return the links of open incidents by each of their ends. One SQL query."""
-    links = IncidentLink.objects.filter(until=None, incident__closed_at=None)
+    """Return the links of open conditions by each of their ends. One SQL query."""
+    lasting = {"part__ended_at": None, "part__condition__ended_at": None}
+    links = ConditionLink.objects.filter(
+        **lasting, part__condition__confirmed_at__isnull=False, part__condition__type__in=BADNESS
+    )
     bad: dict[int, set[tuple[int, int]]] = defaultdict(set)
     for link in links.values_list("source_id", "destination_id").distinct():
         for end in link:
@@ -173,12 +178,12 @@ def bad_links() -> dict[int, set[tuple[int, int]]]:
     return bad
 
 
-def closed_at() -> dict[tuple[int, str], datetime]:
-    """Return when the last incident of each end was over. Two SQL queries."""
-    rows = Incident.objects.filter(~OPEN, merged_into=None).exclude(level=Level.LINK)
+def ended_at() -> dict[tuple[int, str], datetime]:
+    """Return when the last condition of each end was over. Two SQL queries."""
+    rows = Condition.objects.filter(JUDGED, ended_at__isnull=False).exclude(scope=Scope.LINK)
     over: dict[tuple[int, str], datetime] = {}
     for end in BOTH:
-        last = rows.exclude(**{end: None}).values_list(f"{end}_id").annotate(Max("closed_at"))
+        last = rows.exclude(**{end: None}).values_list(f"{end}_id").annotate(Max("ended_at"))
         over |= {(endpoint, end): at for endpoint, at in last}
     return over
 
@@ -193,16 +198,19 @@ def changed_since(event: int | None, at: datetime, now: datetime) -> Q:
     if run is None or run.awake_since > at or incidents.is_late(run.evaluated_at, now):
         return Q()
     events = IncidentEvent.objects.filter(Q(pk__gt=event) if event else Q(at__gte=at))
-    touched = Incident.objects.filter(pk__in=events.values("incident"))
+    # Of what has just ended there is no event until it closes.
+    ended = Q(clear_since__gte=at - CALM)
+    touched = Incident.objects.filter(Q(pk__in=events.values("incident")) | ended)
     written = HistoryEntry.objects.filter(at__gte=at)
     of_all = Q(kind__in=(Kind.MESH, Kind.SIZE_CLASS))
-    if touched.filter(level=Level.GRID).exists() or written.filter(of_all).exists():
+    if touched.filter(level=Scope.GRID).exists() or written.filter(of_all).exists():
         return Q()
     turned = Q(starts_at__gt=at, starts_at__lte=now) | Q(ends_at__gt=at, ends_at__lte=now)
     declared = Downtime.objects.filter(turned)
+    links = ConditionLink.objects.filter(part__condition__in=touched.values("cause"))
     endpoints = [
         *(touched.values(end) for end in BOTH),
-        *(IncidentLink.objects.filter(incident__in=touched).values(end) for end in BOTH),
+        *(links.values(end) for end in BOTH),
         declared.values("endpoint"),
         written.filter(kind=Kind.ENDPOINT).values("key"),
     ]

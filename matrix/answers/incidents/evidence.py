@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
@@ -24,23 +24,24 @@ from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.standing import FASTER, UNKNOWN, USUAL
 from matrix.store import incidents, transfers
+from matrix.store.written_near import WrittenNear
+from matrix.store.incidents import Member
 from matrix.store.profiles import made_so
 from matrix.store.transfers import SimilarFailures
-from matrix.store.written_near import WrittenNear
-from sonar.models import HistoryEntry, Incident, IncidentLink, Transfer
-from sonar.notation.units import format_count
-from sonar.notation.windows import Window
+from sonar.models import HistoryEntry, Incident, Transfer
+from sonar.notation.units import format_count, format_counted
+from sonar.notation.windows import Window, unix_ms
 from sonar.people.roles import Anyone
 
 Level = Incident.Level
-# Of so many links rows are shown, of the worst of them their tests.
+# Of so many links tests are read and rows shown, of the worst of them pictures.
 MOST_LINKS, MOST_DRAWN = 100, 12
 # Fewer say nothing of the others.
 FEWEST_JUDGED = 3
 # Tests are shown from as long before it began as since, within these bounds.
 SHORTEST, LONGEST = timedelta(hours=12), timedelta(days=7)
-# What changed so long before it began may have made it begin.
-BEFORE = timedelta(days=1)
+# What changed so long before it began may have made it begin; notes are written a little later.
+BEFORE, AFTER = timedelta(days=1), timedelta(hours=1)
 MOST_CHANGES = 20
 
 
@@ -56,41 +57,65 @@ class Beginning:
 
 @dataclass(frozen=True)
 class IncidentEvidence:
-    """``links`` are the worst of ``many`` rows of links; ``tests`` are those of MOST_DRAWN of them.
+    """``links`` are rows of ``many`` links, the worst of those whose tests were read first.
 
     ``failures`` are groups of what its links failed with since it began. ``beside`` is one that is
     open within all links.
     """
 
     incident: Incident
-    links: Sequence[IncidentLink]
+    links: Sequence[Member]
     many: int
     window: Window
     tests: Results
     failures: Sequence[SimilarFailures]
     beside: Beside | None
 
-    def tests_of(self, row: IncidentLink) -> Results:
+    def tests_of(self, row: Member) -> Results:
         """Return the tests of a link with its size class."""
-        link = row.source_id << 16 | row.destination_id
-        of_link = self.tests.taken((self.tests.keys >> np.uint64(32)) == link)
-        return of_link.of_class(row.size_class_id)
+        return tests_of(row, self.tests)
 
 
-def read(incident: Incident, now: datetime) -> IncidentEvidence:
-    """Read what is known of an incident. The number of SQL queries does not depend on the data."""
-    rows = incidents.members(incident)
-    links, window = list(rows[:MOST_LINKS]), window_of(incident, now)
-    drawn = [(row.source_id, row.destination_id) for row in links[:MOST_DRAWN]]
+def tests_of(row: Member, tests: Results) -> Results:
+    link = row.source.pk << 16 | row.destination.pk
+    return tests.taken((tests.keys >> np.uint64(32)) == link).of_class(row.size_class.pk)
+
+
+def read(incident: Incident, now: datetime, most: int = MOST_LINKS) -> IncidentEvidence:
+    """Read what is known of an incident, and at most so many links.
+
+    The number of SQL queries does not depend on the data.
+    """
+    links, many = incidents.members(incident, most)
+    window = window_of(incident, now)
+    pairs = pairs_of(links)
+    tests = samples.read_links(pairs, window, ())
+    if incident.cause_id is not None and incident.condition == Incident.Condition.SLOW:
+        first = [with_rate(row, tests) for row in links[:MOST_LINKS]]
+        first.sort(key=lambda row: (row.share is None, row.share))
+        links = [*first, *links[MOST_LINKS:]]
     return IncidentEvidence(
         incident,
         links,
-        many=rows.count(),
+        many=many,
         window=window,
-        tests=samples.read_links(drawn, window, ()),
+        tests=tests,
         failures=failures_of(incident, links, now),
         beside=Beside.of(incident, links, now),
     )
+
+
+def with_rate(row: Member, tests: Results) -> Member:
+    """Return a link with the median of its rates since it is slow."""
+    own = tests_of(row, tests)
+    own = own.taken(own.ok & (own.started >= unix_ms(row.since)))
+    if row.until is not None:
+        own = own.taken(own.started < unix_ms(row.until))
+    return replace(row, rate=float(np.median(own.rates)) if len(own) else None)
+
+
+def pairs_of(links: Sequence[Member]) -> list[tuple[int, int]]:
+    return [(row.source.pk, row.destination.pk) for row in links[:MOST_LINKS]]
 
 
 def window_of(incident: Incident, now: datetime) -> Window:
@@ -101,16 +126,15 @@ def window_of(incident: Incident, now: datetime) -> Window:
 
 
 def failures_of(
-    incident: Incident, links: Sequence[IncidentLink], now: datetime
+    incident: Incident, links: Sequence[Member], now: datetime
 ) -> list[SimilarFailures]:
     """Group the failed tests of its links, if they fail, since it began. Two SQL queries."""
     if incident.condition != Incident.Condition.FAILING:
         return []
     window = window_of(incident, now)
-    pairs = [(row.source_id, row.destination_id) for row in links[:MOST_LINKS]]
     start = max(incident.began_at, window.start)
     tests = Transfer.objects.filter(
-        transfers.between_ends(pairs), started_at__gte=start, started_at__lt=window.end
+        transfers.between_ends(pairs_of(links)), started_at__gte=start, started_at__lt=window.end
     )
     return transfers.failures(made_so(tests, counted(())))
 
@@ -123,7 +147,7 @@ class Beside:
     links: Grid
 
     @classmethod
-    def of(cls, incident: Incident, links: Sequence[IncidentLink], now: datetime) -> Beside | None:
+    def of(cls, incident: Incident, links: Sequence[Member], now: datetime) -> Beside | None:
         if not incident.is_open:
             return None
         size = links[0].size_class.name if links else incident.sizes[0]
@@ -131,15 +155,20 @@ class Beside:
 
     @cached_property
     def well(self) -> Flags:
-        """Say which links are known to be as usual, or faster."""
+        """Say which links are known to be as usual, or faster; of failures, which ones work."""
         cells = self.links.cells
-        return np.isin(cells.level, (USUAL, FASTER)) & ~cells.of_look("failing")
+        well = (cells.ok > 0) if self.is_failing else np.isin(cells.level, (USUAL, FASTER))
+        return np.asarray(well & ~cells.of_look("failing"))
 
     @cached_property
     def judged(self) -> Flags:
         cells = self.links.cells
-        judged: Flags = (cells.level != UNKNOWN) | cells.of_look("failing")
-        return judged
+        judged = (cells.ok + cells.failed > 0) if self.is_failing else (cells.level != UNKNOWN)
+        return np.asarray(judged | cells.of_look("failing"))
+
+    @property
+    def is_failing(self) -> bool:
+        return self.incident.condition == Incident.Condition.FAILING
 
     def sentences(self) -> list[str]:
         """Say how the other direction is, and how other links are that have none of its ends."""
@@ -165,10 +194,16 @@ class Beside:
 
     def words(self, subject: str, links: Flags) -> str:
         judged = int((links & self.judged).sum())
+        if self.is_failing:
+            if not judged:
+                return f"{subject} no link was tested."
+            well = int((links & self.well).sum())
+            work = "works" if judged == 1 else "work"
+            return f"{subject} {format_count(well)} of {format_counted(judged, 'link')} {work}."
         if judged < FEWEST_JUDGED:
             return f"{subject} too few links have a usual rate yet to compare with."
         well = int((links & self.judged & self.well).sum())
-        return f"{subject} {format_count(well)} of {format_count(judged)} links are as usual."
+        return f"{subject} {format_count(well)} of {format_counted(judged, 'link')} are as usual."
 
 
 @dataclass(frozen=True)
@@ -183,15 +218,16 @@ def what_changed(incident: Incident, reader: Anyone) -> WhatChanged:
     """Read what changed then, as far as somebody may see it. At most four SQL queries."""
     ends = [end for end in (incident.source, incident.destination) if end]
     sites = {end.site for end in ends} | ({incident.site} if incident.site else set())
-    begun = Beginning(
-        incident.began_at, incident.opened_at, incident.source_id, incident.destination_id
-    )
+    low, high = incident.began_at, incident.began_at
+    if incident.cause is not None:
+        low, high = incident.cause.since_low, incident.cause.since_high
+    begun = Beginning(low, high, incident.source_id, incident.destination_id)
     near = WrittenNear.read([begun], reader)
     kinds = HistoryEntry.Kind
     of_ends = Q(kind=kinds.ENDPOINT, key__in=[end.pk for end in ends])
     of_sites = Q(kind__in=(kinds.SITE, kinds.DOWNTIME), site__in=[site.pk for site in sites])
     rows = registry_history.visible_to(reader).filter(
-        of_ends | of_sites, at__gte=incident.began_at - BEFORE, at__lt=incident.opened_at
+        of_ends | of_sites, at__gte=low - BEFORE, at__lte=high + AFTER
     )
     entries = rows.order_by(*registry_history.ORDER)[:MOST_CHANGES]
     names = sorted(str(site) for site in sites)

@@ -11,14 +11,14 @@ from matrix.assessment.targets import USUAL, matching, of_class, read, rules_of
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.expected import Expected
-from sonar.alerting.evaluation import WHOSE, Whose
+from sonar.alerting.subjects import WHOSE, Whose
 from sonar.models import Expectation, HeldLevel, SizeClass
 
 
 def read_held(moment: datetime) -> dict[Whose, float]:
     """Return the rates (bytes/s) that are held at a moment, by link. One SQL query."""
     held = HeldLevel.objects.filter(since__lte=moment).exclude(until__lte=moment)
-    rows = held.values_list(*WHOSE, "rate")
+    rows = held.values_list("source_id", "destination_id", "size_class_id", "rate")
     return {(source, destination, size): rate for source, destination, size, rate in rows}
 
 

@@ -14,17 +14,15 @@ from matrix.answers.incidents import expectations
 from matrix.assessment import targets
 from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells.axes import LinkIndex
-from matrix.statistics.incidents.shared_ends import Place
 from matrix.store import downtimes, registry
 from matrix.store.data_version import DataVersion
-from sonar.alerting.evaluation import Whose
+from sonar.alerting.subjects import Whose
 from sonar.models import (
     Downtime,
     Endpoint,
     EvaluationRun,
     Expectation,
     HistoryEntry,
-    Incident,
 )
 
 # Runs that are further apart than this, or than so many of their intervals, do not follow each
@@ -82,18 +80,6 @@ class GridNow:
     @cached_property
     def ids(self) -> list[int]:
         return [place.id for place in self.links.places]
-
-    def place(self, incident: Incident) -> Place | None:
-        """Return what an incident is of as places; None where that is not registered any more."""
-        ends = [incident.source_id, incident.destination_id]
-        if any(end is not None and end not in self.ids for end in ends):
-            return None
-        source, destination = (None if end is None else self.ids.index(end) for end in ends)
-        site = incident.site.name if incident.site else None
-        return Place(incident.level, source, destination, site)
-
-    def links_of(self, place: Place) -> Flags:
-        return place.links(self.links.shape, self.sites)
 
 
 def awake(last: EvaluationRun | None, now: datetime) -> datetime:

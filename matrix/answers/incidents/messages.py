@@ -9,10 +9,12 @@ from uuid import uuid5
 from django.db.models import Q, QuerySet
 from django.template.loader import render_to_string
 
-from matrix.answers.events.event import ARROW
 from matrix.answers.incidents import words
-from matrix.answers.words.phrases import counted
+from matrix.answers.incidents.evidence import failures_of
+from matrix.answers.words.phrases import WHERE, counted, shortened
 from matrix.query.addresses import outside
+from matrix.store import incidents
+from matrix.store.transfers import SimilarFailures
 from sonar.alerting import subscriptions
 from sonar.alerting.channels.base import MOST_LINKS, Matter, Message, Occurrence
 from sonar.alerting.outbox import ENDS
@@ -21,26 +23,10 @@ from sonar.alerting.subscriptions import Subscribed
 from sonar.models import Incident, IncidentEvent, Notification, Subscription
 from sonar.notation.windows import format_typed
 
-Kind, Level, Condition = IncidentEvent.Kind, Incident.Level, Incident.Condition
-ENDPOINTS = frozenset({Level.SOURCE, Level.DESTINATION, Level.ENDPOINT})
-# What is looked at first, by what is wrong and of what.
-CHECKS = {
-    (Condition.SLOW, "link"): "Do other links of both sites reach their usual rates? Then look "
-    "at the network path between the two sites: a new route, a full or a broken line.",
-    (Condition.SLOW, "endpoint"): "Load and disks of the storage servers, and the network of "
-    "their site. Was anything changed there at that time?",
-    (Condition.SLOW, "site"): "The connection of the site: its line, border router and firewall.",
-    (Condition.FAILING, "link"): "Do other links of both sites work? "
-    "Then look at the last errors, at firewalls and routes between the two sites.",
-    (Condition.FAILING, "endpoint"): "Whether the storage service is up, has room, and has a "
-    "certificate that is valid. The last errors stand on the page of the incident.",
-    (Condition.FAILING, "site"): "Whether the site is reachable at all, and whether it has a "
-    "downtime that is not announced.",
-    (Condition.SILENT, "link"): "Whether its tests still start: the page of operations says what "
-    "waits, and why.",
-}
-CHECK_SONAR = "Sonar itself first: its workers, and the network that they are in."
+Kind = IncidentEvent.Kind
 MOST_IN_DIGEST = 50
+# Links of an incident, of which those with the first names are listed.
+MOST_READ = 1000
 
 
 class IncidentWords:
@@ -65,10 +51,7 @@ class IncidentWords:
 
 
 def of_incidents(condition: Q) -> QuerySet[Incident]:
-    rows = Incident.objects.filter(condition).order_by("-opened_at", "-id")
-    return rows.select_related(
-        *("source__site", "destination__site", "site", "assignee", "acknowledged_by")
-    )
+    return incidents.rows().filter(condition).order_by("-opened_at", "-id")
 
 
 def still_called(muted: Iterable[Incident]) -> set[int]:
@@ -81,8 +64,12 @@ def still_called(muted: Iterable[Incident]) -> set[int]:
     return {incident for incident, kind in last.items() if kind == Kind.WORSE}
 
 
-def matter(row: Incident, members: Sequence[str] = ()) -> Matter:
-    """Return an incident as it is told, with the links that are named."""
+def matter(
+    row: Incident, members: Sequence[str] = (), failures: Sequence[SimilarFailures] = ()
+) -> Matter:
+    """Return an incident as it is told, with the links and the errors that are named."""
+    condition = words.condition_of(row)
+    newest = max(failures, key=lambda group: group.last, default=None)
     return Matter(
         id=row.pk,
         title=words.title(row),
@@ -93,22 +80,28 @@ def matter(row: Incident, members: Sequence[str] = ()) -> Matter:
         destination=str(row.destination or ""),
         site=site_name(row),
         began_at=row.began_at,
+        since_low=condition.since_low,
+        since_high=condition.since_high,
         closed_at=row.closed_at,
         factor=row.factor,
         links=row.links,
         of_links=row.of_links,
+        tests=vars(row).get("tests"),
+        failed=vars(row).get("failed"),
         url=outside("incident", row.pk),
         who=who(row),
-        check=check(row),
+        check=words.advice(row),
         members=tuple(members),
         more=max(row.links - len(members), 0) if members else 0,
+        error=error_words(newest) if newest else "",
+        error_where=newest.where if newest and newest.where in ("source", "destination") else "",
     )
 
 
 def site_name(row: Incident) -> str:
     """Name the site of whatever it is of; a link has two, and the grid has none."""
     end = row.source or row.destination
-    if row.level == Level.LINK or not (row.site or end):
+    if row.level == Incident.Level.LINK or not (row.site or end):
         return ""
     return str(row.site or end.site)
 
@@ -123,20 +116,16 @@ def who(row: Incident) -> str:
     return "nobody yet"
 
 
-def check(row: Incident) -> str:
-    if row.level == Level.GRID:
-        return CHECK_SONAR
-    level = "endpoint" if row.level in ENDPOINTS else row.level
-    condition = Condition(row.condition)
-    return CHECKS.get((condition, level)) or CHECKS[condition, "link"]
+def error_words(group: SimilarFailures) -> str:
+    """Say where and with what a test failed last."""
+    return f"{WHERE.get(group.where, '')}: {shortened(group.example.error)}".removeprefix(": ")
 
 
-def links_of(row: Incident) -> list[str]:
-    """Name the links that it explains, those of one that is closed as they were."""
-    members = row.members.filter(until=None) if row.is_open else row.members.all()
-    pairs = members.order_by("source__name", "destination__name")
-    names = pairs.values_list("source__name", "destination__name").distinct()[:MOST_LINKS]
-    return [f"{source} {ARROW} {destination}" for source, destination in names]
+def about_one(row: Incident, now: datetime) -> Matter:
+    """Return an incident with its links and the errors of their tests."""
+    links, _ = incidents.members(row, MOST_READ)
+    names = sorted({f"{link.source} → {link.destination}" for link in links})
+    return matter(row, names[:MOST_LINKS], failures_of(row, links, now))
 
 
 def about_incidents(row: Subscription, delivered: Sequence[Notification], now: datetime) -> Message:
@@ -144,9 +133,9 @@ def about_incidents(row: Subscription, delivered: Sequence[Notification], now: d
     missed = sum(each.missed for each in delivered)
     rows = [*delivered, *missed_by(row, delivered)] if missed else list(delivered)
     ids = {each.incident_id for each in rows} - {None}
-    incidents = {each.pk: each for each in of_incidents(Q(pk__in=ids))[:MOST_IN_DIGEST]}
-    alone = len(incidents) == 1
-    matters = [matter(each, links_of(each) if alone else ()) for each in incidents.values()]
+    concerned = list(of_incidents(Q(pk__in=ids))[:MOST_IN_DIGEST])
+    alone = len(concerned) == 1
+    matters = [about_one(each, now) if alone else matter(each) for each in concerned]
     numbers = sorted({number for each in rows for number in each.events})
     events = [
         Occurrence(event.pk, event.kind, event.at, event.incident_id)

@@ -5,44 +5,50 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from matrix.answers.conditions.words import SHARP, evidence
 from matrix.answers.incidents import words
+from matrix.answers.incidents.evidence import IncidentEvidence
 from matrix.answers.words.phrases import WHERE, counted, shortened
+from matrix.store.incidents import Member
 from matrix.store.transfers import SimilarFailures
-from sonar.models import Incident, IncidentLink
+from sonar.models import Incident
 from sonar.notation.units import format_rate, format_share
 
 MOST_ROWS, MOST_ERRORS, LONGEST = 10, 3, 300
-HEAD = ("from", "to", "files", "expected", "now", "of expected", "since (UTC)")
+HEAD = ("from", "to", "files", "before", "since", "of before", "since (UTC)")
 NO_RATE = "-"
 
 
-def text(
-    incident: Incident,
-    links: Sequence[IncidentLink],
-    many: int,
-    *,
-    failures: Sequence[SimilarFailures],
-    elsewhere: Sequence[str],
-    url: str,
-) -> str:
-    """Return the whole text; ``links`` are the worst of ``many``, ``url`` is that of its page.
-
-    ``failures`` are what they fail with, ``elsewhere`` says how other links are.
-    """
+def text(facts: IncidentEvidence, url: str) -> str:
+    """Return the whole text; ``url`` is that of the page of the incident."""
+    incident = facts.incident
     parts = [
         [words.title(incident)],
         [f"Site: {name}" for name in site_names(incident)],
         [
             "Sonar copies test files between storage endpoints and records the rates. It measured:",
-            words.sentence(incident, dated),
-            f"First seen {dated(incident.opened_at)}.",
+            measured(incident),
+            f"Sonar was certain at {dated(incident.opened_at)}.",
         ],
-        links_of(links[:MOST_ROWS], many),
-        [*errors(failures[:MOST_ERRORS])],
-        list(elsewhere),
+        links_of(facts.links[:MOST_ROWS], facts.many),
+        [*errors(facts.failures[:MOST_ERRORS])],
+        facts.beside.sentences() if facts.beside else [],
         [words.advice(incident), f"Evidence and what happened: {url}"],
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def measured(incident: Incident) -> str:
+    """Say what was measured, and when it began: between which times, where that is not sharp."""
+    condition = words.condition_of(incident)
+    low, high = condition.since_low, condition.since_high
+    began = f"since {dated(condition.since)}"
+    if high - low > SHARP:
+        began = f"it began between {dated(low)} and {dated(high)}"
+    parts = [words.title(incident), *evidence(condition), began]
+    if condition.ended_at:
+        parts.append(f"until {dated(condition.ended_at)}")
+    return f"{', '.join(parts)}."
 
 
 def dated(moment: datetime) -> str:
@@ -50,7 +56,7 @@ def dated(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def links_of(links: Sequence[IncidentLink], many: int) -> list[str]:
+def links_of(links: Sequence[Member], many: int) -> list[str]:
     if not links:
         return []
     worst = f"The {len(links)} worst of its {counted(many, 'link')}"
@@ -59,7 +65,7 @@ def links_of(links: Sequence[IncidentLink], many: int) -> list[str]:
 
 
 def errors(failures: Sequence[SimilarFailures]) -> Iterator[str]:
-    """Yield what its tests failed with, the most frequent first."""
+    """Yield what its tests failed with, the most frequent first, and the end that errors name."""
     for group in failures:
         tests = f"{counted(group.count, 'test')} failed {WHERE.get(group.where, '')}".strip()
         yield f"{tests}, the last at {dated(group.last)}: {shortened(group.example.error, LONGEST)}"
@@ -72,10 +78,10 @@ def site_names(incident: Incident) -> list[str]:
     return list(dict.fromkeys(map(str, sites)))
 
 
-def cells(row: IncidentLink) -> tuple[str, ...]:
+def cells(row: Member) -> tuple[str, ...]:
     """Write a link as a row of the table."""
     rates = [format_rate(rate) if rate else NO_RATE for rate in (row.expected, row.rate)]
-    share = format_share(row.rate / row.expected) if row.rate and row.expected else row.condition
+    share = row.condition if row.share is None else format_share(row.share)
     since = dated(row.since).removesuffix(" UTC")
     return str(row.source), str(row.destination), str(row.size_class), *rates, share, since
 

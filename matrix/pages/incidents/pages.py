@@ -10,6 +10,7 @@ import numpy as np
 from django.http import Http404, QueryDict
 from django.utils.text import capfirst
 
+from matrix.answers.conditions import words as condition_words
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.diagnosis.site_diagnosis import DiagnosedLink
 from matrix.answers.incidents import evidence, ticket, words
@@ -38,8 +39,9 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.samples.quantiles import running_median
 from matrix.store import incidents, keyset
 from matrix.store.data_version import DataVersion
+from matrix.store.incidents import Member
 from sonar.alerting import decisions
-from sonar.models import Incident, IncidentLink, Mesh, SizeClass
+from sonar.models import Incident, Mesh, SizeClass
 from sonar.notation.windows import short_time, unix_ms
 from sonar.people.roles import Anyone
 
@@ -205,15 +207,18 @@ class IncidentPage(Page):
         may = decisions.may_decide(reader, incident)
         names = names_in_lists()
         (line,) = with_marks([incident], now, reader, names)
+        assessed = IncidentsNow.read(now, reader, names).as_of
         return {
             "short": names,
             "line": line,
             "figures": f"{capfirst(', '.join(words.figures(incident)))}.",
+            "subject": condition_words.subject(words.condition_of(incident), names),
+            "assessed": assessed,
             "at_it": list(words.at_it(incident, now, reader)),
             "advice": words.advice(incident),
             "facts": facts,
             "links": [link_line(facts, at) for at in range(len(facts.links))],
-            "has_rates": any(row.expected for row in facts.links),
+            "has_rates": any(row.rate for row in facts.links),
             "window_words": window_words(facts),
             "matrix_url": in_matrix(incident),
             "diagnoses": [
@@ -231,14 +236,7 @@ class IncidentPage(Page):
             ],
             "work": forms_for(incident, events, reader, now) if may else None,
             "elsewhere": elsewhere,
-            "ticket": ticket.text(
-                incident,
-                facts.links,
-                facts.many,
-                failures=facts.failures,
-                elsewhere=elsewhere,
-                url="",
-            ),
+            "ticket": ticket.text(facts, url=""),
             "share": Share(address("api-incident", incident.pk)),
         }
 
@@ -260,16 +258,14 @@ def link_line(facts: IncidentEvidence, at: int) -> dict[str, Any]:
     """Return a link as its row has it, with the picture of its tests if it is one of the worst."""
     row = facts.links[at]
     query = MatrixQuery(size=row.size_class.name)
-    share = row.rate / row.expected if row.rate and row.expected else None
     return {
         "row": row,
         "url": link_url(str(row.source), str(row.destination), query),
-        "share": share,
         "picture": picture(facts, row) if at < MOST_DRAWN else None,
     }
 
 
-def picture(facts: IncidentEvidence, row: IncidentLink) -> Sparkline | None:
+def picture(facts: IncidentEvidence, row: Member) -> Sparkline | None:
     """Draw the tests of a link before and since; nothing without any."""
     tests = facts.tests_of(row)
     if not len(tests):

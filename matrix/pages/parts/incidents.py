@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 
+from matrix.answers.conditions import words as condition_words
+from matrix.answers.conditions.reading import Judgement
 from matrix.answers.incidents import words
 from matrix.answers.words.names import short_names_of
 from matrix.query.addresses import address
 from matrix.store import downtimes, incidents, registry
 from matrix.store.incidents import OF_GRID, OPEN
-from sonar.models import Endpoint, Incident, IncidentLink, Transfer
-from sonar.notation.units import format_age, format_span
-from sonar.notation.windows import format_minute
+from sonar.models import ConditionLink, Endpoint, Incident, IncidentLink, Transfer
+from sonar.notation.units import format_span
 from sonar.people.roles import Anyone
 
 Names = Mapping[str, str]
@@ -51,6 +52,7 @@ class IncidentLine:
     look: str
     who: str
     lasts: str
+    since: str
     marks: Sequence[str] = ()
 
     @classmethod
@@ -59,14 +61,16 @@ class IncidentLine:
     ) -> Self:
         end = incident.closed_at
         span = format_span((end or now) - incident.began_at)
+        condition = words.condition_of(incident)
         return cls(
             incident,
-            words.title(incident),
-            words.title(incident, names),
+            condition_words.title(condition),
+            condition_words.title(condition, names),
             words.path(incident),
             LOOKS[Incident.Condition(incident.condition)],
             words.who(incident, reader),
             f"lasted {span}" if end else f"for {span}",
+            condition_words.since(condition),
             [mark for mark in (words.muted(incident, now), *marks) if mark and not end],
         )
 
@@ -88,22 +92,22 @@ def with_marks(
 
 @dataclass(frozen=True)
 class IncidentsNow:
-    """The worst open incidents, how many ``more`` there are, and when Sonar looked."""
+    """The worst open incidents, how many ``more`` there are, and as of when, in words."""
 
     lines: Sequence[IncidentLine]
     more: int
-    looked: str
+    as_of: str
     is_late: bool
 
     @classmethod
     def read(cls, now: datetime, reader: Anyone, names: Names) -> Self:
         """Read them with one SQL query; ``names`` are the short ones of endpoints."""
         present = incidents.open_now(now, MOST_NOW)
-        at = present.looked_at
+        judgement = Judgement([], present.as_of, present.is_late, now)
         return cls(
             [IncidentLine.of(each, now, reader, names) for each in present.worst],
             present.many - len(present.worst),
-            f"{format_minute(at)}, {format_age(now - at)}" if at else "",
+            condition_words.as_of(judgement),
             present.is_late,
         )
 
@@ -133,7 +137,7 @@ class IncidentsOf:
 
 def of_link(source: int, destination: int) -> Q:
     """Return what concerns a link, given by the ids of its ends, now and before."""
-    return Q(Exists(members(source, destination))) | OPEN_GRID
+    return of_members(Q(source=source, destination=destination)) | OPEN_GRID
 
 
 def of_site(name: str) -> Q:
@@ -149,15 +153,19 @@ def of_endpoint(endpoint: Endpoint) -> Q:
 
 def of_transfer(transfer: Transfer) -> Q:
     """Return what concerned the link of a test when it started."""
-    at = transfer.started_at
-    rows = members(transfer.source_id, transfer.destination_id)
-    then = Q(until=None) | Q(until__gte=at)
+    at, size = transfer.started_at, transfer.size_class_id
+    link = Q(source=transfer.source_id, destination=transfer.destination_id)
     of_grid = OF_GRID & Q(began_at__lte=at) & (OPEN | Q(closed_at__gte=at))
-    size = transfer.size_class_id
-    return Q(Exists(rows.filter(then, since__lte=at, size_class=size))) | of_grid
+    lasting = Q(part__ended_at=None) | Q(part__ended_at__gte=at)
+    noted = Q(until=None) | Q(until__gte=at)
+    return of_grid | of_members(
+        link & lasting & Q(part__since__lte=at, part__size_class=size),
+        link & noted & Q(since__lte=at, size_class=size),
+    )
 
 
-def members(source: int, destination: int) -> QuerySet[IncidentLink]:
-    """Return the rows of a link in an incident, to be asked for within a query of incidents."""
-    rows = IncidentLink.objects.filter(incident=OuterRef("pk"))
-    return rows.filter(source=source, destination=destination)
+def of_members(links: Q, noted: Q | None = None) -> Q:
+    """Return the incidents whose condition has some links, or that are older and had ``noted``."""
+    members = ConditionLink.objects.filter(links, part__condition=OuterRef("cause"))
+    before = IncidentLink.objects.filter(noted or links, incident=OuterRef("pk"))
+    return Q(Exists(members)) | Q(Exists(before))

@@ -47,6 +47,7 @@ def alert(matter: Matter, target: Target, now: datetime) -> dict[str, object]:
             "summary": matter.title,
             "description": matter.sentence,
             "check": matter.check,
+            **({"error": matter.error} if matter.error else {}),
             "on_it": matter.who,
         },
         "startsAt": format_time(matter.began_at),

@@ -37,6 +37,14 @@ class Matter:
     check: str
     members: tuple[str, ...] = ()
     more: int = 0
+    # It began between these; and how many tests its subject had since, of which so many failed.
+    since_low: datetime | None = None
+    since_high: datetime | None = None
+    tests: int | None = None
+    failed: int | None = None
+    # The newest error of its tests, and the end that errors name: source, destination or neither.
+    error: str = ""
+    error_where: str = ""
 
     @property
     def severity(self) -> str:

@@ -88,6 +88,8 @@ def lines(message: Message, markup: Markup = SLACK) -> Iterator[str]:
     yield markup.bold.format(markup.escape(message.subject))
     for matter in message.matters[:MOST_LISTED]:
         yield markup.escape(matter.sentence)
+        if matter.error:
+            yield markup.escape(f"Newest error, {matter.error}")
         if matter.closed_at is None:
             yield markup.escape(f"Check: {matter.check} On it: {matter.who}.")
         yield markup.link.format(url=address(matter.url), text=f"Incident {matter.id}")

@@ -1,5 +1,7 @@
 """Icinga 2: one service gets a passive result each minute, which says all that is wrong.
 
+While an incident is of the whole grid, results are doubtful: then it is a warning at most.
+
 The service is registered there; a subscription of some sites has a service of its own. The result
 lives for some minutes: Icinga says so itself where Sonar no longer does.
 """
@@ -48,7 +50,13 @@ def result(matters: Sequence[Matter], target: Target, now: datetime) -> dict[str
 def exit_status(matters: Sequence[Matter]) -> int:
     if not matters:
         return OK
+    if is_doubtful(matters):
+        return WARNING
     return CRITICAL if any(each.severity == "critical" for each in matters) else WARNING
+
+
+def is_doubtful(matters: Sequence[Matter]) -> bool:
+    return any(each.level == "grid" for each in matters)
 
 
 def output(matters: Sequence[Matter]) -> str:
@@ -56,4 +64,6 @@ def output(matters: Sequence[Matter]) -> str:
     if not matters:
         return "No incident is open"
     count = f"{len(matters)} incident{'s are' if len(matters) > 1 else ' is'} open"
+    if is_doubtful(matters):
+        count += ", results are doubtful"
     return "\n".join([count, *(f"{each.sentence} {each.url}" for each in matters[:MOST_LISTED])])
