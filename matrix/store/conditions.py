@@ -5,9 +5,9 @@ Each function is one SQL statement.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.cells.axes import LinkIndex
-from matrix.statistics.cells.standing import Rates
+from matrix.statistics.cells.standing import USUAL_DAYS, Rates
 from sonar.database.cursors import planned_rows
 from sonar.models import Condition, ConditionLink, ConditionPart
 from sonar.notation.windows import Window
@@ -82,76 +82,129 @@ def of_links(pairs: Iterable[tuple[int, int]], window: Window | None = None) -> 
 
 @dataclass(frozen=True)
 class LinkMarks:
-    """What is the matter with each link in a size class; arrays of shape (places, places).
+    """What is the matter with links of a size class at a moment: arrays with a value for each link
+    that is a member of a condition, in the order of links.
 
-    ``mark`` indexes MARKS and is the worst of its conditions, confirmed ones before others;
-    ``condition`` is the id of that one, 0 for none. ``since`` is in Unix ms, 0 for none.
-    ``factor``, ``low`` and ``high`` are the rate of the condition over its baseline, NaN for
-    none. ``tests`` are those of the condition since it began. ``baseline`` is what was usual of the
-    link itself before that, in bytes/s, NaN where it is not known.
+    ``link`` is the flat place of a link in an array of shape (places, places). ``mark`` indexes
+    MARKS and is the worst of its conditions, confirmed ones before others; ``condition`` is the id
+    of that one. ``since`` is in Unix ms. ``factor``, ``low`` and ``high`` are the rate of the
+    condition over its baseline, NaN for none; ``tests`` and ``failed`` count those of its subject
+    in this size class since it began. ``baseline`` is what was usual of the link itself before
+    that, in bytes/s, NaN where it is not known. Where ``mark`` is 0, a condition of its rate ended
+    in the USUAL_DAYS before: only the baseline is of that one, the other values are 0 or NaN.
     """
 
+    places: int
+    link: Integers
     mark: NDArray[np.uint8]
     is_confirmed: Flags
     since: Integers
     factor: Rates
     low: Rates
     high: Rates
-    tests: NDArray[np.int32]
+    tests: Integers
+    failed: Integers
     condition: Integers
     baseline: Rates
 
-    def are(self, kind: str) -> Flags:
-        """Say which links are failing, silent, slow or fast."""
-        return np.asarray(self.mark == MARKS.index(kind))
+    def square(self, name: str) -> NDArray[Any]:
+        """Return an array of all links, shape (places, places): 0 or NaN for those without any."""
+        values: NDArray[Any] = getattr(self, name)
+        blank = np.nan if values.dtype.kind == "f" else 0
+        array = np.full((self.places, self.places), blank, dtype=values.dtype)
+        array.ravel()[self.link] = values
+        return array
+
+    def are(self, kind: str, *, confirmed: bool = True) -> Flags:
+        """Say which links are failing, silent, slow or fast; shape (places, places)."""
+        such = (self.mark == MARKS.index(kind)) & (self.is_confirmed == confirmed)
+        flags = np.zeros((self.places, self.places), dtype=bool)
+        flags.ravel()[self.link[such]] = True
+        return flags
 
 
 # The worst last, so that it is what remains of a link. All links of a part are one value: as rows
 # they would take five times as long.
 MARKED = """
-    SELECT array_position(%(marks)s::text[], condition.type::text) - 1,
-           condition.confirmed_at IS NOT NULL,
-           (extract(epoch FROM part.since) * 1000)::bigint,
-           part.factor, part.factor_low, part.factor_high, part.tests, condition.id,
+    WITH part AS (
+        SELECT part.*, ended_at IS NULL OR ended_at > %(moment)s AS is_open
+        FROM sonar_conditionpart AS part
+        WHERE since <= %(moment)s AND (ended_at IS NULL OR ended_at > %(ended)s)
+    )
+    SELECT size_class.name, is_open,
            string_agg(int4send(member.source_id::int4) || int4send(member.destination_id::int4)
-                      || float4send(coalesce(member.baseline, 'NaN')::real), '')
-    FROM sonar_conditionpart AS part
+                      || float4send(coalesce(member.baseline, 'NaN')::real), ''),
+           array_position(%(marks)s::text[], condition.type::text) - 1,
+           condition.confirmed_at IS NOT NULL,
+           (extract(epoch FROM condition.since) * 1000)::bigint,
+           condition.factor, condition.factor_low, condition.factor_high,
+           part.tests, part.failed, condition.id
+    FROM part
     JOIN sonar_condition AS condition ON condition.id = part.condition_id
+    JOIN sonar_sizeclass AS size_class ON size_class.id = part.size_class_id
     JOIN sonar_conditionlink AS member ON member.part_id = part.id
-    WHERE part.size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = %(size)s)
-      AND part.since <= %(moment)s
-      AND (part.ended_at IS NULL OR part.ended_at > %(moment)s)
-    GROUP BY part.id, condition.id
-    ORDER BY condition.confirmed_at IS NOT NULL,
+    WHERE size_class.name = ANY(%(sizes)s)
+      AND (is_open OR condition.type IN ('slow', 'fast'))
+      AND (%(ends)s::int[] IS NULL
+           OR member.source_id = ANY(%(ends)s) AND member.destination_id = ANY(%(ends)s))
+    GROUP BY part.id, is_open, part.since, part.tests, part.failed, condition.id, size_class.name
+    ORDER BY is_open, condition.confirmed_at IS NOT NULL,
              array_position(%(marks)s::text[], condition.type::text), part.since, condition.id
 """
 MEMBER = np.dtype([("source", ">i4"), ("destination", ">i4"), ("baseline", ">f4")])
-# Of links without a mark; and the types of columns that are no rates or parts of rates.
-EMPTY = dict.fromkeys(("factor", "low", "high", "baseline"), np.nan)
-KINDS: dict[str, Any] = {
+# What MARKED returns of a part after its members, as LinkMarks has it.
+OF_PART: dict[str, Any] = {
     "mark": np.uint8,
     "is_confirmed": bool,
     "since": np.int64,
-    "tests": np.int32,
-    "condition": np.int64,
+    **dict.fromkeys(("factor", "low", "high"), np.float32),
+    **dict.fromkeys(("tests", "failed", "condition"), np.int64),
 }
+# Of no more places the database chooses the links, so that only theirs are sent.
+FEW_PLACES = 100
 
 
 def marks(size: str, moment: datetime, links: LinkIndex) -> LinkMarks:
     """Return the marks of all links in a size class at a moment."""
-    ids = np.array([place.id for place in links.places], dtype=np.int64)
-    names = [each.name for each in fields(LinkMarks)]
-    shape = len(ids), len(ids)
-    arrays = {
-        name: np.full(shape, EMPTY.get(name, 0), dtype=KINDS.get(name, np.float32))
-        for name in names
+    return marks_by_class([size], moment, links)[size]
+
+
+def marks_by_class(
+    sizes: Sequence[str], moment: datetime, links: LinkIndex
+) -> dict[str, LinkMarks]:
+    """Return the marks of all links at a moment, by size class."""
+    ids, places = links.numbering.ids, len(links.places)
+    parameters = {
+        "sizes": [*sizes],
+        "moment": moment,
+        "ended": moment - timedelta(days=USUAL_DAYS),
+        "marks": [*MARKS],
+        "ends": ids.tolist() if places <= FEW_PLACES else None,
     }
-    parameters = {"size": size, "moment": moment, "marks": [*MARKS]}
-    for *values, payload in planned_rows(MARKED, parameters):
-        members = np.frombuffer(payload, MEMBER)
-        ends = members["source"], members["destination"]
-        members = members[np.isin(ends[0], ids) & np.isin(ends[1], ids)]
-        where = ids.searchsorted(members["source"]), ids.searchsorted(members["destination"])
-        for name, value in zip(names, (*values, members["baseline"]), strict=True):
-            arrays[name][where] = np.nan if value is None else value
-    return LinkMarks(**arrays)
+    of_size: dict[str, list[Any]] = {size: [] for size in sizes}
+    for size, is_open, members, *columns in planned_rows(MARKED, parameters):
+        of_size[size].append((members, columns if is_open else [0, False, 0, *[None] * 3, 0, 0, 0]))
+    return {size: _marks_of(parts, ids) for size, parts in of_size.items()}
+
+
+def _marks_of(parts: Sequence[tuple[bytes, Sequence[Any]]], ids: Integers) -> LinkMarks:
+    """Return the marks of the links of parts, each with its columns, the worst last."""
+    of_parts = [np.frombuffer(payload, MEMBER) for payload, _ in parts]
+    part = np.repeat(np.arange(len(parts)), [len(each) for each in of_parts])
+    members = np.concatenate([np.empty(0, MEMBER), *of_parts])
+    known = np.flatnonzero(np.isin(members["source"], ids) & np.isin(members["destination"], ids))
+    ends = (ids.searchsorted(members[end][known]) for end in ("source", "destination"))
+    link = np.ravel_multi_index(tuple(ends), (len(ids), len(ids)))
+    order = np.argsort(link, kind="stable")
+    # Of several for one link, the last is kept.
+    order = order[np.flatnonzero(np.diff(link[order], append=-1))]
+    columns = zip(*(columns for _, columns in parts), strict=True) if parts else [()] * len(OF_PART)
+    return LinkMarks(
+        places=len(ids),
+        link=link[order],
+        baseline=members["baseline"][known[order]].astype(np.float32),
+        **{
+            name: np.array(column, dtype=kind)[part[known[order]]]
+            for (name, kind), column in zip(OF_PART.items(), columns, strict=True)
+        },
+    )

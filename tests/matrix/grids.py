@@ -12,7 +12,7 @@ from matrix.query.attributes import FACTS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import AxisGroup, EndpointInfo
 from matrix.statistics.cells.cells import CellArrays
-from matrix.statistics.cells.standing import FASTER, SLOWER
+from matrix.statistics.cells.standing import FASTER, SILENT, SLOWER
 from matrix.statistics.cells.states import FAILING, STATES
 from matrix.statistics.samples.reduce import averages
 from matrix.store.data_version import DataVersion
@@ -99,9 +99,12 @@ def standings_of(
         "ratio_high": array("ratio_high", np.nan, np.float32),
         "since": array("since", np.nan),
         "streak": array("streak", 0, int),
+        "unconfirmed": array("unconfirmed", 0, np.uint8),
+        "condition": array("condition", 0, np.int32),
         "failing_links": (state == FAILING).astype(int),
         "tested_links": np.ones(state.shape, dtype=int),
-        "judged_links": (level > 0).astype(int),
+        "judged_links": ((level > 0) & (level < SILENT)).astype(int),
+        "silent_links": (level == SILENT).astype(int),
         "slower_links": (level == SLOWER).astype(int),
         "faster_links": (level == FASTER).astype(int),
         "partly": (ok > 0) & (failed > 0) & (failed >= 0.1 * (ok + failed)) & (state != FAILING),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from tests.matrix.world import HOUR, NOW, World
 
 pytestmark = pytest.mark.django_db
 TYPES = Condition.Type
-MINUTE = timedelta(minutes=1)
+MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 
 
 @pytest.fixture
@@ -106,29 +107,64 @@ def test_marks_are_the_worst_of_each_link_in_a_size_class(small_world: World, on
         marks = conditions.marks("large", NOW, links)
     place = {end.id: at for at, end in enumerate(links.places)}
 
-    def of(source: Endpoint, destination: Endpoint) -> tuple[object, ...]:
-        here = place[source.id], place[destination.id]
-        return MARKS[marks.mark[here]], int(marks.condition[here])
+    def of(source: Endpoint, destination: Endpoint, name: str) -> Any:
+        return marks.square(name)[place[source.id], place[destination.id]]
 
-    assert of(ral, glasgow) == of(ral, scratch) == ("failing", failing.id)
+    def are(source: Endpoint, destination: Endpoint) -> tuple[str, int]:
+        mark, condition = (of(source, destination, name) for name in ("mark", "condition"))
+        return MARKS[mark], int(condition)
+
+    assert are(ral, glasgow) == are(ral, scratch) == ("failing", failing.id)
     # Of two that are confirmed the worse one, and a confirmed one before one that is not.
-    assert of(ral, desy) == ("failing", failing.id)
-    assert of(glasgow, desy) == ("slow", slow.id) != ("failing", unsure.id)
-    assert of(scratch, glasgow) == ("silent", silent.id)
-    assert of(glasgow, scratch) == of(desy, glasgow) == of(desy, scratch) == ("", 0)
-    here = place[scratch.id], place[desy.id]
-    assert of(scratch, desy) == ("slow", slow.id)
-    assert marks.since[here] == unix_ms(at(3 * HOUR))
-    figures = marks.factor[here], marks.low[here], marks.high[here], marks.baseline[here]
-    assert figures == pytest.approx((0.4, 0.35, 0.46, 12e6))
-    assert (marks.tests[here], bool(marks.is_confirmed[here])) == (30, True)
+    assert are(ral, desy) == ("failing", failing.id)
+    assert are(glasgow, desy) == ("slow", slow.id) != ("failing", unsure.id)
+    assert are(scratch, glasgow) == ("silent", silent.id)
+    assert are(glasgow, scratch) == are(desy, glasgow) == are(desy, scratch) == ("", 0)
+    here = scratch, desy
+    assert are(*here) == ("slow", slow.id)
+    assert of(*here, "since") == unix_ms(at(3 * HOUR))
+    figures = [of(*here, name) for name in ("factor", "low", "high", "baseline")]
+    assert figures == pytest.approx([0.4, 0.35, 0.46, 12e6])
+    assert (of(*here, "tests"), of(*here, "failed"), of(*here, "is_confirmed")) == (30, 1, True)
     assert marks.are("slow").sum() == 2
-    assert np.isnan(marks.baseline[place[ral.id], place[desy.id]])
-    assert marks.since.shape == marks.are("failing").shape == (4, 4)
+    assert not marks.are("slow", confirmed=False).any()
+    assert np.isnan(of(ral, desy, "baseline"))
     small = conditions.marks("small", NOW, links)
-    assert small.are("fast").sum() == (small.mark > 0).sum() == 1
+    assert small.are("fast").sum() == len(small.link) == 1
     before = conditions.marks("large", at(2 * HOUR), links)
-    assert MARKS[before.mark[place[desy.id], place[glasgow.id]]] == "slow"
+    assert before.are("slow")[place[desy.id], place[glasgow.id]]
+
+
+def test_of_a_rate_that_is_back_the_baseline_is_marked_for_four_weeks(small_world: World):
+    ral, glasgow, *_ = small_world.endpoints
+    ends = {"source": ral, "destination": glasgow}
+    stored_condition(TYPES.SLOW, **ends, since=40 * DAY, ended=27 * DAY, baseline=12e6)
+    stored_condition(TYPES.SLOW, **ends, since=80 * DAY, ended=29 * DAY, baseline=7e6)
+    stored_condition(source=glasgow, destination=ral, since=9 * DAY, ended=8 * DAY, baseline=8e6)
+    links = registry.read_links(registry.read_versions())
+    marks = conditions.marks("large", NOW, links)
+    assert marks.baseline.tolist() == [12e6]
+    assert (marks.mark[0], marks.condition[0], marks.since[0], marks.tests[0]) == (0, 0, 0, 0)
+    lasting = stored_condition(TYPES.SLOW, **ends, since=DAY, baseline=11e6)
+    marks = conditions.marks("large", NOW, links)
+    assert (marks.baseline[0], marks.condition[0]) == (11e6, lasting.id)
+
+
+def test_marks_by_class_are_those_of_each_class_in_one_statement(small_world: World, one_statement):
+    ral, glasgow, desy, _ = small_world.endpoints
+    stored_condition(source=ral)
+    stored_condition(TYPES.SLOW, destination=desy, sizes=["small", "large"])
+    links = registry.read_links(registry.read_versions())
+    with one_statement():
+        marks = conditions.marks_by_class(["small", "medium", "large"], NOW, links)
+    assert [len(of_class.link) for of_class in marks.values()] == [3, 0, 5]
+    assert marks["small"].are("slow").sum() == 3
+    # Of some places only the links between them.
+    some = registry.read_links(registry.read_versions())
+    some = type(some)(tuple(place for place in some.places if place.id in (ral.id, glasgow.id)))
+    assert conditions.marks("large", NOW, some).square("mark").tolist() == [
+        [0, MARKS.index("failing")], [0, 0]
+    ]  # fmt: skip
 
 
 def test_marks_leave_out_links_that_are_shown_no_more(small_world: World):
@@ -137,4 +173,4 @@ def test_marks_leave_out_links_that_are_shown_no_more(small_world: World):
     links = registry.read_links(registry.read_versions())
     with connection.cursor() as cursor:
         cursor.execute("UPDATE sonar_conditionlink SET destination_id = 60000")
-    assert not (conditions.marks("large", NOW, links).mark > 0).any()
+    assert not len(conditions.marks("large", NOW, links).link)

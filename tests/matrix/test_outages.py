@@ -14,7 +14,6 @@ from matrix.statistics.levels.outages import LinkTests, OutageRow
 from matrix.statistics.samples.newest import NewestTests
 from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import DAY_MS, NEVER, Run
-from matrix.statistics.samples.streaks import streaks_after
 from tests.matrix.samples import Sample
 from tests.properties import examples
 
@@ -293,12 +292,3 @@ def test_any_endpoint_is_out_when_looking_at_each_moment_says_so(samples: list[S
     assert [row._asdict() for row in rows] == plainly_of_end(samples, shift)
     for row in rows:
         assert row.last_ok < row.began <= row.newest < row.ended
-
-
-@given(SAMPLES, st.integers(0, 4))
-def test_streaks_alone_are_those_of_the_newest_tests(samples: list[Sample], days: int):
-    numbering = Numbering(np.arange(1, 10))
-    runs = runs_of(samples)
-    before = NewestTests.of(reversed(runs[:days]), numbering)
-    streaks = streaks_after(runs[days:], numbering, before.streak)
-    np.testing.assert_array_equal(streaks, NewestTests.of(reversed(runs), numbering).streak)

@@ -1,4 +1,4 @@
-"""How links stand now: failing, slower, faster, as usual, as plain SQL and plain loops say it."""
+"""How links stand now: numbers as plain SQL and plain loops say them, the rest as conditions do."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,6 @@ from django.db import connection, transaction
 from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
@@ -19,9 +18,10 @@ from matrix.answers.table import link_table
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES
-from sonar.models import Transfer
+from matrix.store.conditions import MARKS
 from sonar.results import sealing
 from sonar.results import store as results
+from tests.conditions import stored_condition
 from tests.matrix import moderated
 from tests.matrix.world import HOUR, NOW, World, downtime, transfer, transfers
 from tests.properties import examples
@@ -31,8 +31,8 @@ pytestmark = pytest.mark.django_db
 
 DAY = timedelta(days=1)
 # What is needed to say it link by link, written without looking at the code: how many tests failed
-# since the last success, its successes up to the moment, and those of the 28 whole days before the
-# window, by day.
+# since the last success, its newest three successes up to the moment, and those of the 28 whole
+# days before the window, by day.
 SQL = """
 WITH tests AS (
     SELECT t.source_id, t.destination_id, date_trunc('milliseconds', t.started_at) AS started_at,
@@ -52,15 +52,15 @@ WITH tests AS (
     GROUP BY 1, 2
 ), latest AS (
     SELECT source_id, destination_id, array_agg(rate ORDER BY started_at, rate) AS rates,
-        array_agg(started_at ORDER BY started_at, rate) AS times, max(started_at) AS newest
+        max(started_at) AS newest
     FROM tests WHERE ok GROUP BY 1, 2
 ), streaks AS (
-    SELECT tests.source_id, tests.destination_id, count(*) AS streak, min(started_at) AS since
+    SELECT tests.source_id, tests.destination_id, count(*) AS streak
     FROM tests LEFT JOIN latest USING (source_id, destination_id)
     WHERE NOT ok AND (newest IS NULL OR started_at > newest) GROUP BY 1, 2
 )
-SELECT s.name, d.name, coalesce(streak, 0), since, coalesce(rates, '{{}}'), coalesce(times, '{{}}'),
-    coalesce(usual, '{{}}'), coalesce(days, '{{}}')
+SELECT s.name, d.name, coalesce(streak, 0), coalesce(rates, '{{}}'), coalesce(usual, '{{}}'),
+    coalesce(days, '{{}}')
 FROM latest FULL JOIN streaks USING (source_id, destination_id)
     FULL JOIN usual USING (source_id, destination_id)
     JOIN sonar_endpoint s ON s.id = source_id JOIN sonar_endpoint d ON d.id = destination_id
@@ -78,6 +78,13 @@ HISTORIES = st.lists(
     ),
     min_size=1,
     max_size=10,
+)
+# A type, the places of source and destination (none: all), whether it is confirmed, and its end.
+CONDITIONS = st.tuples(
+    st.sampled_from(["failing", "silent", "slow", "fast"]),
+    *[st.none() | st.integers(0, 3)] * 2,
+    st.booleans(),
+    st.sampled_from([None, None, 20 * HOUR]),
 )
 WINDOWS = st.sampled_from(
     ["window=1h", "window=24h", "window=7d", "from=2026-11-12T00:00:00Z&to=2026-11-18T09:30:00Z"]
@@ -102,20 +109,12 @@ def fill(store: Store, histories: list[tuple[Any, ...]]) -> None:
 
 @dataclass
 class Stands:
-    """What SQL says of a link, and how it stands by that."""
+    """What SQL says of a link."""
 
     streak: int = 0
-    since: datetime | None = None
     rates: Sequence[float] = ()
-    times: Sequence[datetime] = ()
     usual_rates: Sequence[float] = ()
     days: Sequence[datetime] = ()
-    level: str = "unknown"
-    expected: moderated.Expected | None = None
-
-    @property
-    def failing(self) -> bool:
-        return self.streak >= 3
 
     @property
     def now(self) -> float:
@@ -128,28 +127,10 @@ class Stands:
     def scatter(self) -> tuple[float, float]:
         return moderated.in_a_row(self.usual_rates, self.days)
 
-    def is_level(self, p: float) -> str:
-        """Say what it is if p is that of its ratio, adjusted to all links."""
-        ratio = self.now / self.usual
-        if p > 0.03 or 1 / 1.5 < ratio < 1.5:
-            return "usual"
-        # Each of the three is away from usual by a third of what their median is.
-        if min(np.log(np.divide(self.rates[-3:], self.usual)) / np.log(ratio)) < 1 / 3:
-            return "usual"
-        return "slower" if ratio < 1 else "faster"
-
-    def began(self) -> tuple[float, int]:
-        """Return since when it is slower or faster, and for how many tests."""
-        bound = np.sqrt(self.now * self.usual)
-        is_beyond = [(rate < bound) == (self.now < bound) for rate in self.rates]
-        first = len(self.rates) - 1
-        # Back to the last two in a row that are not.
-        for at in range(len(self.rates) - 1, -1, -1):
-            if is_beyond[at]:
-                first = at
-            elif at and not is_beyond[at - 1]:
-                break
-        return self.times[first].timestamp(), len(self.rates) - first
+    def bounds(self, known: moderated.Prior) -> tuple[float, float]:
+        tests = 3, len(self.usual_rates)
+        expected = moderated.of_scatter(self.now / self.usual, tests, *self.scatter(), known)
+        return expected.low, expected.high
 
 
 def in_sql(query: MatrixQuery, where: str) -> dict[tuple[str, str], Stands]:
@@ -158,23 +139,7 @@ def in_sql(query: MatrixQuery, where: str) -> dict[tuple[str, str], Stands]:
     times = {"start": window.start, "end": end, "last": end - timedelta(milliseconds=1)}
     with connection.cursor() as cursor:
         cursor.execute(SQL.format(where=where), times)
-        links = {row[:2]: Stands(*row[2:]) for row in cursor.fetchall()}
-    judge([*links.values()])
-    return links
-
-
-def judge(links: Sequence[Stands]) -> None:
-    """Judge all links together: by scipy, one at a time."""
-    known = moderated.prior_of([link.scatter() for link in links if not np.isnan(link.usual)])
-    compared = [link for link in links if not (link.failing or np.isnan(link.now / link.usual))]
-    for link in compared:
-        link.expected = moderated.of_scatter(
-            link.now / link.usual, (3, len(link.usual_rates)), *link.scatter(), known
-        )
-    chances = [link.expected.p for link in compared]
-    adjusted = stats.false_discovery_control(chances) if chances else []
-    for link, p in zip(compared, adjusted, strict=True):
-        link.level = link.is_level(p)
+        return {row[:2]: Stands(*row[2:]) for row in cursor.fetchall()}
 
 
 def of_cells(answer: Grid) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
@@ -182,7 +147,7 @@ def of_cells(answer: Grid) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
     for at in np.argwhere(cells.state != STATES.index("not_applicable")).tolist():
         row, column = at
         names = "state", "level", "now", "usual", "streak", "since", "ok", "failed", "partly"
-        names = (*names, "ratio_low", "ratio_high")
+        names = (*names, "ratio_low", "ratio_high", "unconfirmed", "condition")
         values = {name: getattr(cells, name)[row, column] for name in names}
         yield (answer.sources[row].name, answer.destinations[column].name), values
 
@@ -194,41 +159,48 @@ def same(rate: float, bytes_per_second: float) -> bool:
 @pytest.mark.long
 @examples(50)
 @given(histories=HISTORIES, text=st.tuples(WINDOWS, st.sampled_from(list(FILTERS))))
-def test_any_history_is_judged_as_sql_judges_it(small_world, histories, text):
+def test_any_history_has_the_numbers_that_sql_finds(small_world, histories, text):
     with transaction.atomic():
         fill(Store(small_world.endpoints, experiments=True), histories)
         sealing.seal(NOW)
         window, filters = text
         query = MatrixQuery.from_params(QueryDict(f"{window}&{filters}".strip("&")))
         expected = in_sql(query, FILTERS[filters])
+        known = moderated.prior_of(
+            [link.scatter() for link in expected.values() if not np.isnan(link.usual)]
+        )
         for link, cell in of_cells(grid.build(query, NOW)):
             true = expected.get(link, Stands())
-            assert (STATES[cell["state"]] == "failing") == true.failing, link
-            level = true.level if cell["ok"] + cell["failed"] else "unknown"
-            assert LEVELS[cell["level"]] == level, (link, true)
-            if true.failing:
-                assert cell["streak"] == true.streak
-                assert cell["since"] == pytest.approx(true.since.timestamp(), abs=1e-3)
-            if level != "unknown":
+            has_both = not np.isnan(true.now / true.usual)
+            has_tests = cell["ok"] + cell["failed"] > 0
+            is_usual = has_both and has_tests and true.streak < 3
+            assert LEVELS[cell["level"]] == ("usual" if is_usual else "unknown"), (link, true)
+            assert np.isnan(cell["now"]) == np.isnan(cell["usual"]) == (not has_both & has_tests)
+            if has_both and has_tests:
                 assert same(cell["now"], true.now)
                 assert same(cell["usual"], true.usual)
-                assert cell["ratio_low"] == pytest.approx(true.expected.low, rel=1e-4)
-                assert cell["ratio_high"] == pytest.approx(true.expected.high, rel=1e-4)
-            if level in ("slower", "faster"):
-                began, count = true.began()
-                assert cell["since"] == pytest.approx(began, abs=1e-3)
-                assert cell["streak"] == count
+                bounds = cell["ratio_low"], cell["ratio_high"]
+                assert bounds == pytest.approx(true.bounds(known), rel=1e-4)
             tests = cell["ok"] + cell["failed"]
             part = cell["ok"] > 0 and cell["failed"] > 0 and cell["failed"] >= 0.1 * tests
-            assert cell["partly"] == (part and not true.failing)
+            assert cell["partly"] == part
+            assert (cell["streak"], cell["condition"], cell["unconfirmed"]) == (0, 0, 0)
         transaction.set_rollback(True)
 
 
 @examples(40)
-@given(histories=HISTORIES, window=WINDOWS)
-def test_matrix_and_table_of_links_judge_alike(small_world, histories, window):
+@given(histories=HISTORIES, window=WINDOWS, stored=st.lists(CONDITIONS, max_size=4, unique_by=str))
+def test_matrix_and_table_of_links_judge_alike(small_world, histories, window, stored):
     with transaction.atomic():
         fill(Store(small_world.endpoints, experiments=True), histories)
+        for type_, source, destination, confirmed, ended in stored:
+            ends = [
+                None if end is None else small_world.endpoints[end] for end in (source, destination)
+            ]
+            stored_condition(
+                type_, source=ends[0], destination=ends[1], since=30 * HOUR,
+                ended=ended, confirmed=confirmed,
+            )  # fmt: skip
         query = MatrixQuery.from_params(QueryDict(window))
         table = link_table.build(query, NOW)
         columns = table.of_class("large")
@@ -236,7 +208,7 @@ def test_matrix_and_table_of_links_judge_alike(small_world, histories, window):
         at = {link: row for row, link in enumerate(links)}
         for link, cell in of_cells(grid.build(query, NOW)):
             row = at[link]
-            for name in ("state", "level", "streak"):
+            for name in ("state", "level", "streak", "unconfirmed", "condition"):
                 assert columns[name][row] == cell[name], (link, name)
             assert columns["since"][row] == pytest.approx(cell["since"], nan_ok=True)
         transaction.set_rollback(True)
@@ -260,107 +232,137 @@ def before_the_window(small_world: World) -> None:
             some.add(small_world.ral, small_world.glasgow, 10.0 + day % 3, ago=day * DAY)
 
 
-FAILURES = [
-    # Since its first failure after its last success; its mean is that of the window, as ever.
-    ("", [5.0, 5.0, *[None] * 16], {"state": "failing", "streak": 16, "ok": 2}),
-    # It is followed to its first beyond the window.
-    ("window=6h", [5.0, *[None] * 40], {"state": "failing", "streak": 40}),
-    # Two are not failing yet.
-    ("", [5.0, 5.0, None, None], {"state": "measured", "partly": True}),
-]
-
-
-@pytest.mark.parametrize(("text", "rates", "expected"), FAILURES)
-def test_a_link_fails_after_three_failures_in_a_row(small_world, text, rates, expected):
-    hourly(small_world, rates=rates)
-    cell = cell_of(text)
-    cell |= {"state": STATES[cell["state"]]}
-    assert cell.items() >= expected.items()
-    if "streak" in expected:
-        assert cell["since"] == (NOW - expected["streak"] * HOUR).timestamp()
+def marks_of(cell: dict[str, Any]) -> tuple[str, str, str, float, int]:
+    since = cell["since"] if np.isnan(cell["since"]) else (NOW.timestamp() - cell["since"]) / 3600
+    words = STATES[cell["state"]], LEVELS[cell["level"]], MARKS[cell["unconfirmed"]]
+    return *words, pytest.approx(since, nan_ok=True), int(cell["condition"])
 
 
 @pytest.mark.parametrize(
-    ("before", "since", "level", "now"),
+    ("type_", "confirmed", "expected"),
     [
-        # A single good test in between does not end it.
-        ([11.0, 10.0, 12.0], [3.5, 3.4, 3.6, 10.5, 3.5, 3.4, 3.6, 3.5], "slower", 3.5),
-        ([11.0, 10.0], [2150.0] * 19, "faster", 2150.0),
+        ("failing", True, ("failing", "unknown", "", 30.0)),
+        ("silent", True, ("measured", "silent", "", 30.0)),
+        ("slow", True, ("measured", "slower", "", 30.0)),
+        ("fast", True, ("measured", "faster", "", 30.0)),
+        # What is not confirmed makes no state and no level, but the link is not as usual either.
+        ("failing", False, ("measured", "unknown", "failing", np.nan)),
+        ("slow", False, ("measured", "unknown", "slow", np.nan)),
     ],
 )
-def test_a_link_is_slower_or_faster_since_it_began(small_world, before, since, level, now):
+@pytest.mark.parametrize("window", ["window=24h", "window=7d", "window=7d&streams=!2"])
+def test_a_member_of_a_condition_is_what_that_says(small_world, type_, confirmed, expected, window):
     before_the_window(small_world)
-    hourly(small_world, rates=[*before, *since])
-    cell = cell_of()
-    assert (STATES[cell["state"]], LEVELS[cell["level"]]) == ("measured", level)
-    assert (cell["streak"], cell["since"]) == (len(since), (NOW - len(since) * HOUR).timestamp())
-    assert (cell["usual"], cell["now"]) == (pytest.approx(11.0), pytest.approx(now))
+    hourly(small_world, rates=[9.0] * 5)
+    kind = stored_condition(type_, source=small_world.ral, since=30 * HOUR, confirmed=confirmed)
+    assert marks_of(cell_of(window)) == (*expected, kind.id)
+    earlier = "from=2026-11-12T00:00:00Z&to=2026-11-19T00:00:00Z"
+    assert marks_of(cell_of(earlier))[-1] == 0
 
 
-def test_within_a_factor_of_one_and_a_half_a_link_is_as_usual_however_sure_the_difference_is(
+def test_without_a_test_in_the_window_a_link_is_what_its_condition_says_but_not_as_usual(
     small_world,
 ):
     before_the_window(small_world)
-    for rate, level in ((7.5, "usual"), (7.2, "slower"), (16.3, "usual"), (16.7, "faster")):
-        hourly(small_world, rates=[rate] * 3, until=timedelta(minutes=1))
-        cell = cell_of()
-        assert LEVELS[cell["level"]] == level, rate
-        assert not cell["ratio_low"] < 1 < cell["ratio_high"], rate
-        Transfer.objects.filter(started_at__gt=NOW - DAY).delete()
+    hourly(small_world, rates=[9.0] * 5, until=2 * HOUR)
+    assert marks_of(cell_of("window=1h"))[:2] == ("untested", "unknown")
+    slow = stored_condition("slow", source=small_world.ral)
+    assert marks_of(cell_of("window=1h")) == ("untested", "slower", "", 6.0, slow.id)
 
 
-def test_a_lone_bad_test_or_two_among_three_are_no_change(small_world):
+def test_a_failing_link_has_as_many_failures_as_came_since_its_last_success(small_world):
+    stored_condition(source=small_world.ral, since=50 * HOUR)
+    hourly(small_world, rates=[5.0, 5.0, *[None] * 40])
+    assert cell_of("window=6h")["streak"] == 40
+    assert cell_of("window=6h")["since"] == (NOW - 50 * HOUR).timestamp()
+
+
+def test_the_usual_rate_of_a_member_is_that_before_its_condition(small_world):
     before_the_window(small_world)
-    hourly(small_world, rates=[3.5, 3.5, 10.5])
-    assert LEVELS[cell_of()["level"]] == "usual"
-    for minutes in (30, 20):
-        hourly(small_world, rates=[3.5], until=timedelta(minutes=minutes))
-        assert LEVELS[cell_of()["level"]] == "usual"
-    hourly(small_world, rates=[3.5], until=timedelta(minutes=10))
+    hourly(small_world, rates=[4.4] * 5)
+    before = cell_of()
+    assert (before["usual"], before["now"]) == (pytest.approx(11.0), pytest.approx(4.4))
+    stored_condition("slow", source=small_world.ral, since=500 * HOUR, baseline=44e6)
     cell = cell_of()
-    assert LEVELS[cell["level"]] == "slower"
-    assert (cell["streak"], cell["since"]) == (6, (NOW - 3 * HOUR).timestamp())
+    assert (cell["usual"], cell["now"]) == (44.0, pytest.approx(4.4))
+    for bound in ("ratio_low", "ratio_high"):
+        assert cell[bound] == pytest.approx(before[bound] / 4, rel=1e-6)
+    # It is of all tests, and so says nothing of some of them.
+    assert cell_of("streams=!2")["usual"] == pytest.approx(11.0)
+
+
+def test_a_range_that_ended_a_minute_ago_is_as_of_now(small_world):
+    hourly(small_world, rates=[9.0] * 5)
+    stored_condition("slow", source=small_world.ral, since=timedelta(seconds=20))
+    texts = [
+        f"from=2026-11-19T00:00:00Z&to=2026-11-20T{end}Z"
+        for end in ("12:00:30", "12:00:29", "11:59:30", "11:58:00")
+    ]
+    assert [LEVELS[cell_of(text)["level"]] for text in texts] == ["slower"] * 3 + ["unknown"]
 
 
 def test_too_few_earlier_tests_say_nothing_of_what_is_usual(small_world):
     for day in range(8, 12):
         transfer(small_world.ral, small_world.glasgow, 10.0, ago=day * DAY)
-    hourly(small_world, rates=[1.0] * 5)
+    hourly(small_world, rates=[9.0] * 5)
     assert LEVELS[cell_of()["level"]] == "unknown"
     transfer(small_world.ral, small_world.glasgow, 10.0, ago=12 * DAY)
-    assert LEVELS[cell_of()["level"]] == "slower"
+    assert LEVELS[cell_of()["level"]] == "usual"
+
+
+def test_a_link_whose_newest_three_tests_failed_is_not_as_usual(small_world):
+    before_the_window(small_world)
+    hourly(small_world, rates=[9.0, 9.0, 9.0, None, None], until=2 * HOUR)
+    assert LEVELS[cell_of()["level"]] == "usual"
+    hourly(small_world, rates=[None])
+    assert marks_of(cell_of())[:2] == ("measured", "unknown")
 
 
 def test_late_results_of_earlier_weeks_change_what_is_usual(small_world):
     before_the_window(small_world)
     sealing.seal(NOW)
     hourly(small_world, rates=[4.0] * 5)
-    assert LEVELS[cell_of()["level"]] == "slower"
+    assert cell_of()["usual"] == pytest.approx(11.0)
     with transfers() as some:
         for hours in range(60):
             some.add(small_world.ral, small_world.glasgow, 4.0, ago=10 * DAY + hours * HOUR)
-    assert LEVELS[cell_of()["level"]] == "usual"
+    assert cell_of()["usual"] == pytest.approx(4.0)
 
 
 def test_a_cell_of_several_links_fails_when_all_of_them_do(small_world):
     for hours in (1, 2, 3):
         transfer(small_world.desy, small_world.ral, None, ago=hours * HOUR)
         transfer(small_world.scratch, small_world.ral, 5.0, ago=hours * HOUR)
+    one = stored_condition(source=small_world.desy, destination=small_world.ral, since=9 * HOUR)
     answer = grid.build(MatrixQuery(rows="site", columns="site"), NOW)
-    cells = dict(of_cells(answer))
-    assert STATES[cells["DESY", "RAL"]["state"]] == "measured"
-    assert cells["DESY", "RAL"]["partly"]
+    cell = dict(of_cells(answer))["DESY", "RAL"]
+    assert marks_of(cell) == ("measured", "unknown", "", 9.0, one.id)
+    assert cell["partly"]
     assert answer.links() == {"failing": 1, "slower": 0, "faster": 0, "usual": 0}
-    for minutes in (10, 20, 30):
-        ago = timedelta(minutes=minutes)
-        transfer(small_world.scratch, small_world.ral, None, ago=ago)
-    cells = dict(of_cells(grid.build(MatrixQuery(rows="site", columns="site"), NOW)))
-    assert STATES[cells["DESY", "RAL"]["state"]] == "failing"
-    assert cells["DESY", "RAL"]["streak"] == 6
+    stored_condition(source=small_world.scratch, destination=small_world.ral, since=5 * HOUR)
+    cell = dict(of_cells(grid.build(MatrixQuery(rows="site", columns="site"), NOW)))["DESY", "RAL"]
+    # Two conditions: neither is that of the cell.
+    assert marks_of(cell) == ("failing", "unknown", "", 9.0, 0)
+    assert cell["streak"] == 3
+
+
+def test_a_cell_of_several_links_is_silent_when_all_of_them_are(small_world):
+    for source in (small_world.desy, small_world.scratch):
+        transfer(source, small_world.ral, 5.0, ago=9 * HOUR)
+    both = [(source, small_world.ral) for source in (small_world.desy, small_world.scratch)]
+    site = MatrixQuery(rows="site", columns="site")
+    stored_condition("silent", source=small_world.desy, destination=small_world.ral)
+    answer = grid.build(site, NOW)
+    assert marks_of(dict(of_cells(answer))["DESY", "RAL"])[1] == "unknown"
+    assert int(answer.cells.silent_links.sum()) == int(answer.cells.of_look("silent").sum()) == 1
+    stored_condition("silent", site=small_world.desy.site, links=both, since=8 * HOUR)
+    cell = dict(of_cells(grid.build(site, NOW)))["DESY", "RAL"]
+    assert marks_of(cell) == ("stale", "silent", "", 8.0, 0)
 
 
 def test_a_declared_downtime_is_no_failure(small_world):
     hourly(small_world, rates=[None] * 5)
+    stored_condition(source=small_world.ral)
     downtime(site=small_world.ral.site)
     answer = grid.build(MatrixQuery(), NOW)
     assert STATES[dict(of_cells(answer))["RAL_DATADISK", "Glasgow_DATADISK"]["state"]] == "down"

@@ -155,7 +155,7 @@ def events_of_link(answer: LinkReport) -> list[Event]:
             there.size,
             since=there.since,
             tests=there.streak,
-            factor=(there.ratio, there.ratio_low, there.ratio_high),
+            factor=(there.ratio, np.nan, np.nan),
         )
         for there in (part.there for part in answer.classes)
         for kind in LOOKS

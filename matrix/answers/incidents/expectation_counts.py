@@ -51,10 +51,13 @@ class ClassRates:
         held = expectations.read_held(now)
         possible = links.matching(()).reshape(links.shape)
         classes = []
-        for size_class in SizeClass.objects.all():
+        size_classes, window = list(SizeClass.objects.all()), MatrixQuery().window_at(now)
+        marks = standing.read_marks([each.name for each in size_classes], window, now, links)
+        for size_class in size_classes:
             query = MatrixQuery(size=size_class.name)
             every = registry.read_promises(query, links, version).reshape(links.shape)
-            stand = standing.read(query.size, (), query.window_at(now), now, links)
+            of_class = marks[query.size]
+            stand = standing.read(query.size, (), window, now, links, marks=of_class)
             usual = expectations.with_held(stand.usual, held, size_class, links)
             rates = np.where(stand.failing, np.nan, stand.now)
             classes.append(cls(size_class, links, np.isfinite(every) & possible, rates, usual))

@@ -53,7 +53,14 @@ def answer(question: Question, now: datetime) -> LinkCard:
         counting = samples.read(question.ends, reach(window), question.query.filters)
         tests = counting.during(window).of_link(*question.ends)
         classes = report.classes_of(
-            question, window, sizes, planned, moment=inputs, counting=counting, tests=tests
+            question,
+            window,
+            sizes,
+            planned,
+            now=now,
+            moment=inputs,
+            counting=counting,
+            tests=tests,
         )
         failing = [part for part in classes if part.size == size and part.there.state == "failing"]
         errors = report.read_errors(question, window, failing, sizes)

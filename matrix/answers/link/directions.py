@@ -5,7 +5,7 @@ State and numbers of a direction are those of its cell in the matrix: the same c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import permutations
@@ -14,19 +14,23 @@ from typing import Any
 import numpy as np
 
 from matrix.answers.link.samples import Results
+from matrix.answers.matrix.standing import marked
 from matrix.query.catalogue import LINK_QUANTILES
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells import standing
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells.cells import CellArrays, Frame
-from matrix.statistics.cells.standing import LEVELS, UNKNOWN, Standings, UsualRates
+from matrix.statistics.cells.standing import LEVELS, UNKNOWN, Standings, UsualTests
 from matrix.statistics.cells.states import STATES
 from matrix.statistics.samples import reduce
 from matrix.statistics.samples.newest import NewestTests
 from matrix.statistics.samples.run import Run
+from matrix.store.conditions import MARKS, LinkMarks
 from sonar.models import Downtime
 from sonar.notation.units import MB, format_factor, three_digits
 from sonar.notation.windows import Window
+
+COUNTS = ("ok", "failed", "streak", "condition")
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,9 @@ class Direction:
 
     ``last`` is when the newest result of the window started, in Unix s; ``quantiles`` are
     those that the catalogue has of a link, by name. How it is now (``level`` of LEVELS, ``now``,
-    ``streak``, ``since``) is as CellStandings has it; ``usual``, known while it fails, too, is the
-    median of ``usual_count`` successes, and ``low`` and ``high`` bound the usual range. Where it is
-    slower or faster, ``ratio_low`` and ``ratio_high`` bound ``ratio`` with 95 % confidence.
+    ``streak``, ``since``, ``unconfirmed`` of MARKS, ``condition``) is as CellStandings has it;
+    ``usual``, known while it fails, too, is that of Standings. Of ``usual_count`` successes in the
+    four weeks before the window ``low`` and ``high`` bound the usual range.
     """
 
     source: EndpointInfo
@@ -58,8 +62,8 @@ class Direction:
     low: float
     high: float
     usual_count: int
-    ratio_low: float
-    ratio_high: float
+    unconfirmed: str
+    condition: int
 
     @property
     def tests(self) -> int:
@@ -131,31 +135,32 @@ class StateInputs:
 def compare(
     links: LinkIndex,
     results: Results,
-    judged: Callable[[], Standings],
+    marks: LinkMarks,
     *,
     window: Window,
     size: str,
     promise: Floats,
     moment: StateInputs,
+    is_filtered: bool,
 ) -> dict[tuple[int, int], Direction]:
     """Return both directions, by the ids of source and destination.
 
     ``links`` are those between two places; ``results`` are those of one size class, of the window
     and of the days before it that say what is usual; ``promise`` is that of scheduled.promises.
-    ``judged`` returns how these links stand among all: only asked if one of them may be slower or
-    faster.
+    ``marks`` are those of standing.read_marks() for these links.
     """
     now, numbering = datetime.fromtimestamp(moment.now, UTC), links.numbering
     usual = results.during(standing.usual_window(window))
-    # How precise that is, only all links together tell.
-    usual_rates = UsualRates.of(runs_of(usual), numbering)
+    usual_tests = UsualTests.of(runs_of(usual), numbering)
     recent_days, rest = standing.recent_windows(window, now)
     recent = results.during(Window(recent_days.start, rest.end))
     newest = NewestTests.of(reversed(runs_of(recent)), numbering)
-    standings = Standings.unjudged(newest, usual_rates.median, numbering)
-    standings = standings.not_failing(links.paused(now))
-    if standings.is_far.any():
-        standings = judged()
+    standings = marked(
+        Standings.of(newest, usual_tests.median, numbering),
+        marks,
+        links.paused(now),
+        is_filtered=is_filtered,
+    )
     runs = runs_of(results.during(window))
     frame = Frame.around(links, numbering.newest(runs), promise, ("endpoint", "endpoint"))
     reduced = reduce.reduce(runs, frame.pooling, LINK_QUANTILES)
@@ -170,12 +175,10 @@ def compare(
             size=size,
             **numbers_of(cells, (frame.rows.of[row], frame.columns.of[column])),
             now=float(standings.now[row, column]) / MB,
-            usual=float(usual_rates.median[row, column]) / MB,
-            low=float(usual_rates.low[row, column]) / MB,
-            high=float(usual_rates.high[row, column]) / MB,
+            usual=float(standings.usual[row, column]) / MB,
+            low=float(usual_tests.low[row, column]) / MB,
+            high=float(usual_tests.high[row, column]) / MB,
             usual_count=int(usual.of_link(source, destination).ok.sum()),
-            ratio_low=float(standings.low[row, column]),
-            ratio_high=float(standings.high[row, column]),
         )
     return directions
 
@@ -188,11 +191,13 @@ def numbers_of(cells: CellArrays, at: tuple[int, int]) -> dict[str, Any]:
     if min(at) < 0:
         of_cell = dict.fromkeys(("mean", "std", "last", "since"), np.nan)
         none = {"state": "not_applicable", "level": LEVELS[UNKNOWN], "ok": 0, "failed": 0}
-        return none | of_cell | {"streak": 0, "quantiles": dict.fromkeys(LINK_QUANTILES, np.nan)}
+        none |= {"streak": 0, "unconfirmed": "", "condition": 0}
+        return none | of_cell | {"quantiles": dict.fromkeys(LINK_QUANTILES, np.nan)}
     return {
         "state": STATES[cells.state[at]],
         "level": LEVELS[cells.level[at]],
-        **{name: int(getattr(cells, name)[at]) for name in ("ok", "failed", "streak")},
+        "unconfirmed": MARKS[cells.unconfirmed[at]],
+        **{name: int(getattr(cells, name)[at]) for name in COUNTS},
         **{name: float(getattr(cells, name)[at]) for name in ("mean", "std", "last", "since")},
         "quantiles": {name: float(cells.extras[name][at]) for name in LINK_QUANTILES},
     }

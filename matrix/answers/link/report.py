@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 
 import numpy as np
 from django.db.models import Q, QuerySet
@@ -25,14 +24,12 @@ from matrix.answers.link.rate_profile import TransferProfiles
 from matrix.answers.link.samples import Results
 from matrix.answers.link.series import Cut, TimeSeries
 from matrix.answers.link.verdict import LinkNow
-from matrix.answers.matrix import standing
-from matrix.answers.matrix.standing import reach
-from matrix.query.filters import Filter, alternatives, counted
+from matrix.answers.matrix.standing import reach, read_marks
+from matrix.query.filters import Filter, alternatives, counted, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
-from matrix.statistics.cells.standing import Standings
-from matrix.store import data_version, downtimes, registry, transfers
+from matrix.store import downtimes, transfers
 from matrix.store.data_version import snapshot
 from matrix.store.downtimes import DeclaredDowntime
 from matrix.store.keyset import Cursor
@@ -191,7 +188,14 @@ def answer(question: Question, now: datetime) -> LinkReport:
         counting = without_experiments(everything, profiles, question.query.filters)
         this_way = everything.during(window).of_link(*question.ends)
         classes = classes_of(
-            question, window, sizes, planned, moment=moment, counting=counting, tests=this_way
+            question,
+            window,
+            sizes,
+            planned,
+            now=now,
+            moment=moment,
+            counting=counting,
+            tests=this_way,
         )
         listed = {
             size_class: size
@@ -259,6 +263,7 @@ def classes_of(
     sizes: dict[int, str],
     planned: Sequence[Schedule],
     *,
+    now: datetime,
     moment: StateInputs,
     counting: Results,
     tests: Results,
@@ -267,6 +272,7 @@ def classes_of(
     source, destination = question.ends
     filters = question.query.filters
     links = LinkIndex(tuple(sorted(question.ends, key=lambda endpoint: endpoint.id)))
+    marks = read_marks(list(sizes.values()), window, now, links)
     classes = []
     for size_class, size in sizes.items():
         promise = promises(planned, size_class, links, filters)
@@ -274,11 +280,12 @@ def classes_of(
         both = directions.compare(
             links,
             results,
-            partial(judged, question, size, window, moment),
+            marks[size],
             window=window,
             size=size,
             promise=promise,
             moment=moment,
+            is_filtered=bool(on_profiles(filters)),
         )
         of_class = ClassReport(
             size=size,
@@ -290,16 +297,6 @@ def classes_of(
         )
         classes.append(of_class)
     return classes
-
-
-def judged(question: Question, size: str, window: Window, moment: StateInputs) -> Standings:
-    """Return how both directions stand among all links, as the matrix has it."""
-    version, at = data_version.read(size, reach(window)), datetime.fromtimestamp(moment.now, UTC)
-    links = registry.read_links(version)
-    whole = standing.read(size, question.query.filters, window, at, links, version=version)
-    ids = sorted(endpoint.id for endpoint in question.ends)
-    places = links.numbering.ids.searchsorted(ids)
-    return whole.taken(np.ix_(places, places))
 
 
 def read_errors(

@@ -152,10 +152,7 @@ def shifted(level: str, link: LinkNow) -> Verdict | None:
     classes = with_level(link.there, level)
     if not classes:
         return None
-    factors = ", ".join(
-        f"{each.size} {format_factor(each.ratio, each.ratio_low, each.ratio_high)}"
-        for each in classes
-    )
+    factors = ", ".join(f"{each.size} {format_factor(each.ratio)}" for each in classes)
     headline = f"{extent(classes, level)} since {since_words(classes, link.at)}: {factors}."
     rest = sentences(against_usual(classes), others(link.there, classes), reverse(link))
     return Verdict(level, headline, rest)

@@ -1,6 +1,6 @@
 """What the colours of a matrix need, in a part of the time that its whole answer takes.
 
-Which cells are failing is told by streaks alone: nothing is held against what is usual.
+Of how links are now it has which are failing alone: nothing is held against what is usual.
 """
 
 from datetime import datetime
@@ -51,7 +51,8 @@ def build(query: MatrixQuery, now: datetime, known_version: DataVersion) -> Grid
     frame = grid.lay_out(query, links, allowed, results, known_version)
     reduced, _ = grid.reduce_cells(query, now, frame, results, (), extras=())
     up = frame.applicable & ~links.touching(Downtime.endpoints_down(moment))
-    failing = up & standing.read_failing(query.size, query.filters, window, now, links)
+    marks = standing.read_marks([query.size], window, now, links)[query.size]
+    failing = up & marks.are("failing") & ~links.paused(moment)
     cells = cells_of(query, frame, reduced, up=up, failing=failing, moment=moment.timestamp())
     return Grid(
         query=query,
@@ -116,9 +117,12 @@ def cells_of(
         ratio_high=few,
         streak=zero,
         since=none,
+        unconfirmed=blank(np.uint8(0)),
+        condition=zero,
         failing_links=is_failing.astype(np.int32),
         tested_links=zero,
         judged_links=zero,
+        silent_links=zero,
         slower_links=zero,
         faster_links=zero,
     )

@@ -1,4 +1,4 @@
-"""How links stand at the end of a window: read, judged, and kept for as long as it holds."""
+"""How links stand at the end of a window: numbers of their tests, and marks of conditions."""
 
 from __future__ import annotations
 
@@ -6,29 +6,39 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from django.conf import settings
 
 from matrix.query.filters import Filter, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells import standing
 from matrix.statistics.cells.axes import LinkIndex
-from matrix.statistics.cells.standing import Standings, UsualRates, UsualTests
+from matrix.statistics.cells.standing import (
+    FASTER,
+    SILENT,
+    SLOWER,
+    UNKNOWN,
+    Standings,
+    UsualRates,
+    UsualTests,
+)
 from matrix.statistics.compare.day_scatter import day_scatter
 from matrix.statistics.compare.together import DayScatter, day_shifts
 from matrix.statistics.compare.two_samples import KnownScatter
 from matrix.statistics.samples.newest import NewestTests
 from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import Run
-from matrix.statistics.samples.streaks import Streaks, streaks_after
-from matrix.store import data_version, runs
+from matrix.store import conditions, data_version, runs
 from matrix.store.cache import STANDINGS
+from matrix.store.conditions import MARKS, LinkMarks
 from matrix.store.data_version import DataVersion
 from sonar.notation.windows import Window
 
+# What a confirmed mark makes of the level of a link; what fails has none.
+LEVEL_OF_MARK = np.array([UNKNOWN, FASTER, SLOWER, SILENT, UNKNOWN], dtype=np.uint8)
 # Of more links than these (those of 500 endpoints), no more are read at a time, and no more days.
 LINKS = 1 << 18
 FEW_DAYS = timedelta(days=4)
@@ -66,11 +76,6 @@ class ResultsOfLinks(NamedTuple):
         """Return the newest tests, those of whole days and of the rest behind them."""
         before = self._recent(days, version, numbering)
         return NewestTests.of(reversed(self.with_offsets(rest)), numbering, before)
-
-    def streaks(self, days: Window, rest: Window, version: str, numbering: Numbering) -> Streaks:
-        """Return newest().streak alone."""
-        before = self._recent(days, version, numbering)
-        return streaks_after(self.with_offsets(rest), numbering, before.streak)
 
     def _recent(self, days: Window, version: str, numbering: Numbering) -> NewestTests:
         """Return the newest tests of whole days; kept as long as their version holds."""
@@ -170,6 +175,18 @@ def day_to_day(
     ]
 
 
+def is_now(window: Window, now: datetime) -> bool:
+    return window.end > now - timedelta(seconds=2 * settings.SONAR_INCIDENTS_SECONDS)
+
+
+def read_marks(
+    sizes: Sequence[str], window: Window, now: datetime, links: LinkIndex
+) -> dict[str, LinkMarks]:
+    """Return by size class what conditions say of links at the end of a window; one statement."""
+    moment = now if is_now(window, now) else window.end
+    return conditions.marks_by_class(sizes, moment, links)
+
+
 def read(
     size: str,
     filters: Iterable[Filter],
@@ -178,14 +195,17 @@ def read(
     links: LinkIndex,
     *,
     version: DataVersion | None = None,
+    marks: LinkMarks | None = None,
 ) -> Standings:
-    """Judge all links of a size class at the end of a window.
+    """Return how all links of a size class stand at the end of a window.
 
+    Numbers are of the tests that pass the filters, judgements of conditions, whatever the filters.
     ``version`` is that of the results in reach(), where the caller has it: what is kept for it
     takes no SQL. One statement says else whether it holds. What is usual, and the newest tests up
-    to the last midnight, are made once a day, unless late results come.
+    to the last midnight, are made once a day, unless late results come. ``marks`` are those of
+    read_marks(), which takes a statement of its own.
     """
-    judged_results = ResultsOfLinks.of(size, filters, links)
+    of_links = ResultsOfLinks.of(size, filters, links)
     usual_days = standing.usual_window(window)
     recent_days, rest = standing.recent_windows(window, now)
     days = usual_days, recent_days, rest
@@ -193,28 +213,46 @@ def read(
     parts = () if results else tuple(data_version.read_results(size, days))
     numbering = links.numbering
 
-    def standings() -> Standings:
+    def numbers() -> Standings:
         of_usual, of_recent, _ = parts or data_version.read_results(size, days)
-        newest = judged_results.newest(recent_days, rest, of_recent, numbering)
-        rates = judged_results.usual(usual_days, of_usual, numbering)
-        reach = Window(recent_days.start, rest.end)
-        return Standings.of(newest, rates, numbering, partial(judged_results.with_offsets, reach))
+        newest = of_links.newest(recent_days, rest, of_recent, numbering)
+        usual = of_links.usual(usual_days, of_usual, numbering)
+        return Standings.of(newest, usual.median, numbering, usual.precision)
 
-    key = ("standings", judged_results, usual_days, rest, results or parts)
-    judged: Standings = STANDINGS.get(key, standings)
-    return judged.not_failing(links.paused(min(now, window.end)))
+    key = ("standings", of_links, usual_days, rest, results or parts)
+    standings: Standings = STANDINGS.get(key, numbers)
+    marks = marks or read_marks([size], window, now, links)[size]
+    paused = links.paused(min(now, window.end))
+    return marked(standings, marks, paused, is_filtered=bool(of_links.filters))
 
 
-def read_failing(
-    size: str, filters: Iterable[Filter], window: Window, now: datetime, links: LinkIndex
-) -> Flags:
-    """Say which links are failing at the end of a window, as read() does, shape (places, places).
+def marked(
+    standings: Standings, marks: LinkMarks, paused: Flags, *, is_filtered: bool = False
+) -> Standings:
+    """Return standings with what conditions say of links; no ``paused`` link is failing.
 
-    One statement says whether what is kept of whole days holds.
+    What was usual before a condition is of all tests that count: it is left out where those of
+    ``standings`` are filtered.
     """
-    results = ResultsOfLinks.of(size, filters, links)
-    recent_days, rest = standing.recent_windows(window, now)
-    (version,) = data_version.read_results(size, [recent_days])
-    streaks = results.streaks(recent_days, rest, version, links.numbering)
-    failing = standing.are_failing(links.numbering.square(streaks))
-    return np.asarray(failing & ~links.paused(min(now, window.end)))
+    changed = {
+        name: getattr(standings, name).copy()
+        for name in ("level", "usual", "low", "high", "failing", "since", "unconfirmed")
+    } | {"condition": standings.condition.copy(), "streak": np.zeros_like(standings.streak)}
+    flat = {name: values.ravel() for name, values in changed.items()}  # views of the same numbers
+    has_baseline = ~np.isnan(marks.baseline) & (not is_filtered)
+    link, baseline = marks.link[has_baseline], marks.baseline[has_baseline]
+    for name in ("low", "high"):
+        flat[name][link] *= (flat["usual"][link] / baseline).astype(np.float32)
+    flat["usual"][link] = baseline
+    is_member = marks.mark > 0
+    link, mark, sure = marks.link[is_member], marks.mark[is_member], marks.is_confirmed[is_member]
+    level = np.where(sure, LEVEL_OF_MARK[mark], UNKNOWN)
+    failing = sure & (mark == MARKS.index("failing")) & ~paused.ravel()[link]
+    flat["level"][link] = level
+    flat["failing"][link] = failing
+    flat["streak"][link] = standings.streak.ravel()[link] * failing
+    has_since = failing | (level != UNKNOWN)
+    flat["since"][link] = np.where(has_since, marks.since[is_member] / 1000, np.nan)
+    flat["unconfirmed"][link] = np.where(sure, 0, mark)
+    flat["condition"][link] = marks.condition[is_member]
+    return replace(standings, **changed)

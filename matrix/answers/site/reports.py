@@ -289,8 +289,17 @@ def build(name: str, query: MatrixQuery, now: datetime) -> Report:
         results = {size: runs.read(size, window, query.filters) for size in sizes}
         # What is kept for the version of the class asked for serves its diagnoses, too.
         versions = {query.size: version}
+        marks = standing.read_marks(sizes, window, now, links)
         standings = {
-            size: standing.read(size, query.filters, window, now, links, version=versions.get(size))
+            size: standing.read(
+                size,
+                query.filters,
+                window,
+                now,
+                links,
+                version=versions.get(size),
+                marks=marks[size],
+            )
             for size in sizes
         }
         sites = {

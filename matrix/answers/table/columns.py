@@ -14,7 +14,7 @@ from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
-from matrix.statistics.cells.standing import NONE, SLOWER, UNKNOWN, Standings
+from matrix.statistics.cells.standing import SLOWER, USUAL, Standings
 from matrix.statistics.cells.states import FAILING, Evidence
 from matrix.statistics.compare.two_samples import SideRuns, compare_cells
 from matrix.statistics.samples.pooling import Numbering, Pooling
@@ -37,13 +37,14 @@ LINE_COLUMNS = (
 )
 # What is said of a link in a size class, NaN where there is none: rates in MB/s, sizes in bytes of
 # ok transfers alone, and when the newest result, success and failure started, in Unix s. `state`
-# indexes STATES, `level` LEVELS; with a level, `ratio_low` and `ratio_high` bound `ratio`,
-# the rate now divided by the usual one, with 95 % confidence. `since` (Unix s) and `streak` say
-# since when and for how many tests a link is failing, slower or faster, as CellStandings has it.
+# indexes STATES, `level` LEVELS; `ratio_low` and `ratio_high` bound `ratio`,
+# the rate now divided by the usual one, with 95 % confidence. `since` (Unix s), `streak`,
+# `unconfirmed` and `condition` are as Standings has them.
 COLUMNS = (
     *("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes", "ok", "failed", "last"),
     *("state", "last_ok", "last_failed"),
     *("level", "usual_mb_s", "now_mb_s", "ratio", "ratio_low", "ratio_high", "since", "streak"),
+    *("unconfirmed", "condition"),
 )
 EVERY = "every"
 """Beside them, the shortest interval in seconds at which a mesh tests it, infinity for none."""
@@ -140,12 +141,14 @@ def reduce_links(
         pooling = Pooling(links.numbering, place, place, own_cells, links.shape)
         classes, profiles, priority = {}, set[int](), MeshPromises.blank(links).priority
         times = []
-        for size in SizeClass.objects.values_list("name", flat=True):
+        sizes = list(SizeClass.objects.values_list("name", flat=True))
+        marks = standing.read_marks(sizes, window, now, links)
+        for size in sizes:
             plan = registry.read_plan(query.replace(size=size), links, versions)
             results = runs.read(
                 size, window, query.filters, sizes=True, distinct_profiles=True, failures=True
             )
-            standings = standing.read(size, query.filters, window, now, links)
+            standings = standing.read(size, query.filters, window, now, links, marks=marks[size])
             of_query = query if size == query.size else query.replace(compare=None)
             rates, comparison = reduce_rates(
                 of_query, now, links, pooling, results, quantiles=quantiles
@@ -230,8 +233,9 @@ def reduce_class(
     applicable = np.isfinite(every) | ~np.isnan(age)
     failing = standings.failing & applicable & up
     evidence = Evidence(rates.ok, rates.failed, age, every, applicable, applicable & up, failing)
-    level = np.where(~np.isnan(age) & up, standings.level, UNKNOWN).astype(np.uint8)
-    is_shifted = failing | (level >= SLOWER)
+    has_level = applicable & up & (~np.isnan(age) | (standings.level != USUAL))
+    level = standings.level * has_level
+    is_member = failing | (level >= SLOWER)
     return {
         "mean_mb_s": rates.mean / MB,
         "std_mb_s": rates.std / MB,
@@ -245,10 +249,12 @@ def reduce_class(
         "level": level,
         "usual_mb_s": standings.usual / MB,
         "now_mb_s": standings.now / MB,
-        "ratio_low": np.where(level == UNKNOWN, NONE, standings.low),
-        "ratio_high": np.where(level == UNKNOWN, NONE, standings.high),
-        "since": np.where(is_shifted, standings.since, np.nan),
-        "streak": np.where(is_shifted, standings.streak, np.int32(0)),
+        "ratio_low": standings.low,
+        "ratio_high": standings.high,
+        "since": np.where(is_member, standings.since, np.nan),
+        "streak": standings.streak * failing,
+        "unconfirmed": standings.unconfirmed * (applicable & up),
+        "condition": standings.condition * (applicable & up),
         EVERY: every,
         **{STATISTICS[name].field: values / MB for name, values in rates.extras.items()},
     }

@@ -1,10 +1,11 @@
-"""How links stand now: their newest tests, and those against what is usual. Pure numpy.
+"""How links stand now: their newest tests against what is usual, and by conditions. Pure numpy.
 
-The one place that says what `failing`, `slower`, `faster` and `usual` mean, of a link and a size
-class. Everything is as of a moment, the end of a window, and looks back beyond its beginning.
+Numbers are made here; what is failing, slower, faster or silent, conditions say
+(`matrix.assessment`). Everything is as of a moment, the end of a window, and looks back beyond its
+beginning.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from typing import Self
@@ -23,14 +24,9 @@ from matrix.statistics.arrays import (
     nan_unless,
 )
 from matrix.statistics.compare.day_scatter import scatter_in_a_row
-from matrix.statistics.compare.two_samples import (
-    FALSE_SHARE,
-    GROUPS,
-    KnownScatter,
-    Precision,
-)
-from matrix.statistics.estimates.moderation import Prior, largest_p
-from matrix.statistics.samples.newest import NEWEST, LinkSamples, NewestTests
+from matrix.statistics.compare.two_samples import GROUPS, KnownScatter, Precision
+from matrix.statistics.estimates.moderation import Prior
+from matrix.statistics.samples.newest import NEWEST, NewestTests
 from matrix.statistics.samples.pooling import Numbering, Pooling
 from matrix.statistics.samples.reduce import reduce
 from matrix.statistics.samples.run import Run
@@ -40,26 +36,23 @@ Rates = NDArray[np.float32]
 # No rate, and no bound.
 NONE = np.float32(np.nan)
 
-# How a link is beside its state: its newest successes against its usual.
-LEVELS = ("unknown", "usual", "slower", "faster")
-UNKNOWN, USUAL, SLOWER, FASTER = range(len(LEVELS))
+# How a link is, apart from its state. Their numbers are in answers: more may only come last.
+LEVELS = ("unknown", "usual", "slower", "faster", "silent")
+UNKNOWN, USUAL, SLOWER, FASTER, SILENT = range(len(LEVELS))
 LEVEL_WORDS = {
-    level: f"{level} than usual: its newest three successful tests have a median of {bound} usual, "
-    "significantly"
-    for level, bound in (
-        ("slower", "at most two thirds of"),
-        ("faster", "at least 1.5 times"),
-    )
+    "slower": "slower than usual: its rate, or that of its source or destination, has certainly "
+    "dropped",
+    "faster": "faster than usual: its rate, or that of its source or destination, has certainly "
+    "risen",
+    "silent": "silent: not tested for several intervals of its mesh (test schedule), and nothing "
+    "known keeps Sonar from testing it",
 }
 # Usual is the median of the successes of so many whole UTC days before the day of the window's
-# beginning, if there are at least so many; and so far back a failure is followed to its first.
+# beginning, if there are at least so many.
 USUAL_DAYS = 28
 FEWEST_SUCCESSES = 5
 # What is within this factor of its usual is as usual, however sure the difference is.
 USUAL_FACTOR = 1.5
-# So much of the way from usual to their median, in logarithms, each of the newest successes is at
-# least, or they do not agree: two bad tests among three are no change.
-PART_OF_WAY = 1 / 3
 
 
 def usual_window(window: Window) -> Window:
@@ -164,12 +157,18 @@ class UsualRates(ArrayFields):
 class Standings(ArrayFields):
     """How each link stands at the end of a window; arrays of shape (places, places).
 
-    ``level`` indexes LEVELS. ``usual`` and ``now``, the median of its newest three successes, are
+    Numbers are of its tests: ``usual`` and ``now``, the median of its newest three successes, are
     in bytes/s, NaN where they are unknown. ``low`` and ``high`` bound now / usual with 95 %
-    confidence where there is a level, else they are NaN. ``failing`` says that its newest three
-    tests failed, ``tested`` that it was tested at all in the last 28 days. ``streak`` counts the
-    tests in a row that made it failing, slower or faster, 0 for none of these; ``since`` is when
-    the first of them started, in Unix s.
+    confidence, NaN where either is unknown. ``tested`` says that it was tested at all in the last
+    28 days.
+
+    Judgements are of the conditions that have it as a member. ``level`` indexes LEVELS, and
+    ``failing`` says that it is a member of a confirmed condition that fails, ``streak`` then how
+    many of its tests failed since its last success; it has no level. ``since`` is when the
+    condition of a link began that is failing, silent, slower or faster, in Unix s. ``unconfirmed``
+    indexes MARKS where a condition says so that is not confirmed: the level of such a link is
+    unknown. ``condition`` is the id of either condition, 0 for none. The usual rate of a member is
+    what was usual before its condition began.
     """
 
     level: NDArray[np.uint8]
@@ -181,18 +180,8 @@ class Standings(ArrayFields):
     tested: Flags
     streak: NDArray[np.int32]
     since: Floats
-
-    def not_failing(self, paused: Flags) -> Self:
-        """Return them with no link failing of those whose tests are paused: nobody tests them."""
-        over = self.failing & paused
-        if not over.any():
-            return self
-        return replace(
-            self,
-            failing=self.failing & ~over,
-            streak=np.where(over, np.int32(0), self.streak),
-            since=np.where(over, np.nan, self.since),
-        )
+    unconfirmed: NDArray[np.uint8]
+    condition: NDArray[np.int32]
 
     @classmethod
     def blank(cls, shape: tuple[int, int]) -> Self:
@@ -200,114 +189,56 @@ class Standings(ArrayFields):
         usual, now, since = np.full((3, *shape), np.nan)
         low, high = np.full((2, *shape), NONE)
         failing, tested = np.zeros((2, *shape), dtype=bool)
-        level, streak = np.zeros(shape, dtype=np.uint8), np.zeros(shape, dtype=np.int32)
-        return cls(level, usual, now, low, high, failing, tested, streak, since)
-
-    @classmethod
-    def unjudged(cls, newest: NewestTests, usual: Floats, numbering: Numbering) -> Self:
-        """Return how links stand before all are judged together: all known ones as usual."""
-        has_all = numbering.square(newest.started)[-1] > 0
-        now = nan_unless(has_all, middle(*numbering.square(newest.rates)))
-        streak = numbering.square(newest.streak)
-        failing = are_failing(streak)
-        is_known = ~failing & (now >= 0) & (usual > 0)  # and none is NaN
-        blank = np.full(usual.shape, NONE)
+        level, unconfirmed = np.zeros((2, *shape), dtype=np.uint8)
+        streak, condition = np.zeros((2, *shape), dtype=np.int32)
         return cls(
-            level=is_known * np.uint8(USUAL),
-            usual=usual,
-            now=now,
-            low=blank,
-            high=blank,
-            failing=failing,
-            tested=(numbering.square(newest.started)[0] > 0) | (streak > 0),
-            streak=streak * failing,
-            since=nan_unless(failing, numbering.square(newest.since) / 1000),
+            level, usual, now, low, high, failing, tested, streak, since, unconfirmed, condition
         )
 
     @classmethod
     def of(
         cls,
         newest: NewestTests,
-        usual: UsualRates,
+        usual: Floats,
         numbering: Numbering,
-        history: Callable[[], Sequence[Run]],
+        precision: Precision | None = None,
     ) -> Self:
-        """Judge each link among all of them.
+        """Return how links stand of which none is a member of a condition: all known as usual.
 
-        ``history`` reads the runs that ``newest`` was made of, with offsets: only asked if links
-        are slower or faster, to find since when.
+        Of a link whose newest three tests failed it is not known. Without a ``precision`` there are
+        no bounds.
         """
-        unjudged = cls.unjudged(newest, usual.median, numbering)
-        level, is_far = unjudged.level, unjudged.is_far
-        ratio = unjudged.now / nan_unless(level == USUAL, usual.median)
-        low, high, p = precisely(ratio, usual.precision)
-        sure = np.argwhere(is_far & (p <= largest_p(p, FALSE_SHARE))).T
-        rates = numbering.square(newest.rates)[:, *sure]
-        row, column = sure[:, agree(rates, usual.median[*sure])]
-        level[row, column] = np.where(ratio[row, column] < 1, SLOWER, FASTER)
-        standings = replace(unjudged, low=low, high=high)
-        standings._follow(history, numbering)
-        return standings
-
-    @property
-    def is_far(self) -> Flags:
-        """Say which links are by USUAL_FACTOR away from usual, of those that are not failing."""
-        is_slow, is_fast = (
-            self.now * USUAL_FACTOR <= self.usual,
-            self.now >= self.usual * USUAL_FACTOR,
+        blank = cls.blank(usual.shape)
+        started, streak = numbering.square(newest.started), numbering.square(newest.streak)
+        now = nan_unless(started[-1] > 0, middle(*numbering.square(newest.rates)))
+        is_known = (now >= 0) & (usual > 0)  # and none is NaN
+        low, high = blank.low, blank.high
+        if precision is not None:
+            low, high = bounds(now / nan_unless(is_known, usual), precision)
+        return replace(
+            blank,
+            level=(is_known & (streak < NEWEST)) * np.uint8(USUAL),
+            usual=usual,
+            now=now,
+            low=low,
+            high=high,
+            tested=(started[0] > 0) | (streak > 0),
+            streak=streak,
         )
-        return np.asarray((self.level != UNKNOWN) & (is_slow | is_fast))
-
-    def _follow(self, history: Callable[[], Sequence[Run]], numbering: Numbering) -> None:
-        """Find since when links are slower or faster: since tests are nearer to now than to usual.
-
-        In parts of each other, so that the middle is their geometric mean. Of the newest three
-        successes at least two are on the side of now, which is their median.
-        """
-        shifted = np.flatnonzero(self.level.ravel() >= SLOWER)
-        if not shifted.size:
-            return
-        is_slower = self.level.ravel()[shifted] == SLOWER
-        bound = np.sqrt(self.now.ravel()[shifted] * self.usual.ravel()[shifted])
-        samples = LinkSamples.of_links(history(), numbering.links(shifted))
-        rates, bounds = samples.rates, bound[samples.link]
-        beyond = np.where(is_slower[samples.link], rates <= bounds, rates >= bounds)
-        first, count = samples.last_stretch(beyond)
-        self.since.ravel()[shifted] = first / 1000
-        self.streak.ravel()[shifted] = count
 
 
-def are_failing(streak: NDArray[np.int32]) -> Flags:
-    """Say which links are failing, by how many of their tests failed since the last success."""
-    return np.asarray(streak >= NEWEST)
-
-
-def agree(rates: Rates, usual: Floats) -> Flags:
-    """Say of which links the newest rates, shape (NEWEST, links), all are away from usual."""
-    ratio = middle(*rates) / usual
-    bound = usual * np.power(ratio, PART_OF_WAY)
-    return np.asarray(
-        np.where(ratio < 1, rates.max(axis=0) <= bound, rates.min(axis=0) >= bound), dtype=bool
-    )
-
-
-def precisely(ratio: Floats, precision: Precision) -> tuple[Rates, Rates, Floats]:
-    """Return the interval of each ratio, and how probable one as far from 1 is by chance.
-
-    Of that, only what is below FALSE_SHARE is exact. With several threads if there are many.
-    """
+def bounds(ratio: Floats, precision: Precision) -> tuple[Rates, Rates]:
+    """Return the interval of each ratio; with several threads if there are many."""
     number = THREADS if ratio.size > GROUPS else 1
     low, high = np.empty((2, *ratio.shape), dtype=np.float32)
-    p = np.empty(ratio.shape)
 
     def of_rows(rows: Integers) -> None:
         part = slice(rows[0], rows[-1] + 1)
         of_part = Precision(precision.error[part], precision.dof[part])
         low[part], high[part] = of_part.interval(ratio[part])
-        p[part] = of_part.chance(ratio[part], FALSE_SHARE)
 
     each(of_rows, [rows for rows in np.array_split(np.arange(len(ratio)), number) if rows.size])
-    return low, high, p
+    return low, high
 
 
 def middle(first: Rates, second: Rates, third: Rates) -> Rates:

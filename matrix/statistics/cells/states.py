@@ -12,6 +12,7 @@ from matrix.statistics.cells.axes import Layout
 from matrix.statistics.cells.standing import (
     FASTER,
     LEVELS,
+    SILENT,
     SLOWER,
     UNKNOWN,
     USUAL,
@@ -23,8 +24,8 @@ from matrix.statistics.cells.standing import (
 STATES = ("measured", "failing", "failed", "stale", "untested", "down", "not_applicable")
 STATE_WORDS = {
     "measured": "measured",
-    "failing": "failing: its newest three tests all failed",
-    "failed": "failed: every test in this window failed, too few to call it failing",
+    "failing": "failing: it, or its source or destination, certainly fails",
+    "failed": "failed: every test in this window failed, too few to be certain that it fails",
     "stale": "stale: no result for two intervals of its mesh (test schedule), or no success within "
     "the age chosen",
     "untested": "untested: scheduled, but without a result in this window",
@@ -67,8 +68,7 @@ class Evidence:
     ``age`` is how long ago the last result started, in seconds, NaN for none; ``promise`` the
     interval in seconds at which a mesh tests them, infinity for no mesh. Those with either are
     ``applicable``; ``up`` says that not all of their links are in a declared downtime,
-    ``failing`` that the newest tests failed, ``outdated`` that no success is as young as was
-    asked for.
+    ``failing`` that conditions say so, ``outdated`` that no success is as young as was asked for.
     """
 
     ok: Integers
@@ -124,7 +124,7 @@ class LinksOfKind(NamedTuple):
         levels.ravel()[self.cell[cells.ravel()[self.cell]]] = level
 
     def tell(self, standings: Standings, cells: Flags, streak: Counts, since: Floats) -> None:
-        """Write into some cells how many tests made these links so, and when the first began."""
+        """Write into some cells how many tests of these links failed, and since when they do."""
         is_told = cells.ravel()[self.cell]
         number, cell = self.number[is_told], self.cell[is_told]
         streak.ravel()[cell] = 0
@@ -137,13 +137,16 @@ class LinksOfKind(NamedTuple):
 class CellStandings:
     """How cells are now: arrays of shape (sources, destinations).
 
-    A cell is ``failing`` when all of its links are that were tested lately, and slower or faster
-    when more than half of those links are of which it is known (``judged_links``): ``level``
-    indexes LEVELS. Its rates, in bytes/s, are the means of those links; ``ratio_low`` and
-    ``ratio_high`` bound now / usual of a single one with 95 % confidence, and are NaN of several.
-    ``streak`` counts the tests that made its links failing, slower or faster, and ``since`` is when
-    the first of them started, in Unix time: of the links that make the cell what it is, or else of
-    those that fail, are slower, or faster, in this order.
+    A cell is ``failing`` or silent when all of its links are that were tested lately, and slower or
+    faster when more than half of those links are of which it is known (``judged_links``): ``level``
+    indexes LEVELS. Its rates, in bytes/s, are the means of those links that are not failing;
+    ``ratio_low`` and ``ratio_high`` bound now / usual of a single one with 95 % confidence, and are
+    NaN of several. ``since`` is when the first of the conditions began, in Unix time, by which
+    links are failing, silent, slower, or faster: of the links that make the cell what it is, or
+    else of those that fail, are silent, slower, or faster, in this order; ``streak`` counts the
+    tests that failed since the last success of each. ``unconfirmed`` indexes MARKS: the worst of
+    what is not confirmed. ``condition`` is the id of the condition that all links have of which
+    there is one, 0 where there are several.
     """
 
     level: NDArray[np.uint8]
@@ -153,9 +156,12 @@ class CellStandings:
     ratio_high: Rates
     streak: Counts
     since: Floats
+    unconfirmed: NDArray[np.uint8]
+    condition: Counts
     failing_links: Counts
     tested_links: Counts
     judged_links: Counts
+    silent_links: Counts
     slower_links: Counts
     faster_links: Counts
 
@@ -167,35 +173,45 @@ class CellStandings:
         has_results: Flags,
         layout: Layout,
     ) -> Self:
-        """Pool the links that are ``applicable``; those without results are neither slower nor
-        faster."""
+        """Pool the links that are ``applicable``; those without results are not as usual."""
         pool, cells_of = layout.pool, layout.cells_of
-        level = standings.level * (has_results & applicable)
+        level = standings.level * (applicable & (has_results | (standings.level != USUAL)))
         tested = pool(np.add, (standings.tested & applicable).astype(np.int32))
-        is_judged = level != UNKNOWN
+        is_judged = (level != UNKNOWN) & (level != SILENT)
         judged = pool(np.add, is_judged.astype(np.int32))
         kinds = {
             "failing": LinksOfKind.of(standings.failing & applicable, cells_of, judged.shape),
+            "silent": LinksOfKind.of(level == SILENT, cells_of, judged.shape),
             "slower": LinksOfKind.of(level == SLOWER, cells_of, judged.shape),
             "faster": LinksOfKind.of(level == FASTER, cells_of, judged.shape),
         }
         count = {name: kind.per_cell for name, kind in kinds.items()}
         looks = {
             "failing": (count["failing"] > 0) & (count["failing"] == tested),
+            "silent": (count["silent"] > 0) & (count["silent"] >= tested),
             "slower": 2 * count["slower"] > judged,
             "faster": 2 * count["faster"] > judged,
         }
         streak, since = np.zeros_like(judged), np.full(judged.shape, np.nan)
         # What only a part of its links is says since when, unless the cell is something as a whole.
-        for name in ("faster", "slower", "failing"):
-            kinds[name].tell(standings, count[name] > 0, streak, since)
-        for name in ("faster", "slower", "failing"):
-            kinds[name].tell(standings, looks[name], streak, since)
-        usual, now = (layout.mean(rates, is_judged) for rates in (standings.usual, standings.now))
-        low, high = (layout.alone(bounds, is_judged) for bounds in (standings.low, standings.high))
+        for is_part in (True, False):
+            for name in ("faster", "slower", "silent", "failing"):
+                cells = count[name] > 0 if is_part else looks[name]
+                kinds[name].tell(standings, cells, streak, since)
+        is_known = applicable & has_results & ~standings.failing
+        is_known &= ~np.isnan(standings.now) & ~np.isnan(standings.usual)
+        usual, now = (layout.mean(rates, is_known) for rates in (standings.usual, standings.now))
+        low, high = (layout.alone(bounds, is_known) for bounds in (standings.low, standings.high))
         level_of_cells = (judged > 0) * np.uint8(USUAL)
-        for name, value in (("slower", SLOWER), ("faster", FASTER), ("failing", UNKNOWN)):
+        marks = ("slower", SLOWER), ("faster", FASTER), ("silent", SILENT), ("failing", UNKNOWN)
+        for name, value in marks:
             kinds[name].mark(looks[name], level_of_cells, value)
+        unconfirmed, condition = np.zeros_like(level_of_cells), np.zeros_like(judged)
+        number = np.flatnonzero((standings.condition > 0) & applicable)
+        cell, ids = cells_of(number), standings.condition.ravel()[number]
+        np.maximum.at(unconfirmed.ravel(), cell, standings.unconfirmed.ravel()[number])
+        condition.ravel()[cell] = ids
+        condition.ravel()[cell[condition.ravel()[cell] != ids]] = 0
         return cls(
             level=level_of_cells,
             usual=usual,
@@ -204,9 +220,12 @@ class CellStandings:
             ratio_high=high,
             streak=streak,
             since=since,
+            unconfirmed=unconfirmed,
+            condition=condition,
             failing_links=count["failing"],
             tested_links=tested,
             judged_links=judged,
+            silent_links=count["silent"],
             slower_links=count["slower"],
             faster_links=count["faster"],
         )

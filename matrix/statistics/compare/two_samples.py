@@ -115,18 +115,14 @@ class Precision(ArrayFields):
         """Return how far from 1 a ratio is, as a natural log, that is so probable by chance."""
         return np.interp(1 / self.dof, *_quantiles(chance)) * self.error
 
-    def chance(self, ratio: Floats, most: float = 1.0) -> Floats:
-        """Return how probable a ratio as far from 1 is by chance, to either side; NaN for NaN.
-
-        Above ``most`` it may be 1, at a fifth of the time if few are below.
-        """
+    def chance(self, ratio: Floats) -> Floats:
+        """Return how probable a ratio as far from 1 is by chance, to either side; NaN for NaN."""
         # Of a rate of 0, or of equal ones.
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.where(ratio == 1, 0.0, np.log(ratio) / self.error)
-        p = np.where(np.isnan(t), np.nan, 1.0)  # all rates of both sides may be 0
-        # The tails of Student's t are wider than those of the normal distribution.
-        is_low = np.abs(t) >= NormalDist().inv_cdf(1 - most / 2)
-        p[is_low] = student.two_sided_of_many(t[is_low], self.dof[is_low])
+        p = np.full_like(t, np.nan)  # all rates of both sides may be 0
+        known = ~np.isnan(t)
+        p[known] = student.two_sided_of_many(t[known], self.dof[known])
         return p
 
 

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import ArrayFields, Flags, Integers, each
+from matrix.statistics.arrays import ArrayFields, Integers, each
 from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import FAILED_BIT, Run, samples_of
 
@@ -122,22 +122,3 @@ class LinkSamples:
     def of_links(cls, runs: Sequence[Run], links: NDArray[np.uint32]) -> Self:
         """Take the successes of links (as keys have them) out of runs with offsets."""
         return cls(len(links), *samples_of(runs, links, failed=False))
-
-    def last_stretch(self, flags: Flags) -> tuple[Integers, Integers]:
-        """Return when the last stretch of flagged samples began for each link, and their number.
-
-        It begins with the first flagged one after the last two in a row that are not: one that is
-        not ends nothing. Every link has a flagged sample.
-        """
-        row = np.arange(len(self.link))
-        pair = ~flags & ~np.roll(flags, 1) & (self.link == np.roll(self.link, 1)) & (row > 0)
-        calm = np.full(self.links, -1)
-        # Of several for one link, the last is kept.
-        calm[self.link[pair]] = row[pair]
-        in_stretch = np.flatnonzero(flags & (row > calm[self.link]))
-        link, first = np.unique(self.link[in_stretch], return_index=True)
-        began, count = np.zeros((2, self.links), dtype=np.int64)
-        began[link] = self.started[in_stretch[first]]
-        last = np.searchsorted(self.link, np.arange(self.links), side="right")
-        count[link] = last[link] - in_stretch[first]
-        return began, count
