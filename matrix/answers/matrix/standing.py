@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
-from django.conf import settings
 
+from matrix.answers.conditions.reading import state_moment
 from matrix.query.filters import Filter, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
@@ -175,16 +175,11 @@ def day_to_day(
     ]
 
 
-def is_now(window: Window, now: datetime) -> bool:
-    return window.end > now - timedelta(seconds=2 * settings.SONAR_INCIDENTS_SECONDS)
-
-
 def read_marks(
     sizes: Sequence[str], window: Window, now: datetime, links: LinkIndex
 ) -> dict[str, LinkMarks]:
     """Return by size class what conditions say of links at the end of a window; one statement."""
-    moment = now if is_now(window, now) else window.end
-    return conditions.marks_by_class(sizes, moment, links)
+    return conditions.marks_by_class(sizes, state_moment(window, now), links)
 
 
 def read(
