@@ -7,7 +7,15 @@ from datetime import datetime, timedelta
 from itertools import permutations
 from typing import Any
 
-from sonar.models import Condition, ConditionLink, ConditionPart, Endpoint, Site, SizeClass
+from sonar.models import (
+    Assessment,
+    Condition,
+    ConditionLink,
+    ConditionPart,
+    Endpoint,
+    Site,
+    SizeClass,
+)
 from tests.matrix.world import HOUR, NOW
 
 Pair = tuple[Endpoint, Endpoint]
@@ -70,6 +78,14 @@ def stored_condition(
                 for one, other in members
             )
     return condition
+
+
+def assessed_at(moment: datetime = NOW) -> None:
+    """Let the last assessment of all size classes have been at a moment."""
+    Assessment.objects.bulk_create(
+        Assessment(size_class=size_class, assessed_at=moment)
+        for size_class in SizeClass.objects.all()
+    )
 
 
 def scope_of(source: Endpoint | None, destination: Endpoint | None, site: Site | None) -> str:

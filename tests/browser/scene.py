@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from sonar.models import Annotation, Downtime, Endpoint, Schedule
+from tests.conditions import TYPES, stored_condition
 from tests.matrix import sent, world
 from tests.matrix.sent import MARKUP
 
@@ -61,6 +62,9 @@ def failures(made: world.World) -> UUID:
     for number, ago in enumerate(HOURS[1:]):
         error = f"503 Service Unavailable: node{number:02d}.example.org {MARKUP}"
         send(made.ral, made.desy, ago, error=error, error_where="destination")
+    stored_condition(
+        TYPES.FAILING, source=made.ral, destination=made.desy, since=HOURS[-1], baseline=None
+    )
     return send(made.ral, made.desy, HOURS[0], error="checksum differs", error_where="transfer")
 
 
