@@ -4,11 +4,12 @@ from datetime import datetime
 from typing import Any
 
 from matrix.api.matrix_formats import COUNTS, TIMES
-from matrix.api.schema.schemas import CellAgainst, CellChange, CellLevel, CellState
+from matrix.api.schema.schemas import CellAgainst, CellChange, CellLevel, CellMark, CellState
 
 KINDS: dict[str, Any] = {
     "state": CellState,
     "level": CellLevel,
+    "unconfirmed": CellMark,
     "change": CellChange,
     "against": CellAgainst,
 }

@@ -73,10 +73,9 @@ class OfClass(create_model("Columns", __base__=Answer, **CLASS_COLUMNS)):  # typ
     """What is known about a link in one size class in the window.
 
     `last` is the start of its newest result, `last_ok` and `last_failed` of the newest success and
-    the newest failure. `state` is as in the matrix, as are `level`, which compares its newest
-    successes with usual (`ratio` is now divided by usual, with an interval of 95 % from `ratio_low`
-    to `ratio_high`), `since` and `streak`: since when and for how many tests it has been failing,
-    slower or faster. Quantiles are there on request.
+    the newest failure. `state` is as in the matrix, as are `level`, `since`, `streak`, `condition`
+    and `unconfirmed`, which conditions say. `ratio` is now divided by usual, with an interval of
+    95 % from `ratio_low` to `ratio_high`. Quantiles are there on request.
 
     While comparing the size class that is asked for has `this_mb_s` and `other_mb_s`, the medians
     (or means) of both sides, `compared_ratio` with its interval of 95 % from `compared_low` to

@@ -69,10 +69,13 @@ CELL_FIELDS: dict[str, Any] = {name: (list[list[kind_of(name)]], []) for name in
 class Cells(create_model("CellFields", __base__=Answer, **CELL_FIELDS)):  # type: ignore[misc]
     """Arrays of rows, those that `fields` names; null where there is no value.
 
-    `level` compares the newest successes with usual: `now` with `usual`, both in MB/s. `since` is
-    the start of the first of the `streak` tests that made a cell failing, slower or faster.
-    `ratio_low` and `ratio_high` bound `now` / `usual` of a single link with 95 % confidence. These
-    two, `level`, `since`, `streak`, `usual` and `now` are there only if `fields` names them.
+    `level` is that of the confirmed conditions of its links: `usual` if there are none and enough
+    tests, else `unknown`. `since` is when the first of those began by which a cell is failing,
+    silent, slower or faster; `streak` counts the failures of failing links since their last
+    success. `condition` is the id of the condition, 0 for none or several, and `unconfirmed` its
+    type where it is not confirmed. `now` and `usual` are rates in MB/s; `ratio_low` and
+    `ratio_high` bound `now` / `usual` of a single link with 95 % confidence. All these are there
+    only if `fields` names them.
 
     With `stat=expectation` there are `expected`, what is expected in MB/s, and `against`: below
     it, near it, or above, as its expectation has them. `value` is `now` / `expected`.
@@ -130,7 +133,7 @@ MATRIX = described(
         *QUERY,
         text(
             "fields",
-            "The arrays of cells to return; by default all but streak, usual, now and its bounds. "
+            f"The arrays of cells to return; by default {', '.join(DEFAULT_FIELDS)}. "
             "Those of a comparison are there with compare.",
             "value,ok",
             pattern=FIELD_LIST,

@@ -33,6 +33,7 @@ from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import MEASURED, NOT_APPLICABLE, STATES
 from matrix.statistics.compare.two_samples import CHANGE_KINDS
 from matrix.statistics.transfers.overhead import FITS
+from matrix.store.conditions import MARKS
 from sonar.notation import csv_text
 from sonar.notation.units import DASH, MB
 from sonar.notation.windows import format_time
@@ -42,6 +43,7 @@ BLOCK = 8192  # cells
 WORDS = {
     "state": np.array(STATES, dtype=object),
     "level": np.array(LEVELS, dtype=object),
+    "unconfirmed": np.array(MARKS, dtype=object),
     "line": np.array(FITS, dtype=object),
     "change": np.array(CHANGE_KINDS, dtype=object),
     "against": np.array(AGAINST, dtype=object),
@@ -71,13 +73,16 @@ NO_TIME = b"~" * len('"2026-11-20T04:17:11Z"')
 # reads is a sixth of the bytes. Those of a comparison it has while comparing.
 CORNER, MEAN = r"from \ to", "mean"
 DEFAULT_FIELDS = ("value", "std", "ok", "failed", "last", "state")
-STANDING = ("level", "since", "streak", "usual", "now", "ratio_low", "ratio_high")
+STANDING = (
+    *("level", "since", "streak", "usual", "now", "ratio_low", "ratio_high"),
+    *("unconfirmed", "condition"),
+)
 COMPARED = ("rate", "other", "ratio", "low", "high", "p", "other_ok", "change")
 EXPECTED = ("expected", "against")
 PLAIN_FIELDS = (*DEFAULT_FIELDS, *STANDING)
 FIELDS = (*PLAIN_FIELDS, *EXPECTED, *COMPARED)
 TIMES = ("last", "last_ok", "last_failed", "since")
-COUNTS = ("ok", "failed", "streak", "other_ok")
+COUNTS = ("ok", "failed", "streak", "condition", "other_ok")
 CHANCES = ("p", "compared_p")
 
 RATES = ("std", "usual", "now", "expected", "rate", "other")
@@ -103,7 +108,7 @@ def writer(name: str, array: NDArray[Any]) -> Write:
         return lambda values: dumps(significant(values))[1:-1]
     if name == "std":
         return lambda values: dumps(rounded_deviations(values))[1:-1]
-    if name in ("ok", "failed", "streak", "other_ok"):
+    if name in COUNTS:
         return lambda counts: dumps(np.ascontiguousarray(counts))[1:-1]
     return numbers(array)
 

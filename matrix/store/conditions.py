@@ -192,8 +192,9 @@ def _marks_of(parts: Sequence[tuple[bytes, Sequence[Any]]], ids: Integers) -> Li
     of_parts = [np.frombuffer(payload, MEMBER) for payload, _ in parts]
     part = np.repeat(np.arange(len(parts)), [len(each) for each in of_parts])
     members = np.concatenate([np.empty(0, MEMBER), *of_parts])
-    known = np.flatnonzero(np.isin(members["source"], ids) & np.isin(members["destination"], ids))
-    ends = (ids.searchsorted(members[end][known]) for end in ("source", "destination"))
+    is_listed = np.isin(members["source"], ids) & np.isin(members["destination"], ids)
+    members, part = members[is_listed], part[is_listed]
+    ends = (ids.searchsorted(members[end]) for end in ("source", "destination"))
     link = np.ravel_multi_index(tuple(ends), (len(ids), len(ids)))
     order = np.argsort(link, kind="stable")
     # Of several for one link, the last is kept.
@@ -202,9 +203,9 @@ def _marks_of(parts: Sequence[tuple[bytes, Sequence[Any]]], ids: Integers) -> Li
     return LinkMarks(
         places=len(ids),
         link=link[order],
-        baseline=members["baseline"][known[order]].astype(np.float32),
+        baseline=members["baseline"][order].astype(np.float32),
         **{
-            name: np.array(column, dtype=kind)[part[known[order]]]
+            name: np.array(column, dtype=kind)[part[order]]
             for (name, kind), column in zip(OF_PART.items(), columns, strict=True)
         },
     )

@@ -37,6 +37,8 @@ def of_class(links: int, rng: np.random.Generator) -> Arrays:
         "level": level,
         "since": since,
         "streak": streak,
+        "unconfirmed": level,
+        "condition": streak,
         EVERY: every,
     }
 

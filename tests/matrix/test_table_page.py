@@ -17,15 +17,17 @@ from matrix.answers.table.columns import COMPARED, SURE
 from matrix.answers.table.link_table import LinkTable, trouble_of
 from matrix.pages.table.page import LOOK_WORDS, about_results
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells.states import LOOKS, STATES
-from sonar.models import Endpoint, Mesh, Schedule, Site
+from matrix.statistics.cells.states import LOOKS, STATE_WORDS, STATES
+from sonar.models import Assessment, Condition, Endpoint, Mesh, Schedule, Site, SizeClass
 from sonar.results import sealing
+from tests.conditions import stored_condition
 from tests.html import Page
 from tests.matrix import many_links, responses, sent, world
 from tests.matrix.world import HOUR, NOW, Transfers, World, transfer, transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 SIZES = ("small", "medium", "large")
+TYPES = Condition.Type
 THIN = "\u202f"
 MARKUP = "</script><script>alert(1)</script>"
 
@@ -59,7 +61,7 @@ def test_a_row_has_the_link_and_its_numbers_under_heads_by_size_class(client, sm
     assert rows(page) == [
         [
             *("RAL_DATADISK to Glasgow_DATADISK", "UK", "1", "→ Glasgow_DATADISK", "UK", "2", "5"),
-            *("measured", "5.00 ± 1.00", "5.00", "–", "–", "2 GB", "3 + 1 failed"),
+            *("unknown", "5.00 ± 1.00", "5.00", "–", "–", "2 GB", "3 + 1 failed"),
             *("1.50", "20 MB", "1"),
             *("–", "–", "–"),
         ]
@@ -96,7 +98,7 @@ def test_what_is_older_than_its_mesh_promises_is_called_stale(client, small_worl
     transfer(small_world.ral, small_world.desy, 7.0, ago=2.1 * HOUR)
     shown = {row[3]: row[7:9] for row in rows(look(client, "?large.ok.min=1&constant=1"))}
     assert shown == {
-        "→ Glasgow_DATADISK": ["measured", "5.00"],
+        "→ Glasgow_DATADISK": ["unknown", "5.00"],
         "→ DESY_DATADISK": ["stale", "7.00"],
     }
     page = look(client, "?size=small&large.ok.min=1&constant=1")
@@ -374,10 +376,11 @@ def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
     # The page's classes and the form's; what has changed; what is queued, what
     # is overdue, and the ways of measuring; versions and classes, places and three plans; for
     # each class what stands there; raw rows of one; who is down. And how links stand:
-    # for each class its versions, and three windows, the rows of one.
-    of_standings = 3 * (1 + 3)
-    assert statements() == 2 + 1 + 3 + 2 + 4 + 3 + 1 + 1 + of_standings
-    assert statements() == 2 + 1 + 3
+    # for each class its versions, and three windows, the rows of one; and the marks of conditions.
+    # Then the conditions of the links shown, and when they were assessed.
+    of_standings, of_conditions = 3 * (1 + 3) + 1, 2
+    assert statements() == 2 + 1 + 3 + 2 + 4 + 3 + 1 + 1 + of_standings + of_conditions
+    assert statements() == 2 + 1 + 3 + of_conditions
     sites = [Site.objects.create(name=f"SITE-{number}") for number in range(30)]
     places = [world.endpoint(f"{site.name}_DATADISK", site) for site in sites]
     with transfers() as some:
@@ -385,12 +388,12 @@ def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
             some.add(small_world.ral, place, 5.0)
             some.add(small_world.ral, place, 5.0, ago=30 * HOUR)
     # Rows of yesterday come with the others.
-    assert statements() == 2 + 1 + 3 + 2 + 4 + 3 + 1 + 1 + of_standings
+    assert statements() == 2 + 1 + 3 + 2 + 4 + 3 + 1 + 1 + of_standings + of_conditions
     sealing.seal(NOW)
     # The columns of the segments, once, and raw rows of this hour; of how links stand, too, where
     # results are.
-    assert statements() == 2 + 1 + 3 + 2 + 3 + 2 + 1 + 3 + 2 + 1
-    assert statements() == 2 + 1 + 3
+    assert statements() == 2 + 1 + 3 + 2 + 3 + 2 + 1 + 3 + 2 + 1 + 1 + of_conditions
+    assert statements() == 2 + 1 + 3 + of_conditions
 
 
 def test_notices_cost_a_query_for_each_class_only_where_there_is_no_result(client, small_world):
@@ -460,6 +463,9 @@ def in_trouble(made: World) -> None:
             some.add(made.ral, made.glasgow, None, ago=(4 - number) * HOUR / 2)
             some.add(made.ral, made.desy, 2.0, ago=(4 - number) * HOUR / 4)
         some.add(made.desy, made.ral, 5.0)
+    stored_condition(source=made.ral, destination=made.glasgow, since=2 * HOUR, baseline=8e6)
+    slow = {"source": made.ral, "destination": made.desy, "since": HOUR, "baseline": 8e6}
+    stored_condition(TYPES.SLOW, **slow)
 
 
 def as_usual(some: Transfers, source: Endpoint, destination: Endpoint) -> None:
@@ -473,9 +479,12 @@ def test_a_link_says_how_it_is_since_when_and_by_what_factor(client, small_world
     page = look(client, "?source.has=RAL&large.ok.min=1&constant=1")
     shown = {row[3].removeprefix("→ "): row[7:14] for row in rows(page)}
     assert shown == {
-        "Glasgow_DATADISK": ["failing 2 h", "8.00", "–", "8.00", "–", "2 GB", "1 + 3 failed"],
+        "Glasgow_DATADISK": [
+            "failing since 20 Nov 10:00 UTC",
+            *("8.00", "–", "8.00", "–", "2 GB", "1 + 3 failed"),
+        ],
         "DESY_DATADISK": [
-            "slower 1 h",
+            "slower since 20 Nov 11:00 UTC",
             "2.00 ± 0",
             "2.00",
             "8.00",
@@ -485,7 +494,42 @@ def test_a_link_says_how_it_is_since_when_and_by_what_factor(client, small_world
         ],
     }
     assert page.source.count('title="failing: its last successes are more than 2 h old"') == 2
-    assert page.parts('[title^="since 20 Nov 10:00:30 UTC, 3 tests in a row; failing: its newest"]')
+    (failing,) = page.parts("td.failing.words")
+    assert failing["title"] == (
+        "RAL_DATADISK to Glasgow_DATADISK fails, with large files, 10 of 10 tests failed, since 20 "
+        f"Nov 10:00 UTC. {STATE_WORDS['failing']}"
+    )
+    assert "states not assessed yet" in page.words
+
+
+def test_what_is_not_confirmed_is_called_so_and_is_neither_counted_nor_as_usual(
+    client, small_world
+):
+    made = small_world
+    with transfers() as some:
+        for place in (made.glasgow, made.desy):
+            as_usual(some, made.ral, place)
+            for number in range(3):
+                some.add(made.ral, place, 2.0 if place == made.desy else 8.0, ago=number * HOUR)
+    stored_condition(TYPES.SLOW, source=made.ral, destination=made.desy, confirmed=False)
+    for size_class in SizeClass.objects.all():
+        Assessment.objects.create(size_class=size_class, assessed_at=NOW)
+    page = look(client, "?large.ok.min=1&constant=1")
+    assert [row[7] for row in rows(page)] == ["unknown unconfirmed: slow", "as usual"]
+    title = "RAL_DATADISK to DESY_DATADISK runs at 0.40× (0.35–0.46), with large files, 10 tests, "
+    assert page.parts(f'[title="{title}since 20 Nov 06:00 UTC, unconfirmed"]')
+    assert client.get("/table/").context["looks"] == []
+    assert "states as of 12:00 UTC" in page.words
+    # The filters do not change what conditions say.
+    assert "States are those of all tests" not in page
+    assert "States are those of all tests" in look(client, "?streams=!4")
+
+
+def test_too_few_tests_are_said_to_be_too_few(client, small_world):
+    transfer(small_world.ral, small_world.glasgow, 5.0)
+    (row,) = rows(look(client, "?large.ok.min=1&constant=1"))
+    assert row[7] == "unknown"
+    assert "too few tests to tell: it needs 5 successes in the 28 days" in look(client).titles()
 
 
 def test_links_that_failed_a_time_or_two_come_after_those_that_are_slower(client, small_world):
@@ -533,6 +577,10 @@ def test_table_and_matrix_agree_on_every_look(client, small_world):
             some.add(source, glasgow, 8.0)
             some.add(source, glasgow, None, ago=HOUR)
         some.add(glasgow, desy, None)
+    stored_condition(TYPES.FAST, source=glasgow, destination=ral)
+    stored_condition(TYPES.SLOW, source=scratch, destination=ral)
+    stored_condition(source=scratch, destination=desy)
+    stored_condition(TYPES.SILENT, source=glasgow, destination=desy)
     world.downtime(endpoint=scratch)
     Schedule.objects.filter(source=desy, destination=ral).update(every_seconds=10)
     cells = grid.build(MatrixQuery(), NOW).cells
@@ -547,6 +595,7 @@ def test_table_and_matrix_agree_on_every_look(client, small_world):
         "usual": 0,
         "slower": 1,
         "faster": 1,
+        "silent": 1,
         "unknown": 0,
         "partly": 2,
     }
@@ -610,16 +659,21 @@ def test_trouble_comes_first_and_names_do_where_they_are_asked_for(client, small
             some.add(glasgow, ral, 8.0, ago=ago)
         some.add(desy, glasgow, None, ago=HOUR)
         some.add(desy, glasgow, 8.0)
+    stored_condition(source=scratch, destination=desy)
+    stored_condition(TYPES.SLOW, source=glasgow, destination=desy, baseline=8e6)
+    stored_condition(TYPES.FAST, source=glasgow, destination=scratch)
+    stored_condition(TYPES.SILENT, source=desy, destination=ral)
+    stored_condition(source=desy, destination=scratch, confirmed=False)
     page = look(client)
     assert [(pair[0].split("_")[0], *pair[1].split("_")[:1]) for pair in links_of(page)][:8] == [
         ("DESY", "DESY"),
         ("RAL", "Glasgow"),
         ("Glasgow", "DESY"),
         ("RAL", "DESY"),
+        ("DESY", "RAL"),
+        ("DESY", "DESY"),
         ("DESY", "Glasgow"),
         ("Glasgow", "DESY"),
-        ("DESY", "RAL"),
-        ("Glasgow", "RAL"),
     ]
     written = responses.csv_rows(client, "/api/v1/links/?ordering=-trouble&format=csv")
     assert [(row["source"], row["destination"]) for row in written] == links_of(page)

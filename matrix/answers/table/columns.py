@@ -80,7 +80,7 @@ class LinkColumns:
     meshes that test the link, NaN for none. The links are in the order of the places;
     ``profiles`` are the ids of those that the results of all links have. ``lines`` are
     LINE_COLUMNS by name, for who asks for them: `line` indexes FITS, the others are numbers where
-    the line fits. Arrays are shared, and read-only: 342 bytes a link.
+    the line fits. Arrays are shared, and read-only: 357 bytes a link.
     """
 
     window: Window

@@ -28,11 +28,12 @@ from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
-from matrix.statistics.cells.standing import FASTER, SLOWER
+from matrix.statistics.cells.standing import FASTER, SILENT, SLOWER
 from matrix.statistics.cells.states import FAILED, FAILING, MEASURED, STATES, fail_partly
 from matrix.statistics.compare.two_samples import CHANGE_KINDS, CHANGES
 from matrix.store import data_version
 from matrix.store.cache import ANSWERS
+from matrix.store.conditions import MARKS
 from matrix.store.data_version import DataVersion
 from sonar.notation.windows import Window
 
@@ -50,7 +51,7 @@ class LinkTable:
     """Rows of the links of LinkColumns, in the order of the places until ordered otherwise.
 
     ``rows`` says which links they are, None for all of them. A column is only copied when it is
-    asked for: of a million links all are 342 MB. While comparing, ``changed`` says of all links
+    asked for: of a million links all are 357 MB. While comparing, ``changed`` says of all links
     which differ from the other side by more than chance explains, among those of the question.
     ``size`` is the size class that is asked for.
     """
@@ -276,34 +277,41 @@ def build(
     return LinkTable(links, shown, changed, query.size)
 
 
-# The least trouble first: states, and how a measured link is beside that.
+# The least trouble first: states, and how a link is beside that.
 DEGREES = (
     *("not_applicable", "untested", "down", "measured", "stale"),
-    *("faster", "partly", "failed", "slower", "failing"),
+    *("faster", "partly", "failed", "unconfirmed", "silent", "slower", "failing"),
 )
 
 
 def trouble_of(table: LinkTable) -> Floats:
     """Return the place of each link in DEGREES, with a fraction for how bad it is among its like.
 
-    Of failing links the first to fail is the worst, of slower ones the slowest, of those with too
-    few tests to be failing the one with most failures, of those that fail partly the one with the
-    largest share of them, of faster ones the one that changed most. They are compared
-    with usual, or with what the question compares them with.
+    What is certain is the most trouble. Of failing and silent links the first to be so is the
+    worst, of slower ones the slowest, of those of unconfirmed conditions and those with too few
+    tests for any the one with most failures, of those that fail partly the one with the largest
+    share of them, of faster ones the one that changed most. They are compared with usual, or with
+    what the question compares them with.
     """
     columns = table.of_class(table.size)
     slower, faster = (table.of_change(table.size, look) for look in CHANGES)
-    if slower is None or faster is None:
-        slower, faster = columns["level"] == SLOWER, columns["level"] == FASTER
-    ratio = columns.get("compared_ratio", columns["ratio"])
-    ok, failed, state = columns["ok"], columns["failed"], columns["state"]
+    level, state = columns["level"], columns["state"]
     measured = state == MEASURED
+    if slower is None or faster is None:
+        slower, faster = level == SLOWER, measured & (level == FASTER)
+    else:
+        slower, faster = measured & slower, measured & faster
+    ratio = columns.get("compared_ratio", columns["ratio"])
+    ok, failed, since = columns["ok"], columns["failed"], columns["since"]
+    unconfirmed = columns["unconfirmed"] > MARKS.index("fast")
     badness = {
-        "faster": (measured & faster, ratio),
+        "faster": (faster, ratio),
         "partly": (measured & fail_partly(ok, failed, False), failed / np.maximum(ok + failed, 1)),
         "failed": (state == FAILED, failed.astype(np.float64)),
-        "slower": (measured & slower, -ratio),
-        "failing": (state == FAILING, -columns["since"]),
+        "unconfirmed": (unconfirmed, failed.astype(np.float64)),
+        "silent": (level == SILENT, -since),
+        "slower": (slower, -ratio),
+        "failing": (state == FAILING, -since),
     }
     degrees = np.array([DEGREES.index(word) for word in STATES], dtype=np.float64)[state]
     for name, (links, values) in badness.items():

@@ -17,6 +17,7 @@ from matrix.statistics.cells.expected import AGAINST
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES
 from matrix.statistics.compare.two_samples import CHANGE_KINDS
+from matrix.store.conditions import MARKS
 
 Direction = Literal["request", "response"]
 Json = dict[str, Any]
@@ -76,6 +77,7 @@ def word_of(allowed: Iterable[str]) -> FieldInfo:
 # usual; and how it differs from the other side of a comparison, beyond chance.
 CellState = Annotated[str, word_of(STATES)]
 CellLevel = Annotated[str, word_of(LEVELS)]
+CellMark = Annotated[str, word_of(MARKS)]
 CellAgainst = Annotated[str, word_of(AGAINST)]
 CellChange = Annotated[str, word_of(CHANGE_KINDS)]
 

@@ -17,6 +17,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.cells.states import DOWN, MEASURED, STATE_WORDS, STATES
 from matrix.templatetags.figures import age_words
+from sonar.models import Condition
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS
 from sonar.notation.units import DASH, format_bytes, format_count, three_digits
 from sonar.notation.windows import format_moment
@@ -28,7 +29,8 @@ class Context:
 
     ``now`` is what ages are counted from, ``end`` the moment as of which links are; ``marks`` says
     whether simulated endpoints are marked one by one, as where others stand beside them; ``ending``
-    is what all names end with, which their column says once; ``names`` are shorter ones.
+    is what all names end with, which their column says once; ``names`` are shorter ones;
+    ``conditions`` are those of the links shown, by id.
     """
 
     query: MatrixQuery
@@ -37,6 +39,7 @@ class Context:
     marks: bool
     ending: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
+    conditions: Mapping[int, Condition] = field(default_factory=dict)
 
 
 # What a link has in a size class, or of the line through all of them: attributes by the names of

@@ -6,16 +6,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self, cast
 
+import numpy as np
 from django.core.paginator import Page as PageOfRows
 from django.core.paginator import Paginator
+from django.db.models import Q
 from django.http import QueryDict
 
 from matrix.answers import other_origins
+from matrix.answers.conditions.reading import read_open, state_moment
+from matrix.answers.conditions.words import as_of
 from matrix.answers.matrix import mixed_ways
 from matrix.answers.matrix.mixed_ways import MixedWays
 from matrix.answers.other_origins import OtherOrigins
 from matrix.answers.table import column_filters, link_table, table_query
-from matrix.answers.table.column_filters import Condition, links_with_look
+from matrix.answers.table.column_filters import links_with_look
 from matrix.answers.table.link_table import TROUBLE, LinkTable
 from matrix.answers.table.table_query import PER_PAGE, TableQuery
 from matrix.answers.words.names import shared_ending, shortened
@@ -53,14 +57,14 @@ from matrix.pages.table.links_table import (
 )
 from matrix.query.addresses import address
 from matrix.query.catalogue import TABLE_QUANTILES
-from matrix.query.filters import Filter
+from matrix.query.filters import Filter, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.url_text import encoded
 from matrix.statistics.arrays import Integers
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import profiles, registry
 from matrix.store.data_version import DataVersion
-from sonar.models import Endpoint, SizeClass
+from sonar.models import Condition, Endpoint, SizeClass
 from sonar.notation.units import format_age, format_count
 from sonar.notation.windows import format_minute
 from sonar.people.roles import Anyone
@@ -68,8 +72,9 @@ from sonar.people.roles import Anyone
 # In the order of what to look at first.
 LOOK_WORDS = {
     "failing": "failing",
-    "failed": "failed",
     "slower": "slower than usual",
+    "silent": "silent",
+    "failed": "failed",
     "faster": "faster than usual",
     "partly": "partly failing",
     "stale": "stale",
@@ -116,10 +121,13 @@ class TablePage(QueryPage):
         meant = self.meant(ends, names)
         table = whole if meant is self else meant.table(now, version)
         rows = meant.listing.rows(table, now)
-        every = self.columns(whole, now, names)
-        columns, same = shown_columns(every, whole, self.listing)
         at = Paginator(rows, self.listing.per_page).get_page(self.listing.page)
-        records = rows_of(table.taken(cast("Integers", at.object_list)))
+        shown = table.taken(cast("Integers", at.object_list))
+        records = rows_of(shown)
+        ids = np.unique(shown.column(f"{self.query.size}.condition")).tolist()
+        judgement = read_open(state_moment(table.window, now), Q(pk__in=ids))
+        every = self.columns(whole, now, names, judgement.conditions)
+        columns, same = shown_columns(every, whole, self.listing)
         profile_choices = profiles.read()
         mixture = mixed_ways.mixed_in_table(table, meant.query, version, profile_choices)
         others = other_origins.NONE
@@ -141,6 +149,8 @@ class TablePage(QueryPage):
             "notices": list(self.notices(whole, len(rows), mixture, others, now)),
             "simulated": any(endpoint.simulated for endpoint in ends),
             "total": len(whole),
+            "assessed": as_of(judgement),
+            "of_all_tests": bool([*on_profiles(self.query.filters)]),
             "count": count_words(at, len(whole)),
             "trouble_first": ""
             if self.listing.ordering == TROUBLE_FIRST
@@ -160,11 +170,18 @@ class TablePage(QueryPage):
         names = [quantile.name for quantile in self.listing.columns]
         return link_table.build(self.query, now, version, names, lines=self.listing.lines)
 
-    def columns(self, table: LinkTable, now: datetime, names: Mapping[str, str]) -> Columns:
+    def columns(
+        self,
+        table: LinkTable,
+        now: datetime,
+        names: Mapping[str, str],
+        conditions: Iterable[Condition],
+    ) -> Columns:
         ends = table.ends()
         is_mixed = len({endpoint.simulated for endpoint in ends}) > 1
         moment = min(now, table.window.end)
-        context = Context(self.query, now, moment, is_mixed, shared_ending(ends), names)
+        by_id = {each.id: each for each in conditions}
+        context = Context(self.query, now, moment, is_mixed, shared_ending(ends), names, by_id)
         return columns(context, table.sizes, self.listing.columns, lines=self.listing.lines)
 
     def meant(self, ends: Iterable[EndpointInfo], names: Mapping[str, str]) -> Self:
@@ -215,8 +232,8 @@ class TablePage(QueryPage):
             count = int(links_with_look(listed, self.query.size, look).sum())
             is_chosen = chosen is not None and look in chosen.text.split(",")
             if count or is_chosen:
-                condition = Condition(parameter, "is", look)
-                changed = others.replace(conditions=(*others.conditions, condition))
+                only = column_filters.Condition(parameter, "is", look)
+                changed = others.replace(conditions=(*others.conditions, only))
                 url = self.listed(others if is_chosen else changed)
                 yield look, count, Choice(words, url, is_chosen)
 

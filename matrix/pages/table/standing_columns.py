@@ -1,12 +1,12 @@
 """Columns beside the rates: how a link is now, a comparison, and its overhead and bandwidth."""
 
 import math
-from datetime import UTC, datetime
 
 import numpy as np
 
+from matrix.answers.conditions.words import sentence, since
 from matrix.answers.table.link_table import LinkTable
-from matrix.answers.words.phrases import counted, why_no_rate
+from matrix.answers.words.phrases import why_no_rate
 from matrix.answers.words.ratios import with_interval
 from matrix.pages.parts.controls import own_words
 from matrix.pages.table.columns import (
@@ -19,9 +19,17 @@ from matrix.pages.table.columns import (
     Values,
 )
 from matrix.query.catalogue import RATE
-from matrix.statistics.cells.standing import LEVEL_WORDS, LEVELS
+from matrix.statistics.cells.standing import (
+    FASTER,
+    FEWEST_SUCCESSES,
+    LEVEL_WORDS,
+    LEVELS,
+    SLOWER,
+    USUAL_DAYS,
+)
 from matrix.statistics.cells.states import MEASURED, STATE_WORDS, STATES
 from matrix.statistics.compare.two_samples import FEWEST_TESTS
+from matrix.statistics.samples.newest import NEWEST
 from matrix.statistics.transfers import overhead
 from matrix.statistics.transfers.overhead import FITS, LEAST_RATIO, LINE
 from sonar.notation.units import (
@@ -31,18 +39,21 @@ from sonar.notation.units import (
     format_chance,
     format_count,
     format_factor,
-    format_span,
     three_digits,
 )
-from sonar.notation.windows import format_moment
+
+TOO_FEW_LATELY = (
+    f"too few tests to tell: it needs {FEWEST_SUCCESSES} successes in the {USUAL_DAYS} days before "
+    f"the window, and one of its newest {NEWEST} tests"
+)
 
 
 class StateColumn(OfSize):
-    """How a link is, in words; where it fails or is not as usual, for how long."""
+    """How a link is, in words; since when, and its condition, where it is a member of one."""
 
     field, title, place, look = "state", "state", "opens carded", "words"
-    explained = "its state, and how its newest tests compare with usual"
-    second = "since", "(since)", "how long it has been failing, or slower or faster than usual"
+    explained = "its state, and what conditions say of it"
+    second = "since", "(since)", "since when it has been failing, silent, slower or faster"
     greatest_first = False
 
     def __init__(self, context: Context, size: str) -> None:
@@ -52,20 +63,22 @@ class StateColumn(OfSize):
     def render(self, record: TableRow) -> TableCell:
         values = record.classes[self.size]
         state, level = STATES[values.state], LEVELS[values.level]
-        if values.state != MEASURED:
-            look, words, title = state, state.replace("_", " "), STATE_WORDS[state]
-        elif level in LEVEL_WORDS:
+        look, words, title = state, state.replace("_", " "), STATE_WORDS[state]
+        if level in LEVEL_WORDS:
             look, words, title = level, level, LEVEL_WORDS[level]
-        else:
-            words = "as usual" if level == "usual" else "measured"
-            return TableCell(words, "", self.look)
-        if math.isnan(values.since):
-            return TableCell(words, title, f"{self.look} {look}")
-        since = datetime.fromtimestamp(values.since, UTC)
-        tests = counted(values.streak, "test")
-        title = f"since {format_moment(since)}, {tests} in a row; {title}"
-        span = format_span(self.context.end - since)
-        return TableCell(words, title, f"{self.look} {look}", marks=(span,))
+        elif values.state == MEASURED:
+            look, title = "", ""
+            words = "as usual" if level == "usual" else "unknown"
+        marks: tuple[str, ...] = ()
+        if condition := self.context.conditions.get(values.condition):
+            title = ". ".join(filter(None, (sentence(condition)[:-1], title)))
+            if values.unconfirmed:
+                marks = (f"unconfirmed: {condition.type}",)
+            elif not math.isnan(values.since):
+                marks = (since(condition),)
+        elif words == "unknown":
+            title = TOO_FEW_LATELY
+        return TableCell(words, title, f"{self.look} {look}".strip(), marks=marks)
 
 
 class StandingColumn(OfSize):
@@ -119,7 +132,7 @@ class RatioColumn(StandingColumn):
     def of(self, values: Values) -> TableCell:
         ratio, low, high, level = values.ratio, values.ratio_low, values.ratio_high, values.level
         title = "" if math.isnan(low) else with_interval(ratio, low, high)
-        look = LEVELS[level] if LEVELS[level] in LEVEL_WORDS else ""
+        look = LEVELS[level] if SLOWER <= level <= FASTER else ""
         return TableCell(format_factor(ratio), title, f"{self.look} {look}".strip())
 
 

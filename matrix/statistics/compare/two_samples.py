@@ -121,8 +121,8 @@ class Precision(ArrayFields):
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.where(ratio == 1, 0.0, np.log(ratio) / self.error)
         p = np.full_like(t, np.nan)  # all rates of both sides may be 0
-        known = ~np.isnan(t)
-        p[known] = student.two_sided_of_many(t[known], self.dof[known])
+        has_t = ~np.isnan(t)
+        p[has_t] = student.two_sided_of_many(t[has_t], self.dof[has_t])
         return p
 
 
