@@ -150,7 +150,8 @@ IS_FAST = "DESY_DATADISK to RAL_DATADISK runs at 2.0× since 20 Nov 08:00 UTC"
 
 def answer(client: Client, text: str = "") -> tuple[str, dict[str, int]]:
     context = client.get(f"/{text}", follow=True).context
-    headline = " ".join(part.label + part.stop for part in context["answer"])
+    parts = context["answer"]
+    headline = " ".join(f"{part.label} {part.detail}".strip() + part.stop for part in parts)
     return headline, {entry.name: entry.count for entry in context["counts"]}
 
 

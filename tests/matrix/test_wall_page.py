@@ -42,12 +42,9 @@ def wall(client: Client, path: str = "/?wall=1") -> Page:
 
 def test_it_says_what_is_wrong_first_and_lists_it_with_since_when(client, trouble):
     page = wall(client)
-    assert page.texts("h1 .failing") == [
-        "RAL_DATADISK to Glasgow_DATADISK fails since 20 Nov 07:00 UTC"
-    ]
-    assert page.texts("h1 .slower") == [
-        "Glasgow_DATADISK to RAL_DATADISK runs at 0.40× since 20 Nov 07:00 UTC"
-    ]
+    # Since when is said by the lists, which name the same ones first.
+    assert page.texts("h1 .failing") == ["RAL_DATADISK to Glasgow_DATADISK fails"]
+    assert page.texts("h1 .slower") == ["Glasgow_DATADISK to RAL_DATADISK runs at 0.40×"]
     assert "Failing from RAL_DATADISK to Glasgow_DATADISK 5 h" in page
     assert "Slower than usual from Glasgow_DATADISK to RAL_DATADISK 0.40×" in page
     assert "10 tests, since 20 Nov 07:00 UTC" in page
@@ -59,9 +56,7 @@ def test_one_row_stands_for_an_endpoint_and_nothing_unconfirmed_is_there(client,
     stored_condition(TYPES.FAILING, destination=scratch)
     stored_condition(TYPES.FAILING, source=desy, destination=ral, confirmed=False)
     page = wall(client)
-    assert page.texts("h1 .failing") == [
-        "DESY_SCRATCHDISK fails as destination since 20 Nov 06:00 UTC (3 links)"
-    ]
+    assert page.texts("h1 .failing") == ["DESY_SCRATCHDISK fails as destination"]
     assert page.texts(".wall-lists .ends") == ["DESY_SCRATCHDISK as destination"]
     assert "nconfirmed" not in page
 

@@ -48,11 +48,13 @@ MOST_NAMED = 3
 class AnswerWords(NamedTuple):
     """Some words of a headline, and the look of what they are about, or nothing.
 
-    ``condition`` is the one that they say, if they say one; ``stop`` follows where a part does.
+    ``condition`` is the one that they say, if they say one, and ``detail`` since when it lasts on
+    how many links; ``stop`` follows where another part does.
     """
 
     look: str
     words: str
+    detail: str = ""
     condition: Condition | None = None
     stop: str = ","
 
@@ -160,7 +162,9 @@ class Headline:
         )
 
     def words(self) -> str:
-        return " ".join(part.words + part.stop for part in self.parts())
+        """Return all of it as one line."""
+        parts = self.parts()
+        return " ".join(f"{part.words} {part.detail}".strip() + part.stop for part in parts)
 
     def parts(self) -> list[AnswerWords]:
         """Say whether measurements are doubtful, what is wrong, and what differs.
@@ -172,10 +176,14 @@ class Headline:
         parts += self.differences(is_first=not parts)
         if not (parts or doubtful):
             parts = [AnswerWords("", self.calm())]
-        if parts:
-            parts[-1] = parts[-1]._replace(words=parts[-1].words + self.tail(), stop="")
+        if self.other:
+            parts.append(AnswerWords("", f"compared with {self.other}"))
+        if self.end and not self.is_bare:
+            parts.append(AnswerWords("", f"as of {format_typed(self.end)}"))
         if doubtful:
-            parts.insert(0, AnswerWords("doubtful", words.doubtful(doubtful), doubtful, stop=""))
+            text = words.doubtful(doubtful)
+            parts.insert(0, AnswerWords("doubtful", text, condition=doubtful, stop=""))
+        parts[-1] = parts[-1]._replace(stop="")
         return parts
 
     def conditions(self) -> Iterator[AnswerWords]:
@@ -187,7 +195,7 @@ class Headline:
                 # Its interval is in the list of conditions.
                 text = text.removesuffix(words.factor_words(each)) + format_factor(each.factor)
             number = "" if each.scope == SCOPES.LINK else f" ({counted(each.links, 'link')})"
-            yield AnswerWords(LOOKS[each.type], f"{text} {words.since(each)}{number}", each)
+            yield AnswerWords(LOOKS[each.type], text, words.since(each) + number, each)
         if more := listed[MOST_NAMED:]:
             yield AnswerWords("", f"and {format_count(len(more))} more")
 
@@ -208,13 +216,6 @@ class Headline:
             if not changes.perhaps + changes.unchanged:
                 text = "too few results to compare"
             yield AnswerWords("", capfirst(text) if is_first else text)
-
-    def tail(self) -> str:
-        """Return what ends the answer: what is compared with, and the end of a past time range."""
-        compared = f", compared with {self.other}" if self.other else ""
-        if self.end is None or self.is_bare:
-            return compared
-        return f"{compared}, as of {format_typed(self.end)}"
 
     @property
     def is_bare(self) -> bool:

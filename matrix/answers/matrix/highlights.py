@@ -81,6 +81,11 @@ class Highlight:
     items: list[Item]
     more: str
 
+    @property
+    def more_words(self) -> str:
+        """Return what leads to all: the cells of conditions are others than the items."""
+        return "their links" if self.kind in TITLES else f"all {format_count(self.count)}"
+
 
 @dataclass(frozen=True)
 class HighlightKind:

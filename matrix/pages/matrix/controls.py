@@ -153,6 +153,7 @@ class AnswerPart:
 
     look: str
     label: str
+    detail: str
     stop: str
     url: str
     leaves: bool
@@ -165,6 +166,7 @@ def answer(page: MatrixAddress, headline: Headline) -> list[AnswerPart]:
         AnswerPart(
             part.look,
             part.words,
+            part.detail,
             part.stop,
             page_of(part.condition, page.query) if part.condition else focusing(page, part.look),
             leaves=part.condition is not None,
