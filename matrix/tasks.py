@@ -13,9 +13,6 @@ from sonar.models import Subscription
 from sonar.results import commissioning, conditions
 
 log = logging.getLogger(__name__)
-
-
-@shared_task(throws=retry.DATABASE_AWAY)
 # A long past is judged in parts of this share of the interval: this process has other work, too.
 SHARE_OF_INTERVAL = 0.75
 

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from matrix.answers import other_origins
 from matrix.answers.matrix import glance, grid
 from matrix.answers.matrix.grid_cells import Grid
+from matrix.answers.matrix.headline import names_of, on_cards, read_judgement
 from matrix.answers.words.documents import DOCUMENTS
 from matrix.api import matrix_formats, rendering
 from matrix.api.base import ApiView, unless_known
@@ -251,7 +252,8 @@ class Drawn:
     @snapshot()
     def cells(self) -> bytes:
         answer = grid.build(self.query, self.now, self.version, whole=True)
-        return cells_file.encode(arrange(answer, self.display))
+        texts = on_cards(read_judgement(answer, self.now), names_of(answer))
+        return cells_file.encode(arrange(answer, self.display), texts)
 
     @snapshot()
     def codes(self) -> bytes:

@@ -16,7 +16,7 @@ from matrix.answers.link import report as link_report
 from matrix.answers.link.report import Question
 from matrix.answers.link.verdict import verdict_of
 from matrix.answers.matrix import grid
-from matrix.answers.matrix.headline import headline_of
+from matrix.answers.matrix.headline import Headline, read_judgement
 from matrix.answers.site import reports
 from matrix.answers.site.reports import ENDS
 from matrix.answers.site.site_now import site_now
@@ -44,7 +44,7 @@ def of_matrix(page: MatrixPage, now: datetime) -> Preview:
     figure = with_colours(figure_alone(arrange(answered, page.display)))
     return Preview(
         page.query.describe_in_unit(),
-        headline_of(answered).words(),
+        Headline.of(answered, read_judgement(answered, now), now).words(),
         answered.window,
         answered.simulated,
         [("", figure)],

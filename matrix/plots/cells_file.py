@@ -1,6 +1,7 @@
 """The numbers behind the picture, for static/js/matrix/numbers.js: arrays that need no decoding."""
 
 import struct
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ KINDS = {
     "now": "f4",
     "since": "f8",
     "streak": "u4",
+    "condition": "u4",
 }
 # Of a comparison: the rate of this side and of the other, the interval of their ratio (which is the
 # value), p of chance, how many successes there are, and as what a change stands out.
@@ -46,17 +48,18 @@ COMPARED = {
 # Where it is asked for: what is expected, and how the cell does against it.
 EXPECTED = {"expected": "f4", "against": "u1"}
 # Of cells that may pool several links; else they would say of each cell what it says anyway.
-LINK_COUNTS = ("tested_links", "failing_links", "slower_links", "faster_links")
+LINK_COUNTS = ("tested_links", "failing_links", "silent_links", "slower_links", "faster_links")
 EXPECTED_COUNTS = ("below_links", "near_links")
 Arrays = dict[str, NDArray[Any]]
+NO_CONDITIONS: Mapping[int, str] = {}
 
 
-def encode(arrangement: Arrangement) -> bytes:
+def encode(arrangement: Arrangement, conditions: Mapping[int, str] = NO_CONDITIONS) -> bytes:
     """Return the facts() of a matrix and its numbers, as packed() does.
 
     Arrays have a number for each drawn cell, row by row and without gaps; rates in MB/s,
-    ``last`` and ``since`` in Unix s, NaN for none. The grid needs the extras
-    catalogue.CARD_EXTRAS.
+    ``last`` and ``since`` in Unix s, NaN for none; ``condition`` is the id of one of the
+    ``conditions``, which are in words, or 0. The grid needs the extras catalogue.CARD_EXTRAS.
     """
     cells, kinds = arrangement.grid.cells, kinds_for(arrangement.grid.query)
     whole = expected(cells) | vars(cells) | dict(cells.extras) | compared(arrangement.grid)
@@ -66,7 +69,8 @@ def encode(arrangement: Arrangement) -> bytes:
     arrays = {
         name: np.ascontiguousarray(drawn[name], dtype=f"<{kind}") for name, kind in kinds.items()
     }
-    return packed(facts(arrangement), arrays)
+    named = {"conditions": {str(number): text for number, text in conditions.items()}}
+    return packed(facts(arrangement) | named, arrays)
 
 
 def packed(facts: dict[str, Any], arrays: Arrays) -> bytes:

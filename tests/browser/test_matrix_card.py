@@ -220,18 +220,25 @@ def test_a_link_as_usual_a_slower_one_and_one_that_fails_say_so_on_the_whole_car
             several.add(*usual, 9.0, ago=ago)
             several.add(*slower, 2.5, ago=ago)
         several.add(*failed, None, ago=HOURS[0])
+    stored_condition(TYPES.SLOW, destination=made.desy, links=[slower], since=HOURS[3])
+    stored_condition(
+        TYPES.FAILING, source=failed[0], destination=failed[1], since=HOURS[0], confirmed=False
+    )
     page = wait_until_drawn(visit.open())
     card = point_at(page, slower[0].name, slower[1].name)
     state, ratio = (card.get_by_role("row", name=name).first for name in ("state", "now / usual"))
     expect(state).to_contain_text("slower than usual since ")
-    expect(state).to_contain_text("UTC (3 h), 4 tests")
-    expect(ratio).to_contain_text("0.25× the usual 10.0 MB/s")
+    expect(state).to_contain_text("UTC (3 h)")
+    expect(card).to_contain_text("Part of: DESY_DATADISK receives at 0.40× (0.35–0.46)")
+    # Its baseline is what was usual before it began.
+    expect(ratio).to_contain_text("0.062× the usual 40.0 MB/s")
     point_at(page, usual[0].name, usual[1].name)
     expect(state.get_by_role("cell").first).to_have_text("as usual")
     expect(facts_of(card).get_by_role("row", name="large")).to_contain_text("as usual")
     # All of its tests failed in this window: it has no rate now.
     point_at(page, failed[0].name, failed[1].name)
     expect(state).to_contain_text("failed")
+    expect(card).to_contain_text("Unconfirmed: DESY_DATADISK to RAL_DATADISK fails since ")
     expect(ratio.get_by_role("cell").first).to_have_text("–")
     cells = facts_of(card).get_by_role("row", name="large").get_by_role("cell")
     expect(cells).to_have_text(["–", "–", "failed"])

@@ -9,6 +9,7 @@ from tests.browser.cells import CELL_SIZE, place, wait_until_drawn
 from tests.browser.conftest import Standing
 from tests.browser.pages import look
 from tests.browser.readers import DARK, LAPTOP, NARROW, WALL, seen_by
+from tests.conditions import TYPES, stored_condition
 from tests.matrix import world
 from tests.matrix.world import HOUR
 
@@ -57,6 +58,12 @@ def make() -> world.World:
                 some.add(ends[source], ends[destination], 95.0 + day % 5, ago=24 * day * HOUR)
             for hour, rate in enumerate(newest[name], start=1):
                 some.add(ends[source], ends[destination], rate, ago=hour * HOUR)
+    types = {"failing": TYPES.FAILING, "slower": TYPES.SLOW, "faster": TYPES.FAST}
+    for name, type_ in types.items():
+        source, destination = (ends[end] for end in LINKS[name])
+        stored_condition(
+            type_, source=source, destination=destination, since=3 * HOUR, baseline=97e6
+        )
     return made
 
 

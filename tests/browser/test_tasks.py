@@ -26,7 +26,7 @@ from tests.browser.conftest import Standing, Visit
 from tests.browser.pages import Hand, assert_still, box_of, fits, look
 from tests.browser.readers import COPYING, LAPTOP, NARROW, NARROW_DARK, Reader, seen_by
 from tests.browser.waiting import until_settled
-from tests.conditions import assessed_at
+from tests.conditions import TYPES, assessed_at, stored_condition
 from tests.matrix import world
 from tests.matrix.sent import result
 from tests.matrix.world import HOUR, NOW
@@ -69,6 +69,14 @@ def make() -> Shift:
                     if (source, destination) != ("LANCS", "CAM") or NOW - ago < BEGUN:
                         some.add(ends[source], ends[destination], rate, ago=ago, size=size)
     store.store(failures(ends))
+    stored_condition(
+        TYPES.FAILING,
+        source=ends["LANCS"],
+        destination=ends["CAM"],
+        since=NOW - BEGUN,
+        sizes=("small", "medium", "large"),
+    )
+    stored_condition(TYPES.SLOW, source=ends["PIC"], destination=ends["FZK"], since=30 * HOUR)
     return Shift(ends)
 
 

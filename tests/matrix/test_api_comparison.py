@@ -12,6 +12,7 @@ from django.test import Client
 
 from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
+from matrix.answers.matrix.headline import read_judgement
 from matrix.answers.matrix.highlights import Highlights
 from matrix.answers.table import link_table
 from matrix.api import matrix_formats
@@ -227,7 +228,7 @@ def test_links_of_the_opposite_direction_and_of_other_classes(client):
 
 
 def test_changes_are_listed_most_certain_first_each_in_a_sentence():
-    listed = Highlights(built(), "/{}/{}".format, {})
+    listed = Highlights(built(), read_judgement(built(), NOW), "/{}/{}".format, {})
     changed, *_ = listed.all()
     (item,) = changed.items
     expected = ("changed", "RAL_DATADISK", "Glasgow_DATADISK")

@@ -3,6 +3,7 @@
 import gzip
 import json
 import struct
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from django.test import Client
 
 from matrix.plots.arrangement import LEFT_OUT_WORDS
 from matrix.statistics.cells.states import STATE_WORDS, STATES
-from tests.conditions import stored_condition
+from tests.conditions import TYPES, stored_condition
 from tests.matrix.responses import statements
 from tests.matrix.world import HOUR, NOW, World, transfer, transfers
 
+CELLS = [*product(range(4), repeat=2)]
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
 
@@ -64,27 +66,42 @@ def test_the_file_has_what_the_api_has(client, measured):
     assert header["states"] == [*STATE_WORDS.values(), LEFT_OUT_WORDS]
 
 
-def test_how_a_link_is_now_is_there_as_the_grid_has_it(client, small_world):
-    ral, glasgow, desy, _ = small_world.endpoints
+def test_how_a_link_is_now_is_there_with_the_condition_that_says_so(client, small_world):
+    ral, glasgow, desy, scratch = small_world.endpoints
     with transfers() as some:
         for number in range(40):
             some.add(ral, glasgow, 9.0 + number % 3, ago=200 * HOUR + number * HOUR)
         for number in range(1, 4):
             some.add(ral, glasgow, 2.5, ago=number * HOUR)
             some.add(ral, desy, None, ago=number * HOUR)
-    slow = {"source": ral, "destination": glasgow, "since": 3 * HOUR, "baseline": 10e6}
-    stored_condition("slow", **slow)
-    stored_condition(source=ral, destination=desy, since=4 * HOUR)
+            some.add(desy, ral, None, ago=number * HOUR)
+    slow = stored_condition(TYPES.SLOW, source=ral, destination=glasgow, baseline=10e6)
+    dead = stored_condition(TYPES.FAILING, destination=desy, links=[(ral, desy), (scratch, desy)])
+    perhaps = stored_condition(TYPES.FAILING, source=desy, destination=ral, confirmed=False)
     header, arrays = fetched(client)
     names = client.get("/").context["picture"]["rows"]["names"]
     here, there, failing = (names.index(end.name) for end in (ral, glasgow, desy))
     assert header["levels"][arrays["level"][here, there]] == "slower"
     assert (arrays["usual"][here, there], arrays["now"][here, there]) == (10.0, 2.5)
-    assert arrays["since"][here, there] == (NOW - 3 * HOUR).timestamp()
-    assert arrays["since"][here, failing] == (NOW - 4 * HOUR).timestamp()
-    assert (arrays["streak"][here, there], arrays["streak"][here, failing]) == (0, 3)
+    assert STATES[arrays["state"][here, failing]] == "failing"
+    for column in (there, failing):
+        assert arrays["since"][here, column] == (NOW - 6 * HOUR).timestamp()
+    assert arrays["streak"][here, failing] == 3
     assert np.isnan(arrays["since"][there, here])
     assert "failing_links" not in arrays
+    said = {at: header["conditions"].get(str(arrays["condition"][at])) for at in CELLS}
+    cells = {
+        (here, there): "RAL_DATADISK to Glasgow_DATADISK runs at 0.40× (0.35–0.46)",
+        (here, failing): "Part of: DESY_DATADISK fails as destination",
+        (failing, here): (
+            "Unconfirmed: DESY_DATADISK to RAL_DATADISK fails since 20 Nov 06:00 UTC"
+        ),
+        (there, here): None,
+    }
+    assert {at: said[at] for at in cells} == cells
+    assert {*header["conditions"]} == {str(each.pk) for each in (slow, dead, perhaps)}
+    # What is not certain is no state of a link.
+    assert STATES[arrays["state"][failing, here]] == "failed"
 
 
 def test_of_cells_that_pool_links_it_counts_them(client, small_world):
@@ -92,7 +109,7 @@ def test_of_cells_that_pool_links_it_counts_them(client, small_world):
     for number in range(1, 4):
         transfer(ral, desy, None, ago=number * HOUR)
         transfer(ral, scratch, 5.0, ago=number * HOUR)
-    stored_condition(source=ral, destination=desy)
+    stored_condition(TYPES.FAILING, source=ral, destination=desy)
     _, arrays = fetched(client, "?rows=site&columns=site")
     names = client.get("/?rows=site&columns=site").context["picture"]["rows"]["names"]
     cell = names.index("RAL"), names.index("DESY")
@@ -176,7 +193,7 @@ def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
             transfer(source, destination, 1.0)
         counts.append(len(statements(client.get, "/cells/")))
     # Nothing is read where nothing has changed.
-    assert counts == [13, 1, 7]
+    assert counts == [15, 1, 9]
 
 
 def test_it_is_compressed_and_kept_by_its_reader_alone(client, measured):

@@ -14,7 +14,7 @@ from matrix.plots.scales import Scale
 from matrix.query.catalogue import STATISTICS
 from matrix.statistics.cells.states import FAILED, FAILING
 from sonar.models import Site
-from tests.conditions import stored_condition
+from tests.conditions import TYPES, stored_condition
 from tests.matrix import world
 from tests.matrix.responses import statements
 from tests.matrix.test_cells_file import decoded
@@ -44,10 +44,11 @@ def busy(small_world) -> World:
             some.add(desy, glasgow, None, ago=hours * HOUR)
             some.add(glasgow, desy, None, ago=hours * HOUR)
         some.add(glasgow, desy, 7.0, ago=11 * HOUR)
+    stored_condition(TYPES.FAILING, source=desy, destination=glasgow, since=14 * HOUR)
+    ended = {"since": 14 * HOUR, "ended": 11 * HOUR}
+    stored_condition(TYPES.FAILING, source=glasgow, destination=desy, **ended)
+    stored_condition(TYPES.SLOW, source=ral, destination=desy, since=HOUR)
     world.downtime(endpoint=scratch)
-    stored_condition("slow", source=ral, destination=desy)
-    stored_condition(source=desy, destination=glasgow, since=14 * HOUR)
-    stored_condition(source=glasgow, destination=desy, since=14 * HOUR, ended=11 * HOUR)
     return small_world
 
 

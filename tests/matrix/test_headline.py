@@ -1,4 +1,4 @@
-"""The answer of a matrix in one line, for every way in which its links can be."""
+"""The answer of a matrix in one line: what is wrong, and how far it is known that nothing is."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -8,135 +8,78 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
+from matrix.answers.conditions.reading import Judgement
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.matrix.headline import Headline, Tally
+from matrix.answers.matrix.headline import LOOKS, ChangeTally, Headline, Tally
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
-from sonar.models import Schedule
-from tests.matrix.world import HOUR, World, transfers
+from sonar.models import Condition, Schedule
+from tests.conditions import TYPES, assessed_at, stored_condition
+from tests.matrix import responses
+from tests.matrix.world import HOUR, NOW, World, transfers
 
 END = datetime(2026, 11, 19, 20, 0, tzinfo=UTC)
+ASSESSED = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+QUIET = Judgement([], ASSESSED, is_late=False, moment=NOW)
+NOTHING = ChangeTally(slower=0, faster=0, perhaps=0, unchanged=9, too_few=0)
 
-
-# What is said of all links, of those that filters have chosen, and of a window of the past.
+# What is said where there is no condition: of all links, of chosen ones, and of the past.
 OF_ALL = [
     (Tally(), "No links to show yet"),
-    (
-        Tally(12, failing=3, slower=5, usual=4),
-        "3 links failing with large files, 5 slower than usual",
-    ),
-    (Tally(12, failing=1, usual=11), "1 link failing with large files"),
-    (Tally(12, slower=1, usual=11), "1 link slower than usual with large files"),
-    (Tally(12, slower=2, usual=10), "2 links slower than usual with large files"),
-    (
-        Tally(12, failed=2, slower=1, usual=9),
-        "2 links without a success with large files, 1 slower than usual",
-    ),
-    (Tally(12, failing=12), "All links failing with large files"),
-    (Tally(12, failing=10, down=2), "All links failing with large files"),
-    (Tally(1, failing=1), "1 link failing with large files"),
-    (Tally(2000, failing=1200, usual=800), "1\u202f200 links failing with large files"),
     (Tally(12, usual=12), "Everything as usual with large files"),
     (Tally(12, usual=10, down=2), "Everything as usual with large files"),
-    (Tally(12, usual=10, faster=2), "No link failing or slower than usual with large files"),
-    (Tally(12, usual=10, unknown=2), "No link failing or slower than usual with large files"),
-    (Tally(12, usual=10, stale=2), "No link failing or slower than usual with large files"),
-    (Tally(12, usual=10, partly=2), "No link failing or slower than usual with large files"),
-    (Tally(12, usual=10, untested=2), "No link failing or slower than usual with large files"),
-    (Tally(12, unknown=12), "No usual rates with large files known yet"),
+    (Tally(12, usual=10, partly=2), "Everything as usual with large files"),
     (
-        Tally(12, unknown=2, untested=10),
-        "10 of 12 links untested with large files, no usual rates known yet",
-    ),
-    (
-        Tally(12, usual=5, stale=7),
-        "7 of 12 links stale with large files, none failing or slower than usual",
-    ),
-    (
-        Tally(12, faster=4, stale=1, untested=4, down=3),
-        "5 of 12 links stale or untested with large files, none failing or slower than usual",
+        Tally(12, usual=10, unknown=2),
+        "Nothing wrong as far as known: 2 of 12 links cannot be judged with large files: "
+        "too few tests (2)",
     ),
     # Half of those that could have a result is not most of them.
     (
         Tally(12, usual=4, stale=4, down=4),
-        "No link failing or slower than usual with large files",
+        "Nothing wrong as far as known: 4 of 12 links cannot be judged with large files: "
+        "no result for two intervals (4)",
     ),
-    (Tally(12, failing=1, stale=11), "1 link failing with large files"),
-    (Tally(12, failing=2, unknown=10), "2 links failing with large files"),
+    (
+        Tally(12, usual=3, stale=5, unknown=1, untested=2, failed=1),
+        "9 of 12 links cannot be judged with large files: too few tests (2), no result for two "
+        "intervals (5) and none in this window (2)",
+    ),
+    (
+        Tally(12, unknown=12),
+        "12 of 12 links cannot be judged with large files: too few tests (12)",
+    ),
+    (
+        Tally(12, untested=9, usual=3, pooled=True),
+        "9 of 12 cells cannot be judged with large files: none in this window (9)",
+    ),
     (Tally(12, untested=12), "Nothing measured with large files in this window"),
     (Tally(12, untested=10, down=2), "Nothing measured with large files in this window"),
-    (Tally(12, down=12), "Nothing measured with large files in this window"),
-    (Tally(12, stale=12), "All results with large files are stale"),
-    (Tally(12, stale=2, untested=10), "All results with large files are stale"),
-    (
-        Tally(12, usual=3, untested=9, pooled=True),
-        "9 of 12 cells untested with large files, none failing or slower than usual",
-    ),
-    # Cells of several links: how many links they pool is not counted.
-    (Tally(2, failing=30, failed=1, pooled=True), "30 links failing with large files"),
-    (Tally(2, failing=2, pooled=True), "2 links failing with large files"),
-    (Tally(2, usual=2, pooled=True), "No link failing or slower than usual with large files"),
-    (Tally(2, unknown=2, pooled=True), "No usual rates with large files known yet"),
 ]
 NARROWED = [
     (Tally(), "No link matches these filters"),
-    (
-        Tally(12, failing=3, slower=5),
-        "3 of these links failing with large files, 5 slower than usual",
-    ),
-    (Tally(12, failing=1), "1 of these links failing with large files"),
-    (Tally(12, failing=12), "All these links failing with large files"),
-    (Tally(12, usual=12), "All these links as usual with large files"),
-    (
-        Tally(12, usual=10, stale=2),
-        "None of these links failing or slower than usual with large files",
-    ),
-    (Tally(12, unknown=12), "No usual rates with large files known yet"),
+    (Tally(12, usual=12), "All these links are as usual with large files"),
     (
         Tally(12, usual=2, stale=10),
-        "10 of these 12 links stale with large files, none failing or slower than usual",
+        "10 of these 12 links cannot be judged with large files: no result for two intervals (10)",
     ),
 ]
 PAST = [
+    (Tally(12, usual=12), "Everything as usual with large files, as of 19 Nov 20:00 UTC"),
     (
-        Tally(12, failing=3, slower=5),
-        "3 links were failing with large files, 5 slower than usual at 19 Nov 20:00 UTC",
+        Tally(12, stale=12),
+        "12 of 12 links cannot be judged with large files: no result for two intervals (12), "
+        "as of 19 Nov 20:00 UTC",
     ),
-    (Tally(12, failing=1, usual=11), "1 link was failing with large files at 19 Nov 20:00 UTC"),
-    (Tally(12, failing=12), "All links were failing with large files at 19 Nov 20:00 UTC"),
-    (Tally(12, usual=12), "Everything was as usual with large files at 19 Nov 20:00 UTC"),
-    (
-        Tally(12, unknown=12),
-        "No usual rates with large files were known yet at 19 Nov 20:00 UTC",
-    ),
-    (Tally(12, stale=12), "All results with large files were stale at 19 Nov 20:00 UTC"),
-    (
-        Tally(12, usual=11, faster=1),
-        "No link was failing or slower than usual with large files at 19 Nov 20:00 UTC",
-    ),
-    (
-        Tally(342, usual=28, stale=314),
-        "314 of 342 links were stale with large files, none failing or slower than usual "
-        "at 19 Nov 20:00 UTC",
-    ),
-    (Tally(12, untested=12), "Nothing measured with large files in this window"),
-]
-BOTH = [
-    (
-        Tally(12, failing=1, slower=2),
-        "1 of these links was failing with large files, 2 slower than usual at 19 Nov 20:00 UTC",
-    ),
-    (Tally(12, usual=12), "All these links were as usual with large files at 19 Nov 20:00 UTC"),
 ]
 SAID = [
     ({}, OF_ALL),
     ({"narrowed": True}, NARROWED),
     ({"end": END}, PAST),
-    ({"narrowed": True, "end": END}, BOTH),
     # To the second where it has one.
     (
         {"end": END.replace(second=7)},
-        [(Tally(2, failing=1), "1 link was failing with large files at 19 Nov 20:00:07 UTC")],
+        [(Tally(2, usual=2), "Everything as usual with large files, as of 19 Nov 20:00:07 UTC")],
     ),
 ]
 
@@ -144,8 +87,33 @@ SAID = [
 @pytest.mark.parametrize(
     ("facts", "tally", "words"), [(facts, *row) for facts, rows in SAID for row in rows]
 )
-def test_the_answer_says_what_is_wrong_and_what_is_not_known(facts, tally, words):
-    assert Headline(tally, "large", **facts).words() == words
+def test_where_nothing_is_wrong_it_says_how_far_that_is_known(facts, tally, words):
+    assert Headline(tally, "large", QUIET, **facts).words() == words
+
+
+def test_without_a_recent_assessment_nothing_is_said_to_be_usual():
+    usual = Tally(12, usual=12)
+    never = Headline(usual, "large", Judgement([], None, is_late=False, moment=NOW))
+    assert never.words() == "Not assessed yet"
+    late = Headline(usual, "large", Judgement([], ASSESSED, is_late=True, moment=NOW))
+    assert late.words() == "Not assessed since 20 Nov 12:00 UTC"
+
+
+@pytest.mark.parametrize(
+    ("tally", "words"),
+    [
+        ({"slower": 2, "faster": 1}, "2 links slower, 1 faster"),
+        ({"faster": 1}, "1 link faster"),
+        ({"slower": 1234}, "1\u202f234 links slower"),
+        ({"perhaps": 3}, "No certain change"),
+        ({}, "No significant change"),
+        ({"unchanged": 0}, "Too few results to compare"),
+    ],
+)
+def test_while_comparing_it_says_how_many_differ(tally, words):
+    changes = ChangeTally(**vars(NOTHING) | tally)
+    told = Headline(Tally(12), "small", QUIET, changes=changes, other="the week before")
+    assert told.words() == f"{words}, compared with the week before"
 
 
 DAY = timedelta(days=1)
@@ -168,61 +136,106 @@ def in_trouble(at_noon, small_world) -> World:
     ).delete()
     Schedule.objects.filter(source=glasgow, destination=desy).delete()
     Schedule.objects.filter(source=desy, destination=glasgow).delete()
+    stored_condition(TYPES.FAILING, source=ral, destination=glasgow, since=4 * HOUR)
+    stored_condition(TYPES.SLOW, source=ral, destination=desy, since=4 * HOUR, factor=0.36)
+    stored_condition(TYPES.FAST, source=desy, destination=ral, since=4 * HOUR)
+    assessed_at()
     return small_world
+
+
+FAILS = "RAL_DATADISK to Glasgow_DATADISK fails since 20 Nov 08:00 UTC"
+IS_SLOW = "RAL_DATADISK to DESY_DATADISK runs at 0.36× since 20 Nov 08:00 UTC"
+IS_FAST = "DESY_DATADISK to RAL_DATADISK runs at 2.0× since 20 Nov 08:00 UTC"
 
 
 def answer(client: Client, text: str = "") -> tuple[str, dict[str, int]]:
     context = client.get(f"/{text}", follow=True).context
-    headline = ", ".join(part.label for part in context["answer"]) + context["tail"]
+    parts = context["answer"]
+    headline = " ".join(f"{part.label} {part.detail}".strip() + part.stop for part in parts)
     return headline, {entry.name: entry.count for entry in context["counts"]}
 
 
-def test_the_page_counts_its_links_and_leads_to_those_of_a_kind(client, in_trouble):
+def test_the_page_names_conditions_and_counts_its_links(client, in_trouble):
     headline, counts = answer(client)
-    assert headline == "1 link failing with large files, 1 slower than usual"
-    assert counts == {"as usual": 1, "faster": 1, "with no usual rate yet": 1}
-    assert (
-        answer(client, "?source_site=RAL")[0]
-        == "1 of these links failing with large files, 1 slower than usual"
-    )
-    expected = ("All these links as usual with large files", {"as usual": 1})
+    assert headline == f"{FAILS}, {IS_SLOW}, {IS_FAST}"
+    assert counts == {
+        "failing": 1, "slower": 1, "faster": 1, "as usual": 1, "with too few tests": 1,
+    }  # fmt: skip
+    assert answer(client, "?source_site=RAL")[0] == f"{FAILS}, {IS_SLOW}"
+    expected = ("All these links are as usual with large files", {"as usual": 1})
     assert answer(client, "?source_site=Glasgow") == expected
-    assert answer(client, "?source_site=DESY")[0] == (
-        "None of these links failing or slower than usual with large files"
-    )
+    assert answer(client, "?source_site=DESY")[0] == IS_FAST
     # What is drawn of them does not change how they are.
     assert answer(client, "?only=faster")[0] == headline
+    # Nor does it matter which of the tests are counted.
+    assert answer(client, "?mover=http-tpc")[0] == headline
+    assert "judged from all tests of a link" in responses.page(client, "/?mover=http-tpc")
+    # Another size class has its own.
+    assert answer(client, "?size=small")[0] == "No links to show yet"
     rail = {kind.kind: items for kind, items in client.get("/").context["rail"]}
     assert [item.text for item in rail["failing"]] == ["from RAL_DATADISK to Glasgow_DATADISK"]
-    assert [item.figure for item in rail["slower"]] == ["0.30×"]
+    assert [item.figure for item in rail["slower"]] == ["0.36×"]
 
 
-def test_every_part_of_the_heading_shows_those_that_it_counts(client, in_trouble):
+def test_one_condition_of_an_endpoint_stands_for_its_links(client, in_trouble):
+    """Four conditions are too many for a heading; the unconfirmed one is in none."""
+    glasgow, desy, scratch = in_trouble.glasgow, in_trouble.desy, in_trouble.scratch
+    stored_condition(TYPES.SLOW, destination=scratch, since=30 * HOUR)
+    stored_condition(TYPES.FAILING, source=glasgow, destination=desy, confirmed=False)
+    receives = "DESY_SCRATCHDISK receives at 0.40× since 19 Nov 06:00 UTC (3 links)"
+    assert answer(client)[0] == f"{FAILS}, {receives}, {IS_SLOW}, and 1 more"
+    # By country or by site the same is wrong.
+    for by in ("country", "site"):
+        assert answer(client, f"?rows={by}&columns={by}")[0] == answer(client)[0]
+    # Of links that the condition has as members, and of others.
+    assert answer(client, "?source_site=Glasgow")[0] == receives
+    assert answer(client, "?source_site=Glasgow&destination_site=RAL")[0].startswith("All these")
+
+
+def test_doubtful_measurements_are_said_before_anything_else(client, in_trouble):
+    stored_condition(TYPES.SLOW, since=5 * HOUR)
+    stored_condition(TYPES.FAILING, destination=in_trouble.scratch, since=30 * HOUR)
+    headline, _ = answer(client)
+    assert headline == (
+        "Results are doubtful since 20 Nov 07:00 UTC: most links are slow at once, which "
+        "points to Sonar's own machine. DESY_SCRATCHDISK fails as destination since "
+        "19 Nov 06:00 UTC (3 links)"
+    )
+    # What began during it may come of it, and is not listed.
+    rail = client.get("/").context["rail"]
+    listed = [item.text for kind, items in rail if kind.kind in LOOKS.values() for item in items]
+    assert listed == ["DESY_SCRATCHDISK as destination"]
+    Condition.objects.exclude(scope="grid").delete()
+    assert answer(client)[0].endswith("Sonar's own machine.")
+
+
+def test_parts_of_the_heading_lead_to_what_they_say_and_counts_to_their_cells(client, in_trouble):
     context = client.get("/").context
-    parts = [(part.label, part.url, part.chosen) for part in context["answer"]]
+    parts = [(part.look, part.url, part.leaves) for part in context["answer"]]
     assert parts == [
-        ("1 link failing with large files", "/?only=failing", False),
-        ("1 slower than usual", "/?stat=vs_usual&only=slower", False),
+        ("failing", "/links/RAL_DATADISK/Glasgow_DATADISK/", True),
+        ("slower", "/links/RAL_DATADISK/DESY_DATADISK/", True),
+        ("faster", "/links/DESY_DATADISK/RAL_DATADISK/", True),
     ]
     urls = {entry.name: entry.url for entry in context["counts"]}
     assert urls == {
-        "as usual": "/?only=usual",
+        "failing": "/?only=failing",
+        "slower": "/?stat=vs_usual&only=slower",
         "faster": "/?stat=vs_usual&only=faster",
-        "with no usual rate yet": "/?only=unknown",
+        "as usual": "/?only=usual",
+        "with too few tests": "/?only=unknown",
     }
-    counts = [1, 1, *(entry.count for entry in context["counts"])]
-    for number, url in zip(counts, [*(url for _, url, _ in parts), *urls.values()], strict=True):
-        shown = client.get(url)
-        assert (shown.status_code, in_focus(shown.context["grid"], url)) == (200, number), url
-        again = [part for part in shown.context["answer"] if part.chosen]
-        again += [entry for entry in shown.context["counts"] if entry.chosen]
-        assert [entry.url for entry in again] == [url.partition("only=")[0].rstrip("?&")], url
-    html = client.get("/?stat=vs_usual&only=slower").content.decode()
+    for entry in context["counts"]:
+        shown = client.get(entry.url)
+        assert (shown.status_code, in_focus(shown.context["grid"], entry.url)) == (200, entry.count)
+        again = [each for each in shown.context["counts"] if each.chosen]
+        assert [each.url for each in again] == [entry.url.partition("only=")[0].rstrip("?&")]
+    html = client.get("/?window=24h&compare=previous").content.decode()
     heading = re.findall("<h1.*?</h1>", html, re.DOTALL)[0]
-    assert re.findall(r'href="([^"]*)"(?:\s+(aria-current="true"))?', heading) == [
-        ("/?stat=vs_usual&amp;only=failing", ""),
-        ("/?stat=vs_usual", 'aria-current="true"'),
-    ]
+    assert re.findall('href="([^"]*)" (hx-boost="false")', heading)[0] == (
+        "/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h&amp;compare=previous",
+        'hx-boost="false"',
+    )
 
 
 def in_focus(answered: Grid, url: str) -> int:
@@ -275,26 +288,37 @@ def test_lists_of_slower_and_faster_links_lead_to_their_colours_without_foreign_
 
 def test_cells_of_several_links_are_answered_for_by_their_links(client, in_trouble):
     headline, counts = answer(client, "?rows=cloud&columns=cloud")
-    assert headline == "1 link failing with large files, 1 slower than usual"
-    assert counts["as usual"] == 1
-    assert counts["faster"] == 1
+    assert headline == f"{FAILS}, {IS_SLOW}, {IS_FAST}"
+    links = {name: counts[name] for name in ("failing", "slower", "faster", "as usual")}
+    assert set(links.values()) == {1}
     assert all(not name.startswith("stale") for name in counts)
 
 
-def test_windows_of_the_past_and_places_without_links_are_told_as_such(client, in_trouble):
+def test_time_ranges_of_the_past_and_places_without_links_are_told_as_such(client, in_trouble):
     past = "?from=2026-11-20T00:00:00Z&to=2026-11-20T11:45:00Z"
-    assert answer(client, past)[0] == (
-        "1 link was failing with large files, 1 slower than usual at 20 Nov 11:45 UTC"
+    tail = ", as of 20 Nov 11:45 UTC"
+    assert answer(client, past)[0] == f"{FAILS}, {IS_SLOW}, {IS_FAST}{tail}"
+    # Before they began.
+    before = "?from=2026-11-12T00:00:00Z&to=2026-11-12T18:00:00Z"
+    assert answer(client, before)[0] == (
+        "4 of 4 links cannot be judged with large files: no result for two intervals (4), "
+        "as of 12 Nov 18:00 UTC"
     )
+    # An end a second ago, or a minute, is now.
+    for second in ("12:00:29", "11:59:29"):
+        ended = f"?from=2026-11-20T00:00:00Z&to=2026-11-20T{second}Z"
+        assert answer(client, ended)[0] == f"{FAILS}, {IS_SLOW}, {IS_FAST}"
     assert answer(client, "?cloud=FR")[0] == "No link matches these filters"
-    assert answer(client, "?size=small")[0] == "No links to show yet"
     long_ago = "?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z"
     assert answer(client, long_ago)[0] == "Nothing measured with large files in this window"
 
 
-def test_a_young_installation_says_that_nothing_is_known_to_be_usual(client, at_noon, small_world):
+def test_a_young_installation_says_that_it_cannot_judge_yet(client, at_noon, small_world):
+    assessed_at()
     with transfers() as tests:
         for source, destination in permutations(small_world.endpoints, 2):
             tests.add(source, destination, 10.0)
-    expected = ("No usual rates with large files known yet", {"with no usual rate yet": 12})
-    assert answer(client) == expected
+    assert answer(client) == (
+        "12 of 12 links cannot be judged with large files: too few tests (12)",
+        {"with too few tests": 12},
+    )

@@ -3,21 +3,24 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import numpy as np
 import pytest
 
+from matrix.answers.conditions.reading import Judgement, read_open
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.highlights import MOST_ITEMS, Highlight, Highlights
 from matrix.query.matrix_query import MatrixQuery
 from sonar.notation.windows import Window
+from tests.conditions import TYPES, stored_condition
 from tests.matrix.grids import grid_of, group, square
-from tests.matrix.world import NOW
+from tests.matrix.world import HOUR, NOW
 
+QUIET = Judgement([], None, is_late=False, moment=NOW)
 PLACES = [group("a"), group("b")]
 
 
-def found(grid: Grid) -> dict[str, Highlight]:
-    finder = Highlights(grid, lambda row, column: f"/{row}/{column}", {"failed": "/?only=failed"})
+def found(grid: Grid, judgement: Judgement = QUIET) -> dict[str, Highlight]:
+    more = {kind: f"/?only={kind}" for kind in ("failed", "slower")}
+    finder = Highlights(grid, judgement, lambda row, column: f"/{row}/{column}", more)
     return {one.kind: one for one in finder.all()}
 
 
@@ -31,12 +34,12 @@ def asking(stat: str, values: list[list[float | None]], **arrays: list[list[int]
 
 def test_each_kind_is_found_with_its_reason():
     stands_out = found(square())
-    assert list(stands_out) == ["failed", "stale", "worst"]
+    assert list(stands_out) == ["worst", "stale", "failed"]
     assert said(stands_out["worst"]) == [("from B to c", "5.00 MB/s, mean of 3 tests")]
     assert said(stands_out["failed"]) == [("from B to a", "0 ok, 0 failed")]
     assert said(stands_out["stale"]) == [("from a to c", "last result just now")]
     assert stands_out["worst"].items[0].url == "/1/2"
-    assert [one.more for one in stands_out.values()] == ["/?only=failed", "", ""]
+    assert [one.more for one in stands_out.values()] == ["", "", "/?only=failed"]
     assert stands_out["worst"].items[0].title == "last result 20 Nov 12:00:30 UTC"
 
 
@@ -155,33 +158,54 @@ def test_nothing_stands_out_of_nothing():
     assert found(asking("mean", [[None, None], [None, None]])) == {}
 
 
-def test_a_cell_some_of_whose_links_are_slower_says_how_many():
-    grid = grid_of([[None, 5.0], [6.0, None]], PLACES, PLACES, level=[[0, 1], [2, 0]])
-    ratios = {"usual": np.full((2, 2), 10.0), "now": np.full((2, 2), 4.0)}
-    counts = {"judged_links": np.full((2, 2), 4), "slower_links": np.array([[0, 1], [4, 0]])}
-    since = np.full((2, 2), NOW.timestamp() - 7200)
-    bounds = {"ratio_low": np.array([[0, np.nan], [0.31, 0]]), "ratio_high": np.full((2, 2), 0.52)}
-    cells = replace(grid.cells, **ratios, **counts, **bounds, since=since)
-    slower = found(replace(grid, cells=cells))["slower"]
-    assert slower.count == 2
-    assert [(item.text, item.figure, item.why) for item in slower.items] == [
-        ("from a to b", "1 of 4", "links, since 20 Nov 10:00 UTC"),
-        ("from b to a", "0.40×", "4.00 MB/s now, 10.0 usual, since 20 Nov 10:00 UTC"),
-    ]
-    last = "last result 20 Nov 12:00:30 UTC"
-    expected = [last, f"0.40× (95 % interval 0.31–0.52), {last}"]
-    assert [item.title for item in slower.items] == expected
-
-
-def test_what_fails_now_comes_first_the_newest_before_the_rest():
-    hours = [[0, 30 * 3600], [2 * 3600, 0]]
-    since = [[NOW.timestamp() - age for age in row] for row in hours]
-    grid = grid_of(
-        [[None] * 2] * 2, PLACES, PLACES, ["-x", "x-"], since=since, streak=[[0, 16], [3, 0]]
+@pytest.mark.django_db
+def test_conditions_come_first_each_in_one_row_with_its_figures(small_world):
+    ral, glasgow, desy, scratch = small_world.endpoints
+    stored_condition(TYPES.FAILING, source=ral, destination=glasgow, since=30 * HOUR)
+    stored_condition(TYPES.FAILING, destination=scratch, since=2 * HOUR, sizes=("small", "large"))
+    stored_condition(TYPES.SLOW, source=glasgow, since=5 * HOUR, of_links=4)
+    stored_condition(TYPES.SLOW, source=desy, destination=ral, confirmed=False)
+    stored_condition(TYPES.SILENT, source=desy, destination=glasgow, confirmed=False)
+    stands_out = found(square(), read_open(NOW))
+    kinds = ["failing", "slower", "unconfirmed", "worst", "stale", "failed"]
+    assert list(stands_out) == kinds
+    rows = {
+        kind: [(item.text, item.figure, item.why) for item in stands_out[kind].items]
+        for kind in kinds[:3]
+    }
+    assert rows == {
+        # What most links show comes first.
+        "failing": [
+            (
+                "DESY_SCRATCHDISK as destination",
+                "2 h",
+                "on 3 of 3 links, 60 of 60 tests failed, since 20 Nov 10:00 UTC",
+            ),
+            (
+                "from RAL_DATADISK to Glasgow_DATADISK",
+                "30 h",
+                "10 of 10 tests failed, since 19 Nov 06:00 UTC",
+            ),
+        ],
+        "slower": [
+            (
+                "Glasgow_DATADISK as source",
+                "0.40×",
+                "on 3 of 4 links, 30 tests, since 20 Nov 07:00 UTC",
+            )
+        ],
+        "unconfirmed": [
+            (
+                "from DESY_DATADISK to Glasgow_DATADISK",
+                "silent",
+                "since 20 Nov 06:00 UTC",
+            ),
+            ("from DESY_DATADISK to RAL_DATADISK", "0.40×", "10 tests, since 20 Nov 06:00 UTC"),
+        ],
+    }
+    slow = stands_out["slower"]
+    assert (slow.more, slow.items[0].url) == ("/?only=slower", "/sites/Glasgow/")
+    assert slow.items[0].title == (
+        "Glasgow_DATADISK sends at 0.40× (0.35–0.46), with large files, on 3 of 4 links, "
+        "30 tests, since 20 Nov 07:00 UTC."
     )
-    highlights = list(found(grid).values())
-    assert highlights[0].kind == "failing"
-    assert [(item.text, item.figure, item.why) for item in highlights[0].items] == [
-        ("from b to a", "2 h", "3 failed in a row, since 20 Nov 10:00 UTC"),
-        ("from a to b", "30 h", "16 failed in a row, since 19 Nov 06:00 UTC"),
-    ]

@@ -69,7 +69,7 @@ def image(client: Client, path: str) -> tuple[HttpResponse, Image.Image]:
         (
             "/",
             "Mean rate of large-file transfers, the last 7 days",
-            "1 link failing with large files.",
+            "RAL_DATADISK to DESY_DATADISK fails since 20 Nov 06:50 UTC.",
         ),
         (
             LINK,

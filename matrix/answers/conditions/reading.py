@@ -24,6 +24,8 @@ from sonar.notation.windows import Window
 # A range that ended at most this many assessments ago ends now; later than this many intervals, the
 # next assessment is late.
 STILL_NOW, LATE = 2, 3
+# With the endpoints and sites that it is of.
+BYTES_OF_ONE = 8192
 SCOPES = Condition.Scope
 WORST_LAST = Condition.Type.values
 OF_GRID = Q(scope=SCOPES.GRID)
@@ -41,6 +43,11 @@ class Judgement:
     as_of: datetime | None
     is_late: bool
     moment: datetime
+
+    @property
+    def nbytes(self) -> int:
+        """Return about how much memory it takes where it is kept."""
+        return BYTES_OF_ONE * (1 + len(self.conditions))
 
     @property
     def open(self) -> list[Condition]:

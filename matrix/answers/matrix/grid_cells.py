@@ -97,11 +97,6 @@ class Grid:
         return any(group.simulated for group in (*self.sources, *self.destinations))
 
     @property
-    def is_past(self) -> bool:
-        """Whether its window has ended: nothing that comes will change it."""
-        return self.moment >= self.window.end
-
-    @property
     def has_results(self) -> bool:
         return bool(self.cells.ok.any() or self.cells.failed.any())
 
@@ -171,8 +166,8 @@ class Grid:
         return {name: int(np.count_nonzero(of_cells)) for name, of_cells in flags.items()}
 
     def links(self) -> dict[str, int]:
-        """Count the links that are failing, slower, faster, and as usual."""
-        kinds = ("failing", "slower", "faster", "judged")
+        """Count the links that are failing, silent, slower, faster, and as usual."""
+        kinds = ("failing", "silent", "slower", "faster", "judged")
         counts = {kind: int(getattr(self.cells, f"{kind}_links").sum()) for kind in kinds}
         counts["usual"] = counts.pop("judged") - counts["slower"] - counts["faster"]
         return counts

@@ -1,38 +1,77 @@
-"""The answer of a matrix in one line: how many links are failing or slower than usual."""
+"""The answer of a matrix in one line: what is wrong, the worst first, or how far that is known."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
+from django.db.models import Q
 from django.utils.text import capfirst
 
+from matrix.answers.conditions import words
+from matrix.answers.conditions.reading import (
+    Judgement,
+    is_now,
+    members_q,
+    read_open,
+    state_moment,
+)
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.words.phrases import counted
+from matrix.answers.words.names import short_names_of
+from matrix.answers.words.phrases import counted, join
+from matrix.query.addresses import about_link
 from matrix.query.filters import on_links
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import FAILING
 from matrix.statistics.compare.two_samples import CHANGES
-from sonar.notation.units import format_count
+from matrix.store import registry
+from matrix.store.cache import ANSWERS
+from sonar.models import Condition
+from sonar.notation.units import format_count, format_factor
 from sonar.notation.windows import format_typed
 
-# What is wrong with links, by the look of their cells.
-PROBLEMS = {"failing": "failing", "failed": "without a success", "slower": "slower than usual"}
+SCOPES, TYPES = Condition.Scope, Condition.Type
+# By the type of a condition, the worst first: the look of what shows it.
+LOOKS: dict[str, str] = {
+    TYPES.FAILING: "failing",
+    TYPES.SILENT: "silent",
+    TYPES.SLOW: "slower",
+    TYPES.FAST: "faster",
+}
+# A headline names no more conditions than these.
+MOST_NAMED = 3
+
+
+class AnswerWords(NamedTuple):
+    """Some words of a headline, and the look of what they are about, or nothing.
+
+    ``condition`` is the one that they say, if they say one, and ``detail`` since when it lasts on
+    how many links; ``stop`` follows where another part does.
+    """
+
+    look: str
+    words: str
+    detail: str = ""
+    condition: Condition | None = None
+    stop: str = ","
 
 
 @dataclass(frozen=True)
 class Tally:
     """How many links are how.
 
-    Where cells pool several links, `failing`, `slower`, `faster` and `usual` count links, the
-    others cells. `usual` and `unknown` are measured and not partly failing; the first are at
-    their usual rate, of the others none is known.
+    Where cells pool several links, `failing`, `silent`, `slower`, `faster` and `usual` count links,
+    the others cells. `usual` and `unknown` are measured and not partly failing; the first are at
+    their usual rate, the others have too few tests to tell.
     """
 
     links: int = 0
     failing: int = 0
     failed: int = 0
+    silent: int = 0
     slower: int = 0
     faster: int = 0
     usual: int = 0
@@ -51,6 +90,7 @@ class Tally:
         return cls(
             links=sum(states.values()) - states["not_applicable"],
             failing=by_link["failing"],
+            silent=by_link["silent"],
             slower=by_link["slower"],
             faster=by_link["faster"],
             usual=by_link["usual"] if pooled else int(np.count_nonzero(cells.of_look("usual"))),
@@ -59,104 +99,6 @@ class Tally:
             pooled=pooled,
             **{name: states[name] for name in ("failed", "stale", "untested", "down")},
         )
-
-
-@dataclass(frozen=True)
-class Headline:
-    """Says a tally of a size class in one line.
-
-    ``narrowed`` says that filters have chosen the links, ``end`` is the end of a window of the
-    past, None for one up to now.
-    """
-
-    tally: Tally
-    size: str
-    narrowed: bool = False
-    end: datetime | None = None
-
-    @classmethod
-    def of(cls, grid: Grid) -> Headline:
-        narrowed = bool(on_links(grid.query.filters))
-        is_past = grid.moment >= grid.window.end
-        end = grid.window.end if is_past else None
-        return cls(Tally.of(grid), grid.query.size, narrowed, end)
-
-    def words(self) -> str:
-        return ", ".join(words for _, words in self.parts()) + self.tail()
-
-    def parts(self) -> list[tuple[str, str]]:
-        """Return the parts of the answer, each with the look of the cells that it is about.
-
-        Without anything wrong there is one, about none: its look is empty.
-        """
-        return list(self.problems()) or [("", self.nothing_wrong())]
-
-    def tail(self) -> str:
-        """Return what stands behind the parts: the end of a window of the past."""
-        tally = self.tally
-        is_bare = tally.untested + tally.down == tally.links and not any(self.problems())
-        return f" at {format_typed(self.end)}" if self.end and not is_bare else ""
-
-    def nothing_wrong(self) -> str:
-        tally = self.tally
-        if not tally.links:
-            return "No link matches these filters" if self.narrowed else "No links to show yet"
-        if tally.untested + tally.down == tally.links:
-            return f"Nothing measured with {self.size} files in this window"
-        return self.calm()
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Yield how many links are failing, without a success and slower, with the look of each."""
-        tally = self.tally
-        if tally.failing == tally.links - tally.down > 1 and not tally.pooled:
-            all_links = f"All{' these' if self.narrowed else ''} links"
-            yield "failing", f"{all_links}{self.was(2)} failing with {self.size} files"
-            return
-        counts = {
-            "failing": tally.failing,
-            "failed": 0 if tally.pooled else tally.failed,
-            "slower": tally.slower,
-        }
-        present = [(look, number) for look, number in counts.items() if number]
-        for at, (look, number) in enumerate(present):
-            subject, files = ("", "") if at else (self.links(number), f" with {self.size} files")
-            yield look, f"{format_count(number)}{subject} {PROBLEMS[look]}{files}"
-
-    def links(self, number: int) -> str:
-        noun = " of these links" if self.narrowed else " link" if number == 1 else " links"
-        return noun + self.was(number)
-
-    def was(self, number: int) -> str:
-        if not self.end:
-            return ""
-        return " was" if number == 1 else " were"
-
-    def calm(self) -> str:
-        """Say that nothing is wrong, as far as that is known, and first where most is not."""
-        tally = self.tally
-        if tally.stale and tally.stale + tally.untested + tally.down == tally.links:
-            return f"All results with {self.size} files {'were' if self.end else 'are'} stale"
-        is_judged = tally.usual or tally.faster
-        if 2 * (tally.stale + tally.untested) > tally.links - tally.down:
-            rest = "none failing or slower than usual" if is_judged else "no usual rates known yet"
-            return f"{self.silent()}, {rest}"
-        if not is_judged:
-            return f"No usual rates with {self.size} files{self.was(2)} known yet"
-        if tally.usual + tally.down == tally.links and not tally.pooled:
-            subject = "All these links" if self.narrowed else "Everything"
-            return f"{subject}{self.was(2 if self.narrowed else 1)} as usual with {self.size} files"
-        subject = "None of these links" if self.narrowed else "No link"
-        return f"{subject}{self.was(1)} failing or slower than usual with {self.size} files"
-
-    def silent(self) -> str:
-        """Say how many are without a result that is new enough."""
-        tally = self.tally
-        states = {"stale": tally.stale, "untested": tally.untested}
-        words = " or ".join(state for state, number in states.items() if number)
-        these, noun = "these " if self.narrowed else "", "cells" if tally.pooled else "links"
-        number = format_count(sum(states.values()))
-        of_all = f"{these}{format_count(tally.links)} {noun}{self.was(2)}"
-        return f"{number} of {of_all} {words} with {self.size} files"
 
 
 @dataclass(frozen=True)
@@ -171,70 +113,195 @@ class ChangeTally:
     perhaps: int
     unchanged: int
     too_few: int
-    failing: int
 
     @classmethod
     def of(cls, grid: Grid) -> ChangeTally:
         counts = grid.changes()
         compared, perhaps = counts.pop("compared"), int(np.count_nonzero(grid.perhaps))
-        is_failing = grid.cells.state == FAILING
-        silent = int(np.count_nonzero(is_failing & ~np.isnan(grid.cells.value)))
-        return cls(
-            perhaps=perhaps,
-            unchanged=compared - silent - perhaps - sum(counts[kind] for kind in CHANGES),
-            failing=int(np.count_nonzero(grid.of_look("failing"))),
-            **counts,
-        )
+        is_failing = (grid.cells.state == FAILING) & ~np.isnan(grid.cells.value)
+        changed = sum(counts[kind] for kind in CHANGES)
+        alike = compared - int(np.count_nonzero(is_failing)) - perhaps - changed
+        return cls(perhaps=perhaps, unchanged=alike, **counts)
 
 
 @dataclass(frozen=True)
-class ChangeHeadline:
-    """Says a tally of a size class in one line; ``other`` is what it is compared with.
+class Headline:
+    """Says what is wrong with the links of a size class, and how they differ if compared.
 
-    Where each direction is compared with the other, what is faster is ``mirrored`` by what is not.
+    ``narrowed`` says that filters have chosen the links, ``end`` is the end of a time range of the
+    past, None for one up to now. ``changes`` are differences from ``other``: a ``noun`` each, and
+    ``mirrored`` where each direction is compared with the opposite one. ``names`` are short ones.
     """
 
-    tally: ChangeTally
+    tally: Tally
     size: str
-    other: str
-    pooled: bool = False
-    mirrored: bool = False
+    judgement: Judgement
+    narrowed: bool = False
+    end: datetime | None = None
+    changes: ChangeTally | None = None
+    other: str = ""
     noun: str = "change"
+    mirrored: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, grid: Grid) -> ChangeHeadline:
+    def of(cls, grid: Grid, judgement: Judgement, now: datetime) -> Headline:
         query = grid.query
-        pooled = (query.rows, query.columns) != ("endpoint", "endpoint")
-        tally = ChangeTally.of(grid)
-        of_time = query.compare is not None and query.compare.is_of_time
-        noun = "change" if of_time else "difference"
-        return cls(tally, query.size, query.other_words(), pooled, grid.is_mirrored, noun)
+        of_time = query.compare is None or query.compare.is_of_time
+        return cls(
+            Tally.of(grid),
+            query.size,
+            judgement,
+            narrowed=bool(on_links(query.filters)),
+            end=None if is_now(grid.window, now) else grid.window.end,
+            changes=ChangeTally.of(grid) if grid.comparison else None,
+            other=query.other_words(),
+            noun="change" if of_time else "difference",
+            mirrored=grid.is_mirrored,
+            names=names_of(grid),
+        )
 
     def words(self) -> str:
-        return ", ".join(words for _, words in self.parts()) + self.tail()
+        """Return all of it as one line."""
+        parts = self.parts()
+        return " ".join(f"{part.words} {part.detail}".strip() + part.stop for part in parts)
 
-    def tail(self) -> str:
-        """Return what stands behind the parts: what is compared with."""
-        return f", compared with {self.other}"
+    def parts(self) -> list[AnswerWords]:
+        """Say whether measurements are doubtful, what is wrong, and what differs.
 
-    def parts(self) -> list[tuple[str, str]]:
-        """Say how many are failing, slower and faster, each with the look that shows them."""
+        Where there is nothing of these it says that all is well, as far as that is known.
+        """
+        doubtful = self.judgement.doubtful
+        parts = [*self.conditions()]
+        parts += self.differences(is_first=not parts)
+        if not (parts or doubtful):
+            parts = [AnswerWords("", self.calm())]
+        if self.other:
+            parts.append(AnswerWords("", f"compared with {self.other}"))
+        if self.end and not self.is_bare:
+            parts.append(AnswerWords("", f"as of {format_typed(self.end)}"))
+        if doubtful:
+            text = words.doubtful(doubtful)
+            parts.insert(0, AnswerWords("doubtful", text, condition=doubtful, stop=""))
+        parts[-1] = parts[-1]._replace(stop="")
+        return parts
+
+    def conditions(self) -> Iterator[AnswerWords]:
+        """Yield the worst confirmed conditions, and how many more there are."""
+        listed = worst_first(self.judgement, self.judgement.confirmed)
+        for each in listed[:MOST_NAMED]:
+            text = words.title(each, self.names)
+            if each.factor is not None:
+                # Its interval is in the list of conditions.
+                text = text.removesuffix(words.factor_words(each)) + format_factor(each.factor)
+            number = "" if each.scope == SCOPES.LINK else f" ({counted(each.links, 'link')})"
+            yield AnswerWords(LOOKS[each.type], text, words.since(each) + number, each)
+        if more := listed[MOST_NAMED:]:
+            yield AnswerWords("", f"and {format_count(len(more))} more")
+
+    def differences(self, *, is_first: bool) -> Iterator[AnswerWords]:
+        """Yield how many are slower and faster than what is compared, if anything is."""
+        changes = self.changes
+        if changes is None:
+            return
+        looks = CHANGES[: 1 if self.mirrored else 2]
+        counts = {look: number for look in looks if (number := getattr(changes, look))}
+        noun = "cell" if self.tally.pooled else "link"
+        for at, (look, number) in enumerate(counts.items()):
+            yield AnswerWords(
+                look, f"{format_count(number) if at else counted(number, noun)} {look}"
+            )
+        if not counts:
+            text = f"no {'certain' if changes.perhaps else 'significant'} {self.noun}"
+            if not changes.perhaps + changes.unchanged:
+                text = "too few results to compare"
+            yield AnswerWords("", capfirst(text) if is_first else text)
+
+    @property
+    def is_bare(self) -> bool:
+        """Say whether nothing is measured, and nothing is known to be wrong."""
+        tally = self.tally
+        is_unmeasured = tally.untested + tally.down == tally.links
+        return is_unmeasured and not self.judgement.confirmed
+
+    def calm(self) -> str:
+        """Say that nothing is wrong, or first how many links cannot be judged, and why."""
         tally, files = self.tally, f"with {self.size} files"
-        if not tally.slower + tally.faster + tally.perhaps + tally.unchanged + tally.failing:
-            return [("", f"Too few results {files}")]
-        looks = ("failing", *CHANGES[: 1 if self.mirrored else 2])
-        counts = {look: number for look in looks if (number := getattr(tally, look))}
-        said = {look: f"{format_count(number)} {look}" for look, number in counts.items()}
-        if said:
-            first = next(iter(said))
-            said[first] = f"{counted(counts[first], 'cell' if self.pooled else 'link')} {first}"
-        if not counts.keys() & {*CHANGES}:
-            none = f"no {'certain' if tally.perhaps else 'significant'} {self.noun}"
-            said |= {"": none if said else capfirst(none)}
-        *others, (look, words) = said.items()
-        return [*others, (look, f"{words} {files}")]
+        if not tally.links:
+            return "No link matches these filters" if self.narrowed else "No links to show yet"
+        if self.is_bare:
+            return f"Nothing measured {files} in this window"
+        if self.judgement.as_of is None or self.judgement.is_late:
+            return capfirst(words.as_of(self.judgement))
+        reasons = {
+            "too few tests": tally.unknown + tally.failed,
+            "no result for two intervals": tally.stale,
+            "none in this window": tally.untested,
+        }
+        number = sum(reasons.values())
+        if not number:
+            these = "All these links are" if self.narrowed else "Everything"
+            return f"{these} as usual {files}"
+        of_all = f"{format_count(number)} of {'these ' * self.narrowed}"
+        of_all += counted(tally.links, "cell" if tally.pooled else "link")
+        why = join(f"{words} ({format_count(each)})" for words, each in reasons.items() if each)
+        unjudged = f"{of_all} cannot be judged {files}: {why}"
+        is_enough = 2 * number <= tally.links - tally.down
+        return f"Nothing wrong as far as known: {unjudged}" if is_enough else unjudged
 
 
-def headline_of(grid: Grid) -> Headline | ChangeHeadline:
-    """Return what a matrix says first."""
-    return ChangeHeadline.of(grid) if grid.comparison else Headline.of(grid)
+def read_judgement(grid: Grid, now: datetime) -> Judgement:
+    """Return the conditions of the links of a grid at its end, in its size class.
+
+    However its tests are chosen: conditions are judged from all that count. Two queries, unless
+    they are kept for the version of the grid.
+    """
+
+    def read() -> Judgement:
+        chosen = members_q(grid.query.filters, registry.read_places(grid.version))
+        of_size = Q(size_classes__contains=[grid.query.size])
+        return read_open(state_moment(grid.window, now), chosen & of_size)
+
+    judgement: Judgement = ANSWERS.get(("conditions", grid.version), read)
+    return judgement
+
+
+def names_of(grid: Grid) -> Mapping[str, str]:
+    """Return the short names of all endpoints: the same ones, whatever a grid shows of them."""
+    return short_names_of(registry.read_places(grid.version))
+
+
+def on_cards(judgement: Judgement, names: Mapping[str, str]) -> dict[int, str]:
+    """Say by their ids what the card of a cell says of the conditions that its links are part of.
+
+    What is certain of a link itself is said by its state and since when that is.
+    """
+    texts = {}
+    for each in judgement.open:
+        text = words.title(each, names)
+        if not each.confirmed_at:
+            texts[each.id] = f"Unconfirmed: {text} {words.since(each)}"
+        elif each.scope != SCOPES.LINK:
+            texts[each.id] = f"AnswerWords of: {text}"
+        elif each.factor is not None:
+            texts[each.id] = text
+    return texts
+
+
+def page_of(condition: Condition, query: MatrixQuery) -> str:
+    """Return the page of a condition's link or site, for the time range of a query."""
+    return about_link(query).url(words.path(condition))
+
+
+def worst_first(judgement: Judgement, conditions: Iterable[Condition]) -> list[Condition]:
+    """Return those to be listed: by type, then by how many links show it, then the slowest first.
+
+    Conditions that began while measurements were doubtful may come of that.
+    """
+    ranks, doubtful = list(LOOKS), judgement.doubtful
+    listed = [
+        each
+        for each in conditions
+        if each.scope != SCOPES.GRID and not (doubtful and each.since >= doubtful.since)
+    ]
+    return sorted(listed, key=lambda each: (ranks.index(each.type), -each.links, each.factor or 0))

@@ -1,19 +1,29 @@
-"""What stands out in a matrix: failing, slower, faster, stale, slow and asymmetric links."""
+"""What stands out in a matrix: conditions, and after them stale, slow and asymmetric links."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from matrix.answers.conditions import words
+from matrix.answers.conditions.reading import Judgement
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.words.phrases import counted, minute
-from matrix.answers.words.ratios import PairRatio, with_interval
+from matrix.answers.matrix.headline import (
+    LOOKS,
+    SCOPES,
+    TYPES,
+    names_of,
+    page_of,
+    worst_first,
+)
+from matrix.answers.words.phrases import counted
+from matrix.answers.words.ratios import PairRatio
 from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS, TIMES
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.cells.standing import LEVELS
-from matrix.statistics.cells.states import FAILED, FAILING, MEASURED, STALE
+from matrix.statistics.cells.states import FAILED, MEASURED, STALE
 from matrix.statistics.samples.reduce import ratio
+from sonar.models import Condition
 from sonar.notation.units import format_age, format_count, format_factor, format_span, three_digits
 from sonar.notation.windows import format_moment
 
@@ -26,9 +36,21 @@ Where = tuple[int, int]
 Words = Callable[[int, int], str]
 
 
+# What lists of conditions are called, by the look of what shows them.
+TITLES = {
+    "failing": "failing",
+    "silent": "not tested",
+    "slower": "slower than usual",
+    "faster": "faster than usual",
+}
+
+
 @dataclass(frozen=True)
 class Item:
-    """A cell and why it stands out: ``figure`` in a word (`30 h`); ``title`` has more."""
+    """A cell, or a condition, and why it stands out: ``figure`` in a word; ``title`` has more.
+
+    What is not of one link has no ends, but a ``subject``.
+    """
 
     source: str
     destination: str
@@ -36,19 +58,21 @@ class Item:
     figure: str
     title: str
     url: str
+    subject: str = ""
 
     @property
     def text(self) -> str:
-        return f"from {self.source} to {self.destination}"
+        return self.subject or f"from {self.source} to {self.destination}"
 
 
 @dataclass(frozen=True)
 class Highlight:
-    """The first of the ``count`` cells of a kind.
+    """The first of the ``count`` cells or conditions of a kind.
 
-    `changed` (of a comparison, certain) and `perhaps` (not), `failing` (now), `slower` and `faster`
-    (than usual), `failed` (too few tests to say more), `stale`, `worst` or `asymmetric`. ``more``
-    is where all of them are, if there is such a place.
+    The kinds of conditions are `failing`, `silent`, `slower`, `faster` and `unconfirmed`, those of
+    cells `changed` (of a comparison, certain) and `perhaps` (not), `worst`, `asymmetric`, `stale`
+    and `failed` (too few tests to say more). ``more`` is where all cells are that show it, if there
+    is such a place.
     """
 
     kind: str
@@ -57,54 +81,89 @@ class Highlight:
     items: list[Item]
     more: str
 
+    @property
+    def more_words(self) -> str:
+        """Return what leads to all: the cells of conditions are others than the items."""
+        return "their links" if self.kind in TITLES else f"all {format_count(self.count)}"
+
 
 @dataclass(frozen=True)
 class HighlightKind:
-    """What a list of cells is called, and how each is told: ``why``, and ``figure`` in a word.
-
-    ``detail`` is what its title says first, if anything.
-    """
+    """What a list of cells is called, and how each is told: ``why``, and ``figure`` in a word."""
 
     name: str
     title: str
     why: Words
     figure: Words
-    detail: Words = lambda row, column: ""
 
 
 @dataclass(frozen=True)
 class Highlights:
-    """Finds cells of a grid; ``url`` is where a cell leads, by row and column.
+    """Finds what stands out in a grid; ``url`` is where a cell leads, by row and column.
 
     ``more`` are the addresses of all cells of a kind.
     """
 
     grid: Grid
+    judgement: Judgement
     url: Callable[[int, int], str]
     more: Mapping[str, str]
 
     def all(self) -> list[Highlight]:
+        """Return what there is, the most serious first: numbers come after what is judged."""
         cells = self.grid.cells
         failed = HighlightKind(
-            "failed", "failed", self.counts, lambda *at: format_count(int(cells.failed[at]))
+            *("failed", "without a success, too few tests to judge", self.counts),
+            figure=lambda *at: format_count(int(cells.failed[at])),
         )
         stale = HighlightKind("stale", "stale", self.age_words, self.age_figure)
-        silent = [
-            self.of(failed, cells.state == FAILED, lambda: -cells.failed),
+        compared = self.grid.comparison is not None
+        kinds = [
+            *self.conditions(),
+            *((self.changed(), self.perhaps()) if compared else ()),
+            self.unconfirmed(),
+            *(() if compared else (*self.worst(), *self.asymmetric())),
             self.of(stale, cells.state == STALE, lambda: cells.last),
+            self.of(failed, cells.state == FAILED, lambda: -cells.failed),
         ]
-        if self.grid.comparison:
-            kinds = [self.failing(), self.changed(), self.perhaps(), *silent]
-        else:
-            kinds = [
-                self.failing(),
-                self.shifted("slower", lambda: ratio(cells.now, cells.usual)),
-                self.shifted("faster", lambda: -ratio(cells.now, cells.usual)),
-                *silent,
-                *self.worst(),
-                *self.asymmetric(),
-            ]
         return [highlight for highlight in kinds if highlight.count]
+
+    def conditions(self) -> Iterator[Highlight]:
+        """List the confirmed conditions of each type, the worst first."""
+        listed = worst_first(self.judgement, self.judgement.confirmed)
+        for type_, look in LOOKS.items():
+            items = [self.condition(each) for each in listed if each.type == type_]
+            # While comparing, these cells are those that differ from the other side.
+            is_shown = self.grid.comparison is None or look == "failing"
+            more = self.more.get(look, "") if is_shown else ""
+            yield Highlight(look, TITLES[look], len(items), items[:MOST_ITEMS], more)
+
+    def unconfirmed(self) -> Highlight:
+        """List what may be wrong: too few tests show it so far to be certain."""
+        listed = worst_first(self.judgement, self.judgement.unconfirmed)
+        items = [self.condition(each) for each in listed]
+        return Highlight("unconfirmed", "unconfirmed", len(items), items[:MOST_ITEMS], "")
+
+    def condition(self, each: Condition) -> Item:
+        """Say a condition in a line; among unconfirmed ones of all types that says what it is."""
+        ends = [end.name for end in (each.source, each.destination) if end]
+        source, destination = ends if each.scope == SCOPES.LINK else ("", "")
+        if each.factor is not None:
+            figure = format_factor(each.factor)
+        elif each.confirmed_at is None:
+            figure = "fails" if each.type == TYPES.FAILING else "silent"
+        else:
+            figure = format_span(self.grid.moment - each.since)
+        return Item(
+            source=source,
+            destination=destination,
+            # Of which size classes it is says the title.
+            why=", ".join([*words.evidence(each)[1:], words.since(each)]),
+            figure=figure,
+            title=words.sentence(each),
+            url=page_of(each, self.grid.query),
+            subject="" if source else words.subject(each, names_of(self.grid)),
+        )
 
     def differing(self, kind: str, title: str, where: Flags) -> Highlight:
         """Find what differs from the other side, the most certain first, of these the largest.
@@ -149,33 +208,6 @@ class Highlights:
         """Find what may differ from the other side: not certain, with so few tests."""
         title = "perhaps: too few tests to be certain"
         return self.differing("perhaps", title, self.grid.perhaps)
-
-    def failing(self) -> Highlight:
-        """Find what fails now, what began last first."""
-        cells = self.grid.cells
-        kind = HighlightKind(
-            *("failing", "failing now", self.failing_words),
-            figure=lambda *at: self.length(float(cells.since[at])),
-        )
-        return self.of(kind, cells.of_look("failing"), lambda: -cells.since)
-
-    def shifted(self, level: str, badness: Callable[[], Floats]) -> Highlight:
-        """Find what is slower or faster than usual, the furthest first."""
-        cells = self.grid.cells
-
-        def figure(row: int, column: int) -> str:
-            if cells.level[row, column] == LEVELS.index(level):
-                return format_factor(cells.now[row, column] / cells.usual[row, column])
-            links = int(getattr(cells, f"{level}_links")[row, column])
-            return f"{format_count(links)} of {format_count(int(cells.judged_links[row, column]))}"
-
-        def words(row: int, column: int) -> str:
-            if cells.level[row, column] == LEVELS.index(level):
-                return self.shift_words(row, column)
-            return f"links, since {minute(cells.since[row, column])}"
-
-        kind = HighlightKind(level, f"{level} than usual", words, figure, self.ratio_words)
-        return self.of(kind, cells.of_look(level), badness)
 
     def worst(self) -> Iterable[Highlight]:
         """Find the lowest values, or the oldest; never more than half of what is measured."""
@@ -223,44 +255,18 @@ class Highlights:
         return Highlight(kind.name, kind.title, count, items, self.more.get(kind.name, ""))
 
     def item(self, where: Where, kind: HighlightKind) -> Item:
-        last, said = self.grid.cells.last[where], [kind.detail(*where)]
+        last = self.grid.cells.last[where]
+        title = ""
         if not np.isnan(last):
-            said.append(f"last result {format_moment(datetime.fromtimestamp(int(last), UTC))}")
+            title = f"last result {format_moment(datetime.fromtimestamp(int(last), UTC))}"
         return Item(
             source=self.grid.sources[where[0]].name,
             destination=self.grid.destinations[where[1]].name,
             why=kind.why(*where),
             figure=kind.figure(*where),
-            title=", ".join(filter(None, said)),
+            title=title,
             url=self.url(*where),
         )
-
-    def failing_words(self, row: int, column: int) -> str:
-        cells = self.grid.cells
-        tests = f"{format_count(int(cells.streak[row, column]))} failed in a row"
-        since = f"since {minute(cells.since[row, column])}"
-        if cells.state[row, column] == FAILING:
-            return f"{tests}, {since}"
-        links = format_count(int(cells.failing_links[row, column]))
-        return f"{links} of its links, {tests}, {since}"
-
-    def shift_words(self, row: int, column: int) -> str:
-        cells = self.grid.cells
-        now, usual = (three_digits(float(rates[row, column])) for rates in (cells.now, cells.usual))
-        return f"{now} {RATE.name} now, {usual} usual, since {minute(cells.since[row, column])}"
-
-    def ratio_words(self, row: int, column: int) -> str:
-        """Say now / usual with its interval; nothing of a cell of several links."""
-        cells = self.grid.cells
-        low, high = float(cells.ratio_low[row, column]), float(cells.ratio_high[row, column])
-        if np.isnan(low):
-            return ""
-        ratio = float(cells.now[row, column] / cells.usual[row, column])
-        return with_interval(ratio, low, high)
-
-    def length(self, since: float) -> str:
-        """Say how long ago a moment was, as of that of the grid: `30 h`."""
-        return format_span(timedelta(seconds=self.grid.moment.timestamp() - since))
 
     def value_figure(self, row: int, column: int) -> str:
         if STATISTICS[self.grid.query.stat].unit == AGE:
@@ -270,7 +276,9 @@ class Highlights:
         return format_factor(value) if is_factor else three_digits(value)
 
     def age_figure(self, row: int, column: int) -> str:
-        return self.length(float(self.grid.cells.last[row, column]))
+        """Say how long before the moment of the grid its last result was: `30 h`."""
+        age = self.grid.moment.timestamp() - float(self.grid.cells.last[row, column])
+        return format_span(timedelta(seconds=age))
 
     def value_words(self, row: int, column: int) -> str:
         cells, stat = self.grid.cells, self.grid.query.stat

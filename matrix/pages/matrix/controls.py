@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.matrix.headline import ChangeHeadline, ChangeTally, Headline, Tally
+from matrix.answers.matrix.headline import Headline, page_of
 from matrix.pages.parts.controls import (
     OF_LABELS,
     Choice,
@@ -49,25 +49,33 @@ LEGEND_WORDS = (
 NAMES = {
     "partly": "partly failing",
     "usual": "as usual",
-    "unknown": "without a usual rate",
+    "unknown": "with too few tests",
     "below": "below what is expected",
     "near": "near what is expected",
     "above": "as expected",
 }
+# The counts next to the answer, the worst first; where cells pool links, OF_LINKS are counts of
+# links and the others of cells.
 COUNTED = {
-    "usual": "as usual",
+    "failing": "failing",
+    "silent": "not tested",
+    "slower": "slower",
     "faster": "faster",
+    "usual": "as usual",
     "partly": "partly failing",
     "stale": "stale",
     "untested": "untested",
     "down": "in downtime",
-    "unknown": "with no usual rate yet",
+    "failed": "without a success",
+    "unknown": "with too few tests",
 }
 COUNTED_CHANGES = {
+    "failing": "failing",
     "perhaps": "perhaps different, not certain",
     "unchanged": "without a significant difference",
     "too_few": "with too few results",
 }
+OF_LINKS = ("failing", "silent", "slower", "faster", "usual")
 
 
 @dataclass(frozen=True)
@@ -139,22 +147,46 @@ def toggling(page: MatrixAddress, name: str) -> str:
     return (toggled.telling_levels() if name in only else toggled).url()
 
 
-def answer(page: MatrixAddress, headline: Headline | ChangeHeadline) -> list[Choice]:
-    """Return the parts of the answer, each with where only its cells are shown, if it has some."""
+@dataclass(frozen=True)
+class AnswerPart:
+    """A part of the answer, coloured as a ``look``; ``leaves`` says that its page is another."""
+
+    look: str
+    label: str
+    detail: str
+    stop: str
+    url: str
+    leaves: bool
+    chosen: bool
+
+
+def answer(page: MatrixAddress, headline: Headline) -> list[AnswerPart]:
+    """Return the parts of the answer: conditions lead to their pages, counts to their cells."""
     return [
-        Choice(words, focusing(page, look), page.display.only == (look,))
-        for look, words in headline.parts()
+        AnswerPart(
+            part.look,
+            part.words,
+            part.detail,
+            part.stop,
+            page_of(part.condition, page.query) if part.condition else focusing(page, part.look),
+            leaves=part.condition is not None,
+            chosen=page.display.only == (part.look,) and part.condition is None,
+        )
+        for part in headline.parts()
     ]
 
 
-def counts(page: MatrixAddress, tally: Tally | ChangeTally) -> Iterator[LegendEntry]:
-    """Yield what stands quietly beside the answer: how many cells are otherwise, if any."""
-    pooled = isinstance(tally, Tally) and tally.pooled
-    for name, words in (COUNTED if isinstance(tally, Tally) else COUNTED_CHANGES).items():
-        number = getattr(tally, name)
-        if number and not (pooled and name == "unknown"):
-            noun = "cell " if number == 1 else "cells "
-            label = f"{noun}{words}" if pooled and name not in ("usual", "faster") else words
+def counts(page: MatrixAddress, headline: Headline) -> Iterator[LegendEntry]:
+    """Yield the counts next to the answer: how many links are how."""
+    tally = headline.tally
+    numbers, words = vars(tally), COUNTED
+    if headline.changes:
+        numbers, words = numbers | vars(headline.changes), COUNTED_CHANGES
+    for name, text in words.items():
+        number = numbers[name]
+        if number and not (tally.pooled and name == "unknown"):
+            is_cells = tally.pooled and name not in OF_LINKS
+            label = f"{'cell' if number == 1 else 'cells'} {text}" if is_cells else text
             chosen = page.display.only == (name,)
             yield LegendEntry(name, label, "", number, focusing(page, name), chosen)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from django.utils.text import capfirst
 
+from matrix.answers.conditions.reading import is_now
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.mixed_ways import MixedWays
 from matrix.answers.other_origins import NONE, OtherOrigins
@@ -23,6 +24,7 @@ from matrix.pages.parts.notices import (
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.display import Display
 from matrix.query.addresses import address
+from matrix.query.filters import on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import pauses_of
 from matrix.statistics.cells.states import STALE, STALE_AFTER_INTERVALS
@@ -97,6 +99,7 @@ def notices_for(
         about_pauses(view.grid),
         about_risks(view),
         about_lines(view.grid),
+        about_ways(view.grid.query),
         about_focus(view),
         view.about_groups,
         mixed(view.grid.query, view.asking, mixture, "cells") if mixture.are_many else None,
@@ -156,6 +159,14 @@ def about_pauses(grid: Grid) -> Notice | None:
     )
 
 
+def about_ways(query: MatrixQuery) -> Notice | None:
+    """Say what is not of the tests that the filters choose, if some choose how they were made."""
+    if not on_profiles(query.filters):
+        return None
+    sentence = "What is failing, slower or faster is judged from all tests of a link."
+    return Notice("ways", "Numbers are of the chosen tests.", sentence, (), quiet=True)
+
+
 def about_focus(view: View) -> Notice | None:
     """Say what is left out; in plain view if that is everything."""
     display = view.arrangement.display
@@ -191,7 +202,7 @@ def about_results(view: View, work: Mapping[str, Any], now: datetime) -> Iterato
             () if longer == query else (("Show the last 90 days", view.asking(longer)),),
         )
         return
-    last = data_stopped(grid)
+    last = data_stopped(grid, now)
     until = store.until() if last else None
     if last and until and last < until:
         yield Notice(
@@ -234,12 +245,12 @@ def last_result(grid: Grid, now: datetime) -> str:
     return f"The last result with {grid.query.size} files was {age}, at {format_minute(last)}."
 
 
-def data_stopped(grid: Grid) -> datetime | None:
+def data_stopped(grid: Grid, now: datetime) -> datetime | None:
     """Return the newest result if it is older than the meshes promise, in a window up to now."""
     newest = float(np.nanmax(grid.cells.last))
     age = grid.moment.timestamp() - newest
     is_late = age > STALE_AFTER_INTERVALS * grid.shortest_promise
-    if grid.is_past or not is_late or not (grid.cells.state == STALE).any():
+    if not is_now(grid.window, now) or not is_late or not (grid.cells.state == STALE).any():
         return None
     return datetime.fromtimestamp(int(newest), UTC)
 
@@ -254,15 +265,15 @@ def downtimes_of(links: Grid) -> list[Downtime]:
     return [row for row in downtimes.read_soon(links.moment) if site_of(row) in in_sight]
 
 
-def downtime_line(soon: Sequence[Downtime], links: Grid) -> dict[str, str]:
+def downtime_line(soon: Sequence[Downtime], links: Grid, now: datetime) -> dict[str, str]:
     """Say in one line what is down or at risk today and tomorrow; empty if nothing is.
 
     A window that is over says nothing of today.
     """
-    declared = [] if links.is_past else downtimes.declared(soon)
+    declared = downtimes.declared(soon) if is_now(links.window, now) else []
     if not declared:
         return {}
-    now, names = links.moment, links.short_names()
+    names = links.short_names()
     texts = []
     for each in declared:
         of_one = len(each.rows) == 1

@@ -1,7 +1,7 @@
 """The matrix page, and the wall: what is wrong in it for readers at four metres, view by view."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -13,9 +13,10 @@ from django.http.response import HttpResponseBase
 
 from matrix.answers import other_origins
 from matrix.answers.comparison import all_links
+from matrix.answers.conditions.reading import Judgement, is_now
 from matrix.answers.matrix import grid, mixed_ways
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.matrix.headline import ChangeHeadline, Headline, headline_of
+from matrix.answers.matrix.headline import LOOKS, Headline, read_judgement
 from matrix.answers.matrix.highlights import Highlight, Highlights, Item
 from matrix.answers.matrix.mixed_ways import NOTHING
 from matrix.http.page_rights import for_whom, readers
@@ -54,7 +55,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.query.url_text import encoded
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.compare.two_samples import CHANGES
-from matrix.store import changes, profiles
+from matrix.store import profiles
 from matrix.store.data_version import DataVersion
 from matrix.templatetags.figures import nth
 from sonar.models import SizeClass
@@ -65,7 +66,7 @@ from sonar.results import store
 # Written by static/js/matrix/controls.js.
 PLANTED_COOKIE = "sonar_planted"
 # How many of a kind stand beside the matrix, if not three.
-IN_RAIL = {"changed": 10, "failing": 6, "perhaps": 5, "slower": 5}
+IN_RAIL = {"changed": 10, "failing": 6, "perhaps": 5, "slower": 5, "unconfirmed": 5}
 
 
 # More rows or columns than these are grouped.
@@ -87,9 +88,6 @@ class GridPage(MatrixAddress):
 
     def version(self, now: datetime) -> DataVersion:
         return grid.version(self.query, now)
-
-    def stamp(self) -> str:
-        return changes.searched()
 
     def address(self, query: MatrixQuery, display: Display) -> str:
         return self.asking(query).displaying(display).url()
@@ -140,6 +138,7 @@ class GridPage(MatrixAddress):
             "heading": self.query.describe(),
             "unit": statistic.unit.behind,
             "grid": answered,
+            "is_now": is_now(answered.window, now),
             "today": todays_sentence(links, now, self.most_events),
             "picture": payload(arranged, cell_links, labels) if arranged.rows.groups else None,
             "left_out": labels.left_out,
@@ -162,7 +161,7 @@ class MatrixPage(GridPage):
         return dataclasses.replace(page, asks=PLANTED_COOKIE not in cookies)
 
     def stamp(self) -> str:
-        return super().stamp() + "-found" * (not self.asks)
+        return "-found" * (not self.asks)
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         # Counts and headings are of links, also where the picture has groups.
@@ -171,9 +170,10 @@ class MatrixPage(GridPage):
         is_grouped = page is not self
         cell_links = CellLinks(answered, self.display, opens_groups=is_grouped)
         known_ways = profiles.read()
-        headline = headline_of(links)
+        judgement = read_judgement(links, now)
+        headline = Headline.of(links, judgement, now)
         url_of_link = CellLinks(links, self.display).url
-        highlights = Highlights(links, url_of_link, self.all_of_a_kind()).all()
+        highlights = Highlights(links, judgement, url_of_link, self.all_of_a_kind()).all()
         mixture = mixed_ways.mixed_in_grid(links, known_ways)
         others = other_origins.of_grid(links) if known_ways.have_others else other_origins.NONE
         soon = downtimes_of(links)
@@ -189,10 +189,9 @@ class MatrixPage(GridPage):
                 simulated=links.simulated,
             ),
             "answer": answer(self, headline),
-            "tail": headline.tail(),
-            "downtimes": downtime_line(soon, links),
+            "downtimes": downtime_line(soon, links, now),
             "together": all_links.sentence(links, now),
-            "counts": list(counts(self, headline.tally)),
+            "counts": list(counts(self, headline)),
             "query": page.query,
             "controls": controls_for(page, answered, known_ways),
             "notices": notices_for(view, mixture, now, others),
@@ -272,7 +271,7 @@ MOST_VIEWS = 12
 EVERY = "30s"
 SHORTEST, LONGEST = 5, 3600
 # What a wall lists, the most serious first; what is merely slow only where nothing is wrong.
-KINDS = ("failing", "changed", "perhaps", "slower", "faster", "failed", "stale")
+KINDS = (*LOOKS.values(), "changed", "perhaps", "stale", "failed")
 CALM_KINDS = ("worst",)
 # So many links have room beside the matrix, of which a heading takes one and a notice two.
 LINES = 12
@@ -421,7 +420,9 @@ class WallPage(GridPage):
         links = grid.build(self.query, now, version, whole=True)
         page, answered, arranged = self.grouped(links, now)
         cell_links = CellLinks(answered, self.display)
-        headline = headline_of(links)
+        url_of_link = CellLinks(links, self.display).url
+        judgement = read_judgement(links, now)
+        headline = Headline.of(links, judgement, now)
         last = links.cells.last
         # Nothing that is merely good to know must be read from four metres.
         notices = [
@@ -432,12 +433,13 @@ class WallPage(GridPage):
         return {
             **page.drawn(arranged, cell_links, links, now, reader),
             "headline": headline.words(),
-            "answer": coloured(headline),
-            "as_usual": headline.tally.usual if isinstance(headline, Headline) else 0,
+            "answer": headline.parts(),
+            "as_usual": headline.tally.usual,
             # When the newest result started, in Unix s.
             "newest": None if np.isnan(last).all() else float(np.nanmax(last)),
             "notices": notices,
-            "lists": list(lists(links, CellLinks(links, self.display), LINES - 2 * len(notices))),
+            "lists": list(lists(links, judgement, url_of_link, LINES - 2 * len(notices))),
+            "short": links.short_names(),
             "marks": [
                 entry
                 for entry in legend(page, answered)
@@ -458,37 +460,23 @@ class WallPage(GridPage):
         return dataclasses.replace(self, rotation=Rotation(views)).url()
 
 
-def coloured(headline: Headline | ChangeHeadline) -> list[tuple[str, str]]:
-    """Return the parts of the answer, each with the kind of list that it is about, or nothing.
-
-    Links that failed a test or two have no colour: chance may have made them fail.
-    """
-    parts = headline.parts()
-    if isinstance(headline, Headline):
-        look, words = parts[-1]
-        parts[-1] = look, words + headline.tail()
-    return parts
-
-
 def address_of(query: MatrixQuery, drawn: Display) -> str:
     return MatrixAddress(query, drawn).url()
 
 
 def lists(
-    answered: Grid, cell_links: CellLinks, room: int
-) -> Iterator[tuple[Highlight, list[tuple[str, str, Item]]]]:
+    links: Grid, judgement: Judgement, url: Callable[[int, int], str], room: int
+) -> Iterator[tuple[Highlight, list[Item]]]:
     """Yield what is wrong, as far as there is room, or the slowest links where nothing is.
 
-    With each kind come its first links, their ends by what tells them apart.
+    With each kind come its first items.
     """
-    highlights = {each.kind: each for each in Highlights(answered, cell_links.url, {}).all()}
-    is_calm = not highlights.keys() & {"changed", "failing", "slower", "failed"}
+    highlights = {each.kind: each for each in Highlights(links, judgement, url, {}).all()}
+    is_calm = not highlights.keys() & {*LOOKS.values(), "changed"}
     chosen = [highlights[kind] for kind in (KINDS + CALM_KINDS * is_calm) if kind in highlights]
-    names = answered.short_names()
     counts = [len(highlight.items) for highlight in chosen]
     for each, share in zip(chosen, shares(counts, room - len(chosen)), strict=True):
-        lines = [(names[item.source], names[item.destination], item) for item in each.items[:share]]
-        yield each, lines
+        yield each, each.items[:share]
 
 
 def shares(counts: Sequence[int], room: int) -> list[int]:

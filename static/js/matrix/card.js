@@ -9,6 +9,7 @@ import { isNarrow, view } from "./view.js";
 
 const GAP = 14;
 const LONG = 14;
+const LEVELS = { slower: "slower than usual", faster: "faster than usual", silent: "not tested" };
 const LATER = "The numbers come when you let go.";
 // What the card says now: it is written anew only where that changes, not with every move.
 let said = null;
@@ -40,8 +41,15 @@ function contents(place) {
   if (!view.cells) return [head, made("p", view.glimpse ? LATER : (view.trouble ?? "Loading the numbers …"))];
   const words = view.cells.states[cellOf(place).state];
   // What is failing now says so with more, below.
-  const why = words.includes(":") && !words.startsWith("failing") ? [made("p", words)] : [];
-  return [head, ...why, bothWays(place), ...facts(place), ...(view.pinned ? [...links(place), closing()] : [])];
+  const why = words.includes(":") && !words.startsWith("failing") ? [words] : [];
+  const lines = [...why, ...conditionOf(place)].map((line) => made("p", line));
+  return [head, ...lines, bothWays(place), ...facts(place), ...(view.pinned ? [...links(place), closing()] : [])];
+}
+
+// What its links are part of, or what may be wrong with them without being certain.
+function conditionOf(place) {
+  const text = view.cells.conditions[cellOf(place).condition];
+  return text ? [text] : [];
 }
 
 // Of a link that is tested there is more than the matrix has.
@@ -140,12 +148,11 @@ export function standing(cell) {
   if (view.payload.open.kind !== "link") return countsOf(cell);
   const level = view.cells.levels[cell.level];
   const state = asUsual(view.cells.states[cell.state].split(":")[0], level);
-  const isShifted = state === "measured" && (level === "slower" || level === "faster");
+  const isShifted = level === "silent" || (state === "measured" && level in LEVELS);
   if (state !== "failing" && !isShifted) return cell.partly ? `${state}, partly failing` : state;
-  const words = isShifted ? `${level} than usual` : state;
-  const [since, tests] = [minute(new Date(1000 * cell.since)), counted(cell.streak)];
-  const lasting = age(view.cells.moment - cell.since);
-  return `${words} since ${since} (${lasting}), ${isShifted ? tests : `${tests} of ${tests}`} tests`;
+  const since = `since ${minute(new Date(1000 * cell.since))} (${age(view.cells.moment - cell.since)})`;
+  if (state !== "failing") return `${LEVELS[level]} ${since}`;
+  return `failing ${since}${cell.streak ? `, ${counted(cell.streak)} failed in a row` : ""}`;
 }
 
 function asUsual(state, level) {
@@ -154,7 +161,12 @@ function asUsual(state, level) {
 
 // Of a cell that pools several: how many of its links are how.
 function countsOf(cell) {
-  const counts = { failing: cell.failing_links, slower: cell.slower_links, faster: cell.faster_links };
+  const counts = {
+    failing: cell.failing_links,
+    "not tested": cell.silent_links,
+    slower: cell.slower_links,
+    faster: cell.faster_links,
+  };
   const parts = Object.entries(counts).filter(([, count]) => count);
   const state = view.cells.states[cell.state].split(":")[0];
   if (!parts.length) return state;

@@ -8,7 +8,7 @@ import { isRefresh } from "../page.js";
 const NARROW = matchMedia("(max-width: 600px)");
 const ANSWER = "#answer";
 const LISTS = "#rail > section";
-const ABOVE = ":is(.failing, .failed, .changed, .slower):not(.late)";
+const ABOVE = ":is(.failing, .silent, .changed, .slower):not(.late)";
 const NOTHING_YET = "#rail .nothing";
 
 document.addEventListener("htmx:before:swap", (event) => {
