@@ -7,10 +7,11 @@ normally today alone. Judging all days at once gives the same conditions.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,16 +20,15 @@ import numpy as np
 from django.conf import settings
 from django.db import transaction
 
-from matrix.assessment import inputs, silence
-from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Numbered, Registry
-from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.assessment import judge
-from matrix.statistics.assessment.baselines import FEWEST, medians
+from matrix.assessment import folding, inputs, silence
+from matrix.assessment.folding import Accepted, DayInputs, KeptCondition, Rules
+from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Registry
 from matrix.statistics.assessment.conditions import SILENT, ClassCondition
 from matrix.statistics.assessment.grid_links import DAY_MS, GRID, SITE
 from matrix.statistics.assessment.merging import Merged, grouped
 from matrix.store.read_plan import floor, moment
-from sonar.models import AssessedDay, SizeClass
+from matrix.store.registry import read_links, read_versions
+from sonar.models import AssessedDay, HeldLevel, SizeClass
 from sonar.notation.windows import unix_ms
 from sonar.results import conditions
 from sonar.results.conditions import (
@@ -39,14 +39,9 @@ from sonar.results.conditions import (
     Recorded,
 )
 
-# A condition of a size class as a day keeps it: fields of ClassCondition, with ids in the place
-# of places, None for NaN, and its links with their baselines.
-KeptCondition = dict[str, Any]
 # What was judged is kept at least so often, and others get their turn.
 COMMIT_SECONDS = 10.0
 STAYS_MS = round(conditions.STAYS / timedelta(milliseconds=1))
-FLOATS = {each.name for each in fields(ClassCondition) if each.type == "float"}
-PLACES = ("source", "destination", "site", "links", "levels")
 
 
 class JudgedDay(NamedTuple):
@@ -111,6 +106,9 @@ class AssessmentRun:
         self.today = floor(unix_ms(now), DAY_MS)
         self.registry = Registry.read(now)
         self.size_classes = list(SizeClass.objects.all())
+        self.version = read_versions()
+        self.accepted = read_accepted(now)
+        self.rules: dict[int, Rules | None] = {}
         # By class: the version of each day (Unix ms).
         self.texts: dict[int, dict[int, str]] = {}
 
@@ -126,7 +124,11 @@ class AssessmentRun:
         days = range(first, self.today + 1, DAY_MS)
         # The tests that teach what is usual may be older than what is judged first.
         reach = range(first - BEFORE_DAYS * DAY_MS, self.today + 1, DAY_MS)
-        texts = dict(zip(reach, inputs.versions(size_class, reach, self.registry), strict=True))
+        versions = inputs.versions(size_class, reach, self.registry)
+        texts = {
+            day: text + f"/{accepted}" if (accepted := self.accepted_on(size_class, day)) else text
+            for day, text in zip(reach, versions, strict=True)
+        }
         self.texts[size_class.id] = texts
         judged = conditions.judged_days(size_class)
         number = 0
@@ -137,7 +139,11 @@ class AssessmentRun:
             if number == 0 and row and is_over and row.version == texts[day]:
                 continue
             tests = inputs.read_day(size_class, day, texts[day], self.registry).until(end)
-            if number == 0 and row and row.digest == tests.digest:
+            if (
+                number == 0
+                and row
+                and self.is_same(size_class, day, tests, row.digest, is_over=is_over)
+            ):
                 if not is_over or row.version != texts[day]:
                     conditions.note_unchanged(row.id, moment(end), texts[day])
                 continue
@@ -147,6 +153,14 @@ class AssessmentRun:
             self.judge_day(size_class, day, texts, tests)
             yield JudgedDay(size_class.name, day, number, number + (self.today - day) // DAY_MS)
 
+    def is_same(
+        self, size_class: SizeClass, day: int, tests: DayTests, judged: str, *, is_over: bool
+    ) -> bool:
+        digest = self.digest(size_class, day, tests)
+        if is_over:
+            digest, judged = digest.partition("/")[0], judged.partition("/")[0]
+        return digest == judged
+
     def judge_day(
         self, size_class: SizeClass, day: int, texts: Mapping[int, str], tests: DayTests
     ) -> None:
@@ -154,15 +168,8 @@ class AssessmentRun:
             size_class=size_class, day=moment(day - DAY_MS).date()
         ).first()
         opened = before.kept if before else []
-        if len(tests.link):
-            window = [
-                inputs.read_day(size_class, past, texts[past], self.registry)
-                for past in range(day - BEFORE_DAYS * DAY_MS, day, DAY_MS)
-                if past in texts
-            ]
-            opened = fold(
-                [*window, tests], opened, day, min(day + DAY_MS, self.until), self.registry
-            )
+        if len(tests.link) or self.accepted_on(size_class, day):
+            opened = folding.judge_day(self.inputs_of(size_class, day, texts, tests), opened)
         stays = day + DAY_MS - STAYS_MS
         kept = [each for each in opened if each["ended_at"] is None or each["ended_at"] >= stays]
         AssessedDay.objects.create(
@@ -170,10 +177,56 @@ class AssessmentRun:
             day=moment(day).date(),
             until=moment(min(day + DAY_MS, self.until)),
             version=texts[day],
-            digest=tests.digest,
+            digest=self.digest(size_class, day, tests),
             kept=kept,
-            left=[each for each in opened if each not in kept],
+            left=[each for each in opened if each["ended_at"] and each["ended_at"] < stays],
         )
+
+    def inputs_of(
+        self, size_class: SizeClass, day: int, texts: Mapping[int, str], tests: DayTests
+    ) -> DayInputs:
+        past = [each for each in range(day - BEFORE_DAYS * DAY_MS, day, DAY_MS) if each in texts]
+        return DayInputs(
+            lambda: (
+                inputs.read_day(size_class, each, texts[each], self.registry) for each in past
+            ),
+            inputs.newest_before(size_class, day, texts, self.registry).link.astype(np.int64),
+            tests,
+            day,
+            min(day + DAY_MS, self.until),
+            self.registry,
+            (size_class.id, day, *(texts[each] for each in past)) if day == self.today else (),
+            self.accepted.get(size_class.id, {}),
+            self.rules_of(size_class),
+        )
+
+    def accepted_on(self, size_class: SizeClass, day: int) -> str:
+        """Return what changes with the levels that were accepted on a day; empty for none."""
+        own = [
+            (link, each)
+            for link, each in sorted(self.accepted.get(size_class.id, {}).items())
+            if day <= each.at < day + DAY_MS
+        ]
+        return hashlib.blake2b(repr(own).encode(), digest_size=6).hexdigest() if own else ""
+
+    def rules_of(self, size_class: SizeClass) -> Rules | None:
+        """Return what people expect of links now; None if it is nothing but what is usual."""
+        if size_class.id not in self.rules:
+            rules = silence.read_rules(size_class, self.version)
+            links = read_links(self.version)
+            ids = np.array([place.id for place in links.places], dtype=np.int64)
+            is_usual = len(rules.rules) == 1 or not rules.number.any()
+            self.rules[size_class.id] = None if is_usual else (ids, rules)
+        return self.rules[size_class.id]
+
+    def digest(self, size_class: SizeClass, day: int, tests: DayTests) -> str:
+        """Return what changes with the tests of a day and, after a slash, with what is expected.
+
+        What is expected changes how today is judged, and no day that is over.
+        """
+        own = "-".join(filter(None, (tests.digest, self.accepted_on(size_class, day))))
+        rules = self.rules_of(size_class)
+        return f"{own}/" + (folding.rules_digest(rules[1]) if rules else "")
 
     def record(self) -> Recorded:
         """Store the conditions of all days that were judged since they were stored last."""
@@ -209,133 +262,19 @@ class AssessmentRun:
         yield from silence.silent_parts(size_class, newest, [yesterday, today], testing)
 
 
+def read_accepted(now: datetime) -> dict[int, dict[int, Accepted]]:
+    """Return by size class and link (key) the level that somebody took for normal, and when."""
+    rows = HeldLevel.objects.filter(since__lte=now).exclude(note="")
+    accepted: dict[int, dict[int, Accepted]] = {}
+    for row in rows:
+        link = row.source_id << 16 | row.destination_id
+        of_class = accepted.setdefault(row.size_class_id, {})
+        of_class[link] = Accepted(unix_ms(row.since), math.log(row.rate))
+    return accepted
+
+
 def unix_ms_of(day: date) -> int:
     return (day - date(1970, 1, 1)).days * DAY_MS
-
-
-def fold(
-    days: Sequence[DayTests],
-    before: Sequence[KeptCondition],
-    begin: int,
-    end: int,
-    registry: Registry,
-) -> list[KeptCondition]:
-    """Return the conditions at the end of a day (Unix ms) from those before it.
-
-    ``days`` are those whose tests lead to it, and the day itself.
-    """
-    members = {(source << 16) | target for each in before for source, target, _ in each["members"]}
-    ends = set(registry.site_of)
-    registered = (key for key in sorted(members) if {key >> 16, key & 0xFFFF} <= ends)
-    numbered = Numbered.of(days, registered, registry)
-    opened: list[ClassCondition] = []
-    apart: list[KeptCondition] = []
-    for each in before:
-        condition = unpacked(each, numbered)
-        if condition is None:
-            apart.append(each)
-        else:
-            opened.append(condition)
-    tests = numbered.tests
-    past = tests.within(begin - BEFORE_DAYS * DAY_MS, begin).of_links
-    today = tests.within(begin, end)
-    after = judge.judge_day(numbered.links, past, today, begin, opened)
-    return [*apart, *(packed(each, numbered, before, begin) for each in after)]
-
-
-def unpacked(each: KeptCondition, numbered: Numbered) -> ClassCondition | None:
-    """Return a condition for the judge; None where its subject has no links any more."""
-    places: dict[str, Any] = {}
-    for name, ids in (
-        ("source", numbered.ids), ("destination", numbered.ids), ("site", numbered.sites),
-    ):  # fmt: skip
-        place = None if each[name] is None else int(ids.searchsorted(each[name]))
-        if place is not None and (place == len(ids) or ids[place] != each[name]):
-            return None
-        places[name] = place
-    keys = np.array([(source << 16) | end for source, end, _ in each["members"]], dtype=np.int64)
-    links = numbered.keys.searchsorted(keys[np.isin(keys, numbered.keys)])
-    values = {
-        field.name: each[field.name] for field in fields(ClassCondition) if field.name not in PLACES
-    }
-    for name in FLOATS:
-        values[name] = math.nan if values[name] is None else values[name]
-    levels = {
-        int(numbered.keys.searchsorted(key)): level
-        for source, end, level in each["levels"]
-        if (key := (source << 16) | end) in numbered.known_keys
-    }
-    return ClassCondition(**places, **values, links=tuple(links.tolist()), levels=levels)
-
-
-def packed(
-    condition: ClassCondition,
-    numbered: Numbered,
-    before: Iterable[KeptCondition],
-    begin: int,
-) -> KeptCondition:
-    """Return what is kept of a condition: its links with what was usual of them before it."""
-    result = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in vars(condition).items()
-        if name not in PLACES
-    }
-    for name in FLOATS:
-        result[name] = value if math.isfinite(value := result[name]) else None
-    for name, ids in (
-        ("source", numbered.ids), ("destination", numbered.ids), ("site", numbered.sites),
-    ):  # fmt: skip
-        place = getattr(condition, name)
-        result[name] = None if place is None else int(ids[place])
-    earlier = same_before(result, before)
-    links = np.array(condition.links, dtype=np.int64)
-    result["link_count"] = len(links)
-    own = numbered.links.of(condition.subject)[numbered.tests.link]
-    own &= numbered.tests.started >= condition.since
-    tested = len(np.unique(numbered.tests.link[own]))
-    if earlier and condition.ended_at is not None and condition.ended_at < begin:
-        tested = earlier["of_links"]
-    result["of_links"] = max(tested, len(links))
-    pairs = {link: numbered.pair(link) for link in {*condition.links, *condition.levels}}
-    result["levels"] = [
-        [*pairs[link], float(level)] for link, level in sorted(condition.levels.items())
-    ]
-    result["members"] = []
-    if condition.scope != GRID:
-        rates = {(source, end): rate for source, end, rate in (earlier or {}).get("members", ())}
-        levels = levels_before(condition.since, links, numbered)
-        for link, median in zip(links.tolist(), levels.tolist(), strict=True):
-            # As the judge has it; of what fails, as it was when the condition was new.
-            level = condition.levels.get(link, median)
-            rate = math.exp(level) if math.isfinite(level) else None
-            if link not in condition.levels:
-                rate = rates.get(pairs[link], rate)
-            result["members"].append([*pairs[link], rate])
-    return result
-
-
-def same_before(each: KeptCondition, before: Iterable[KeptCondition]) -> KeptCondition | None:
-    """Return the condition that it was a day earlier, of several the one that began nearest."""
-    names = ("scope", "source", "destination", "site", "type")
-    same = [
-        other
-        for other in before
-        if all(other[name] == each[name] for name in names)
-        and other["since"] <= (each["ended_at"] or math.inf)
-        and each["since"] <= (other["ended_at"] or math.inf)
-    ]
-    return min(same, key=lambda other: abs(other["since"] - each["since"]), default=None)
-
-
-def levels_before(since: int, links: Integers, numbered: Numbered) -> Floats:
-    """Return the median log rate of links in the tests before a moment; NaN where they are few."""
-    tests = numbered.tests
-    chosen = np.zeros(len(numbered.keys), dtype=bool)
-    chosen[links] = True
-    own = np.flatnonzero(chosen[tests.link] & (tests.started < since) & np.isfinite(tests.log_rate))
-    count = np.bincount(tests.link[own], minlength=len(numbered.keys))
-    levels = medians(tests.link[own], tests.log_rate[own], len(numbered.keys))
-    return np.where(count >= FEWEST, levels, np.nan)[links]
 
 
 def part_of(each: KeptCondition, size_class: SizeClass, registry: Registry) -> FoundPart:

@@ -7,7 +7,7 @@ registered endpoints that are no drafts, in no declared outage of either end.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -17,7 +17,7 @@ import numpy as np
 from django.db.models import Case, IntegerField, Value, When
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Integers
+from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.assessment.grid_links import (
     BLAMES_DESTINATION,
     BLAMES_SOURCE,
@@ -131,10 +131,12 @@ class DayTests:
             digest.update(column.tobytes())
         return f"{METHOD}.{digest.hexdigest()}"
 
+    def taken(self, choice: slice | Flags) -> DayTests:
+        return DayTests(*(each[choice] for each in vars(self).values()))
+
     def until(self, end: int) -> DayTests:
         """Return those that started before a moment (Unix ms)."""
-        past = int(self.started.searchsorted(end))
-        return DayTests(*(each[:past] for each in vars(self).values()))
+        return self.taken(slice(int(self.started.searchsorted(end))))
 
 
 @dataclass(frozen=True)
@@ -224,8 +226,7 @@ def _read_day(size_class: SizeClass, day: int, registry: Registry) -> DayTests:
     failed = np.flatnonzero(rate < 0)
     if failed.size:
         blamed[failed] = blames(size_class, window, link[failed], started[failed])
-    counted = blamed != BLAMES_SONAR
-    return DayTests(link[counted], started[counted], rate[counted], blamed[counted])
+    return DayTests(link, started, rate, blamed).taken(blamed != BLAMES_SONAR)
 
 
 def blames(
@@ -262,7 +263,7 @@ def blames(
 
 @dataclass(frozen=True)
 class Numbered:
-    """Tests of several days as the judge takes them, and what its places stand for.
+    """Links as the judge takes them, and what its places stand for.
 
     ``ids`` are the endpoints by place, ``keys`` the links (source id << 16 | destination id),
     ``sites`` the ids of sites by their numbers.
@@ -272,30 +273,29 @@ class Numbered:
     keys: Integers
     sites: Integers
     links: GridLinks
-    tests: JudgedTests
 
     @classmethod
-    def of(cls, days: Iterable[DayTests], more_links: Iterable[int], registry: Registry) -> Self:
-        """Number the links that were tested in these days, and ``more_links`` (keys)."""
-        parts = [*days]
-        link = np.concatenate([np.empty(0, np.uint32), *(each.link for each in parts)])
-        more = np.array([*more_links], dtype=np.int64)
-        keys = np.union1d(link.astype(np.int64), more)
+    def of_links(cls, keys: Integers, registry: Registry) -> Self:
+        """Number links, by keys in ascending order."""
         source, destination = keys >> 16, keys & 0xFFFF
         ids = np.union1d(source, destination)
         of_site = np.array([registry.site_of[each] for each in ids.tolist()], dtype=np.int64)
         sites, site = np.unique(of_site, return_inverse=True)
-        rate = np.concatenate([np.empty(0, np.float32), *(each.rate for each in parts)])
+        links = GridLinks(ids.searchsorted(source), ids.searchsorted(destination), site)
+        return cls(ids, keys, sites, links)
+
+    def judged(self, days: Sequence[DayTests]) -> JudgedTests:
+        """Return the tests of some days as the judge takes them."""
+        rate = np.concatenate([np.empty(0, np.float32), *(each.rate for each in days)])
+        link = np.concatenate([np.empty(0, np.uint32), *(each.link for each in days)])
         log_rate = np.full(len(rate), np.nan)
         np.log(rate, out=log_rate, where=rate > 0, dtype=np.float64)
-        links = GridLinks(ids.searchsorted(source), ids.searchsorted(destination), site)
-        tests = JudgedTests(
-            keys.searchsorted(link),
-            np.concatenate([np.empty(0, np.int64), *(each.started for each in parts)]),
+        return JudgedTests(
+            self.keys.searchsorted(link),
+            np.concatenate([np.empty(0, np.int64), *(each.started for each in days)]),
             log_rate,
-            np.concatenate([np.empty(0, np.uint8), *(each.blamed for each in parts)]),
+            np.concatenate([np.empty(0, np.uint8), *(each.blamed for each in days)]),
         )
-        return cls(ids, keys, sites, links, tests)
 
     @cached_property
     def known_keys(self) -> frozenset[int]:

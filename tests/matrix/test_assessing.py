@@ -15,9 +15,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
 from matrix import tasks
-from matrix.assessment import assessing, inputs
+from matrix.assessment import assessing, folding, inputs
 from matrix.assessment.assessing import Assessed, JudgedDay, assess
 from matrix.assessment.inputs import Registry
+from matrix.statistics.assessment.midnight import Midnight
 from matrix.store import registry
 from matrix.store.cache import STANDINGS
 from sonar.models import (
@@ -28,6 +29,8 @@ from sonar.models import (
     ConditionPart,
     Downtime,
     Endpoint,
+    Expectation,
+    HeldLevel,
     SizeClass,
 )
 from sonar.results import conditions, sealing, store
@@ -505,3 +508,144 @@ def test_a_run_of_the_task_ends_in_time_and_the_next_one_goes_on(
         judged.append(AssessedDay.objects.count())
     assert judged == [1, 2, 3, 4, 5, 5]
     assert Condition.objects.count() == 1
+
+
+def slower(
+    start: int, factor: float, scope: str = "destination", place: int | tuple[int, int] = 3
+) -> Callable[[Grid], list[Fault]]:
+    return lambda grid: [histories.place_fault(grid, scope, place, start, factor=factor)]
+
+
+def accept(at: int, factor: float) -> None:
+    """Say that the rates of all member links are normal."""
+    HeldLevel.objects.bulk_create(
+        HeldLevel(
+            source_id=each.source_id,
+            destination_id=each.destination_id,
+            size_class=each.part.size_class,
+            rate=each.baseline * factor,
+            since=moment(at),
+            until=moment(at + 28 * DAY),
+            note="The uplink was halved by contract.",
+        )
+        for each in ConditionLink.objects.select_related("part__size_class")
+    )
+
+
+@pytest.mark.parametrize("later", [14 * HOUR, 3 * DAY])
+def test_what_is_accepted_as_normal_ends_the_condition_and_is_the_level_from_then_on(later: int):
+    """On the day on which it began, and later."""
+    start = NOW - 6 * DAY - 10 * HOUR
+    stored = history_of(slower(start, 0.4))
+    accepted = start + later
+    stored.store(0, accepted)
+    assess(moment(accepted))
+    row = Condition.objects.get()
+    assert (row.scope, row.type, row.ended_at) == (SCOPE.DESTINATION, TYPE.SLOW, None)
+    accept(accepted, 0.4)
+    stored.store(accepted)
+    for at in range(accepted, NOW, DAY):
+        assess(moment(at))
+        row.refresh_from_db()
+        assert row.ended_at == moment(accepted)
+        assert not Condition.objects.filter(ended_at=None).exists()
+    assess(moment(NOW))
+    assert rows() == rebuilt()
+    assert ConditionPart.objects.get().tests > 0
+
+
+def test_what_is_slower_than_what_was_accepted_is_slow():
+    start, accepted = NOW - 8 * DAY, NOW - 6 * DAY
+
+    def twice(grid: Grid) -> list[Fault]:
+        return [*slower(start, 0.4)(grid), *slower(NOW - 2 * DAY, 0.5)(grid)]
+
+    stored = history_of(twice)
+    stored.store(0, accepted)
+    assess(moment(accepted))
+    accept(accepted, 0.4)
+    stored.store(accepted)
+    assess(moment(NOW))
+    row = Condition.objects.get(ended_at=None)
+    assert (row.scope, row.type) == (SCOPE.DESTINATION, TYPE.SLOW)
+    assert row.factor == pytest.approx(0.5, abs=0.05)
+    assert abs(row.since - moment(NOW - 2 * DAY)) < timedelta(hours=6)
+    assert rows() == rebuilt()
+
+
+def test_what_is_fast_is_as_usual_after_two_weeks():
+    start = NOW - 20 * DAY
+    stored = history_of(slower(start, 2.5), days=32, every_hours={"large": 6})
+    for at in range(start - DAY, NOW, 2 * DAY):
+        stored.store(at - 2 * DAY if at > start else 0, at)
+        assess(moment(at))
+    stored.store(NOW - 2 * DAY - DAY)
+    assess(moment(NOW))
+    row = Condition.objects.get()
+    assert (row.scope, row.type) == (SCOPE.DESTINATION, TYPE.FAST)
+    assert row.ended_at == row.since + timedelta(days=14)
+    assert rows() == rebuilt()
+
+
+def test_an_expectation_says_what_is_slow_from_the_day_on_which_it_is_written():
+    stored = history_of(lambda _: [], days=6)
+    stored.store()
+    assess(moment(NOW))
+    assert not Condition.objects.exists()
+    target = Expectation.objects.create(
+        name="fast_enough",
+        floor=1e9,
+        sources_filter={"site": [stored.ends[1].site.name]},
+        destinations_filter={"site": [stored.ends[2].site.name]},
+    )
+    judged: list[JudgedDay] = []
+    assess(moment(NOW), report=judged.append)
+    assert [each.day for each in judged] == [MIDNIGHT]
+    row = Condition.objects.get()
+    assert (row.scope, row.type, row.ended_at) == (SCOPE.LINK, TYPE.SLOW, None)
+    assert (row.source_id, row.destination_id) == (stored.ends[1].id, stored.ends[2].id)
+    assert ConditionLink.objects.get().baseline == pytest.approx(1e9)
+    # Days that are over were judged by what was expected then.
+    sealing.seal(moment(NOW))
+    assert assess(moment(NOW)).days == 0
+    target.enabled = False
+    target.save()
+    assess(moment(NOW))
+    assert not Condition.objects.exists()
+
+
+def test_tests_of_the_past_may_be_read_from_a_file(monkeypatch: pytest.MonkeyPatch):
+    def faults(grid: Grid) -> list[Fault]:
+        return [
+            *dead_destination(NOW - 2 * DAY)(grid),
+            *slower(NOW - 3 * DAY, 0.4, "source", 1)(grid),
+        ]
+
+    history_of(faults).store()
+    assess(moment(NOW))
+    before = rows()
+    assert {row.type for row in Condition.objects.all()} == {"slow", "failing"}
+    monkeypatch.setattr(folding, "MOST_IN_MEMORY", 100)
+    folding.forget()
+    assert rebuilt() == before
+
+
+def test_tests_of_today_alone_are_judged_when_they_are_new(monkeypatch: pytest.MonkeyPatch):
+    stored = history_of(dead_destination(NOW - 2 * DAY))
+    stored.store(0, NOW - HOUR)
+    assess(moment(NOW - HOUR))
+    nights = []
+    of = Midnight.of.__func__
+    monkeypatch.setattr(
+        Midnight, "of", classmethod(lambda *args, **more: nights.append(1) or of(*args, **more))
+    )
+    stored.store(NOW - HOUR, NOW - HOUR // 2)
+    assert assess(moment(NOW - HOUR // 2)).days == 1
+    assert nights == []
+    # But for links that are new.
+    folding.forget()
+    stored.store(NOW - HOUR // 2)
+    assess(moment(NOW))
+    assert nights != []
+    kept = rows()
+    assert kept == rebuilt()

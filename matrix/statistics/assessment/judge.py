@@ -566,6 +566,9 @@ class Judge:
                 tests = self.tests_of(each.subject).within(each.since, NEVER)
                 moments = tests.started[tests.ok]
                 due = moments[[count - 1 for count in checkpoints(len(moments))]]
+                if self.targets.has_floor[self.links.of(each.subject)].any():
+                    # It may have been below for long when somebody said so.
+                    due = moments[FEWEST_LISTED - 1 :]
                 after = max(each.checked_at, each.seen_at - 1, self.midnight.begin - 1)
                 due = due[(due > after) & (due < until)]
                 if due.size and (first is None or due[0] < first):

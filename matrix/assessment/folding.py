@@ -1,0 +1,445 @@
+"""Judging one day: from the conditions that the day before ended with to those of its own end.
+
+What the tests of the weeks before a day say is found once and kept by the process, so that the
+next look at the same day reads its new tests alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import IO, Any
+
+import numpy as np
+from cachetools import LRUCache
+
+from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Numbered, Registry
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.assessment import judge
+from matrix.statistics.assessment.baselines import FEWEST, medians
+from matrix.statistics.assessment.conditions import FAST, SLOW, ClassCondition
+from matrix.statistics.assessment.grid_links import DAY_MS, GRID, JudgedTests
+from matrix.statistics.assessment.midnight import Midnight
+from matrix.statistics.assessment.targets import Targets
+from matrix.statistics.cells.expected import LinkRules
+from matrix.store.cache import Kept
+
+# A condition of a size class as a day keeps it: fields of ClassCondition, with ids in the place
+# of places, None for NaN, and its links with their baselines.
+KeptCondition = dict[str, Any]
+# The rules for links between the endpoints with these ids.
+Rules = tuple[Integers, LinkRules]
+FLOATS = {each.name for each in fields(ClassCondition) if each.type == "float"}
+PLACES = ("source", "destination", "site", "links", "levels")
+# What is unusually fast for so long is as usual from then on.
+FAST_MS = 14 * DAY_MS
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """From when on (Unix ms) another level of a link is normal: a natural log of bytes/s."""
+
+    at: int
+    level: float
+
+
+@dataclass(frozen=True)
+class DayInputs:
+    """What a day of a size class is judged by, up to ``end`` (Unix ms).
+
+    ``past`` are the tests of the weeks before it, ``today`` those of the day. ``accepted`` has
+    levels by link (source id << 16 | destination id); ``rules`` are those for links between
+    endpoints with these ``ids``. ``key`` tells what the tests before it are from others.
+    """
+
+    past: Callable[[], Iterable[DayTests]]
+    past_links: Integers
+    today: DayTests
+    begin: int
+    end: int
+    registry: Registry
+    key: tuple[object, ...] = ()
+    accepted: Mapping[int, Accepted] = field(default_factory=dict)
+    rules: Rules | None = None
+
+
+def judge_day(day: DayInputs, before: Sequence[KeptCondition]) -> list[KeptCondition]:
+    """Return the conditions at the end of a day from those before it."""
+    over = [each for each in before if each.get("is_normal")]
+    before = [each for each in before if not each.get("is_normal")]
+    levels = accepted_levels(day, over)
+    for at in sorted({each.at for each in levels.values() if each.at >= day.begin}):
+        until = {link: each for link, each in levels.items() if each.at < at}
+        for each in fold(day, before, at, until):
+            if is_accepted(each, levels, at):
+                over.append(each | {"ended_at": at, "is_normal": True})
+                before = [other for other in before if same_before(each, [other]) is None]
+    result = fold(day, before, day.end, levels)
+    for each in result:
+        end = each["since"] + FAST_MS
+        if each["type"] == FAST and each["ended_at"] is None and end < day.end:
+            each |= {"ended_at": end, "is_normal": True}
+    return [*over, *result]
+
+
+def accepted_levels(day: DayInputs, over: Iterable[KeptCondition]) -> dict[int, Accepted]:
+    """Return by link the level that somebody accepted, or that was fast for so long."""
+    levels = {
+        link: each
+        for link, each in day.accepted.items()
+        if day.begin - BEFORE_DAYS * DAY_MS <= each.at < day.end
+    }
+    for each in over:
+        for source, end, level in each["levels"] if each["type"] == FAST else ():
+            own = Accepted(each["ended_at"], level + each["shift"])
+            link = source << 16 | end
+            if link not in levels or levels[link].at < own.at:
+                levels[link] = own
+    return levels
+
+
+def is_accepted(each: KeptCondition, levels: Mapping[int, Accepted], at: int) -> bool:
+    """Say whether a condition of rates is open, and all its links have been accepted by then."""
+    links = [source << 16 | end for source, end, _ in each["members"]]
+    if each["ended_at"] is not None or each["type"] not in (SLOW, FAST) or not links:
+        return False
+    return all(link in levels and each["since"] <= levels[link].at <= at for link in links)
+
+
+def fold(
+    day: DayInputs, before: Sequence[KeptCondition], end: int, levels: Mapping[int, Accepted]
+) -> list[KeptCondition]:
+    """Judge a day up to ``end``, with levels that were accepted: earlier tests tell nothing."""
+    today = without_earlier(day.today.until(end), levels)
+    known = KnownDay.of(day, before, today, levels)
+    numbered, tests = known.numbered, known.numbered.judged([today])
+    opened: list[ClassCondition] = []
+    apart: list[KeptCondition] = []
+    for each in before:
+        condition = unpacked(each, numbered)
+        if condition is None:
+            apart.append(each)
+        else:
+            opened.append(condition)
+    after = judge.judge_day(
+        numbered.links,
+        known.past,
+        tests,
+        day.begin,
+        opened,
+        targets=targets_of(numbered, levels, day.rules),
+        keep=known.keep,
+    )
+    return [*apart, *(packed(each, known, tests, before) for each in after)]
+
+
+def without_earlier(tests: DayTests, levels: Mapping[int, Accepted]) -> DayTests:
+    """Leave out tests of links before a level of theirs was accepted."""
+    if not levels:
+        return tests
+    keys = np.array(sorted(levels), dtype=np.int64)
+    moments = np.array([levels[key].at for key in keys.tolist()], dtype=np.int64)
+    place = np.minimum(keys.searchsorted(tests.link), len(keys) - 1)
+    return tests.taken((keys[place] != tests.link) | (tests.started >= moments[place]))
+
+
+def targets_of(
+    numbered: Numbered, levels: Mapping[int, Accepted], rules: Rules | None
+) -> Targets | None:
+    """Return what people expect of links; None where that is nothing but what is usual."""
+    if not levels and rules is None:
+        return None
+    targets = Targets.usual(len(numbered.keys))
+    for link, each in levels.items():
+        if link in numbered.known_keys:
+            targets.accepted[numbered.keys.searchsorted(link)] = each.level
+    if rules is None:
+        return targets
+    ids, of_link = rules
+    source, destination = (
+        ids.searchsorted(ends) for ends in (numbered.keys >> 16, numbered.keys & 0xFFFF)
+    )
+    place = source * len(ids) + destination
+    below, floor, failures = (
+        of_link.each(name).ravel()[place].astype(np.float64)
+        for name in ("below", "floor", "failures")
+    )
+    return Targets(np.log(below), np.log(floor), failures.astype(np.int64), targets.accepted)
+
+
+# Tests of the past of more links and days than these are not kept in memory.
+MOST_IN_MEMORY = 4_000_000
+MOST_MB = 512
+SPOOLED = np.dtype([("link", "<i4"), ("offset", "<u4"), ("rate", "<f4")])
+
+
+@dataclass
+class KnownDay:
+    """What a process keeps of a day: its links, the tests before it, and what these say."""
+
+    begin: int
+    numbered: Numbered
+    tests: JudgedTests | None
+    spool: Spool | None
+    nights: dict[tuple[object, ...] | None, Midnight] = field(default_factory=dict)
+    chosen: dict[bytes, JudgedTests] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        day: DayInputs,
+        before: Sequence[KeptCondition],
+        today: DayTests,
+        levels: Mapping[int, Accepted],
+    ) -> KnownDay:
+        members = {source << 16 | end for each in before for source, end, _ in each["members"]}
+        ends = set(day.registry.site_of)
+        links = [key for key in sorted(members) if {key >> 16, key & 0xFFFF} <= ends]
+        tested = np.union1d(day.past_links.astype(np.int64), today.link.astype(np.int64))
+        keys = np.union1d(tested, np.array(links, dtype=np.int64))
+        facts = repr((before, sorted(levels.items()), sorted(day.registry.site_of.items())))
+        digest = hashlib.blake2b(facts.encode() + keys.tobytes(), digest_size=16)
+        if day.rules is not None:
+            digest.update(rules_digest(day.rules[1]).encode())
+
+        def build() -> KnownDay:
+            past = (without_earlier(each, levels) for each in day.past())
+            numbered = Numbered.of_links(keys, day.registry)
+            return cls(day.begin, numbered, *stored(numbered, past))
+
+        return _known.get((*day.key, digest.digest()), build) if day.key else build()
+
+    def past(self, chosen: Flags) -> JudgedTests:
+        """Return the tests before the day of some links."""
+        if self.tests is not None:
+            return self.tests.of_links(chosen)
+        if self.spool is None:
+            raise ValueError("tests are in memory or in a file")
+        if chosen.sum() > MOST_KEPT_LINKS:
+            return self.spool.read(chosen)
+        key = np.packbits(chosen).tobytes()
+        digest = hashlib.blake2b(key, digest_size=16).digest()
+        if digest not in self.chosen:
+            if len(self.chosen) >= MOST_CHOSEN:
+                self.chosen.clear()
+            self.chosen[digest] = self.spool.read(chosen)
+        return self.chosen[digest]
+
+    def keep(self, key: tuple[object, ...] | None, make: Callable[[], Midnight]) -> Midnight:
+        """Return what the tests before the day say, the newest of each kind."""
+        if key not in self.nights:
+            for other in [each for each in self.nights if each is not None]:
+                del self.nights[other]
+            self.nights[key] = make()
+        return self.nights[key]
+
+    @property
+    def nbytes(self) -> int:
+        """Return about how much memory it takes once it is used."""
+        tests = 0 if self.tests is None else 25 * len(self.tests)
+        return tests + 170 * len(self.numbered.keys)
+
+
+# Of fewer links than these the tests are kept, for so many choices of links.
+MOST_KEPT_LINKS, MOST_CHOSEN = 20_000, 64
+_known: Kept[KnownDay] = Kept(LRUCache(MOST_MB << 20, getsizeof=lambda known: known.nbytes))
+
+
+def forget() -> None:
+    _known.forget()
+
+
+def rules_digest(rules: LinkRules) -> str:
+    """Return what changes with rules, or with the links that they are for."""
+    digest = hashlib.blake2b(repr(rules.rules).encode(), digest_size=6)
+    digest.update(rules.number.tobytes())
+    return digest.hexdigest()
+
+
+def stored(numbered: Numbered, days: Iterable[DayTests]) -> tuple[JudgedTests | None, Spool | None]:
+    """Keep tests in memory or, if they are very many, in a file."""
+    kept: list[DayTests] = []
+    count, spool = 0, None
+    for each in days:
+        count += len(each.link)
+        kept.append(each)
+        if spool is None and count > MOST_IN_MEMORY:
+            spool = Spool.new()
+        if spool is not None:
+            for day in kept:
+                spool.add(numbered, day)
+            kept.clear()
+    return (numbered.judged(kept), None) if spool is None else (None, spool)
+
+
+@dataclass
+class Spool:
+    """Tests of many days in a file without a name, each day by link and then by time.
+
+    The rate (bytes/s) of a failed test is -1, less which end its error names.
+    """
+
+    file: IO[bytes]
+    days: list[tuple[int, Integers]]
+
+    @classmethod
+    def new(cls) -> Spool:
+        return cls(tempfile.TemporaryFile(buffering=0), [])
+
+    def add(self, numbered: Numbered, tests: DayTests) -> None:
+        if not len(tests.link):
+            return
+        start = int(tests.started[0])
+        rows = np.empty(len(tests.link), SPOOLED)
+        rows["link"] = numbered.keys.searchsorted(tests.link)
+        rows["offset"] = tests.started - start
+        rows["rate"] = np.where(tests.rate > 0, tests.rate, -1.0 - tests.blamed)
+        rows = rows[np.argsort(rows["link"], kind="stable")]
+        # Where the tests of each link begin.
+        first = rows["link"].searchsorted(np.arange(len(numbered.keys) + 1))
+        self.file.seek(0, 2)
+        self.days.append((start, first))
+        self.file.write(rows.tobytes())
+
+    def read(self, chosen: Flags) -> JudgedTests:
+        parts: list[JudgedTests] = []
+        at = 0
+        bounds = np.flatnonzero(np.diff(chosen.astype(np.int8), prepend=0, append=0))
+        runs = bounds.reshape(-1, 2)
+        for start, first in self.days:
+            low, high = first[runs[:, 0]], first[runs[:, 1]]
+            taken = np.empty(int((high - low).sum()), SPOOLED)
+            place = 0
+            # What lies close together is read at once.
+            whole = len(runs) > 1000
+            if whole:
+                low_all, high_all = int(low[0]), int(high[-1])
+                rows = self._rows(at + low_all, high_all - low_all)
+                taken = rows[chosen[rows["link"]]]
+            else:
+                for begin, end in zip(low.tolist(), high.tolist(), strict=True):
+                    taken[place : place + end - begin] = self._rows(at + begin, end - begin)
+                    place += end - begin
+            at += int(first[-1])
+            rate = taken["rate"].astype(np.float64)
+            log_rate = np.full(len(rate), np.nan)
+            np.log(rate, out=log_rate, where=rate > 0)
+            blamed = np.where(rate < 0, -1 - rate, 0).astype(np.int64)
+            tests = JudgedTests(
+                taken["link"].astype(np.int64), taken["offset"] + np.int64(start), log_rate, blamed
+            )
+            parts.append(tests.taken(np.argsort(tests.started, kind="stable")))
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return JudgedTests(*(np.concatenate(column) for column in columns))
+
+    def _rows(self, first: int, count: int) -> Any:  # noqa: ANN401 - rows of SPOOLED
+        self.file.seek(first * SPOOLED.itemsize)
+        return np.frombuffer(self.file.read(count * SPOOLED.itemsize), SPOOLED)
+
+
+def unpacked(each: KeptCondition, numbered: Numbered) -> ClassCondition | None:
+    """Return a condition for the judge; None where its subject has no links any more."""
+    places: dict[str, Any] = {}
+    for name, ids in (
+        ("source", numbered.ids), ("destination", numbered.ids), ("site", numbered.sites),
+    ):  # fmt: skip
+        place = None if each[name] is None else int(ids.searchsorted(each[name]))
+        if place is not None and (place == len(ids) or ids[place] != each[name]):
+            return None
+        places[name] = place
+    keys = np.array([(source << 16) | end for source, end, _ in each["members"]], dtype=np.int64)
+    links = numbered.keys.searchsorted(keys[np.isin(keys, numbered.keys)])
+    values = {
+        field.name: each[field.name] for field in fields(ClassCondition) if field.name not in PLACES
+    }
+    for name in FLOATS:
+        values[name] = math.nan if values[name] is None else values[name]
+    levels = {
+        int(numbered.keys.searchsorted(key)): level
+        for source, end, level in each["levels"]
+        if (key := (source << 16) | end) in numbered.known_keys
+    }
+    return ClassCondition(**places, **values, links=tuple(links.tolist()), levels=levels)
+
+
+def packed(
+    condition: ClassCondition,
+    known: KnownDay,
+    today: JudgedTests,
+    before: Iterable[KeptCondition],
+) -> KeptCondition:
+    """Return what is kept of a condition: its links with what was usual of them before it."""
+    numbered, begin = known.numbered, known.begin
+    result = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in vars(condition).items()
+        if name not in PLACES
+    }
+    for name in FLOATS:
+        result[name] = value if math.isfinite(value := result[name]) else None
+    for name, ids in (
+        ("source", numbered.ids), ("destination", numbered.ids), ("site", numbered.sites),
+    ):  # fmt: skip
+        place = getattr(condition, name)
+        result[name] = None if place is None else int(ids[place])
+    earlier = same_before(result, before)
+    links = np.array(condition.links, dtype=np.int64)
+    result["link_count"] = len(links)
+    tests = tests_of(condition, known, today)
+    tested = len(np.unique(tests.link[tests.started >= condition.since]))
+    if earlier and condition.scope == GRID:
+        tested = max(tested, earlier["of_links"])
+    elif earlier and condition.ended_at is not None and condition.ended_at < begin:
+        tested = earlier["of_links"]
+    result["of_links"] = max(tested, len(links))
+    pairs = {link: numbered.pair(link) for link in {*condition.links, *condition.levels}}
+    result["levels"] = [
+        [*pairs[link], float(level)] for link, level in sorted(condition.levels.items())
+    ]
+    result["members"] = []
+    if condition.scope != GRID:
+        rates = {(source, end): rate for source, end, rate in (earlier or {}).get("members", ())}
+        levels = levels_before(condition.since, links, tests)
+        for link, median in zip(links.tolist(), levels.tolist(), strict=True):
+            # As the judge has it; of what fails, as it was when the condition was new.
+            level = condition.levels.get(link, median)
+            rate = math.exp(level) if math.isfinite(level) else None
+            if link not in condition.levels:
+                rate = rates.get(pairs[link], rate)
+            result["members"].append([*pairs[link], rate])
+    return result
+
+
+def tests_of(condition: ClassCondition, known: KnownDay, today: JudgedTests) -> JudgedTests:
+    """Return the tests of its links; of the whole grid those of today."""
+    if condition.scope == GRID:
+        return today
+    own = known.numbered.links.of(condition.subject)
+    return known.past(own).followed_by(today.of_links(own))
+
+
+def same_before(each: KeptCondition, before: Iterable[KeptCondition]) -> KeptCondition | None:
+    """Return the condition that it was a day earlier, of several the one that began nearest."""
+    names = ("scope", "source", "destination", "site", "type")
+    same = [
+        other
+        for other in before
+        if all(other[name] == each[name] for name in names)
+        and other["since"] <= (each["ended_at"] or math.inf)
+        and each["since"] <= (other["ended_at"] or math.inf)
+    ]
+    return min(same, key=lambda other: abs(other["since"] - each["since"]), default=None)
+
+
+def levels_before(since: int, links: Integers, tests: JudgedTests) -> Floats:
+    """Return the median log rate of links in the tests before a moment; NaN where they are few."""
+    count = int(max(tests.link.max(initial=0), links.max(initial=0))) + 1
+    chosen = np.zeros(count, dtype=bool)
+    chosen[links] = True
+    own = np.flatnonzero(chosen[tests.link] & (tests.started < since) & tests.ok)
+    successes = np.bincount(tests.link[own], minlength=count)
+    levels = medians(tests.link[own], tests.log_rate[own], count)
+    return np.asarray(np.where(successes >= FEWEST, levels, np.nan)[links])
