@@ -32,7 +32,7 @@ class StateEvidence(Answer):
     """The confirmed condition that a state follows from, its open incident, and a page of it.
 
     `incident` is null where the condition has none: it is taken for the new normal, or began while
-    measurements were doubtful.
+    results were doubtful.
     """
 
     condition: Annotated[int, At("pk")]

@@ -85,13 +85,9 @@ class IncidentRecord(Answer):
     destination: NameOrNull
     site: NameOrNull
     condition: Condition
-    condition_id: Annotated[int | None, At("cause_id")]
     title: str
     sentence: str
     began_at: Moment
-    since_low: Moment
-    since_high: Moment
-    confirmed_at: MomentOrNull
     opened_at: Moment
     clear_since: MomentOrNull
     closed_at: MomentOrNull
@@ -101,14 +97,18 @@ class IncidentRecord(Answer):
     high: Number
     links: int
     of_links: int
-    tests: int | None
-    failed: int | None
     sizes: Annotated[list[str], As(list)]
     acknowledged_at: MomentOrNull
     acknowledged_by: Text
     assigned: bool
     assignee: Text
     muted_until: MomentOrNull
+    condition_id: Annotated[int | None, At("cause_id")]
+    since_low: Moment
+    since_high: Moment
+    confirmed_at: MomentOrNull
+    tests: int | None
+    failed: int | None
 
 
 class IncidentMember(Answer):
