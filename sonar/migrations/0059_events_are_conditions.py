@@ -4,7 +4,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("sonar", "0057_conditions")]
+    dependencies = [("sonar", "0058_incidents_of_conditions")]
 
     operations = [
         migrations.DeleteModel("Change"),

@@ -168,7 +168,7 @@ class LinkRules:
             ),
             (rf"next test is (?:due now|overdue[^(]*) \(({TIME})", lambda m: at(m[1], NOW)),
             *self.whose(),
-            (rf"As of (\d\d:\d\d)", lambda m: self.assessed(m[1])),
+            (r"As of (\d\d:\d\d)", lambda m: self.assessed(m[1])),
             *constant(
                 "Compare with the 7 days before",
                 r"Show the last \d+ (?:hours|days)",

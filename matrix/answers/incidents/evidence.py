@@ -24,10 +24,10 @@ from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.standing import FASTER, UNKNOWN, USUAL
 from matrix.store import incidents, transfers
-from matrix.store.written_near import WrittenNear
 from matrix.store.incidents import Member
 from matrix.store.profiles import made_so
 from matrix.store.transfers import SimilarFailures
+from matrix.store.written_near import WrittenNear
 from sonar.models import HistoryEntry, Incident, Transfer
 from sonar.notation.units import format_count, format_counted
 from sonar.notation.windows import Window, unix_ms

@@ -11,7 +11,7 @@ from matrix.assessment.targets import USUAL, matching, of_class, read, rules_of
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.expected import Expected
-from sonar.alerting.subjects import WHOSE, Whose
+from sonar.alerting.subjects import Whose
 from sonar.models import Expectation, HeldLevel, SizeClass
 
 

@@ -46,10 +46,11 @@ class Trend:
         tells = np.flatnonzero(np.isfinite(rest) & tells_trend(links)[tests.link])
         link = tests.link[tells]
         values = tests.started[tells], rest[tells], links.source[link], links.destination[link]
-        tail = tuple(np.concatenate(pair) for pair in zip(self.tail, values, strict=True))
-        started, rest, *ends = tail
+        pairs = zip(self.tail, values, strict=True)
+        started, rest, *ends = (np.concatenate(pair) for pair in pairs)
         count = FEWER_TESTS if len(links) < FEW_LINKS else TREND_TESTS
-        tail = tuple(each[1 - count :] for each in tail)
+        newest = slice(1 - count, None)
+        tail = started[newest], rest[newest], ends[0][newest], ends[1][newest]
         if len(rest) < count:
             return replace(self, tail=tail)
         windows, sources, destinations = (
