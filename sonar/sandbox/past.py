@@ -9,7 +9,7 @@ now. The results say of themselves that they are made up: see sonar.results.stor
 
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -49,10 +49,11 @@ def course(link: Link, hours_ago: Floats) -> tuple[Floats, Floats]:
 
 
 SEED = 2011
+NO_OVERHEADS: Mapping[str, float] = {}
 # The last hour has only what is measured.
 LAST_HOURS = 1
 OVERHEAD_SECONDS = 0.005
-"""What a test takes beside what its link takes, where others run: so measured on two cores."""
+"""What a test takes at least beside what its link takes, where others run."""
 
 SPREAD = 0.3
 """More than the links have: what else a machine does shows in the rates of its nodes, and what is
@@ -70,6 +71,10 @@ class PastTests:
     @property
     def bytes(self) -> int:
         return round(self.size_mb * MB / SCALE)
+
+    def seconds_of(self, link: Link) -> float:
+        """Return how many seconds a file takes on a link, at the scale of the grid."""
+        return self.size_mb / SCALE / link.rate_mb_s(self.size_mb)
 
 
 CLASSES = (
@@ -99,26 +104,31 @@ class LinkPast:
         return len(self.hours_ago)
 
 
-def results(seed: int = SEED) -> Iterator[LinkPast]:
-    """Draw the results of all links and size classes, each link the same for a seed."""
+def results(seed: int = SEED, overheads: Mapping[str, float] = NO_OVERHEADS) -> Iterator[LinkPast]:
+    """Draw the results of all links and size classes, each link the same for a seed.
+
+    ``overheads`` say by size class how many seconds a test takes on this machine beside those of
+    its link; OVERHEAD_SECONDS where they say nothing.
+    """
     for link, tests in product(load_links(), CLASSES):
         name = f"{link.source} {link.destination} {tests.size_class}"
-        yield drawn(np.random.default_rng([seed, zlib.crc32(name.encode())]), link, tests)
+        draws = np.random.default_rng([seed, zlib.crc32(name.encode())])
+        yield drawn(draws, link, tests, overheads.get(tests.size_class, OVERHEAD_SECONDS))
 
 
-def drawn(draws: Generator, link: Link, tests: PastTests) -> LinkPast:
+def drawn(draws: Generator, link: Link, tests: PastTests, overhead: float) -> LinkPast:
     """Draw the results of a link as its nodes draw them, and as its stories say."""
     hours_ago = moments(draws, tests.every_hours)
     factors, failing = course(link, hours_ago)
     sigma = math.sqrt(math.log1p(SPREAD**2))
     rates = factors * draws.lognormal(0, sigma, len(hours_ago))
-    seconds = tests.size_mb / SCALE / (link.rate_mb_s(tests.size_mb) * rates)
+    seconds = tests.seconds_of(link) / rates
     failed = draws.random(len(hours_ago)) < failing
     shares, errors = draws.uniform(0.1, 0.9, len(hours_ago)), list[tuple[str, str]]()
     for share in shares[failed]:
         errors.append(error(draws, int(share * tests.bytes)))
     seconds[failed] *= shares[failed]
-    seconds += OVERHEAD_SECONDS
+    seconds += overhead
     ids = draws.integers(1 << 64, size=(len(hours_ago), 2), dtype=np.uint64)
     return LinkPast(link, tests, as_uuids(ids), hours_ago, seconds.round(4), failed, errors)
 

@@ -1,6 +1,9 @@
 """The past of a sandbox, stored as results and judged: once, and as a whole."""
 
+import statistics
 import sys
+import time
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -17,19 +20,45 @@ from sonar.results import store as door
 from sonar.sandbox import past
 from sonar.sandbox.past import LinkPast
 from sonar.sandbox.stories import STORIES, Story
-from sonar.sandbox.topology import load_sites
+from sonar.sandbox.topology import load_links, load_sites
 
 HOUR = timedelta(hours=1)
 # A sandbox whose results are older than this has a past of its own.
 NEW = timedelta(days=1)
+# So many tests of each size class tell how fast this machine is; without them it goes on as well.
+FIRST_TESTS = 30
+LONGEST_WAIT_SECONDS = 60
 
 
-@transaction.atomic
 def make() -> None:
-    """Store the past and judge it; pages show both at the same moment."""
-    count = store(timezone.now())
-    sys.stdout.write(f"{format_count(count)} results are made up.\n")
-    call_command("assess")
+    """Store a past as fast as this machine is, and judge it; pages show both at the same moment."""
+    until = time.monotonic() + LONGEST_WAIT_SECONDS
+    while len(overheads := measured_overheads()) < len(past.CLASSES) and time.monotonic() < until:
+        time.sleep(1)
+    with transaction.atomic():
+        count = store(timezone.now(), overheads)
+        sys.stdout.write(f"{format_count(count)} results are made up.\n")
+        call_command("assess")
+
+
+def measured_overheads() -> dict[str, float]:
+    """Return how many seconds tests took beside those of their links, by size class.
+
+    The median of the first tests; without a class of which there are too few.
+    """
+    names = {site.endpoint: site.name for site in load_sites()}
+    links = {link.ends: link for link in load_links()}
+    overheads = {}
+    for tests in past.CLASSES:
+        rows = Transfer.objects.filter(state=Transfer.State.DONE, size_class__name=tests.size_class)
+        ends = rows.values_list("source__name", "destination__name", "seconds")
+        beside = [
+            seconds - tests.seconds_of(links[names[source], names[destination]])
+            for source, destination, seconds in ends
+        ]
+        if len(beside) >= FIRST_TESTS:
+            overheads[tests.size_class] = max(past.OVERHEAD_SECONDS, statistics.median(beside))
+    return overheads
 
 
 def is_missing(now: datetime) -> bool:
@@ -39,26 +68,26 @@ def is_missing(now: datetime) -> bool:
 
 
 @transaction.atomic
-def store(now: datetime) -> int:
+def store(now: datetime, overheads: Mapping[str, float] = past.NO_OVERHEADS) -> int:
     """Store results before the oldest, or before ``now``, and notes; return how many results.
 
-    All of it or, where it is broken off, nothing.
+    All of it or, where it is broken off, nothing. ``overheads`` are those of `past.results`.
     """
     door.lock_imports()
     end = Transfer.objects.aggregate(oldest=Min("started_at"))["oldest"] or now
     profile = Profile.objects.create(**door.profile_fields(end))
-    accepted = storing.store_batch(batch(end), [profile.id]).accepted
+    accepted = storing.store_batch(batch(end, overheads), [profile.id]).accepted
     Annotation.objects.bulk_create(notes(end))
     return accepted
 
 
-def batch(end: datetime) -> Batch:
+def batch(end: datetime, overheads: Mapping[str, float] = past.NO_OVERHEADS) -> Batch:
     """Return all results of links and size classes that there are."""
     names = {site.name: site.endpoint for site in load_sites()}
     endpoints = dict(Endpoint.objects.values_list("name", "id"))
     classes = dict(SizeClass.objects.values_list("name", "id"))
     rows, errors = list[Rows](), list[tuple[str, str]]()
-    for drawn in past.results():
+    for drawn in past.results(overheads=overheads):
         source, destination = (endpoints.get(names[site]) for site in drawn.link.ends)
         size_class = classes.get(drawn.tests.size_class)
         if source and destination and size_class:
