@@ -10,24 +10,9 @@ from django.utils import timezone
 
 from sonar.database import retry
 from sonar.models import Subscription
-from sonar.results import changes, commissioning, conditions
+from sonar.results import commissioning, conditions
 
 log = logging.getLogger(__name__)
-
-
-@shared_task(throws=retry.DATABASE_AWAY)
-def find_changes() -> None:
-    """Search new results for changes of level and outages, and drop those too old to tell."""
-    # All workers and the beat know this task: numpy is loaded by the one that has it to do.
-    from matrix.answers.changes.search import search_all
-
-    now = timezone.now()
-    changes.forget(now, settings.SONAR_KEEP_DAYS)
-    for outcome in search_all(now):
-        for noun, stored in (("changes in rate", outcome.stored), ("outages", outcome.outages)):
-            if stored and (stored.new or stored.gone):
-                counts = (noun, outcome.size, stored.new, stored.gone)
-                log.info("%s with %s files: %d new, %d gone", *counts)
 
 
 @shared_task(throws=retry.DATABASE_AWAY)

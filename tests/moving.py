@@ -11,8 +11,10 @@ from django.db import connection, transaction
 
 from sonar.models import (
     Annotation,
-    Change,
     Circuit,
+    Condition,
+    ConditionLink,
+    ConditionPart,
     Credential,
     CredentialState,
     Downtime,
@@ -30,6 +32,7 @@ from sonar.models import (
     Transfer,
 )
 from sonar.results import sealing
+from tests.conditions import stored_condition
 from tests.matrix import network, world
 from tests.matrix.world import HOUR, NOW
 
@@ -39,23 +42,11 @@ TABLES = [
     for model in (
         *(Credential, Site, Endpoint, Mesh, MeshInterval, Schedule, Probe, Transfer),
         *(NetworkResult, Downtime, Annotation, Circuit, CredentialState),
-        *(Experiment, ExperimentStep, Change),
+        *(Experiment, ExperimentStep),
+        *(Condition, ConditionPart, ConditionLink),
     )
 ]
 SEALED_EVERY = 5
-CHANGED: dict[str, Any] = {
-    **dict.fromkeys(("at", "earliest", "latest", "found_at"), NOW - HOUR),
-    "factor": 0.5,
-    "low": 0.4,
-    "high": 0.6,
-    "before": 2e7,
-    "after": 1e7,
-    "ok_before": 20,
-    "ok_after": 20,
-    "links": 1,
-    "chance": 1e-6,
-    "sure": True,
-}
 
 
 class Meanwhile:
@@ -186,7 +177,7 @@ def tell_of(guest: Endpoint, ral: Endpoint, site: Site, large: SizeClass) -> Non
     )
     for position, size in enumerate(("small", "large")):
         sweep.steps.create(position=position, value=size, test_id=uuid4())
-    Change.objects.create(kind="link", source=guest, destination=ral, size_class=large, **CHANGED)
+    stored_condition("slow", source=guest, destination=ral)
 
 
 def order(source: Endpoint, destination: Endpoint, size: SizeClass, **more: Any) -> Probe:

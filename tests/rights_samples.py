@@ -172,30 +172,35 @@ PAGE = {
 }
 IN_SET = f"{API}/commissioning/<str:name>"
 OF_ONE_LINK = ("diagnosis/", "inside/", "series/")
-CALLS = {
-    f"{API}/{route}": of_route(f"{API}/{route}", OF_LINK if route in OF_ONE_LINK else "")
-    for route in (
-        *("", "schema/", "docs/", "links/", "causes/", "diagnosis/", "network/", "inside/"),
-        *(
-            "commissioning/",
-            "matrix/",
-            "series/",
-            "changes/",
-            "events/",
-            "strip/",
-            "status/",
-            "stop/",
-            "history/",
-        ),
-        *("experiments/", "experiments/<uuid:id>/", "probes/", "probes/<uuid:id>/"),
-        *("transfers/", "transfers/<uuid:id>/", "reports/<str:period>/"),
-        "endpoints/state/",
-        *("incidents/", "incidents/<int:id>/", "incidents/events/"),
-    )
-} | {
-    f"{IN_SET}/{part}": of_route(f"{API}/commissioning/DDT/{part}")
-    for part in ("", "<str:source>/<str:destination>/")
-}
+CALLS = (
+    {
+        f"{API}/{route}": of_route(f"{API}/{route}", OF_LINK if route in OF_ONE_LINK else "")
+        for route in (
+            *("", "schema/", "docs/", "links/", "causes/", "diagnosis/", "network/", "inside/"),
+            *(
+                "commissioning/",
+                "matrix/",
+                "series/",
+                "events/",
+                "strip/",
+                "status/",
+                "stop/",
+                "history/",
+            ),
+            *("experiments/", "experiments/<uuid:id>/", "probes/", "probes/<uuid:id>/"),
+            *("transfers/", "transfers/<uuid:id>/", "reports/<str:period>/"),
+            "endpoints/state/",
+            *("incidents/", "incidents/<int:id>/", "incidents/events/"),
+        )
+    }
+    | {
+        f"{API}/changes/": Sample(f"{API}/changes/", good=(410,)),
+    }
+    | {
+        f"{IN_SET}/{part}": of_route(f"{API}/commissioning/DDT/{part}")
+        for part in ("", "<str:source>/<str:destination>/")
+    }
+)
 # By plural: how one of them is called in a route, and which one the samples take.
 ONE = {
     "sites": ("<str:name>", "Empty"),

@@ -178,7 +178,7 @@ from PIL import Image
 Image.new("RGB", (3, 3)).save(io.BytesIO(), "PNG")
 """
 WORKER = """
-import celery.bin.celery, matrix.tasks, matrix.answers.changes.search, rich.progress
+import celery.bin.celery, matrix.tasks, matrix.assessment.assessing, rich.progress
 import matrix.answers.report.messages, matrix.plots.report.mail
 from matrix.query.addresses import OF_MESSAGES, outside
 assert outside("incident", 7).endswith("/incidents/7/")

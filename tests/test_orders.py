@@ -70,7 +70,7 @@ def add_ties(ends: list[Endpoint]) -> None:
             sent.probe(source, destination)
     changed.change(first, None)
     changed.change(None, second)
-    changed.searched()
+    changed.assessed()
     network.measured(first, third)
     network.measured(third, first)
     found.evaluate(found.of_link(second, third), found.of_link(third, second))

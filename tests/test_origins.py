@@ -115,7 +115,7 @@ def import_others(ends: list[Endpoint]) -> None:
 def read_all(client: Client, names: dict[str, str]) -> Iterator[tuple[str, bytes]]:
     """Let the engines look, and yield the body of each page and call without what may differ."""
     figures.forget()
-    for engine in (seal, tasks.find_changes, tasks.find_incidents, tasks.judge_links):
+    for engine in (seal, tasks.find_incidents, tasks.judge_links):
         engine()
     for path in PATHS:
         response = client.get(path.format_map(names))

@@ -40,7 +40,7 @@ def test_django_finds_nothing_wrong():
 
 def test_no_command_of_sonar_waits_for_the_checks():
     own = {name: app for name, app in get_commands().items() if app in ("sonar", "matrix")}
-    assert {"load_registry", "find_changes"} <= set(own)
+    assert {"load_registry", "assess"} <= set(own)
     commands = {name: load_command_class(app, name) for name, app in own.items()}
     assert not {name for name, one in commands.items() if one.requires_system_checks}
 

@@ -7,7 +7,7 @@
     sonar.links(source_cloud="UK", max_age=10800)    # a DataFrame, a row for each link
     for result in sonar.transfers(state="failed"):   # a stream of dicts, newest first
         print(result["error"])
-    sonar.changes(level="slower", factor=2)          # a DataFrame: what became slower, and when
+    sonar.events(kind="slower", window="30d")        # a DataFrame: what became slower, and when
     sonar.diagnosis("RAL_DISK", "DESY_DISK")         # why a link is slow or fails
 
 Parameters are those of the REST API, which `/api/v1/docs/` lists: a list repeats one, `from_`
@@ -244,9 +244,9 @@ class Sonar:
     def endpoints(self, **params: object) -> pd.DataFrame:
         return self.table("endpoints/", **params)
 
-    def changes(self, **params: object) -> pd.DataFrame:
-        """Return a row for each change of level of a link or an endpoint, newest first."""
-        return self.table("changes/", **params)
+    def events(self, **params: object) -> pd.DataFrame:
+        """Return a row for each event of a link, an endpoint or a site, newest first."""
+        return self.table("events/", **params)
 
     def causes(self, **params: object) -> Record:
         """Return how fast each source and destination is against its peers, with sentences.
@@ -501,10 +501,10 @@ READING = {
         "started_at|source|destination|size|state|rate_mb_s|error",
     ),
     "series": ("One link over time.", f"source destination bucket points compare {WINDOW}", ""),
-    "changes": (
-        "When links and endpoints became faster or slower, newest first.",
-        f"kind level factor sure page_size cursor size window from to {FILTERS}",
-        "at|kind|source|destination|size|factor|low|high|chance",
+    "events": (
+        "What is or was slower, faster, failing or not tested, newest first.",
+        f"kind level now certain since page_size cursor size window from to {FILTERS}",
+        "since|kind|level|source|destination|sizes|factor|low|high|until",
     ),
     "causes": (
         "How fast each source and destination is against its peers; with --compare, what changed.",

@@ -3,49 +3,50 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
 
-from matrix.answers.changes.lines import notes_near
+from matrix.answers.conditions import words
 from matrix.answers.events import reading
 from matrix.answers.events.event import KINDS, LEVELS, Event
+from matrix.answers.events.nearby import notes_near
 from matrix.answers.events.questions import CERTAIN, NOW, EventCursor, EventsQuestion, page_of
 from matrix.api.base import ApiView
-from matrix.api.changes import SEARCHED, searched
 from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, echo, following
 from matrix.api.rendering import as_json, as_rows, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import LINKS_FILTERED, SIZE, choice, paging, text
 from matrix.api.schema.parameters import WINDOW as BOUNDS
-from matrix.api.schema.records import As, At, Moment, MomentOrNull, NameOrNull, Number, Text, record
+from matrix.api.schema.records import As, At, Moment, MomentOrNull, NameOrNull, Number, record
 from matrix.api.schema.schemas import Answer, Listed, echo_shape
 from matrix.http.negotiation import LIST, asked_format
 from matrix.store import registry
-from matrix.store.changes import WrittenNear
-from sonar.notation.windows import PRESETS
+from matrix.store.written_near import WrittenNear
+from sonar.notation.windows import PRESETS, format_time
 
 
 class EventRecord(Answer):
-    """Something that happened to a link, an endpoint, a site or the whole grid.
+    """A condition: what is or was the matter with a link, an endpoint, a site or the whole grid.
 
-    Of a link it has both ends; of an endpoint that sends or receives otherwise than before, that
-    end; of one both ways it is at both ends; of several endpoints of a site it has the `site`.
-    All size classes that show it are one event, `sizes`. It came to pass between `earliest` and
-    `latest`; `since` is the start of the first test that shows it, `until` that of the first test
-    that shows its end, null while it lasts. A link is failing once three tests in a row failed;
-    a failure that ended is `recovered`. `factor` is the rate since divided by the rate before,
-    below 1 for slower, `low` and `high` its interval of 95 %, null where there is none. `tests`
-    are those since, failed ones of a failure. `certain` says that it is beyond chance among all
-    that was searched; what is failing always is.
+    A link has both ends, an endpoint as source or destination that end, an endpoint in both
+    directions is both ends, and a site is the `site`. All size classes that show it are one event,
+    `sizes`. It began between `earliest` and `latest`, most likely at `since`, and lasts while
+    `until` is null. A failure that has ended is `recovered`; `silent` links are not tested as
+    planned. `factor` is the rate since divided by the rate before, below 1 for slower, `low` and
+    `high` its interval of 95 %, null where there is none. `tests` are those since it began, failed
+    ones of a failure; it shows on `links` of `of_links`. `certain` events are confirmed, at
+    `confirmed_at`; the others may be chance. `condition` is the same number as `id`.
     """
 
-    id: str
-    kind: Literal["slower", "faster", "failing", "recovered"]
+    id: Annotated[str, As(str)]
+    kind: Literal["slower", "faster", "failing", "silent", "recovered"]
     level: Literal["link", "source", "destination", "endpoint", "site", "grid"]
-    source: NameOrNull
-    destination: NameOrNull
-    site: Text
+    source: Annotated[NameOrNull, At("condition.source")]
+    destination: Annotated[NameOrNull, At("condition.destination")]
+    site: Annotated[NameOrNull, At("condition.site")]
     sizes: Annotated[list[str], As(list)]
     since: Moment
     earliest: Moment
@@ -56,18 +57,21 @@ class EventRecord(Answer):
     high: Number
     certain: Annotated[bool, At("is_certain")]
     tests: int
-    links: int
+    links: Annotated[int, At("condition.links")]
     sentence: str
     near: Annotated[list[str], As(lambda notes: [note.words for note in notes])]
     url: str
     comparison_url: str
+    condition: Annotated[int, At("id")]
+    confirmed_at: Annotated[MomentOrNull, At("condition.confirmed_at")]
+    of_links: Annotated[int, At("condition.of_links")]
 
 
 ECHO = echo_shape(",", ("size", "window", "kind", "level", "now"), ("certain",))
 COLUMNS = tuple(EventRecord.model_fields)
 
 EVENTS = described(
-    "What happened, newest first: what became slower or faster, fails or recovered",
+    "What happened, newest first: what is slower, faster, failing or not tested, or recovered",
     answer=Listed(
         "events",
         EventRecord,
@@ -75,23 +79,32 @@ EVENTS = described(
             "query": ECHO,
             "description": {"type": "string"},
             "sentence": {"type": "string", "description": "What happened today (UTC)."},
-            "searched": SEARCHED,
+            "assessed_at": {
+                "type": ["string", "null"],
+                "format": "date-time",
+                "description": "When the results were last assessed.",
+            },
         },
     ),
     parameters=[
         text("size", "Only what shows with files of this size class; by default of any.", SIZE),
-        choice("window", PRESETS, "When it happened: up to now; not with from and to.", "7d"),
+        choice(
+            "window",
+            PRESETS,
+            "What lasted at some time of it: up to now; not with from and to.",
+            "7d",
+        ),
         *BOUNDS[1:],
         text(
             "since",
-            "What happened from this time, ISO 8601, up to now; not with a window.",
+            "What lasted at some time since this one, ISO 8601; not with a window.",
             "2026-11-20T04:00:00Z",
         ),
         *LINKS_FILTERED,
         choice("kind", KINDS, "What happened; by default anything."),
         choice("level", LEVELS, "To what it happened; by default to anything."),
         choice("now", NOW, "Only what lasts (yes), or what has ended (no)."),
-        choice("certain", CERTAIN, "With any, what chance may explain, too.", CERTAIN[0]),
+        choice("certain", CERTAIN, "With any, unconfirmed ones, too.", CERTAIN[0]),
         *paging(OF_TRANSFERS),
     ],
     formats=("json", "csv", "ndjson"),
@@ -106,15 +119,20 @@ MOST_ROWS = 100_000
 class EventsView(ApiView):
     @EVENTS
     def get(self, request: Request) -> HttpResponseBase:
-        """What all links of an endpoint share is one event, of the endpoint."""
+        """What all links of an endpoint share is one event, of the endpoint.
+
+        Filters choose events by the links that show them.
+        """
         now = timezone.now()
         question = EventsQuestion.read(dict(request.query_params.lists()), (*PAGING, "format"))
         form = asked_format(request, LIST)
         page = PageRequest.read(request, form, EventCursor.parse, OF_TRANSFERS)
         window = question.window_at(now)
-        events = events_of(question, now)
-        inside = [event for event in events if window.start <= event.at]
-        listed, further = page_of(inside, page.size if form == "json" else MOST_ROWS, page.after)
+        events, judgement = question.read_events(
+            registry.read_places(registry.read_versions()), now
+        )
+        chosen = question.chosen(events)
+        listed, further = page_of(chosen, page.size if form == "json" else MOST_ROWS, page.after)
         records = records_of(listed, request, now)
         if form != "json":
             name = file_name("events", query=question.query, window=window)
@@ -131,20 +149,19 @@ class EventsView(ApiView):
             {
                 "query": echo(question.query, window, **own),
                 "description": question.describe(),
-                "sentence": reading.today_words(events, now) + ".",
-                "searched": searched(),
+                "sentence": f"{reading.today_words(chosen, now)}.",
+                "assessed_at": format_time(judgement.as_of) if judgement.as_of else None,
                 "events": records,
                 "next": following(request, further, window),
             }
         )
 
 
-def events_of(question: EventsQuestion, now: datetime) -> list[Event]:
-    """Return the events that are asked for, those that last from before, too."""
-    places = registry.read_places(registry.read_versions())
-    sizes = reading.size_names()
-    events, _ = reading.events_at(question.window_at(now), now, places, sizes)
-    return question.chosen(events, places)
+@csrf_exempt
+def former_changes(request: HttpRequest) -> JsonResponse:
+    """Answer for a call that there was: what it listed is among the events."""
+    detail = "changes/ is gone: events/ lists what became slower or faster, with kind and level."
+    return JsonResponse({"detail": detail, "errors": {}}, status=410)
 
 
 def records_of(listed: list[Event], request: Request, now: datetime) -> list[dict[str, Any]]:
@@ -154,7 +171,7 @@ def records_of(listed: list[Event], request: Request, now: datetime) -> list[dic
             EventRecord,
             event,
             **dict(zip(("factor", "low", "high"), event.factor or (None,) * 3, strict=True)),
-            sentence=f"{event.words()}.",
+            sentence=words.sentence(event.condition),
             near=notes_near(event, event.sites, near),
             url=request.build_absolute_uri(event.url(now)),
             comparison_url=request.build_absolute_uri(event.comparison_url(now)),

@@ -1,7 +1,6 @@
 """The page of events: what happened in the whole grid, each thing once, newest first."""
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,6 +10,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 
+from matrix.answers.conditions import words
+from matrix.answers.conditions.reading import is_now
 from matrix.answers.events import reading
 from matrix.answers.events.event import KINDS, LEVELS, Event
 from matrix.answers.events.questions import LEVEL_WORDS, EventCursor, EventsQuestion, page_of
@@ -31,14 +32,11 @@ from matrix.query import forms
 from matrix.query.addresses import address
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells.axes import EndpointInfo
-from matrix.statistics.samples.newest import NEWEST
-from matrix.store import changes, registry
-from matrix.store.changes import WrittenNear
+from matrix.store import registry
 from matrix.store.data_version import DataVersion
-from sonar.models import ChangeSearch
+from matrix.store.written_near import WrittenNear
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS
-from sonar.notation.units import format_age, format_count
+from sonar.notation.units import format_count
 from sonar.notation.windows import Window
 from sonar.people.roles import Anyone
 
@@ -48,10 +46,8 @@ ENDS = {"either": "from or to", "source": "from", "destination": "to"}
 LASTING = {"": "now and ended", "yes": "only now", "no": "only ended"}
 # A question that leaves nothing out but what is not certain.
 ANY = {"size": "", "kind": "", "level": "", "now": "", "unsure": False}
-# A search that is later than this many of its intervals is not coming.
-LATE = 3
-# A change shows with so many successful tests before it, and since.
-FEWEST_TESTS = 5
+# So many unconfirmed events are listed apart.
+MOST_APART = 20
 
 
 @dataclass(frozen=True)
@@ -85,40 +81,31 @@ class EventsPage(QueryPage):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         places = registry.read_places(registry.read_versions())
         sizes, window = reading.size_names(), self.question.window_at(now)
-        is_past = window.end < now
-        events, present = reading.events_at(window, now, places, sizes)
-        of_kinds = self.question.replace(kind="", unsure=True).chosen(events, places)
-        chosen = self.question.chosen(of_kinds, places)
-        inside = [event for event in chosen if window.start <= event.at]
-        listed, further = page_of(inside, PER_PAGE, self.before)
+        events, judgement = self.question.read_events(places, now)
+        counted = self.question.replace(kind="").chosen(events)
+        chosen = self.question.chosen(counted)
+        listed, further = page_of(chosen, PER_PAGE, self.before)
+        with_apart = self.question.replace(unsure=True).chosen(events)
+        apart = [] if self.question.unsure else [each for each in with_apart if not each.is_certain]
         short = short_names_of(places)
-        searches = changes.searches()
         near = WrittenNear.read(listed, reader)
         rows = [event_row(event, now, sizes, short, near) for event in listed]
-        longest = timedelta(seconds=LATE * settings.SONAR_CHANGES_SECONDS)
-        certain = [event for event in of_kinds if event.is_certain or self.question.unsure]
+        unconfirmed = [event_row(event, now, sizes, short) for event in apart[:MOST_APART]]
+        doubtful = judgement.doubtful
         return {
             "heading": self.question.describe(),
-            "sentence": "" if is_past else reading.today_words(chosen, now, short),
-            "going_on": reading.lasting_words(chosen, window.start),
-            "going_on_url": self.questioning(
-                query=self.query.replace(window="90d"), now="yes", since=None
-            ).url(),
+            "sentence": reading.today_words(chosen, now, short) if is_now(window, now) else "",
+            "doubtful": words.doubtful(doubtful) if doubtful else "",
             "days": list(by_day(rows, now.date())),
             "further": dataclasses.replace(self, before=further).url() if further else "",
             "first": dataclasses.replace(self, before=None).url() if self.before else "",
-            "unsure": sum(not event.is_certain for event in of_kinds if window.start <= event.at),
+            "unconfirmed": unconfirmed,
+            "more_unconfirmed": max(len(apart) - MOST_APART, 0),
             "unsure_url": self.questioning(unsure=True).url(),
-            "searched": searched_words(searches, places, now),
-            # From which day on; nothing if never.
-            "searched_since": f"{min(search.start for search in searches):%-d %b %Y}"
-            if searches
-            else "",
-            "search_every": long_words(timedelta(seconds=settings.SONAR_CHANGES_SECONDS)),
-            # A search that has never run is not overdue, yet.
-            "is_late": any(now - search.searched_at > longest for search in searches),
-            "soonest": soonest(present.shortest_promise),
-            "has_any": bool(searches) or bool(events),
+            "assessed": words.as_of(judgement),
+            "is_late": judgement.is_late,
+            "has_any": judgement.as_of is not None,
+            "assess_every": long_words(timedelta(seconds=settings.SONAR_INCIDENTS_SECONDS)),
             "simulated": any(place.simulated for place in places if not place.retired),
             "unfiltered": self.questioning(
                 query=MatrixQuery(window="90d"), since=None, **ANY
@@ -129,15 +116,15 @@ class EventsPage(QueryPage):
                 .url()
                 .replace(self.path(), address("api-events"), 1)
             ),
-            **self.controls(now, window, sizes, certain),
+            **self.controls(window, sizes, counted),
         }
 
     def controls(
-        self, now: datetime, window: Window, sizes: Sequence[str], events: Sequence[Event]
+        self, window: Window, sizes: Sequence[str], events: Sequence[Event]
     ) -> dict[str, Any]:
         """Return what can be changed about the question; kinds with the number of ``events``."""
         question = self.question
-        counts = reading.by_kind([event for event in events if window.start <= event.at])
+        counts = reading.by_kind(events)
         total = sum(counts.values())
         titles = {name: attribute.title for name, attribute in OF_ENDPOINTS.items()}
         return {
@@ -152,11 +139,11 @@ class EventsPage(QueryPage):
             ],
             "lasting": [self.choice(words, now=value) for value, words in LASTING.items()],
             "certainties": [
-                self.choice("certain", unsure=False),
-                self.choice("certain or not", unsure=True),
+                self.choice("unconfirmed apart", unsure=False),
+                self.choice("unconfirmed among them", unsure=True),
             ],
             "of_words": ", ".join(filter(None, (question.level or "anything", question.size))),
-            "lasting_words": LASTING[question.now] + ", uncertain too" * question.unsure,
+            "lasting_words": LASTING[question.now] + ", with unconfirmed" * question.unsure,
             "windows": [] if question.since else window_choices(self),
             "bounds": bounds_of(self, window),
             "chips": filter_chips(self),
@@ -181,32 +168,6 @@ def cursor_of(params: Mapping[str, Sequence[str]]) -> EventCursor | None:
     except (ValueError, OverflowError):
         sentence = "before is not a place in the list of events: follow a link to it."
         raise BadQueryError({"before": [sentence]}) from None
-
-
-def searched_words(
-    searches: Sequence[ChangeSearch], places: Sequence[EndpointInfo], now: datetime
-) -> str:
-    """Say when results were last searched, and what of; nothing if never."""
-    if not searches:
-        return ""
-    oldest = min(search.searched_at for search in searches)
-    used = [place for place in places if not place.retired]
-    endpoints, sites = len(used), len({place.site for place in used})
-    return (
-        f"Searched {format_age(now - oldest)}: results of {format_count(endpoints)} endpoints at "
-        f"{format_count(sites)} sites, with {len(searches)} file sizes"
-    )
-
-
-def soonest(promise: float) -> tuple[str, str] | None:
-    """Say after how long a failing link shows, and one that is slower: None without a schedule.
-
-    ``promise`` is the shortest interval of a test in seconds.
-    """
-    if math.isinf(promise):
-        return None
-    failing, slower = (timedelta(seconds=promise * tests) for tests in (NEWEST, 2 * FEWEST_TESTS))
-    return long_words(failing), long_words(slower)
 
 
 # What it had that events have by another name, and what they do not have.

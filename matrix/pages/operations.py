@@ -79,7 +79,6 @@ TASK_WORDS = {
     "propose_topology": ("topology", "reads what catalogues say of sites and endpoints, if set up"),
     "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
     "keep_months": ("months", "prepares the database for next month, drops expired results"),
-    "find_changes": ("changes", "searches new results for events"),
     "find_incidents": ("incidents", "looks at the newest tests for what people are called for"),
     "judge_links": ("commissioning", "looks which links have passed sets of criteria"),
     "notify": ("notifications", "tells subscriptions of incidents"),
@@ -88,7 +87,7 @@ TASK_WORDS = {
 QUEUE_WORDS = {
     "transfers": "run the tests",
     "control": "plan tests, keep results and call people",
-    "cleaning": "clean up, check credentials, read downtimes, find changes and incidents",
+    "cleaning": "clean up, check credentials, read downtimes, find incidents",
 }
 WORDS_AT_VANTAGES = QUEUE_WORDS | {"cleaning": "clean up and check credentials"}
 REASON_WORDS = {name: obstacle.words for name, obstacle in BY_NAME.items()} | {

@@ -29,6 +29,7 @@ from sonar.notation.units import parse_duration
 from sonar.notation.windows import EARLIEST, PRESETS
 
 DEFAULT_SIZE = "large"
+Texts = Mapping[str, Sequence[str]]
 
 ALL_FILTERS = frozenset((*FILTERS, *comparison.OF_FILTERS))
 
@@ -305,3 +306,18 @@ def with_filter_form(params: QueryDict) -> dict[str, list[str]]:
         parameter = f"{end}_{attribute}" if of_one_end else attribute
         whole.setdefault(parameter, []).append(text)
     return whole
+
+
+def one_of(params: Texts, name: str, allowed: Sequence[str]) -> str:
+    """Return one of some words, or nothing; raise BadQueryError."""
+    value = text_of(params, name)
+    if value and value not in allowed:
+        raise BadQueryError({name: [f"{name} “{value}” is not known: use {either(allowed)}."]})
+    return value
+
+
+def text_of(params: Texts, name: str) -> str:
+    values = params.get(name, ())
+    if len(values) > 1:
+        raise BadQueryError({name: [f"{name} is given {len(values)} times: give it once."]})
+    return values[0] if values else ""

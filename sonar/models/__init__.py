@@ -11,7 +11,7 @@ from sonar.models.conditions import (
     ConditionPart,
 )
 from sonar.models.downtimes import Downtime, DowntimeSource
-from sonar.models.events import Annotation, Change, ChangeSearch, CredentialState, Outage
+from sonar.models.events import Annotation, CredentialState
 from sonar.models.history import HistoryEntry
 from sonar.models.incidents import (
     EvaluationRun,

@@ -1,4 +1,4 @@
-"""The past of a sandbox, where results are: once, whole, and searched for events."""
+"""The past of a sandbox, where results are: once, whole, and assessed."""
 
 import sys
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ NEW = timedelta(days=1)
 def make() -> None:
     count = store(timezone.now())
     sys.stdout.write(f"{format_count(count)} results are made up.\n")
-    call_command("find_changes")
+    call_command("assess")
 
 
 def is_missing(now: datetime) -> bool:

@@ -14,8 +14,8 @@ from sonar.settings.sources import SONAR_DOWNTIMES_SECONDS, SONAR_TOPOLOGY_SECON
 from sonar.settings.storage import SONAR_CREDENTIALS_SECONDS
 from sonar.settings.work import (
     KEEP_MONTHS_SECONDS,
-    SONAR_CHANGES_SECONDS,
     SONAR_CLEAN_SECONDS,
+    SONAR_COMMISSIONING_SECONDS,
     SONAR_INCIDENTS_SECONDS,
     SONAR_PLAN_SECONDS,
     SONAR_SEAL_SECONDS,
@@ -107,7 +107,6 @@ CELERY_TASK_ROUTES = {
     "sonar.tasks.check_credentials": {"queue": "cleaning"},
     "sonar.tasks.check_endpoint": {"queue": "cleaning"},
     # Seconds of computing, which plans and seals must not wait for either.
-    "matrix.tasks.find_changes": {"queue": "cleaning"},
     "matrix.tasks.find_incidents": {"queue": "cleaning"},
     "matrix.tasks.assess": {"queue": "cleaning"},
     "matrix.tasks.judge_links": {"queue": "cleaning"},
@@ -146,9 +145,8 @@ CELERY_BEAT_SCHEDULE = {
         ("sonar.tasks.propose_topology", SONAR_TOPOLOGY_SECONDS, SONAR_TOPOLOGY_SECONDS),
         ("sonar.tasks.seal", SONAR_SEAL_SECONDS, SONAR_SEAL_SECONDS),
         ("sonar.tasks.keep_months", KEEP_MONTHS_SECONDS, KEEP_MONTHS_SECONDS),
-        ("matrix.tasks.find_changes", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),
         ("matrix.tasks.find_incidents", SONAR_INCIDENTS_SECONDS, SONAR_INCIDENTS_SECONDS),
-        ("matrix.tasks.judge_links", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),
+        ("matrix.tasks.judge_links", SONAR_COMMISSIONING_SECONDS, SONAR_COMMISSIONING_SECONDS),
         ("matrix.tasks.notify", SONAR_NOTIFY_SECONDS, SONAR_NOTIFY_SECONDS),
         ("matrix.tasks.send_reports", SONAR_NOTIFY_SECONDS, SONAR_NOTIFY_SECONDS),
     )

@@ -32,8 +32,8 @@ SONAR_KEEP_DAYS = envint("SONAR_KEEP_DAYS", 400, maximum=LONGEST_KEPT_DAYS)
 # Who changed what of the registry, of accounts and rights: for how long that is kept.
 SONAR_HISTORY_DAYS = envint("SONAR_HISTORY_DAYS", 731, maximum=LONGEST_KEPT_DAYS)
 SONAR_SEAL_SECONDS = envint("SONAR_SEAL_SECONDS", 10)
-# How often new results are searched for changes of level and outages (matrix.tasks).
-SONAR_CHANGES_SECONDS = envint("SONAR_CHANGES_SECONDS", 900)
+# How often the links of criteria sets are judged (matrix.tasks).
+SONAR_COMMISSIONING_SECONDS = envint("SONAR_COMMISSIONING_SECONDS", 900)
 # How often the newest tests are looked at for what people are called for (matrix.tasks).
 SONAR_INCIDENTS_SECONDS = envint("SONAR_INCIDENTS_SECONDS", 60)
 KEEP_MONTHS_SECONDS = 3600

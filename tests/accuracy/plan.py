@@ -13,8 +13,6 @@ from tests.accuracy.trials import (
     Figure,
     Question,
     Remembered,
-    dated_by_its_row,
-    dated_by_itself,
 )
 
 NOISES = (1.2, 1.5, 2.0)
@@ -49,8 +47,6 @@ QUESTIONS = (
     ),
     MEDIANS_4 := Question("link /4, 30 days of medians", LINK_4.fault, Remembered(1)),
     SET_UP := Question("endpoint +10 s of overhead", SOURCE_2.fault, told_from_bandwidth),
-    DATED_LINK := Question("link /2, dated by its 60 tests", LINK_2.fault, dated_by_itself),
-    DATED_ENDPOINT := Question("endpoint /2, dated by its row", SOURCE_2.fault, dated_by_its_row),
 )
 
 
@@ -94,9 +90,6 @@ GOALS = (
     Goal(DESTINATION_4, GRIDS, 0.99),
     Goal(QUIET_HISTORY, GRIDS, 0.98, NOISES),
     Goal(HISTORY_4, (*SMALL, HARD_FIFTEEN), 0.9),
-    Goal(DATED_LINK, (TEN,), 0.99, (1.2,)),
-    Goal(DATED_LINK, (TEN,), 0.87),
-    Goal(DATED_ENDPOINT, (TEN,), 0.99),
 )
 
 
@@ -111,7 +104,7 @@ def trials_of(question: Question, grid: Grid, noise: float) -> int:
     has_goal = any(goal.covers(question, grid, noise) for goal in GOALS)
     has_history = isinstance(question.trial, Remembered)
     if grid.size < HUNDRED.size:
-        if question is DATED_ENDPOINT or not has_goal:
+        if not has_goal:
             return IDEA
         if question.silent:
             return SILENT_HISTORY if has_history else SILENT
@@ -128,8 +121,6 @@ def trials_of(question: Question, grid: Grid, noise: float) -> int:
 
 def grids_of(question: Question) -> tuple[Grid, ...]:
     """Return the grids that it makes sense in, those that take longest first."""
-    if question in (DATED_LINK, DATED_ENDPOINT):
-        return (TEN,)
     if question is SITE_2:
         return HARD_HUNDRED, HARD_FIFTEEN
     return (FIFTEEN, TEN) if question is SET_UP else GRIDS[::-1]

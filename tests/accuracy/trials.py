@@ -6,10 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.statistics.arrays import Floats
 from matrix.statistics.causes.causes import name_causes, name_slower
-from matrix.statistics.estimates import two_way
-from matrix.statistics.levels.change_points import change_points
 from tests.accuracy.faults import Fault, name_of
 from tests.accuracy.grids import Grid
 
@@ -19,8 +16,6 @@ SEED = 1
 HISTORY = 30
 # The standard deviation of the mean of 10 normal numbers over that of their median.
 MEAN_OVER_MEDIAN = 0.3162 / 0.3717
-# A change in the middle of so many tests is dated right if it is within so many of them.
-TESTS, WITHIN = 60, 2
 Trial = Callable[[Grid, Fault, float, np.random.Generator], bool]
 
 
@@ -51,32 +46,6 @@ class Remembered:
         spread = np.sqrt(1 / windows.transfers)
         causes = name_slower(now, logs[1:], spread=(spread[0], spread[1:]), sites=grid.sites())
         return [name_of(cause) for cause in causes] == names
-
-
-def is_dated(values: Floats) -> bool:
-    """Say whether the clearest change of a sequence is in its middle."""
-    changes = change_points(values, np.array([0]), np.array([len(values)]))
-    if not len(changes.at):
-        return False
-    return bool(abs(changes.at[changes.chance.argmin()] - len(values) // 2) <= WITHIN)
-
-
-def dated_by_itself(grid: Grid, fault: Fault, noise: float, rng: np.random.Generator) -> bool:
-    """Date the change of one link. The noise is that of a test, not of a change."""
-    values = np.log(noise) * rng.normal(size=TESTS)
-    values[TESTS // 2 :] -= np.log(fault.factor)
-    return is_dated(values)
-
-
-def dated_by_its_row(grid: Grid, fault: Fault, noise: float, rng: np.random.Generator) -> bool:
-    """Date the change of an endpoint by its effect as a source in each of the windows."""
-    logs = grid.windows(rng, noise, TESTS).errors * np.sqrt(2)
-    logs[:, ~grid.tested(rng)] = np.nan
-    for place in range(TESTS // 2, TESTS):
-        # The same endpoint in each window.
-        ((_, row, _),), logs[place] = fault.into(logs[place], grid, np.random.default_rng(7))
-    effects = np.array([two_way.fit(window).row[row] for window in logs])
-    return is_dated(effects)
 
 
 ONE_WINDOW = Compared(1)

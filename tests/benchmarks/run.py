@@ -21,7 +21,6 @@ GOALS: dict[int, Callable[[Bench], list[Goal]]] = {
     11: over_http.goal_11,
     12: in_process.goal_12,
     13: in_process.goal_13,
-    14: in_process.goal_14,
     0: facts.all_of_them,
 }
 

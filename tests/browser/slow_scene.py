@@ -105,9 +105,9 @@ def changes(endpoints: dict[str, Endpoint]) -> None:
     change(source, None, 0.33, DAY)
     change(source, destination, 0.17, DAY + HOUR)
     change(endpoints["BNL-OSG2_DATADISK"], destination, 4.1, 20 * HOUR)
-    change(None, destination, 1.2, 9 * DAY, sure=False, chance=0.008)
-    change(None, None, 0.8, 40 * DAY, size="small")
-    changed.searched()
+    change(None, destination, 1.2, 9 * DAY, confirmed=False)
+    change(None, None, 0.8, 40 * DAY, size="small", ended=39 * DAY)
+    changed.assessed()
     Annotation.objects.create(
         site=source.site, text=f"TCP buffers {MARKUP}", starts_at=world.NOW - DAY, public=True
     )

@@ -31,7 +31,7 @@ from tests.matrix.world import World
 CLIENT = "sonar_client.py"
 READING = (
     *("matrix", "links", "transfers", "series", "sites", "endpoints", "status"),
-    *("changes", "causes", "diagnosis", "inside", "network"),
+    *("events", "causes", "diagnosis", "inside", "network"),
 )
 
 
@@ -266,10 +266,10 @@ def end_tests() -> None:
 
 def test_what_changed_and_why_is_said(say: Say, known_world: World) -> None:
     change(known_world.ral, known_world.glasgow, 0.5)
-    done = say("changes", "--level", "slower", "--factor", "1.5")
+    done = say("events", "--kind", "slower")
     assert done.stdout.splitlines()[1].split() == [
-        *("link", "RAL_DATADISK", "Glasgow_DATADISK", "large", "2026-11-17T12:00:30Z"),
-        *("0.5", "0.4", "0.625", "0.0001"),
+        *("slower", "link", "RAL_DATADISK", "Glasgow_DATADISK", "large"),
+        *("2026-11-17T12:00:30Z", "0.5", "0.4", "0.62"),
     ]
     causes = say("causes", "--window", "24h").stdout
     assert causes.startswith("Median rate of large-file transfers, the last 24 hours")

@@ -22,7 +22,6 @@ from uuid import UUID
 import pytest
 from django.test import Client
 
-from matrix.answers.changes.search import search_all
 from sonar.models import Endpoint, Site
 from sonar.notation.windows import format_time
 from sonar.people import roles, tokens
@@ -330,48 +329,3 @@ def now_by_matrix(client: Client) -> Sets:
         kind = "failing" if large["state"] == "failing" else large["level"]
         sets.put((row["source"]["name"], row["destination"]["name"]), kind)
     return sets
-
-
-def now_by_events(client: Client) -> list[dict[str, Any]]:
-    return get(client, "events/?now=yes&certain=any&window=90d&size=large&page_size=1000")["events"]
-
-
-def links_of_event(event: dict[str, Any], ends: list[Endpoint]) -> set[tuple[str, str]]:
-    """Return the links that an event is of: all of its endpoint, of its site, or of the grid."""
-    own = {event["source"], event["destination"]} - {None}
-    own |= {end.name for end in ends if end.site.name == event["site"]}
-    links = set(permutations([end.name for end in ends], 2))
-    if event["level"] == "link":
-        return {(event["source"], event["destination"])}
-    return {link for link in links if not own or own & {*link}}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_goes_on_is_what_the_matrix_says(client, seed):
-    chance = Random(seed)
-    ends = register([4, 5, 7, 9][seed % 4])
-    history(chance, ends)
-    said = now_by_matrix(client)
-    of_links = Sets()
-    for event in now_by_events(client):
-        assert event["level"] == "link"
-        of_links.put((event["source"], event["destination"]), event["kind"])
-    assert of_links == said
-    search_all(world.NOW)
-    events = now_by_events(client)
-    for kind in KINDS:
-        told = [event for event in events if event["kind"] == kind]
-        covered = {link for event in told for link in links_of_event(event, ends)}
-        assert getattr(said, kind) <= covered
-    failing = {
-        (event["source"], event["destination"])
-        for event in events
-        if (event["kind"], event["level"]) == ("failing", "link")
-    }
-    assert failing <= said.failing
-    # A link is one event of a kind and time, not one for each size class or search.
-    keys = [
-        (event["kind"], event["source"], event["destination"], event["since"]) for event in events
-    ]
-    assert len(keys) == len(set(keys))

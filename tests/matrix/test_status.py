@@ -49,7 +49,7 @@ def test_a_sonar_that_has_never_run_says_so(client):
     assert found["planner"] == found["beat"] == never
     not_yet = never | {"late": False}
     names = ["sweep", "clean", "check_credentials", "import_downtimes", "propose_topology"]
-    names += ["seal", "keep_months", "find_changes", "find_incidents", "judge_links"]
+    names += ["seal", "keep_months", "find_incidents", "judge_links"]
     names += ["notify", "send_reports"]
     assert found["tasks"] == dict.fromkeys(names, not_yet)
     assert found["workers"] == {

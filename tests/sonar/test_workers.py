@@ -211,7 +211,7 @@ def test_a_worker_loads_no_page_and_who_writes_a_grid_nothing_of_the_schema():
     # Of shells, and of tables that are made: 10 MB.
     shells = {"click_repl", "prompt_toolkit", "pygments"}
     assert not worker & (shells | {"sonar.migrations.0001_initial"})
-    assert {"sonar.tasks.transfer", "matrix.tasks.find_changes", "sonar.tasks"} <= worker
+    assert {"sonar.tasks.transfer", "matrix.tasks.assess", "sonar.tasks"} <= worker
     others = {"numpy", "pandas", "pydantic", "cryptography"}
     others |= {"sonar.urls", "matrix.answers", "matrix.pages"}
     assert worker & others == set()

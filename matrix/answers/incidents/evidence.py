@@ -11,8 +11,8 @@ import numpy as np
 from django.db.models import Q
 
 from matrix.answers import registry_history
-from matrix.answers.changes.lines import NearbyNote, notes_near
 from matrix.answers.diagnosis import evidence
+from matrix.answers.events.nearby import NearbyNote, notes_near
 from matrix.answers.link import samples
 from matrix.answers.link.samples import Results
 from matrix.answers.matrix import grid
@@ -24,9 +24,9 @@ from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.standing import FASTER, UNKNOWN, USUAL
 from matrix.store import incidents, transfers
-from matrix.store.changes import WrittenNear
 from matrix.store.profiles import made_so
 from matrix.store.transfers import SimilarFailures
+from matrix.store.written_near import WrittenNear
 from sonar.models import HistoryEntry, Incident, IncidentLink, Transfer
 from sonar.notation.units import format_count
 from sonar.notation.windows import Window

@@ -9,10 +9,9 @@ from typing import Any, Self
 
 from django.db.models import Q, QuerySet
 
-from matrix.answers.events.questions import one_of
 from matrix.answers.incidents.words import LEVEL_WORDS
 from matrix.query.filters import Filter
-from matrix.query.forms import check_names
+from matrix.query.forms import check_names, one_of
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import incidents
 from matrix.store.incidents import OF_GRID, OPEN

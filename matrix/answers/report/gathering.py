@@ -11,26 +11,24 @@ from matrix.answers.causes import change_causes
 from matrix.answers.causes.attribution import attribute
 from matrix.answers.comparison.all_links import grid_together
 from matrix.answers.events import reading
-from matrix.answers.events.questions import EventsQuestion
 from matrix.answers.matrix import grid, standing
 from matrix.answers.report.figures import ClassFigures, GridFigures, ReportFigures
 from matrix.answers.report.question import ReportQuestion
-from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.samples.run import FAILED_BIT, Run
-from matrix.store import changes, data_version, downtimes, incidents, registry, runs
+from matrix.store import data_version, downtimes, incidents, registry, runs
 from matrix.store.data_version import DataVersion
 from sonar.models import Incident
 from sonar.notation.windows import Window
 
 
 def version(question: ReportQuestion) -> DataVersion:
-    """Return what changes whenever the report may, for two small SQL statements."""
+    """Return what changes whenever the report may, for one small SQL statement."""
     window = question.period.window
     first = standing.reach(question.period.before.window).start
     present = data_version.read(None, Window(first, window.end))
-    return present.of_question((question, changes.kept_version(window)))
+    return present.of_question(question)
 
 
 def build(question: ReportQuestion) -> ReportFigures:
@@ -40,8 +38,8 @@ def build(question: ReportQuestion) -> ReportFigures:
     sizes, window = reading.size_names(), question.period.window
     links = LinkIndex(places)
     allowed = links.matching(question.filters).reshape(links.shape)
-    of_links = EventsQuestion(MatrixQuery(filters=question.filters))
-    events = of_links.chosen(reading.read(window, places, sizes, as_at_end=True), places)
+    every = reading.read(window, places, question.filters, as_at_end=True)
+    events = [event for event in every if event.is_certain]
     scope = question.scope.items()
     sites = {place.site for place in places if all(place.has(*each) for each in scope)}
     declared = downtimes.declared(downtimes.within(window.start, window.end))

@@ -9,11 +9,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Self
 from urllib.parse import urlencode
 
-from matrix.answers.events.questions import Texts, text_of
 from matrix.query.addresses import address
 from matrix.query.comparison import CUSTOM, Comparison
 from matrix.query.filters import Filter
-from matrix.query.forms import BadQueryError, check_names
+from matrix.query.forms import BadQueryError, Texts, check_names, text_of
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import registry

@@ -25,7 +25,7 @@ MEANWHILE = "Somebody has just added a criteria set of this name: choose another
 
 def next_step() -> str:
     """Say what becomes of a set that was saved."""
-    soon = format_span(timedelta(seconds=settings.SONAR_CHANGES_SECONDS))
+    soon = format_span(timedelta(seconds=settings.SONAR_COMMISSIONING_SECONDS))
     return f"Its links are judged within {soon}, by the results of the last 90 days."
 
 

@@ -1,31 +1,30 @@
 """Events as pages list them, those of a link or a site, and the sentence of today."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import Any, Self
 
-from django.utils.text import capfirst
-
-from matrix.answers.changes.lines import notes_near
+from matrix.answers.conditions import words
+from matrix.answers.conditions.reading import is_now
 from matrix.answers.events import reading
 from matrix.answers.events.event import Event
-from matrix.answers.events.questions import EventsQuestion
-from matrix.answers.events.reading import UNKNOWN, Present, events_of_link, events_of_site
+from matrix.answers.events.nearby import notes_near
+from matrix.answers.events.reading import events_of_link, events_of_site
 from matrix.answers.link.report import LinkReport
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.site.reports import Report
 from matrix.answers.words.names import NO_NAMES, short_names_of
 from matrix.answers.words.phrases import counted
-from matrix.plots.sparkline import course_of, share_of
+from matrix.plots.sparkline import share_of
 from matrix.query.addresses import address
-from matrix.query.filters import Filter, on_links, on_profiles
+from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import registry
-from matrix.store.changes import WrittenNear
-from sonar.notation.units import factor_and_interval, format_factor
+from matrix.store.written_near import WrittenNear
+from sonar.notation.units import factor_and_interval, format_count, format_factor
 from sonar.notation.windows import format_day, short_time
 
 LEVEL_WORDS = {
@@ -51,18 +50,17 @@ def event_row(
     """Return an event as of ``now``, with names that are ``short`` and what was written near it.
 
     `full_where` are the whole names and the direction, for who points at it. `level` also says
-    which size classes it is of, if not all. `gauge` are the places of factor, low and high in
-    percent, where the middle is 1.
+    on how many links it shows, and with which size classes if not with all. `gauge` are the places
+    of factor, low and high in percent, where the middle is 1.
     """
-    where = event.where(short)
-    full_where = f"{event.where()} {event.role}".strip()
-    if event.level == "link":
-        full_where = "from {} to {}".format(*(end.name for end in event.ends))
+    condition = event.condition
     missing = [size for size in all_sizes if size not in event.sizes]
-    sizes = ""
+    sizes = links = ""
     if missing and len(all_sizes) > 1:
         only = f", only {' and '.join(event.sizes)}"
         sizes = f", not {missing[0]}" if len(missing) == 1 < len(event.sizes) else only
+    if event.level != "link":
+        links = f", {format_count(condition.links)} of {counted(condition.of_links, 'link')}"
     factor = interval = ""
     gauge = None
     if event.factor:
@@ -70,27 +68,23 @@ def event_row(
         factor = format_factor(value, low or None, high or None).partition(" ")[0]
         interval = factor_and_interval(value, low, high)[1] if low and high else ""
         gauge = {"at": place(value), "low": place(low or value), "high": place(high or value)}
-    certainty = counted(event.tests, "test")
+    tests = "" if event.kind == "silent" else counted(event.tests, "test")
     if event.kind in ("failing", "recovered"):
-        certainty = f"{certainty} failed"
-    else:
-        certainty = f"certain, {certainty}" if event.is_certain else f"not certain: {certainty}"
-    first, last = (short_time(at) for at in (event.earliest, event.latest))
+        tests = f"{tests} failed"
+    certainty = "confirmed" if event.is_certain else "unconfirmed"
+    began = words.since(condition).partition(" until ")[0].partition(" ")[2]
     return {
         "event": event,
-        "where": capfirst(where) if event.level == "grid" else where,
-        "full_where": full_where,
-        "level": f"{LEVEL_WORDS[event.level]}{sizes}",
-        "course": course_of(event),
+        "where": event.where(short),
+        "full_where": words.subject(condition),
+        "level": f"{LEVEL_WORDS[event.level]}{links}{sizes}",
         "lasts": lasting_words(event, now),
         "factor": "fails" if event.kind == "failing" else factor,
         "interval": interval,
         "gauge": gauge,
-        "certainty": certainty,
+        "certainty": ", ".join(filter(None, (certainty, tests))),
         # Between which tests it began, where that is known.
-        "between": f"began between {first} and {last} UTC"
-        if first != last
-        else f"began {last} UTC",
+        "between": f"began {began.removesuffix(' UTC')} UTC",
         "url": event.url(now),
         "comparison_url": event.comparison_url(now) if event.factor else "",
         "near": notes_near(event, event.sites, near),
@@ -134,15 +128,20 @@ def long_words(span: timedelta) -> str:
 
 @dataclass(frozen=True)
 class EventsPart:
-    """The newest events of a page of something else, and the page of all that are like them."""
+    """The newest events of a page of something else, and the page of all that are like them.
+
+    ``events`` are all of its time range, ``rows`` the newest confirmed ones, ``unconfirmed`` those
+    of the others.
+    """
 
     events: list[Event]
     rows: list[dict[str, Any]]
     url: str
+    unconfirmed: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
     def of(cls, answer: LinkReport | Report, places: Sequence[EndpointInfo], now: datetime) -> Self:
-        """Read those of a link or a site, of its ends, and of all links. Three SQL queries."""
+        """Read the events of the links of a page, and of the whole grid. Two SQL queries."""
         if isinstance(answer, LinkReport):
             source, destination = answer.question.ends
             events, sizes = events_of_link(answer), [part.size for part in answer.classes]
@@ -154,31 +153,31 @@ class EventsPart:
             events, sizes = events_of_site(answer), [*answer.sites]
             filters = [Filter("site", answer.name)]
         short = short_names_of(places)
-        rows = [event_row(event, now, sizes, short) for event in events[:MOST]]
+        rows, unconfirmed = (
+            [
+                event_row(event, now, sizes, short)
+                for event in [each for each in events if each.is_certain == is_certain][:MOST]
+            ]
+            for is_certain in (True, False)
+        )
         query = MatrixQuery(
             window="", start=answer.window.start, end=answer.window.end, filters=tuple(filters)
         )
-        return cls(events, rows, query.url(address("events"), certain="any"))
+        url = query.url(address("events"))
+        return cls(events, rows, url, unconfirmed)
 
 
 def todays_sentence(grid: Grid, now: datetime, most: int) -> str:
     """Say the worst of what happened today to the links of a matrix that reaches up to now.
 
-    At most ``most`` events are named. It is nothing for a matrix that ends earlier.
-
-    Nor that there is nothing new where there is nothing at all. What goes on is known of its size
-    class, where each cell is a link; of the others what the search has found. Results of some ways
-    of measuring alone have no sentence.
+    At most ``most`` confirmed events are named. It is nothing for a matrix that ends earlier, nor
+    does it say that there is nothing new where there is nothing at all.
     """
     query = grid.query
-    if grid.window.end < now or on_profiles(query.filters):
+    if not is_now(grid.window, now):
         return ""
     places = registry.read_places(grid.version)
-    of_links = (query.rows, query.columns) == ("endpoint", "endpoint")
-    present = Present.of_grids([grid], places) if of_links else UNKNOWN
-    events = reading.read(reading.window_of(now), places, reading.size_names(), present)
-    question = EventsQuestion(MatrixQuery(filters=tuple(on_links(query.filters))))
-    chosen = list(question.chosen(events, places))
-    if not (chosen or grid.has_results):
+    events = reading.read(reading.day_of(now), places, query.filters)
+    if not (events or grid.has_results):
         return ""
-    return f"{reading.today_words(chosen, now, short_names_of(places), most)}."
+    return f"{reading.today_words(events, now, short_names_of(places), most)}."

@@ -1,9 +1,8 @@
-"""Goals 5, 12, 13 and 14: what the process of an answer computes, each on its own.
+"""Goals 5, 12 and 13: what the process of an answer computes, each on its own.
 
 5: the matrix answer as bytes, against a DRF serializer over one object for each link. 12: two
 windows compared link by link, against one matrix of the same window. 13: the two-way model of a
-matrix, with intervals and every link left out once. 14: changes of level of all links and endpoints
-over 90 days, and of a single link.
+matrix, with intervals and every link left out once.
 """
 
 import gzip
@@ -11,16 +10,14 @@ from functools import partial
 
 import numpy as np
 
-from matrix.answers.changes import level_shifts, search
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.statistics.arrays import Floats
 from matrix.statistics.estimates import two_way
-from matrix.store import runs
-from sonar.notation.windows import Window, unix_ms
+from sonar.notation.windows import Window
 from tests.benchmarks import product, scale
 from tests.benchmarks.answer import DisagreementError
 from tests.benchmarks.bench import SIZE, Bench
-from tests.benchmarks.measured import Contestant, Goal, Spread, of_the_fastest, ratio, timed
+from tests.benchmarks.measured import Goal, Spread, of_the_fastest, ratio
 from tests.benchmarks.peers import serializer
 
 SONAR, SERIALIZER = "Sonar", "DRF serializer"
@@ -31,8 +28,6 @@ COMPARED, MEDIAN, MEAN = "30 d against the 30 d before", "30 d, median", "30 d, 
 ATTRIBUTION_LIMITS = {200: 50.0, 1000: 1500.0}
 # Of the cells, so many have no value.
 HOLES = 0.3
-SEARCHED_DAYS = 90
-EVERY, SINGLE = "all links and endpoints, 90 d", "one link, 90 d"
 
 
 def goal_5(bench: Bench) -> list[Goal]:
@@ -130,27 +125,3 @@ def agree_with_a_solver() -> None:
     solved = lines @ np.linalg.lstsq(lines, values, rcond=None)[0]
     if not np.allclose(two_way.fit(logs).fitted[rows, columns], solved):
         raise DisagreementError("the two-way model is not that of a least-squares solver")
-
-
-def goal_14(bench: Bench) -> list[Goal]:
-    window = scale.aligned(min(SEARCHED_DAYS, bench.scale.days))
-    *_, sequences = search.find(SIZE, window)
-    one = single(window)
-    # All of them take so long that two rounds are enough.
-    with bench.at_work(EVERY):
-        of_all = Spread.of(timed(2, {EVERY: lambda: search.find(SIZE, window)})[EVERY])
-    of_one = Spread.of([1000 * seconds for seconds in bench.contest(SINGLE, {SINGLE: one})[SINGLE]])
-    text = f"changes of level of {bench.scale.links:,} links, {SEARCHED_DAYS} d"
-    note = f"{sequences:,} sequences searched, reading included"
-    about, beside = "changes of level of one link", "from its results as they are read"
-    return [
-        Goal.from_spread(14, text, 60, of_all, "s", at_least=False, note=note),
-        Goal.from_spread(14, about, 20, of_one, "ms", at_least=False, note=beside),
-    ]
-
-
-def single(window: Window) -> Contestant:
-    """Return a search of one link in the results of all."""
-    results = runs.read(SIZE, window, (), offsets=True)
-    link = np.unique(np.concatenate([run.links for run in results]))[:1]
-    return lambda: level_shifts.link_changes(results, link, unix_ms(window.end))
