@@ -2,9 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from math import exp, log
@@ -15,6 +15,7 @@ import numpy as np
 from scipy import stats
 
 from sonar.models import Downtime
+from sonar.notation.units import factor_and_interval
 from tests.matrix.facts_sql import Facts, LinkFacts, rows
 from tests.matrix.sentences import (
     COUNT,
@@ -59,7 +60,8 @@ CONDITION = (
 # All that have a link as a member, with the counts of all their size classes.
 CONDITIONS = """
     SELECT c.factor, c.factor_low, c.factor_high, array_to_string(c.size_classes, ','), c.links,
-           c.of_links, sum(p.failed), sum(p.tests), c.since, c.since_low, c.since_high, c.ended_at
+           c.of_links, sum(p.failed), sum(p.tests), c.since, c.since_low, c.since_high, c.ended_at,
+           c.type, c.scope
     FROM sonar_condition c JOIN sonar_conditionpart p ON p.condition_id = c.id
     WHERE EXISTS (
         SELECT FROM sonar_conditionlink m JOIN sonar_conditionpart q ON q.id = m.part_id
@@ -67,6 +69,14 @@ CONDITIONS = """
         JOIN sonar_endpoint d ON d.id = m.destination_id
         WHERE q.condition_id = c.id AND s.name = %(source)s AND d.name = %(destination)s)
     GROUP BY c.id
+    ORDER BY c.scope = 'link'
+"""
+BASELINES = """
+    SELECT baseline / 1e6 FROM sonar_conditionlink m JOIN sonar_conditionpart p ON p.id = m.part_id
+    JOIN sonar_endpoint s ON s.id = m.source_id JOIN sonar_endpoint d ON d.id = m.destination_id
+    JOIN sonar_sizeclass c ON c.id = p.size_class_id
+    WHERE s.name = %(source)s AND d.name = %(destination)s AND c.name = %(size)s
+        AND baseline IS NOT NULL
 """
 # The median rate of each link of a class with at least three successes in the window.
 MEDIANS = """
@@ -95,16 +105,12 @@ def order_statistics(values: Sequence[float]) -> tuple[float, float]:
 
 @dataclass
 class LinkRules:
-    """The rules for one direction; ``size`` is the class of the page.
-
-    ``levels`` are what the API calls each link of that class, by its ends.
-    """
+    """The rules for one direction; ``size`` is the class of the page."""
 
     facts: Facts
     source: str
     destination: str
     size: str = "large"
-    levels: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         there, back = (self.source, self.destination), (self.destination, self.source)
@@ -112,6 +118,10 @@ class LinkRules:
         self.back = {size: self.facts.of(*back, size) for size in CLASSES}
         self.medians = medians(self.facts, self.size)
         self.end = self.facts.bounds()["end"]
+        self.conditions = {
+            ends: [Known(*row) for row in rows(CONDITIONS, source=ends[0], destination=ends[1])]
+            for ends in (there, back)
+        }
         # Ages are as of now, or of the end of a window that is over.
         self.moment = min(self.facts.now, self.facts.window.end)
 
@@ -120,12 +130,29 @@ class LinkRules:
         return self.there[self.size]
 
     @property
-    def failing(self) -> list[str]:
-        """Return the classes that fail, or else those without a success in the window."""
-        found = [size for size in CLASSES if self.there[size].is_failing]
-        return found or [
-            size for size in CLASSES if self.there[size].failed and not self.there[size].ok
+    def open(self) -> list["Known"]:
+        """Return what has the link as a member at the end of the window, its own last."""
+        return [
+            each
+            for each in self.conditions[self.source, self.destination]
+            if each.since <= self.moment and not (each.ended and each.ended <= self.moment)
         ]
+
+    def failing(self) -> list[dict[str, datetime]]:
+        """Return since when errors may be told of which classes: of one condition, or of all."""
+        failed = [size for size in CLASSES if self.there[size].failed and not self.there[size].ok]
+        since = dict.fromkeys(failed, self.facts.window.start)
+        failing = [each for each in self.open if each.type == "failing"]
+        for each in failing:
+            since |= dict.fromkeys(each.sizes, each.high)
+        groups = [failed, *(each.sizes for each in failing), since]
+        return [{size: since[size] for size in group} for group in groups]
+
+    def usuals(self, size: str, *, back: bool = False) -> list[float]:
+        """Return what may be usual with a class: of the days before, or before a condition."""
+        ends = (self.destination, self.source) if back else (self.source, self.destination)
+        found = rows(BASELINES, source=ends[0], destination=ends[1], size=size)
+        return [(self.back if back else self.there)[size].usual, *(rate for (rate,) in found)]
 
     def verdict(self) -> list[Rule]:
         return [
@@ -177,36 +204,20 @@ class LinkRules:
 
     def condition(self, m: re.Match[str]) -> None:
         """Check that a condition of the link, or of its reverse, has all these figures."""
-        factor, low, high, sizes, links, of_links, failed, tests, first, began, ended = m.groups()
-        known = [
-            row
-            for ends in ((self.source, self.destination), (self.destination, self.source))
-            for row in rows(CONDITIONS, source=ends[0], destination=ends[1])
-        ]
+        known = [each for of_ends in self.conditions.values() for each in of_ends]
+        assert any(each.is_said(*m.groups()) for each in known), (m[0], known)
 
-        def is_this(row: tuple[Any, ...]) -> bool:
-            figures, names, counts, times = row[:3], row[3], row[4:8], row[8:]
-            with suppress(AssertionError):
-                if factor:
-                    assert factor_and_interval(*figures) == (factor, f"{low}–{high}")
-                if sizes:
-                    assert each_size(sizes) == names.split(",")
-                for text, count in zip((links, of_links, failed, tests), counts, strict=True):
-                    if text:
-                        same(text, count)
-                at(began, times[2] if first else times[0])
-                if first:
-                    at(first, times[1])
-                if ended:
-                    at(ended, times[3])
-                return True
-            return False
-
-        assert any(map(is_this, known)), (m[0], known)
+    def fault(self, m: re.Match[str]) -> None:
+        figures = (None, None, None, *m.groups(), None, None, None)
+        assert any(each.is_said(*figures) for each in self.open), (m[0], self.open)
 
     def far(self, m: re.Match[str]) -> None:
         for factor, size in re.findall(rf"({NUMBER})× with ({SIZES})", m[1]):
-            close(factor, self.there[size].ratio)
+            self.is_factor(factor, size)
+
+    def is_factor(self, text: str, size: str) -> None:
+        now = self.there[size].now
+        assert any(is_close(text, now / usual) for usual in self.usuals(size)), (text, size)
 
     def few(self, m: re.Match[str]) -> None:
         bounds = self.facts.bounds()
@@ -225,16 +236,21 @@ class LinkRules:
 
     def errors(self, m: re.Match[str]) -> None:
         """Check counts, texts, ends and times of the most common error and of the newest."""
+        groups = [group for group in self.failing() if group]
+        for group in groups:
+            with suppress(AssertionError):
+                return self.errors_of(group, m)
+        return self.errors_of(groups[-1], m)
+
+    def errors_of(self, since: dict[str, datetime], m: re.Match[str]) -> None:
         counts: Counter[tuple[str, str]] = Counter()
         newest: dict[tuple[str, str], datetime] = {}
-        for size in self.failing:
-            of_class = self.there[size]
-            since = of_class.since if of_class.is_failing else self.facts.window.start
-            assert since
-            link = self.source, self.destination, size
-            for where, text, count, last in self.facts.errors(*link, since=since):
-                counts[where, text] += count
-                newest[where, text] = max(last, newest.get((where, text), last))
+        for size, first in since.items():
+            for where, error, count, last in self.facts.errors(
+                self.source, self.destination, size, since=first
+            ):
+                counts[where, error] += count
+                newest[where, error] = max(last, newest.get((where, error), last))
         total = sum(counts.values())
         latest = max(newest, key=lambda cause: newest[cause])
         how, count, of, until, place, name, text, *now = m.groups()
@@ -277,11 +293,11 @@ class LinkRules:
     def factors(self, factors: str, now: str, usual: str) -> None:
         classes = each_size(factors)
         found = [self.there[size] for size in classes]
-        close_all(re.findall(rf"({NUMBER})×", factors), [each.ratio for each in found])
-        for factor, low, high in re.findall(rf"({NUMBER})× \(({NUMBER})–({NUMBER})\)", factors):
-            assert float(low) <= float(factor) <= float(high)
+        for text, size in zip(re.findall(rf"({NUMBER})×", factors), classes, strict=True):
+            self.is_factor(text, size)
         close_all(re.findall(NUMBER, now), [each.now for each in found])
-        close_all(re.findall(NUMBER, usual), [each.usual for each in found])
+        for text, size in zip(re.findall(NUMBER, usual), classes, strict=True):
+            assert any(is_close(text, rate) for rate in self.usuals(size)), (text, size)
 
     def partly(self, m: re.Match[str]) -> None:
         same(m[1], self.there[m[3]].failed)
@@ -332,6 +348,11 @@ class LinkRules:
                 rf"({COUNT}) of ({COUNT}) tests from (?:(\w+) to other destinations|other sources "
                 r"to (\w+)) failed",
                 one_end,
+            ),
+            (
+                rf"fails with others, too: with ([a-z, ]+) files, on ({COUNT}) of ({COUNT}) "
+                rf"links?, ({COUNT}) of ({COUNT}) tests? failed",
+                self.fault,
             ),
             (
                 rf"refuses this (source|destination) only; others work {failed}",
@@ -400,6 +421,7 @@ class LinkRules:
     def diagnosis(self) -> list[Rule]:
         size_files = rf"({SIZES})-file tests failed"
         return [
+            (CONDITION, self.condition),
             (rf"All ({COUNT}) {size_files}", self.all_of_class),
             (rf"({COUNT}) of ({COUNT}) {size_files}", self.partly),
             *self.whose(),
@@ -410,16 +432,12 @@ class LinkRules:
                 self.hours,
             ),
             (
-                rf"Only this link slowed down \(({NUMBER})×\); ({COUNT}) other links of both",
-                self.alone,
+                rf"slowed down \(({NUMBER})× \(({NUMBER})–({NUMBER})\)\), since {BEGAN}",
+                lambda m: self.slowed(*m.groups()),
             ),
             (
                 rf"({NUMBER}) MB/s now, usually ({NUMBER})\.",
-                lambda m: close_all(m.groups(), [self.own.now, self.own.usual]),
-            ),
-            (
-                rf"({COUNT}) of ({COUNT}) other links (from|to) (\w+) (?:is|are) slower than usual",
-                self.slower_others,
+                lambda m: close(m[1], self.own.now) or self.is_usual(m[2]),
             ),
             *(
                 (
@@ -471,20 +489,13 @@ class LinkRules:
         same(m[1], found[0][0])
         close(m[5], 100 * found[0][1] / self.own.tests)
 
-    def of_others(self, end: str) -> list[str]:
-        """Return the levels of the other links of an end that have one."""
-        return [level for level in self.others(end, self.levels) if level != "unknown"]
+    def slowed(self, factor: str, low: str, high: str, first: str | None, began: str) -> None:
+        figures = (factor, low, high, *[None] * 5, first, began, None)
+        own = [each for each in self.open if (each.scope, each.type) == ("link", "slow")]
+        assert any(each.is_said(*figures) for each in own), (factor, own)
 
-    def alone(self, m: re.Match[str]) -> None:
-        close(m[1], self.own.ratio)
-        others = [*self.of_others("source"), *self.of_others("destination")]
-        same(m[2], sum(level != "slower" for level in others))
-
-    def slower_others(self, m: re.Match[str]) -> None:
-        levels = self.of_others("source" if m[3] == "from" else "destination")
-        same(m[1], levels.count("slower"))
-        same(m[2], len(levels))
-        assert m[4] == (self.source if m[3] == "from" else self.destination)
+    def is_usual(self, text: str) -> None:
+        assert any(is_close(text, rate) for rate in self.usuals(self.size)), text
 
     def end_and_link(self, m: re.Match[str]) -> None:
         self.check_rates(*m.groups()[:3])
@@ -518,6 +529,7 @@ class LinkRules:
         """Return the rules for the card of a cell, but for its lines by size class."""
         return [
             *constant(r"7 days, axis from 0 MB/s"),
+            (CONDITION, self.condition),
             (
                 rf"Error of all ({COUNT}) failed tests, {PLACE}: (.*)",
                 lambda m: self.card_error(m[1], m[1], m[2], m[4]),
@@ -535,13 +547,12 @@ class LinkRules:
         ]
 
     def card_error(self, count: str, of: str, place: str, text: str) -> None:
-        since, link = self.own.since, (self.source, self.destination, self.size)
-        assert since
+        link, since = (self.source, self.destination, self.size), self.failing()[-1][self.size]
         errors = self.facts.errors(*link, since=since)
         counts = {(where, error): n for where, error, n, _ in errors}
         same(count, counts[WHERE[place], text])
         assert counts[WHERE[place], text] == max(counts.values())
-        same(of, self.own.streak)
+        same(of, sum(counts.values()))
 
     def last_error(self, m: re.Match[str]) -> None:
         link = self.source, self.destination, self.size
@@ -556,28 +567,11 @@ class LinkRules:
         if now != "–":
             close(now, found.now)
         if ratio != "–":
-            close(ratio, found.ratio)
-        if lasting and words == "failing":
-            assert found.since
-            span(lasting, self.moment - found.since)
-        elif lasting:
-            self.lasting(lasting, size, slower=words.startswith("slower"))
-
-    def lasting(self, text: str, size: str, *, slower: bool) -> None:
-        """Assert that a class has been on that side of usual for so long."""
-        link = self.source, self.destination, size
-        usual, tests = self.there[size].usual, self.facts.rates(*link)
-        stretch: list[datetime] = []
-        for started, rate in reversed(tests):
-            if (rate < usual) != slower:
-                break
-            stretch.append(started)
-        spans = []
-        for started in stretch:
-            with suppress(AssertionError):
-                span(text, self.moment - started)
-                spans.append(started)
-        assert spans, (text, size)
+            self.is_factor(ratio, size)
+        if lasting:
+            assert words.startswith(("failing", "slower", "faster"))
+            spans = [self.moment - each.since for each in self.open if size in each.sizes]
+            assert any(is_span(lasting, each) for each in spans), (lasting, size)
 
     def sizes(self) -> list[Rule]:
         """Return the rules for the rows of the size classes, and for that of the reverse."""
@@ -585,26 +579,80 @@ class LinkRules:
         figures = (
             rf"{now}(?: usual ({NUMBER}))?(?: ({NUMBER})×| ({COUNT}) of ({COUNT}) (ok|failed))?"
         )
-        streak = rf"(?: last ({COUNT}) failed since ({TIME}))?"
+        began = rf"(?: [a-z ]+ since ({TIME}))?(?:, last ({COUNT}) failed)?"
         return [
-            (rf"reverse, ({SIZES}) {figures}{streak}", partial(self.of_size, self.back)),
-            (
-                rf"({SIZES}) (?:{NUMBER} [kMG]?B )?{figures}{streak}",
-                partial(self.of_size, self.there),
-            ),
-            *constant(rf"than usual since {TIME}"),
+            (rf"reverse, ({SIZES}) {figures}{began}", partial(self.of_size, back=True)),
+            (rf"({SIZES}) (?:{NUMBER} [kMG]?B )?{figures}{began}", self.of_size),
         ]
 
-    def of_size(self, facts: dict[str, LinkFacts], m: re.Match[str]) -> None:
-        size, now, usual, ratio, count, of, what, streak, since = m.groups()
-        found = facts[size]
-        for text, value in ((now, found.now), (usual, found.usual), (ratio, found.ratio)):
-            if text:
-                close(text, value)
+    def of_size(self, m: re.Match[str], *, back: bool = False) -> None:
+        size, now, usual, ratio, count, of, what, since, streak = m.groups()
+        found, usuals = (self.back if back else self.there)[size], self.usuals(size, back=back)
+        if now:
+            close(now, found.now)
+        if usual:
+            assert any(is_close(usual, rate) for rate in usuals), m[0]
+        if ratio:
+            assert any(is_close(ratio, found.now / rate) for rate in usuals), m[0]
         if count:
             same(count, found.ok if what == "ok" else found.failed)
             same(of, found.tests)
         if streak:
             same(streak, found.streak)
-            assert found.since
-            at(since, found.since)
+        if since:
+            ends = (self.destination, self.source) if back else (self.source, self.destination)
+            assert any(is_at(since, each.since) for each in self.conditions[ends]), m[0]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A condition as SQL has it."""
+
+    factor: float | None
+    low: float | None
+    high_factor: float | None
+    names: str
+    links: int
+    of_links: int
+    failed: int
+    tests: int
+    since: datetime
+    low_since: datetime
+    high: datetime
+    ended: datetime | None
+    type: str
+    scope: str
+
+    @property
+    def sizes(self) -> list[str]:
+        return self.names.split(",")
+
+    def is_said(self, *said: str | None) -> bool:
+        """Say whether all figures of CONDITION that are said are its own."""
+        factor, low, high, sizes, links, of_links, failed, tests, first, began, ended = said
+        counts = (links, self.links), (of_links, self.of_links), (failed, self.failed)
+        times = (first, self.low_since), (began, self.high if first else self.since)
+        if factor:
+            if self.factor is None:
+                return False
+            own = factor_and_interval(self.factor, self.low or 0.0, self.high_factor or 0.0)
+            if own != (factor, f"{low}–{high}"):
+                return False
+        return (
+            (not sizes or each_size(sizes) == self.sizes)
+            and all(is_same(text, count) for text, count in counts if text)
+            and (not tests or is_same(tests, self.tests))
+            and all(is_at(text, moment) for text, moment in times if text)
+            and (not ended or (self.ended is not None and is_at(ended, self.ended)))
+        )
+
+
+def holds(assertion: Callable[..., None], *values: Any) -> bool:
+    try:
+        assertion(*values)
+    except AssertionError:
+        return False
+    return True
+
+
+is_close, is_same, is_at, is_span = (partial(holds, each) for each in (close, same, at, span))

@@ -155,7 +155,7 @@ def test_stories_of_both_ends_come_together_and_most_links_have_none():
 @pytest.fixture
 def sandbox(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The registry of a new sandbox, and a past of few links."""
-    monkeypatch.setattr(past, "results", lambda: iter(FEW))
+    monkeypatch.setattr(past, "results", lambda **_: iter(FEW))
     registry = topology.registry(
         {site.endpoint: f"http://127.0.0.1/{site.name}" for site in topology.load_sites()}
     )
@@ -204,10 +204,35 @@ def test_a_past_ends_where_results_begin_and_is_none_of_a_sandbox_that_has_its_o
 @pytest.mark.usefixtures("sandbox")
 def test_a_past_is_judged_as_it_is_stored(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
-    past_store.make()
+    past_store.make(wait_seconds=0)
     names = Condition.objects.values_list("source__site__name", "destination__site__name", "type")
     assert (*ALWAYS_FAILS, Condition.Type.FAILING) in names
     assert Assessment.objects.filter(assessed_at=NOW).count() == SizeClass.objects.count()
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_past_is_as_fast_as_the_first_tests():
+    ends = {end.site.name: end for end in Endpoint.objects.select_related("site")}
+    profile = Profile.objects.create(mover="http-tpc")
+    for tests in CLASSES[:2]:
+        size_class = SizeClass.objects.get(name=tests.size_class)
+        count = past_store.FIRST_TESTS - (tests == CLASSES[1])
+        for link in [*LINKS.values()][:count]:
+            source, destination = (ends[name] for name in link.ends)
+            seconds = tests.seconds_of(link) + 0.05
+            Transfer.objects.create(
+                source=source,
+                destination=destination,
+                size_class=size_class,
+                profile=profile,
+                state="done",
+                started_at=NOW,
+                seconds=seconds,
+                bytes=tests.bytes,
+            )
+    assert past_store.measured_overheads() == {"small": pytest.approx(0.05)}
+    drawn, usual = next(past.results(overheads={"small": 0.05})), next(iter(DRAWN.values()))
+    assert drawn.seconds == pytest.approx(usual.seconds + 0.05 - past.OVERHEAD_SECONDS, abs=1e-3)
 
 
 @pytest.mark.usefixtures("sandbox")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from datetime import datetime, time
 
-from matrix.answers.conditions.reading import members_q, of_pairs, read_window
+from matrix.answers.conditions.reading import members_q, read_window
 from matrix.answers.events.event import (
     FASTER,
     KINDS,
@@ -62,9 +62,8 @@ def as_it_was(event: Event) -> Event:
 
 
 def events_of_link(answer: LinkReport) -> list[Event]:
-    """Read the events of a link, of its source, its destination and of the whole grid."""
-    source, destination = answer.question.ends
-    return events_of(read_window(answer.window, of_pairs([(source.id, destination.id)])))
+    """Return the events that a link has a part in, and those of the whole grid."""
+    return events_of(answer.judgement)
 
 
 def events_of_site(report: Report) -> list[Event]:
