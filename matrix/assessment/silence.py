@@ -50,7 +50,8 @@ _rules: Kept[LinkRules] = Kept(LRUCache(8))
 class Testing:
     """Since when nothing known has kept Sonar from testing: anything of a size class
     (``awake_since``, by id), and at endpoints (``free_since``, by id, Unix ms). ``held`` are the
-    endpoints that something keeps from it now.
+    endpoints that something keeps from it now; what may be over at any time ``is_passing``.
+    ``due`` is when links would be silent next.
     """
 
     now: datetime
@@ -59,6 +60,8 @@ class Testing:
     free_since: Mapping[int, int]
     held: Set[int]
     intervals: Mapping[int, Sequence[MeshInterval]]
+    is_passing: bool
+    due: list[datetime]
     version: DataVersion
 
     @classmethod
@@ -85,8 +88,10 @@ class Testing:
             ):
                 awake_since.pop(row.size_class_id, None)
         kept_back = Restrictions.at(now)
-        held = {*kept_back.disabled, *kept_back.down, *kept_back.paused, *kept_back.quiet}
+        held = {*kept_back.down, *kept_back.paused, *kept_back.quiet}
         held |= {each.endpoint_id for each in circuits.open_circuits()}
+        is_passing = bool(held)
+        held |= kept_back.disabled
         oldest = unix_ms(now - REMEMBERED)
         free_since = {
             int(end): until
@@ -96,7 +101,7 @@ class Testing:
         }
         free_since |= dict.fromkeys(sorted(held), unix_ms(now))
         version = places.read_versions()
-        return cls(now, registry, awake_since, free_since, held, intervals, version)
+        return cls(now, registry, awake_since, free_since, held, intervals, is_passing, [], version)
 
     def noted(self, size_class: SizeClass) -> Assessment:
         """Return what the next assessment has to know."""
@@ -146,6 +151,9 @@ def silent_parts(
         free_since=np.maximum(free[links.source], free[links.destination]),
         is_held=held[links.source] | held[links.destination],
     )
+    due = promise.due[promise.is_tested & (promise.due > unix_ms(testing.now))]
+    if due.size:
+        testing.due.append(moment(int(due.min())))
     found = list(silent_conditions(links, promise, unix_ms(testing.now)))
     if any(each.scope == GRID for each in found):
         testing.awake_since[size_class.id] = testing.now

@@ -399,6 +399,11 @@ def open_silent(size_class: SizeClass) -> list[FoundPart]:
     return found
 
 
+def note_quiet(now: datetime) -> None:
+    """Note that all size classes were assessed, and that nothing was new."""
+    Assessment.objects.update(assessed_at=now)
+
+
 def note_recorded(assessments: Iterable[Assessment]) -> None:
     """Note that size classes were assessed, and that the conditions of all days are stored."""
     AssessedDay.objects.filter(is_recorded=False).update(is_recorded=True)
