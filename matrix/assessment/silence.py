@@ -18,7 +18,7 @@ from cachetools import LRUCache
 from django.conf import settings
 
 from matrix.assessment import targets
-from matrix.assessment.inputs import DayTests, Newest, Registry
+from matrix.assessment.inputs import DayTests, LastTests, Registry
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.assessment.common_ends import SHARED
@@ -124,7 +124,7 @@ def read_rules(size_class: SizeClass, version: DataVersion) -> LinkRules:
 
 
 def silent_parts(
-    size_class: SizeClass, newest: Newest, days: Sequence[DayTests], testing: Testing
+    size_class: SizeClass, newest: LastTests, days: Sequence[DayTests], testing: Testing
 ) -> Iterator[FoundPart]:
     """Yield what is silent in a size class now, and what was and is tested again.
 
@@ -154,13 +154,13 @@ def silent_parts(
     due = promise.due[promise.is_tested & (promise.due > unix_ms(testing.now))]
     if due.size:
         testing.due.append(moment(int(due.min())))
-    found = list(silent_conditions(links, promise, unix_ms(testing.now)))
-    if any(each.scope == GRID for each in found):
+    silent = list(silent_conditions(links, promise, unix_ms(testing.now)))
+    if any(each.scope == GRID for each in silent):
         testing.awake_since[size_class.id] = testing.now
-    for each in found:
+    for each in silent:
         own = links.of(each.subject) & promise.is_tested
         yield part_of(size_class, each, int(own.sum()), (ids, site_ids), keys)
-    subjects = {subject_of(each.subject, ids, site_ids) for each in found}
+    subjects = {subject_of(each.subject, ids, site_ids) for each in silent}
     for part in conditions.open_silent(size_class):
         subject = Subject(*part.subject[:4])
         if subjects.isdisjoint(covering(subject, testing.registry.site_of)):
