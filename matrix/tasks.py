@@ -28,9 +28,10 @@ def assess() -> None:
     from sonar.alerting import incidents
 
     now = timezone.now()
-    conditions.forget(now, settings.SONAR_KEEP_DAYS)
     seconds = settings.SONAR_INCIDENTS_SECONDS * SHARE_OF_INTERVAL
     assessed = assessing.assess(now, wait=False, seconds=seconds)
+    if assessed.days:
+        conditions.forget(now, settings.SONAR_KEEP_DAYS)
     if assessed.days and not assessed.is_finished:
         log.info("assessed %d days; the next run goes on with those that are left", assessed.days)
     if assessed.recorded and any(assessed.recorded):

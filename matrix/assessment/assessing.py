@@ -26,8 +26,10 @@ from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Registry
 from matrix.statistics.assessment.conditions import SILENT, ClassCondition
 from matrix.statistics.assessment.grid_links import DAY_MS, GRID, SITE
 from matrix.statistics.assessment.merging import Merged, grouped
+from matrix.store import data_version
 from matrix.store.read_plan import floor, moment
 from matrix.store.registry import read_links, read_versions
+from sonar.database.cursors import planned_rows
 from sonar.models import AssessedDay, HeldLevel, SizeClass
 from sonar.notation.windows import unix_ms
 from sonar.results import conditions
@@ -80,7 +82,10 @@ def assess(
         with transaction.atomic():
             conditions.lock()
             conditions.forget_days(since)
-    began, days = time.monotonic(), 0
+    elif not wait and is_quiet(now):
+        conditions.note_quiet(now)
+        return Assessed(days=0, recorded=Recorded())
+    began, days, state = time.monotonic(), 0, read_state()
     while True:
         with transaction.atomic():
             if not conditions.lock(wait=wait):
@@ -92,9 +97,34 @@ def assess(
                 if time.monotonic() - run.began > COMMIT_SECONDS:
                     break
             else:
-                return Assessed(days, run.record())
+                recorded = run.record()
+                _quiet.update(state=state, until=run.quiet_until)
+                return Assessed(days, recorded)
         if time.monotonic() - began > seconds:
             return Assessed(days, Recorded(), is_finished=False)
+
+
+# As of when this process has assessed all that there is, and until when it need not look closer.
+_quiet: dict[str, Any] = {"state": None, "until": None}
+# So much time may pass without a look at downtimes and the clock.
+QUIET = timedelta(minutes=10)
+STATE = f"""
+    {data_version.OF_ALL},
+        (SELECT concat_ws('.', count(*), max(id), count(*) FILTER (WHERE NOT is_recorded))
+         FROM sonar_assessedday)
+"""  # noqa: S608 - constants
+
+
+def read_state() -> tuple[str, ...]:
+    """Return what changes with all that is assessed, but for the time; one SQL statement."""
+    ((*state,),) = planned_rows(STATE)
+    return tuple(state)
+
+
+def is_quiet(now: datetime) -> bool:
+    """Say whether nothing has changed since this process assessed it; one SQL statement."""
+    until = _quiet["until"]
+    return until is not None and now < until and read_state() == _quiet["state"]
 
 
 class AssessmentRun:
@@ -107,6 +137,7 @@ class AssessmentRun:
         self.registry = Registry.read(now)
         self.size_classes = list(SizeClass.objects.all())
         self.version = read_versions()
+        self.quiet_until = now
         self.accepted = read_accepted(now)
         self.rules: dict[int, Rules | None] = {}
         # By class: the version of each day (Unix ms).
@@ -248,6 +279,11 @@ class AssessmentRun:
         earlier = conditions.earlier_parts(parts, begins)
         parts = joined(parts, earlier, names, self.registry.site_of)
         recorded = conditions.record(parts, begins, partial(together, names=names), self.now)
+        # What time alone may change: a day that ends, a link that is silent, a pause that is over.
+        midnight = moment(self.today + DAY_MS)
+        self.quiet_until = min(self.now + QUIET, midnight, *testing.due)
+        if testing.is_passing:
+            self.quiet_until = self.now
         conditions.note_recorded(testing.noted(size_class) for size_class in self.size_classes)
         return recorded
 

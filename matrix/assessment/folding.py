@@ -114,8 +114,8 @@ def fold(
 ) -> list[KeptCondition]:
     """Judge a day up to ``end``, with levels that were accepted: earlier tests tell nothing."""
     today = without_earlier(day.today.until(end), levels)
-    known = KnownDay.of(day, before, today, levels)
-    numbered, tests = known.numbered, known.numbered.judged([today])
+    known_day = KnownDay.of(day, before, today, levels)
+    numbered, tests = known_day.numbered, known_day.numbered.judged([today])
     opened: list[ClassCondition] = []
     apart: list[KeptCondition] = []
     for each in before:
@@ -126,14 +126,14 @@ def fold(
             opened.append(condition)
     after = judge.judge_day(
         numbered.links,
-        known.past,
+        known_day.past,
         tests,
         day.begin,
         opened,
         targets=targets_of(numbered, levels, day.rules),
-        keep=known.keep,
+        keep=known_day.keep,
     )
-    return [*apart, *(packed(each, known, tests, before) for each in after)]
+    return [*apart, *(packed(each, known_day, tests, before) for each in after)]
 
 
 def without_earlier(tests: DayTests, levels: Mapping[int, Accepted]) -> DayTests:
@@ -210,7 +210,7 @@ class KnownDay:
             numbered = Numbered.of_links(keys, day.registry)
             return cls(day.begin, numbered, *stored(numbered, past))
 
-        return _known.get((*day.key, digest.digest()), build) if day.key else build()
+        return _known_days.get((*day.key, digest.digest()), build) if day.key else build()
 
     def past(self, chosen: Flags) -> JudgedTests:
         """Return the tests before the day of some links."""
@@ -245,11 +245,13 @@ class KnownDay:
 
 # Of fewer links than these the tests are kept, for so many choices of links.
 MOST_KEPT_LINKS, MOST_CHOSEN = 20_000, 64
-_known: Kept[KnownDay] = Kept(LRUCache(MOST_MB << 20, getsizeof=lambda known: known.nbytes))
+_known_days: Kept[KnownDay] = Kept(
+    LRUCache(MOST_MB << 20, getsizeof=lambda known_day: known_day.nbytes)
+)
 
 
 def forget() -> None:
-    _known.forget()
+    _known_days.forget()
 
 
 def rules_digest(rules: LinkRules) -> str:
@@ -367,12 +369,12 @@ def unpacked(each: KeptCondition, numbered: Numbered) -> ClassCondition | None:
 
 def packed(
     condition: ClassCondition,
-    known: KnownDay,
+    known_day: KnownDay,
     today: JudgedTests,
     before: Iterable[KeptCondition],
 ) -> KeptCondition:
     """Return what is kept of a condition: its links with what was usual of them before it."""
-    numbered, begin = known.numbered, known.begin
+    numbered, begin = known_day.numbered, known_day.begin
     result = {
         name: value.item() if isinstance(value, np.generic) else value
         for name, value in vars(condition).items()
@@ -388,7 +390,7 @@ def packed(
     earlier = same_before(result, before)
     links = np.array(condition.links, dtype=np.int64)
     result["link_count"] = len(links)
-    tests = tests_of(condition, known, today)
+    tests = tests_of(condition, known_day, today)
     tested = len(np.unique(tests.link[tests.started >= condition.since]))
     if earlier and condition.scope == GRID:
         tested = max(tested, earlier["of_links"])
@@ -413,12 +415,12 @@ def packed(
     return result
 
 
-def tests_of(condition: ClassCondition, known: KnownDay, today: JudgedTests) -> JudgedTests:
+def tests_of(condition: ClassCondition, known_day: KnownDay, today: JudgedTests) -> JudgedTests:
     """Return the tests of its links; of the whole grid those of today."""
     if condition.scope == GRID:
         return today
-    own = known.numbered.links.of(condition.subject)
-    return known.past(own).followed_by(today.of_links(own))
+    own = known_day.numbered.links.of(condition.subject)
+    return known_day.past(own).followed_by(today.of_links(own))
 
 
 def same_before(each: KeptCondition, before: Iterable[KeptCondition]) -> KeptCondition | None:

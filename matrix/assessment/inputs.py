@@ -140,7 +140,7 @@ class DayTests:
 
 
 @dataclass(frozen=True)
-class Newest:
+class LastTests:
     """When the newest test of each link (source id << 16 | destination id) started (Unix ms)."""
 
     link: NDArray[np.uint32]
@@ -150,28 +150,28 @@ class Newest:
     def nbytes(self) -> int:
         return self.link.nbytes + self.started.nbytes
 
-    def followed_by(self, tests: DayTests) -> Newest:
+    def followed_by(self, tests: DayTests) -> LastTests:
         """Return them with later tests."""
         # Of several of one link, the first is taken.
         link = np.concatenate([tests.link[::-1], self.link])
         link, first = np.unique(link, return_index=True)
-        return Newest(link, np.concatenate([tests.started[::-1], self.started])[first])
+        return LastTests(link, np.concatenate([tests.started[::-1], self.started])[first])
 
 
 def newest_before(
     size_class: SizeClass, day: int, texts: Mapping[int, str], registry: Registry
-) -> Newest:
+) -> LastTests:
     """Return the newest tests in the weeks before a day (Unix ms), kept for the next reader."""
     days = [past for past in range(day - BEFORE_DAYS * DAY_MS, day, DAY_MS) if past in texts]
     key = ("newest tests", size_class.id, day, tuple(texts[past] for past in days), registry.key)
 
-    def build() -> Newest:
-        newest = Newest(np.empty(0, np.uint32), np.empty(0, np.int64))
+    def build() -> LastTests:
+        newest = LastTests(np.empty(0, np.uint32), np.empty(0, np.int64))
         for past in days:
             newest = newest.followed_by(read_day(size_class, past, texts[past], registry))
         return newest
 
-    result: Newest = STANDINGS.get(key, build)
+    result: LastTests = STANDINGS.get(key, build)
     return result
 
 

@@ -18,7 +18,7 @@ from cachetools import LRUCache
 from django.conf import settings
 
 from matrix.assessment import targets
-from matrix.assessment.inputs import DayTests, Newest, Registry
+from matrix.assessment.inputs import DayTests, LastTests, Registry
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.assessment.common_ends import SHARED
@@ -50,7 +50,8 @@ _rules: Kept[LinkRules] = Kept(LRUCache(8))
 class Testing:
     """Since when nothing known has kept Sonar from testing: anything of a size class
     (``awake_since``, by id), and at endpoints (``free_since``, by id, Unix ms). ``held`` are the
-    endpoints that something keeps from it now.
+    endpoints that something keeps from it now; what may be over at any time ``is_passing``.
+    ``due`` is when links would be silent next.
     """
 
     now: datetime
@@ -59,6 +60,8 @@ class Testing:
     free_since: Mapping[int, int]
     held: Set[int]
     intervals: Mapping[int, Sequence[MeshInterval]]
+    is_passing: bool
+    due: list[datetime]
     version: DataVersion
 
     @classmethod
@@ -85,8 +88,10 @@ class Testing:
             ):
                 awake_since.pop(row.size_class_id, None)
         kept_back = Restrictions.at(now)
-        held = {*kept_back.disabled, *kept_back.down, *kept_back.paused, *kept_back.quiet}
+        held = {*kept_back.down, *kept_back.paused, *kept_back.quiet}
         held |= {each.endpoint_id for each in circuits.open_circuits()}
+        is_passing = bool(held)
+        held |= kept_back.disabled
         oldest = unix_ms(now - REMEMBERED)
         free_since = {
             int(end): until
@@ -96,7 +101,7 @@ class Testing:
         }
         free_since |= dict.fromkeys(sorted(held), unix_ms(now))
         version = places.read_versions()
-        return cls(now, registry, awake_since, free_since, held, intervals, version)
+        return cls(now, registry, awake_since, free_since, held, intervals, is_passing, [], version)
 
     def noted(self, size_class: SizeClass) -> Assessment:
         """Return what the next assessment has to know."""
@@ -119,7 +124,7 @@ def read_rules(size_class: SizeClass, version: DataVersion) -> LinkRules:
 
 
 def silent_parts(
-    size_class: SizeClass, newest: Newest, days: Sequence[DayTests], testing: Testing
+    size_class: SizeClass, newest: LastTests, days: Sequence[DayTests], testing: Testing
 ) -> Iterator[FoundPart]:
     """Yield what is silent in a size class now, and what was and is tested again.
 
@@ -146,13 +151,16 @@ def silent_parts(
         free_since=np.maximum(free[links.source], free[links.destination]),
         is_held=held[links.source] | held[links.destination],
     )
-    found = list(silent_conditions(links, promise, unix_ms(testing.now)))
-    if any(each.scope == GRID for each in found):
+    due = promise.due[promise.is_tested & (promise.due > unix_ms(testing.now))]
+    if due.size:
+        testing.due.append(moment(int(due.min())))
+    silent = list(silent_conditions(links, promise, unix_ms(testing.now)))
+    if any(each.scope == GRID for each in silent):
         testing.awake_since[size_class.id] = testing.now
-    for each in found:
+    for each in silent:
         own = links.of(each.subject) & promise.is_tested
         yield part_of(size_class, each, int(own.sum()), (ids, site_ids), keys)
-    subjects = {subject_of(each.subject, ids, site_ids) for each in found}
+    subjects = {subject_of(each.subject, ids, site_ids) for each in silent}
     for part in conditions.open_silent(size_class):
         subject = Subject(*part.subject[:4])
         if subjects.isdisjoint(covering(subject, testing.registry.site_of)):

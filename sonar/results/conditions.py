@@ -389,14 +389,19 @@ def open_silent(size_class: SizeClass) -> list[FoundPart]:
     rows = ConditionPart.objects.filter(
         size_class=size_class, ended_at=None, condition__type=Condition.Type.SILENT
     )
-    found = []
+    parts = []
     for row in rows.select_related("condition").prefetch_related("members").order_by("id"):
         members = [
             MemberLink(each.source_id, each.destination_id, each.baseline)
             for each in row.members.all()
         ]
-        found.append(_part_of(row, members))
-    return found
+        parts.append(_part_of(row, members))
+    return parts
+
+
+def note_quiet(now: datetime) -> None:
+    """Note that all size classes were assessed, and that nothing was new."""
+    Assessment.objects.update(assessed_at=now)
 
 
 def note_recorded(assessments: Iterable[Assessment]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Event
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from matrix import tasks
 from matrix.assessment import assessing, folding, inputs
@@ -649,3 +651,30 @@ def test_tests_of_today_alone_are_judged_when_they_are_new(monkeypatch: pytest.M
     assert nights != []
     kept = rows()
     assert kept == rebuilt()
+
+
+def test_a_minute_without_news_costs_two_statements(
+    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+):
+    at = moment(NOW)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: at)
+    stored = history_of(dead_destination(NOW - 2 * DAY), days=4)
+    stored.store(0, NOW)
+    tasks.assess()
+    tasks.assess()
+    for minutes in (1, 2, 9):
+        at = moment(NOW) + timedelta(minutes=minutes)
+        with django_assert_num_queries(2):
+            tasks.assess()
+        assert Assessment.objects.get(size_class__name="large").assessed_at == at
+    # A result, or a day that is to be judged again, is news; so is time.
+    stored.store(NOW, NOW + HOUR)
+    before = ConditionPart.objects.get().tests
+    AssessedDay.objects.latest("day").delete()
+    tasks.assess()
+    assert AssessedDay.objects.count() == 5
+    assert ConditionPart.objects.get().tests >= before
+    at += timedelta(minutes=11)
+    with CaptureQueriesContext(connection) as statements:
+        tasks.assess()
+    assert len(statements) > 2

@@ -180,8 +180,8 @@ class Judge:
         rest[today.started <= self.taught[today.link]] = np.nan
         rest[influence(self.links, today, self.hidden).away] = np.nan
         floor = self.targets.has_floor[today.link]
-        told = np.where(floor, np.nan, rest)
-        self.trend = self.midnight.trend.with_tests(self.links, today, told)
+        of_trend = np.where(floor, np.nan, rest)
+        self.trend = self.midnight.trend.with_tests(self.links, today, of_trend)
         rest -= np.where(floor, 0.0, self.trend.at(today.started))
         gains = slow_gains(rest, self.usual, today, self.targets)
         self._traces = [(SLOW, kind, self.trace(SLOW, kind, gains)) for kind in KINDS]
@@ -481,9 +481,9 @@ class Judge:
             level = np.where(is_new, level, 0.0)
         # A floor is a level that is known, and so is one that was accepted, for a while.
         floor = self.targets.has_floor
-        given = ~floor & np.isfinite(self.targets.accepted) & (earlier_count < FEWEST)
-        level = np.where(floor | given, 0.0, level)
-        earlier_count = np.select([floor, given], [CERTAIN, FEWEST], earlier_count)
+        is_accepted = ~floor & np.isfinite(self.targets.accepted) & (earlier_count < FEWEST)
+        level = np.where(floor | is_accepted, 0.0, level)
+        earlier_count = np.select([floor, is_accepted], [CERTAIN, FEWEST], earlier_count)
         alike = 1 + np.minimum(np.maximum(count, 1) - 1, MOST_ALIKE) * likeness
         of_level = np.where(few, 1.0, math.pi / 2) * (1 + 2 * likeness)
         error = usual.sigma * np.sqrt(

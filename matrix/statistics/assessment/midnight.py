@@ -99,8 +99,8 @@ class Midnight:
             rest[unseen] = np.nan
             if not len(trend.started):
                 # Of many links those of the first part tell it.
-                told = np.where(floor[tests.link], np.nan, rest)
-                trend = Trend.unknown().with_tests(links, tests, told)
+                of_trend = np.where(floor[tests.link], np.nan, rest)
+                trend = Trend.unknown().with_tests(links, tests, of_trend)
             rest -= np.where(floor[tests.link], 0.0, trend.at(tests.started))
             for kind in kinds:
                 groups = TestGroups.of(links.group(kind)[tests.link], tests.started)
