@@ -126,28 +126,23 @@ class LinkMarks:
 # The worst last, so that it is what remains of a link. All links of a part are one value: as rows
 # they would take five times as long.
 MARKED = """
-    WITH part AS (
-        SELECT part.*, ended_at IS NULL OR ended_at > %(moment)s AS is_open
-        FROM sonar_conditionpart AS part
-        WHERE since <= %(moment)s AND (ended_at IS NULL OR ended_at > %(ended)s)
-    )
     SELECT size_class.name, is_open,
-           string_agg(int4send(member.source_id::int4) || int4send(member.destination_id::int4)
-                      || float4send(coalesce(member.baseline, 'NaN')::real), ''),
+           (SELECT string_agg(int4send(source_id::int4) || int4send(destination_id::int4)
+                              || float4send(coalesce(baseline, 'NaN')::real), '')
+            FROM sonar_conditionlink
+            WHERE part_id = part.id AND (%(ends)s::int[] IS NULL
+                OR source_id = ANY(%(ends)s) AND destination_id = ANY(%(ends)s))),
            array_position(%(marks)s::text[], condition.type::text) - 1,
            condition.confirmed_at IS NOT NULL,
            (extract(epoch FROM condition.since) * 1000)::bigint,
            condition.factor, condition.factor_low, condition.factor_high,
            part.tests, part.failed, condition.id
-    FROM part
+    FROM sonar_conditionpart AS part
     JOIN sonar_condition AS condition ON condition.id = part.condition_id
-    JOIN sonar_sizeclass AS size_class ON size_class.id = part.size_class_id
-    JOIN sonar_conditionlink AS member ON member.part_id = part.id
-    WHERE size_class.name = ANY(%(sizes)s)
-      AND (is_open OR condition.type IN ('slow', 'fast'))
-      AND (%(ends)s::int[] IS NULL
-           OR member.source_id = ANY(%(ends)s) AND member.destination_id = ANY(%(ends)s))
-    GROUP BY part.id, is_open, part.since, part.tests, part.failed, condition.id, size_class.name
+    JOIN sonar_sizeclass AS size_class ON size_class.id = part.size_class_id,
+    LATERAL (SELECT part.ended_at IS NULL OR part.ended_at > %(moment)s) AS state(is_open)
+    WHERE size_class.name = ANY(%(sizes)s) AND part.since <= %(moment)s
+      AND (is_open OR part.ended_at > %(ended)s AND condition.type IN ('slow', 'fast'))
     ORDER BY is_open, condition.confirmed_at IS NOT NULL,
              array_position(%(marks)s::text[], condition.type::text), part.since, condition.id
 """
@@ -183,7 +178,9 @@ def marks_by_class(
     }
     of_size: dict[str, list[Any]] = {size: [] for size in sizes}
     for size, is_open, members, *columns in planned_rows(MARKED, parameters):
-        of_size[size].append((members, columns if is_open else [0, False, 0, *[None] * 3, 0, 0, 0]))
+        of_size[size].append(
+            (members or b"", columns if is_open else [0, False, 0, *[None] * 3, 0, 0, 0])
+        )
     return {size: _marks_of(parts, ids) for size, parts in of_size.items()}
 
 

@@ -529,7 +529,9 @@ def test_too_few_tests_are_said_to_be_too_few(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0)
     (row,) = rows(look(client, "?large.ok.min=1&constant=1"))
     assert row[7] == "unknown"
-    assert "too few tests to tell: it needs 5 successes in the 28 days" in look(client).titles()
+    assert (
+        "too few tests: it needs 5 successes in 28 days before the window" in look(client).titles()
+    )
 
 
 def test_links_that_failed_a_time_or_two_come_after_those_that_are_slower(client, small_world):

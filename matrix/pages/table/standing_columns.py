@@ -29,7 +29,6 @@ from matrix.statistics.cells.standing import (
 )
 from matrix.statistics.cells.states import MEASURED, STATE_WORDS, STATES
 from matrix.statistics.compare.two_samples import FEWEST_TESTS
-from matrix.statistics.samples.newest import NEWEST
 from matrix.statistics.transfers import overhead
 from matrix.statistics.transfers.overhead import FITS, LEAST_RATIO, LINE
 from sonar.notation.units import (
@@ -43,8 +42,7 @@ from sonar.notation.units import (
 )
 
 TOO_FEW_LATELY = (
-    f"too few tests to tell: it needs {FEWEST_SUCCESSES} successes in the {USUAL_DAYS} days before "
-    f"the window, and one of its newest {NEWEST} tests"
+    f"too few tests: it needs {FEWEST_SUCCESSES} successes in {USUAL_DAYS} days before the window"
 )
 
 

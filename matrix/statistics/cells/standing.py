@@ -8,7 +8,7 @@ beginning.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,15 +185,15 @@ class Standings(ArrayFields):
 
     @classmethod
     def blank(cls, shape: tuple[int, int]) -> Self:
-        """Return those of links of which nothing is known."""
-        usual, now, since = np.full((3, *shape), np.nan)
-        low, high = np.full((2, *shape), NONE)
-        failing, tested = np.zeros((2, *shape), dtype=bool)
-        level, unconfirmed = np.zeros((2, *shape), dtype=np.uint8)
-        streak, condition = np.zeros((2, *shape), dtype=np.int32)
-        return cls(
-            level, usual, now, low, high, failing, tested, streak, since, unconfirmed, condition
-        )
+        """Return those of links of which nothing is known: read-only, in no memory."""
+        nothing: dict[str, Any] = {
+            **dict.fromkeys(("usual", "now", "since"), np.float64(np.nan)),
+            **dict.fromkeys(("low", "high"), NONE),
+            **dict.fromkeys(("failing", "tested"), np.False_),
+            **dict.fromkeys(("level", "unconfirmed"), np.uint8(UNKNOWN)),
+            **dict.fromkeys(("streak", "condition"), np.int32(0)),
+        }
+        return cls(**{name: np.broadcast_to(value, shape) for name, value in nothing.items()})
 
     @classmethod
     def of(
