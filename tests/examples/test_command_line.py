@@ -269,7 +269,7 @@ def test_what_changed_and_why_is_said(say: Say, known_world: World) -> None:
     done = say("events", "--kind", "slower")
     assert done.stdout.splitlines()[1].split() == [
         *("slower", "link", "RAL_DATADISK", "Glasgow_DATADISK", "large"),
-        *("2026-11-17T12:00:30Z", "0.5", "0.4", "0.62"),
+        *("2026-11-17T12:00:30Z", "-", "0.5", "0.4", "0.62"),
     ]
     causes = say("causes", "--window", "24h").stdout
     assert causes.startswith("Median rate of large-file transfers, the last 24 hours")
