@@ -24,8 +24,8 @@ from matrix.answers.conditions import words as said
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import conditions as stored
 from sonar.models import Condition, ConditionLink, ConditionPart
-from tests.conditions import TYPES, stored_condition
-from tests.matrix import responses, troubled, world
+from tests.conditions import assessed_at, stored_condition
+from tests.matrix import responses, troubled
 from tests.matrix.facts_sql import Facts, LinkFacts, rows
 from tests.matrix.link_rules import CLASSES, LinkRules, medians, order_statistics
 from tests.matrix.responses import words
@@ -55,6 +55,7 @@ WINDOWS = ("", "window=24h", "from=2026-11-17T09:00:00Z&to=2026-11-19T09:00:00Z"
 # All windows and sizes of a grid, with a slow sender and without, in a downtime and in none.
 SEEDS = (1, 2, 3)
 Pair = tuple[str, str]
+TYPES = {"failing": "failing", "slower": "slow", "faster": "fast"}
 # What a page has only where there is something to say.
 OPTIONAL = ('id="against-others"', 'class="diagnosis"')
 
@@ -105,17 +106,17 @@ def draw(seed: int) -> tuple[TroubledGrid, str, Facts]:
     text = WINDOWS[seed % 3]
     window = MatrixQuery.from_params(QueryDict(text)).window_at(NOW)
     grid = troubled.make(seed)
-    # What the judge would find of those links to which something happened.
-    types = {"failing": TYPES.FAILING, "slower": TYPES.SLOW, "faster": TYPES.FAST}
-    for ends, happens in grid.troubles.items():
-        if happens.kind in types:
+    for (source, destination), trouble in grid.troubles.items():
+        if type_ := TYPES.get(trouble.kind):
             stored_condition(
-                types[happens.kind],
-                **dict(zip(("source", "destination"), map(grid.ends.get, ends), strict=True)),
-                since=NOW - happens.since,
-                sizes=[size for size in CLASSES if size in happens.sizes],
+                type_,
+                source=grid.ends[source],
+                destination=grid.ends[destination],
+                since=NOW - trouble.since,
+                sizes=trouble.sizes,
                 baseline=None,
             )
+    assessed_at()
     return grid, text, Facts(window, NOW)
 
 
@@ -461,7 +462,7 @@ def condition_words(condition: Condition) -> Iterator[str]:
         ", ".join([*said.evidence(condition), said.since(condition)]),
     ):
         if text:
-            yield re.escape(text)
+            yield f"(?i){re.escape(text)}"
 
 
 def open_parts(moment: Any) -> Any:
@@ -552,6 +553,10 @@ def test_causes_say_what_a_fit_by_numpy_says(on):
     check(
         part(page, "<h1", "</h1>"),
         [
+            (
+                rf"({COUNT}) conditions? (?:is|are) open",
+                lambda m: same(m[1], open_parts(on.moment).count()),
+            ),
             *(
                 (rf"({COUNT}) {end}s?", lambda m, end=end: same(m[1], slow[end]))
                 for end in ("source", "destination")
