@@ -169,10 +169,12 @@ class Following:
         was, is_back = row.level, row.clear_since is not None
         self.take(row, condition, clear_since=None)
         worse = RANK[row.condition] - RANK[last["condition"]]
-        more = row.links / max(last["links"], 1)
+        more = max(row.links, 1) / max(last["links"], 1)
         slower = (last["factor"] or 1) / (row.factor or 1)
         if was != row.level:
             self.tell(row, Kind.CAUSE, was=was)
+            if worse > 0:
+                self.tell(row, Kind.WORSE)
         elif worse:
             self.tell(row, Kind.WORSE if worse > 0 else Kind.BETTER)
         elif is_back:

@@ -55,6 +55,7 @@ def test_it_opens_once_and_tells_what_matters_alone(into_desy: Incident, small_w
         (0.21, 3, []),
         (0.19, 3, ["grew"]),
         (0.19, 2, ["shrank"]),
+        (0.19, 0, ["shrank"]),
     ):
         Condition.objects.filter(pk=condition.pk).update(
             factor=factor, factor_low=0.1, factor_high=0.5, links=links
@@ -63,7 +64,7 @@ def test_it_opens_once_and_tells_what_matters_alone(into_desy: Incident, small_w
         row = Incident.objects.get()
         assert (row.factor, row.low, row.high, row.links) == (factor, 0.1, 0.5, links)
     assert (row.pk, row.opened_at, row.cause) == (into_desy.pk, NOW, condition)
-    told = ["opened", "grew", "shrank", "grew", "shrank"]
+    told = ["opened", "grew", "shrank", "grew", "shrank", "shrank"]
     assert list(IncidentEvent.objects.values_list("kind", flat=True)) == told
 
 
@@ -128,9 +129,12 @@ def test_an_incident_goes_on_as_that_of_a_wider_or_narrower_subject(
         assert (event.kind, event.incident.pk, event.values["was"]) == ("cause", into_desy.pk, was)
         was = event.incident.level
     assert was == "source"
+    Condition.objects.all().delete()
+    both = evaluate(found.Found(FAILING, {"site": desy.site}), after=4 * MINUTE)
+    assert kinds(both) == ["cause", "worse"]
     # What began after the end of the other one is something new.
-    evaluate(after=4 * MINUTE)
-    later = found.Found(FAILING, {"site": desy.site}, began=NOW + 30 * MINUTE)
+    evaluate(after=5 * MINUTE)
+    later = found.Found(FAILING, {"source": desy}, began=NOW + 30 * MINUTE)
     assert kinds(evaluate(later, after=40 * MINUTE)) == ["opened"]
 
 
