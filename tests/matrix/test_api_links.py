@@ -56,7 +56,7 @@ def test_a_row_has_both_ends_and_the_numbers_of_each_size_class(client, measured
     }
     assert row["destination"]["name"] == "Glasgow_DATADISK"
     assert row["priority"] == 5
-    unknown = {"level": "unknown", "streak": 0} | dict.fromkeys(
+    unknown = {"level": "unknown", "streak": 0, "unconfirmed": "", "condition": 0} | dict.fromkeys(
         ("usual_mb_s", "now_mb_s", "ratio", "ratio_low", "ratio_high", "since")
     )
     assert row["large"] == {
@@ -308,9 +308,9 @@ def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
             some.add(small_world.ral, place, 5.0)
     # The version of the registry, classes of form and table, what has changed; versions, classes,
     # places and three plans; what stands there of each class, raw rows, who is down.
-    # For each class the versions of how its links stand, and the same of three windows. In JSON one
-    # more looks for profiles of other origins.
-    assert few == 1 + 2 + 1 + 2 + 4 + 3 + 1 + 1 + 3 * (1 + 3) + 1
+    # The marks of conditions; for each class the versions of how its links stand, and the same of
+    # three windows. In JSON one more looks for profiles of other origins.
+    assert few == 1 + 2 + 1 + 2 + 4 + 3 + 1 + 1 + 1 + 3 * (1 + 3) + 1
     # After a change of both all of it anew; then columns are kept, and the question as well.
     assert statements("?format=csv") == few - 1
     assert statements("?page_size=3&search=cern") == 1 + 2 + 1 + 1

@@ -269,8 +269,8 @@ def test_a_grid_and_a_table_say_what_they_take(small_world):
     query = grid.MatrixQuery()
     cells = grid.build(query, NOW).cells
     # The value is the mean; counts, rates, times, states; how cells are now, and how many links.
-    assert grid.build(query, NOW).nbytes == cells.mean.size * (8 * 8 + 8 * 4 + 3) + 8 * sum(
+    assert grid.build(query, NOW).nbytes == cells.mean.size * (8 * 8 + 10 * 4 + 4) + 8 * sum(
         cells.mean.shape
     )
     table = link_table.build(query, NOW)
-    assert table.links.nbytes == 342 * len(table) == 342 * 12
+    assert table.links.nbytes == 357 * len(table) == 357 * 12

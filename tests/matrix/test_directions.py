@@ -17,7 +17,9 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES
 from matrix.store import registry
+from matrix.store.conditions import MARKS
 from sonar.models import Downtime, Endpoint, Schedule
+from tests.conditions import stored_condition
 from tests.matrix import world
 from tests.matrix.facts_sql import Facts
 from tests.matrix.sent import MINUTE, PLAIN, many, send
@@ -95,6 +97,10 @@ def every_state(small_world: World) -> None:
             some.add(desy, ral, 5.0 + number % 3, ago=9 * DAY + number * HOUR, made=plain)
             rate = 1.0 if number < 5 else 5.5
             some.add(desy, ral, rate, ago=(5 + number) * HOUR, made=plain)
+    stored_condition(source=desy, destination=glasgow, since=3 * HOUR)
+    stored_condition("slow", source=desy, destination=ral, since=10 * HOUR, baseline=44e6)
+    stored_condition("fast", source=glasgow, destination=desy, since=30 * DAY, ended=20 * DAY)
+    stored_condition("slow", source=ral, destination=desy, confirmed=False)
 
 
 QUESTIONS = (
@@ -144,6 +150,8 @@ def is_as_its_cell(direction: Direction, cells: Any, at: tuple[int, int]) -> Non
     assert (direction.ok, direction.failed) == (cells.ok[at], cells.failed[at]), ends
     assert direction.level == LEVELS[cells.level[at]], ends
     assert direction.streak == cells.streak[at], ends
+    assert direction.condition == cells.condition[at], ends
+    assert direction.unconfirmed == MARKS[cells.unconfirmed[at]], ends
     if not math.isnan(cells.now[at]):
         now = cells.now[at], cells.usual[at]
         assert (direction.now, direction.usual) == pytest.approx(now), ends

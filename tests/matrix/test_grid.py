@@ -256,11 +256,11 @@ def test_a_simulated_endpoint_makes_the_matrix_simulated(small_world):
     assert not built("site=!RAL").simulated
 
 
-# Fingerprint, dirty marks, segments, rows, downtimes; profiles where a filter asks. With new
-# results of today the versions of what is kept of how links stand, too, and those results apart.
+# Fingerprint, dirty marks, segments, rows, conditions, downtimes; profiles where a filter asks. New
+# results of today need the versions of what is kept of how links stand, and those results apart.
 @pytest.mark.parametrize(
     ("text", "number", "reading"),
-    [("", 3, 3), ("rows=site&columns=cloud&stat=p95&mover=http-tpc&site=RAL", 4, 4)],
+    [("", 4, 3), ("rows=site&columns=cloud&stat=p95&mover=http-tpc&site=RAL", 5, 4)],
 )
 def test_the_number_of_queries_does_not_grow_with_the_data(small_world, text, number, reading):
     query = MatrixQuery.from_params(QueryDict(text))

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from sonar.models import Endpoint, Site
+from tests.conditions import stored_condition
 from tests.html import Page
 from tests.matrix import responses, world
 from tests.matrix.responses import statements
@@ -28,6 +29,7 @@ def ring(sites: int, endpoints: int) -> list[Endpoint]:
             some.add(end, ends[(at + 1) % endpoints], 10.0, ago=9 * HOUR)
         for number in range(3):
             some.add(ends[0], ends[1], None, ago=(number + 1) * HOUR)
+    stored_condition(source=ends[0], destination=ends[1])
     return ends
 
 

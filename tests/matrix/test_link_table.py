@@ -278,11 +278,11 @@ def test_the_number_of_statements_depends_on_the_number_of_classes_alone(small_w
     many = statements()
     # The form's classes; what has changed; versions, classes; places and three
     # plans, until remembered; for each class what stands there, and columns of segments until
-    # they are in the cache; raw rows of one class. Who is down. For each class the versions of what
-    # is kept of how links stand, and for those with other results their windows again,
-    # and columns or rows of all but one.
-    assert few == 1 + 1 + 2 + 4 + 3 + 1 + 3 * (1 + 3)
-    of_standings = 3 + 5 + 3
+    # they are in the cache; raw rows of one class. Who is down. The marks of conditions; for each
+    # class the versions of what is kept of how links stand, and for those with other results their
+    # windows again, and columns or rows of all but one.
+    assert few == 1 + 1 + 2 + 4 + 3 + 1 + 1 + 3 * (1 + 3)
+    of_standings = 1 + 3 + 5 + 3
     assert len(many) == 1 + 1 + 2 + 3 + 2 + 1 + 1 + of_standings, "\n".join(
         one["sql"][:200] for one in many
     )

@@ -12,6 +12,7 @@ from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import FAILING as FAILS
+from tests.conditions import stored_condition
 from tests.matrix import responses
 from tests.matrix.test_cells_file import decoded
 from tests.matrix.world import HOUR, NOW, World, transfers
@@ -46,6 +47,10 @@ def rates(small_world: World) -> World:
                 several.add(*pair, usual, ago=24 * day * HOUR)
             for hour in range(1 if link == FAILED else 3):
                 several.add(*pair, now, ago=(hour + 1) * HOUR)
+    for link, type_ in ((FAILING, "failing"), (SLOWER, "slow"), (FASTER, "fast")):
+        now, usual = RATES[link]
+        pair = {"source": ends[link[0]], "destination": ends[link[1]], "since": 3 * HOUR}
+        stored_condition(type_, **pair, baseline=usual * 1e6)
     return small_world
 
 
