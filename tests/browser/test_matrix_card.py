@@ -13,6 +13,7 @@ from tests.browser.pages import box_of, call, holding, is_on_the_screen, look
 from tests.browser.readers import NARROW, Reader, seen_by
 from tests.browser.scene import HOURS, send
 from tests.browser.waiting import until_so
+from tests.conditions import TYPES, stored_condition
 from tests.matrix import world
 
 FACTS = "**/card/*"
