@@ -16,7 +16,8 @@ from sonar.models import (
     Site,
     SizeClass,
 )
-from tests.matrix.world import HOUR, NOW
+from tests.matrix import world
+from tests.matrix.world import HOUR
 
 Pair = tuple[Endpoint, Endpoint]
 TYPES = Condition.Type
@@ -46,14 +47,14 @@ def stored_condition(
     """
     scope = scope_of(source, destination, site)
     members = list(links) if links is not None else links_of(scope, source, destination, site)
-    began = NOW - since
+    began = world.NOW - since
     factors = FACTORS.get(TYPES(type_), (None, None, None))
     figures: dict[str, Any] = {
         "since": began,
         "since_low": began - HOUR,
         "since_high": began,
         "confirmed_at": began + HOUR if confirmed else None,
-        "ended_at": None if ended is None else NOW - ended,
+        "ended_at": None if ended is None else world.NOW - ended,
         **dict(zip(("factor", "factor_low", "factor_high"), factors, strict=True)),
         "links": len(members),
         "of_links": len(members),
@@ -80,10 +81,10 @@ def stored_condition(
     return condition
 
 
-def assessed_at(moment: datetime = NOW) -> None:
-    """Let the last assessment of all size classes have been at a moment."""
+def assessed_at(moment: datetime | None = None) -> None:
+    """Let the last assessment of all size classes have been at a moment, NOW if not given."""
     Assessment.objects.bulk_create(
-        Assessment(size_class=size_class, assessed_at=moment)
+        Assessment(size_class=size_class, assessed_at=moment or world.NOW)
         for size_class in SizeClass.objects.all()
     )
 
@@ -118,4 +119,4 @@ def links_of(
 
 
 def at(before: timedelta) -> datetime:
-    return NOW - before
+    return world.NOW - before

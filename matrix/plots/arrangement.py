@@ -19,7 +19,7 @@ from matrix.plots.display import Display
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.cells import CellArrays
-from matrix.statistics.cells.states import FAILED, NOT_APPLICABLE, STATES
+from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
 from matrix.statistics.compare.two_samples import Ratios
 from matrix.statistics.samples.reduce import averages, geometric_averages
 from matrix.store.data_version import DataVersion
@@ -34,8 +34,6 @@ STRIP_ENDS = {"source": "own", "destination": "partner"}
 # Stands behind STATES for cells that the filters leave out, which is no state of a link.
 LEFT_OUT = len(STATES)
 LEFT_OUT_WORDS = "left out by the filters"
-# Fewer failed tests than these are pale, for chance may have made them fail.
-LASTING_FAILURES = 3
 
 
 @dataclass(frozen=True)
@@ -347,12 +345,6 @@ class Arrangement:
     def too_few(self) -> Flags:
         """Say which cells have results, but of a comparison too few of them on a side."""
         return self.drawn(self.grid.too_few)
-
-    @cached_property
-    def failed_few(self) -> Flags:
-        """Say in which cells every test failed, but too few to show a lasting failure."""
-        failed = self.drawn(self.grid.cells.failed)
-        return np.asarray((self.state == FAILED) & (failed < LASTING_FAILURES))
 
     @cached_property
     def value(self) -> Floats:

@@ -27,14 +27,14 @@ Mark = tuple[str, str, float]
 # Above this a mark in every cell is a blur that costs seconds to draw.
 MOST_MARKS = 3000
 MARKS = {
-    FAILED: ("x-thin-open", "var(--failed-mark)", 0.9),
+    # Pale and small, for chance may have made them fail.
+    FAILED: ("x-thin-open", "var(--failing)", 0.7),
     STALE: ("hourglass-open", "var(--ink)", 0.6),
     UNTESTED: ("circle", "var(--untested-mark)", 0.45),
     DOWN: ("line-ew-open", "var(--down-mark)", 0.9),
 }
 # As a hatched line, of a comparison.
 TOO_FEW_MARK = ("line-ne-open", "var(--muted)", 1.2)
-FAILED_FEW_MARK = ("x-thin-open", "var(--failing)", 0.7)
 # Where a mark is next to a number: by how much of a cell to the right and down, and its part of the
 # full size there. An hourglass is in the corner that no other mark uses.
 NEXT_TO_NUMBER = {STALE: (0.4, 0.32, 0.45), DOWN: (0.0, 0.34, 0.9)}
@@ -117,15 +117,11 @@ def room_for_numbers(shape: tuple[int, ...]) -> bool:
 
 def marks(arrangement: Arrangement) -> list[Json]:
     """Draw a mark in each cell whose state has one, so that states differ without colour."""
-    few, state = arrangement.failed_few, arrangement.state
     marked = [
-        (STATES[number], MARKS[number], (state == number) & ~arrangement.too_few & ~few)
-        for number in MARKS
+        (STATES[number], mark, (arrangement.state == number) & ~arrangement.too_few)
+        for number, mark in MARKS.items()
     ]
-    marked += [
-        ("failed a few times", FAILED_FEW_MARK, few),
-        ("too few", TOO_FEW_MARK, arrangement.too_few),
-    ]
+    marked.append(("too few", TOO_FEW_MARK, arrangement.too_few))
     shown = [(name, mark, where & arrangement.in_focus) for name, mark, where in marked]
     traces = [marks_of(*each, arrangement) for each in shown if has_room(each[-1])]
     return traces + outlined(arrangement) + link_counts(arrangement)

@@ -51,10 +51,10 @@ CODES = {
 }
 # There are results but not this statistic of them: a deviation of one, say.
 # Of a comparison it has too few of them on a side.
-NO_VALUE, TOO_FEW, UNFOCUSED, FAILED_FEW, GAP = (2 * STEPS + number for number in range(5, 10))
+NO_VALUE, TOO_FEW, UNFOCUSED, GAP = (2 * STEPS + number for number in range(5, 9))
 COLOURS = (
-    *("failed", "failed", "untested", "down", "not-applicable"),
-    *("raised", "too-few", "unfocused", "failed-few", "surface"),
+    *("failed", "failed-few", "untested", "down", "not-applicable"),
+    *("raised", "too-few", "unfocused", "surface"),
 )
 
 # The ink of the states whose number does not stand on the palette itself.
@@ -126,7 +126,6 @@ def codes(arrangement: Arrangement, scale: Scale) -> Codes:
     # Looked up at once, which takes a third of writing each state over those before it.
     of_state = CODE_OF_STATE.take(states)
     look = np.where(of_state > 0, of_state, look)
-    look[arrangement.failed_few] = FAILED_FEW
     if arrangement.display.focuses:
         look[~arrangement.in_focus & (states != NOT_APPLICABLE) & (states != LEFT_OUT)] = UNFOCUSED
     return look

@@ -9,13 +9,16 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, Response, Route, expect
 
+from sonar.models import Condition
 from sonar.processes.static import QuickCompressor, as_sent
 from tests.browser.cells import CELL_SIZE, place, wait_until_drawn
 from tests.browser.conftest import NOT_LOADED, Visit
 from tests.browser.pages import assert_still, holding, refresh
 from tests.browser.readers import DARK, LAPTOP, NARROW, WALL, seen_by
 from tests.browser.waiting import until, until_settled, until_so
+from tests.conditions import TYPES, stored_condition
 from tests.matrix import world
+from tests.matrix.world import HOUR
 
 PAINTED = "performance.getEntriesByName('cells-painted').length > 0"
 # A picture that is where it was for so many looks, a tenth of a second apart, stays there.
@@ -157,9 +160,12 @@ def test_what_fails_stands_above_the_picture_from_the_first_results_on(
     failing_links = [(made.glasgow, made.desy), (made.glasgow, made.ral)]
     for link in set(permutations(made.endpoints, 2)) - set(failing_links):
         world.transfer(*link, 50.0)
-    for heading, rate in (("Failing now all 2", None), ("Failing now 0", 50.0)):
+    for heading, rate in (("Failing their links", None), ("Failing 0", 50.0)):
         for ago, link in product((3, 2, 1), failing_links):
             world.transfer(*link, rate, ago=timedelta(minutes=ago if rate is None else 0))
+        Condition.objects.all().delete()
+        for source, destination in failing_links if rate is None else ():
+            stored_condition(TYPES.FAILING, source=source, destination=destination, since=HOUR)
         refresh(page)
         expect(failing.locator("h2")).to_have_text(heading, use_inner_text=True)
         until_settled(page)

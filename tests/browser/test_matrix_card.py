@@ -13,6 +13,7 @@ from tests.browser.pages import box_of, call, holding, is_on_the_screen, look
 from tests.browser.readers import NARROW, Reader, seen_by
 from tests.browser.scene import HOURS, send
 from tests.browser.waiting import until_so
+from tests.conditions import TYPES, stored_condition
 from tests.matrix import world
 
 FACTS = "**/card/*"
@@ -220,7 +221,9 @@ def test_a_link_as_usual_a_slower_one_and_one_that_fails_say_so_on_the_whole_car
             several.add(*usual, 9.0, ago=ago)
             several.add(*slower, 2.5, ago=ago)
         several.add(*failed, None, ago=HOURS[0])
-    stored_condition(TYPES.SLOW, destination=made.desy, links=[slower], since=HOURS[3])
+    stored_condition(
+        TYPES.SLOW, destination=made.desy, links=[slower], since=HOURS[3], baseline=10e6
+    )
     stored_condition(
         TYPES.FAILING, source=failed[0], destination=failed[1], since=HOURS[0], confirmed=False
     )
@@ -230,8 +233,7 @@ def test_a_link_as_usual_a_slower_one_and_one_that_fails_say_so_on_the_whole_car
     expect(state).to_contain_text("slower than usual since ")
     expect(state).to_contain_text("UTC (3 h)")
     expect(card).to_contain_text("Part of: DESY_DATADISK receives at 0.40× (0.35–0.46)")
-    # Its baseline is what was usual before it began.
-    expect(ratio).to_contain_text("0.062× the usual 40.0 MB/s")
+    expect(ratio).to_contain_text("0.25× the usual 10.0 MB/s")
     point_at(page, usual[0].name, usual[1].name)
     expect(state.get_by_role("cell").first).to_have_text("as usual")
     expect(facts_of(card).get_by_role("row", name="large")).to_contain_text("as usual")

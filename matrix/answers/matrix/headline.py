@@ -282,7 +282,7 @@ def on_cards(judgement: Judgement, names: Mapping[str, str]) -> dict[int, str]:
         if not each.confirmed_at:
             texts[each.id] = f"Unconfirmed: {text} {words.since(each)}"
         elif each.scope != SCOPES.LINK:
-            texts[each.id] = f"AnswerWords of: {text}"
+            texts[each.id] = f"Part of: {text}"
         elif each.factor is not None:
             texts[each.id] = text
     return texts
