@@ -223,7 +223,7 @@ class KnownDay:
         key = np.packbits(chosen).tobytes()
         digest = hashlib.blake2b(key, digest_size=16).digest()
         if digest not in self.chosen:
-            if len(self.chosen) >= MOST_CHOSEN:
+            if sum(map(len, self.chosen.values())) > MOST_KEPT_TESTS:
                 self.chosen.clear()
             self.chosen[digest] = self.spool.read(chosen)
         return self.chosen[digest]
@@ -243,8 +243,8 @@ class KnownDay:
         return tests + 170 * len(self.numbered.keys)
 
 
-# Of fewer links than these the tests are kept, for so many choices of links.
-MOST_KEPT_LINKS, MOST_CHOSEN = 20_000, 64
+# Of fewer links than these the tests are kept once they are read, up to so many tests.
+MOST_KEPT_LINKS, MOST_KEPT_TESTS = 20_000, 2_000_000
 _known_days: Kept[KnownDay] = Kept(
     LRUCache(MOST_MB << 20, getsizeof=lambda known_day: known_day.nbytes)
 )
