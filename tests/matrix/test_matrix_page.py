@@ -431,19 +431,19 @@ def queries(client: Client, text: str = "", *, kept: bool = False) -> int:
 def test_the_number_of_queries_of_the_page_does_not_grow_with_the_data(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0)
     # Eight of them only until the registry is known, and how links stand.
-    assert queries(client) == 22
-    assert queries(client) == 14
-    assert queries(client, kept=True) == 12
+    assert queries(client) == 21
+    assert queries(client) == 13
+    assert queries(client, kept=True) == 11
     for number, (source, destination) in enumerate(permutations(small_world.endpoints, 2)):
         transfer(source, destination, 1.0 + number, made=world.profile(streams=2 + number))
         transfer(source, destination, None, made=world.profile(streams=2))
         probe(source, destination, size="large")
-    assert queries(client) == 18  # those of today anew, and three to see which cells mix streams
+    assert queries(client) == 17  # those of today anew, and three to see which cells mix streams
     other = "?rows=cloud&columns=tier&order=tier&transpose=1&only=measured"
-    assert queries(client, other) == 15
-    assert queries(client, "?order=cloud&wall=1") == 13
-    assert queries(client, "?order=-average", kept=True) == 13  # a wall says nothing of streams
-    assert queries(client, "?order=-average", kept=True) == 12
+    assert queries(client, other) == 14
+    assert queries(client, "?order=cloud&wall=1") == 12
+    assert queries(client, "?order=-average", kept=True) == 12  # a wall says nothing of streams
+    assert queries(client, "?order=-average", kept=True) == 11
 
 
 def test_no_more_queries_are_needed_for_many_endpoints(client, small_world):
@@ -452,7 +452,7 @@ def test_no_more_queries_are_needed_for_many_endpoints(client, small_world):
     world.schedule(world.Mesh.objects.create(name="x"), *permutations(Endpoint.objects.all(), 2))
     transfer(small_world.ral, small_world.glasgow, 1.0)
     look(client)
-    assert queries(client) == 14
+    assert queries(client) == 13
 
 
 def test_without_public_read_the_page_leads_to_the_login_and_back(client, small_world, settings):
