@@ -180,8 +180,8 @@ def changed(types: Sequence[str], link: LinkNow) -> Verdict | None:
 def link_words(condition: Condition) -> str:
     """Say a condition of a link in a sentence: its own in short, a wider one as what it is of."""
     is_own = condition.scope == Scope.LINK
-    what = words.predicate(condition) if is_own else words.title(condition)
-    said = ", ".join([what, *words.evidence(condition), words.since(condition)])
+    title = words.predicate(condition) if is_own else words.title(condition)
+    said = ", ".join([title, *words.evidence(condition), words.since(condition)])
     if not condition.confirmed_at:
         return f"Unconfirmed: {said}."
     return f"{capfirst(said)}." if is_own else f"Part of: {said}."
@@ -189,11 +189,11 @@ def link_words(condition: Condition) -> str:
 
 def against_usual(classes: Sequence[Direction]) -> str:
     """Say the rates behind factors: `Now 3.49 and 7.36 MB/s, usually 8.20 and 15.3.`"""
-    known = [each for each in classes if each.state != "failing" and not isnan(each.ratio)]
-    if not known:
+    with_ratio = [each for each in classes if each.state != "failing" and not isnan(each.ratio)]
+    if not with_ratio:
         return ""
     now, usual = (
-        join(three_digits(getattr(each, name)) for each in known) for name in ("now", "usual")
+        join(three_digits(getattr(each, name)) for each in with_ratio) for name in ("now", "usual")
     )
     return f"Now {now} MB/s, usually {usual}."
 
