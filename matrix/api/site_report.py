@@ -11,6 +11,7 @@ from matrix.answers.causes import words
 from matrix.answers.causes.attribution import KINDS as PEER_KINDS
 from matrix.answers.comparison import all_links
 from matrix.answers.conditions import words as judged
+from matrix.answers.conditions.lines import KINDS
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.link.series import BUCKETS
 from matrix.answers.site import loads
@@ -20,7 +21,7 @@ from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
 from matrix.answers.site.reports import ENDS, Report, ReportCell, Standing
 from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
 from matrix.answers.site.site_now import ComparedEnds, SiteNow, beyond_words, inside_of
-from matrix.answers.site.verdict import KINDS, own_conditions
+from matrix.answers.site.verdict import own_conditions
 from matrix.api.registry.sites import NewSite, of_testing
 from matrix.api.registry.values import record_of
 from matrix.api.schema.link_parts import ComparedRates, InsideFigures, LinkRuleSays, RuleSays

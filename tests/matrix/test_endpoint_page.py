@@ -141,5 +141,5 @@ def test_what_changed_there_is_said_with_all_size_classes(client, small_world):
     kinds = [line["class"] for line in changed.parts("p.finding")]
     assert kinds == ["finding failing", "finding slower"]
     (perhaps,) = changed.texts("p.muted")
-    assert perhaps.startswith("RAL_DATADISK fails as source, with small files")
+    assert perhaps.startswith("RAL_DATADISK fails as source , with small files")
     assert "DESY" not in changed.words

@@ -267,8 +267,8 @@ def the_first_sentence_is_the_verdict(page: Page, small: Page) -> None:
         "large files, 10 of 10 tests failed, since 19 Nov 06:00 UTC."
     )
     assert (
-        "PIC to UKI-SCOTGRID-GLASGOW runs at 0.40× (0.35–0.46), with large files, 10 tests, since "
-        "19 Nov 20:15 UTC." in answer
+        "SARA-MATRIX to UKI-SCOTGRID-GLASGOW runs at 0.40× (0.35–0.46) , with large files, 10 "
+        "tests, since 19 Nov 20:15 UTC." in answer
     )
     assert "3 more conditions of its links." in answer
     assert "14 of 20 links are as usual." in answer

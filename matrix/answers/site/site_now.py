@@ -9,6 +9,7 @@ import numpy as np
 from matrix.answers.comparison import all_links
 from matrix.answers.comparison.all_links import CountWords, factor_words, ratios_together
 from matrix.answers.conditions import reading, words
+from matrix.answers.conditions.lines import KINDS, worst_kind
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.link import rate_profile
 from matrix.answers.link.rate_profile import TransferProfiles
@@ -19,7 +20,6 @@ from matrix.answers.site.history import EndHistory, RatioSeries, WindowPair, dra
 from matrix.answers.site.reports import ENDS, Report, at_end
 from matrix.answers.site.site_links import SiteLink, history_of, links_of, results_of
 from matrix.answers.site.verdict import (
-    KINDS,
     MOST_SAID,
     VERBS,
     ClassNews,
@@ -27,7 +27,6 @@ from matrix.answers.site.verdict import (
     of_number,
     own_conditions,
     verdict_of,
-    worst_kind,
 )
 from matrix.answers.words.names import NO_NAMES
 from matrix.answers.words.phrases import counted, join

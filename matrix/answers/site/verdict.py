@@ -7,11 +7,12 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from django.utils.text import capfirst
 
 from matrix.answers.conditions import words
+from matrix.answers.conditions.lines import KINDS, ConditionLine, of_class, worst_kind
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink, median
@@ -19,20 +20,11 @@ from matrix.answers.words.names import NO_NAMES
 from matrix.answers.words.phrases import counted, join, sentences
 from matrix.statistics.cells.standing import FEWEST_SUCCESSES
 from matrix.statistics.samples.quantiles import median_interval
-from matrix.store.conditions import MARKS
 from sonar.models import Condition
 from sonar.notation.units import format_count, format_factor
 from sonar.notation.windows import short_time
 
-SCOPES, TYPES = Condition.Scope, Condition.Type
-# The worst comes first; the page is coloured by it.
-KINDS = ("failing", "silent", "slower", "faster", "usual", "unknown", "untested", "down", "none")
-KIND_OF = {
-    TYPES.FAILING: "failing",
-    TYPES.SILENT: "silent",
-    TYPES.SLOW: "slower",
-    TYPES.FAST: "faster",
-}
+SCOPES = Condition.Scope
 # As many conditions are said in full; more are counted.
 MOST_SAID = 3
 AT_PARTNERS = "At its partners:"
@@ -78,28 +70,6 @@ def kind_of(link: SiteLink) -> str:
     if not link.tests:
         return "untested"
     return "usual" if link.level == "usual" else "unknown"
-
-
-class ConditionLine(NamedTuple):
-    """What is said in a line: ``title`` and, of a condition, its figures in ``rest``.
-
-    ``url`` is the page that shows a condition, ``kind`` what colours it.
-    """
-
-    title: str
-    rest: str = ""
-    url: str = ""
-    kind: str = ""
-
-    @classmethod
-    def of(cls, condition: Condition, names: Mapping[str, str] = NO_NAMES) -> Self:
-        title, kind = words.title(condition, names), KIND_OF[TYPES(condition.type)]
-        rest = words.sentence(condition, names).removeprefix(f"{title}, ")
-        return cls(title, rest, words.url(condition), kind)
-
-    @property
-    def sentence(self) -> str:
-        return f"{self.title}, {self.rest}" if self.rest else self.title
 
 
 @dataclass(frozen=True)
@@ -157,34 +127,11 @@ def is_own(condition: Condition, site: str) -> bool:
     )
 
 
-def of_class(judgement: Judgement, size: str = "", *, confirmed: bool = True) -> list[Condition]:
-    """Return the conditions of a size class or of all, those of most links first, then the worst.
-
-    Those of the grid are apart, and stand for all that began during them.
-    """
-    doubtful = judgement.doubtful
-    here = [
-        each
-        for each in (judgement.confirmed if confirmed else judgement.unconfirmed)
-        if (not size or size in each.size_classes) and each.scope != SCOPES.GRID
-        if doubtful is None or each.since < doubtful.since
-    ]
-    # Scopes are listed from a link to the grid.
-    order = SCOPES.values.index
-    here.sort(key=lambda each: (-order(each.scope), -MARKS.index(each.type), each.since))
-    return here
-
-
 def own_conditions(
     judgement: Judgement, site: str, size: str, *, confirmed: bool = True
 ) -> list[Condition]:
     own = of_class(judgement, size, confirmed=confirmed)
     return [each for each in own if is_own(each, site)]
-
-
-def worst_kind(conditions: Iterable[Condition]) -> str:
-    """Return the one of KINDS that says the worst of some conditions; empty for none."""
-    return min((KIND_OF[TYPES(each.type)] for each in conditions), key=KINDS.index, default="")
 
 
 def end_kind(conditions: Iterable[Condition], site: str, end: str) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from matrix.answers.conditions import words
+from matrix.answers.conditions.lines import ConditionLine, of_class, worst_kind
 from matrix.answers.conditions.reading import Judgement
-from matrix.answers.site.verdict import ConditionLine, of_class, worst_kind
 from matrix.answers.words.names import NO_NAMES
 from matrix.answers.words.phrases import counted
 

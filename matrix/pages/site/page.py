@@ -15,6 +15,7 @@ from matrix.answers.causes.words import site_conclusion
 from matrix.answers.comparison import all_links
 from matrix.answers.comparison.all_links import AROUND, factor_alone, factor_words, verdict
 from matrix.answers.conditions import reading, words
+from matrix.answers.conditions.lines import KINDS
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.incidents.expectation_counts import below_of
 from matrix.answers.site import loads, reports
@@ -32,7 +33,7 @@ from matrix.answers.site.site_now import (
     inside_of,
     site_now,
 )
-from matrix.answers.site.verdict import KINDS, VERBS, end_kind
+from matrix.answers.site.verdict import VERBS, end_kind
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.controls import compare_control, question_controls, resized
 from matrix.pages.parts.events import EventsPart
