@@ -1,7 +1,7 @@
 """A size class of a link over time: directions, what is usual, failures, downtimes and notes."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from matrix.answers.conditions import words
+from matrix.answers.conditions.reading import Judgement
 from matrix.answers.link import series
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import MOST_POINTS, ClassReport, LinkReport
@@ -25,7 +26,6 @@ from matrix.query import filters
 from matrix.query.attributes import ORIGIN
 from matrix.statistics.arrays import Floats
 from matrix.statistics.samples.quantiles import running_median
-from sonar.models import Condition
 from sonar.notation.units import MB, format_factor, three_digits
 from sonar.notation.windows import Window
 
@@ -150,19 +150,19 @@ def rates_over_time(
 def spans_drawn(answer: LinkReport, notes: Sequence[Noted]) -> list[TimeSpan]:
     """Return downtimes, notes, and the conditions of the size class that is drawn."""
     spans = over_time.spans_of(answer.declared, notes, answer.window)
-    return [*spans, *conditions_drawn(answer.judgement.conditions, answer.question.query.size)]
+    return [*spans, *conditions_drawn(answer.judgement, answer.question.query.size)]
 
 
-def conditions_drawn(conditions: Iterable[Condition], size: str) -> Iterator[TimeSpan]:
+def conditions_drawn(judgement: Judgement, size: str) -> Iterator[TimeSpan]:
     """Yield the spans of conditions: the own ones of a link by what they are, wider ones by whose.
 
     The factor comes before a name, as long words are cut.
     """
-    for each in conditions:
-        if size not in each.size_classes and each.scope != Condition.Scope.GRID:
+    for each in judgement.conditions:
+        if size not in each.size_classes and each.scope != "grid":
             continue
         text = f"at {format_factor(each.factor)}" if each.factor else words.predicate(each)
-        if each.scope != Condition.Scope.LINK:
+        if each.scope != "link":
             text = f"{text}: {words.subject(each)}"
         if each.confirmed_at is None:
             text = f"unconfirmed: {text}"
