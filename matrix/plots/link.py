@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from matrix.answers.conditions import words
 from matrix.answers.conditions.reading import Judgement
-from matrix.answers.conditions.words import SCOPES, in_picture
 from matrix.answers.link import series
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import MOST_POINTS, ClassReport, LinkReport
@@ -26,7 +26,7 @@ from matrix.query import filters
 from matrix.query.attributes import ORIGIN
 from matrix.statistics.arrays import Floats
 from matrix.statistics.samples.quantiles import running_median
-from sonar.notation.units import MB, three_digits
+from sonar.notation.units import MB, format_factor, three_digits
 from sonar.notation.windows import Window
 
 MANY = 1500
@@ -154,10 +154,19 @@ def spans_drawn(answer: LinkReport, notes: Sequence[Noted]) -> list[TimeSpan]:
 
 
 def conditions_drawn(judgement: Judgement, size: str) -> Iterator[TimeSpan]:
-    """Yield the spans of conditions in a size class."""
+    """Yield the spans of conditions: the own ones of a link by what they are, wider ones by whose.
+
+    The factor comes before a name, as long words are cut.
+    """
     for each in judgement.conditions:
-        if size in each.size_classes or each.scope == SCOPES.GRID:
-            yield TimeSpan(KINDS[each.type], each.since, each.ended_at, in_picture(each))
+        if size not in each.size_classes and each.scope != "grid":
+            continue
+        text = f"at {format_factor(each.factor)}" if each.factor else words.predicate(each)
+        if each.scope != "link":
+            text = f"{text}: {words.subject(each)}"
+        if each.confirmed_at is None:
+            text = f"unconfirmed: {text}"
+        yield TimeSpan(KINDS[each.type], each.since, each.ended_at, text)
 
 
 def newest_of(lines: Sequence[DirectionLine]) -> list[DirectionLine]:

@@ -541,7 +541,7 @@ class LinkRules:
             (rf"Last error, ({TIME}), {PLACE}: (.*)", self.last_error),
             (
                 rf"({SIZES}) ({NUMBER}|–) ({NUMBER}×|–) ([a-z ]+?)(?: for ({SPAN}))?"
-                rf"(?= (?:{SIZES}|Error|Last|No)\b)",
+                rf"(?= (?:{SIZES}|[A-Z]\w+)\b)",
                 self.card_line,
             ),
         ]

@@ -77,7 +77,7 @@ def link(there: dict[str, Any] | None = None, back: dict[str, Any] | None = None
         at=NOW,
         is_past=False,
         downtimes=[],
-        held_back="",
+        obstacle="",
         last=NOW - 20 * timedelta(minutes=1),
         is_scheduled=True,
         is_filtered=False,
@@ -352,8 +352,8 @@ def test_stale_says_since_when_there_was_no_test_and_how_it_was():
         "Unknown: no test since 20 Nov 15:00 (5 h), more than two intervals of its mesh.",
         "Then: 7.50 MB/s with large files. The reverse direction is as usual.",
     )
-    held_back = {"large": late, "small": none, "medium": none}
-    assert said(held_back, held_back="a pause")[2].startswith("Its tests are held back by a pause.")
+    only = {"large": late, "small": none, "medium": none}
+    assert said(only, obstacle="a pause")[2].startswith("Its tests wait because of a pause.")
     kind, _, rest = said({"large": late})
     assert kind == "usual"
     assert "Large files have not been tested recently." in rest

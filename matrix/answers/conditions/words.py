@@ -96,18 +96,6 @@ def predicate(condition: Condition) -> str:
     return f"{VERBS[type_][is_over]} {ROLES.get(scope, '')}".strip()
 
 
-def in_picture(condition: Condition) -> str:
-    """Say a condition in a picture of a link: whose it is, if it is wider than the link.
-
-    The factor comes before a name, as long words are cut.
-    """
-    factor = condition.factor
-    text = f"at {format_factor(factor)}" if factor else predicate(condition)
-    if condition.scope != SCOPES.LINK:
-        text = f"{text}: {subject(condition)}"
-    return text if condition.confirmed_at else f"unconfirmed: {text}"
-
-
 def title(condition: Condition, short: Mapping[str, str] = NO_NAMES) -> str:
     """Say it in a few words: `A receives at 0.34x (0.30-0.38)`, `A to B fails`."""
     colon = ":" if condition.scope == SCOPES.GRID else ""

@@ -58,7 +58,7 @@ MOST_POINTS = 5000
 MOST_DOWNTIMES = 50
 # What holds tests back, so that too little may be known of a link, by the reason of its schedule.
 HOLDING = {
-    "circuit": "a circuit breaker, as an endpoint keeps failing",
+    "circuit": "a circuit breaker: an endpoint keeps failing",
     "downtime": "a declared downtime",
     "paused": "a pause",
 }
@@ -200,7 +200,7 @@ class LinkReport:
             at=at,
             is_past=at < self.now,
             downtimes=[each for each in self.downtimes_at(at) if each.stops_tests],
-            held_back=next(filter(None, reasons), ""),
+            obstacle=next(filter(None, reasons), ""),
             last=self.last,
             is_scheduled=bool(planned),
             is_filtered=bool(self.question.query.filters),

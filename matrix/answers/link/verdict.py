@@ -73,7 +73,7 @@ class LinkNow:
     ordered(), and ``of_reverse`` those of the other direction. ``doubtful`` is the one of the grid,
     if there is such. ``errors`` are those of the classes that fail, by size; ``succeeded`` is when
     the newest success of the window started, by size. ``downtimes`` are those that stop tests at
-    that moment, and ``held_back`` says what else its tests wait for. ``last`` is when the newest
+    that moment, and ``obstacle`` says what else its tests wait for. ``last`` is when the newest
     result of the link started, ever. ``is_past`` says that the moment is the end of a window that
     is over.
     """
@@ -88,7 +88,7 @@ class LinkNow:
     at: datetime
     is_past: bool
     downtimes: Sequence[Downtime]
-    held_back: str
+    obstacle: str
     last: datetime | None
     is_scheduled: bool
     is_filtered: bool
@@ -189,11 +189,11 @@ def link_words(condition: Condition) -> str:
 
 def against_usual(classes: Sequence[Direction]) -> str:
     """Say the rates behind factors: `Now 3.49 and 7.36 MB/s, usually 8.20 and 15.3.`"""
-    with_ratio = [each for each in classes if each.state != "failing" and not isnan(each.ratio)]
-    if not with_ratio:
+    rated = [each for each in classes if each.state != "failing" and not isnan(each.ratio)]
+    if not rated:
         return ""
     now, usual = (
-        join(three_digits(getattr(each, name)) for each in with_ratio) for name in ("now", "usual")
+        join(three_digits(getattr(each, name)) for each in rated) for name in ("now", "usual")
     )
     return f"Now {now} MB/s, usually {usual}."
 
@@ -225,11 +225,11 @@ def stale(link: LinkNow) -> Verdict | None:
     )
     rates = rates_now(classes)
     before = f"Then: {rates}." if rates else ""
-    return Verdict("stale", headline, sentences(held_back(link), before, reverse(link)))
+    return Verdict("stale", headline, sentences(waiting(link), before, reverse(link)))
 
 
-def held_back(link: LinkNow) -> str:
-    return f"Its tests are held back by {link.held_back}." if link.held_back else ""
+def waiting(link: LinkNow) -> str:
+    return f"Its tests wait because of {link.obstacle}." if link.obstacle else ""
 
 
 def untested(link: LinkNow) -> Verdict | None:
@@ -315,7 +315,7 @@ def unknown(link: LinkNow) -> Verdict:
         )
     rates = rates_now(link.there)
     now = f"Now: {rates}." if rates else ""
-    rest = sentences(held_back(link), now, some_failed(link.there), reverse(link))
+    rest = sentences(waiting(link), now, some_failed(link.there), reverse(link))
     return Verdict("unknown", headline, rest)
 
 
