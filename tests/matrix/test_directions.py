@@ -175,6 +175,18 @@ def test_usual_is_the_median_of_the_four_weeks_before_the_window(small_world):
     assert back.against_usual == there.against(back) == ""
 
 
+def test_the_usual_range_of_a_member_is_that_of_its_baseline(small_world):
+    ends = small_world.ral, small_world.glasgow
+    stored_condition("slow", source=ends[0], destination=ends[1], baseline=60e6)
+    there, _ = of_class(asked(*ends))
+    assert (there.usual, there.low, there.high, there.usual_count) == (60.0, 60.0, 60.0, 0)
+    for number, rate in enumerate((10.0, 20.0, 30.0, 40.0, 50.0)):
+        transfer(*ends, rate, ago=8 * DAY + number * HOUR)
+    there, _ = of_class(asked(*ends))
+    assert (there.usual, there.usual_count) == (60.0, 5)
+    assert (there.low, there.high) == pytest.approx((24.0, 96.0))
+
+
 def test_too_few_earlier_results_say_nothing_of_what_is_usual(small_world):
     ends = small_world.ral, small_world.glasgow
     for number in range(4):

@@ -23,6 +23,7 @@ from matrix.statistics.cells.cells import CellArrays
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES
 from matrix.statistics.samples.reduce import averages
+from matrix.store.conditions import MARKS
 from matrix.store.data_version import DataVersion
 from sonar.notation import csv_text
 from sonar.notation.windows import Window
@@ -64,6 +65,8 @@ def grids(draw: st.DrawFn) -> Grid:
                 "now": cells(float, rates),
                 "since": cells(float, moments),
                 "streak": cells(np.int64, counts),
+                "unconfirmed": cells(np.uint8, st.integers(0, len(MARKS) - 1)),
+                "condition": cells(np.int64, counts),
             },
         ),
         sources,
@@ -115,10 +118,10 @@ def written(found: Grid, name: str) -> list[list[Any]]:
 
 
 def written_cell(name: str, value: float) -> Any:
-    words = {"state": STATES, "level": LEVELS}
+    words = {"state": STATES, "level": LEVELS, "unconfirmed": MARKS}
     if name in words:
         return words[name][int(value)]
-    if name in ("ok", "failed", "streak"):
+    if name in ("ok", "failed", "streak", "condition"):
         return value
     if math.isnan(value):
         return None
@@ -165,7 +168,8 @@ def read_line(line: list[str]) -> list[Any]:
     texts = dict(zip(("source", "destination", *matrix_formats.PLAIN_FIELDS), line, strict=True))
     values: dict[str, Any] = {name: text or None for name, text in texts.items()}
     values |= {name: csv_text.unquoted(texts[name]) for name in ("source", "destination")}
-    values |= {name: int(texts[name]) for name in ("ok", "failed", "streak")}
+    values |= {name: int(texts[name]) for name in ("ok", "failed", "streak", "condition")}
+    values["unconfirmed"] = texts["unconfirmed"]
     rates = ("value", "std", "usual", "now")
     values |= {name: float(texts[name]) for name in rates if texts[name]}
     return list(values.values())
@@ -242,7 +246,7 @@ def test_csv_quotes_only_names_that_need_it():
     found = grid(cells, [named('a "b", c')], [named("d"), named("é")])
     assert matrix_formats.as_csv(found, matrix_formats.PLAIN_FIELDS).decode() == (
         "source,destination,value_mb_s,std_mb_s,ok,failed,last,state,level,since,streak,"
-        "usual_mb_s,now_mb_s,ratio_low,ratio_high\n"
-        '"a ""b"", c",d,1.5,0.25,2,0,2026-11-20T12:00:30Z,measured,slower,,0,4.5,,,\n'
-        '"a ""b"", c",é,,,0,1,,failed,unknown,,0,,,,\n'
+        "usual_mb_s,now_mb_s,ratio_low,ratio_high,unconfirmed,condition\n"
+        '"a ""b"", c",d,1.5,0.25,2,0,2026-11-20T12:00:30Z,measured,slower,,0,4.5,,,,,0\n'
+        '"a ""b"", c",é,,,0,1,,failed,unknown,,0,,,,,,0\n'
     )

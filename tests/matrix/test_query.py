@@ -220,7 +220,7 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large():
             "only=red",
             "only",
             "only “red” is not known: use measured, failing, failed, stale, untested, down, "
-            "usual, slower, faster, unknown or partly.",
+            "usual, slower, faster, silent, unknown or partly.",
         ),
         ("only=not_applicable", "only", "only “not_applicable” is not known"),
         ("palette=jet", "palette", "use viridis, cividis, magma or rdylgn."),

@@ -13,6 +13,7 @@ from django.test import Client
 
 from sonar.models import Schedule, Site
 from sonar.people.roles import Role
+from tests.conditions import stored_condition
 from tests.matrix import responses
 from tests.matrix.registry import caller, get, patch, post
 from tests.matrix.world import HOUR, NOW, World, transfer
@@ -41,6 +42,7 @@ def failing(small_world) -> World:
     transfer(small_world.ral, small_world.desy, 10.0, ago=20 * HOUR)
     for minutes in (50, 40, 30):
         transfer(small_world.ral, small_world.desy, None, ago=timedelta(minutes=minutes))
+    stored_condition(source=small_world.ral, destination=small_world.desy, since=HOUR)
     return small_world
 
 

@@ -40,8 +40,8 @@ class Direction:
     ``last`` is when the newest result of the window started, in Unix s; ``quantiles`` are
     those that the catalogue has of a link, by name. How it is now (``level`` of LEVELS, ``now``,
     ``streak``, ``since``, ``unconfirmed`` of MARKS, ``condition``) is as CellStandings has it;
-    ``usual``, known while it fails, too, is that of Standings. Of ``usual_count`` successes in the
-    four weeks before the window ``low`` and ``high`` bound the usual range.
+    ``usual``, known while it fails, too, is that of Standings. ``low`` and ``high`` bound the usual
+    range, by ``usual_count`` successes in the four weeks before the window.
     """
 
     source: EndpointInfo
@@ -161,6 +161,12 @@ def compare(
         links.paused(now),
         is_filtered=is_filtered,
     )
+    # Of a baseline the range is as wide; where that is unknown, it is the baseline alone.
+    to_baseline = standings.usual / usual_tests.median
+    low, high = (
+        np.where(np.isnan(bound), standings.usual, bound * to_baseline)
+        for bound in (usual_tests.low, usual_tests.high)
+    )
     runs = runs_of(results.during(window))
     frame = Frame.around(links, numbering.newest(runs), promise, ("endpoint", "endpoint"))
     reduced = reduce.reduce(runs, frame.pooling, LINK_QUANTILES)
@@ -176,8 +182,8 @@ def compare(
             **numbers_of(cells, (frame.rows.of[row], frame.columns.of[column])),
             now=float(standings.now[row, column]) / MB,
             usual=float(standings.usual[row, column]) / MB,
-            low=float(usual_tests.low[row, column]) / MB,
-            high=float(usual_tests.high[row, column]) / MB,
+            low=float(low[row, column]) / MB,
+            high=float(high[row, column]) / MB,
             usual_count=int(usual.of_link(source, destination).ok.sum()),
         )
     return directions
