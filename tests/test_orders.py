@@ -145,7 +145,6 @@ UNIQUE = (
 TOTAL = {
     # The order is that of the values that are read.
     "matrix/answers/link/report.py: -started_at",
-    "matrix/store/changes.py: started_at",
     "sonar/sandbox/progress.py: -started_at",
     # Of groups, by all that they are grouped by.
     "matrix/answers/foreign_names.py: origin, kind",

@@ -108,11 +108,6 @@ def steps(values: Floats, stretches: Stretches) -> Floats:
     return differences
 
 
-def sums_of(values: Floats, stretches: Stretches) -> Floats:
-    sums = np.bincount(stretches.numbers(), values, minlength=len(stretches.counts))
-    return np.asarray(sums, dtype=np.float64)
-
-
 def rounded(values: Floats) -> Floats:
     """Round to within a millionth of each, but not finer than six decimals."""
     _, power = np.frexp(values)

@@ -22,7 +22,6 @@ KIND_OF = {
     TYPES.SLOW: SLOWER, TYPES.FAST: FASTER, TYPES.FAILING: FAILING, TYPES.SILENT: SILENT,
 }  # fmt: skip
 LEVELS = tuple(Condition.Scope.values)
-ARROW = "→"
 
 
 @dataclass(frozen=True)

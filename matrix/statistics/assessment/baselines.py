@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -147,9 +146,3 @@ def medians(group: Integers, values: Floats, groups: int) -> Floats:
     result = np.full(groups, np.nan)
     result[there] = (ordered[low] + ordered[high]) / 2
     return result
-
-
-def error_of_median(sigma: Floats, count: Integers, likeness: float) -> Floats:
-    """Return the standard error of the median of so many tests."""
-    spread = (1 + 2 * likeness) / np.maximum(count, 1)
-    return np.asarray(math.sqrt(math.pi / 2) * sigma * np.sqrt(spread))

@@ -147,31 +147,6 @@ def name_slower(
     return _named(changes, cells, noise, Rules(OF_HISTORY, slower_only=True, known_dof=link.dof))
 
 
-# How often something of a kind may be called slow by chance, each time that all are looked at:
-# people are called, and it is looked often.
-OF_CALLS: Mapping[Kind, float] = MappingProxyType(
-    {"source": 3e-6, "destination": 3e-6, "both": 1e-6, "site": 1e-6, "link": 3e-6}
-)
-
-
-def name_slow_now(changes: Rates, error: Rates, dof: int, *, sites: Sequence[str]) -> list[Cause]:
-    """Return what is slower than usual now, so surely that somebody can be called.
-
-    ``changes`` are logs of the rate of each link over its usual one, NaN for holes, shape (places,
-    places), and ``error`` their standard errors, known from ``dof`` degrees of freedom. ``sites``
-    are those of the places.
-    """
-    is_known = np.isfinite(changes) & (error > 0)
-    cells = MatrixCells.of(is_known, None, sites)
-    if not len(cells):
-        return []
-    scatter = np.where(is_known, error, np.nan).astype(float)
-    noise = CellNoise.of_history(
-        scatter, (changes / scatter)[None], cells.site_of_row, cells.site_of_column
-    )
-    return _named(changes, cells, noise, Rules(OF_CALLS, slower_only=True, known_dof=dof))
-
-
 def _named(logs: Floats | Rates, cells: MatrixCells, noise: CellNoise, rules: Rules) -> list[Cause]:
     values = logs[cells.row, cells.column].astype(float, copy=False)
     search = CauseSearch(values, cells, noise, rules)
