@@ -45,6 +45,7 @@ from matrix.pages.parts.controls import (
     window_choices,
 )
 from matrix.pages.parts.events import EventsPart
+from matrix.pages.parts.incidents import IncidentsOf, of_link
 from matrix.pages.parts.links import ends_among, registered
 from matrix.pages.parts.notes import COMPARE_SINCE, note_lines, since_url
 from matrix.pages.parts.notices import about_others, mixed, with_filter
@@ -216,6 +217,9 @@ class LinkPage(QueryPage):
             "may_note": roles.may(reader, notes.WRITE, notes.sites_of(there, back)),
             "drawn": drawn(answer, notes_on_link, reverse=self.draws_reverse),
             "events": EventsPart.of(answer, answer.question.ends, now),
+            "incidents_of": IncidentsOf.read(
+                of_link(self.source.id, self.destination.id), now, reader
+            ),
             "network": network,
             "commissioning": records.of_link(self.source, self.destination),
             "inside_rates": inside_part(answer.rate_profile),
