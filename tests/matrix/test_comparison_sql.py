@@ -26,7 +26,7 @@ from tests.sonar.history import MIDNIGHT, NOW, STEPS, Store, carry_out
 pytestmark = pytest.mark.django_db
 
 # What a matrix takes, of this history.
-STATEMENTS = 2
+STATEMENTS = 3
 Window = tuple[datetime, datetime]
 Samples = dict[tuple[str, str], list[float]]
 

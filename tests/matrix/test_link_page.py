@@ -627,7 +627,7 @@ def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
         look(client)  # places are read anew after a change of the registry
         with CaptureQueriesContext(connection) as captured:
             look(client, "?reverse=1")
-        assert len(captured) == 31, [one["sql"] for one in captured.captured_queries]
+        assert len(captured) == 32, [one["sql"] for one in captured.captured_queries]
         Transfer.objects.all().delete()
 
 

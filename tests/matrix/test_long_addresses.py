@@ -20,7 +20,7 @@ MOST_BYTES = 600_000
 FILTERED = (
     *("/", "/table/", "/sites/", "/events/", "/causes/", "/?wall=1"),
     *("/api/v1/matrix/", "/api/v1/links/", "/api/v1/transfers/"),
-    *("/api/v1/changes/", "/api/v1/causes/", "/api/v1/sites/"),
+    *("/api/v1/events/", "/api/v1/causes/", "/api/v1/sites/"),
 )
 OTHERS = (
     *("/operations/", "/search/", "/sites/RAL/", "/links/RAL_DATADISK/DESY_DATADISK/"),

@@ -150,7 +150,6 @@ DAY = "from=2026-11-19&to=2026-11-20"
         ("matrix/", f"{DAY}&format=html", "matrix-mean-2026-11-19.html"),
         ("strip/", DAY, "strip-2026-11-19.csv"),
         ("causes/", DAY, "causes-2026-11-19.csv"),
-        ("changes/", f"{DAY}&site=RAL", "changes-RAL-2026-11-19.csv"),
         ("events/", f"{DAY}&site=RAL", "events-RAL-2026-11-19.csv"),
         ("incidents/", f"{DAY}&site=RAL", "incidents-RAL-2026-11-19.csv"),
         ("network/", f"{DAY}&site=RAL", "network-RAL-2026-11-19.csv"),

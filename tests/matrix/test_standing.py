@@ -338,7 +338,7 @@ def test_a_cell_of_several_links_fails_when_all_of_them_do(small_world):
     cell = dict(of_cells(answer))["DESY", "RAL"]
     assert marks_of(cell) == ("measured", "unknown", "", 9.0, one.id)
     assert cell["partly"]
-    assert answer.links() == {"failing": 1, "slower": 0, "faster": 0, "usual": 0}
+    assert answer.links() == {"failing": 1, "slower": 0, "faster": 0, "usual": 0, "silent": 0}
     stored_condition(source=small_world.scratch, destination=small_world.ral, since=5 * HOUR)
     cell = dict(of_cells(grid.build(MatrixQuery(rows="site", columns="site"), NOW)))["DESY", "RAL"]
     # Two conditions: neither is that of the cell.

@@ -14,7 +14,7 @@ from matrix.answers.words.names import short_names_of
 from matrix.query.addresses import address
 from matrix.store import downtimes, incidents, registry
 from matrix.store.incidents import OF_GRID, OPEN
-from sonar.models import ConditionLink, Endpoint, Incident, IncidentLink, Transfer
+from sonar.models import ConditionLink, Endpoint, Incident, IncidentLink
 from sonar.notation.units import format_span
 from sonar.people.roles import Anyone
 
@@ -137,7 +137,11 @@ class IncidentsOf:
 
 def of_link(source: int, destination: int) -> Q:
     """Return what concerns a link, given by the ids of its ends, now and before."""
-    return of_members(Q(source=source, destination=destination)) | OPEN_GRID
+    links = Q(source=source, destination=destination)
+    members = ConditionLink.objects.filter(links, part__condition=OuterRef("cause"))
+    # Incidents from before there were conditions.
+    before = IncidentLink.objects.filter(links, incident=OuterRef("pk"))
+    return Q(Exists(members)) | Q(Exists(before)) | OPEN_GRID
 
 
 def of_site(name: str) -> Q:
@@ -149,23 +153,3 @@ def of_endpoint(endpoint: Endpoint) -> Q:
     """Return what concerns an endpoint and is open."""
     own = Q(source=endpoint) | Q(destination=endpoint) | Q(site=endpoint.site_id)
     return OPEN & own | OPEN_GRID
-
-
-def of_transfer(transfer: Transfer) -> Q:
-    """Return what concerned the link of a test when it started."""
-    at, size = transfer.started_at, transfer.size_class_id
-    link = Q(source=transfer.source_id, destination=transfer.destination_id)
-    of_grid = OF_GRID & Q(began_at__lte=at) & (OPEN | Q(closed_at__gte=at))
-    lasting = Q(part__ended_at=None) | Q(part__ended_at__gte=at)
-    noted = Q(until=None) | Q(until__gte=at)
-    return of_grid | of_members(
-        link & lasting & Q(part__since__lte=at, part__size_class=size),
-        link & noted & Q(since__lte=at, size_class=size),
-    )
-
-
-def of_members(links: Q, noted: Q | None = None) -> Q:
-    """Return the incidents whose condition has some links, or that are older and had ``noted``."""
-    members = ConditionLink.objects.filter(links, part__condition=OuterRef("cause"))
-    before = IncidentLink.objects.filter(noted or links, incident=OuterRef("pk"))
-    return Q(Exists(members)) | Q(Exists(before))
