@@ -44,7 +44,7 @@ def of_class(size_class: SizeClass, rows: Sequence[Expectation]) -> list[Expecta
 
 def rule_of(row: Expectation) -> LinkRule:
     floor = float("nan") if row.floor is None else row.floor
-    return LinkRule(floor, row.below, row.above, row.bad, row.of, row.failures, row.silent_after)
+    return LinkRule(floor, row.below, row.above, row.failures, row.silent_after)
 
 
 def matching(row: Expectation, size_class: SizeClass, links: LinkIndex) -> Flags:

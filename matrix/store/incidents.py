@@ -26,7 +26,6 @@ from sonar.models import (
     ConditionLink,
     ConditionPart,
     Endpoint,
-    EvaluationRun,
     Incident,
     IncidentEvent,
     Site,
@@ -185,11 +184,6 @@ def open_now(now: datetime, most: int) -> OpenNow:
 def is_late(as_of: datetime, now: datetime) -> bool:
     """Say whether results should have been assessed again since."""
     return now - as_of > timedelta(seconds=LATE * settings.SONAR_INCIDENTS_SECONDS)
-
-
-def last_run() -> EvaluationRun | None:
-    """Return when incidents last followed an assessment, None before. One SQL query."""
-    return EvaluationRun.objects.first()
 
 
 def incident_of(line: Sequence[Any]) -> Incident:

@@ -11,13 +11,12 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
 
 from sonar.alerting import outbox
 from sonar.alerting.subjects import Subject
-from sonar.models import Condition, Endpoint, EvaluationRun, Incident, IncidentEvent
+from sonar.models import Condition, Endpoint, Incident, IncidentEvent
 
 Kind = IncidentEvent.Kind
 # Apart from other advisory locks.
@@ -27,9 +26,6 @@ CALM = timedelta(hours=1)
 COMES_BACK = timedelta(days=1)
 # By how much the number of links, or the factor, has to change for an event.
 GROWS = 1.5
-# Assessments that are further apart than this, or than so many intervals, do not follow each
-# other: Sonar was away.
-AWAY, AWAY_INTERVALS = timedelta(minutes=15), 3
 # How bad a type is, by its name.
 RANK = {type_: place for place, type_ in enumerate(Incident.Condition.values)}
 # Events that Sonar itself adds with figures.
@@ -47,12 +43,6 @@ def lock() -> None:
 def follow(now: datetime) -> list[IncidentEvent]:
     """Let incidents follow the conditions as they were just assessed; return what happened."""
     lock()
-    last = EvaluationRun.objects.first()
-    longest = max(AWAY, AWAY_INTERVALS * timedelta(seconds=settings.SONAR_INCIDENTS_SECONDS))
-    is_awake = last is not None and timedelta() <= now - last.evaluated_at <= longest
-    EvaluationRun(
-        pk=1, evaluated_at=now, awake_since=last.awake_since if last and is_awake else now
-    ).save()
     return Following(now).run()
 
 

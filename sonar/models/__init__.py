@@ -14,7 +14,6 @@ from sonar.models.downtimes import Downtime, DowntimeSource
 from sonar.models.events import Annotation, CredentialState
 from sonar.models.history import HistoryEntry
 from sonar.models.incidents import (
-    EvaluationRun,
     Expectation,
     HeldLevel,
     Incident,

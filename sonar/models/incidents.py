@@ -17,8 +17,6 @@ from sonar.models.mesh import Mesh
 from sonar.models.registry import Endpoint, Site, SizeClass
 from sonar.notation.units import FASTEST
 
-# Of the newest successes of a link, at most so many are looked at (statistics.samples.newest).
-MOST_TESTS = 3
 DEFAULT_BELOW, DEFAULT_ABOVE = 2 / 3, 0.8
 
 
@@ -59,17 +57,8 @@ class Expectation(MemberFilters):
     above = models.FloatField(
         default=DEFAULT_ABOVE,
         validators=[MinValueValidator(0.05), MaxValueValidator(2)],
-        help_text="And well again from this part of it on.",
-    )
-    bad = models.PositiveSmallIntegerField(
-        default=2,
-        validators=[MinValueValidator(1), MaxValueValidator(MOST_TESTS)],
-        help_text="So many ...",
-    )
-    of = models.PositiveSmallIntegerField(
-        default=3,
-        validators=[MinValueValidator(1), MaxValueValidator(MOST_TESTS)],
-        help_text="... of so many newest successful tests.",
+        help_text="The statistic now / expected (stat=expectation) calls a link near its rate from "
+        "`below` up to this part of it. Conditions do not use it.",
     )
     failures = models.PositiveSmallIntegerField(
         default=3,
@@ -92,11 +81,6 @@ class Expectation(MemberFilters):
                 name="expectation_above_is_not_below",
                 violation_error_message="`above` must not be less than `below`.",
             ),
-            models.CheckConstraint(
-                condition=Q(bad__gte=1, of__gte=F("bad"), of__lte=MOST_TESTS),
-                name="expectation_tests_are_possible",
-                violation_error_message="`bad` must not be more than `of`.",
-            ),
         ]
 
     def __str__(self) -> str:
@@ -106,12 +90,10 @@ class Expectation(MemberFilters):
         """Say at its field what the database's rules about two fields have against it."""
         check_name(self)
         refuse_name(self, "add", "/expectations/add/")
-        for least, most in (("below", "above"), ("bad", "of")):
-            lower, upper = getattr(self, least), getattr(self, most)
-            # What is missing or no number is said by its field.
-            if lower is not None and upper is not None and lower > upper:
-                sentence = f"{most} must not be less than {least}, which is {lower:g}."
-                raise ValidationError({most: sentence})
+        # The field itself refuses a value that is missing or not a number.
+        if self.below is not None and self.above is not None and self.below > self.above:
+            sentence = f"above must not be less than below, which is {self.below:g}."
+            raise ValidationError({"above": sentence})
 
 
 class HeldLevel(models.Model):
@@ -303,18 +285,3 @@ class IncidentEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} at {self.at:%Y-%m-%d %H:%M}"
-
-
-class EvaluationRun(models.Model):
-    """When incidents last followed an assessment; there is one row at most.
-
-    ``awake_since`` is when the row of assessments began that follow each other closely: what Sonar
-    has not tested before that says nothing.
-    """
-
-    evaluated_at = models.DateTimeField()
-    awake_since = models.DateTimeField()
-    links = models.PositiveIntegerField(default=0, help_text="Of no use any more.")
-
-    def __str__(self) -> str:
-        return f"at {self.evaluated_at:%Y-%m-%d %H:%M}"

@@ -9,11 +9,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from sonar.alerting import decisions
-from sonar.models import Condition, EvaluationRun, HistoryEntry, Incident, IncidentEvent
+from sonar.models import Assessment, Condition, HistoryEntry, Incident, IncidentEvent
 from sonar.people.roles import Role
 from tests import found
 from tests.accounts import account, logged_in
-from tests.conditions import stored_condition
+from tests.conditions import assessed_at, stored_condition
 from tests.found import FAILING, SLOW
 from tests.matrix import responses, world
 from tests.matrix.world import HOUR, NOW, World
@@ -196,15 +196,14 @@ def by_name(answer: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 @pytest.fixture
-def looked(small_world: World) -> EvaluationRun:
+def looked(small_world: World) -> None:
     """Say that results were assessed a minute ago, and for some hours."""
-    run = EvaluationRun(pk=1, evaluated_at=NOW - MINUTE, awake_since=NOW - 9 * HOUR)
-    run.save()
-    return run
+    assessed_at(NOW - MINUTE)
+    Assessment.objects.update(awake_since=NOW - 9 * HOUR)
 
 
 def test_states_follow_from_confirmed_conditions_and_downtimes(
-    client: Client, small_world: World, looked: EvaluationRun, into_desy: Incident
+    client: Client, small_world: World, looked: None, into_desy: Incident
 ):
     found.evaluate(
         found.into(small_world.desy, [small_world.ral, small_world.glasgow]),
@@ -251,13 +250,13 @@ def test_states_follow_from_confirmed_conditions_and_downtimes(
 
 
 def test_nothing_is_known_without_assessments_or_while_measurements_are_doubtful(
-    client: Client, small_world: World, looked: EvaluationRun, into_desy: Incident
+    client: Client, small_world: World, looked: None, into_desy: Incident
 ):
     found.evaluate(found.into(small_world.desy, [small_world.ral]), found.Found(SLOW))
     assert set(by_name(states(client)).values()) == {("unknown", "unknown")}
     Condition.objects.filter(scope="grid").delete()
     assert ("unknown", "unknown") not in by_name(states(client)).values()
-    EvaluationRun.objects.update(evaluated_at=NOW - HOUR)
+    Assessment.objects.filter(size_class__name="small").update(assessed_at=NOW - HOUR)
     world.downtime(site=small_world.ral.site)
     assert by_name(states(client)) == {
         name: ("unknown", "unknown") if name != "RAL_DATADISK" else ("down", "down")
@@ -265,32 +264,26 @@ def test_nothing_is_known_without_assessments_or_while_measurements_are_doubtful
     }
 
 
-def test_since_gives_what_may_have_changed(
-    client: Client, small_world: World, looked: EvaluationRun
-):
+def test_since_gives_what_may_have_changed(client: Client, small_world: World, looked: None):
     """The registry of this world is new, too: its history is taken away first."""
     ral, glasgow, desy, scratch = small_world.endpoints
     link = found.of_link(ral, glasgow, began=NOW - 5 * HOUR)
     destination = found.into(desy, [ral], began=NOW - 4 * HOUR)
 
-    def find(*several: found.Found, before: timedelta) -> None:
-        found.evaluate(*several, at=NOW - before)
-        looked.save()
-
-    find(link, before=3 * HOUR)
+    found.evaluate(link, at=NOW - 3 * HOUR)
     first = states(client)
     assert len(first["endpoints"]) == 4
     since = first["next_since"]
     HistoryEntry.objects.all().delete()
     assert by_name(states(client, since)) == {}
-    find(link, destination, before=2 * HOUR)
+    found.evaluate(link, destination, at=NOW - 2 * HOUR)
     assert set(by_name(states(client, since))) == {"DESY_DATADISK", "RAL_DATADISK"}
     since = states(client)["next_since"]
     assert by_name(states(client, since)) == {}
     # An end counts before the incident closes, and so does what comes back meanwhile.
-    find(link, before=30 * MINUTE)
+    found.evaluate(link, at=NOW - 30 * MINUTE)
     assert set(by_name(states(client, since))) == {"DESY_DATADISK", "RAL_DATADISK"}
-    find(link, found.into(desy, [ral], began=NOW - 20 * MINUTE), before=10 * MINUTE)
+    found.evaluate(link, found.into(desy, [ral], began=NOW - 20 * MINUTE), at=NOW - 10 * MINUTE)
     assert by_name(states(client, since))["DESY_DATADISK"] == ("ok", "slow")
     since = states(client)["next_since"]
     assert by_name(states(client, since)) == {}
@@ -302,7 +295,7 @@ def test_since_gives_what_may_have_changed(
     desy.save()
     assert "DESY_DATADISK" in by_name(states(client, "2026-11-20T11:59:59Z"))
     # Who slept meanwhile does not know what changed.
-    EvaluationRun.objects.update(awake_since=NOW - MINUTE)
+    Assessment.objects.filter(size_class__name="small").update(awake_since=NOW - MINUTE)
     assert len(states(client, since)["endpoints"]) == 4
     for wrong in ("x", "99999", "2027-01-01"):
         answer = client.get(f"{STATES}?since={wrong}")
@@ -310,10 +303,10 @@ def test_since_gives_what_may_have_changed(
 
 
 def test_an_answer_that_has_not_changed_is_not_sent_again(
-    client: Client, looked: EvaluationRun, into_desy: Incident
+    client: Client, looked: None, into_desy: Incident
 ):
     tag = client.get(STATES).headers["ETag"]
-    EvaluationRun.objects.update(evaluated_at=NOW)
+    Assessment.objects.update(assessed_at=NOW)
     assert client.get(STATES, headers={"If-None-Match": tag}).status_code == 304
     found.evaluate(at=NOW + MINUTE)
     found.evaluate(at=NOW + 2 * HOUR)

@@ -24,7 +24,7 @@ __all__ = ["rates"]
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 API = "/api/v1/matrix/?stat=expectation"
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
-FORM = {"floor": "", "below": "66.67 %", "above": "80 %", "bad": "2", "of": "3", "failures": "3"}
+FORM = {"floor": "", "below": "66.67 %", "above": "80 %", "failures": "3"}
 FORM |= {"silent_after": "3", "priority": "5", "enabled": "on", "save": ""}
 
 # By hand, in SQL: the expectation that counts for a link, then its floor, or what is held, or the
@@ -168,7 +168,7 @@ def test_operators_add_change_and_remove_on_pages_and_see_before_what_it_matches
     shown = client.post("/expectations/add/", {k: v for k, v in form.items() if k != "save"})
     assert shown.context["counts"] == LinksNow(links=4, below=1, near=0, above=2)
     assert not Expectation.objects.exists()
-    wrong = client.post("/expectations/add/", form | {"floor": "fast", "below": "x", "of": "1"})
+    wrong = client.post("/expectations/add/", form | {"floor": "fast", "below": "x"})
     assert {name: errors[0] for name, errors in wrong.context["form"].errors.items()} == {
         "floor": "'fast' is not a rate: write a number and kB/s, MB/s or GB/s, like 20 MB/s.",
         "below": "“x” is not a percentage: write one like 80 %.",

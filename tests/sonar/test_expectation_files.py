@@ -36,8 +36,8 @@ def test_a_file_makes_them_and_changes_only_what_is_new() -> None:
         SizeClass.objects.get(name="large"), Mesh.objects.get(), Site.objects.get(),
     )  # fmt: skip
     assert row.sources_filter == {"cloud": ["UK"], "tag": ["!tape"]}
-    said = row.floor, row.below, row.above, row.bad, row.of, row.failures, row.silent_after
-    assert said == (20e6, 0.5, 0.9, 2, 3, 4, 3.0)
+    said = row.floor, row.below, row.above, row.failures, row.silent_after
+    assert said == (20e6, 0.5, 0.9, 4, 3.0)
     before = HistoryEntry.objects.count()
     assert file.load(WHOLE).left == {"expectations": ["uk", "usual"]}
     assert HistoryEntry.objects.count() == before
@@ -54,7 +54,8 @@ def test_a_file_makes_them_and_changes_only_what_is_new() -> None:
         ("20 MB/s", "0", "expectations[0].floor (line 8): Ensure this value is greater than"),
         ("below: 0.5", "below: 1.5", "expectations[0].below (line 9): Ensure this value is less"),
         ("above: 0.9", "above: 0.4", "expectations[0].above (line 10): above must not be less"),
-        ("above: 0.9", "bad: 3\n    of: 2", "[0].of (line 11): of must not be less than bad"),
+        ("above: 0.9", "bad: 2", "expectations[0].bad (line 10): Extra inputs are not permitted"),
+        ("above: 0.9", "of: 3", "expectations[0].of (line 10): Extra inputs are not permitted"),
         ("cloud: UK", "cluod: UK", "expectations[0].sources.cluod (line 7): there is no attr"),
         ('{cloud: UK, tag: "!tape"}', "[A]", 'expectations[0].sources (line 7): write "all", or'),
         ("mesh: uk", "mesh: none", "expectations[0].mesh (line 5): there is no mesh 'none'"),

@@ -12,7 +12,6 @@ from sonar.alerting.decisions import DecisionError
 from sonar.alerting.incidents import CALM, LOCK, follow
 from sonar.models import (
     Condition,
-    EvaluationRun,
     HeldLevel,
     Incident,
     IncidentEvent,
@@ -226,13 +225,6 @@ def test_an_incident_from_before_there_were_conditions_keeps_its_number_and_work
     # The one that no condition explains closes an hour later.
     (event,) = evaluate(found.into(desy, three), after=HOUR)
     assert (event.kind, event.incident) == ("closed", unexplained)
-
-
-def test_the_row_of_assessments_begins_anew_where_sonar_was_away(small_world: World):
-    for at, since in ((0, 0), (10, 0), (24, 0), (40, 40), (41, 40)):
-        follow(NOW + at * MINUTE)
-        run = EvaluationRun.objects.get()
-        assert (run.evaluated_at, run.awake_since) == (NOW + at * MINUTE, NOW + since * MINUTE)
 
 
 def test_what_changes_nothing_raises_no_version(into_desy: Incident, small_world: World):

@@ -314,7 +314,7 @@ ON_PAGES = {
         },
     ),
     "criteria_sets": ("DDT", {"least_success_percent": 90.0, "least_bytes": 10**9}),
-    "expectations": ("fast", {"enabled": False, "priority": 9, "failures": 4, "bad": 1, "of": 2}),
+    "expectations": ("fast", {"enabled": False, "priority": 9, "failures": 4}),
 }
 SHORT = """\
 size_classes: [{name: small, from_bytes: 0, test_bytes: 1000000},

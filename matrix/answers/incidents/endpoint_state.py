@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from django.db.models import Max, Q
+from django.db.models import Max, Min, Q
+from django.db.models.functions import Coalesce
 
+from matrix.answers.conditions.reading import is_late
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import LinkIndex
-from matrix.store import downtimes, incidents, registry
+from matrix.store import conditions, downtimes, registry
 from sonar.alerting.incidents import CALM
 from sonar.models import (
+    Assessment,
     Condition,
     ConditionLink,
     Downtime,
@@ -158,9 +161,9 @@ def down_at(now: datetime) -> dict[tuple[str, int | None], datetime]:
 
 def trouble(open_ones: Iterable[Condition], now: datetime) -> EndState | None:
     """Say why nothing can be said of any endpoint: it was not assessed, or Sonar has trouble."""
-    run = incidents.last_run()
-    if run is None or incidents.is_late(run.evaluated_at, now):
-        return EndState(UNKNOWN, run.evaluated_at if run else None)
+    as_of = conditions.assessed_at()
+    if as_of is None or is_late(as_of, now):
+        return EndState(UNKNOWN, as_of)
     of_grid = next((each for each in open_ones if each.scope == Scope.GRID), None)
     return EndState(UNKNOWN, of_grid.since, of_grid) if of_grid else None
 
@@ -194,8 +197,10 @@ def changed_since(event: int | None, at: datetime, now: datetime) -> Q:
     ``at`` is the time of either. They are more than those that did: who takes the answer for what
     is so loses nothing.
     """
-    run = incidents.last_run()
-    if run is None or run.awake_since > at or incidents.is_late(run.evaluated_at, now):
+    last = Assessment.objects.aggregate(
+        as_of=Min("assessed_at"), awake_since=Max(Coalesce("awake_since", "assessed_at"))
+    )
+    if last["as_of"] is None or last["awake_since"] > at or is_late(last["as_of"], now):
         return Q()
     events = IncidentEvent.objects.filter(Q(pk__gt=event) if event else Q(at__gte=at))
     # Of what has just ended there is no event until it closes.

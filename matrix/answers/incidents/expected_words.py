@@ -23,9 +23,8 @@ def links_words(row: Expectation) -> str:
 def expects_words(row: Expectation) -> str:
     """Say in a sentence what is expected, and when links are called slow, failing and silent."""
     rate = f"at least {exact_rate(row.floor)}" if row.floor else "the usual rate of each link"
-    tests = f"{row.bad} of {row.of} tests" if row.of > 1 else "the newest test"
     return (
-        f"{rate}: slow below {format_share(row.below)} in {tests}, well again from "
+        f"{rate}: slow below {format_share(row.below)}, in the matrix near it up to "
         f"{format_share(row.above)}; failing after {row.failures} failures, silent after "
         f"{format_estimate(row.silent_after)} intervals"
     )

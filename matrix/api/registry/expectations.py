@@ -21,7 +21,7 @@ from matrix.api.registry.values import (
 from matrix.api.schema.records import Json
 from matrix.api.schema.schemas import Body
 from sonar.models import Expectation, Mesh, Site
-from sonar.models.incidents import DEFAULT_ABOVE, DEFAULT_BELOW, MOST_TESTS
+from sonar.models.incidents import DEFAULT_ABOVE, DEFAULT_BELOW
 from sonar.models.member_filters import ENDS, filter_column
 from sonar.notation.units import FASTEST
 from sonar.registry.file.sections import ALL, rate
@@ -56,11 +56,15 @@ class NewExpectation(Body):
     below: Annotated[
         float, number(0.05, 1, "a link is slow below this part of what is expected")
     ] = DEFAULT_BELOW
-    above: Annotated[float, number(0.05, 2, "and well again from this part of it on")] = (
-        DEFAULT_ABOVE
-    )
-    bad: Annotated[int, whole(1, MOST_TESTS, "so many of the newest successes are slow")] = 2
-    of: Annotated[int, whole(1, MOST_TESTS, "of so many newest successes")] = 3
+    above: Annotated[
+        float,
+        number(
+            0.05,
+            2,
+            "stat=expectation calls a link near its rate from `below` up to this part of it; "
+            "conditions do not use it",
+        ),
+    ] = DEFAULT_ABOVE
     failures: Annotated[int, whole(2, 100, "failed tests in a row, from which on it fails")] = 3
     silent_after: Annotated[
         float, number(1.5, 1000, "intervals of its mesh without a result, then it is silent")
@@ -86,10 +90,7 @@ class Expectations(Resource[Expectation]):
         "which links it is, and what it expects of them.",
         **AS_ANSWERED,
     )
-    field_of = {
-        "expectation_above_is_not_below": "above",
-        "expectation_tests_are_possible": "of",
-    }
+    field_of = {"expectation_above_is_not_below": "above"}
     parameters = (
         of_row("site", "Only those for this site.", "GLASGOW", Site),
         of_row("mesh", "Only those for this mesh.", "everything", Mesh),

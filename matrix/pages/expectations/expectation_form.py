@@ -14,7 +14,6 @@ from django.http import QueryDict
 from matrix.answers.incidents.expectation_counts import ClassRates, LinksNow, counted
 from matrix.pages.site.work_forms import CHOICE, NEEDED, RowForm, line, not_reserved
 from sonar.models import Expectation, Mesh, Site, SizeClass
-from sonar.models.incidents import MOST_TESTS
 from sonar.models.member_filters import ENDS, filter_column
 from sonar.notation.units import FASTEST
 from sonar.people import roles
@@ -73,9 +72,12 @@ class ExpectationForm(RowForm):
         widget=small_input(12),
     )
     below = PartField(label="slow below", validators=between(0.05, 1), widget=small_input(6))
-    above = PartField(label="well again from", validators=between(0.05, 2), widget=small_input(6))
-    bad = number_field("in at least", 1, MOST_TESTS)
-    of = number_field("of the newest successes", 1, MOST_TESTS)
+    above = PartField(
+        label="near its rate up to",
+        help_text="For the statistic now / expected of the matrix alone: conditions do not use it.",
+        validators=between(0.05, 2),
+        widget=small_input(6),
+    )
     failures = number_field("failing after so many failed tests in a row", 2, 100)
     silent_after = forms.FloatField(
         label="silent after so many intervals of its mesh without a result",
@@ -137,7 +139,7 @@ class ExpectationForm(RowForm):
 
     @property
     def of_rates(self) -> Sequence[BoundField]:
-        return self.named("floor", "below", "above", "bad", "of")
+        return self.named("floor", "below", "above")
 
     @property
     def of_others(self) -> Sequence[BoundField]:

@@ -11,13 +11,13 @@ from matrix.statistics.arrays import ArrayFields, Counts, Flags, Floats
 from matrix.statistics.cells.axes import Layout
 from matrix.statistics.samples.reduce import ratio
 
-# The worst last. An expectation says from which parts of its rate on a link is near or above.
+# The worst last. An expectation has the parts of its rate from which on a link is near or above.
 AGAINST = ("unknown", "above", "near", "below")
 UNKNOWN, ABOVE, NEAR, BELOW = range(len(AGAINST))
 EXPECTED_LOOKS = AGAINST[:UNKNOWN:-1]
 AGAINST_WORDS = {
-    "below": "below what is expected: the median of its newest three successes is slow",
-    "near": "near what is expected: not slow, but a slow link is not well again at such a rate",
+    "below": "below what is expected: the median of its newest three successes is too low",
+    "near": "near what is expected: neither below nor yet as expected",
     "above": "as expected, or more",
 }
 
@@ -31,8 +31,6 @@ class LinkRule(NamedTuple):
     floor: float
     below: float
     above: float
-    bad: int
-    of: int
     failures: int
     silent_after: float
 
@@ -55,7 +53,7 @@ class Expected(ArrayFields):
     """What is expected of each link; arrays of shape (places, places).
 
     ``rate`` is in bytes/s, NaN where it is unknown: a floor, or what is usual. A link is below it
-    under the part ``below`` of it, and well again from the part ``above`` on.
+    under the part ``below`` of it, and near it up to the part ``above``.
     """
 
     rate: Floats

@@ -255,7 +255,7 @@ class AliasSection(Section):
 
 
 # What a file leaves out is as the model has it.
-JUDGING = ("enabled", "priority", "below", "above", "bad", "of", "failures", "silent_after")
+JUDGING = ("enabled", "priority", "below", "above", "failures", "silent_after")
 of_judging: Any = {
     column.name: (type(column.default), column.default)
     for column in Expectation._meta.fields
