@@ -92,10 +92,6 @@ class LinkFacts:
     def ratio(self) -> float:
         return self.now / self.usual
 
-    @property
-    def is_failing(self) -> bool:
-        return self.streak >= 3
-
 
 @dataclass(frozen=True)
 class Facts:

@@ -32,7 +32,6 @@ from tests.matrix.sentences import (
     each_size,
     same,
     span,
-    time_in,
 )
 from tests.matrix.world import NOW
 
@@ -135,7 +134,7 @@ class LinkRules:
         return [
             each
             for each in self.conditions[self.source, self.destination]
-            if each.since <= self.moment and not (each.ended and each.ended <= self.moment)
+            if each.is_open(self.moment)
         ]
 
     def failing(self) -> list[dict[str, datetime]]:
@@ -275,20 +274,6 @@ class LinkRules:
         end = WHERE[place]
         names = {"source": self.source, "destination": self.destination}
         assert name == names.get(end)
-
-    def begun(self, since: str, size: str, *, slower: bool) -> bool:
-        """Say whether a class has been on that side of usual since that test.
-
-        Which test is the first depends on the bound by which they are judged.
-        """
-        link = self.source, self.destination, size
-        first, usual = time_in(since, self.end), self.there[size].usual
-        tests = [
-            (started.replace(second=0, microsecond=0, tzinfo=None), rate)
-            for started, rate in self.facts.rates(*link)
-        ]
-        is_first = any(started == first for started, _ in tests)
-        return is_first and all((rate < usual) == slower for at, rate in tests if at >= first)
 
     def factors(self, factors: str, now: str, usual: str) -> None:
         classes = each_size(factors)
@@ -626,6 +611,9 @@ class Known:
     @property
     def sizes(self) -> list[str]:
         return self.names.split(",")
+
+    def is_open(self, moment: datetime) -> bool:
+        return self.since <= moment and not (self.ended and self.ended <= moment)
 
     def is_said(self, *said: str | None) -> bool:
         """Say whether all figures of CONDITION that are said are its own."""

@@ -1,12 +1,13 @@
 """Each figure that a sentence states is what plain SQL and numpy say of the transfers.
 
 A digit that no rule explains fails: a new sentence with a figure needs its rule. Which links are
-called slower or faster is taken from the API, so that no rule here says how that is judged.
+failing, slower or faster is taken from the stored conditions and the API: no rule says how that is
+judged.
 """
 
 import html as escapes
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -21,13 +22,23 @@ from django.test import Client
 from scipy import stats
 
 from matrix.answers.conditions import words as said
+from matrix.pages.matrix.page import IN_RAIL
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import conditions as stored
 from sonar.models import Condition, ConditionLink, ConditionPart
 from tests.conditions import assessed_at, stored_condition
 from tests.matrix import responses, troubled
 from tests.matrix.facts_sql import Facts, LinkFacts, rows
-from tests.matrix.link_rules import CLASSES, LinkRules, medians, order_statistics
+from tests.matrix.link_rules import (
+    BEGAN,
+    CLASSES,
+    CONDITION,
+    CONDITIONS,
+    Known,
+    LinkRules,
+    medians,
+    order_statistics,
+)
 from tests.matrix.responses import words
 from tests.matrix.sentences import (
     COUNT,
@@ -56,6 +67,8 @@ WINDOWS = ("", "window=24h", "from=2026-11-17T09:00:00Z&to=2026-11-19T09:00:00Z"
 SEEDS = (1, 2, 3)
 Pair = tuple[str, str]
 TYPES = {"failing": "failing", "slower": "slow", "faster": "fast"}
+# What links are called by the types of conditions, the worst first.
+KINDS = {type_: kind for kind, type_ in TYPES.items()}
 # What a page has only where there is something to say.
 OPTIONAL = ('id="against-others"', 'class="diagnosis"')
 
@@ -91,6 +104,17 @@ class Asked:
         found = responses.answer(self.client, path.replace("?&", "?"))["links"]
         return {(row["source"]["name"], row["destination"]["name"]): row[size] for row in found}
 
+    def conditions(self, size: str = "large") -> dict[Pair, Known]:
+        """Return the condition of each link that has one at the end; none has more than one."""
+        found = {}
+        for source, destination in self.pairs:
+            each = [Known(*row) for row in rows(CONDITIONS, source=source, destination=destination)]
+            lasting = [known for known in each if known.is_open(self.moment)]
+            assert len(lasting) <= 1
+            if lasting and size in lasting[0].sizes:
+                found[source, destination] = lasting[0]
+        return found
+
     def of(self, pair: Pair, size: str = "large") -> LinkFacts:
         return self.facts.of(*pair, size)
 
@@ -108,6 +132,7 @@ def draw(seed: int) -> tuple[TroubledGrid, str, Facts]:
     grid = troubled.make(seed)
     for (source, destination), trouble in grid.troubles.items():
         if type_ := TYPES.get(trouble.kind):
+            factor = None if type_ == "failing" else trouble.factor
             stored_condition(
                 type_,
                 source=grid.ends[source],
@@ -115,6 +140,9 @@ def draw(seed: int) -> tuple[TroubledGrid, str, Facts]:
                 since=NOW - trouble.since,
                 sizes=trouble.sizes,
                 baseline=None,
+                factor=factor,
+                factor_low=factor and factor * 0.9,
+                factor_high=factor and factor * 1.1,
             )
     assessed_at()
     return grid, text, Facts(window, NOW)
@@ -176,86 +204,121 @@ def chosen(on: Asked) -> Iterator[Pair]:
 
 
 def test_the_front_page_says_what_sql_says(on):
-    page, levels = on.page("/"), on.levels()
-    kinds = {
-        kind: sum(row["state"] == "failing" for row in levels.values())
-        if kind == "failing"
-        else list(said_levels(levels).values()).count(kind)
-        for kind in ("failing", "slower", "faster")
-    }
-    down = sum(row["state"] == "down" for row in levels.values())
-    is_failing = sum(on.of(pair).is_failing for pair in on.pairs if levels[pair]["state"] != "down")
-    assert kinds["failing"] == is_failing
+    page, levels, known = on.page("/"), on.levels(), on.conditions()
+    assert known
+    down = {pair for pair, row in levels.items() if row["state"] == "down"}
+    expected = {pair: each.type for pair, each in known.items() if pair not in down}
+    assert marked(levels) == expected
     heading = part(page, "<h1", "</h1>")
+    named: list[Pair] = []
     check(
         heading,
         [
-            (rf"({COUNT})(?: links? (?:was |were )?)? ?failing", lambda m: same(m[1], is_failing)),
-            (rf"({COUNT})(?: links?(?: was| were)?)? without a success", failed_of(on, levels)),
             (
-                rf"({COUNT})(?: links?(?: was| were)?)? slower than usual",
-                lambda m: same(m[1], kinds["slower"]),
+                rf"(\w+) to (\w+) (fails|(?:runs|ran) at ({NUMBER})×) since {BEGAN}",
+                lambda m: named.append(m.group(1, 2)) or is_named(known[m.group(1, 2)], m),
             ),
-            (rf"at ({TIME})", lambda m: at(m[1], on.facts.window.end)),
-            (rf"({COUNT}) of ({COUNT}) links", lambda m: same(m[2], len(levels))),
+            (rf"and ({COUNT}) more", lambda m: same(m[1], len(known) - 3)),
+            (rf"as of ({TIME})", lambda m: at(m[1], on.facts.window.end)),
         ],
     )
-    if is_failing and is_failing < len(levels) - down:
-        assert heading.startswith(str(is_failing))
+    assert named == worst_first(known)[:3]
+    assert ("more" in heading) == (len(known) > 3)
     rail = page.partition('id="rail"')[2].partition("</aside>")[0]
-    for section in re.findall(r"<section.*?</section>", rail, re.DOTALL):
-        check_rail(on, section, levels, kinds)
+    sections = {
+        re.findall(r'class="ranked (\w+)"', section)[0]: section
+        for section in re.findall(r"<section.*?</section>", rail, re.DOTALL)
+    }
+    assert {*sections} >= {KINDS[each.type] for each in known.values()}
+    for kind, section in sections.items():
+        check_rail(on, kind, section, levels)
 
 
-def failed_of(on: Asked, levels: dict[Pair, dict[str, Any]]) -> Callable[[re.Match[str]], None]:
-    def assertion(m: re.Match[str]) -> None:
-        silent = [
-            pair
-            for pair in on.pairs
-            if (link := on.of(pair)).failed and not link.ok and not link.is_failing
-        ]
-        same(m[1], sum(levels[pair]["state"] == "failed" for pair in silent))
-
-    return assertion
+def marked(levels: dict[Pair, dict[str, Any]]) -> dict[Pair, str]:
+    """Return of which type the condition is that the API says of each link."""
+    said_of = {
+        pair: "failing" if row["state"] == "failing" else said_levels({pair: row})[pair]
+        for pair, row in levels.items()
+    }
+    return {pair: TYPES[kind] for pair, kind in said_of.items() if kind in TYPES}
 
 
-def check_rail(
-    on: Asked, section: str, levels: dict[Pair, dict[str, Any]], kinds: dict[str, int]
-) -> None:
-    (kind,) = re.findall(r'class="ranked (\w+)"', section)
+def is_named(each: Known, m: re.Match[str]) -> None:
+    predicate, factor, first, began = m.groups()[2:]
+    assert (predicate == "fails") == (each.type == "failing")
+    is_said(each, m, *[None] * 8, first, began, None)
+    if factor:
+        close(factor, each.factor)
+
+
+def worst_first(known: dict[Pair, Known]) -> list[Pair]:
+    """Return the links of conditions by type, then the slowest and those that began last."""
+
+    def rank(pair: Pair) -> tuple[float, ...]:
+        each = known[pair]
+        return [*KINDS].index(each.type), each.factor or 0, -each.since.timestamp()
+
+    return sorted(known, key=rank)
+
+
+def check_rail(on: Asked, kind: str, section: str, levels: dict[Pair, dict[str, Any]]) -> None:
+    known = {pair: each for pair, each in on.conditions().items() if KINDS[each.type] == kind}
     heading = part(section, "<h2", "</h2>")
-    if kind in kinds:
-        check(heading, [(rf"(?:all )?({COUNT})$", lambda m: same(m[1], kinds[kind]))])
-    for item in re.findall(r"<li>.*?</li>", section, re.DOTALL):
-        (pair,) = re.findall(r'href="/links/(\w+)/(\w+)/', item)
+    items = re.findall(r"<li>.*?</li>", section, re.DOTALL)
+    pairs = [re.findall(r'href="/links/(\w+)/(\w+)/', item)[0] for item in items]
+    if kind in KINDS.values():
+        assert pairs == worst_first(known)[: IN_RAIL.get(kind, 3)]
+        check(heading, [(rf"({COUNT})$", lambda m: same(m[1], len(known)))])
+    if kind == "failed":
+        check(heading, [(rf"(?:all )?({COUNT})$", lambda m: same(m[1], failed_of(on, levels)))])
+    for pair, item in zip(pairs, items, strict=True):
         link, back = on.of(pair), on.of(pair[::-1])
         text = escapes.unescape(words(item.partition("</a>")[2]))
-        check(text, [*item_rules(on, kind, pair, link, back)])
+        if pair in known:
+            assert check(text, [*condition_rules(on, known[pair])]) == 2
+            title = escapes.unescape(re.findall(r'class="why" title="([^"]*)"', item)[0])
+            assert title.startswith("{} to {} ".format(*pair))
+            assert check(title, [(CONDITION, partial(is_condition, known[pair]))]) == 1
+            continue
+        check(text, [*item_rules(on, kind, link, back)])
         (last,) = re.findall(r'title="(?:[^"]*, )?last result ([^"]*) UTC"', item)
         assert link.last is None or time_in(last[:16], link.last) <= link.last.replace(tzinfo=None)
 
 
-def item_rules(
-    on: Asked, kind: str, pair: Pair, link: LinkFacts, back: LinkFacts
-) -> Iterator[Rule]:
-    """Yield the rules for what stands behind the names of a link in the rail."""
-    if kind == "failing":
-        yield rf"^({SPAN})", lambda m: span(m[1], on.moment - link.since)
-        yield (
-            rf"({COUNT}) failed in a row, since ({TIME})",
-            lambda m: (same(m[1], link.streak), at(m[2], link.since)),
-        )
-    if kind in ("slower", "faster"):
-        rules = LinkRules(on.facts, *pair)
-        yield rf"^({NUMBER})×", lambda m: close(m[1], link.ratio)
-        yield (
-            rf"({NUMBER}) MB/s now, (?:usually )?({NUMBER})(?: usual)?, since ({TIME})",
-            lambda m: (
-                close(m[1], link.now),
-                close(m[2], link.usual),
-                rules.begun(m[3].removesuffix(" UTC"), "large", slower=kind == "slower") or fail(m),
-            ),
-        )
+def failed_of(on: Asked, levels: dict[Pair, dict[str, Any]]) -> int:
+    """Count the links that have failures only, and no condition that says so."""
+    failing = [pair for pair, each in on.conditions().items() if each.type == "failing"]
+    only_failed = [
+        pair
+        for pair in on.pairs
+        if pair not in failing and on.of(pair).failed and not on.of(pair).ok
+    ]
+    return sum(levels[pair]["state"] == "failed" for pair in only_failed)
+
+
+def condition_rules(on: Asked, each: Known) -> Iterator[Rule]:
+    """Yield the rules for what the rail says of a condition: its figure, tests and beginning."""
+    if each.factor is None:
+        yield rf"^({SPAN})", lambda m: span(m[1], on.moment - each.since)
+    else:
+        yield rf"^({NUMBER})×", lambda m: close(m[1], each.factor)
+    failed = rf"({COUNT}) of " if each.type == "failing" else "()"
+    yield (
+        rf" {failed}({COUNT}) tests?(?: failed)?, since {BEGAN}",
+        lambda m: is_said(each, m, *[None] * 6, *m.groups(), None),
+    )
+
+
+def is_condition(each: Known, m: re.Match[str]) -> None:
+    is_said(each, m, *m.groups())
+
+
+def is_said(each: Known, m: re.Match[str], *figures: str | None) -> None:
+    assert each.is_said(*figures), (m[0], each)
+
+
+def item_rules(on: Asked, kind: str, link: LinkFacts, back: LinkFacts) -> Iterator[Rule]:
+    """Yield the rules for what follows the names of a link in the rail."""
     if kind == "failed":
         yield rf"^({COUNT}) ", lambda m: same(m[1], link.failed)
         yield (
@@ -282,10 +345,6 @@ def item_rules(
             rf"({NUMBER}) MB/s,.*?({NUMBER}) MB/s",
             lambda m: close_all(m.groups(), [link.mean, back.mean]),
         )
-
-
-def fail(m: re.Match[str]) -> None:
-    pytest.fail(f"not so since then: {m[0]}")
 
 
 @pytest.mark.long
@@ -578,7 +637,7 @@ def test_causes_say_what_a_fit_by_numpy_says(on):
 
 
 def test_a_table_has_the_figures_of_sql(on):
-    page, levels = on.page("/table/", constant="1"), on.levels()
+    page, levels, known = on.page("/table/", constant="1"), on.levels(), on.conditions()
     head, _, body = page.partition('<table class="links')[2].partition("<tbody")
     titles = re.findall(r"<th scope=\"col\".*?</th>", head, re.DOTALL)
     names = [words(title) for title in titles]
@@ -588,10 +647,12 @@ def test_a_table_has_the_figures_of_sql(on):
         cells = [words(cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", line, re.DOTALL)]
         row = dict(zip(names, cells, strict=True))
         (pair,) = set(re.findall(r'href="/links/(\w+)/(\w+)/', line))
-        check_line(on, pair, row, levels[pair])
+        check_line(on, pair, row, levels[pair], known.get(pair))
 
 
-def check_line(on: Asked, pair: Pair, row: dict[str, str], said: dict[str, Any]) -> None:
+def check_line(
+    on: Asked, pair: Pair, row: dict[str, str], said: dict[str, Any], known: Known | None
+) -> None:
     for size in CLASSES:
         link = on.of(pair, size)
         mean = re.findall(NUMBER, row[f"{size} files MB/s"])
@@ -606,8 +667,13 @@ def check_line(on: Asked, pair: Pair, row: dict[str, str], said: dict[str, Any])
         for text in re.findall(NUMBER, row[f"large files {name}"]):
             close(text, value)
     state = row["large files state large files (since)"]
-    if said["state"] == "failing":
-        check(state, [(rf"({SPAN})", lambda m: span(m[1], on.moment - link.since))])
+    if known and said["state"] != "down":
+        assert marked({pair: said}) == {pair: known.type}
+        assert state.startswith(KINDS[known.type])
+        began = (rf"since {BEGAN}", lambda m: is_said(known, m, *[None] * 8, *m.groups(), None))
+        assert check(state, [began]) == 1
+    elif not known:
+        assert " since " not in state
 
 
 def test_the_strip_counts_what_sql_counts(on):
