@@ -356,7 +356,7 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
         diagnoses=[
             {"source": link.source, "destination": link.destination}
             | record(RuleSays, link.diagnosis)
-            for link in site_diagnosis.diagnosed_links(report, now)
+            for link in site_diagnosis.diagnosed_links(report, site_is.judgement, now)
         ],
         **({"comparison": comparison} if comparison else {}),
     )

@@ -305,8 +305,12 @@ def test_an_endpoint_that_fails_is_said_with_its_last_error(client, small_world,
     assert "DESY_DATADISK" not in section
     assert MARKUP not in page.source
     assert page.link("Look at RAL") == "/sites/RAL/"
-    assert SAID in look(client, "/sites/RAL/")
-    assert "fails as source" not in look(client, "/sites/DESY/").source
+    site = look(client, "/sites/RAL/").part("#answer")
+    assert site.words.count("RAL_DATADISK fails as source") == 1
+    assert site.words.count("Last error (1 min ago): no answer") == 1
+    partner = look(client, "/sites/DESY/").part("#answer")
+    assert "At its partners: RAL_DATADISK fails as source" in partner
+    assert "Last error" not in partner
 
 
 def test_a_circuit_without_a_condition_is_no_verdict_and_a_condition_needs_no_circuit(

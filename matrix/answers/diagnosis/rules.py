@@ -263,12 +263,20 @@ def slow_link(link: LinkEvidence) -> Diagnosis | None:
         f"Only this link slowed down ({words.factor_words(own)}), {words.since(own)}: no condition "
         "of its source or its destination explains it.",
         (
-            f"{three_digits(link.now)} MB/s now, usually {three_digits(link.usual)}.",
+            rates_now(link),
             *streams,
         ),
         f"{CHECK_PATH} What changed when it did?{advice}",
         WITHOUT_CAUSE * (1 - (own.factor or 1.0)),
     )
+
+
+def rates_now(link: LinkEvidence) -> str:
+    """Say its rate now and the usual one, as far as they are known."""
+    if math.isnan(link.now):
+        return "Too few of its newest tests succeeded to know its rate now."
+    usual = "" if math.isnan(link.usual) else f", usually {three_digits(link.usual)}"
+    return f"{three_digits(link.now)} MB/s now{usual}."
 
 
 def rate_words(link: LinkEvidence, end: str) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 import numpy as np
 
 from matrix.answers.conditions import reading
+from matrix.answers.conditions.reading import Judgement
 from matrix.answers.diagnosis import evidence
 from matrix.answers.diagnosis.evidence import SLOW, Diagnosis, DirectedLink
 from matrix.answers.diagnosis.failures import FEWEST_FAILURES
@@ -39,14 +40,18 @@ class DiagnosedLink:
     diagnosis: Diagnosis
 
 
-def diagnosed_links(report: Report, now: datetime) -> list[DiagnosedLink]:
+def diagnosed_links(report: Report, judgement: Judgement, now: datetime) -> list[DiagnosedLink]:
     """Diagnose the links of a site that are the slowest or fail, in the order of candidates().
 
+    ``judgement`` has the conditions that links of the site are members of.
     They lack what is within transfers and the texts of errors. The number of SQL queries does not
     depend on the data, but for a site without such links, which takes fewer.
     """
     links = grid.build(evidence.beside_query(report.query), now)
-    return diagnosed(candidates(links, report), links, now)
+    chosen = candidates(links, report)
+    return diagnosed(
+        [replace(link, conditions=judgement.conditions) for link in chosen], links, now
+    )
 
 
 def diagnosed(chosen: Sequence[DirectedLink], links: Grid, now: datetime) -> list[DiagnosedLink]:
@@ -61,8 +66,6 @@ def diagnosed(chosen: Sequence[DirectedLink], links: Grid, now: datetime) -> lis
     results = samples.read_links(pairs, links.window, filters, experiments=True)
     profiles, classes = profiles_of(results), dict(SizeClass.objects.values_list("name", "id"))
     newest = experiments.with_streams(pairs, now)
-    moment = reading.state_moment(links.window, now)
-    conditions = reading.read_open(moment, reading.of_pairs(pairs)).conditions
     sites = {end.site for link in chosen for end in (link.source, link.destination)}
     capacities = evidence.nominal_capacities(sites)
     lines = []
@@ -71,7 +74,7 @@ def diagnosed(chosen: Sequence[DirectedLink], links: Grid, now: datetime) -> lis
         own = without_experiments(tests, profiles, filters)
         said = diagnose(
             evidence.link_evidence(
-                replace(link, conditions=conditions),
+                link,
                 links,
                 tests,
                 own.of_class(classes[link.size]),
@@ -105,7 +108,12 @@ def of_pairs(pairs: Iterable[tuple[str, str]], links: Grid, now: datetime) -> li
         if source in rows and destination in columns
     ]
     chosen = [directed(links, row, column, endpoints) for row, column in cells[:MOST_OF_PAIRS]]
-    lines = diagnosed(chosen, links, now)
+    if not chosen:
+        return []
+    moment = reading.state_moment(links.window, now)
+    own = reading.of_pairs([(link.source.id, link.destination.id) for link in chosen])
+    conditions = reading.read_open(moment, own).conditions
+    lines = diagnosed([replace(link, conditions=conditions) for link in chosen], links, now)
     first = {(line.diagnosis.kind, line.diagnosis.evidence): line for line in reversed(lines)}
     return list(reversed(first.values()))
 

@@ -1,6 +1,6 @@
 """What readers of any page must know, and what to do: what is not running, failing, or mixed."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -241,10 +241,7 @@ def failing_endpoints(
         sentence = ", ".join([*condition_words.evidence(condition), since, *unconfirmed])
         end = condition.source_id or condition.destination_id
         if circuit := errors.get(end or condition_words.name(condition)):
-            sentence += (
-                f". Its tests run less often until one succeeds. Last error "
-                f"({format_age(now - circuit.last_at)}): {circuit.error}"
-            )
+            sentence += f". {last_error(circuit, now)}"
         (site,) = condition_words.site_names(condition)
         title = condition_words.title(condition)
         notices.append(Notice("circuit", title, sentence, site_links(site)))
@@ -253,6 +250,26 @@ def failing_endpoints(
         sentence = "the API has the state of each under endpoints/state/."
         notices.append(Notice("circuit", title, sentence))
     return notices
+
+
+def failures_in_a_row(circuits: Iterable[Circuit], now: datetime) -> list[Notice]:
+    """Say of each endpoint with an open circuit how many tests failed, since when and why."""
+    return [
+        Notice(
+            "circuit",
+            f"{'1 test' if each.failures == 1 else f'{format_count(each.failures)} tests in a row'}"
+            f" failed because of {each.endpoint.name}",
+            f"since {format_minute(each.since)}. {last_error(each, now)}",
+        )
+        for each in circuits
+    ]
+
+
+def last_error(circuit: Circuit, now: datetime) -> str:
+    return (
+        f"Its tests run less often until one succeeds. Last error "
+        f"({format_age(now - circuit.last_at)}): {circuit.error}"
+    )
 
 
 def failing_credentials(

@@ -14,7 +14,7 @@ from matrix.answers import other_origins
 from matrix.answers.causes.words import site_conclusion
 from matrix.answers.comparison import all_links
 from matrix.answers.comparison.all_links import AROUND, factor_alone, factor_words, verdict
-from matrix.answers.conditions import reading, words
+from matrix.answers.conditions import words
 from matrix.answers.conditions.lines import KINDS
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.incidents.expectation_counts import below_of
@@ -39,7 +39,7 @@ from matrix.pages.parts.controls import compare_control, question_controls, resi
 from matrix.pages.parts.events import EventsPart
 from matrix.pages.parts.incidents import IncidentsOf, of_site
 from matrix.pages.parts.notes import COMPARE_SINCE, around_url, note_lines, since_url
-from matrix.pages.parts.notices import about_others, failing_endpoints
+from matrix.pages.parts.notices import about_others, failures_in_a_row
 from matrix.pages.parts.share import ChatCard, Share
 from matrix.pages.parts.time_strip import strip_for
 from matrix.pages.parts.transfers import inside_part
@@ -124,12 +124,8 @@ class SitePage(QueryPage):
             "downtimes": downtimes.declared(
                 downtime for downtime in declared if notes.is_soon(downtime, now)
             ),
-            # Its ends that are tested thinly, as their tests keep failing.
-            "failing": failing_endpoints(
-                reading.read_open(now, reading.of_site(site.pk)),
-                list(circuits.select_related("endpoint__site")),
-                now,
-            ),
+            # Evidence of what fails; the verdict has the conditions.
+            "failing": failures_in_a_row(circuits.select_related("endpoint"), now),
             "endpoints": endpoints,
             "tagged": any(line["endpoint"].tags for line in endpoints),
             "plan": plan,
@@ -152,10 +148,6 @@ class SitePage(QueryPage):
                 (f"Inside transfers {WORDS[end]['preposition']} {site.name}", part)
                 for end in reversed(ENDS)
                 if (part := inside_part(inside_of(report, end), f"-{end}"))
-            ],
-            "diagnoses": [
-                (line, link_url(line.source, line.destination, query))
-                for line in site_diagnosis.diagnosed_links(report, now)
             ],
             "incidents_of": IncidentsOf.read(of_site(site.name), now, reader),
             "longest_url": self.asking(query.replace(window="90d")).url(),
@@ -194,6 +186,10 @@ class SitePage(QueryPage):
             "window": window,
             "window_times": format_window(window),
             "verdict": site_is.verdict,
+            "diagnoses": [
+                (line, link_url(line.source, line.destination, query))
+                for line in site_diagnosis.diagnosed_links(report, judged, now)
+            ],
             # The verdict itself says what was not assessed lately.
             "assessed": "" if judged.as_of is None or judged.is_late else words.as_of(judged),
             "judges_all": bool(on_profiles(query.filters)),
