@@ -146,17 +146,18 @@ class Asked:
             and (each.condition.scope == SCOPES.GRID or each.links & self.links)
         ]
 
-    def doubtful(self, size: str = "") -> Condition | None:
+    @property
+    def doubtful(self) -> Condition | None:
         grid = [
             each.condition
-            for each in self.parts(size)
+            for each in self.parts()
             if each.condition.scope == SCOPES.GRID and each.condition.confirmed_at
         ]
         return max(grid, key=badness, default=None)
 
     def listed(self, size: str = "", *, confirmed: bool | None = True) -> list[Condition]:
         """Return what is to be listed: all but the grid, and what began while that was open."""
-        doubtful = self.doubtful(size)
+        doubtful = self.doubtful
         listed = {
             each.condition.pk: each.condition
             for each in self.parts(size)
@@ -309,7 +310,7 @@ def lists(standouts: Any, asked: Asked) -> Iterator[Fact]:  # noqa: ANN401
 
 
 def heading(text: str, asked: Asked) -> Iterator[Fact]:
-    listed, doubtful = asked.listed(asked.size), asked.doubtful(asked.size)
+    listed, doubtful = asked.listed(asked.size), asked.doubtful
     yield f"doubtful: {text}", "oubtful" in text, doubtful is not None
     named = [each for each in listed if words.since(each) in text]
     yield f"conditions in: {text}", len(named) >= min(len(listed), 3), True
@@ -393,7 +394,7 @@ def site(client: Client, asked: Asked) -> Iterator[Fact]:
     ):
         counted = len(chosen) if len(chosen) <= 3 else 4
         yield f"lines of {name}: {lines}", len(lines), counted
-    grid = own.doubtful(asked.size)
+    grid = own.doubtful
     yield f"doubtful on {name}: {verdict.news}", "oubtful" in verdict.news, bool(grid)
     del text
 
@@ -403,7 +404,7 @@ def link(client: Client, asked: Asked) -> Iterator[Fact]:
         own = asked.among(frozenset([(source, destination)]))
         path = f"/links/{source}/{destination}/"
         params = f"{asked.times}&size={asked.size}"
-        listed, grid = own.listed(confirmed=None), own.doubtful()
+        listed, grid = own.listed(confirmed=None), own.doubtful
         context, _ = page(client, f"{path}card/", params)
         sentences = {
             (
@@ -457,7 +458,7 @@ def events(client: Client, asked: Asked) -> Iterator[Fact]:
             yield f"since of event {condition}", since, condition.since
             yield f"event {condition}", {name: each[name] for name in figures_of}, figures_of
     grid = [each.condition for each in asked.parts(asked.size) if each.condition.scope == "grid"]
-    doubtful = asked.doubtful(asked.size)
+    doubtful = asked.doubtful
     since = doubtful.since if doubtful else until + HOUR
     lasting = get(client, "events", f"{params}&now=yes&size={asked.size}")["events"]
     found = {each["condition"] for each in lasting}
@@ -498,7 +499,7 @@ def now_only(client: Client, asked: Asked) -> Iterator[Fact]:
     figures.forget()
     every = replace(asked, end=asked.now, links=EVERY(), filters="")
     lasting = {each.condition.pk: each.condition for each in every.parts()}
-    doubtful = every.doubtful()
+    doubtful = every.doubtful
     text = client.get("/metrics").content.decode()
     pattern = r'sonar_conditions_open\{confirmed="(\w+)",scope="(\w+)",type="(\w+)"\} ([\d.]+)'
     counts = Counter(
