@@ -125,7 +125,8 @@ class EndpointPage(OfEndpoint):
         internal = roles.may(reader, SEE, [site.id])
         may_change = roles.may(reader, CHECK, [site.id])
         is_waiting = not endpoint.enabled and endpoint.retired_at is None
-        own = Q(source=endpoint) | Q(destination=endpoint) | Q(site=site)
+        own = Q(condition__source=endpoint) | Q(condition__destination=endpoint)
+        own |= Q(condition__site=site)
         report = endpoint_check.of_endpoint(endpoint, now, internal=internal)
         return {
             "heading": endpoint.name,

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import numpy as np
 from django.conf import settings
+from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 
@@ -40,7 +41,7 @@ from matrix.statistics.transfers.rate_profile import stretches
 from matrix.store import conditions, downtimes, network, registry, transfers
 from matrix.store.data_version import DataVersion
 from matrix.store.probes import progress_of
-from sonar.models import Probe, Transfer
+from sonar.models import ConditionPart, Probe, Transfer
 from sonar.movers.catalogue import CLOCKS, SET_UP_SECONDS
 from sonar.notation.units import MB
 from sonar.notation.windows import Window
@@ -114,9 +115,12 @@ def conditions_of(transfer: Transfer) -> Iterator[tuple[str, str]]:
     One SQL query.
     """
     of_link = reading.of_pairs([(transfer.source_id, transfer.destination_id)])
-    for each in conditions.rows().filter(conditions.lasting_at(transfer.started_at), of_link):
-        if transfer.size_class.name in each.size_classes:
-            yield words.sentence(each), words.url(each)
+    lasting = conditions.lasting_at(transfer.started_at)
+    parts = ConditionPart.objects.filter(
+        of_link, lasting, condition=OuterRef("pk"), size_class=transfer.size_class
+    )
+    for each in conditions.rows().filter(Exists(parts)):
+        yield words.sentence(each), words.url(each)
 
 
 def of_transfer(transfer: Transfer, reader: Anyone) -> dict[str, Any]:

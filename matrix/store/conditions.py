@@ -52,10 +52,10 @@ def open_at(moment: datetime) -> list[Condition]:
     return list(rows().filter(lasting_at(moment)))
 
 
-def overlapping(window: Window, chosen: Q | None = None) -> list[Condition]:
+def overlapping(window: Window) -> QuerySet[Condition]:
     """Return those of which any time lies in a window, those that began last first."""
     ended = Q(ended_at=None) | Q(ended_at__gt=window.start)
-    return list(rows().filter(ended, chosen or Q(), since__lt=window.end))
+    return rows().filter(ended, since__lt=window.end)
 
 
 def assessed_at() -> datetime | None:

@@ -69,7 +69,7 @@ def test_those_that_overlap_a_window_have_a_moment_in_common_with_it(
     ):
         with one_statement():
             window = Window(at(start * HOUR), at(end * HOUR))
-            assert conditions.overlapping(window) == rows, (start, end)
+            assert list(conditions.overlapping(window)) == rows, (start, end)
 
 
 def test_of_links_are_those_that_have_one_as_a_member(small_world: World, one_statement):

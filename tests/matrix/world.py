@@ -119,14 +119,16 @@ def free_link() -> tuple[Endpoint, Endpoint]:
     return next(link for link in links if (link[0].id, link[1].id) not in busy)
 
 
-def schedule(mesh: Mesh, *links: tuple[Endpoint, Endpoint], every: int = 3600) -> None:
-    large = SizeClass.objects.get(name="large")
+def schedule(
+    mesh: Mesh, *links: tuple[Endpoint, Endpoint], every: int = 3600, size: str = "large"
+) -> None:
+    size_class = SizeClass.objects.get(name=size)
     Schedule.objects.bulk_create(
         Schedule(
             mesh=mesh,
             source=source,
             destination=destination,
-            size_class=large,
+            size_class=size_class,
             every_seconds=every,
             next_due=NOW,
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Self
 
 from matrix.answers.conditions import words
-from matrix.answers.conditions.reading import Judgement
+from matrix.answers.conditions.reading import Judgement, open_sizes
 from matrix.answers.words.names import NO_NAMES
 from matrix.store.conditions import MARKS
 from sonar.models import Condition
@@ -53,7 +53,7 @@ def of_class(judgement: Judgement, size: str = "", *, confirmed: bool = True) ->
     here = [
         each
         for each in (judgement.confirmed if confirmed else judgement.unconfirmed)
-        if (not size or size in each.size_classes) and each.scope != SCOPES.GRID
+        if (not size or size in open_sizes(each)) and each.scope != SCOPES.GRID
         if doubtful is None or each.since < doubtful.since
     ]
     # Scopes are listed from a link to the grid.

@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from matrix.query.filters import Filter, on_links
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import conditions as stored
 from matrix.store.transfers import ends_condition
-from sonar.models import Condition, ConditionLink
+from sonar.models import Condition, ConditionLink, ConditionPart
 from sonar.notation.windows import Window
 
 # A range that ended at most this many assessments ago ends now; later than this many intervals, the
@@ -28,7 +29,8 @@ STILL_NOW, LATE = 2, 3
 BYTES_OF_ONE = 8192
 SCOPES = Condition.Scope
 WORST_LAST = Condition.Type.values
-OF_GRID = Q(scope=SCOPES.GRID)
+# Parts of conditions are chosen.
+OF_GRID = Q(condition__scope=SCOPES.GRID)
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,17 @@ class Judgement:
 
     @property
     def open(self) -> list[Condition]:
-        """Return those that are open at the moment."""
+        """Return those that are open at the moment, in any size class and with a chosen link."""
         return [
-            each for each in self.conditions if not each.ended_at or each.ended_at > self.moment
+            each
+            for each in self.conditions
+            if (not each.ended_at or each.ended_at > self.moment) and open_sizes(each)
         ]
+
+    def of_size(self, size: str) -> Judgement:
+        """Return the same of what is open in a size class, and of the whole grid."""
+        chosen = [each for each in self.open if size in open_sizes(each) or each.scope == "grid"]
+        return replace(self, conditions=chosen)
 
     @property
     def confirmed(self) -> list[Condition]:
@@ -81,13 +90,23 @@ def state_moment(window: Window, now: datetime) -> datetime:
     return now if is_now(window, now) else window.end
 
 
+def open_sizes(condition: Condition) -> list[str]:
+    """Return the size classes in which it is open at the moment that it was read for.
+
+    Each class begins and ends in its own time. What was not read here is open in all of them.
+    """
+    sizes: list[str] = vars(condition).get("open_sizes", condition.size_classes)
+    return sizes
+
+
 def read_open(moment: datetime, chosen: Q | None = None) -> Judgement:
     """Return the conditions that are open at a moment. Two SQL statements.
 
-    ``chosen`` selects some, by `members_q` and the like; those of the whole grid are always there.
+    ``chosen`` selects parts of conditions, by `members_q` and the like; those of the whole grid
+    are always there.
     """
     rows = stored.rows().filter(stored.lasting_at(moment))
-    return _judgement(list(rows.filter(_with_grid(chosen))), moment)
+    return _judgement(rows, moment, stored.lasting_at(moment), chosen)
 
 
 def read_window(window: Window, chosen: Q | None = None) -> Judgement:
@@ -95,7 +114,7 @@ def read_window(window: Window, chosen: Q | None = None) -> Judgement:
     moment = state_moment(window, timezone.now())
     if moment > window.end:
         window = replace(window, end=moment)
-    return _judgement(stored.overlapping(window, _with_grid(chosen)), moment)
+    return _judgement(stored.overlapping(window), moment, Q(), chosen)
 
 
 def members_q(filters: Iterable[Filter], places: Sequence[EndpointInfo]) -> Q:
@@ -117,20 +136,23 @@ def of_pairs(pairs: Iterable[tuple[int, int]]) -> Q:
 
 def of_site(site_id: int) -> Q:
     """Choose the conditions of a site, of its endpoints and of its links."""
-    ends = Q(source__site=site_id) | Q(destination__site=site_id)
-    return ends | Q(site=site_id) | OF_GRID
+    ends = Q(condition__source__site=site_id) | Q(condition__destination__site=site_id)
+    return ends | Q(condition__site=site_id) | OF_GRID
 
 
 def _with_member(links: Q) -> Q:
-    members = ConditionLink.objects.filter(links, part__condition=OuterRef("pk"))
-    return OF_GRID | Q(Exists(members))
+    return OF_GRID | Q(Exists(ConditionLink.objects.filter(links, part=OuterRef("pk"))))
 
 
-def _with_grid(chosen: Q | None) -> Q:
-    return chosen | OF_GRID if chosen else Q()
-
-
-def _judgement(conditions: list[Condition], moment: datetime) -> Judgement:
+def _judgement(
+    rows: QuerySet[Condition], moment: datetime, listed: Q, chosen: Q | None
+) -> Judgement:
+    """Read those of some conditions that have a ``listed`` and chosen part."""
+    own = ConditionPart.objects.filter(chosen | OF_GRID if chosen else Q())
+    parts = own.filter(condition=OuterRef("pk"))
+    lasting = parts.filter(stored.lasting_at(moment)).order_by("size_class")
+    rows = rows.annotate(open_sizes=ArraySubquery(lasting.values("size_class__name")))
+    conditions = list(rows.filter(Exists(parts.filter(listed))))
     as_of = stored.assessed_at()
     return Judgement(conditions, as_of, is_late(as_of, timezone.now()), moment)
 

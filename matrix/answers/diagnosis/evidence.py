@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from matrix.answers.conditions.reading import open_sizes
 from matrix.answers.link.link_profiles import but_streams, grouped, streams_of
 from matrix.answers.link.network import NetworkTests
 from matrix.answers.link.overhead import Overhead
@@ -121,7 +122,7 @@ class DirectedLink:
         of_type = [
             each
             for each in self.conditions
-            if each.confirmed_at and each.type == type_ and self.size in each.size_classes
+            if each.confirmed_at and each.type == type_ and self.size in open_sizes(each)
         ]
         return {side: each for each in of_type for side in self.sides(each)}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Self
 
-from matrix.answers.conditions.reading import Judgement, members_q, read_window
+from matrix.answers.conditions.reading import Judgement, members_q, open_sizes, read_window
 from matrix.answers.events.event import KINDS, LEVELS, Event, events_of
 from matrix.query.filters import LINK_FILTERS, words_of
 from matrix.query.filters import alternatives as grouped
@@ -130,12 +130,16 @@ class EventsQuestion:
         return [
             event
             for event in events
-            if (not self.size or self.size in event.sizes)
+            if (not self.size or self.size in self.sizes_of(event))
             and (not self.kind or event.kind == self.kind)
             and (not self.level or event.level == self.level)
             and (not self.now or event.lasts == (self.now == NOW[0]))
             and (self.unsure or event.is_certain)
         ]
+
+    def sizes_of(self, event: Event) -> list[str]:
+        """Return the size classes that show an event, or where it lasts."""
+        return open_sizes(event.condition) if self.now == NOW[0] else event.sizes
 
     def describe(self) -> str:
         """Say the question as a sentence without a full stop, leaving out what is empty."""

@@ -1,14 +1,16 @@
 """The answer to a question about one link: all that the page of a link shows, of one moment."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
-from django.db.models import Q, QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 
 from matrix.answers.conditions import reading
-from matrix.answers.conditions.reading import Judgement
+from matrix.answers.conditions.reading import Judgement, open_sizes
 from matrix.answers.link import comparison, directions, network, rate_profile, samples, series
 from matrix.answers.link.comparison import LinkComparison
 from matrix.answers.link.directions import Direction, StateInputs
@@ -32,6 +34,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex, pauses_of
 from matrix.store import downtimes, transfers
+from matrix.store.conditions import lasting_at
 from matrix.store.data_version import snapshot
 from matrix.store.downtimes import DeclaredDowntime
 from matrix.store.keyset import Cursor
@@ -290,21 +293,30 @@ def judgements(ends: Sequence[EndpointInfo], window: Window) -> tuple[Judgement,
     source, destination = (endpoint.id for endpoint in ends)
     pairs = [(source, destination), (destination, source)]
     both = reading.read_window(window, reading.of_pairs(pairs))
-    lasting = Q(part__ended_at=None) | Q(part__ended_at__gt=window.start)
-    rows = ConditionLink.objects.filter(lasting, source__in=pairs[0], destination__in=pairs[0])
-    members = set(rows.values_list("part__condition", "source"))
-    there, back = (
-        replace(
-            both,
-            conditions=[
-                each
-                for each in both.conditions
-                if each.scope == Condition.Scope.GRID or (each.pk, end) in members
-            ],
-        )
-        for end in pairs[0]
+    members = ConditionLink.objects.filter(
+        source__in=pairs[0], destination__in=pairs[0], part__condition__in=both.conditions
     )
+    is_open = ExpressionWrapper(lasting_at(both.moment, "part__"), BooleanField())
+    sizes: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for end, condition, size, lasts in members.values_list(
+        "source", "part__condition", "part__size_class__name", is_open
+    ):
+        sizes[end, condition] += [size] * lasts
+    there, back = (replace(both, conditions=[*_of_direction(both, sizes, end)]) for end in pairs[0])
     return there, back
+
+
+def _of_direction(
+    both: Judgement, sizes: Mapping[tuple[int, int], list[str]], source: int
+) -> Iterator[Condition]:
+    """Yield the conditions of the grid, and of a direction with the classes where it is open."""
+    for each in both.conditions:
+        if each.scope == Condition.Scope.GRID:
+            yield each
+        elif (source, each.pk) in sizes:
+            own = copy(each)
+            vars(own)["open_sizes"] = sizes[source, each.pk]
+            yield own
 
 
 def of_links(judgement: Judgement) -> list[Condition]:
@@ -387,7 +399,7 @@ def read_errors(
     since = {part.size: window.start for part in classes if part.there.state == "failed"}
     for each in reversed(ordered(of_links(judgement))):
         if each.type == Condition.Type.FAILING:
-            since |= dict.fromkeys(each.size_classes, each.since_high)
+            since |= dict.fromkeys(open_sizes(each), each.since_high)
     if not since:
         return {}
     ids = {size: size_class for size_class, size in sizes.items()}

@@ -13,6 +13,7 @@ from math import isnan
 from django.utils.text import capfirst
 
 from matrix.answers.conditions import words
+from matrix.answers.conditions.reading import open_sizes
 from matrix.answers.link.directions import Direction
 from matrix.answers.words.phrases import (
     LONGEST_ERROR,
@@ -176,7 +177,7 @@ def changed(types: Sequence[str], link: LinkNow) -> Verdict | None:
     if not sure:
         return None
     first = sure[0]
-    classes = [each for each in link.there if each.size in first.size_classes]
+    classes = [each for each in link.there if each.size in open_sizes(first)]
     rest = sentences(against_usual(classes), others(link, classes, first), reverse(link))
     why = error_words(link, classes) if first.type == Type.FAILING else ""
     kind = KINDS[first.type]
@@ -338,7 +339,7 @@ def others(
 
     While others fail, one works of which a test succeeded since.
     """
-    of_conditions = {size for each in link.conditions for size in each.size_classes}
+    of_conditions = {size for each in link.conditions for size in open_sizes(each)}
     rest = [
         each
         for each in link.there

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
-from django.db.models import Q
 from django.utils.text import capfirst
 
 from matrix.answers.conditions import words
@@ -259,8 +258,8 @@ def read_judgement(grid: Grid, now: datetime) -> Judgement:
 
     def read() -> Judgement:
         chosen = members_q(grid.query.filters, registry.read_places(grid.version))
-        of_size = Q(size_classes__contains=[grid.query.size])
-        return read_open(state_moment(grid.window, now), chosen & of_size)
+        judgement = read_open(state_moment(grid.window, now), chosen)
+        return judgement.of_size(grid.query.size)
 
     judgement: Judgement = ANSWERS.get(("conditions", grid.version), read)
     return judgement

@@ -106,7 +106,8 @@ def class_words(direction: Direction, moment: datetime) -> tuple[Direction, str,
     factor = direction.now / direction.usual
     ratio = "" if np.isnan(factor) else format_factor(factor)
     standing = direction.standing_words
-    is_shifted = direction.state == "measured" and direction.level in ("slower", "faster")
+    # A condition lasts where the window has no test of the link.
+    is_shifted = direction.state != "down" and direction.level in ("silent", "slower", "faster")
     if direction.state != "failing" and not is_shifted:
         is_tested = direction.state != "not_applicable"
         return direction, why, ratio, "", standing if is_tested else "not tested"

@@ -125,7 +125,7 @@ class TablePage(QueryPage):
         shown = table.taken(cast("Integers", at.object_list))
         records = rows_of(shown)
         ids = np.unique(shown.column(f"{self.query.size}.condition")).tolist()
-        judgement = read_open(state_moment(table.window, now), Q(pk__in=ids))
+        judgement = read_open(state_moment(table.window, now), Q(condition__in=ids))
         every = self.columns(whole, now, names, judgement.conditions)
         columns, same = shown_columns(every, whole, self.listing)
         profile_choices = profiles.read()
