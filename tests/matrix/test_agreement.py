@@ -214,7 +214,7 @@ def ids(conditions: Sequence[Condition]) -> list[int]:
     return sorted(each.pk for each in conditions)
 
 
-def get(client: Client, path: str, params: str) -> Any:  # noqa: ANN401
+def get(client: Client, path: str, params: str) -> Any:
     return answer(client, f"/api/v1/{path}/?{params}")
 
 
@@ -276,9 +276,7 @@ def table(client: Client, asked: Asked) -> Iterator[Fact]:
         _, text = page(client, "/table/", f"{asked.query}&only={kind}&per_page=1000")
         body = text.split("<tbody>")[1].partition("</tbody>")[0] if "<tbody>" in text else ""
         rows = [text_of(row) for row in body.split("<tr>")[1:]]
-        found = {
-            tuple(ends[:2]): row for row in rows if (ends := re.findall(r"\bE\d\d\b", row))
-        }
+        found = {tuple(ends[:2]): row for row in rows if (ends := re.findall(r"\bE\d\d\b", row))}
         of_kind = {link for link, each in asked.kinds(asked.size).items() if each == kind}
         yield f"rows of {kind}", {*found}, of_kind
         for link in found.keys() & of_kind:
@@ -296,7 +294,7 @@ def front(client: Client, asked: Asked) -> Iterator[Fact]:
     yield from heading(text_of(title), asked)
 
 
-def lists(standouts: Any, asked: Asked) -> Iterator[Fact]:  # noqa: ANN401
+def lists(standouts: Any, asked: Asked) -> Iterator[Fact]:
     shown = {each.kind: each for each in standouts}
     sure, unsure = (asked.listed(asked.size, confirmed=each) for each in (True, False))
     kinds = {look: [each for each in sure if each.type == type_] for type_, look in LOOKS.items()}
@@ -323,9 +321,11 @@ def heading(text: str, asked: Asked) -> Iterator[Fact]:
 def wall(client: Client, asked: Asked) -> Iterator[Fact]:
     context, _ = page(client, "/", f"{asked.query}&wall=1")
     yield from heading(context["headline"], asked)
-    yield from lists([kind for kind, _ in context["lists"] if kind.kind in LOOKS], asked) if (
-        len(context["lists"]) > len(LOOKS)
-    ) else ()
+    yield from (
+        lists([kind for kind, _ in context["lists"] if kind.kind in LOOKS], asked)
+        if (len(context["lists"]) > len(LOOKS))
+        else ()
+    )
     sure = {words.sentence(each) for each in asked.listed(asked.size)}
     for kind, items in context["lists"]:
         for item in items if kind.kind in LOOKS.values() else ():
@@ -486,7 +486,9 @@ def strip(client: Client, asked: Asked) -> Iterator[Fact]:
         and (each.lasts(asked.at) or each.lasts(start) or each.since >= start)
     ]
     of_type = {
-        type_: set().union(*(each.links & asked.links for each in in_last if each.condition.type == type_))
+        type_: set().union(
+            *(each.links & asked.links for each in in_last if each.condition.type == type_)
+        )
         for type_ in (TYPES.FAILING, TYPES.SLOW)
     }
     yield "failing in the strip", buckets["failing_links"][-1], len(of_type[TYPES.FAILING])
@@ -583,7 +585,12 @@ def faults(rng: np.random.Generator, grid: Grid, sizes: Sequence[str]) -> list[F
         end = start + int(rng.uniform(0.2, 0.9) * (NOW - start)) if rng.random() < 0.3 else None
         factor = [None, 0.5, 0.33, 0.2, 2.5][rng.integers(5)]
         fault = histories.place_fault(
-            grid, str(scope), None if scope == "grid" else place, start, factor=0.5 if scope == "grid" else factor, end=end
+            grid,
+            str(scope),
+            None if scope == "grid" else place,
+            start,
+            factor=0.5 if scope == "grid" else factor,
+            end=end,
         )
         if len(sizes) > 1 and rng.random() < 0.3:
             fault = replace(fault, classes=(str(rng.choice(sizes)),))
@@ -679,6 +686,7 @@ def some_links(rng: np.random.Generator, seen: Sequence[Seen]) -> Iterator[Link]
 @pytest.mark.parametrize("seed", eval(environ.get("HIST", "[1, 3]")))
 def test_it(client, monkeypatch, seed):
     import time
+
     t0 = time.time()
     rng = np.random.default_rng(1000 + seed)
     now = moment(NOW)
@@ -695,7 +703,11 @@ def test_it(client, monkeypatch, seed):
             t = time.time()
             wrong += disagreements(client, asked, [reader])
             times[reader.__name__] += time.time() - t
-    print(f"made {t1-t0:.1f} assessed {t2-t1:.1f} asked {time.time()-t2:.1f}", {k: round(v, 1) for k, v in times.items()})
+    print(
+        f"made {t1 - t0:.1f} assessed {t2 - t1:.1f} asked {time.time() - t2:.1f}",
+        {k: round(v, 1) for k, v in times.items()},
+    )
     print([str(c) for c in Condition.objects.all()])
-    for w in wrong: print("WRONG", w[:300])
+    for w in wrong:
+        print("WRONG", w[:300])
     assert not wrong
