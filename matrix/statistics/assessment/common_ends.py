@@ -20,8 +20,9 @@ from matrix.statistics.assessment.grid_links import (
 # An end is the cause where this part of its links has the flag, of so many at least. So many errors
 # that name it stand for as many links.
 SHARED, FEWEST_LINKS, FEWEST_VOTES = 0.6, 3, 2
-# The whole grid is where this part of all links has the flag, wherever one looks.
-MOST_OF_GRID, FEWEST_SITES = 1 / 3, 4
+# The whole grid is where this part of all links has the flag, wherever one looks; one has to look
+# at that part of them.
+MOST_OF_GRID, FEWEST_SITES, LOOKED_AT = 1 / 3, 4, 1 / 4
 
 
 def common_ends(
@@ -111,7 +112,9 @@ def is_of_grid(links: GridLinks, flagged: Flags, looked_at: Flags) -> bool:
     destinations: a few bad endpoints are no bad grid.
     """
     sites = len(np.unique(links.site))
-    if sites < FEWEST_SITES or flagged.sum() < max(MOST_OF_GRID * looked_at.sum(), FEWEST_LINKS):
+    if sites < FEWEST_SITES or looked_at.sum() < LOOKED_AT * len(links):
+        return False
+    if flagged.sum() < max(MOST_OF_GRID * looked_at.sum(), FEWEST_LINKS):
         return False
     at_source, at_destination = links.site[links.source], links.site[links.destination]
     count = np.bincount(at_source[flagged], minlength=links.site.max() + 1)

@@ -63,7 +63,7 @@ END_OF_LINK, END_OF_MANY, END_OF_SLOW = 4.0, 8.0, 9.0
 # Failing is confirmed by so much evidence, slow at a rate of false discoveries; by so many tests.
 SURE_OF_LINK, SURE_OF_MANY, FALSE_DISCOVERIES = math.log(1e8), 14.0, 0.01
 FEWEST_TESTS = 5
-# Slow is listed, as unconfirmed, at this rate, and by so many tests.
+# Slow is listed, as unconfirmed, at this rate; both types by so many tests.
 FALSE_IN_LISTS, FEWEST_LISTED = 0.07, 3
 # How often something of a kind is named by chance, each time that the judge looks closer.
 SEEN: Mapping[Kind, float] = {
@@ -633,6 +633,7 @@ class Judge:
         condition.tests, condition.failed = len(during), len(failed)
         if condition.type == SLOW or not len(failed):
             return
+        condition.listed_at = condition.seen_at if len(failed) >= FEWEST_LISTED else None
         condition.links = tuple(np.unique(failed.link).tolist())
         members = np.zeros(len(self.links), dtype=bool)
         members[failed.link] = True
