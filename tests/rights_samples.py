@@ -194,7 +194,6 @@ CALLS = (
         )
     }
     | {
-        f"{API}/changes/": Sample(f"{API}/changes/", good=(410,)),
     }
     | {
         f"{IN_SET}/{part}": of_route(f"{API}/commissioning/DDT/{part}")

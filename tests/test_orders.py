@@ -153,6 +153,7 @@ TOTAL = {
     # By all that makes one unique.
     "sonar/obstacles/obstacle.py: size_class, mesh",
     "sonar/results/circuits.py: endpoint_id",
+    "sonar/results/conditions.py: size_class_id, day",
     "sonar/sandbox/progress.py: size_class__from_bytes, source_id, destination_id",
 }
 

@@ -48,7 +48,6 @@ PATHS += [
         f"series/?{FROM_TO}&window=30d",
         f"series/?{FROM_TO}&window=24h&format=plotly",
         "events/?window=30d",
-        "changes/?window=30d",
         "causes/?window=30d",
     )
 ]

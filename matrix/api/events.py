@@ -3,10 +3,8 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
-from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
 
 from matrix.answers.conditions import words
@@ -155,13 +153,6 @@ class EventsView(ApiView):
                 "next": following(request, further, window),
             }
         )
-
-
-@csrf_exempt
-def former_changes(request: HttpRequest) -> JsonResponse:
-    """Answer for a call that there was: what it listed is among the events."""
-    detail = "changes/ is gone: events/ lists what became slower or faster, with kind and level."
-    return JsonResponse({"detail": detail, "errors": {}}, status=410)
 
 
 def records_of(listed: list[Event], request: Request, now: datetime) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from matrix.api.diagnosis import DiagnosisView, InsideView
 from matrix.api.endpoint_checks import EndpointCheckView
 from matrix.api.endpoint_costs import EndpointCostView
 from matrix.api.endpoint_states import EndpointStatesView
-from matrix.api.events import EventsView, former_changes
+from matrix.api.events import EventsView
 from matrix.api.experiments import ExperimentsView, ExperimentView
 from matrix.api.history import HistoryView
 from matrix.api.incidents import IncidentEventsView, IncidentsView, IncidentView
@@ -43,7 +43,6 @@ urlpatterns = [
     *routes(ALIASES),
     *routes(ANNOTATIONS),
     path("v1/causes/", CausesView.as_view(), name="api-causes"),
-    path("v1/changes/", former_changes, name="api-changes"),
     path("v1/commissioning/", CommissioningView.as_view(), name="api-commissioning"),
     path(
         "v1/commissioning/<str:name>/",

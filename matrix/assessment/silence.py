@@ -77,7 +77,7 @@ class Testing:
             if timedelta() <= now - row.assessed_at <= longest
         }
         intervals: dict[int, list[MeshInterval]] = {}
-        for each in MeshInterval.objects.select_related("mesh").order_by("mesh_id"):
+        for each in MeshInterval.objects.select_related("mesh").order_by("mesh_id", "id"):
             intervals.setdefault(each.size_class_id, []).append(each)
         for row in rows:
             # Links that are to be tested more often than before have their time again.

@@ -13,7 +13,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -37,6 +37,8 @@ JUDGED = "<!-- judged: make accuracy -->", "<!-- end of judged -->"
 PRODUCT, TRIALS, SEED = "tests.accuracy.product:judge", 20, 1
 # Of these scenarios, so many times as many trials.
 MORE_TRIALS = {6: 3}
+# A scenario, its seconds and its rows.
+Measured = tuple[int, float, list[Row]]
 SILENT = 59 / 60
 QUIET_DAYS = 14
 # About, noise, and how many conditions may be confirmed in a month.
@@ -288,19 +290,24 @@ SCENARIOS = {
 }
 
 
-def table(judge: Judge, trials: int, seed: int, only: Iterable[int]) -> list[Row]:
+def table(
+    judge: Judge,
+    trials: int = TRIALS,
+    seed: int = SEED,
+    only: Iterable[int] = tuple(SCENARIOS),
+    measured: Callable[..., Iterable[Measured]] = map,
+) -> list[Row]:
     """Measure these scenarios with this many trials each, print their rows and return them."""
-    tasks = [(judge, number, trials, seed) for number in only]
     rows = {}
-    with multiprocessing.Pool(min(len(tasks), os.cpu_count() or 1)) as pool:
-        for number, seconds, measured in pool.imap_unordered(measure, tasks):
-            rows[number] = measured
-            print(f"\n{number}. {seconds:.0f} s")
-            print(*map(line, measured), sep="\n", flush=True)
+    tasks = [(judge, number, trials, seed) for number in only]
+    for number, seconds, of_scenario in measured(measure, tasks):
+        rows[number] = of_scenario
+        print(f"\n{number}. {seconds:.0f} s")
+        print(*map(line, of_scenario), sep="\n", flush=True)
     return [row for number in sorted(rows) for row in rows[number]]
 
 
-def measure(task: tuple[Judge, int, int, int]) -> tuple[int, float, list[Row]]:
+def measure(task: tuple[Judge, int, int, int]) -> Measured:
     judge, number, trials, seed = task
     began = time.perf_counter()
     rows = SCENARIOS[number](judge, trials * MORE_TRIALS.get(number, 1), seed)
@@ -342,7 +349,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--only: {min(unknown)} is not a scenario; they are 1 to {max(SCENARIOS)}")
     module, _, function = args.judge.partition(":")
     judge = getattr(importlib.import_module(module), function)
-    rows = table(judge, args.trials, args.seed, args.only)
+    with multiprocessing.Pool(min(len(args.only), os.cpu_count() or 1)) as pool:
+        rows = table(judge, args.trials, args.seed, args.only, pool.imap_unordered)
     if (args.judge, args.trials, args.seed, args.only) == (PRODUCT, TRIALS, SEED, list(SCENARIOS)):
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(report.between(JUDGED, page, written(rows)), encoding="utf-8")

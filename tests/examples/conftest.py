@@ -20,6 +20,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
+from tests.conditions import stored_condition
 from tests.examples.road import Road
 from tests.matrix import world
 from tests.matrix.world import HOUR, World
@@ -58,6 +59,7 @@ def known_world(real_commits: None, at_noon: None) -> World:
             some.add(glasgow, desy, None, ago=minutes * MINUTE)
         some.add(scratch, ral, 30.0, ago=5 * HOUR)
         some.add(ral, glasgow, 25.0, ago=10 * MINUTE, size="small")
+    stored_condition("failing", source=glasgow, destination=desy)
     return found
 
 

@@ -267,13 +267,6 @@ def test_an_assessment_that_is_late_is_said_first(client, past):
     assert "The assessment of results is late: not assessed since 20 Nov 03:00 UTC" in page
 
 
-def test_the_call_of_changes_is_gone_and_names_that_of_events(client, small_world):
-    response = client.get("/api/v1/changes/?level=slower")
-    assert response.status_code == 410
-    assert "events/" in response.json()["detail"]
-    assert client.post("/api/v1/changes/").status_code == 410
-
-
 def test_former_addresses_lead_on_with_the_same_question(client, past):
     response = client.get("/changes/?level=slower&kind=link&sure=any&window=30d&factor=2&site=RAL")
     assert response.status_code == 302

@@ -124,7 +124,7 @@ def test_they_are_in_no_rate_of_a_matrix_link_or_site(client, small_world, ends)
     """What pages and answers say of files is the same with and without them."""
     transfer(small_world.ral, small_world.glasgow, 50.0)
     pages = ["/", LINK, "/sites/RAL/", "/sites/", "/table/", "/?wall=1", "/causes/"]
-    calls = ["matrix/", "links/", "sites/", "transfers/", "strip/", "status/", "changes/"]
+    calls = ["matrix/", "links/", "sites/", "transfers/", "strip/", "status/", "events/"]
     calls += ["series/?source=RAL_DATADISK&destination=Glasgow_DATADISK"]
     urls = [*pages, *(f"/api/v1/{call}" for call in calls)]
     before = {url: shown_at(client, url) for url in urls}

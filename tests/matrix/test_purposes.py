@@ -45,7 +45,6 @@ CALLS = (
     "/api/v1/sites/RAL/?window=24h&compare=week",
     "/api/v1/causes/?window=24h",
     "/api/v1/causes/?window=24h&compare=week",
-    "/api/v1/changes/?window=30d",
     f"/api/v1/inside/?{ENDS}&window=24h",
 )
 
