@@ -614,7 +614,8 @@ def store_history(rng: np.random.Generator, places: int) -> None:
             endpoint=at, starts_at=now - 5 * HOUR, ends_at=now + 5 * HOUR, reason="disks"
         )
     draft = Site.objects.create(name="DRAFT", cloud="UK", tier=1)
-    Endpoint.objects.filter(pk=world.endpoint("E99", draft).pk).update(is_draft=True)
+    url = "https://e99.example.org/data"
+    Endpoint.objects.create(name="E99", site=draft, base_url=url, enabled=False)
 
 
 def faults(rng: np.random.Generator, grid: Grid, sizes: Sequence[str]) -> list[Fault]:
