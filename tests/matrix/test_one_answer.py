@@ -1,6 +1,6 @@
-"""What is slower, faster and failing: one answer, whichever page or call is asked.
+"""What differs from another time range: one answer, whichever page or call is asked.
 
-Events that go on are that, too, before a search and after it.
+What is slower, faster and failing now is test_agreement.
 
 Histories are made here by Python's own generator of random numbers, with days that are slower for
 all of a link's tests, levels that drift, gaps and failures; nothing of `make accuracy` is in them.
@@ -33,8 +33,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 DAY = timedelta(days=1)
 END = world.NOW.replace(second=0)
 ASKED = f"from={format_time(END - DAY)}&to={format_time(END)}&compare=previous"
-# And of how links stand as of that moment, without anything to compare with.
-NOW = f"from={format_time(END - DAY)}&to={format_time(END)}"
 Link = tuple[str, str]
 KINDS = ("slower", "faster", "failing")
 # All links are asked for in one call.
@@ -64,11 +62,11 @@ def get(client: Client, path: str) -> Any:
     return answer.json()
 
 
-def of_matrix(client: Client, filters: str = "", asked: str = ASKED, name: str = "change") -> Sets:
-    answer, sets = get(client, f"matrix/?{asked}{filters}&fields={name},state"), Sets()
+def of_matrix(client: Client, filters: str = "") -> Sets:
+    answer, sets = get(client, f"matrix/?{ASKED}{filters}&fields=change,state"), Sets()
     for row, source in enumerate(answer["sources"]):
         for column, destination in enumerate(answer["destinations"]):
-            kinds = (answer["cells"][array][row][column] for array in (name, "state"))
+            kinds = (answer["cells"][array][row][column] for array in ("change", "state"))
             sets.put((source["name"], destination["name"]), *kinds)
     return sets
 
@@ -101,69 +99,6 @@ def of_causes(client: Client, ends: list[Endpoint]) -> Sets:
             if all(at) or (cause["kind"] != "link" and any(at)):
                 sets.put(link, kind)
     return sets
-
-
-def in_matrix(client: Client, filters: str = "") -> Sets:
-    """Return how links stand now, against what is usual for them."""
-    return of_matrix(client, filters, NOW, "level")
-
-
-def in_links(client: Client, kind: str) -> set[Link]:
-    rows = get(client, f"links/?{NOW}{WHOLE}&only={kind}")["links"]
-    return {(row["source"]["name"], row["destination"]["name"]) for row in rows}
-
-
-def in_table(client: Client, kind: str) -> set[Link]:
-    page = html(client, f"/table/?{NOW}&only={kind}&per_page=1000", follow=True)
-    body = page.split("<tbody>")[1].partition("</tbody>")[0]
-    ends = [re.findall(r"\bE\d\d\b", words(row)) for row in body.split("<tr>")[1:]]
-    return {(found[0], found[1]) for found in ends if found}
-
-
-def in_site(client: Client, site: str) -> Sets:
-    sets, answer = Sets(), get(client, f"sites/{site}/?{NOW}")
-    for end in ("as_source", "as_destination"):
-        for row in answer[end]["links"]:
-            sets.put((row["source"], row["destination"]), row["level"], row["state"])
-    return sets
-
-
-def in_rail(client: Client) -> tuple[dict[str, int], Sets]:
-    """Return how many links the lists of the front page say there are, and the first of each."""
-    counts, sets = dict.fromkeys(KINDS, 0), Sets()
-    for standout, items in client.get(f"/?{NOW}", follow=True).context["rail"]:
-        counts |= {standout.kind: standout.count} if standout.kind in KINDS else {}
-        for item in items:
-            sets.put((item.source, item.destination), standout.kind)
-    return counts, sets
-
-
-def agree_on_now(client: Client, chance: Random, ends: list[Endpoint]) -> None:
-    """Hold that every page and call says the same of how links stand now."""
-    said = in_matrix(client)
-    counts = {kind: len(getattr(said, kind)) for kind in KINDS}
-    for path in (f"/?{NOW}", f"/?wall=1&{NOW}"):
-        shown = {kind: heading(client, path)[kind] for kind in ("slower", "failing")}
-        assert shown == {kind: counts[kind] for kind in shown}
-    in_lists, first = in_rail(client)
-    assert in_lists == counts
-    for kind in KINDS:
-        assert in_links(client, kind) == in_table(client, kind) == getattr(said, kind)
-        assert getattr(first, kind) <= getattr(said, kind)
-    # What a filter chooses is called what it is called among all.
-    assert in_matrix(client, "&source_cloud=UK") == said.of(lambda link: int(link[0][1:]) % 3 == 0)
-    for number in chance.sample(range(len(ends)), 2):
-        assert in_site(client, f"S{number:02}") == said.of(
-            lambda link, name=f"E{number:02}": name in link
-        )
-    sites = get(client, f"sites/?{NOW}{WHOLE}")["sites"]
-    for end in ("source", "destination"):
-        assert sum(site[f"slower_as_{end}"] for site in sites) == counts["slower"]
-    for source, destination in a_few(chance, said, ends):
-        page = html(client, f"/links/{source}/{destination}/?{NOW}", follow=True)
-        (verdict,) = re.findall(r'<div id="verdict".*?</div>', page, re.DOTALL)
-        told = re.findall(r'class="verdict (slower|faster|failing)"', verdict)
-        assert told == [kind for kind in KINDS if (source, destination) in getattr(said, kind)]
 
 
 def heading(client: Client, path: str) -> dict[str, int]:
@@ -237,7 +172,6 @@ def test_every_page_and_call_gives_the_same_answer(client, count):
     explained = of_causes(client, ends)
     assert made.slower & said.slower <= explained.slower
     assert made.faster & said.faster <= explained.faster
-    agree_on_now(client, chance, ends)
     for source, destination in a_few(chance, said, ends):
         page = html(client, f"/links/{source}/{destination}/?{ASKED}", follow=True)
         (told,) = re.findall(r'<section id="comparison".*?</strong>', page, re.DOTALL)
@@ -316,16 +250,3 @@ def send(client: Client, headers: dict[str, str], trial: int, rows: list[dict[st
             "/api/v1/transfers/", json.dumps(body), content_type="application/json", headers=headers
         )
         assert answer.status_code == 201, answer.content
-
-
-# Of these the history has 20 days, enough for what is usual; grids of each size are among them.
-SEEDS = (0, 9, 11, 25, 27, 38)
-
-
-def now_by_matrix(client: Client) -> Sets:
-    sets = Sets()
-    for row in get(client, f"links/?window=7d{WHOLE}")["links"]:
-        large = row["large"]
-        kind = "failing" if large["state"] == "failing" else large["level"]
-        sets.put((row["source"]["name"], row["destination"]["name"]), kind)
-    return sets

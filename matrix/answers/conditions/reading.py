@@ -151,8 +151,9 @@ def _judgement(
     own = ConditionPart.objects.filter(chosen | OF_GRID if chosen else Q())
     parts = own.filter(condition=OuterRef("pk"))
     lasting = parts.filter(stored.lasting_at(moment)).order_by("size_class")
-    rows = rows.annotate(open_sizes=ArraySubquery(lasting.values("size_class__name")))
-    conditions = list(rows.filter(Exists(parts.filter(listed))))
+    sizes = ArraySubquery(lasting.values("size_class__name"))
+    chosen_rows = rows.filter(Exists(parts.filter(listed))).annotate(open_sizes=sizes)
+    conditions: list[Condition] = [*chosen_rows]
     as_of = stored.assessed_at()
     return Judgement(conditions, as_of, is_late(as_of, timezone.now()), moment)
 

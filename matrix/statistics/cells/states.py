@@ -176,7 +176,9 @@ class CellStandings:
         """Pool the links that are ``applicable``; those without results are not as usual."""
         pool, cells_of = layout.pool, layout.cells_of
         level = standings.level * (applicable & (has_results | (standings.level != USUAL)))
-        tested = pool(np.add, (standings.tested & applicable).astype(np.int32))
+        # What fails was tested, if not by the tests that filters choose.
+        is_tested = (standings.tested | standings.failing) & applicable
+        tested = pool(np.add, is_tested.astype(np.int32))
         is_judged = (level != UNKNOWN) & (level != SILENT)
         judged = pool(np.add, is_judged.astype(np.int32))
         kinds = {
