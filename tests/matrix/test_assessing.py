@@ -653,7 +653,7 @@ def test_tests_of_today_alone_are_judged_when_they_are_new(monkeypatch: pytest.M
     assert kept == rebuilt()
 
 
-def test_a_minute_without_news_costs_ten_statements_with_an_open_incident(
+def test_a_minute_without_news_costs_eight_statements_with_an_open_incident(
     monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
 ):
     at = moment(NOW)
@@ -665,7 +665,7 @@ def test_a_minute_without_news_costs_ten_statements_with_an_open_incident(
     for minutes in (1, 2, 9):
         at = moment(NOW) + timedelta(minutes=minutes)
         # Two of the assessment, and those that follow the incident.
-        with django_assert_num_queries(10):
+        with django_assert_num_queries(8):
             tasks.assess()
         assert Assessment.objects.get(size_class__name="large").assessed_at == at
     # A result, or a day that is to be judged again, is news; so is time.
