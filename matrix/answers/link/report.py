@@ -293,9 +293,8 @@ def judgements(ends: Sequence[EndpointInfo], window: Window) -> tuple[Judgement,
     source, destination = (endpoint.id for endpoint in ends)
     pairs = [(source, destination), (destination, source)]
     both = reading.read_window(window, reading.of_pairs(pairs))
-    members = ConditionLink.objects.filter(
-        source__in=pairs[0], destination__in=pairs[0], part__condition__in=both.conditions
-    )
+    lasting = Q(part__ended_at=None) | Q(part__ended_at__gt=window.start)
+    members = ConditionLink.objects.filter(lasting, source__in=pairs[0], destination__in=pairs[0])
     is_open = ExpressionWrapper(lasting_at(both.moment, "part__"), BooleanField())
     sizes: dict[tuple[int, int], list[str]] = defaultdict(list)
     for end, condition, size, lasts in members.values_list(
