@@ -109,7 +109,7 @@ def test_without_javascript_the_figures_are_there_and_forms_work(visit, slow_sce
     page.select_option("#compare-menu select[name=compare]", "previous")
     page.click("#compare-menu button >> nth=0")
     assert page.url.endswith("/causes/?window=24h&compare=previous")
-    assert "sends at 34 %" in page.locator(".finding").first.inner_text()
+    expect(page.locator(".finding", has_text="sends at 34 %")).to_have_count(1)
     assert "0.3" in page.locator(".causes tbody tr").first.inner_text()
     visit.open("/events/?level=source").click("table.events tbody .where a")
     assert SITE in page.url
@@ -220,7 +220,7 @@ def test_an_event_leads_to_its_link_with_a_mark_and_a_row(visit, events):
     expect(page.locator("h1")).to_contain_text("RAL_DATADISK → Glasgow_DATADISK")
     expect(page.locator(".events-of tr.slower").first).to_contain_text("0.50×")
     until_settled(page)
-    marks = page.locator(".annotation-text", has_text="link 0.50×")
+    marks = page.locator(".annotation-text", has_text="at 0.50×")
     expect(marks).to_have_count(1)
     look(page, "events-link")
     page = visit.open("/sites/Glasgow/")
