@@ -193,8 +193,7 @@ CALLS = (
             *("incidents/", "incidents/<int:id>/", "incidents/events/"),
         )
     }
-    | {
-    }
+    | {}
     | {
         f"{IN_SET}/{part}": of_route(f"{API}/commissioning/DDT/{part}")
         for part in ("", "<str:source>/<str:destination>/")

@@ -19,7 +19,7 @@ from pytest_django import Settings
 
 from matrix.http import questions
 from matrix.store.cache import ANSWERS, STANDINGS
-from sonar.models import Annotation, Endpoint, Incident, Probe, Site, UnknownName
+from sonar.models import Annotation, Condition, Endpoint, Incident, Probe, Site, UnknownName
 from sonar.people.roles import Role
 from tests import found, rights_samples
 from tests.accounts import account, logged_in
@@ -66,6 +66,7 @@ def add_ties(ends: list[Endpoint]) -> None:
             sent.send(first, third, NOW - HOUR, error=error, error_where=where)
     for server in ("a.example.org:1", "b.example.org:1", "c.example.org:1"):
         sent.send(first, third, NOW - HOUR, data_server=server, redirect_seconds=0.5)
+    Condition.objects.all().delete()
     for source, destination in permutations(ends, 2):
         sent.send(source, destination, NOW - HOUR, error="connection refused")
         changed.change(source, destination)

@@ -166,20 +166,20 @@ def test_a_menu_that_is_opened_while_a_view_loads_stays_with_what_is_typed(visit
     expect(page.locator("#from-menu")).to_be_hidden()
 
 
+# Where it is, and how many lines it has at most; on a small laptop it may have one more. The
+# matrix names three conditions.
 HEADS = {
-    "matrix": ("/", "#answer"),
-    "compared matrix": ("/?window=24h&compare=previous", "#answer"),
-    "table": ("/table/", "#page > h1"),
-    "link": (LINK, ".link-head"),
-    "site": (SITE, ".site-head .who"),
+    "matrix": ("/", "#answer", 5),
+    "compared matrix": ("/?window=24h&compare=previous", "#answer", 7),
+    "table": ("/table/", "#page > h1", 4),
+    "link": (LINK, ".link-head", 4),
+    "site": (SITE, ".site-head .who", 4),
 }
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_the_head_of_a_page_has_four_lines_at_most_and_five_on_a_small_laptop(
-    visit, slow_scene, name
-):
-    path, head = HEADS[name]
+def test_the_head_of_a_page_has_few_lines(visit, slow_scene, name):
+    path, head, most = HEADS[name]
     for site in Site.objects.all():
         times = {"starts_at": world.NOW + world.HOUR, "ends_at": world.NOW + 9 * world.HOUR}
         Downtime.objects.create(site=site, reason="disks", severity="warning", **times)
@@ -196,8 +196,8 @@ def test_the_head_of_a_page_has_four_lines_at_most_and_five_on_a_small_laptop(
             look(page, f"head-{name}-{width}")
             expect(page.locator(".downtimes")).to_contain_text("and 3 more")
         lines[width] = page.locator(head).evaluate(LINES)
-    assert 1 <= lines[1440] <= 4, lines
-    assert 1 <= lines[1280] <= 5, lines
+    assert 1 <= lines[1440] <= most, lines
+    assert 1 <= lines[1280] <= most + 1, lines
 
 
 def is_in_one_line(page: Page) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import requests
 
-from tests.conditions import stored_condition
 from tests.examples.conftest import EXAMPLES
 from tests.matrix.world import NOW
 
@@ -84,7 +83,6 @@ def test_the_line_of_one_link_has_its_rates_over_time(url):
 
 
 def test_links_are_counted_by_state(url, known_world):
-    stored_condition("failing", source=known_world.glasgow, destination=known_world.desy)
     found = of_panel(url, "Links by state, the last 24 hours")
     large = next(row for row in found if row["Size class"] == "large")
     assert (large["Measured"], large["Stale"], large["Failing"]) == (2, 1, 1)
