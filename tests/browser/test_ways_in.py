@@ -13,6 +13,7 @@ from tests.browser.pages import box_of, holding, look
 from tests.browser.readers import DARK, LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.slow_scene import LINK, SITE, SOURCE
 from tests.browser.waiting import until, until_settled
+from tests.conditions import stored_condition
 from tests.matrix import world
 from tests.matrix.test_large_grid import ring
 
@@ -234,6 +235,7 @@ def failed_once_and_thrice() -> None:
     world.transfer(made.ral, made.glasgow, None)
     for minutes in (10, 20, 30):
         world.transfer(made.ral, made.desy, None, ago=timedelta(minutes=minutes))
+    stored_condition(source=made.ral, destination=made.desy)
 
 
 # How much a cell stands out from the page, as contrast of its own colour with that of the page.

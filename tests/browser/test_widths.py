@@ -13,6 +13,7 @@ from tests.browser.pages import box_of, fits, is_on_the_screen, look
 from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.slow_scene import LINK, SITE
 from tests.browser.waiting import until_settled
+from tests.conditions import stored_condition
 from tests.matrix import world
 
 WIDTHS = (390, 1024, 1280, 1366, 1440, 1920)
@@ -255,9 +256,10 @@ def test_a_wide_table_and_a_legend_of_many_states_are_whole_on_a_laptop(visit, s
             some.add(bnl, ral, 30.0 + number, ago=ago, made=made)
         for number in range(5):
             some.add(ral, glasgow, None, ago=number * world.HOUR * 7, made=made)
+    stored_condition(source=bnl, destination=desy, sizes=[*world.SIZES])
     world.downtime(endpoint=Endpoint.objects.get(name__startswith="TAIWAN"))
     page = visit.open("/table/")
-    for words in ("failing 11.2", "+ 13 failed"):
+    for words in ("failing since 20 Nov 06:00 UTC", "+ 13 failed"):
         expect(page.locator(".links tbody")).to_contain_text(words)
     look(page, "wide-table")
     box = page.locator(".links-box")
