@@ -24,7 +24,9 @@ from sonar.processes.redis_client import quick_client
 PAUSE_FIELDS = ("paused_since", "paused_until", "pause_reason")
 FIELDS = ("name", "kind", "seen_at", "every_seconds", "queues", "clock_ahead_seconds")
 STOPPED = f"SELECT {', '.join(PAUSE_FIELDS)} FROM sonar_alltests"  # noqa: S608 - constants
-DOUBT_FIELDS = ("type", "scope", "since", "since_low", "since_high", "confirmed_at")
+DOUBT_FIELDS = (
+    "type", "scope", "since", "since_low", "since_high", "confirmed_at", "size_classes",
+)  # fmt: skip
 DOUBTS = f"""
     SELECT {", ".join(DOUBT_FIELDS)} FROM sonar_condition
     WHERE scope = 'grid' AND confirmed_at IS NOT NULL AND ended_at IS NULL
