@@ -35,7 +35,7 @@ def test_faults_are_called_once_by_their_right_name(
 def replayed(year: Year, monkeypatch: pytest.MonkeyPatch) -> Score:
     """Replay a year, looking twice in each round of tests."""
     step = year.round / 2
-    monkeypatch.setattr("sonar.alerting.incidents.AWAY", timedelta(days=1))
+    monkeypatch.setattr("matrix.assessment.silence.AWAY", timedelta(days=1))
     ids = replay.fill(year)
     replay.play(year, step)
     return replay.score(year, ids, step)
