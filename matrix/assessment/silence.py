@@ -144,6 +144,11 @@ def silent_parts(
     free = np.array(
         [max(testing.free_since.get(each, 0), awake_since) for each in ids.tolist()], np.int64
     )
+    # When no link at all was tested for long, each one has its time again.
+    started = np.unique(np.concatenate([last, *(day.started for day in days)]))
+    gaps = np.flatnonzero(np.diff(started) >= limit.min(initial=math.inf) / 2)
+    if gaps.size:
+        free = np.maximum(free, started[gaps[-1] + 1])
     held = np.isin(ids, [*testing.held])
     promise = Promise(
         last=last,

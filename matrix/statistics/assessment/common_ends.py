@@ -21,8 +21,8 @@ from matrix.statistics.assessment.grid_links import (
 # that name it stand for as many links.
 SHARED, FEWEST_LINKS, FEWEST_VOTES = 0.6, 3, 2
 # The whole grid is where this part of all links has the flag, wherever one looks; one has to look
-# at that part of them.
-MOST_OF_GRID, FEWEST_SITES, LOOKED_AT = 1 / 3, 4, 1 / 4
+# at some of them.
+MOST_OF_GRID, FEWEST_SITES, FEWEST_LOOKED_AT = 1 / 3, 4, 12
 
 
 def common_ends(
@@ -112,7 +112,7 @@ def is_of_grid(links: GridLinks, flagged: Flags, looked_at: Flags) -> bool:
     destinations: a few bad endpoints are no bad grid.
     """
     sites = len(np.unique(links.site))
-    if sites < FEWEST_SITES or looked_at.sum() < LOOKED_AT * len(links):
+    if sites < FEWEST_SITES or looked_at.sum() < min(FEWEST_LOOKED_AT, len(links) / 2):
         return False
     if flagged.sum() < max(MOST_OF_GRID * looked_at.sum(), FEWEST_LINKS):
         return False

@@ -362,6 +362,12 @@ class Judge:
         inside = [each for each in open_ if not (links.of(each.subject) & ~own).any()]
         if any(not (own & ~links.of(each.subject)).any() for each in open_):
             return False
+        # What began with this test and is over again does not begin with it again.
+        if any(
+            each.type == FAILING and each.subject == subject and each.seen_at >= seen
+            for each in self.conditions
+        ):
+            return False
         tests = self.tests_of(subject).within(begin, NEVER)
         failed = tests.started[~tests.ok]
         since = [int(failed[0]) if failed.size else begin, *(each.since for each in inside)]
