@@ -55,12 +55,9 @@ class Merged:
             return False
         if other.subject == main.subject:
             return True
-        # What lasts longer than the larger one is not a part of it.
-        lasts = other.until > main.until + SAME_MS
-        began_together = abs(other.since - main.since) <= SAME_MS or (
+        return abs(other.since - main.since) <= SAME_MS or (
             other.since_low <= main.since_high and main.since_low <= other.since_high
         )
-        return began_together and not lasts
 
     def condition(self) -> ClassCondition:
         """Return what all classes say together."""
