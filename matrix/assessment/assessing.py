@@ -82,10 +82,11 @@ def assess(
         with transaction.atomic():
             conditions.lock()
             conditions.forget_days(since)
-    elif not wait and is_quiet(now):
+    state = read_state()
+    if since is None and not wait and is_quiet(now, state):
         conditions.note_quiet(now)
         return Assessed(days=0, recorded=Recorded())
-    began, days, state = time.monotonic(), 0, read_state()
+    began, days = time.monotonic(), 0
     while True:
         with transaction.atomic():
             if not conditions.lock(wait=wait):
@@ -121,10 +122,10 @@ def read_state() -> tuple[str, ...]:
     return tuple(state)
 
 
-def is_quiet(now: datetime) -> bool:
-    """Say whether nothing has changed since this process assessed it; one SQL statement."""
+def is_quiet(now: datetime, state: tuple[str, ...]) -> bool:
+    """Say whether nothing has changed, by ``state``, since this process assessed it."""
     until = _quiet["until"]
-    return until is not None and now < until and read_state() == _quiet["state"]
+    return until is not None and now < until and state == _quiet["state"]
 
 
 class AssessmentRun:
@@ -244,8 +245,7 @@ class AssessmentRun:
         """Return what people expect of links now; None if it is nothing but what is usual."""
         if size_class.id not in self.rules:
             rules = silence.read_rules(size_class, self.version)
-            links = read_links(self.version)
-            ids = np.array([place.id for place in links.places], dtype=np.int64)
+            ids = read_links(self.version).numbering.ids
             is_usual = len(rules.rules) == 1 or not rules.number.any()
             self.rules[size_class.id] = None if is_usual else (ids, rules)
         return self.rules[size_class.id]

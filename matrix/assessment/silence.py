@@ -18,12 +18,12 @@ from cachetools import LRUCache
 from django.conf import settings
 
 from matrix.assessment import targets
-from matrix.assessment.inputs import DayTests, LastTests, Registry
+from matrix.assessment.inputs import DayTests, LastTests, Numbered, Registry
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.assessment.common_ends import SHARED
 from matrix.statistics.assessment.conditions import ClassCondition
-from matrix.statistics.assessment.grid_links import GRID, LINK, GridLinks, Subject
+from matrix.statistics.assessment.grid_links import GRID, LINK, Subject
 from matrix.statistics.assessment.merging import covering
 from matrix.statistics.assessment.silence import Promise, silent_conditions
 from matrix.statistics.cells.expected import LinkRules
@@ -133,13 +133,8 @@ def silent_parts(
     limit = limits(size_class, newest.link.astype(np.int64), testing)
     chosen = np.flatnonzero(np.isfinite(limit))
     keys, last, limit = newest.link[chosen].astype(np.int64), newest.started[chosen], limit[chosen]
-    source, destination = keys >> 16, keys & 0xFFFF
-    ids = np.union1d(source, destination)
-    site_ids, site = np.unique(
-        np.array([testing.registry.site_of[each] for each in ids.tolist()], dtype=np.int64),
-        return_inverse=True,
-    )
-    links = GridLinks(ids.searchsorted(source), ids.searchsorted(destination), site)
+    numbered = Numbered.of_links(keys, testing.registry)
+    ids, links = numbered.ids, numbered.links
     awake_since = unix_ms(testing.awake_since.setdefault(size_class.id, testing.now))
     free = np.array(
         [max(testing.free_since.get(each, 0), awake_since) for each in ids.tolist()], np.int64
@@ -164,8 +159,8 @@ def silent_parts(
         testing.awake_since[size_class.id] = testing.now
     for each in silent:
         own = links.of(each.subject) & promise.is_tested
-        yield part_of(size_class, each, int(own.sum()), (ids, site_ids), keys)
-    subjects = {subject_of(each.subject, ids, site_ids) for each in silent}
+        yield part_of(size_class, each, int(own.sum()), numbered)
+    subjects = {subject_of(each.subject, numbered) for each in silent}
     for part in conditions.open_silent(size_class):
         subject = Subject(*part.subject[:4])
         if subjects.isdisjoint(covering(subject, testing.registry.site_of)):
@@ -180,7 +175,7 @@ def limits(size_class: SizeClass, keys: Integers, testing: Testing) -> Floats:
     version = testing.version
     links = places.read_links(version)
     every = places.read_promises(MatrixQuery(size=size_class.name), links, version)
-    ids = np.array([place.id for place in links.places], dtype=np.int64)
+    ids = links.numbering.ids
     source, destination = ids.searchsorted(keys >> 16), ids.searchsorted(keys & 0xFFFF)
     number = source * len(ids) + destination
     after = read_rules(size_class, version).each("silent_after").ravel()[number]
@@ -197,12 +192,13 @@ def quiet_seconds(interval: MeshInterval) -> int:
     return minutes % (24 * 60) * 60
 
 
-def subject_of(subject: Subject, ids: Integers, sites: Integers) -> Subject:
+def subject_of(subject: Subject, numbered: Numbered) -> Subject:
     """Return a subject by places as one by ids."""
     source, destination = (
-        None if end is None else int(ids[end]) for end in (subject.source, subject.destination)
+        None if end is None else int(numbered.ids[end])
+        for end in (subject.source, subject.destination)
     )
-    site = None if subject.site is None else int(sites[subject.site])
+    site = None if subject.site is None else int(numbered.sites[subject.site])
     return Subject(subject.scope, source, destination, site)
 
 
@@ -210,15 +206,13 @@ def part_of(
     size_class: SizeClass,
     condition: ClassCondition,
     of_links: int,
-    numbers: tuple[Integers, Integers],
-    keys: Integers,
+    numbered: Numbered,
 ) -> FoundPart:
-    own = keys[list(condition.links)].tolist()
-    members = [MemberLink(key >> 16, key & 0xFFFF, None) for key in own]
+    members = [MemberLink(*numbered.pair(link), None) for link in condition.links]
     since, seen = moment(condition.since), moment(condition.seen_at)
     return FoundPart(
         size_class_id=size_class.id,
-        subject=ConditionSubject(*subject_of(condition.subject, *numbers), condition.type),
+        subject=ConditionSubject(*subject_of(condition.subject, numbered), condition.type),
         since=since,
         since_low=since,
         since_high=since,
@@ -227,7 +221,7 @@ def part_of(
         factor=None,
         factor_low=None,
         factor_high=None,
-        links=len(own),
+        links=len(members),
         of_links=of_links,
         shown_at=seen,
         tests=0,

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from matrix.answers.conditions import words
+from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.link import series
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import MOST_POINTS, ClassReport, LinkReport
 from matrix.answers.link.samples import Results
 from matrix.answers.link.series import TimeSeries, cut_for_table
-from matrix.answers.link.verdict import KINDS
 from matrix.answers.words.names import cut
 from matrix.plots import AXIS, MARGIN, Json, log_axis, over_time
 from matrix.plots.over_time import BACK, THERE, Look, Noted, TimeSpan, filled, other_look
@@ -166,7 +166,7 @@ def conditions_drawn(judgement: Judgement, size: str) -> Iterator[TimeSpan]:
             text = f"{text}: {words.subject(each)}"
         if each.confirmed_at is None:
             text = f"unconfirmed: {text}"
-        yield TimeSpan(KINDS[each.type], each.since, each.ended_at, text)
+        yield TimeSpan(KIND_OF[each.type], each.since, each.ended_at, text)
 
 
 def newest_of(lines: Sequence[DirectionLine]) -> list[DirectionLine]:

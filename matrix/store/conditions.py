@@ -1,6 +1,6 @@
 """Conditions as they are read: those open at a moment or within a time range, and those of links.
 
-Each function is one SQL statement.
+Each function that reads is one SQL statement.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
+from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ from sonar.notation.windows import Window
 # What is the matter with a link by conditions that have it as a member, the worst last.
 MARKS = ("", *Condition.Type.values)
 ASSESSED_AT = "SELECT min(assessed_at) FROM sonar_assessment"
+# An assessment that is later than this many of its intervals is not coming.
+LATE = 3
 # Those that began last come first.
 ORDER = ("-since", "-id")
 
@@ -62,6 +65,13 @@ def assessed_at() -> datetime | None:
     """Return when the size class that was assessed longest ago was; None before the first time."""
     rows: list[tuple[datetime | None]] = planned_rows(ASSESSED_AT)
     return rows[0][0]
+
+
+def is_late(as_of: datetime | None, now: datetime) -> bool:
+    """Say whether results were assessed once, and not within the last intervals."""
+    return as_of is not None and now - as_of > timedelta(
+        seconds=LATE * settings.SONAR_INCIDENTS_SECONDS
+    )
 
 
 def of_links(pairs: Iterable[tuple[int, int]], window: Window | None = None) -> list[Condition]:

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import (
     Case,
@@ -21,6 +20,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
+from matrix.store.conditions import is_late
 from sonar.database.cursors import planned_rows
 from sonar.models import (
     ConditionLink,
@@ -32,8 +32,6 @@ from sonar.models import (
     SizeClass,
 )
 
-# An assessment that is later than this many of its intervals is not coming.
-LATE = 3
 OPEN = Q(closed_at=None)
 Level, Condition = Incident.Level, Incident.Condition
 OF_GRID = Q(level=Level.GRID)
@@ -178,12 +176,7 @@ def open_now(now: datetime, most: int) -> OpenNow:
     lines = planned_rows(OPEN_NOW, {"now": now, "most": most})
     as_of, many = lines[0][:2]
     worst = [incident_of(line[2:]) for line in lines if line[2] is not None]
-    return OpenNow(worst, many, as_of, as_of is not None and is_late(as_of, now))
-
-
-def is_late(as_of: datetime, now: datetime) -> bool:
-    """Say whether results should have been assessed again since."""
-    return now - as_of > timedelta(seconds=LATE * settings.SONAR_INCIDENTS_SECONDS)
+    return OpenNow(worst, many, as_of, is_late(as_of, now))
 
 
 def incident_of(line: Sequence[Any]) -> Incident:

@@ -61,11 +61,9 @@ class MemberLink(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FoundPart:
-    """What a size class says of a condition; fields as in the model."""
+class FoundFigures:
+    """From when until when, and by how much; fields as in the model."""
 
-    size_class_id: int
-    subject: ConditionSubject
     since: datetime
     since_low: datetime
     since_high: datetime
@@ -76,6 +74,14 @@ class FoundPart:
     factor_high: float | None
     links: int
     of_links: int
+
+
+@dataclass(frozen=True)
+class FoundPart(FoundFigures):
+    """What a size class says of a condition; fields as in the model."""
+
+    size_class_id: int
+    subject: ConditionSubject
     shown_at: datetime
     tests: int
     failed: int
@@ -87,20 +93,10 @@ class FoundPart:
 
 
 @dataclass(frozen=True)
-class FoundCondition:
+class FoundCondition(FoundFigures):
     """A condition of all size classes, made of ``parts``; fields as in the model."""
 
     size_classes: Sequence[str]
-    since: datetime
-    since_low: datetime
-    since_high: datetime
-    confirmed_at: datetime | None
-    ended_at: datetime | None
-    factor: float | None
-    factor_low: float | None
-    factor_high: float | None
-    links: int
-    of_links: int
     parts: Sequence[int]
 
 

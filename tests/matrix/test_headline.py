@@ -8,9 +8,10 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
+from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.matrix.headline import LOOKS, ChangeTally, Headline, Tally
+from matrix.answers.matrix.headline import ChangeTally, Headline, Tally
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
 from sonar.models import Condition, Schedule
@@ -203,7 +204,7 @@ def test_doubtful_measurements_are_said_before_anything_else(client, in_trouble)
     )
     # What began during it may come of it, and is not listed.
     rail = client.get("/").context["rail"]
-    listed = [item.text for kind, items in rail if kind.kind in LOOKS.values() for item in items]
+    listed = [item.text for kind, items in rail if kind.kind in KIND_OF.values() for item in items]
     assert listed == ["DESY_SCRATCHDISK as destination"]
     Condition.objects.exclude(scope="grid").delete()
     assert answer(client)[0].endswith("Sonar's own machine.")

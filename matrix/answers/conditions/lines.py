@@ -14,7 +14,8 @@ from sonar.models import Condition
 SCOPES, TYPES = Condition.Scope, Condition.Type
 # How something is, the worst first; what is coloured by a condition has one of the first four.
 KINDS = ("failing", "silent", "slower", "faster", "usual", "unknown", "untested", "down", "none")
-KIND_OF = {
+# The same by the type of a condition, the worst first.
+KIND_OF: dict[str, str] = {
     TYPES.FAILING: "failing",
     TYPES.SILENT: "silent",
     TYPES.SLOW: "slower",
@@ -35,7 +36,7 @@ class ConditionLine(NamedTuple):
 
     @classmethod
     def of(cls, condition: Condition, names: Mapping[str, str] = NO_NAMES) -> Self:
-        title, kind = words.title(condition, names), KIND_OF[TYPES(condition.type)]
+        title, kind = words.title(condition, names), KIND_OF[condition.type]
         rest = words.sentence(condition, names).removeprefix(f"{title}, ")
         return cls(title, rest, words.url(condition), kind)
 
@@ -49,13 +50,8 @@ def of_class(judgement: Judgement, size: str = "", *, confirmed: bool = True) ->
 
     Those of the grid are apart, and stand for all that began during them.
     """
-    doubtful = judgement.doubtful
-    here = [
-        each
-        for each in (judgement.confirmed if confirmed else judgement.unconfirmed)
-        if (not size or size in open_sizes(each)) and each.scope != SCOPES.GRID
-        if doubtful is None or each.since < doubtful.since
-    ]
+    chosen = judgement.confirmed if confirmed else judgement.unconfirmed
+    here = [each for each in judgement.listed(chosen) if not size or size in open_sizes(each)]
     # Scopes are listed from a link to the grid.
     order = SCOPES.values.index
     here.sort(key=lambda each: (-order(each.scope), -MARKS.index(each.type), each.since))
@@ -64,4 +60,4 @@ def of_class(judgement: Judgement, size: str = "", *, confirmed: bool = True) ->
 
 def worst_kind(conditions: Iterable[Condition]) -> str:
     """Return the one of KINDS that says the worst of some conditions; empty for none."""
-    return min((KIND_OF[TYPES(each.type)] for each in conditions), key=KINDS.index, default="")
+    return min((KIND_OF[each.type] for each in conditions), key=KINDS.index, default="")

@@ -22,9 +22,8 @@ from matrix.store.transfers import ends_condition
 from sonar.models import Condition, ConditionLink, ConditionPart
 from sonar.notation.windows import Window
 
-# A range that ended at most this many assessments ago ends now; later than this many intervals, the
-# next assessment is late.
-STILL_NOW, LATE = 2, 3
+# A range that ended at most this many assessments ago ends now.
+STILL_NOW = 2
 # With the endpoints and sites that it is of.
 BYTES_OF_ONE = 8192
 SCOPES = Condition.Scope
@@ -73,6 +72,18 @@ class Judgement:
     def unconfirmed(self) -> list[Condition]:
         return [each for each in self.conditions if not each.confirmed_at]
 
+    def listed(self, conditions: Iterable[Condition]) -> list[Condition]:
+        """Leave out those of the whole grid, and what began while one of them makes doubtful.
+
+        What began then may come of the same cause, and is not listed on its own.
+        """
+        doubtful = self.doubtful
+        return [
+            each
+            for each in conditions
+            if each.scope != SCOPES.GRID and not (doubtful and each.since >= doubtful.since)
+        ]
+
     @property
     def doubtful(self) -> Condition | None:
         """Return the confirmed condition of the whole grid that makes results doubtful."""
@@ -82,7 +93,7 @@ class Judgement:
 
 def is_now(window: Window, now: datetime) -> bool:
     """Say whether a time range ends now: within two assessments, or later."""
-    return window.end >= now - STILL_NOW * _interval()
+    return window.end >= now - STILL_NOW * timedelta(seconds=settings.SONAR_INCIDENTS_SECONDS)
 
 
 def state_moment(window: Window, now: datetime) -> datetime:
@@ -155,13 +166,4 @@ def _judgement(
     chosen_rows = rows.filter(Exists(parts.filter(listed))).annotate(open_sizes=sizes)
     conditions: list[Condition] = [*chosen_rows]
     as_of = stored.assessed_at()
-    return Judgement(conditions, as_of, is_late(as_of, timezone.now()), moment)
-
-
-def is_late(as_of: datetime | None, now: datetime) -> bool:
-    """Say whether results were assessed once, and not within the last intervals."""
-    return as_of is not None and now - as_of > LATE * _interval()
-
-
-def _interval() -> timedelta:
-    return timedelta(seconds=settings.SONAR_INCIDENTS_SECONDS)
+    return Judgement(conditions, as_of, stored.is_late(as_of, timezone.now()), moment)

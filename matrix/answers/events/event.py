@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from matrix.answers.conditions import words
+from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.words.names import NO_NAMES
 from matrix.query.comparison import LONGEST_AROUND
@@ -18,9 +19,6 @@ TYPES = Condition.Type
 SLOWER, FASTER, FAILING, SILENT, RECOVERED = KINDS = (
     "slower", "faster", "failing", "silent", "recovered",
 )  # fmt: skip
-KIND_OF = {
-    TYPES.SLOW: SLOWER, TYPES.FAST: FASTER, TYPES.FAILING: FAILING, TYPES.SILENT: SILENT,
-}  # fmt: skip
 LEVELS = tuple(Condition.Scope.values)
 
 
@@ -38,7 +36,7 @@ class Event:
     @property
     def kind(self) -> str:
         """Return one of KINDS; a failure that ended is a recovery."""
-        kind = KIND_OF[TYPES(self.condition.type)]
+        kind = KIND_OF[self.condition.type]
         return RECOVERED if kind == FAILING and not self.lasts else kind
 
     @property

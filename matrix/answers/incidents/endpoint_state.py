@@ -14,10 +14,10 @@ import numpy as np
 from django.db.models import Max, Min, Q
 from django.db.models.functions import Coalesce
 
-from matrix.answers.conditions.reading import is_late
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.store import conditions, downtimes, registry
+from matrix.store.conditions import is_late
 from sonar.alerting.incidents import CALM
 from sonar.models import (
     Assessment,

@@ -323,12 +323,7 @@ def of_links(judgement: Judgement) -> list[Condition]:
 
     While measurements are doubtful, what began since says nothing of a link.
     """
-    return [
-        each
-        for each in judgement.open
-        if each.scope != Condition.Scope.GRID
-        and not (judgement.doubtful and each.since >= judgement.doubtful.since)
-    ]
+    return judgement.listed(judgement.open)
 
 
 def read_downtimes(ends: Sequence[EndpointInfo], window: Window) -> list[Downtime]:

@@ -13,6 +13,7 @@ from math import isnan
 from django.utils.text import capfirst
 
 from matrix.answers.conditions import words
+from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.conditions.reading import open_sizes
 from matrix.answers.link.directions import Direction
 from matrix.answers.words.phrases import (
@@ -33,13 +34,6 @@ from sonar.notation.units import format_count, format_span, three_digits
 
 Scope, Type = Condition.Scope, Condition.Type
 TROUBLES = (Type.FAILING, Type.SLOW, Type.SILENT)
-# What colours a verdict, by the type of its condition.
-KINDS: dict[str, str] = {
-    Type.FAILING: "failing",
-    Type.SLOW: "slower",
-    Type.SILENT: "silent",
-    Type.FAST: "faster",
-}
 
 
 def with_state(classes: Iterable[Direction], state: str) -> list[Direction]:
@@ -180,7 +174,7 @@ def changed(types: Sequence[str], link: LinkNow) -> Verdict | None:
     classes = [each for each in link.there if each.size in open_sizes(first)]
     rest = sentences(against_usual(classes), others(link, classes, first), reverse(link))
     why = error_words(link, classes) if first.type == Type.FAILING else ""
-    kind = KINDS[first.type]
+    kind = KIND_OF[first.type]
     return Verdict(kind, link_words(first), rest, why, condition=first)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from django.utils.text import capfirst
 
 from matrix.answers.conditions import words
+from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.conditions.reading import (
     Judgement,
     is_now,
@@ -33,13 +34,6 @@ from sonar.notation.units import format_count, format_factor
 from sonar.notation.windows import format_typed
 
 SCOPES, TYPES = Condition.Scope, Condition.Type
-# By the type of a condition, the worst first: the look of what shows it.
-LOOKS: dict[str, str] = {
-    TYPES.FAILING: "failing",
-    TYPES.SILENT: "silent",
-    TYPES.SLOW: "slower",
-    TYPES.FAST: "faster",
-}
 # A headline names no more conditions than these.
 MOST_NAMED = 3
 
@@ -194,7 +188,7 @@ class Headline:
                 # Its interval is in the list of conditions.
                 text = text.removesuffix(words.factor_words(each)) + format_factor(each.factor)
             number = "" if each.scope == SCOPES.LINK else f" ({counted(each.links, 'link')})"
-            yield AnswerWords(LOOKS[each.type], text, words.since(each) + number, each)
+            yield AnswerWords(KIND_OF[each.type], text, words.since(each) + number, each)
         if more := listed[MOST_NAMED:]:
             yield AnswerWords("", f"and {format_count(len(more))} more")
 
@@ -297,10 +291,5 @@ def worst_first(judgement: Judgement, conditions: Iterable[Condition]) -> list[C
 
     Conditions that began while measurements were doubtful may come of that.
     """
-    ranks, doubtful = list(LOOKS), judgement.doubtful
-    listed = [
-        each
-        for each in conditions
-        if each.scope != SCOPES.GRID and not (doubtful and each.since >= doubtful.since)
-    ]
+    ranks, listed = list(KIND_OF), judgement.listed(conditions)
     return sorted(listed, key=lambda each: (ranks.index(each.type), -each.links, each.factor or 0))

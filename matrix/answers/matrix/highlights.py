@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from matrix.answers.conditions import words
+from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import (
-    LOOKS,
     SCOPES,
     TYPES,
     names_of,
@@ -131,7 +131,7 @@ class Highlights:
     def conditions(self) -> Iterator[Highlight]:
         """List the confirmed conditions of each type, the worst first."""
         listed = worst_first(self.judgement, self.judgement.confirmed)
-        for type_, look in LOOKS.items():
+        for type_, look in KIND_OF.items():
             items = [self.condition(each) for each in listed if each.type == type_]
             # While comparing, these cells are those that differ from the other side.
             is_shown = self.grid.comparison is None or look == "failing"

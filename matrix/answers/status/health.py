@@ -12,9 +12,10 @@ import redis
 from django.conf import settings
 
 from matrix.answers.conditions import words
-from matrix.answers.conditions.reading import Judgement, is_late
+from matrix.answers.conditions.reading import Judgement
 from matrix.answers.status import rabbitmq
 from matrix.answers.status.figures import PLAN, Life
+from matrix.store.conditions import is_late
 from sonar.database import replica, tables
 from sonar.database.tables import LONGEST_SECONDS, asked_quickly
 from sonar.models import AllTests, Condition, SignOfLife

@@ -9,11 +9,12 @@ from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 
 from matrix.answers.conditions import words
+from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.link import card
 from matrix.answers.link.card import WEEK, LinkCard
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import Question, of_links
-from matrix.answers.link.verdict import KINDS, ordered
+from matrix.answers.link.verdict import ordered
 from matrix.answers.ordering.probe_requests import ORDER
 from matrix.answers.words.phrases import common_words, why_no_rate
 from matrix.http.page_rights import for_whom, readers
@@ -94,7 +95,7 @@ def week_of(answered: LinkCard) -> Sparkline | None:
 def condition_words(condition: Condition) -> tuple[str, str]:
     """Return the colour of a condition, and what it is and since when in a sentence."""
     unsure = "" if condition.confirmed_at else ", unconfirmed"
-    return KINDS[condition.type], f"{words.title(condition)} {words.since(condition)}{unsure}."
+    return KIND_OF[condition.type], f"{words.title(condition)} {words.since(condition)}{unsure}."
 
 
 def class_words(direction: Direction, moment: datetime) -> tuple[Direction, str, str, str, str]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from matrix.answers.comparison import all_links
+from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.link_profiles import ProfileSummary
 from matrix.answers.link.report import LinkReport
-from matrix.answers.link.verdict import KINDS
 from matrix.answers.words.phrases import time_words, why_no_rate
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.transfers import every_words, streams_words, until_words
@@ -186,7 +186,7 @@ def changed_since(answer: LinkReport, condition: Condition | None) -> tuple[str,
 
     The one that is drawn comes before others.
     """
-    if condition is None or KINDS[condition.type] not in CHANGED:
+    if condition is None or KIND_OF[condition.type] not in CHANGED:
         return None
     drawn, sizes = answer.question.query.size, condition.size_classes
     return drawn if drawn in sizes else sizes[-1], condition.since_low

@@ -13,10 +13,11 @@ from django.http.response import HttpResponseBase
 
 from matrix.answers import other_origins
 from matrix.answers.comparison import all_links
+from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.conditions.reading import Judgement, is_now
 from matrix.answers.matrix import grid, mixed_ways
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.matrix.headline import LOOKS, Headline, read_judgement
+from matrix.answers.matrix.headline import Headline, read_judgement
 from matrix.answers.matrix.highlights import Highlight, Highlights, Item
 from matrix.answers.matrix.mixed_ways import NOTHING
 from matrix.http.page_rights import for_whom, readers
@@ -271,7 +272,7 @@ MOST_VIEWS = 12
 EVERY = "30s"
 SHORTEST, LONGEST = 5, 3600
 # What a wall lists, the most serious first; what is merely slow only where nothing is wrong.
-KINDS = (*LOOKS.values(), "changed", "perhaps", "stale", "failed")
+KINDS = (*KIND_OF.values(), "changed", "perhaps", "stale", "failed")
 CALM_KINDS = ("worst",)
 # So many links have room beside the matrix, of which a heading takes one and a notice two.
 LINES = 12
@@ -472,7 +473,7 @@ def lists(
     With each kind come its first items.
     """
     highlights = {each.kind: each for each in Highlights(links, judgement, url, {}).all()}
-    is_calm = not highlights.keys() & {*LOOKS.values(), "changed"}
+    is_calm = not highlights.keys() & {*KIND_OF.values(), "changed"}
     chosen = [highlights[kind] for kind in (KINDS + CALM_KINDS * is_calm) if kind in highlights]
     counts = [len(highlight.items) for highlight in chosen]
     for each, share in zip(chosen, shares(counts, room - len(chosen)), strict=True):

@@ -225,14 +225,13 @@ def failing_endpoints(
     errors: dict[int | str, Circuit] = {}
     for each in circuits:
         errors |= {each.endpoint_id: each, each.endpoint.site.name: each}
-    doubtful = judgement.doubtful
-    lasting = sorted(judgement.open, key=lambda condition: condition.confirmed_at is None)
+    lasting = judgement.listed(judgement.open)
+    lasting.sort(key=lambda condition: condition.confirmed_at is None)
     failing = [
         condition
         for condition in lasting
         if condition.type == Condition.Type.FAILING
-        if condition.scope not in (Condition.Scope.LINK, Condition.Scope.GRID)
-        if not (doubtful and condition.since >= doubtful.since)
+        if condition.scope != Condition.Scope.LINK
     ]
     notices = []
     for condition in failing[:MOST_FAILING]:

@@ -330,16 +330,12 @@ class Judge:
         subjects = [*common_ends(links, bad, recent, votes, [each.subject for each in related])]
         if (
             alarm.kind == LINK
-            and self.streak_without(link, begin, alarm.at + 1) >= self.targets.failures[link]
+            and self.streaks[alarm.at] >= self.targets.failures[link]
             and not any(links.of(subject)[link] for subject in subjects)
         ):
             subjects.append(Subject(LINK, int(links.source[link]), int(links.destination[link])))
         opened = [self.open_failing(subject, bad, begin, seen) for subject in subjects]
         return any(opened)
-
-    def streak_without(self, link: int, begin: int, past: int) -> int:
-        own = self.today.taken(slice(0, past))
-        return int((own.link == link).any() and self.streaks[np.flatnonzero(own.link == link)[-1]])
 
     def votes_since(self, begin: int, past: int, bad: Flags) -> dict[str, Integers]:
         """Count by endpoint the failures of some links since a moment whose error names it."""
