@@ -334,7 +334,7 @@ class Spool:
                 taken["link"].astype(np.int64), taken["offset"] + np.int64(start), log_rate, blamed
             )
             parts.append(tests.taken(np.argsort(tests.started, kind="stable")))
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        columns = zip(*(part.columns for part in parts), strict=True)
         return JudgedTests(*(np.concatenate(column) for column in columns))
 
     def _rows(self, first: int, count: int) -> Any:  # noqa: ANN401 - rows of SPOOLED

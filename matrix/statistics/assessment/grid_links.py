@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -22,6 +24,8 @@ LINK, SOURCE, DESTINATION, ENDPOINT, SITE, GRID = SCOPES = (
 )
 # How much a subject of each scope takes in.
 SIZES = {LINK: 0, SOURCE: 1, DESTINATION: 1, ENDPOINT: 2, SITE: 3, GRID: 4}
+# Tests are looked up by their links where there are so many, and one link in so many is looked for.
+MANY_TESTS, FEW_LINKS = 20_000, 20
 # Which end the error of a failed test names.
 NOBODY, BLAMES_SOURCE, BLAMES_DESTINATION = range(3)
 
@@ -50,24 +54,66 @@ class GridLinks:
     def __len__(self) -> int:
         return len(self.source)
 
+    @cached_property
+    def by_end(self) -> dict[str, ByGroup]:
+        ends = np.arange(len(self.site) + 1)
+        return {kind: ByGroup.of(self.group(kind), ends) for kind in (SOURCE, DESTINATION)}
+
+    def places(self, subject: Subject) -> Integers:
+        """Return the links of a subject, in order."""
+        if subject.scope == GRID:
+            return np.arange(len(self))
+        if subject.scope == SITE:
+            sources = destinations = np.flatnonzero(self.site == subject.site).tolist()
+        else:
+            sources, destinations = (
+                [] if end is None else [end] for end in (subject.source, subject.destination)
+            )
+        at_source = self.by_end[SOURCE].of_groups(sources)
+        if subject.scope == LINK:
+            return at_source[self.destination[at_source] == subject.destination]
+        at_destination = self.by_end[DESTINATION].of_groups(destinations)
+        return np.union1d(at_source, at_destination)
+
     def of(self, subject: Subject) -> Flags:
         """Say which links a subject has."""
-        if subject.scope == GRID:
-            return np.ones(len(self), dtype=bool)
-        if subject.scope == SITE:
-            own = self.site == subject.site
-            return np.asarray(own[self.source] | own[self.destination])
-        at_source = self.source == subject.source
-        at_destination = self.destination == subject.destination
-        if subject.scope == LINK:
-            return np.asarray(at_source & at_destination)
-        return np.asarray(at_source | at_destination)
+        flags = np.zeros(len(self), dtype=bool)
+        flags[self.places(subject)] = True
+        return flags
+
+    def covered(self, subject: Subject, link: Integers) -> Flags:
+        """Say which of these links a subject has."""
+        if len(link) >= len(self):
+            return self.of(subject)[link]
+        own = self.places(subject)
+        if not own.size:
+            return np.zeros(len(link), dtype=bool)
+        return np.asarray(own[np.minimum(own.searchsorted(link), len(own) - 1)] == link)
 
     def group(self, kind: str) -> Integers:
         """Return what each link counts for: itself, its source or its destination."""
         if kind == LINK:
             return np.arange(len(self))
         return self.source if kind == SOURCE else self.destination
+
+
+@dataclass(frozen=True)
+class ByGroup:
+    """Places of things by the group that each is of: ``order`` is by group, and ``first`` has
+    where each group begins there."""
+
+    order: Integers
+    first: Integers
+
+    @classmethod
+    def of(cls, group: Integers, groups: Integers) -> Self:
+        order = np.argsort(group, kind="stable")
+        return cls(order, group[order].searchsorted(groups))
+
+    def of_groups(self, chosen: Iterable[int]) -> Integers:
+        """Return the places of these groups in order."""
+        parts = [self.order[self.first[each] : self.first[each + 1]] for each in chosen]
+        return np.sort(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -87,19 +133,32 @@ class JudgedTests:
         return len(self.link)
 
     @property
+    def columns(self) -> tuple[Integers, Integers, Floats, Integers]:
+        return self.link, self.started, self.log_rate, self.blamed
+
+    @cached_property
+    def by_link(self) -> ByGroup:
+        return ByGroup.of(self.link, np.arange(self.link.max(initial=-1) + 2))
+
+    @property
     def ok(self) -> Flags:
         return np.isfinite(self.log_rate)
 
     def taken(self, choice: slice | Integers | Flags) -> JudgedTests:
-        return JudgedTests(*(each[choice] for each in vars(self).values()))
+        return JudgedTests(*(each[choice] for each in self.columns))
 
     def within(self, start: int, end: int) -> JudgedTests:
         """Return those that started from one moment (Unix ms) until another."""
         return self.taken(slice(*self.started.searchsorted([start, end]).tolist()))
 
     def of_links(self, chosen: Flags) -> JudgedTests:
-        return self.taken(chosen[self.link])
+        if len(self) < MANY_TESTS or np.count_nonzero(chosen) * FEW_LINKS > len(chosen):
+            return self.taken(chosen[self.link])
+        # Of few links among many tests, by an index that is made with the first of them.
+        links = np.flatnonzero(chosen)
+        most = len(self.by_link.first) - 1
+        return self.taken(self.by_link.of_groups(links[links < most].tolist()))
 
     def followed_by(self, later: JudgedTests) -> JudgedTests:
-        pairs = zip(vars(self).values(), vars(later).values(), strict=True)
+        pairs = zip(self.columns, later.columns, strict=True)
         return JudgedTests(*(np.concatenate(pair) for pair in pairs))

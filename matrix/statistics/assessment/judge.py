@@ -125,6 +125,16 @@ class Rates(NamedTuple):
     usable: Flags
 
 
+class Changes(NamedTuple):
+    """By how much the rates of ``links`` have changed (natural logs), with standard errors, and
+    the number of tests since."""
+
+    links: Integers
+    shift: Floats
+    error: Floats
+    count: Integers
+
+
 class Judge:
     """Judges the tests of a day (``today``, up to now) after those of the days before.
 
@@ -324,14 +334,14 @@ class Judge:
         recent = last >= begin
         for each in others:
             if each.type == FAILING and each.is_open:
-                bad &= ~links.of(each.subject)
+                bad[links.places(each.subject)] = False
         bad &= recent
         votes = self.votes_since(begin, alarm.at + 1, bad)
         subjects = [*common_ends(links, bad, recent, votes, [each.subject for each in related])]
         if (
             alarm.kind == LINK
             and self.streaks[alarm.at] >= self.targets.failures[link]
-            and not any(links.of(subject)[link] for subject in subjects)
+            and not any(link in links.places(subject) for subject in subjects)
         ):
             subjects.append(Subject(LINK, int(links.source[link]), int(links.destination[link])))
         opened = [self.open_failing(subject, bad, begin, seen) for subject in subjects]
@@ -353,10 +363,10 @@ class Judge:
 
     def open_failing(self, subject: Subject, bad: Flags, begin: int, seen: int) -> bool:
         links = self.links
-        own = links.of(subject)
+        own = links.places(subject)
         open_ = [each for each in self.conditions if each.type == FAILING and each.is_open]
-        inside = [each for each in open_ if not (links.of(each.subject) & ~own).any()]
-        if any(not (own & ~links.of(each.subject)).any() for each in open_):
+        inside = [each for each in open_ if self.is_inside(each.subject, subject)]
+        if any(self.is_inside(subject, each.subject) for each in open_):
             return False
         # What began with this test and is over again does not begin with it again.
         if any(
@@ -368,7 +378,7 @@ class Judge:
         failed = tests.started[~tests.ok]
         since = [int(failed[0]) if failed.size else begin, *(each.since for each in inside)]
         seen = min([seen, *(each.seen_at for each in inside)])
-        members = tuple(np.flatnonzero(bad & own).tolist())
+        members = tuple(own[bad[own]].tolist())
         self.put(
             ClassCondition(*subject, FAILING, seen, min(since), links=members, listed_at=seen),
             inside,
@@ -377,6 +387,10 @@ class Judge:
             if subject.scope != LINK:
                 self.join_site(int(links.site[end]))
         return True
+
+    def is_inside(self, part: Subject, whole: Subject) -> bool:
+        """Say whether all links of a subject are those of another."""
+        return bool(self.links.covered(whole, self.links.places(part)).all())
 
     def join_site(self, site: int) -> None:
         """Make one condition of those of all endpoints of a site that began to fail together."""
@@ -408,7 +422,7 @@ class Judge:
 
     def slow_below(self, subject: Subject) -> float:
         """Return below which part of their level links of a subject are slow (a natural log)."""
-        return float(np.median(self.targets.below[self.links.of(subject)]))
+        return float(np.median(self.targets.below[self.links.places(subject)]))
 
     def opens_below(self, subject: Subject) -> float:
         slow = OPENS_ABOVE * math.exp(self.slow_below(subject))
@@ -428,9 +442,9 @@ class Judge:
             self.today.taken(slice(0, alarm.at + 1)).of_links(chosen)
         )
         rates = self.rates(tests, young)
-        changes, errors, _ = self.changes(rates, since, by_midnight=True)
+        changes = self.changes(rates, since, by_midnight=True)
         opened = False
-        for subject, shift in name_slow(changes, errors, int(self.usual.dof), self.links):
+        for subject, shift in name_slow(changes, int(self.usual.dof), self.links):
             if shift <= self.slow_below(subject):
                 opened |= self.open_slow(subject, shift, since, seen, young)
         return opened
@@ -448,51 +462,51 @@ class Judge:
 
     def changes(
         self, rates: Rates, since: int, until: int = NEVER, *, by_midnight: bool = False
-    ) -> tuple[Floats, Floats, Integers]:
-        """Return by link how its tests since a moment differ from those before it.
+    ) -> Changes:
+        """Say how the tests of links since a moment differ from those before it.
 
-        That is the mean difference, a natural log, NaN where either is missing; its standard error;
-        and the number of tests since. ``by_midnight``, well-known levels are those of midnight.
+        ``by_midnight``, well-known levels are those of midnight.
         """
-        count_of, tests, usual = len(self.links), rates.tests, self.usual
+        tests, usual = rates.tests, self.usual
         likeness = float(usual.likeness)
-        bounds = tests.started.searchsorted([since, until])
-        own = np.flatnonzero(rates.is_known[: bounds[1]])
-        own = own[own >= bounds[0]]
-        link, rest = tests.link[own], rates.rest[own]
-        count = np.bincount(link, minlength=count_of)
-        middle = np.bincount(link, rest, minlength=count_of) / np.maximum(count, 1)
-        reach = OUTLYING * usual.sigma[link]
-        rest = np.clip(rest, middle[link] - reach, middle[link] + reach)
-        mean = np.bincount(link, rest, minlength=count_of) / np.maximum(count, 1)
-        is_new = count > 0
-        if by_midnight:
-            is_new &= usual.tests < SETTLED
-        earlier = np.flatnonzero(rates.usable[: bounds[0]] & is_new[tests.link[: bounds[0]]])
-        of_earlier, level_rest = tests.link[earlier], rates.rest[earlier]
-        earlier_count = np.bincount(of_earlier, minlength=count_of)
+        begin, end = tests.started.searchsorted([since, until]).tolist()
+        own = begin + np.flatnonzero(rates.is_known[begin:end])
+        links, link = np.unique(tests.link[own], return_inverse=True)
+        rest, sigma = rates.rest[own], usual.sigma[links]
+        count = np.bincount(link, minlength=len(links))
+        middle = np.bincount(link, rest, minlength=len(links)) / count
+        reach = OUTLYING * sigma
+        rest = np.clip(rest, (middle - reach)[link], (middle + reach)[link])
+        mean = np.bincount(link, rest, minlength=len(links)) / count
+        # Of which links the tests before tell the level.
+        is_new = usual.tests[links] < SETTLED if by_midnight else np.ones(len(links), dtype=bool)
+        place = np.full(len(self.links), -1)
+        place[links[is_new]] = np.flatnonzero(is_new)
+        earlier = np.flatnonzero(rates.usable[:begin] & (place[tests.link[:begin]] >= 0))
+        of_earlier, level_rest = place[tests.link[earlier]], rates.rest[earlier]
+        earlier_count = np.bincount(of_earlier, minlength=len(links))
         few = earlier_count < SETTLED
         level = np.where(
             few,
-            np.bincount(of_earlier, level_rest, minlength=count_of) / np.maximum(earlier_count, 1),
-            medians(of_earlier, level_rest, count_of),
+            np.bincount(of_earlier, level_rest, minlength=len(links))
+            / np.maximum(earlier_count, 1),
+            medians(of_earlier, level_rest, len(links)),
         )
         if by_midnight:
-            earlier_count = np.where(is_new, earlier_count, usual.tests)
+            earlier_count = np.where(is_new, earlier_count, usual.tests[links])
             few = earlier_count < SETTLED
             level = np.where(is_new, level, 0.0)
         # A floor is a level that is known, and so is one that was accepted, for a while.
-        floor = self.targets.has_floor
-        is_accepted = ~floor & np.isfinite(self.targets.accepted) & (earlier_count < FEWEST)
+        floor = self.targets.has_floor[links]
+        is_accepted = np.isfinite(self.targets.accepted[links]) & (earlier_count < FEWEST)
+        is_accepted &= ~floor
         level = np.where(floor | is_accepted, 0.0, level)
         earlier_count = np.select([floor, is_accepted], [CERTAIN, FEWEST], earlier_count)
-        alike = 1 + np.minimum(np.maximum(count, 1) - 1, MOST_ALIKE) * likeness
+        alike = 1 + np.minimum(count - 1, MOST_ALIKE) * likeness
         of_level = np.where(few, 1.0, math.pi / 2) * (1 + 2 * likeness)
-        error = usual.sigma * np.sqrt(
-            alike / np.maximum(count, 1) + of_level / np.maximum(earlier_count, 1)
-        )
-        is_told = (count > 0) & (earlier_count >= FEWEST)
-        return np.where(is_told, mean - level, np.nan), error, count
+        error = sigma * np.sqrt(alike / count + of_level / np.maximum(earlier_count, 1))
+        is_told = earlier_count >= FEWEST
+        return Changes(links[is_told], (mean - level)[is_told], error[is_told], count[is_told])
 
     def open_slow(
         self, subject: Subject, shift: float, since: int, seen: int, young: Sequence[ClassCondition]
@@ -506,8 +520,7 @@ class Judge:
                 replaced.append(each)
         if any(each.subject == subject for each in open_):
             return False
-        own = links.of(subject)
-        inside = [each for each in replaced if not (links.of(each.subject) & ~own).any()]
+        inside = [each for each in replaced if self.is_inside(each.subject, subject)]
         seen = min([seen, *(each.seen_at for each in inside)])
         condition = ClassCondition(*subject, SLOW, seen, since, shift=shift)
         before = self.conditions
@@ -548,17 +561,16 @@ class Judge:
             condition.since = int(started[best])
             condition.since_low = int(started[max(int(fits[0]) - 1, 0)])
             condition.since_high = int(started[fits[-1]])
-            changes, errors, _ = self.changes(whole, condition.since, until)
-            there = np.flatnonzero(np.isfinite(changes))
-            shift, half = combined(changes[there], errors[there], int(self.usual.dof))
+            changes = self.changes(whole, condition.since, until)
+            shift, half = combined(changes.shift, changes.error, int(self.usual.dof))
             if not shift < 0:
                 break
             condition.shift = shift
         condition.factor, condition.factor_low, condition.factor_high = (
             math.exp(each) for each in (shift, shift - half, shift + half)
         )
-        condition.links = tuple(there[changes[there] <= condition.shift / 2].tolist())
-        condition.levels = {link: float(self.level[link]) for link in there.tolist()}
+        condition.links = tuple(changes.links[changes.shift <= condition.shift / 2].tolist())
+        condition.levels = {link: float(self.level[link]) for link in changes.links.tolist()}
 
     def next_check(self, until: int) -> int | None:
         """Return when it is next to be asked whether what is slow is beyond chance."""
@@ -568,7 +580,7 @@ class Judge:
                 tests = self.tests_of(each.subject).within(each.since, NEVER)
                 moments = tests.started[tests.ok]
                 due = moments[[count - 1 for count in checkpoints(len(moments))]]
-                if self.targets.has_floor[self.links.of(each.subject)].any():
+                if self.targets.has_floor[self.links.places(each.subject)].any():
                     # It may have been below for long when somebody said so.
                     due = moments[FEWEST_LISTED - 1 :]
                 after = max(each.checked_at, each.seen_at - 1, self.midnight.begin - 1)
@@ -603,18 +615,17 @@ class Judge:
         """Return how many subjects of its kind look as slow by chance until a moment."""
         tests = self.tests_of(condition.subject)
         rates = self.rates(tests, [condition])
-        changes, errors, count = self.changes(rates, condition.since, moment + 1)
-        there = np.isfinite(changes)
-        if count.sum() < FEWEST_LISTED or not there.any():
+        changes = self.changes(rates, condition.since, moment + 1)
+        if changes.count.sum() < FEWEST_LISTED:
             return math.inf
-        weight = 1 / np.square(errors[there])
-        pooled = float((weight * changes[there]).sum() / weight.sum())
+        weight = 1 / np.square(changes.error)
+        pooled = float((weight * changes.shift).sum() / weight.sum())
         if pooled > self.slow_below(condition.subject) * 0.9:
             return math.inf
         is_link = condition.scope == LINK
         error = math.sqrt(1 / weight.sum() + (LINKS_WANDER if is_link else ENDS_WANDER) ** 2)
         subjects = len(self.links) if is_link else 2 * len(self.links.site)
-        dof = np.array([int(self.usual.dof) + int(there.sum()) - 1.0])
+        dof = np.array([int(self.usual.dof) + len(changes.links) - 1.0])
         chance = two_sided_of_many(np.array([-pooled / error]), dof) / 2
         return float(chance[0]) * subjects
 
@@ -701,17 +712,15 @@ def combined(changes: Floats, errors: Floats, dof: int) -> tuple[float, float]:
     return mean, error * one_quantile(0.975, dof)
 
 
-def name_slow(
-    changes: Floats, errors: Floats, dof: int, links: GridLinks
-) -> Iterator[tuple[Subject, float]]:
+def name_slow(changes: Changes, dof: int, links: GridLinks) -> Iterator[tuple[Subject, float]]:
     """Yield the ends, sites and links that explain what changed, with their shifts.
 
     Those that became faster are named, too: else all others would look slower.
     """
     ends = len(links.site)
     matrix, scatter = np.full((2, ends, ends), np.nan)
-    matrix[links.source, links.destination] = changes
-    scatter[links.source, links.destination] = errors
+    cell = links.source[changes.links], links.destination[changes.links]
+    matrix[cell], scatter[cell] = changes.shift, changes.error
     is_known = np.isfinite(matrix) & (scatter > 0)
     cells = MatrixCells.of(is_known, None, [f"{site:06}" for site in links.site])
     if len(cells) < FEWEST_CELLS:

@@ -143,7 +143,9 @@ def influence(
     shift = np.zeros(len(tests))
     for each in conditions:
         bounds = slice(*tests.started.searchsorted([each.since, each.until]).tolist())
-        own = links.of(each.subject)[tests.link[bounds]]
+        if bounds.start == bounds.stop:
+            continue
+        own = links.covered(each.subject, tests.link[bounds])
         if each.type == FAILING:
             out[bounds] |= own
         else:

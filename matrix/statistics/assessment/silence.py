@@ -74,6 +74,8 @@ def silent_subjects(
         return
     subjects = [*common_ends(links, silent, is_tested)]
     yield from subjects
-    for link in np.flatnonzero(silent).tolist():
-        if not any(links.of(each)[link] for each in subjects):
-            yield Subject(LINK, int(links.source[link]), int(links.destination[link]))
+    alone = silent.copy()
+    for each in subjects:
+        alone[links.places(each)] = False
+    for link in np.flatnonzero(alone).tolist():
+        yield Subject(LINK, int(links.source[link]), int(links.destination[link]))
