@@ -184,7 +184,7 @@ class KnownDay:
     numbered: Numbered
     tests: JudgedTests | None
     spool: Spool | None
-    nights: dict[tuple[object, ...] | None, Midnight] = field(default_factory=dict)
+    nights: dict[str, Midnight] = field(default_factory=dict)
     chosen: dict[bytes, JudgedTests] = field(default_factory=dict)
 
     @classmethod
@@ -228,13 +228,11 @@ class KnownDay:
             self.chosen[digest] = self.spool.read(chosen)
         return self.chosen[digest]
 
-    def keep(self, key: tuple[object, ...] | None, make: Callable[[], Midnight]) -> Midnight:
-        """Return what the tests before the day say, the newest of each kind."""
-        if key not in self.nights:
-            for other in [each for each in self.nights if each is not None]:
-                del self.nights[other]
-            self.nights[key] = make()
-        return self.nights[key]
+    def keep(self, type_: str, make: Callable[[], Midnight]) -> Midnight:
+        """Return what the tests before the day say of what is slow, and of what is fast."""
+        if type_ not in self.nights:
+            self.nights[type_] = make()
+        return self.nights[type_]
 
     @property
     def nbytes(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -110,10 +110,12 @@ class ByGroup:
         order = np.argsort(group, kind="stable")
         return cls(order, group[order].searchsorted(groups))
 
-    def of_groups(self, chosen: Iterable[int]) -> Integers:
+    def of_groups(self, chosen: Sequence[int] | Integers) -> Integers:
         """Return the places of these groups in order."""
-        parts = [self.order[self.first[each] : self.first[each + 1]] for each in chosen]
-        return np.sort(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
+        groups = np.asarray(chosen, dtype=np.int64)
+        begin, count = self.first[groups], self.first[groups + 1] - self.first[groups]
+        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        return np.sort(self.order[np.repeat(begin, count) + within])
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class JudgedTests:
         # Of few links among many tests, by an index that is made with the first of them.
         links = np.flatnonzero(chosen)
         most = len(self.by_link.first) - 1
-        return self.taken(self.by_link.of_groups(links[links < most].tolist()))
+        return self.taken(self.by_link.of_groups(links[links < most]))
 
     def followed_by(self, later: JudgedTests) -> JudgedTests:
         pairs = zip(self.columns, later.columns, strict=True)

@@ -10,8 +10,10 @@ only the order of tests counts, it does not matter how often the judge is asked.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -159,6 +161,7 @@ class Judge:
             kind: TestGroups.of(links.group(kind)[today.link], today.started) for kind in KINDS
         }
         self.limits: dict[tuple[str, str, int], float] = {}
+        self.refused = midnight.refused.of(today)
         self._whole: dict[Subject, JudgedTests] = {}
         self.learn_young()
         self.follow()
@@ -167,19 +170,22 @@ class Judge:
         """Take the first tests of links without a level for it: these tell nothing else."""
         self.level = self.usual.level.copy()
         self.taught = np.zeros(len(self.links), dtype=np.int64)
-        young = ~np.isfinite(self.level)
-        if not young.any():
+        tested = np.unique(self.today.link)
+        young = tested[~np.isfinite(self.level[tested])]
+        if not young.size:
             return
-        tests = self.midnight.past(young).followed_by(self.today.of_links(young))
+        chosen = np.zeros(len(self.links), dtype=bool)
+        chosen[young] = True
+        tests = self.midnight.past(chosen).followed_by(self.today.of_links(chosen))
         tests = tests.taken(tests.ok)
-        order = np.argsort(tests.link, kind="stable")
-        link = tests.link[order]
-        count = np.bincount(link, minlength=len(self.links))
-        rank = np.arange(len(link)) - np.repeat(np.cumsum(count) - count, count)
+        place = young.searchsorted(tests.link)
+        order = np.argsort(place, kind="stable")
+        count = np.bincount(place, minlength=len(young))
+        rank = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
         first = order[rank < FEWEST]
-        level = medians(tests.link[first], tests.log_rate[first], len(self.links))
+        level = medians(place[first], tests.log_rate[first], len(young))
         learned = count >= FEWEST
-        self.level[learned] = level[learned]
+        self.level[young[learned]] = level[learned]
         np.maximum.at(self.taught, tests.link[first], tests.started[first])
 
     def follow(self) -> None:
@@ -194,17 +200,41 @@ class Judge:
         self.trend = self.midnight.trend.with_tests(self.links, today, of_trend)
         rest -= np.where(floor, 0.0, self.trend.at(today.started))
         gains = slow_gains(rest, self.usual, today, self.targets)
-        self._traces = [(SLOW, kind, self.trace(SLOW, kind, gains)) for kind in KINDS]
-        if self.rates_only:
-            return
-        self.streaks = self.groups[LINK].streaks(~today.ok & ~self.out, self.midnight.streak)
-        for kind in KINDS:
-            gains = failing_gains(kind, self.usual, today, self.out)
-            amount, since = self.trace(FAILING, kind, gains)
-            if kind == LINK:
-                in_a_row = self.streaks >= self.targets.failures[today.link]
-                amount = np.where(in_a_row, np.maximum(amount, LOOK), 0.0)
-            self._traces.append((FAILING, kind, Cusum(amount, since)))
+        traces = [(SLOW, kind, self.trace(SLOW, kind, gains)) for kind in KINDS]
+        if not self.rates_only:
+            self.streaks = self.groups[LINK].streaks(~today.ok & ~self.out, self.midnight.streak)
+            for kind in KINDS:
+                gains = failing_gains(kind, self.usual, today, self.out)
+                amount, since = self.trace(FAILING, kind, gains)
+                if kind == LINK:
+                    in_a_row = self.streaks >= self.targets.failures[today.link]
+                    amount = np.where(in_a_row, np.maximum(amount, LOOK), 0.0)
+                traces.append((FAILING, kind, Cusum(amount, since)))
+        # Where something shows, in the order of the tests.
+        self._alarms = sorted(
+            (
+                Alarm(at, type_, kind, group, since, amount)
+                for type_, kind, evidence in traces
+                for shows in [np.flatnonzero(evidence.amount >= LOOK)]
+                for at, group, since, amount in zip(
+                    shows.tolist(),
+                    self.groups[kind].group[shows].tolist(),
+                    evidence.since[shows].tolist(),
+                    evidence.amount[shows].tolist(),
+                    strict=True,
+                )
+            ),
+            key=lambda alarm: alarm.at,
+        )
+        self._end: tuple[ClassCondition, int, int] | None = None
+        self._is_end_known = False
+        self._due: int | None = None
+        self.state = hash(
+            tuple(
+                (*each.subject, each.type, each.since, each.until, each.seen_at, each.shift)
+                for each in (*self.conditions, *self.hidden)
+            )
+        )
 
     def trace(self, type_: str, kind: str, gains: Floats) -> Cusum:
         return self.groups[kind].trace(gains, self.midnight.evidence[type_, kind])
@@ -235,12 +265,12 @@ class Judge:
     # From one thing that shows to the next.
 
     def run(self) -> list[ClassCondition]:
-        moment = self.midnight.begin - 1
+        after = 0
         while True:
-            alarm, end = self.next_alarm(moment), self.next_end()
+            alarm, end = self.next_alarm(after), self.next_end()
             alarmed = NEVER if alarm is None else int(self.today.started[alarm.at])
-            check = self.next_check(min(alarmed, end[1] if end else NEVER))
-            if check is not None:
+            check = self.next_check()
+            if check < min(alarmed, end[1] if end else NEVER):
                 self.confirm_slow(check)
             elif end and end[1] <= alarmed:
                 end[0].ended_at = end[2]
@@ -248,10 +278,14 @@ class Judge:
             elif alarm is None:
                 break
             else:
-                moment = alarmed - 1
-                if self.see_failing(alarm) if alarm.type == FAILING else self.see_slow(alarm):
+                after = int(self.today.started.searchsorted(alarmed))
+                key = (*alarm, self.state)
+                if key not in self.refused and (
+                    self.see_failing(alarm) if alarm.type == FAILING else self.see_slow(alarm)
+                ):
                     self.follow()
                 else:
+                    self.refused.add(key)
                     self.limits[alarm[1:4]] = LOOK_AGAIN * alarm.evidence
         for each in self.conditions:
             self.describe(each)
@@ -268,25 +302,24 @@ class Judge:
         ]
 
     def next_alarm(self, after: int) -> Alarm | None:
-        """Return the first test behind a moment with which something shows."""
-        first: Alarm | None = None
-        start = int(self.today.started.searchsorted(after, side="right"))
-        for type_, kind, evidence in self._traces:
-            for at in (start + np.flatnonzero(evidence.amount[start:] >= LOOK)).tolist():
-                if first is not None and at >= first.at:
-                    break
-                group, amount = int(self.groups[kind].group[at]), float(evidence.amount[at])
-                if amount >= self.limits.get((type_, kind, group), LOOK):
-                    first = Alarm(at, type_, kind, group, int(evidence.since[at]), amount)
-                    break
-        return first
+        """Return the first test, from one of them on, with which something shows."""
+        first = bisect_left(self._alarms, after, key=lambda alarm: alarm.at)
+        for alarm in islice(self._alarms, first, None):
+            if alarm.evidence >= self.limits.get(alarm[1:4], LOOK):
+                return alarm
+        return None
 
     def next_end(self) -> tuple[ClassCondition, int, int] | None:
         """Return the condition that is over first, when that shows, and since when it is over."""
-        ends = [
-            (each, *end) for each in self.conditions if each.is_open and (end := self.end_of(each))
-        ]
-        return min(ends, key=lambda end: end[1]) if ends else None
+        if not self._is_end_known:
+            ends = [
+                (each, *end)
+                for each in self.conditions
+                if each.is_open and (end := self.end_of(each))
+            ]
+            self._end = min(ends, key=lambda end: end[1], default=None)
+            self._is_end_known = True
+        return self._end
 
     def end_of(self, condition: ClassCondition) -> tuple[int, int] | None:
         tests = self.tests_of(condition.subject)
@@ -511,7 +544,6 @@ class Judge:
     def open_slow(
         self, subject: Subject, shift: float, since: int, seen: int, young: Sequence[ClassCondition]
     ) -> bool:
-        links = self.links
         open_ = [each for each in self.conditions if each.type == SLOW and each.is_open]
         replaced = list(young)
         for each in open_:
@@ -572,11 +604,13 @@ class Judge:
         condition.links = tuple(changes.links[changes.shift <= condition.shift / 2].tolist())
         condition.levels = {link: float(self.level[link]) for link in changes.links.tolist()}
 
-    def next_check(self, until: int) -> int | None:
+    def next_check(self) -> int:
         """Return when it is next to be asked whether what is slow is beyond chance."""
-        first: int | None = None
-        for each in self.conditions:
-            if each.type == SLOW and each.confirmed_at is None and each.is_open:
+        if self._due is None:
+            self._due = NEVER
+            for each in self.conditions:
+                if each.type != SLOW or each.confirmed_at is not None or not each.is_open:
+                    continue
                 tests = self.tests_of(each.subject).within(each.since, NEVER)
                 moments = tests.started[tests.ok]
                 due = moments[[count - 1 for count in checkpoints(len(moments))]]
@@ -584,13 +618,14 @@ class Judge:
                     # It may have been below for long when somebody said so.
                     due = moments[FEWEST_LISTED - 1 :]
                 after = max(each.checked_at, each.seen_at - 1, self.midnight.begin - 1)
-                due = due[(due > after) & (due < until)]
-                if due.size and (first is None or due[0] < first):
-                    first = int(due[0])
-        return first
+                due = due[due > after]
+                if due.size:
+                    self._due = min(self._due, int(due[0]))
+        return self._due
 
     def confirm_slow(self, moment: int) -> None:
         """Confirm what is beyond chance, at a rate of false discoveries over the whole grid."""
+        self._due = None
         open_ = [
             each
             for each in self.conditions
@@ -747,10 +782,10 @@ def name_slow(changes: Changes, dof: int, links: GridLinks) -> Iterator[tuple[Su
 
 
 # Returns what is kept under a key, made now unless it is there.
-Keep = Callable[[tuple[object, ...] | None, Callable[[], Midnight]], Midnight]
+Keep = Callable[[str, Callable[[], Midnight]], Midnight]
 
 
-def build(_: tuple[object, ...] | None, make: Callable[[], Midnight]) -> Midnight:
+def build(_: str, make: Callable[[], Midnight]) -> Midnight:
     return make()
 
 
@@ -770,17 +805,17 @@ def judge_day(
     ``begin`` or ended in these days. Return them as they are after the tests, and those that began.
     ``targets`` are what people expect of links. ``keep`` returns what the tests before the day say:
     all that is asked of it depends on nothing but ``links``, ``past``, ``before`` and ``targets``,
-    and on the key, so that it may be kept for the next look at the same day.
+    so that it may be kept for the next look at the same day.
     """
     of_grid = [each for each in before if (each.scope, each.type) == (GRID, SLOW)]
     fast = [each for each in before if each.type == FAST]
     others = [each for each in before if each.type != FAST and each not in of_grid]
     # What is fast is slow with rates upside down. Each hides its tests from the other, so that it
     # is judged again where the first look did not know of it.
-    midnight = keep(None, lambda: Midnight.of(links, past, begin, others, fast, targets=targets))
+    midnight = keep(SLOW, lambda: Midnight.of(links, past, begin, others, fast, targets=targets))
     judge = Judge(links, midnight, today, others, fast)
     conditions = judge.run()
-    faster = judge_fast(midnight, today, conditions, fast, links=links, keep=keep)
+    faster = judge_fast(midnight, today, conditions, others, fast, links=links, keep=keep)
     if any(each.seen_at >= begin for each in faster):
         judge = Judge(links, midnight, today, others, faster)
         conditions = judge.run()
@@ -806,30 +841,32 @@ def judge_fast(
     today: JudgedTests,
     slow: Sequence[ClassCondition],
     before: Sequence[ClassCondition],
+    fast: Sequence[ClassCondition],
     *,
     links: GridLinks,
     keep: Keep,
 ) -> list[ClassCondition]:
-    """Judge what is fast; tests in other conditions of rates tell nothing of it."""
+    """Judge what is fast; tests in other conditions of rates tell nothing of it.
+
+    ``before`` and ``fast`` are the conditions as they were at midnight, ``slow`` those of now.
+    """
 
     def turned(results: JudgedTests) -> JudgedTests:
         return replace(results, log_rate=-results.log_rate)
 
-    hidden = [each for each in slow if each.type == SLOW]
-    usual = replace(midnight.usual, level=-midnight.own_level)
-    turned_before = [each.turned(SLOW) for each in before]
-    key = tuple((*each.subject, each.since, each.ended_at) for each in hidden)
+    turned_before = [each.turned(SLOW) for each in fast]
     night = keep(
-        key,
+        FAST,
         lambda: Midnight.of(
             links,
             lambda chosen: turned(midnight.past(chosen)),
             midnight.begin,
             turned_before,
-            hidden,
-            usual=usual,
+            [each for each in before if each.type == SLOW],
+            usual=replace(midnight.usual, level=-midnight.own_level),
         ),
     )
+    hidden = [each for each in slow if each.type == SLOW]
     judge = Judge(links, night, turned(today), turned_before, hidden, rates_only=True)
     return [each.turned(FAST) for each in judge.run()]
 

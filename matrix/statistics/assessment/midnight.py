@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Self
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -38,6 +38,30 @@ NAMED = math.log(7.0)
 MOST_SIGMA, MOST_OF_ONE = 3.0, 3.5
 
 
+@dataclass
+class Refused:
+    """Where the judge looked closer in vain in the first tests of a day: what it is asked again
+    with the same tests it need not look at again."""
+
+    tests: JudgedTests | None = None
+    keys: set[tuple[Any, ...]] = field(default_factory=set)
+
+    def of(self, today: JudgedTests) -> set[tuple[Any, ...]]:
+        """Forget all that was seen with other tests; each key begins with the place of a test."""
+        earlier = self.tests
+        if earlier is not None and earlier is not today:
+            count = min(len(earlier), len(today))
+            differs = np.zeros(count, dtype=bool)
+            for old, new in zip(earlier.columns, today.columns, strict=True):
+                # NaN to NaN.
+                differs |= np.nan_to_num(old[:count]) != np.nan_to_num(new[:count])
+            same = int(differs.argmax()) if differs.any() else count
+            if same < len(earlier):
+                self.keys = {key for key in self.keys if key[0] < same}
+        self.tests = today
+        return self.keys
+
+
 @dataclass(frozen=True)
 class Midnight:
     """What the tests before ``begin`` (Unix ms) say: what is usual, and the evidence so far.
@@ -56,6 +80,7 @@ class Midnight:
     last: Integers
     targets: Targets
     own_level: Floats
+    refused: Refused = field(default_factory=Refused)
 
     @classmethod
     def of(
