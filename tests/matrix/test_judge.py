@@ -1,5 +1,6 @@
 """The judge of the grid: evidence against plain loops, and small grids with known faults."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from matrix.statistics.assessment import midnight
+from matrix.statistics.assessment import grid_links, midnight
 from matrix.statistics.assessment.baselines import medians
 from matrix.statistics.assessment.common_ends import common_ends
 from matrix.statistics.assessment.conditions import FAILING, FAST, SLOW, ClassCondition
@@ -276,6 +277,94 @@ def test_days_that_are_judged_again_and_again_end_as_if_judged_once():
             found = judge_day(links, past, today, day, before)
         before = found
     assert [by_its_figures(each) for each in before] == [by_its_figures(each) for each in once]
+
+
+def test_what_is_kept_between_looks_changes_nothing():
+    """Each hour some tests that began earlier arrive late."""
+    links, rng = square(8), np.random.default_rng(3)
+    tests = made(links, 9, 3 * HOUR_MS, seed=4)
+    # Some links scatter more than their past tells.
+    wild = (tests.link % 5 == 0) & (tests.started >= START + 8 * DAY_MS)
+    tests.log_rate[wild] += rng.normal(0, 0.5, wild.sum())
+    for subject, hours in ((Subject(LINK, 1, 2), 3), (Subject(SOURCE, source=4), 9)):
+        tests = harmed(links, tests, subject, START + 8 * DAY_MS + hours * HOUR_MS, factor=0.6)
+    day = START + 8 * DAY_MS
+    past, today = tests.within(day - 28 * DAY_MS, day), tests.within(day, day + DAY_MS)
+    arrived = today.started + np.where(rng.random(len(today)) < 0.3, 5 * HOUR_MS, 0)
+    nights: dict[str, midnight.Midnight] = {}
+    refused: list[int] = []
+
+    def keep(type_: str, make: Callable[[], midnight.Midnight]) -> midnight.Midnight:
+        if type_ not in nights:
+            nights[type_] = make()
+        return nights[type_]
+
+    for hour in range(1, 30):
+        so_far = today.taken(arrived < day + hour * HOUR_MS)
+        found = judge_day(links, past.of_links, so_far, day, [], keep=keep)
+        fresh = judge_day(links, past.of_links, so_far, day, [])
+        assert [repr(each) for each in found] == [repr(each) for each in fresh]
+        refused.append(len(nights[SLOW].refused.keys))
+    assert len(so_far) == len(today)
+    assert max(refused) > 10
+    assert {SOURCE, LINK} <= {each.scope for each in found}
+
+
+def test_a_look_in_vain_is_forgotten_once_other_tests_come_before_it():
+    tests = made(square(3), 2)
+    refused = midnight.Refused()
+    refused.of(tests.within(START, START + DAY_MS)).update({(2, "early"), (9, "late")})
+    assert refused.of(tests) == {(2, "early"), (9, "late")}
+    assert refused.of(tests.taken(np.arange(len(tests)) != 5)) == {(2, "early")}
+    changed = tests.taken(np.arange(len(tests)) != 5)
+    changed.log_rate[2] = np.nan
+    assert refused.of(changed) == set()
+
+
+@pytest.mark.parametrize("subject", [*SUBJECTS, Subject(GRID)])
+def test_links_of_a_subject_are_looked_up_as_they_are_defined(subject):
+    links = square(8, [0, 0, 1, 2, 3, 4, 5, 6])
+    ends = list(zip(links.source.tolist(), links.destination.tolist(), strict=True))
+    own = [
+        {
+            LINK: (source, end) == (subject.source, subject.destination),
+            SOURCE: source == subject.source,
+            DESTINATION: end == subject.destination,
+            ENDPOINT: subject.source in (source, end),
+            SITE: subject.site in (links.site[source], links.site[end]),
+            GRID: True,
+        }[subject.scope]
+        for source, end in ends
+    ]
+    assert links.of(subject).tolist() == own
+    assert links.places(subject).tolist() == np.flatnonzero(own).tolist()
+    few = np.array([0, 5, 23, 5, 40])
+    assert links.covered(subject, few).tolist() == [own[link] for link in few]
+
+
+def test_tests_of_few_links_are_the_same_by_an_index(monkeypatch):
+    links = square(8)
+    tests = made(links, 3)
+    chosen = links.of(Subject(LINK, 2, 3)) | links.of(Subject(LINK, 7, 6))
+    whole = tests.of_links(chosen)
+    monkeypatch.setattr(grid_links, "MANY_TESTS", 0)
+    indexed = tests.of_links(chosen)
+    assert [each.tolist() for each in indexed.columns] == [each.tolist() for each in whole.columns]
+    # A link that has no test.
+    chosen[:] = False
+    chosen[-1] = True
+    others = tests.taken(tests.link < len(links) - 1)
+    assert len(others.of_links(chosen)) == 0
+
+
+def test_a_link_with_six_tests_before_and_six_since_is_listed():
+    links = square(12)
+    tests = made(links, 3, seed=8)
+    slow = [Subject(LINK, source, source + 1) for source in range(0, 10, 2)]
+    for subject in slow:
+        tests = harmed(links, tests, subject, START + 36 * HOUR_MS, factor=1 / 3)
+    found = History(links).judge(tests, START, START + 3 * DAY_MS)
+    assert {each.subject for each in found if each.listed_at is not None} == {*slow}
 
 
 def test_links_in_parts_tell_what_all_at_once_tell(monkeypatch):

@@ -24,6 +24,7 @@ LEAST_FAILING, MOST_FAILING = 0.01, 0.5
 # The natural log of a rate scatters by this where nothing is known, and by this at least.
 FIRST_SIGMA, LEAST_SIGMA = 0.3, 0.05
 FIRST_DOF = 4
+FIRST_PRIOR = np.array([FIRST_SIGMA**2, FIRST_DOF])
 # The standard deviation of normal numbers over their median distance from 0.
 NORMAL_MAD = 1.4826
 FURTHEST = 3.0
@@ -37,7 +38,8 @@ class Baselines(ArrayFields):
     how many tell the level.
 
     ``likeness`` is how alike two tests in a row are, a correlation; ``dof`` says from how much
-    sigma is known.
+    sigma is known, and ``prior`` is what all links together say of the variance of one and its
+    degrees of freedom.
     """
 
     level: Floats
@@ -46,12 +48,13 @@ class Baselines(ArrayFields):
     tests: Integers
     likeness: Floats
     dof: Integers
+    prior: Floats
 
     @classmethod
     def unknown(cls, links: int) -> Self:
         nothing = np.full(links, np.nan)
         none = np.zeros(links, dtype=np.int64)
-        return cls(nothing, nothing, nothing, none, np.array(0.0), np.array(3))
+        return cls(nothing, nothing, nothing, none, np.array(0.0), np.array(3), FIRST_PRIOR)
 
     def with_part(self, chosen: Flags, part: Self) -> Self:
         """Return these with those of some links."""
@@ -99,11 +102,12 @@ def learn(tests: JudgedTests, links: int, left_out: Flags) -> Baselines:
     worth = np.maximum(counted - 1, 0) * 2 / 3
     squares *= 2 / 3
     is_known = counted >= FEWEST
-    variance, dof = np.full(links, FIRST_SIGMA**2), FIRST_DOF
+    variance, dof, of_all = np.full(links, FIRST_SIGMA**2), FIRST_DOF, FIRST_PRIOR
     if is_known.sum() > 2:
         prior = Prior.of(squares[is_known], worth[is_known])
         variance, whole = prior.moderated(squares, np.maximum(worth, 1e-9))
         dof = max(int(np.median(whole[is_known])), 3)
+        of_all = np.array([prior.variance, prior.dof])
     usual = ~left_out[order]
     link, logs = link[usual], logs[usual]
     count = np.bincount(link, minlength=links)
@@ -125,6 +129,7 @@ def learn(tests: JudgedTests, links: int, left_out: Flags) -> Baselines:
         tests=np.minimum(count, np.bincount(link[early], minlength=links)),
         likeness=np.array(likeness),
         dof=np.array(dof),
+        prior=of_all,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -55,6 +55,11 @@ class GridLinks:
         return len(self.source)
 
     @cached_property
+    def ends(self) -> Integers:
+        """The endpoints that have links."""
+        return np.asarray(np.union1d(self.source, self.destination))
+
+    @cached_property
     def by_end(self) -> dict[str, ByGroup]:
         ends = np.arange(len(self.site) + 1)
         return {kind: ByGroup.of(self.group(kind), ends) for kind in (SOURCE, DESTINATION)}
@@ -71,9 +76,9 @@ class GridLinks:
             )
         at_source = self.by_end[SOURCE].of_groups(sources)
         if subject.scope == LINK:
-            return at_source[self.destination[at_source] == subject.destination]
+            return np.asarray(at_source[self.destination[at_source] == subject.destination])
         at_destination = self.by_end[DESTINATION].of_groups(destinations)
-        return np.union1d(at_source, at_destination)
+        return np.asarray(np.union1d(at_source, at_destination))
 
     def of(self, subject: Subject) -> Flags:
         """Say which links a subject has."""
@@ -135,7 +140,7 @@ class JudgedTests:
         return len(self.link)
 
     @property
-    def columns(self) -> tuple[Integers, Integers, Floats, Integers]:
+    def columns(self) -> tuple[Any, Any, Any, Any]:
         return self.link, self.started, self.log_rate, self.blamed
 
     @cached_property

@@ -54,6 +54,7 @@ from matrix.statistics.assessment.trend import grid_conditions
 from matrix.statistics.causes.candidates import Kind, MatrixCells
 from matrix.statistics.causes.causes import CauseSearch, Rules
 from matrix.statistics.causes.cell_noise import CellNoise
+from matrix.statistics.estimates.moderation import Prior
 from matrix.statistics.estimates.student import one_quantile, two_sided_of_many
 
 # So many days before a day say what is usual, and are looked back on.
@@ -79,6 +80,10 @@ SEEN: Mapping[Kind, float] = {
 OPENS_ABOVE, OPENS_BELOW_ALWAYS = 1.08, 0.97
 # The rates of an endpoint wander by this, in both directions alike, and those of a link.
 ENDS_WANDER, LINKS_WANDER = 0.08, 0.04
+# Of a link with few tests it is asked whether two samples differ. So many must have been made
+# before the change; their days differ by more than is known of them; and the change may have begun
+# at about so many of the tests.
+FEWEST_BEFORE, DAYS_WANDER, BEGINNINGS = 4, 0.08, 3
 # What is slow and not confirmed so long after it was seen is not followed any further.
 UNSURE_MS = 7 * DAY_MS
 # After so many tests of a subject, each further one may be the first of a change by chance.
@@ -129,12 +134,12 @@ class Rates(NamedTuple):
 
 class Changes(NamedTuple):
     """By how much the rates of ``links`` have changed (natural logs), with standard errors, and
-    the number of tests since."""
+    the number of ``tests`` since."""
 
     links: Integers
     shift: Floats
     error: Floats
-    count: Integers
+    tests: Integers
 
 
 class Judge:
@@ -428,8 +433,7 @@ class Judge:
     def join_site(self, site: int) -> None:
         """Make one condition of those of all endpoints of a site that began to fail together."""
         links = self.links
-        used = np.union1d(links.source, links.destination)
-        own = used[links.site[used] == site].tolist()
+        own = links.ends[links.site[links.ends] == site].tolist()
         failing = {
             end: each
             for each in self.conditions
@@ -464,6 +468,7 @@ class Judge:
     # Slow: which endpoint, site or link explains what is slower than before?
 
     def see_slow(self, alarm: Alarm) -> bool:
+        links = self.links
         since, seen = alarm.since, int(self.today.started[alarm.at])
         young = [
             each
@@ -477,9 +482,19 @@ class Judge:
         rates = self.rates(tests, young)
         changes = self.changes(rates, since, by_midnight=True)
         opened = False
-        for subject, shift in name_slow(changes, int(self.usual.dof), self.links):
+        for subject, shift in name_slow(changes, int(self.usual.dof), links):
             if shift <= self.slow_below(subject):
                 opened |= self.open_slow(subject, shift, since, seen, young)
+        own = np.flatnonzero(changes.links == alarm.group)
+        if alarm.kind == LINK and own.size and not opened:
+            # All links together do not tell it from chance: its own tests may.
+            source, destination = (
+                int(links.source[alarm.group]),
+                int(links.destination[alarm.group]),
+            )
+            link, shift = Subject(LINK, source, destination), float(changes.shift[own[0]])
+            if shift <= self.slow_below(link):
+                opened = self.open_slow(link, shift, since, seen, young)
         return opened
 
     def concerned(self, alarm: Alarm) -> Flags:
@@ -538,7 +553,7 @@ class Judge:
         alike = 1 + np.minimum(count - 1, MOST_ALIKE) * likeness
         of_level = np.where(few, 1.0, math.pi / 2) * (1 + 2 * likeness)
         error = sigma * np.sqrt(alike / count + of_level / np.maximum(earlier_count, 1))
-        is_told = earlier_count >= FEWEST
+        is_told = earlier_count >= FEWEST_BEFORE
         return Changes(links[is_told], (mean - level)[is_told], error[is_told], count[is_told])
 
     def open_slow(
@@ -651,7 +666,7 @@ class Judge:
         tests = self.tests_of(condition.subject)
         rates = self.rates(tests, [condition])
         changes = self.changes(rates, condition.since, moment + 1)
-        if changes.count.sum() < FEWEST_LISTED:
+        if changes.tests.sum() < FEWEST_LISTED:
             return math.inf
         weight = 1 / np.square(changes.error)
         pooled = float((weight * changes.shift).sum() / weight.sum())
@@ -660,9 +675,33 @@ class Judge:
         is_link = condition.scope == LINK
         error = math.sqrt(1 / weight.sum() + (LINKS_WANDER if is_link else ENDS_WANDER) ** 2)
         subjects = len(self.links) if is_link else 2 * len(self.links.site)
-        dof = np.array([int(self.usual.dof) + len(changes.links) - 1.0])
-        chance = two_sided_of_many(np.array([-pooled / error]), dof) / 2
+        dof = int(self.usual.dof) + len(changes.links) - 1.0
+        earlier = int((rates.usable & (rates.tests.started < condition.since)).sum())
+        if is_link and FEWEST_BEFORE <= earlier < SETTLED and self.is_usual(condition.subject):
+            pooled, error, dof = self.two_samples(rates, condition.since, moment + 1)
+            subjects *= BEGINNINGS
+        chance = two_sided_of_many(np.array([-pooled / error]), np.array([dof])) / 2
         return float(chance[0]) * subjects
+
+    def is_usual(self, subject: Subject) -> bool:
+        """Say whether nobody expects anything of these links but what is usual."""
+        own = self.links.places(subject)
+        levels = self.targets.floor[own], self.targets.accepted[own]
+        return not any(np.isfinite(each).any() for each in levels)
+
+    def two_samples(self, rates: Rates, since: int, until: int) -> tuple[float, float, float]:
+        """Return by how much a link with few tests has changed, the standard error and its dof.
+
+        So few tests scatter around two levels; midnight took them to scatter around one.
+        """
+        started = rates.tests.started
+        before = rates.rest[rates.usable & (started < since)]
+        during = rates.rest[rates.is_known & (started >= since) & (started < until)]
+        squares = sum(np.square(each - each.mean()).sum() for each in (before, during))
+        count = len(before) + len(during)
+        variance, dof = Prior(*self.usual.prior.tolist()).moderated(squares, np.array(count - 2.0))
+        error = math.sqrt(float(variance) * (1 / len(before) + 1 / len(during)) + DAYS_WANDER**2)
+        return float(during.mean() - before.mean()), error, float(dof)
 
     # What all tests say of a condition.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -33,6 +34,6 @@ class Targets(ArrayFields):
         below = np.full(links, math.log(SLOWEST_WELL))
         return cls(below, nothing, np.full(links, FAILURES_IN_A_ROW, dtype=np.int64), nothing)
 
-    @property
+    @cached_property
     def has_floor(self) -> Flags:
         return np.isfinite(self.floor)

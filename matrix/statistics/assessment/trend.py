@@ -57,7 +57,7 @@ class Trend:
             np.lib.stride_tricks.sliding_window_view(each, count)[::TREND_STEP]
             for each in (np.clip(rest, -FURTHEST_TREND, FURTHEST_TREND), *ends)
         )
-        used = np.union1d(links.source, links.destination)
+        used = links.ends
         if len(used) > FEW_ENDS:
             level = np.median(windows, axis=1)
         elif len(used) < FEWEST_ENDS:
