@@ -45,7 +45,6 @@ def queues_here() -> list[str]:
 
 
 def lacking_here() -> set[str]:
-    """Return the movers that cannot run in this process."""
     return {mover.name for mover in catalogue.MOVERS if mover.missing()}
 
 
@@ -111,7 +110,9 @@ def unsupported(mover: MoverDescription, offered: Collection[str], vantage: str 
     if mover.name in offered:
         return ""
     place = f" at the vantage {vantage}" if vantage else ""
-    return f"No worker{place} can run the mover {mover.name}: to run it, {what_it_needs(mover)}"
+    labels = " and ".join(need.label for need in mover.needs)
+    step = f"a worker needs {labels}" if labels else "start a worker of this version"
+    return f"No worker{place} can run the mover {mover.name}: to run it, {step}."
 
 
 def unsupported_at_end(probe: Probe, offered: Collection[str], vantage: str) -> str:
@@ -142,11 +143,3 @@ def without_worker(meshes: Collection[Mesh], offered: Collection[str]) -> Q:
         active = PASSIVE_AND_ACTIVE[mesh.mode][1]
         matched |= Q(mesh=mesh) & ~Q(**{f"{active}__in": there})
     return matched
-
-
-def what_it_needs(mover: MoverDescription) -> str:
-    """Say what a worker needs for a mover, as the end of a sentence and with its full stop."""
-    labels = [need.label for need in mover.needs]
-    if not labels:
-        return "start a worker of this version."
-    return f"a worker needs {' and '.join(labels)}."

@@ -59,7 +59,6 @@ class PlacedCredential:
         return self.place.vantage == settings.SONAR_VANTAGE
 
     def purposes(self) -> list[Purpose]:
-        """Return which tokens are needed of it."""
         if isinstance(self.place, Mesh):
             return [purpose_at_service(self.place, self.credential)]
         if self.role == OWN:
@@ -92,7 +91,17 @@ def check(now: datetime, seconds: float, pass_on: PassOn = lambda vantages: None
     for usage in here:
         if time.monotonic() >= until:
             return
-        _check_one(usage, noted, needed_for(longest), now)
+        if usage.credential.kind not in kinds.names():
+            continue
+        try:
+            trouble = trouble_of(usage, needed_for(longest), asks=usage.use in noted)
+        except MoverError:  # the giver or the taker fails: that says nothing of the credential
+            continue
+        if trouble:
+            credential_states.record_failure(usage.use, trouble, now)
+        elif usage.use in noted:
+            credential_states.clear(usage.use)
+        release_connection()
 
 
 def uses() -> Iterator[PlacedCredential]:
@@ -108,22 +117,6 @@ def uses() -> Iterator[PlacedCredential]:
     for mesh in served:
         if mesh.service_credential:
             yield PlacedCredential(mesh, mesh.service_credential, SERVICE)
-
-
-def _check_one(
-    usage: PlacedCredential, noted: set[CredentialUse], needed: float, now: datetime
-) -> None:
-    if usage.credential.kind not in kinds.names():
-        return
-    try:
-        trouble = trouble_of(usage, needed, asks=usage.use in noted)
-    except MoverError:  # who is to give it, or to take it, fails: that says nothing of it
-        return
-    if trouble:
-        credential_states.record_failure(usage.use, trouble, now)
-    elif usage.use in noted:
-        credential_states.clear(usage.use)
-    release_connection()
 
 
 def trouble_of(usage: PlacedCredential, needed: float, *, asks: bool) -> CredentialProblem | None:
