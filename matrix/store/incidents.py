@@ -64,7 +64,6 @@ def rows() -> QuerySet[Incident]:
 
 
 def by_id(number: int) -> Incident | None:
-    """Return one by its id. One SQL query."""
     return rows().filter(pk=number).first()
 
 
@@ -180,7 +179,6 @@ def open_now(now: datetime, most: int) -> OpenNow:
 
 
 def incident_of(line: Sequence[Any]) -> Incident:
-    """Return an incident with what a line of OPEN_NOW has of it."""
     columns = (
         *("id", "level", "condition", "began_at", "clear_since", "factor", "low", "high"),
         *("source_id", "destination_id", "acknowledged_at", "muted_until"),

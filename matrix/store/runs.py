@@ -72,12 +72,7 @@ class Piece(NamedTuple):
         return self.high == self.length
 
 
-def read(
-    size: str,
-    window: Window,
-    filters: Sequence[Filter],
-    **extras: bool,
-) -> tuple[Run, ...]:
+def read(size: str, window: Window, filters: Sequence[Filter], **extras: bool) -> tuple[Run, ...]:
     """Read the results of a size class that started in the window, in order of time.
 
     ``extras`` are those of Extras; ``failures`` need ``links``.
@@ -207,7 +202,6 @@ def _of_segments(
 
 
 def _kept(segment: int, counted: bool, links: Array, name: str, of_links: OfLinks) -> Array:
-    """Return what is made of the links of a segment, and keep it."""
     return segment_columns.derived(Key(segment, name, counted), lambda: of_links(links))
 
 
@@ -262,7 +256,6 @@ def _run(
 
 
 def _inside(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None) -> Flags:
-    """Say which results of a segment are wanted."""
     offsets = columns["offsets"]
     inside = [offsets >= piece.low] if piece.low else []
     if not piece.to_end:

@@ -110,7 +110,6 @@ def refusal(error: ValidationError, allowed: Mapping[str, str]) -> BadQueryError
 
 
 def sentence(field: str, kind: str, allowed: Mapping[str, str] = ALLOWED) -> str:
-    """Say what is allowed in a field that is wrong."""
     if kind == "extra_forbidden":
         return f"There is no field “{field}”: use {either(sorted(allowed))}."
     if kind == "missing":
@@ -145,7 +144,6 @@ def problems(
 
 
 def ordered_test(test_id: UUID) -> Probe | Transfer | None:
-    """Find a test by its id, whether it has ended or not."""
     return probes.rows().filter(id=test_id).first() or transfers.by_id(test_id)
 
 
@@ -239,15 +237,14 @@ def why_not_varied(movers: Sequence[str], base_urls: Mapping[str, str]) -> dict[
         reasons["streams"] = "no mover of this link takes a number of streams"
     if SizeClass.objects.count() < 2:
         reasons["size"] = "there is only one size class"
-    if not any(len(modes_of(mover, base_urls)) > 1 for mover in moves_files):
+    offered = (
+        [mode for mode in mover.modes if not mover.scheme_mismatch(mode, base_urls)]
+        for mover in moves_files
+        if not mover.asks_service
+    )
+    if not any(len(modes) > 1 for modes in offered):
         reasons["mode"] = "no mover of this link has both modes"
     return reasons
-
-
-def modes_of(mover: catalogue.MoverDescription, base_urls: Mapping[str, str]) -> list[str]:
-    """Return the modes that a mover offers for these endpoints."""
-    modes = [mode for mode in mover.modes if not mover.scheme_mismatch(mode, base_urls)]
-    return modes[:1] if mover.asks_service else modes
 
 
 def values_of(ordered: OrderedExperiment) -> list[int | str]:

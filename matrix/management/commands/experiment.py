@@ -103,9 +103,13 @@ def follow(experiment: Experiment, console: Console) -> ExperimentReport:
                 if current.ended:
                     return current
                 if stopped.wait(LOOK_AGAIN_SECONDS):
-                    return stop(experiment, console)
+                    break
     finally:
         signal.signal(signal.SIGINT, before)
+    count = request_probes.cancel_experiment(experiment, timezone.now())
+    (current,) = report.reports([experiment], timezone.now())
+    show(current, console)
+    raise CommandError(f"Stopped: {count} tests were cancelled.", returncode=130)
 
 
 def state_of(current: ExperimentReport) -> str:
@@ -118,15 +122,7 @@ def state_of(current: ExperimentReport) -> str:
     return f"{ended} of {len(current.steps)} tests{waits}"
 
 
-def stop(experiment: Experiment, console: Console) -> ExperimentReport:
-    count = request_probes.cancel_experiment(experiment, timezone.now())
-    (current,) = report.reports([experiment], timezone.now())
-    show(current, console)
-    raise CommandError(f"Stopped: {count} tests were cancelled.", returncode=130)
-
-
 def show(ended: ExperimentReport, console: Console) -> None:
-    """Print the results by value, and what they show."""
     table = Table(title=title(ended), title_justify="left")
     for head in (ended.experiment.get_variable_display(), "median MB/s", "n", "failed"):
         table.add_column(head, justify="left" if head != "median MB/s" else "right")

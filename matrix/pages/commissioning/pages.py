@@ -8,10 +8,9 @@ from django.http import Http404, QueryDict
 
 from matrix.answers.commissioning import overview, question, standing
 from matrix.answers.commissioning.overview import Cell, Overview
-from matrix.answers.commissioning.question import Chosen, set_of
+from matrix.answers.commissioning.question import Chosen, asked_words, ends_words, set_of
 from matrix.answers.commissioning.records import LinkRecords
 from matrix.answers.commissioning.standing import STATES
-from matrix.answers.commissioning.words import asked_words, ends_words
 from matrix.answers.words.names import short_names_of
 from matrix.pages.base import Page, Params
 from matrix.pages.commissioning.set_form import PRESETS, CriteriaSetForm
@@ -82,6 +81,7 @@ class SetPage(Page):
         table = overview.of(now_standing)
         places = [*now_standing.sources, *now_standing.destinations]
         counts = now_standing.counts
+        api_path = address("api-commissioning-set", self.row.name)
         return {
             "row": self.row,
             "ends": ends_words(self.row),
@@ -105,11 +105,8 @@ class SetPage(Page):
             "may_change": roles.may(reader, CHANGE),
             "may_delete": roles.may(reader, DELETE),
             "records": self.row.records.count() if roles.may(reader, DELETE) else 0,
-            "share": Share.of(self.url().replace(self.path(), self.api_path())),
+            "share": Share.of(self.url().replace(self.path(), api_path)),
         }
-
-    def api_path(self) -> str:
-        return address("api-commissioning-set", self.row.name)
 
     def cell_url(self, table: Overview, cell: Cell | None) -> str:
         """Return where a cell leads: to the record of its link, or to the links that it has."""
