@@ -17,14 +17,7 @@ from django.urls import reverse_lazy
 from django.utils import timezone
 from django.utils.text import capfirst, format_lazy
 
-from sonar.admin.rows import (
-    CLOSED,
-    PAUSE,
-    NeverDeleted,
-    Pausable,
-    RowForm,
-    Rows,
-)
+from sonar.admin.rows import CLOSED, PAUSE, NeverDeleted, Pausable, RowForm, Rows
 from sonar.models import (
     Alias,
     Annotation,
@@ -43,16 +36,8 @@ from sonar.obstacles import catalogue as obstacles
 from sonar.people import roles
 from sonar.registry import compatibility, mesh_size, secrets
 from sonar.registry.aliases import forget
-from sonar.registry.compatibility import (
-    credential_problems,
-    mesh_problem,
-)
-from sonar.registry.written_fields import (
-    BytesField,
-    EndpointFilterField,
-    ScitagField,
-    SecondsField,
-)
+from sonar.registry.compatibility import credential_problems, mesh_problem
+from sonar.registry.written_fields import BytesField, EndpointFilterField, ScitagField, SecondsField
 from sonar.results import reclass
 
 
@@ -209,10 +194,7 @@ def filter_field(end: str) -> EndpointFilterField:
     wide = forms.TextInput({"class": "vLargeTextField"})
     column: Any = Mesh._meta.get_field(filter_column(end))
     return EndpointFilterField(
-        required=False,
-        widget=wide,
-        label=capfirst(column.verbose_name),
-        help_text=column.help_text,
+        required=False, widget=wide, label=capfirst(column.verbose_name), help_text=column.help_text
     )
 
 
@@ -231,8 +213,7 @@ class MeshForm(RowForm):
 
     class Meta:
         help_texts = dict.fromkeys(
-            ENDS,
-            "None chosen, and no filter, means every endpoint whose files the mover can move.",
+            ENDS, "None chosen, and no filter, means every endpoint whose files the mover can move."
         )
 
     def clean(self) -> dict[str, Any]:
@@ -361,7 +342,7 @@ class AliasAdmin(Rows):
                 "fields": ["kind", "name", "site", "endpoint"],
                 "description": "Choose a site, or a single endpoint.",
             },
-        ),
+        )
     ]
 
     def save_model(

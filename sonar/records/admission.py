@@ -67,7 +67,6 @@ class Admission:
 
     @classmethod
     def at(cls, now: datetime) -> Admission:
-        """Read what is known."""
         classes = list(SizeClass.objects.order_by("from_bytes"))
         # A filter for NULL is "isnull", not "= None".
         imported = Profile.objects.filter(mesh__isnull=True, activity="")

@@ -53,7 +53,13 @@ class Ends:
         # PostgreSQL is not asked about texts that cannot be names.
         possible = [name for name in others if len(name) <= LONGEST_NAME and name.isprintable()]
         targets = aliases.find_any([name for name in possible if name])
-        at_sites = endpoints_at(targets)
+        # The endpoints in use of all sites among them: one SQL query, or none.
+        several = chain.from_iterable(targets.values())
+        sites = {target.pk for target in several if isinstance(target, Site)}
+        rows = Endpoint.objects.in_use().filter(site__in=sites).order_by("name")
+        at_sites: defaultdict[int, list[Endpoint]] = defaultdict(list)
+        for endpoint in rows if sites else ():
+            at_sites[endpoint.site_id].append(endpoint)
         for name, example in others.items():
             if name in targets:
                 self._keep(name, targets[name], at_sites)
@@ -96,17 +102,6 @@ def named_by(links: Iterable[tuple[str, str]]) -> dict[str, str]:
         names.setdefault(destination, f"destination of a transfer from {source}")
     names.pop("", None)
     return names
-
-
-def endpoints_at(targets: Mapping[str, Targets]) -> AtSites:
-    """Return the endpoints in use of all sites among the targets. One SQL query, or none."""
-    several = chain.from_iterable(targets.values())
-    sites = {target.pk for target in several if isinstance(target, Site)}
-    rows = Endpoint.objects.in_use().filter(site__in=sites).order_by("name")
-    by_site: defaultdict[int, list[Endpoint]] = defaultdict(list)
-    for endpoint in rows if sites else ():
-        by_site[endpoint.site_id].append(endpoint)
-    return by_site
 
 
 def note_unknown(unknown: Collection[Unknown], now: datetime) -> None:

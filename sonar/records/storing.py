@@ -151,7 +151,13 @@ def _append(rows: Rows, alike: Sequence[Alike], profiles: NDArray[np.int64]) -> 
     )
     months = times.astype("M8[M]").astype(np.int64)
     through = np.zeros(len(rows), bool)
-    through[numbers if len(numbers) <= MANY else _representatives(rows, numbers)] = True
+    if len(numbers) <= MANY:
+        through[numbers] = True
+    else:  # of each hour and class, each end and each profile one
+        hours = rows["started"][numbers] // _HOUR * _BEYOND_IDS + rows["size_class"][numbers]
+        ends = (rows[name][numbers] for name in ("source", "destination", "profile"))
+        for column in (hours, *ends):
+            through[numbers[np.unique(column, return_index=True)[1]]] = True
     whole_months = [_month(number) for number in np.unique(months[numbers]).tolist()]
     store.append(_encoded(rows, _only(alike, through), profiles), whole_months)
     rest = np.zeros(len(rows), bool)
@@ -159,16 +165,6 @@ def _append(rows: Rows, alike: Sequence[Alike], profiles: NDArray[np.int64]) -> 
     for number in np.unique(months[rest]).tolist():
         of_month = _only(alike, rest & (months == number))
         store.append_marked(_encoded(rows, of_month, profiles), _month(number))
-
-
-def _representatives(rows: Rows, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return which rows stand for each hour and class, each end and each profile among some."""
-    hours = rows["started"][numbers] // _HOUR * _BEYOND_IDS + rows["size_class"][numbers]
-    names = ("source", "destination", "profile")
-    columns = (hours, *(rows[name][numbers] for name in names))
-    first = np.concatenate([np.unique(column, return_index=True)[1] for column in columns])
-    chosen: NDArray[np.intp] = numbers[first]
-    return chosen
 
 
 def _only(alike: Iterable[Alike], chosen: NDArray[np.bool_]) -> list[Alike]:

@@ -12,7 +12,7 @@ from rich.progress import Progress
 from sonar.management.base import QuickCommand
 from sonar.models import SizeClass
 from sonar.notation import windows
-from sonar.notation.units import format_count, three_digits
+from sonar.notation.units import format_count, format_counted, three_digits
 from sonar.results import sealing
 
 
@@ -39,8 +39,12 @@ class Command(QuickCommand):
             raise CommandError("--from must be before --to")
         days = sealing.filled_days(start, end)
         if options["size"]:
-            size_class = class_named(options["size"])
-            days = [day for day in days if day[0] == size_class]
+            ids = dict(SizeClass.objects.values_list("name", "id"))
+            if options["size"] not in ids:
+                raise CommandError(
+                    f"There is no size class {options['size']!r}: use one of {', '.join(ids)}."
+                )
+            days = [day for day in days if day[0] == ids[options["size"]]]
         rebuild(days, now, Console(highlight=False, soft_wrap=True))
 
 
@@ -53,13 +57,6 @@ def day_of(option: str, text: str | None) -> datetime | None:
     except ValueError as error:
         raise CommandError(f"{option}: {error}") from error
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def class_named(name: str) -> int:
-    ids = dict(SizeClass.objects.values_list("name", "id"))
-    if name not in ids:
-        raise CommandError(f"There is no size class {name!r}: use one of {', '.join(ids)}.")
-    return ids[name]
 
 
 def rebuild(days: list[sealing.ClassDay], now: datetime, console: Console) -> None:
@@ -79,7 +76,6 @@ def rebuild(days: list[sealing.ClassDay], now: datetime, console: Console) -> No
             returncode=130,
         ) from error
     console.print(
-        f"{format_count(written)} segments written from {format_count(len(days))} "
-        f"{'day' if len(days) == 1 else 'days'} of a size class "
-        f"in {three_digits(time.monotonic() - began)} s."
+        f"{format_count(written)} segments written from {format_counted(len(days), 'day')} of a "
+        f"size class in {three_digits(time.monotonic() - began)} s."
     )

@@ -45,7 +45,17 @@ class Command(QuickCommand):
         **__: object,
     ) -> None:
         if role is None and user == LIST:
-            self.stdout.write(listed())
+            rows = [
+                (
+                    each.get_username(),
+                    roles.role_of(each) or "not active",
+                    ",".join(sorted(site.name for site in each.administered_sites.all())),
+                    ",".join(roles.own_permissions(each)),
+                )
+                for each in User.objects.order_by("username")
+            ]
+            head = ("USER", "ROLE", "SITES", "ALSO")
+            self.stdout.write(in_columns([head, *rows]) if rows else "No accounts.")
             return
         account = User.objects.filter(username=user).first()
         if account is None:
@@ -83,17 +93,3 @@ def similar(name: str) -> list[str]:
     )
     every = Site.objects.values_list("name", flat=True)
     return likely or difflib.get_close_matches(name, every, n=1, cutoff=0.5)
-
-
-def listed() -> str:
-    rows = [row_of(account) for account in User.objects.order_by("username")]
-    return in_columns([("USER", "ROLE", "SITES", "ALSO"), *rows]) if rows else "No accounts."
-
-
-def row_of(account: User) -> tuple[str, str, str, str]:
-    return (
-        account.get_username(),
-        roles.role_of(account) or "not active",
-        ",".join(sorted(site.name for site in account.administered_sites.all())),
-        ",".join(roles.own_permissions(account)),
-    )

@@ -89,7 +89,9 @@ class Collector:
         return why
 
     def _keep(self, firefly: Firefly, sender: str, now: datetime) -> str:
-        if not firefly.is_of(believed(now)):
+        # Times may be as old as results that are kept, and clocks differ.
+        oldest = now - timedelta(days=settings.SONAR_KEEP_DAYS)
+        if not firefly.is_of(Window(oldest, now + CLOCK_SKEW)):
             return "too old or in the future"
         flow = flow_of(firefly, sender, self._addresses, now)
         if not flow.source_endpoints or not flow.destination_endpoints:
@@ -159,13 +161,7 @@ class Collector:
             self._look_up()
 
 
-def believed(now: datetime) -> Window:
-    """Return the times that may be in a packet: as long as results are kept, and clocks differ."""
-    return Window(now - timedelta(days=settings.SONAR_KEEP_DAYS), now + CLOCK_SKEW)
-
-
 def counted(counts: Counter[str]) -> str:
-    """Say in words what became of the packets so far."""
     dropped = [f"{count} {why}" for why, count in sorted((+counts).items()) if why not in TAKEN]
     words = [f"{counts['received']} received", f"{counts['stored']} stored"]
     if counts[UNREAD]:

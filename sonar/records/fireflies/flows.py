@@ -70,7 +70,6 @@ class Addresses:
         self._endpoints = endpoints_by_address
 
     def endpoints_at(self, address: str) -> list[int]:
-        """Return the ids of the endpoints of an address."""
         return self._endpoints.get(address, [])
 
 
