@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
-from types import FrameType
 
 import django
 from django.conf import settings
@@ -24,23 +24,7 @@ BEAT_SECONDS = 2
 STALE_SECONDS = 30
 
 
-def start_nodes(directory: Path) -> subprocess.Popen[bytes]:
-    """Start the storage nodes; return once they have noted where they listen."""
-    noted, log = directory / "nodes.json", directory / "nodes.log"
-    before = noted.stat().st_mtime_ns if noted.is_file() else 0
-    command = [sys.executable, "-m", "sonar.sandbox.nodes", "--host", CONTAINER]
-    process = processes.start([*command, "--directory", str(directory)], log)
-    processes.wait_until(
-        lambda: noted.is_file() and noted.stat().st_mtime_ns > before,
-        process,
-        "The storage nodes",
-        log,
-    )
-    return process
-
-
 def prepare(directory: Path) -> None:
-    """Register the nodes, and make up a past for them, once."""
     from sonar.sandbox import first_start, past_store
 
     changes = first_start.load_sandbox_registry(directory).replace("\n", "; ")
@@ -59,18 +43,18 @@ def serve(nodes: subprocess.Popen[bytes]) -> None:
     raise StartError(f"The storage nodes have ended ({processes.how_it_ended(nodes)}).")
 
 
-def leave(number: int, _: FrameType | None) -> None:
-    sys.exit(0)
-
-
 def main() -> None:
-    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonar.settings")
     django.setup()
     directory = settings.SONAR_HOME / "sandbox"
     directory.mkdir(exist_ok=True)
     try:
-        nodes = start_nodes(directory)
+        log = directory / "nodes.log"
+        command = [sys.executable, "-m", "sonar.sandbox.nodes", "--host", CONTAINER]
+        begin = partial(processes.start, [*command, "--directory", str(directory)], log)
+        noted = directory / "nodes.json"
+        nodes = processes.start_noting(noted, begin, "The storage nodes", log)
         try:
             prepare(directory)
             serve(nodes)

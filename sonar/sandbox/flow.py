@@ -59,9 +59,7 @@ class Draws:
             return Course()
         if pair not in self._randoms:
             self._randoms[pair] = random.Random(f"{self._seed} {source} {destination}")  # noqa: S311
-        return self._draw(self._links[pair], self._randoms[pair])
-
-    def _draw(self, link: Link, draws: random.Random) -> Course:
+        link, draws = self._links[pair], self._randoms[pair]
         sigma = math.sqrt(math.log1p(link.spread**2))
         factor = draws.lognormvariate(-(sigma**2) / 2, sigma)
         fails, breaks = draws.random() < link.failure_rate, draws.random() < 0.5
@@ -92,7 +90,6 @@ class Flow:
         self._remote = URL(remote)
 
     def reach(self) -> None:
-        """Note that the other side has been reached."""
         if not self.reached.done():
             self.reached.set_result(None)
 

@@ -115,7 +115,6 @@ def load_sites() -> list[Site]:
 
 
 def load_links() -> list[Link]:
-    """Return the 342 links as shipped."""
     return [
         Link(**row | {name: float(row[name]) for name in _FIGURES})
         for row in _rows("uk_2011_links.csv")
@@ -123,7 +122,6 @@ def load_links() -> list[Link]:
 
 
 def derive_links() -> list[Link]:
-    """Work the 342 links out anew from the published tables."""
     return [_link(*ends) for ends in permutations(load_sites(), 2)]
 
 
@@ -135,13 +133,45 @@ def registry(base_urls: Mapping[str, str]) -> dict[str, Any]:
     sites = [asdict(site) for site in load_sites()]
     endpoints = [site.pop("endpoint") for site in sites]
     return {
-        "size_classes": _size_classes(),
+        "size_classes": [
+            {
+                "name": name,
+                "from_bytes": from_mb * MB // SCALE,
+                "test_bytes": test_mb * MB // SCALE,
+                "timeout_seconds": timeout_seconds,
+            }
+            for name, from_mb, test_mb, timeout_seconds in (
+                ("small", 0, SMALL_MB, 60),
+                ("medium", 100, MEDIUM_MB, 60),
+                ("large", 1000, LARGE_MB, 120),
+            )
+        ],
         "sites": sites,
         "endpoints": [
-            _endpoint_entry(name, site["name"], base_urls[name])
+            {
+                "name": name,
+                "site": site["name"],
+                "label": "DATADISK",
+                "base_url": base_urls[name],
+                "software": "Sonar sandbox node",
+                "simulated": True,
+                "inbound_cap": CAP,
+                "outbound_cap": CAP,
+            }
             for name, site in zip(endpoints, sites, strict=True)
         ],
-        "meshes": [_mesh()],
+        "meshes": [
+            {
+                "name": "sandbox",
+                "mover": "http-tpc",
+                "mode": "pull",
+                "streams": 1,
+                "priority": 5,
+                "sources": "all",
+                "destinations": "all",
+                "every": {"small": "5m", "medium": "5m", "large": "10m"},
+            }
+        ],
     }
 
 
@@ -166,8 +196,20 @@ def _number(text: str) -> float | None:
 
 def _link(source: Site, destination: Site) -> Link:
     pair = (source.name, destination.name)
-    large, basis = _large_rate(source, destination)
-    setup = _setup_seconds(source, destination, large)
+    if pair in _published():
+        large, basis = _published()[pair], "published"
+    elif pair in _glasgow("large"):
+        large, basis = _glasgow("large")[pair], "glasgow_sonar"
+    else:
+        average = _row_average if destination.tier == 2 else _column_average
+        mean = math.sqrt(_sends_at(source) * average(destination.name))
+        large, basis = round(mean, 2), "derived"
+    fitted = _fitted_setups()
+    if (setup := fitted.get(pair)) is None:
+        ends = (source, destination)
+        with_glasgow = [end.name if end.tier == 1 else "UKI-SCOTGRID-GLASGOW" for end in ends]
+        setup = fitted.get((with_glasgow[0], with_glasgow[1]), median(fitted.values()))
+        setup = round(min(setup, LONGEST_SETUP_SHARE * LARGE_MB / large), 2)
     return Link(
         *pair,
         bandwidth_mb_s=round(LARGE_MB / (LARGE_MB / large - setup), 4),
@@ -179,26 +221,14 @@ def _link(source: Site, destination: Site) -> Link:
     )
 
 
-def _large_rate(source: Site, destination: Site) -> tuple[float, str]:
-    pair = (source.name, destination.name)
-    if pair in _published():
-        return _published()[pair], "published"
-    if pair in _glasgow("large"):
-        return _glasgow("large")[pair], "glasgow_sonar"
-    return round(math.sqrt(_sends_at(source) * _receives_at(destination)), 2), "derived"
-
-
 def _sends_at(site: Site) -> float:
     if site.tier == 2:
         return _row_average(site.name)
-    to_glasgow = _tier1_to_glasgow()
+    tier1s = {each.name for each in load_sites() if each.tier == 1}
+    to_glasgow = {pair[0]: rate for pair, rate in _glasgow("large").items() if pair[0] in tier1s}
     if site.name not in to_glasgow:
         return _column_average(site.name)
     return fmean(_published().values()) * to_glasgow[site.name] / fmean(to_glasgow.values())
-
-
-def _receives_at(site: Site) -> float:
-    return _row_average(site.name) if site.tier == 2 else _column_average(site.name)
 
 
 def _row_average(source: str) -> float:
@@ -207,23 +237,6 @@ def _row_average(source: str) -> float:
 
 def _column_average(destination: str) -> float:
     return fmean(rate for pair, rate in _published().items() if pair[1] == destination)
-
-
-def _tier1_to_glasgow() -> dict[str, float]:
-    tier1s = {site.name for site in load_sites() if site.tier == 1}
-    return {pair[0]: rate for pair, rate in _glasgow("large").items() if pair[0] in tier1s}
-
-
-def _setup_seconds(source: Site, destination: Site, large_mb_s: float) -> float:
-    fitted = _fitted_setups()
-    if (source.name, destination.name) in fitted:
-        return fitted[source.name, destination.name]
-    with_glasgow = (
-        source.name if source.tier == 1 else "UKI-SCOTGRID-GLASGOW",
-        destination.name if destination.tier == 1 else "UKI-SCOTGRID-GLASGOW",
-    )
-    setup = fitted.get(with_glasgow, median(fitted.values()))
-    return round(min(setup, LONGEST_SETUP_SHARE * LARGE_MB / large_mb_s), 2)
 
 
 @cache
@@ -256,48 +269,6 @@ def _glasgow(size_class: str) -> dict[Pair, float]:
         (row["source"], row["destination"]): float(row["rate_mean_mb_s"])
         for row in _rows("glasgow_sonar.csv")
         if row["size_class"] == size_class
-    }
-
-
-def _size_classes() -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "from_bytes": from_mb * MB // SCALE,
-            "test_bytes": test_mb * MB // SCALE,
-            "timeout_seconds": timeout_seconds,
-        }
-        for name, from_mb, test_mb, timeout_seconds in (
-            ("small", 0, SMALL_MB, 60),
-            ("medium", 100, MEDIUM_MB, 60),
-            ("large", 1000, LARGE_MB, 120),
-        )
-    ]
-
-
-def _endpoint_entry(name: str, site: str, base_url: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "site": site,
-        "label": "DATADISK",
-        "base_url": base_url,
-        "software": "Sonar sandbox node",
-        "simulated": True,
-        "inbound_cap": CAP,
-        "outbound_cap": CAP,
-    }
-
-
-def _mesh() -> dict[str, Any]:
-    return {
-        "name": "sandbox",
-        "mover": "http-tpc",
-        "mode": "pull",
-        "streams": 1,
-        "priority": 5,
-        "sources": "all",
-        "destinations": "all",
-        "every": {"small": "5m", "medium": "5m", "large": "10m"},
     }
 
 
