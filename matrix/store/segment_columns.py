@@ -12,7 +12,6 @@ import numpy as np
 from cachetools import LRUCache
 from django.conf import settings
 from numpy.typing import NDArray
-from psycopg import Copy
 
 from matrix.statistics.arrays import Flags
 from matrix.store.read_plan import hour_of, merged, moment
@@ -277,11 +276,15 @@ def fetch(keys: Collection[Key]) -> Iterator[tuple[Key, Array]]:
     if sealed := [key for key in keys if key.segment >= 0]:
         # Binary COPY is a third faster here than a plain SELECT of bytea.
         with pg_copy.copying(f"COPY ({_query(sealed)}) TO STDOUT (FORMAT BINARY)") as copy:
-            for row in _rows(copy):
-                _, _, segment, _, number, _ = _HEAD.unpack_from(row)
-                # It shares the message's memory; only the first row, after a signature, is copied.
-                array = segments.decode(NAMES[number], row[_HEAD.size :])
-                yield Key(segment, NAMES[number]), np.require(array, requirements="A")
+            skipped = _SIGNATURE_BYTES
+            for message in copy:  # PostgreSQL sends each row as a message of its own
+                row = memoryview(message)[skipped:]
+                skipped = 0
+                if len(row) > _TRAILER_BYTES:
+                    _, _, segment, _, number, _ = _HEAD.unpack_from(row)
+                    # It shares the message's memory; only the first row is copied.
+                    array = segments.decode(NAMES[number], row[_HEAD.size :])
+                    yield Key(segment, NAMES[number]), np.require(array, requirements="A")
 
 
 def _fetch_raw(numbers: Iterable[int]) -> Iterator[tuple[Key, Array]]:
@@ -305,13 +308,3 @@ def _query(keys: Iterable[Key]) -> str:
         f" WHERE id = ANY('{{{','.join(map(str, segment_ids))}}}'::bigint[])"
         for column, segment_ids in ids.items()
     )
-
-
-def _rows(copy: Copy) -> Iterator[memoryview]:
-    """Yield the rows of a binary COPY: PostgreSQL sends each as a message of its own."""
-    skipped = _SIGNATURE_BYTES
-    for message in copy:
-        row = memoryview(message)[skipped:]
-        skipped = 0
-        if len(row) > _TRAILER_BYTES:
-            yield row

@@ -441,14 +441,12 @@ def _ends_of(meshes: Sequence[Mesh]) -> Iterator[tuple[Mesh, Ends]]:
     for mesh in meshes:
         schemes = mesh.mover_description.schemes_in(mesh.mode)
         moved = [end for end in in_use if scheme_of(end.base_url) in schemes]
-        sources, destinations = (_chosen(mesh, ends, moved, of_filters) for ends in ENDS)
-        yield mesh, (sources, destinations)
-
-
-def _chosen(
-    mesh: Mesh, ends: str, moved: Sequence[Endpoint], of_filters: mesh_members.ByFilter
-) -> Sequence[Endpoint]:
-    if (fitting := of_filters.get((mesh.pk, ends))) is not None:
-        return [end for end in moved if end.pk in fitting]
-    named = {end.pk for end in getattr(mesh, ends).all()}
-    return [end for end in moved if end.pk in named] if named else moved
+        chosen = []
+        for ends in ENDS:
+            # By a filter or by name; else all.
+            fitting = of_filters.get((mesh.pk, ends))
+            if fitting is None:
+                named_ends = {end.pk for end in getattr(mesh, ends).all()}
+                fitting = named_ends or {end.pk for end in moved}
+            chosen.append([end for end in moved if end.pk in fitting])
+        yield mesh, (chosen[0], chosen[1])

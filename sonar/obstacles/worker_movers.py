@@ -66,14 +66,6 @@ def elsewhere(vantages: Iterable[str]) -> str:
     )
 
 
-def offers_of(queues: Collection[str], vantage: str = "") -> set[str]:
-    """Return the movers whose queues are among these; those of the network with their ends too."""
-    own = [queue.partition("@")[0] for queue in queues if vantage_of(queue) == vantage]
-    parts = (queue.split(".", 2) for queue in own if queue.startswith(f"{TRANSFERS}."))
-    offered = [part[1:] for part in parts if part[1] in catalogue.names()]
-    return {part[0] for part in offered} | {".".join(part) for part in offered}
-
-
 def living_queues(now: datetime) -> set[str]:
     """Return the queues that living workers take from. One SQL query."""
     signs = SignOfLife.objects.filter(kind=SignOfLife.Kind.WORKER)
@@ -87,7 +79,14 @@ def by_living(now: datetime) -> Offered:
     """
     queues = living_queues(now)
     vantages = {vantage_of(queue) for queue in queues if queue.partition("@")[0] == TRANSFERS}
-    return {vantage: offers_of(queues, vantage) for vantage in vantages}
+    offers = {}
+    for vantage in vantages:
+        own = [queue.partition("@")[0] for queue in queues if vantage_of(queue) == vantage]
+        parts = (queue.split(".", 2) for queue in own if queue.startswith(f"{TRANSFERS}."))
+        known = [part[1:] for part in parts if part[1] in catalogue.names()]
+        # The movers, and those of the network with their ends too.
+        offers[vantage] = {part[0] for part in known} | {".".join(part) for part in known}
+    return offers
 
 
 def no_worker_at(vantage: str, offered: Offered) -> str:

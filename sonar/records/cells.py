@@ -6,7 +6,7 @@ is found by numpy, without an object for each. The csv module takes ten times as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -168,8 +168,3 @@ def plain(data: bytes, names: Sequence[str], longest: int) -> PlainCells | None:
     if (newlines - begins[:, 0]).max() > longest:
         return None
     return PlainCells(text, {name: place for place, name in enumerate(names)}, begins, ends)
-
-
-def by_code(cells: Cells, name: str, value_of: Callable[[str], int]) -> NDArray[np.int64]:
-    texts, codes = cells.distinct(name)
-    return np.array([value_of(text) for text in texts], np.int64)[codes]

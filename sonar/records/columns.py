@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sonar.notation import csv_text
 from sonar.notation.units import FASTEST, LONGEST_SECONDS
 from sonar.records.admission import PROFILE_FIELDS, Admission, ProfileFields, profile_fields_of
-from sonar.records.cells import Cells, OtherwiseError, ReadCells, Texts, by_code, require
+from sonar.records.cells import Cells, OtherwiseError, ReadCells, Texts, require
 from sonar.records.end_names import ENDS
 from sonar.records.record import ACCOUNT, Record, WrongRecordError, from_text
 
@@ -88,17 +88,27 @@ class Columns:
             packed = ids.astype(">u8").tobytes()
             in_file = {packed[at : at + 16] for at in range(0, len(packed), 16)}
             require(in_file.isdisjoint(probe.bytes for probe in self.admission.open_probes))
-        self._ends(rows, cells)
+        try:
+            for end in ENDS:
+                texts, codes = cells.distinct(end)
+                rows[end] = np.array([self.admission.ends.ids[name] for name in texts])[codes]
+        except KeyError as error:
+            raise OtherwiseError from error
+        require((rows["source"] != rows["destination"]).all())
         rows["started"] = moments(cells.letters("started_at", _LENGTHS_OF_TIMES))
         rows["seconds"] = _read(cells.texts("seconds"), _NUMBERS, float)
         rows["bytes"] = np.array(_read(cells.texts("bytes"), _WHOLE, int), np.int64)
-        rows["failed"] = failures(cells)
+        states, codes = cells.distinct("state")
+        require({"done", "failed"}.issuperset(states))
+        rows["failed"] = np.array([state == "failed" for state in states])[codes]
         started, seconds, done = rows["started"], rows["seconds"], ~rows["failed"]
         require((self._oldest <= started).all() and (started <= self._newest).all())
         require((seconds <= LONGEST_SECONDS).all())
         require((seconds[done] > 0).all())
         require((rows["bytes"][done] / seconds[done] <= FASTEST).all())
-        rows["size_class"] = self._size_classes(rows["bytes"])
+        require(self.admission.size_ids)
+        positions = np.searchsorted(self.admission.size_begins, rows["bytes"], "right") - 1
+        rows["size_class"] = np.array(self.admission.size_ids, np.int64)[positions]
         failed = np.flatnonzero(rows["failed"]).tolist()
         errors = errors_of(cells, failed)
         require(not any(cells.filled(name) for name in ACCOUNT))
@@ -137,19 +147,6 @@ class Columns:
             (self.admission.error_for_all(error, *link), where)
             for (error, where), link in zip(errors, ends, strict=True)
         ]
-
-    def _ends(self, rows: Rows, cells: Cells) -> None:
-        try:
-            for end in ENDS:
-                rows[end] = by_code(cells, end, self.admission.ends.ids.__getitem__)
-        except KeyError as error:
-            raise OtherwiseError from error
-        require((rows["source"] != rows["destination"]).all())
-
-    def _size_classes(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-        require(self.admission.size_ids)
-        positions = np.searchsorted(self.admission.size_begins, sizes, "right") - 1
-        return np.array(self.admission.size_ids, np.int64)[positions]
 
     def _profiles(self, cells: Cells) -> NDArray[np.int64]:
         # Most of these columns hold the same in every line of a file.
@@ -207,12 +204,6 @@ def _read(texts: Texts, written: re.Pattern[str], kind: Callable[[str], float]) 
         return [kind(text) for text in texts]
     except ValueError as error:  # one cell with two numbers and a comma between them
         raise OtherwiseError from error
-
-
-def failures(cells: Cells) -> NDArray[np.bool_]:
-    states, codes = cells.distinct("state")
-    require({"done", "failed"}.issuperset(states))
-    return np.array([state == "failed" for state in states])[codes]
 
 
 def errors_of(cells: Cells, failed: list[int]) -> list[tuple[str, str]]:

@@ -96,12 +96,6 @@ class Checked:
     count: int = 0
 
 
-def store_file(path: Path, now: datetime, progress: Progress) -> Stored:
-    """Check a file and store every result of it, or nothing; raise FaultyFileError."""
-    with checked(path, now, progress) as sound:
-        return keep(sound, now, progress)
-
-
 @contextmanager
 def checked(path: Path, now: datetime, progress: Progress) -> Iterator[Checked]:
     """Check every line of a file and give what it holds; raise FaultyFileError.

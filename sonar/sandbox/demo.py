@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from functools import partial
-from pathlib import Path
 
 import django
 from django.conf import settings
@@ -22,16 +21,6 @@ from sonar.sandbox.processes import StartError
 
 BEAT_SECONDS = 2
 STALE_SECONDS = 30
-
-
-def prepare(directory: Path) -> None:
-    from sonar.sandbox import first_start, past_store
-
-    changes = first_start.load_sandbox_registry(directory).replace("\n", "; ")
-    sys.stdout.write(f"Registry: {changes}\n")
-    if settings.SONAR_PAST and past_store.is_missing(timezone.now()):
-        # Nobody tests before this is done.
-        past_store.make(wait_seconds=0)
 
 
 def serve(nodes: subprocess.Popen[bytes]) -> None:
@@ -56,7 +45,13 @@ def main() -> None:
         noted = directory / "nodes.json"
         nodes = processes.start_noting(noted, begin, "The storage nodes", log)
         try:
-            prepare(directory)
+            from sonar.sandbox import first_start, past_store
+
+            changes = first_start.load_sandbox_registry(directory).replace("\n", "; ")
+            sys.stdout.write(f"Registry: {changes}\n")
+            if settings.SONAR_PAST and past_store.is_missing(timezone.now()):
+                # Nobody tests before this is done.
+                past_store.make(wait_seconds=0)
             serve(nodes)
         finally:
             processes.stop(nodes)

@@ -33,11 +33,6 @@ class Course:
     breaks_at: float = 1.0
     """The share of the file after which the connection is lost."""
 
-    @property
-    def chunk_bytes(self) -> int:
-        fitting = min(self.bytes_per_second * CHUNK_SECONDS, CHUNK_BYTES.stop)
-        return max(int(fitting), CHUNK_BYTES.start)
-
 
 class Draws:
     """Draws the courses of transfers, in a sequence of its own for each link and seed."""
@@ -103,7 +98,9 @@ class Flow:
             raise TransferError(self._course.refusal)
         self.left_bytes = size or 0
         last = sys.maxsize if size is None else int(size * self._course.breaks_at)
-        while data := await read(min(self._course.chunk_bytes, last - self.bytes)):
+        fitting = min(self._course.bytes_per_second * CHUNK_SECONDS, CHUNK_BYTES.stop)
+        chunk_bytes = max(int(fitting), CHUNK_BYTES.start)
+        while data := await read(min(chunk_bytes, last - self.bytes)):
             self.bytes += len(data)
             await self._due()
             self.left_bytes -= len(data)

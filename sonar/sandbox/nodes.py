@@ -62,10 +62,14 @@ async def listening(
     ports = {sock.getsockname()[1]: endpoint for endpoint, sock in sockets.items()}
     base_urls = {endpoint: f"http://{host}:{port}/{BASE_PATH}" for port, endpoint in ports.items()}
     draws = Draws(links, seed)
+
+    def client_socket(address: tuple[Any, ...]) -> socket.socket:
+        return _small(socket.socket(*address[:3]))
+
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(
             aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, socket_factory=_client_socket),
+                connector=aiohttp.TCPConnector(limit=0, socket_factory=client_socket),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
                 auto_decompress=False,
                 read_bufsize=CHUNK_BYTES.stop,
@@ -110,11 +114,6 @@ def _small(sock: socket.socket) -> socket.socket:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, CHUNK_BYTES.stop)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, CHUNK_BYTES.stop)
     return sock
-
-
-def _client_socket(address: tuple[Any, ...]) -> socket.socket:
-    family, kind, protocol, *_ = address
-    return _small(socket.socket(family, kind, protocol))
 
 
 async def run(directory: Path, seed: int, host: str) -> None:

@@ -149,9 +149,10 @@ def record(probe: Probe, outcome: Outcome) -> None:
     May be called again: the filtered delete of the probe's row decides who counts.
     """
     keep_leftovers(probe, outcome)
-    error, ends = outcome.error, {Where.SOURCE: probe.source, Where.DESTINATION: probe.destination}
-    if error and error.refused_server and error.where in ends:
-        refused_redirects.note(ends[error.where], error.refused_server, timezone.now())
+    error = outcome.error
+    if error and error.refused_server and error.where in {Where.SOURCE, Where.DESTINATION}:
+        led_on = probe.source if error.where is Where.SOURCE else probe.destination
+        refused_redirects.note(led_on, error.refused_server, timezone.now())
     if isinstance(outcome.error, Stopped):
         if not endings.end_cancelled(probe, outcome):
             hand_back(probe)

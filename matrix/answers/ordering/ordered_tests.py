@@ -189,10 +189,10 @@ def statements(groups: Iterable[ProbeGroup]) -> list[StreamsStatement]:
     """Return what tests say that differ in their streams alone, as they were used."""
     alike: dict[object, list[tuple[ProbeGroup, Transfer]]] = {}
     for group in groups:
-        link = group.source.id, group.destination.id, group.size_class.id
+        same = group.source.id, group.destination.id, group.size_class.id
         for transfer in group.results:
             if transfer.state == Transfer.State.DONE:
-                key = *link, *but_streams(transfer.profile)
+                key = *same, *but_streams(transfer.profile)
                 alike.setdefault(key, []).append((group, transfer))
     said = []
     for pairs in alike.values():

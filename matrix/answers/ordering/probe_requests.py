@@ -208,13 +208,28 @@ def read_experiment(data: Mapping[str, object]) -> Sweep:
         )
         raise BadQueryError({"mover": [sentence]})
     values = values_of(ordered)
-    requests = [request_for(ordered, value) for value in values]
+    requests, is_of_sizes = [], ordered.variable == "size"
+    for value in values:
+        # The test of this value, checked as any test that is ordered.
+        test: dict[str, Any] = {
+            name: getattr(ordered, name)
+            for name in ("source", "destination", "streams", "mover", "mode")
+        } | {"sizes": [value if is_of_sizes else ordered.size]}
+        if not is_of_sizes:
+            test[ordered.variable] = value
+        try:
+            requests += read_tests(test)
+        except BadQueryError as error:
+            # Each sentence stands at the field of the experiment.
+            own = {"sizes": "values" if is_of_sizes else "size", ordered.variable: "values"}
+            errors = {own.get(field, field): texts for field, texts in error.errors.items()}
+            raise BadQueryError(errors) from error
     # There and back through the values: so a rate that drifts pulls no value more than another.
     there = range(len(values))
     steps = [
         step for turn in range(ordered.repeats) for step in (there[::-1] if turn % 2 else there)
     ]
-    size_class = None if ordered.variable == "size" else requests[0].size_class
+    size_class = None if is_of_sizes else requests[0].size_class
     return Sweep(
         variable=Experiment.Variable(ordered.variable),
         probe_requests=[requests[step] for step in steps],
@@ -275,25 +290,6 @@ def values_of(ordered: OrderedExperiment) -> list[int | str]:
         tests = f"{len(ascending)} values with {ordered.repeats} repeats are"
         raise BadQueryError({"repeats": [f"{tests} more than {MOST_STEPS} tests: ask for fewer."]})
     return ascending
-
-
-def request_for(ordered: OrderedExperiment, value: int | str) -> ProbeRequest:
-    """Return the test of one value, checked as any test that is ordered."""
-    is_of_sizes = ordered.variable == "size"
-    test: dict[str, Any] = {
-        name: getattr(ordered, name)
-        for name in ("source", "destination", "streams", "mover", "mode")
-    } | {"sizes": [value if is_of_sizes else ordered.size]}
-    if not is_of_sizes:
-        test[ordered.variable] = value
-    try:
-        (probe_request,) = read_tests(test)
-    except BadQueryError as error:
-        # Each sentence stands at the field of the experiment.
-        own = {"sizes": "values" if is_of_sizes else "size", ordered.variable: "values"}
-        errors = {own.get(field, field): texts for field, texts in error.errors.items()}
-        raise BadQueryError(errors) from error
-    return probe_request
 
 
 def form_values(text: str, variable: str) -> list[int | str] | None:

@@ -38,21 +38,20 @@ class SetsPage(Page):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         """List all sets. One SQL query, beside rights."""
-        rows = CriteriaSet.objects.select_related("size_class", "search")
+        sets = []
+        for row in CriteriaSet.objects.select_related("size_class", "search"):
+            # Up to when its links were judged, and how many stood how.
+            judged = None
+            if search := getattr(row, "search", None):
+                counts = [(name, search.counts.get(name, 0)) for name in STATES]
+                judged = {"end": search.end, "counts": counts}
+            sets.append((row, ends_words(row), asked_words(row), judged))
         return {
-            "sets": [(row, ends_words(row), asked_words(row), search_of(row)) for row in rows],
+            "sets": sets,
             "states": STATES,
             "may_add": roles.may(reader, ADD),
             "share": Share.of(address("api-commissioning")),
         }
-
-
-def search_of(row: CriteriaSet) -> dict[str, Any] | None:
-    """Return up to when the links of a set were judged, and how many stood how."""
-    if not hasattr(row, "search"):
-        return None
-    counts = [(name, row.search.counts.get(name, 0)) for name in STATES]
-    return {"end": row.search.end, "counts": counts}
 
 
 @dataclass(frozen=True)

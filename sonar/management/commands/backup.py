@@ -55,7 +55,10 @@ class Command(QuickCommand):
         path: Path = options["file"]
         try:
             refuse_to_overwrite(path, force=options["force"])
-            chosen = choose(options["pg_bin"])
+            database = contents.look()
+            if database.results is None:
+                raise CommandError(NO_SONAR.format(name=database.name))
+            chosen = programs.choose(database.server, options["pg_bin"])
             if str(path) == "-":
                 label = self.stream(chosen)
             else:
@@ -89,14 +92,6 @@ def refuse_to_overwrite(path: Path, *, force: bool) -> None:
         raise CommandError(f"{path} is there already: name another file, or add --force.")
     if not os.access(path.absolute().parent, os.W_OK):
         raise CommandError(f"{path} cannot be written: {path.absolute().parent} is not writable.")
-
-
-def choose(directory: Path | None) -> Programs:
-    """Return the programs for the database; CommandError if that is none of Sonar's."""
-    database = contents.look()
-    if database.results is None:
-        raise CommandError(NO_SONAR.format(name=database.name))
-    return programs.choose(database.server, directory)
 
 
 def described(path: Path, label: Label) -> list[str]:

@@ -89,7 +89,18 @@ class Command(QuickCommand):
             raise
 
     def export(self, options: dict[str, Any]) -> None:
-        choice = chosen(options)
+        start, end = options["start"], options["end"]
+        if start and end and start >= end:
+            raise CommandError("--from must be before --to.")
+        choice = Choice(
+            start=start,
+            end=end,
+            size_classes=[named(SizeClass, name).pk for name in options["size"]],
+            sources=[named(Endpoint, name).pk for name in options["source"]],
+            destinations=[named(Endpoint, name).pk for name in options["destination"]],
+            states=options["state"] or Choice.states,
+            origins=options["origin"],
+        )
         path: Path | None = options["file"]
         try:
             with counter(TextColumn("{task.completed:,} results")) as count:
@@ -108,22 +119,6 @@ def moment(text: str) -> datetime:
         return parse_time(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def chosen(options: dict[str, Any]) -> Choice:
-    """Turn what was asked for into a choice; CommandError for names that are not registered."""
-    start, end = options["start"], options["end"]
-    if start and end and start >= end:
-        raise CommandError("--from must be before --to.")
-    return Choice(
-        start=start,
-        end=end,
-        size_classes=[named(SizeClass, name).pk for name in options["size"]],
-        sources=[named(Endpoint, name).pk for name in options["source"]],
-        destinations=[named(Endpoint, name).pk for name in options["destination"]],
-        states=options["state"] or Choice.states,
-        origins=options["origin"],
-    )
 
 
 def print_all(choice: Choice, count: Callable[[int], None]) -> None:

@@ -45,7 +45,25 @@ class Command(QuickCommand):
                     f"There is no size class {options['size']!r}: use one of {', '.join(ids)}."
                 )
             days = [day for day in days if day[0] == ids[options["size"]]]
-        rebuild(days, now, Console(highlight=False, soft_wrap=True))
+        console = Console(highlight=False, soft_wrap=True)
+        began, written, done = time.monotonic(), 0, 0
+        try:
+            with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+                task = bar.add_task("rebuilding days", total=len(days))
+                for size_class_id, day in days:
+                    written += sealing.seal_day(size_class_id, day, now, everything=True)
+                    done += 1
+                    bar.update(task, completed=done, description=f"{day:%Y-%m-%d}")
+        except KeyboardInterrupt as error:
+            raise CommandError(
+                f"Stopped after {done} of {len(days)} days of a size class. Nothing is half done; "
+                "run it again for the rest.",
+                returncode=130,
+            ) from error
+        console.print(
+            f"{format_count(written)} segments written from {format_counted(len(days), 'day')} of "
+            f"a size class in {three_digits(time.monotonic() - began)} s."
+        )
 
 
 def day_of(option: str, text: str | None) -> datetime | None:
@@ -57,25 +75,3 @@ def day_of(option: str, text: str | None) -> datetime | None:
     except ValueError as error:
         raise CommandError(f"{option}: {error}") from error
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def rebuild(days: list[sealing.ClassDay], now: datetime, console: Console) -> None:
-    """Rebuild these days under a progress bar, and say in a line what was done."""
-    began, written, done = time.monotonic(), 0, 0
-    try:
-        with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task("rebuilding days", total=len(days))
-            for size_class_id, day in days:
-                written += sealing.seal_day(size_class_id, day, now, everything=True)
-                done += 1
-                bar.update(task, completed=done, description=f"{day:%Y-%m-%d}")
-    except KeyboardInterrupt as error:
-        raise CommandError(
-            f"Stopped after {done} of {len(days)} days of a size class. Nothing is half done; "
-            "run it again for the rest.",
-            returncode=130,
-        ) from error
-    console.print(
-        f"{format_count(written)} segments written from {format_counted(len(days), 'day')} of a "
-        f"size class in {three_digits(time.monotonic() - began)} s."
-    )
