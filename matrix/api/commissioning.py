@@ -23,7 +23,6 @@ from matrix.query.forms import check_names
 from matrix.store import registry
 from sonar.models import CommissioningSearch, CriteriaSet
 
-OF_LINK = ("state",)
 Digits = Annotated[float | None, As(to_digits)]
 State = Annotated[str, word_of(STATES)]
 
@@ -157,7 +156,7 @@ class CommissioningSetView(ApiView):
     def get(self, request: Request, name: str) -> HttpResponseBase:
         """A line for each link, by source and destination."""
         params = request.query_params
-        chosen = question.read(params, (*OF_LINK, *PAGING, "format"))
+        chosen = question.read(params, ("state", *PAGING, "format"))
         states, form = some_of(params, "state", STATES), asked_format(request, LIST)
         page = PageRequest.read(request, form, int, OF_LINKS)
         row = set_of(name)

@@ -130,10 +130,8 @@ def without_worker(meshes: Collection[Mesh], offered: Collection[str]) -> Q:
 
     One SQL query, none without such a mesh.
     """
-    matched, of_network = (
-        Q(pk__in=[]),
-        [mesh for mesh in meshes if mesh.mover_description.of_network],
-    )
+    matched = Q(pk__in=[])
+    of_network = [mesh for mesh in meshes if mesh.mover_description.of_network]
     if not of_network:
         return matched
     ids = dict(Endpoint.objects.order_by().values_list("name", "id"))

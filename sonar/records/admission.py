@@ -112,14 +112,13 @@ class Admission:
         Other names than those of endpoints are known if `ends` has learned them.
         """
         problems = [*self._wrong_ends(record)]
-        start = f"started_at {format_time(record.started_at)}"
-        if record.started_at > self.newest:
-            sentence = f"{start} is in the future: more than 5 minutes ahead of this clock"
+        if not self.oldest <= record.started_at <= self.newest:
+            why = "is in the future: more than 5 minutes ahead of this clock"
+            if record.started_at < self.oldest:
+                since = f"is too old, as results are kept only since {format_time(self.oldest)}"
+                why = f"{since}: raise SONAR_KEEP_DAYS to import it"
+            sentence = f"started_at {format_time(record.started_at)} {why}"
             problems.append(("started_at", sentence))
-        elif record.started_at < self.oldest:
-            since = format_time(self.oldest)
-            sentence = f"{start} is too old, as results are kept only since {since}"
-            problems.append(("started_at", f"{sentence}: raise SONAR_KEEP_DAYS to import it"))
         if not self.size_ids:
             sentence = f"bytes {record.bytes} is in no size class, as none is registered"
             problems.append(("bytes", sentence))

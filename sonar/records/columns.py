@@ -82,7 +82,6 @@ class Columns:
         """Check cells by the column; raises OtherwiseError."""
         rows = np.zeros(len(cells), ROW)
         ids = uuids(cells.letters("id", (36,)))
-        ids = uuids(cells.letters("id", (36,)))
         rows["high"], rows["low"] = ids.T
         if self.admission.open_probes:
             packed = ids.astype(">u8").tobytes()

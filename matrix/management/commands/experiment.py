@@ -99,7 +99,14 @@ def follow(experiment: Experiment, console: Console) -> ExperimentReport:
             bar = bars.add_task(name, total=1.0, state="")
             while True:
                 (current,) = report.reports([experiment], timezone.now())
-                bars.update(bar, completed=current.share, state=state_of(current))
+                # How many have ended, and what the next one waits for.
+                probes = [step.probe.probe for step in current.steps if step.probe]
+                reasons = [probe.waits_because for probe in probes if probe.waits_because]
+                is_running = any(probe.state == "running" for probe in probes)
+                waits = "" if is_running or not reasons else f": {reasons[0]}"
+                ended = len(current.steps) - current.open
+                state = f"{ended} of {len(current.steps)} tests{waits}"
+                bars.update(bar, completed=current.share, state=state)
                 if current.ended:
                     return current
                 if stopped.wait(LOOK_AGAIN_SECONDS):
@@ -110,16 +117,6 @@ def follow(experiment: Experiment, console: Console) -> ExperimentReport:
     (current,) = report.reports([experiment], timezone.now())
     show(current, console)
     raise CommandError(f"Stopped: {count} tests were cancelled.", returncode=130)
-
-
-def state_of(current: ExperimentReport) -> str:
-    """Say how many have ended, and what the next one waits for."""
-    ended = len(current.steps) - current.open
-    probes = [step.probe.probe for step in current.steps if step.probe]
-    reasons = [probe.waits_because for probe in probes if probe.waits_because]
-    is_running = any(probe.state == "running" for probe in probes)
-    waits = "" if is_running or not reasons else f": {reasons[0]}"
-    return f"{ended} of {len(current.steps)} tests{waits}"
 
 
 def show(ended: ExperimentReport, console: Console) -> None:

@@ -78,18 +78,13 @@ def named(names: list[str]) -> list[Site]:
     """Return the sites with these names; raise CommandError that says which are none."""
     sites = {site.name: site for site in Site.objects.filter(name__in=names)}
     if unknown := [name for name in names if name not in sites]:
-        meant = sorted({site for name in unknown for site in similar(name)})
-        hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
+        meant, every = set[str](), Site.objects.values_list("name", flat=True)
+        for name in unknown:
+            # Pages shorten names, and others have their own.
+            likely = every.filter(Q(name__icontains=name) | Q(aliases__name__iexact=name))
+            few = list(likely.order_by("name").distinct()[:MOST_SIMILAR])
+            meant.update(few or difflib.get_close_matches(name, every, n=1, cutoff=0.5))
+        hint = f" Did you mean {' or '.join(sorted(meant))}?" if meant else ""
         message = f"No site is named {' or '.join(unknown)}: nothing was changed.{hint}"
         raise CommandError(message)
     return list(sites.values())
-
-
-def similar(name: str) -> list[str]:
-    """Return sites that a name may stand for: pages shorten names, and others have their own."""
-    contains = Site.objects.filter(Q(name__icontains=name) | Q(aliases__name__iexact=name))
-    likely = list(
-        contains.order_by("name").values_list("name", flat=True).distinct()[:MOST_SIMILAR]
-    )
-    every = Site.objects.values_list("name", flat=True)
-    return likely or difflib.get_close_matches(name, every, n=1, cutoff=0.5)
