@@ -20,7 +20,7 @@ def versions(size: str, window: Window) -> dict[str, str]:
     """Return by day what changes with its results and downtimes. Two SQL statements."""
     days = [Window(moment(day.start), moment(day.end)) for day in Span.of(window).by_day()]
     results = data_version.read_results(size, days)
-    outages, found = _outages(window), {}
+    outages, by_day = _outages(window), {}
     for day, version in zip(days, results, strict=True):
         of_day = sorted(
             (
@@ -31,8 +31,8 @@ def versions(size: str, window: Window) -> dict[str, str]:
             if row.starts_at < day.end and row.ends_at > day.start
         )
         digest = sha256(repr(of_day).encode()).hexdigest()[:12] if of_day else ""
-        found[format_time(day.start)] = f"{version}/{digest}"
-    return found
+        by_day[format_time(day.start)] = f"{version}/{digest}"
+    return by_day
 
 
 def _outages(window: Window) -> list[Downtime]:

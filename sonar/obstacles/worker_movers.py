@@ -83,9 +83,9 @@ def by_living(now: datetime) -> Offered:
     for vantage in vantages:
         own = [queue.partition("@")[0] for queue in queues if vantage_of(queue) == vantage]
         parts = (queue.split(".", 2) for queue in own if queue.startswith(f"{TRANSFERS}."))
-        known = [part[1:] for part in parts if part[1] in catalogue.names()]
+        of_movers = [part[1:] for part in parts if part[1] in catalogue.names()]
         # The movers, and those of the network with their ends too.
-        offers[vantage] = {part[0] for part in known} | {".".join(part) for part in known}
+        offers[vantage] = {part[0] for part in of_movers} | {".".join(part) for part in of_movers}
     return offers
 
 

@@ -110,11 +110,11 @@ def of_link(source: EndpointInfo, destination: EndpointInfo) -> list[InSet]:
     records = store.newest_of_link(Q(source=source.id, destination=destination.id))
     ends = {"sources": source, "destinations": destination}
     in_use = not (source.retired or destination.retired)
-    found = []
+    judging = []
     for row in rows:
         if record := records.get(row.pk):
             link = None if record.lost_at else LinkRecords.read(row, source, destination)
-            found.append(InSet(row, record, link.now.below_words if link else ""))
+            judging.append(InSet(row, record, link.now.below_words if link else ""))
         elif in_use and all(fits(row.filter_of(end), at.texts) for end, at in ends.items()):
-            found.append(InSet(row, None))
-    return found
+            judging.append(InSet(row, None))
+    return judging

@@ -65,7 +65,7 @@ def search(row: CriteriaSet, now: datetime) -> SetOutcome:
     days = store.versions(row.size_class.name, window)
     terms = (METHOD, criteria_of(row), row.size_class_id, members)
     basis = sha256(repr(terms).encode()).hexdigest()
-    # Behind this moment records are found again: the first that can be has a whole period before.
+    # Records after this moment are found again. The first one needs a whole period before it.
     renews = window.start + (row.period_hours - 1) * HOUR
     if last and last.basis == basis:
         changed = [parse_time(day) for day, each in days.items() if last.days.get(day) != each]

@@ -40,7 +40,7 @@ class SetsPage(Page):
         """List all sets. One SQL query, beside rights."""
         sets = []
         for row in CriteriaSet.objects.select_related("size_class", "search"):
-            # Up to when its links were judged, and how many stood how.
+            # Up to when its links were judged, and how many are in each state.
             judged = None
             if search := getattr(row, "search", None):
                 counts = [(name, search.counts.get(name, 0)) for name in STATES]
