@@ -110,13 +110,13 @@ def follow(experiment: Experiment, console: Console) -> ExperimentReport:
                 if current.ended:
                     return current
                 if stopped.wait(LOOK_AGAIN_SECONDS):
-                    break
+                    count = request_probes.cancel_experiment(experiment, timezone.now())
+                    (current,) = report.reports([experiment], timezone.now())
+                    show(current, console)
+                    message = f"Stopped: {count} tests were cancelled."
+                    raise CommandError(message, returncode=130)
     finally:
         signal.signal(signal.SIGINT, before)
-    count = request_probes.cancel_experiment(experiment, timezone.now())
-    (current,) = report.reports([experiment], timezone.now())
-    show(current, console)
-    raise CommandError(f"Stopped: {count} tests were cancelled.", returncode=130)
 
 
 def show(ended: ExperimentReport, console: Console) -> None:
