@@ -8,33 +8,21 @@ from pydantic import Field
 from rest_framework.request import Request
 
 from matrix.answers.commissioning import question, standing
-from matrix.answers.commissioning.question import PARAMETERS, set_of
+from matrix.answers.commissioning.question import PARAMETERS, asked_words, ends_words, set_of
 from matrix.answers.commissioning.records import LinkRecords
 from matrix.answers.commissioning.standing import STATES
-from matrix.answers.commissioning.words import asked_words, ends_words
 from matrix.api.base import ApiView
 from matrix.api.parameters import OF_LINKS, PAGING, PageRequest, following, some_of
 from matrix.api.rendering import as_json, as_rows, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import filter_of, paging, several
-from matrix.api.schema.records import (
-    As,
-    At,
-    Json,
-    MomentOrNull,
-    Name,
-    moment,
-    record,
-    to_digits,
-)
+from matrix.api.schema.records import As, At, Json, MomentOrNull, Name, moment, record, to_digits
 from matrix.api.schema.schemas import Answer, Listed, word_of
 from matrix.http.negotiation import LIST, asked_format
 from matrix.query.forms import check_names
-from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import registry
 from sonar.models import CommissioningSearch, CriteriaSet
 
-OF_LINK = ("state",)
 Digits = Annotated[float | None, As(to_digits)]
 State = Annotated[str, word_of(STATES)]
 
@@ -168,7 +156,7 @@ class CommissioningSetView(ApiView):
     def get(self, request: Request, name: str) -> HttpResponseBase:
         """A line for each link, by source and destination."""
         params = request.query_params
-        chosen = question.read(params, (*OF_LINK, *PAGING, "format"))
+        chosen = question.read(params, ("state", *PAGING, "format"))
         states, form = some_of(params, "state", STATES), asked_format(request, LIST)
         page = PageRequest.read(request, form, int, OF_LINKS)
         row = set_of(name)
@@ -202,17 +190,12 @@ class CommissioningRecordView(ApiView):
         check_names(request.query_params, ("format",))
         asked_format(request, ("json",))
         row = set_of(name)
-        link = LinkRecords.read(row, *ends_named(source, destination))
+        places = {place.name: place for place in registry.read_places(registry.read_versions())}
+        for end in (source, destination):
+            if end not in places:
+                raise Http404(f"No endpoint is registered with the name “{end}”.")
+        link = LinkRecords.read(row, places[source], places[destination])
         if link is None:
             raise Http404(f"The criteria set {row.name} does not judge this link.")
         words = f"{asked_words(row)}, {ends_words(row)}"
         return as_json(record(CommissioningRecords, link, description=words))
-
-
-def ends_named(*names: str) -> list[EndpointInfo]:
-    """Return endpoints by their names; raise Http404 that says which there is not."""
-    places = {place.name: place for place in registry.read_places(registry.read_versions())}
-    for name in names:
-        if name not in places:
-            raise Http404(f"No endpoint is registered with the name “{name}”.")
-    return [places[name] for name in names]

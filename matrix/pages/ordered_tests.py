@@ -114,13 +114,8 @@ show_link_probes = showing(LinkProbesPage)
 
 @for_whom(GET=readers, POST=holders(ORDER, notes.sites_of))
 def link_probes(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
-    """Show the tests that were ordered on a link, or order some."""
-    if request.method == "POST":
-        return order_on_link(request, source, destination)
-    return show_link_probes(request, source=source, destination=destination)
-
-
-def order_on_link(request: HttpRequest, source: str, destination: str) -> HttpResponse:
+    if request.method != "POST":
+        return show_link_probes(request, source=source, destination=destination)
     user = cast(User, request.user)
     page = LinkProbesPage.of(source, destination)
     form = ProbeForm(request.POST, page.endpoints())
@@ -243,14 +238,8 @@ def sites_of_experiment(id: UUID) -> set[int]:  # noqa: A002 - of the route
 
 @for_whom(GET=readers, POST=holders(ORDER, notes.sites_of))
 def link_experiments(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
-    """Show the experiments on a link, or order one."""
-    if request.method == "POST":
-        return order_experiment(request, source, destination)
-    return show_link_experiments(request, source=source, destination=destination)
-
-
-def order_experiment(request: HttpRequest, source: str, destination: str) -> HttpResponse:
-    """Order what a form asks for, or show in it why not."""
+    if request.method != "POST":
+        return show_link_experiments(request, source=source, destination=destination)
     user = cast(User, request.user)
     page = LinkExperimentsPage.of(source, destination)
     form, experiment, status = ExperimentForm(page.endpoints(), request.POST), None, 400

@@ -20,28 +20,23 @@ def versions(size: str, window: Window) -> dict[str, str]:
     """Return by day what changes with its results and downtimes. Two SQL statements."""
     days = [Window(moment(day.start), moment(day.end)) for day in Span.of(window).by_day()]
     results = data_version.read_results(size, days)
-    outages = _outages(window)
-    return {
-        format_time(day.start): f"{version}/{_digest(outages, day)}"
-        for day, version in zip(days, results, strict=True)
-    }
+    outages, by_day = _outages(window), {}
+    for day, version in zip(days, results, strict=True):
+        of_day = sorted(
+            (
+                *(row.site_id or 0, row.endpoint_id or 0),
+                *(max(row.starts_at, day.start), min(row.ends_at, day.end)),
+            )
+            for row in outages
+            if row.starts_at < day.end and row.ends_at > day.start
+        )
+        digest = sha256(repr(of_day).encode()).hexdigest()[:12] if of_day else ""
+        by_day[format_time(day.start)] = f"{version}/{digest}"
+    return by_day
 
 
 def _outages(window: Window) -> list[Downtime]:
     return [row for row in within(window.start, window.end) if row.stops_tests]
-
-
-def _digest(outages: Sequence[Downtime], day: Window) -> str:
-    """Return what changes with the downtimes of a day; empty for none."""
-    of_day = sorted(
-        (
-            *(row.site_id or 0, row.endpoint_id or 0),
-            *(max(row.starts_at, day.start), min(row.ends_at, day.end)),
-        )
-        for row in outages
-        if row.starts_at < day.end and row.ends_at > day.start
-    )
-    return sha256(repr(of_day).encode()).hexdigest()[:12] if of_day else ""
 
 
 def hours_down(window: Window, ids: Sequence[int]) -> Flags:

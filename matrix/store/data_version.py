@@ -142,7 +142,6 @@ class DataVersion:
         return replace(self, question=hashlib.sha256(repr(question).encode()).hexdigest()[:12])
 
     def shown(self, *variant: str) -> Self:
-        """Return the version of the same answer in another form."""
         return replace(self, variant=(*self.variant, *variant))
 
     @property
@@ -152,7 +151,6 @@ class DataVersion:
 
     @property
     def text(self) -> str:
-        """Return it as API and pages name it."""
         planned = self.registry, self.schedule, self.incidents
         parts = (*planned, *self.results, self.question, *self.variant)
         return "-".join(filter(None, parts))
@@ -176,8 +174,7 @@ def read_results(size: str, windows: Sequence[Window]) -> list[str]:
     days, hours, ends = zip(*map(bounds, windows), strict=True)
     with planned_cursor() as cursor:
         cursor.execute(
-            OF_WINDOWS,
-            {"size": size, "days": list(days), "hours": list(hours), "ends": list(ends)},
+            OF_WINDOWS, {"size": size, "days": list(days), "hours": list(hours), "ends": list(ends)}
         )
         return [row[0] for row in cursor.fetchall()]
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import (
@@ -64,7 +63,6 @@ def rows() -> QuerySet[Incident]:
 
 
 def by_id(number: int) -> Incident | None:
-    """Return one by its id. One SQL query."""
     return rows().filter(pk=number).first()
 
 
@@ -175,26 +173,23 @@ def open_now(now: datetime, most: int) -> OpenNow:
     """Read the worst that are open, those that nobody mutes first. One SQL query."""
     lines = planned_rows(OPEN_NOW, {"now": now, "most": most})
     as_of, many = lines[0][:2]
-    worst = [incident_of(line[2:]) for line in lines if line[2] is not None]
-    return OpenNow(worst, many, as_of, is_late(as_of, now))
-
-
-def incident_of(line: Sequence[Any]) -> Incident:
-    """Return an incident with what a line of OPEN_NOW has of it."""
     columns = (
         *("id", "level", "condition", "began_at", "clear_since", "factor", "low", "high"),
         *("source_id", "destination_id", "acknowledged_at", "muted_until"),
     )
-    *own, source, destination, site, acknowledged, assignee = line
-    related = {
-        "source": source and Endpoint(id=own[8], name=source),
-        "destination": destination and Endpoint(id=own[9], name=destination),
-        "site": site and Site(name=site),
-        "acknowledged_by": acknowledged and User(username=acknowledged),
-        "assignee": assignee and User(username=assignee),
-    }
-    incident = Incident(**dict(zip(columns, own, strict=True)))
-    for name, row in related.items():
-        if row:
-            setattr(incident, name, row)
-    return incident
+    worst = []
+    for line in lines if lines[0][2] is not None else ():
+        *own, source, destination, site, acknowledged, assignee = line[2:]
+        incident = Incident(**dict(zip(columns, own, strict=True)))
+        related = {
+            "source": source and Endpoint(id=incident.source_id, name=source),
+            "destination": destination and Endpoint(id=incident.destination_id, name=destination),
+            "site": site and Site(name=site),
+            "acknowledged_by": acknowledged and User(username=acknowledged),
+            "assignee": assignee and User(username=assignee),
+        }
+        for name, row in related.items():
+            if row:
+                setattr(incident, name, row)
+        worst.append(incident)
+    return OpenNow(worst, many, as_of, is_late(as_of, now))

@@ -69,7 +69,6 @@ def page(
 
 
 def behind(order: Sequence[str], place: Place) -> Q:
-    """Return what holds for the rows behind a place."""
     condition, same = Q(), Q()
     for column, value in zip(order, place, strict=True):
         name = column.lstrip("-")

@@ -62,7 +62,6 @@ def near(transfer: Transfer, scitag: int) -> list[Flow]:
 
 
 def _either_way(first: int, second: int) -> Q:
-    """Return what holds for connections between two endpoints."""
     return Q(source_endpoints__contains=[first], destination_endpoints__contains=[second]) | Q(
         source_endpoints__contains=[second], destination_endpoints__contains=[first]
     )

@@ -22,10 +22,7 @@ MOST_NOTES = 20
 WRITE = "sonar.add_annotation"
 NO_TIME = "Not a valid time. Use 2026-11-20 04:00 (UTC), or words such as “{}”."
 RANGE_SENTENCE = "A time lies in the years 1970 to 2999."
-IN_RANGE = [
-    MinValueValidator(EARLIEST, RANGE_SENTENCE),
-    MaxValueValidator(LATEST, RANGE_SENTENCE),
-]
+IN_RANGE = [MinValueValidator(EARLIEST, RANGE_SENTENCE), MaxValueValidator(LATEST, RANGE_SENTENCE)]
 
 
 def downtimes_of(site: Site, window: Window, now: datetime) -> list[Downtime]:
@@ -38,7 +35,6 @@ def downtimes_of(site: Site, window: Window, now: datetime) -> list[Downtime]:
 
 
 def is_soon(downtime: Downtime, now: datetime) -> bool:
-    """Say whether a downtime lasts, or begins soon."""
     return now < downtime.ends_at and downtime.starts_at < now + SOON
 
 
@@ -121,7 +117,6 @@ class NoteForm(forms.ModelForm):  # type: ignore[type-arg]
         return [self.cleaned_data["site"].id] if not all(ends) else [end.site_id for end in ends]
 
     def sentences(self) -> dict[str, list[str]]:
-        """Return what is wrong, by field."""
         names = {"__all__": "note", "starts_at": "from", "ends_at": "to"}
         return {
             names.get(field, field): [f"{names.get(field, field)}: {text}" for text in texts]

@@ -75,7 +75,9 @@ class ProfileChoices:
 
     def among(self, profiles: Collection[int]) -> Self:
         """Return those that some of these profiles, by their ids, have."""
-        return self._kept(not ids.isdisjoint(profiles) for ids in self.ids)
+        pairs = zip(self.combinations, self.ids, strict=True)
+        kept = [(values, ids) for values, ids in pairs if not ids.isdisjoint(profiles)]
+        return type(self)(tuple(values for values, _ in kept), tuple(ids for _, ids in kept))
 
     @property
     def have_others(self) -> bool:
@@ -99,11 +101,6 @@ class ProfileChoices:
             for values, ids in zip(self.combinations, self.ids, strict=True):
                 codes[name][list(ids)] = numbers.get(values[name], 0)
         return codes
-
-    def _kept(self, flags: Iterable[bool]) -> Self:
-        pairs = zip(self.combinations, self.ids, strict=True)
-        kept = [pair for pair, is_kept in zip(pairs, flags, strict=True) if is_kept]
-        return type(self)(tuple(values for values, _ in kept), tuple(ids for _, ids in kept))
 
     def values(self, attribute: str) -> list[str]:
         """Return the known values of an attribute, numbers in their order."""

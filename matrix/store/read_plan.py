@@ -65,14 +65,14 @@ def plan(window: Span, dirty: Dirty) -> ReadPlan:
     """Choose the fewest and largest segments that are up to date."""
     # The segment of a day does not count if the day is marked, or one of its hours.
     split = dirty.days | {floor(hour, DAY_MS) for hour in dirty.hours} | short_edges(window)
-    hours = [hour for day in sorted(split) for hour in _hours_of(day, window)]
+    parts = [Span(day, day + DAY_MS).within(window) for day in sorted(split)]
+    hours = [hour for at in parts for hour in range(floor(at.start, HOUR_MS), at.end, HOUR_MS)]
     raw = [hour_of(hour).within(window) for hour in hours if hour in dirty.hours]
     clean = [hour for hour in hours if hour not in dirty.hours]
     return ReadPlan(days_of(window), split, clean, list(merged(raw)))
 
 
 def days_of(window: Span) -> Span:
-    """Return the days that a window touches, as a whole."""
     return Span(floor(window.start, DAY_MS), -floor(-window.end, DAY_MS))
 
 
@@ -84,11 +84,6 @@ def short_edges(window: Span) -> frozenset[int]:
     days = days_of(window)
     parts = {day: Span(day, day + DAY_MS).within(window) for day in (days.start, days.end - DAY_MS)}
     return frozenset(day for day, part in parts.items() if part.end - part.start < WORTH_A_DAY)
-
-
-def _hours_of(day: int, window: Span) -> range:
-    part = Span(day, day + DAY_MS).within(window)
-    return range(floor(part.start, HOUR_MS), part.end, HOUR_MS)
 
 
 def hour_of(start: int) -> Span:

@@ -1,9 +1,9 @@
 """What the matrix reads of registry and schedule: once for each version of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self, TypeVar, cast
+from typing import Self, TypeVar, cast
 
 import numpy as np
 from cachetools import LRUCache, TTLCache
@@ -107,7 +107,12 @@ def _read_places() -> tuple[EndpointInfo, ...]:
             row["simulated"],
             row["retired"],
             quiet_words(row["site__quiet_from"], row["site__quiet_until"]),
-            _pauses(row),
+            # The newest pauses of a site and of its endpoint, whether they last or not.
+            tuple(
+                PauseInfo(row["site__name"], endpoint, *(row[column] for column in pause))
+                for endpoint, pause in (("", SITE_PAUSE), (row["name"], PAUSE))
+                if row[pause[0]]
+            ),
             has_files=carries_files(row["base_url"]),
         )
         for row in rows.values(
@@ -115,16 +120,6 @@ def _read_places() -> tuple[EndpointInfo, ...]:
             *TESTING_TIMES,
             *columns,
         )
-    )
-
-
-def _pauses(row: Mapping[str, Any]) -> tuple[PauseInfo, ...]:
-    """Return the newest pauses of a site and of its endpoint, whether they last or not."""
-    both = (("", SITE_PAUSE), (row["name"], PAUSE))
-    return tuple(
-        PauseInfo(row["site__name"], endpoint, *(row[column] for column in columns))
-        for endpoint, columns in both
-        if row[columns[0]]
     )
 
 

@@ -72,12 +72,7 @@ class Piece(NamedTuple):
         return self.high == self.length
 
 
-def read(
-    size: str,
-    window: Window,
-    filters: Sequence[Filter],
-    **extras: bool,
-) -> tuple[Run, ...]:
+def read(size: str, window: Window, filters: Sequence[Filter], **extras: bool) -> tuple[Run, ...]:
     """Read the results of a size class that started in the window, in order of time.
 
     ``extras`` are those of Extras; ``failures`` need ``links``.
@@ -207,7 +202,6 @@ def _of_segments(
 
 
 def _kept(segment: int, counted: bool, links: Array, name: str, of_links: OfLinks) -> Array:
-    """Return what is made of the links of a segment, and keep it."""
     return segment_columns.derived(Key(segment, name, counted), lambda: of_links(links))
 
 
@@ -243,8 +237,14 @@ def _run(
     if piece.whole and allowed is None:
         newest = Newest(columns["links"], columns["lasts"]) if extras.links else NO_LINKS
         return _run_of(columns["keys"], newest, columns, extras, piece.start, keep=keep)
+    offsets = columns["offsets"]
+    inside = [offsets >= piece.low] if piece.low else []
+    if not piece.to_end:
+        inside.append(offsets < piece.high)
+    if allowed is not None:
+        inside.append(allowed.take(columns["profiles"]))
     # Taking rows by number costs a fifth of a mask.
-    rows = np.flatnonzero(_inside(piece, columns, allowed))
+    rows = np.flatnonzero(reduce(np.logical_and, inside))
     of_rows = ["keys", *(name for name in ("sizes", "profiles") if name in columns)]
     has_links = "links" in columns
     if extras.offsets or extras.failures or (extras.links and not has_links):
@@ -259,17 +259,6 @@ def _run(
         links, lasts = segments.newest(taken["keys"], taken["offsets"])
         newest = Newest(links, lasts + np.int64(piece.start))
     return _run_of(taken["keys"], newest, taken, extras, piece.start, keep=keep)
-
-
-def _inside(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None) -> Flags:
-    """Say which results of a segment are wanted."""
-    offsets = columns["offsets"]
-    inside = [offsets >= piece.low] if piece.low else []
-    if not piece.to_end:
-        inside.append(offsets < piece.high)
-    if allowed is not None:
-        inside.append(allowed.take(columns["profiles"]))
-    return np.asarray(reduce(np.logical_and, inside))
 
 
 def _run_of(

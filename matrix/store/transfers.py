@@ -303,7 +303,13 @@ def common_errors(
     if not since:
         return {}
     of_classes = (Q(size_class=key, started_at__gte=start) for key, start in since.items())
-    texts = ArrayAgg(both_ends_of_error(), order_by=["-started_at", "-id"])
+    # Of a long error how it begins and how it ends: why is often last.
+    of_long = Concat(
+        Left("error", COMPARED_CHARACTERS), Value(" … "), Right("error", COMPARED_CHARACTERS)
+    )
+    is_short = LessThanOrEqual(Length("error"), 2 * COMPARED_CHARACTERS)
+    ends = Case(When(is_short, then=F("error")), default=of_long, output_field=TextField())
+    texts = ArrayAgg(ends, order_by=["-started_at", "-id"])
     groups = (
         rows.filter(reduce(or_, of_classes), state=Transfer.State.FAILED)
         .order_by()
@@ -325,15 +331,6 @@ def common_errors(
     return dict(errors)
 
 
-def both_ends_of_error() -> Case:
-    """Return an error as an expression; of a long one how it begins and ends: why is often last."""
-    of_long = Concat(
-        Left("error", COMPARED_CHARACTERS), Value(" … "), Right("error", COMPARED_CHARACTERS)
-    )
-    is_short = LessThanOrEqual(Length("error"), 2 * COMPARED_CHARACTERS)
-    return Case(When(is_short, then=F("error")), default=of_long, output_field=TextField())
-
-
 def cause_sql(error: str = "error") -> str:
     """Return SQL for an error without what differs between two of one cause.
 
@@ -346,7 +343,6 @@ def cause_sql(error: str = "error") -> str:
 
 
 def cause() -> Func:
-    """Return cause_sql() as an expression over results."""
     return Func(F("error"), template=cause_sql("%(expressions)s"), output_field=TextField())
 
 

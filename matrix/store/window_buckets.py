@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import NamedTuple, Self
 
 from matrix.store import read_plan
-from matrix.store.raw_hours import HOURS, RawHour
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, Span, hour_of, moment
+from matrix.store.segment_columns import HOURS, RawHour
 from sonar.database.cursors import planned_cursor
 
 # Profiles that query.filters.counted leaves out where no filter names them.

@@ -42,5 +42,5 @@ class SonarAdminConfig(AdminConfig):
 
     def ready(self) -> None:
         super().ready()
-        for name in ("accounts", "registry", "endpoints", "results"):
+        for name in ("accounts", "registry", "results"):
             import_module(f"sonar.admin.{name}")

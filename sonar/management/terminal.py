@@ -1,18 +1,18 @@
-"""What backup and restore show while they work, on a terminal alone."""
+"""What commands show while they work, on a terminal alone."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, TimeElapsedColumn
 
 
 @contextmanager
-def byte_counter(participle: str) -> Iterator[Callable[[int], None]]:
-    """Show how many bytes were moved so far; nobody knows before how many they will be."""
+def counter(*columns: ProgressColumn) -> Iterator[Callable[[int], None]]:
+    """Show how much is done so far; nobody knows before how much it will be."""
     console = Console(stderr=True)
-    columns = SpinnerColumn(), DownloadColumn(), TextColumn(participle), TimeElapsedColumn()
-    bars = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+    shown = SpinnerColumn(), *columns, TimeElapsedColumn()
+    bars = Progress(*shown, console=console, disable=not console.is_terminal, transient=True)
     with bars:
         task = bars.add_task("", total=None)
-        yield lambda size: bars.update(task, completed=size)
+        yield lambda count: bars.update(task, completed=count)

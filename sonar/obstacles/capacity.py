@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -123,7 +123,9 @@ class Capacity:
         caps = read_caps() if caps is None else caps
         outbound = Counter({each.end: each.outbound_cap for each in caps})
         inbound = Counter({each.end: each.inbound_cap for each in caps})
-        budgets = _budgets_left(caps, now)
+        budgets = {each.end: each.budget for each in caps if each.budget is not None}
+        used = bytes_of_today.by_endpoint(now) if budgets else Counter[int]()
+        budgets = {end: budget - used[end] for end, budget in budgets.items()}
         capacity = cls(settings.SONAR_IN_FLIGHT, outbound, inbound, budgets, set())
         for source, destination, size, state in planned_rows(UNDER_WAY):
             capacity._spend(source, destination, size)
@@ -131,15 +133,11 @@ class Capacity:
                 capacity.waiting += 1
             else:
                 capacity.start(source, destination)
-        capacity._look_at_circuits(now)
-        return capacity
-
-    def _look_at_circuits(self, now: datetime) -> None:
-        """Find who is tested thinly. One SQL query."""
-        tested = {end for link in self.busy for end in link}
+        tested = {end for link in capacity.busy for end in link}
         for end, next_test_at in open_circuits().values_list("endpoint_id", "next_test_at"):
             rests = end in tested or (next_test_at is not None and next_test_at > now)
-            (self.resting if rests else self.thin).add(end)
+            (capacity.resting if rests else capacity.thin).add(end)
+        return capacity
 
     def take(self, source: int, destination: int, size: int) -> bool:
         """Reserve room for one test, if there is room for it everywhere."""
@@ -158,7 +156,6 @@ class Capacity:
         return True
 
     def start(self, source: int, destination: int) -> None:
-        """Count a test that is queued or running now."""
         self.in_flight -= 1
         self.outbound[source] -= 1
         self.inbound[destination] -= 1
@@ -172,13 +169,6 @@ class Capacity:
 
 def exhausted(left: Counter[int]) -> list[int]:
     return [endpoint for endpoint, count in left.items() if count <= 0]
-
-
-def _budgets_left(caps: Iterable[Caps], now: datetime) -> dict[int, int]:
-    """Return what the results of today leave of the budgets, by endpoint that has one."""
-    left = {each.end: each.budget for each in caps if each.budget is not None}
-    used = bytes_of_today.by_endpoint(now) if left else {}
-    return {end: budget - used.get(end, 0) for end, budget in left.items()}
 
 
 def read_caps() -> list[Caps]:

@@ -16,7 +16,7 @@ from django.db.models.expressions import RawSQL
 from django.utils.text import capfirst
 
 from sonar.credentials import rules
-from sonar.models import Endpoint, Mesh, Probe, Schedule, Site
+from sonar.models import Endpoint, Mesh, Probe, Schedule
 from sonar.notation.units import format_bytes
 from sonar.obstacles import credential_states, worker_movers
 from sonar.obstacles.capacity import exhausted
@@ -374,12 +374,9 @@ class QuietSite(Obstacle):
                 yield Problem(field, f"The site of {end.name} has its quiet hours.")
 
     def about(self, schedule: Schedule, now: datetime) -> str:
-        sites = (site for site in _sites(schedule) if site.quiet_hours)
+        ends = (schedule.source, schedule.destination)
+        sites = (end.site for end in ends if end.site and end.site.quiet_hours)
         return _listed(f"quiet hours of {site}, {site.quiet_hours} UTC" for site in sites)
-
-
-def _sites(schedule: Schedule) -> Iterator[Site]:
-    yield from (end.site for end in (schedule.source, schedule.destination) if end.site)
 
 
 def _listed(phrases: Iterable[str]) -> str:
@@ -687,7 +684,6 @@ class Advice(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """Name the meshes: `the mesh uk`."""
         return f"the mesh{'es' if len(self.meshes) > 1 else ''} {', '.join(self.meshes)}"
 
 

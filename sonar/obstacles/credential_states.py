@@ -32,7 +32,6 @@ class CredentialUse(NamedTuple):
 
     @property
     def column(self) -> str:
-        """Return the column of CredentialState that has the place."""
         return "mesh_id" if self.role == SERVICE else "endpoint_id"
 
 
@@ -66,7 +65,6 @@ def record_failure(use: CredentialUse, trouble: CredentialProblem, now: datetime
 
 
 def clear(use: CredentialUse) -> None:
-    """Forget what was wrong."""
     rows = CredentialState.objects.filter(credential=use.credential, role=use.role)
     rows.filter(**{use.column: use.place}).delete()
 
@@ -87,13 +85,9 @@ def own_fails(endpoint: Endpoint, uses: Collection[CredentialUse]) -> bool:
 
 
 def lent_fails(endpoint: Endpoint, uses: Collection[CredentialUse]) -> bool:
-    """Say whether what an endpoint lends is among those that fail."""
     # As the model has it: the rules of credentials know no keys.
-    lent = rules.lends(endpoint)
-    if lent is None:
-        return False
-    key = endpoint.credential_lent_id or endpoint.credential_id
-    return CredentialUse(key or 0, endpoint.pk, LENT) in uses
+    key = endpoint.credential_lent_id or endpoint.credential_id or 0
+    return rules.lends(endpoint) is not None and CredentialUse(key, endpoint.pk, LENT) in uses
 
 
 def service_fails(mesh: Mesh, uses: Collection[CredentialUse]) -> bool:
@@ -119,9 +113,6 @@ def service_problem(probe: Probe, uses: Collection[CredentialUse]) -> str:
 
     ``uses`` are those that fail: while no service has one, no SQL query.
     """
-    if not any(use.role == SERVICE for use in uses):
-        return ""
-    mesh = mesh_services.of_probe(probe)
-    if mesh is None or not service_fails(mesh, uses):
-        return ""
-    return waits(mesh.name, SERVICE)
+    is_concerned = any(use.role == SERVICE for use in uses)
+    mesh = mesh_services.of_probe(probe) if is_concerned else None
+    return waits(mesh.name, SERVICE) if mesh and service_fails(mesh, uses) else ""

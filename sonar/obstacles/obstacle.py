@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum, auto
 from functools import cached_property
 from itertools import product
@@ -46,6 +46,7 @@ from sonar.obstacles import credential_states, worker_movers
 from sonar.obstacles.capacity import Capacity, Caps, read_caps
 from sonar.obstacles.credential_states import CredentialUse
 from sonar.registry import mesh_members
+from sonar.registry.cache import RegistryCache
 
 OF_BOTH = ("name", "paused_since", "paused_until")
 COLUMNS = [*OF_BOTH, *(f"site__{name}" for name in (*OF_BOTH, "quiet_from", "quiet_until"))]
@@ -129,7 +130,6 @@ class RunConditions:
 
     @cached_property
     def caps(self) -> list[Caps]:
-        """The caps and the budgets of all endpoints."""
         return read_caps()
 
     @cached_property
@@ -159,7 +159,6 @@ class RunConditions:
 
     @cached_property
     def all_vantages(self) -> set[str]:
-        """The vantages that endpoints and meshes name."""
         return {*self.vantages.values(), *filter(None, (mesh.vantage for mesh in self.meshes))}
 
     def naming(self, vantages: Collection[str]) -> Q:
@@ -174,7 +173,6 @@ class RunConditions:
 
     @cached_property
     def intervals(self) -> list[MeshInterval]:
-        """How often each mesh tests which size class."""
         return list(
             MeshInterval.objects.select_related("size_class").order_by("size_class", "mesh")
         )
@@ -195,7 +193,6 @@ class RunConditions:
 
     @cached_property
     def credentials(self) -> dict[int, Credential]:
-        """All credentials by their ids."""
         return Credential.objects.in_bulk()
 
     @cached_property
@@ -206,17 +203,42 @@ class RunConditions:
         """
         if not self.credentials:
             return []
-        ends = list(_concerned_by_credentials())
+        one_of_its_own = Q(credential__isnull=False) | Q(credential_lent__isnull=False)
+        in_use = Endpoint.objects.in_use().order_by()
+        ends = list(in_use.filter(one_of_its_own | Q(base_url__regex=IN_CLEAR)))
         for end in ends:
             end.credential = self.credentials.get(end.credential_id or 0)
             end.credential_lent = self.credentials.get(end.credential_lent_id or 0)
         return ends
 
 
-def _concerned_by_credentials() -> QuerySet[Endpoint]:
-    one_of_its_own = Q(credential__isnull=False) | Q(credential_lent__isnull=False)
-    in_use = Endpoint.objects.in_use().order_by()
-    return in_use.filter(one_of_its_own | Q(base_url__regex=IN_CLEAR))
+OF_REGISTRY = ("all_tests", "caps", "meshes", "vantages", "size_classes", "credentials", "lending")
+"""The parts of RunConditions that are the same at every moment."""
+# No downtime lasts until then: of those who rest for longer than one only.
+NEVER_DOWN = datetime.max.replace(tzinfo=UTC)
+
+
+class Registered(RunConditions):
+    """Those parts, all read, and shared by all threads: whoever has one only reads it."""
+
+    def __init__(self) -> None:
+        super().__init__(NEVER_DOWN)
+        self.concerned = list(concerned(NEVER_DOWN))
+        for name in OF_REGISTRY:
+            getattr(self, name)
+
+
+_registered = RegistryCache(Registered)
+
+
+def conditions_at(now: datetime) -> RunConditions:
+    """Return the conditions of a moment. Two SQL queries at most while the registry stays."""
+    conditions, registered = RunConditions(now), _registered.read()
+    for name in OF_REGISTRY:
+        setattr(conditions, name, getattr(registered, name))
+    down = Downtime.endpoints_down(now)
+    conditions.restrictions = Restrictions.of(registered.concerned, down, now)
+    return conditions
 
 
 NOTHING = Q(pk__in=[])
@@ -321,8 +343,18 @@ def credential_conflicts(conditions: RunConditions) -> dict[int, str]:
     """
     in_use = (mesh for mesh in conditions.meshes if mesh.enabled)
     meshes = [mesh for mesh in in_use if mesh.mover_description.one_credential]
-    sentences = {mesh.id: _conflict(mesh, *ends) for mesh, ends in _ends_of(meshes)}
-    return {mesh: sentence for mesh, sentence in sentences.items() if sentence}
+    conflicts = {}
+    for mesh, (sources, destinations) in _ends_of(meshes):
+        of_destinations = Counter(map(shown_to_both, destinations))
+        others = {end: len(destinations) - of_destinations[shown_to_both(end)] for end in sources}
+        links = sum(others.values())
+        if links:
+            first = next(end for end, differing in others.items() if differing)
+            other = next(end for end in destinations if shown_to_both(end) != shown_to_both(first))
+            count = "1 link is" if links == 1 else f"{links} links are"
+            advice = two_credentials(first, other, mesh.mover_description)
+            conflicts[mesh.id] = f"{count} not tested. {advice}"
+    return conflicts
 
 
 MOST_SENTENCES = 3
@@ -384,22 +416,16 @@ def links_by_vantages(conditions: RunConditions) -> dict[int, Counter[tuple[str,
     """
     if not conditions.all_vantages:
         return {}
-    return {
-        mesh.id: _by_vantages(mesh, *ends)
-        for mesh, ends in _ends_of([mesh for mesh in conditions.meshes if mesh.enabled])
-    }
-
-
-def _by_vantages(
-    mesh: Mesh, sources: Iterable[Endpoint], destinations: Iterable[Endpoint]
-) -> Counter[tuple[str, ...]]:
-    links: Counter[tuple[str, ...]] = Counter()
-    froms, to = (Counter(end.vantage for end in ends) for ends in (sources, destinations))
-    for (source, count), (destination, times) in product(froms.items(), to.items()):
-        links[named([source, destination, mesh.vantage])] += count * times
-    for end in {*sources} & {*destinations}:  # to itself
-        links[named([end.vantage, mesh.vantage])] -= 1
-    return +links
+    by_mesh = {}
+    for mesh, ends in _ends_of([mesh for mesh in conditions.meshes if mesh.enabled]):
+        links: Counter[tuple[str, ...]] = Counter()
+        froms, to = (Counter(end.vantage for end in each) for each in ends)
+        for (source, count), (destination, times) in product(froms.items(), to.items()):
+            links[named([source, destination, mesh.vantage])] += count * times
+        for end in set.intersection(*map(set, ends)):  # to itself
+            links[named([end.vantage, mesh.vantage])] -= 1
+        by_mesh[mesh.id] = +links
+    return by_mesh
 
 
 Ends = tuple[Sequence[Endpoint], Sequence[Endpoint]]
@@ -415,26 +441,12 @@ def _ends_of(meshes: Sequence[Mesh]) -> Iterator[tuple[Mesh, Ends]]:
     for mesh in meshes:
         schemes = mesh.mover_description.schemes_in(mesh.mode)
         moved = [end for end in in_use if scheme_of(end.base_url) in schemes]
-        sources, destinations = (_chosen(mesh, ends, moved, of_filters) for ends in ENDS)
-        yield mesh, (sources, destinations)
-
-
-def _conflict(mesh: Mesh, sources: Sequence[Endpoint], destinations: Sequence[Endpoint]) -> str:
-    of_destinations = Counter(map(shown_to_both, destinations))
-    others = {end: len(destinations) - of_destinations[shown_to_both(end)] for end in sources}
-    links = sum(others.values())
-    if not links:
-        return ""
-    first = next(end for end, differing in others.items() if differing)
-    other = next(end for end in destinations if shown_to_both(end) != shown_to_both(first))
-    count = "1 link is" if links == 1 else f"{links} links are"
-    return f"{count} not tested. {two_credentials(first, other, mesh.mover_description)}"
-
-
-def _chosen(
-    mesh: Mesh, ends: str, moved: Sequence[Endpoint], of_filters: mesh_members.ByFilter
-) -> Sequence[Endpoint]:
-    if (fitting := of_filters.get((mesh.pk, ends))) is not None:
-        return [end for end in moved if end.pk in fitting]
-    named = {end.pk for end in getattr(mesh, ends).all()}
-    return [end for end in moved if end.pk in named] if named else moved
+        chosen = []
+        for ends in ENDS:
+            # By a filter or by name; else all.
+            fitting = of_filters.get((mesh.pk, ends))
+            if fitting is None:
+                named_ends = {end.pk for end in getattr(mesh, ends).all()}
+                fitting = named_ends or {end.pk for end in moved}
+            chosen.append([end for end in moved if end.pk in fitting])
+        yield mesh, (chosen[0], chosen[1])

@@ -45,7 +45,6 @@ def queues_here() -> list[str]:
 
 
 def lacking_here() -> set[str]:
-    """Return the movers that cannot run in this process."""
     return {mover.name for mover in catalogue.MOVERS if mover.missing()}
 
 
@@ -67,14 +66,6 @@ def elsewhere(vantages: Iterable[str]) -> str:
     )
 
 
-def offers_of(queues: Collection[str], vantage: str = "") -> set[str]:
-    """Return the movers whose queues are among these; those of the network with their ends too."""
-    own = [queue.partition("@")[0] for queue in queues if vantage_of(queue) == vantage]
-    parts = (queue.split(".", 2) for queue in own if queue.startswith(f"{TRANSFERS}."))
-    offered = [part[1:] for part in parts if part[1] in catalogue.names()]
-    return {part[0] for part in offered} | {".".join(part) for part in offered}
-
-
 def living_queues(now: datetime) -> set[str]:
     """Return the queues that living workers take from. One SQL query."""
     signs = SignOfLife.objects.filter(kind=SignOfLife.Kind.WORKER)
@@ -88,7 +79,14 @@ def by_living(now: datetime) -> Offered:
     """
     queues = living_queues(now)
     vantages = {vantage_of(queue) for queue in queues if queue.partition("@")[0] == TRANSFERS}
-    return {vantage: offers_of(queues, vantage) for vantage in vantages}
+    offers = {}
+    for vantage in vantages:
+        own = [queue.partition("@")[0] for queue in queues if vantage_of(queue) == vantage]
+        parts = (queue.split(".", 2) for queue in own if queue.startswith(f"{TRANSFERS}."))
+        of_movers = [part[1:] for part in parts if part[1] in catalogue.names()]
+        # The movers, and those of the network with their ends too.
+        offers[vantage] = {part[0] for part in of_movers} | {".".join(part) for part in of_movers}
+    return offers
 
 
 def no_worker_at(vantage: str, offered: Offered) -> str:
@@ -111,7 +109,9 @@ def unsupported(mover: MoverDescription, offered: Collection[str], vantage: str 
     if mover.name in offered:
         return ""
     place = f" at the vantage {vantage}" if vantage else ""
-    return f"No worker{place} can run the mover {mover.name}: to run it, {what_it_needs(mover)}"
+    labels = " and ".join(need.label for need in mover.needs)
+    step = f"a worker needs {labels}" if labels else "start a worker of this version"
+    return f"No worker{place} can run the mover {mover.name}: to run it, {step}."
 
 
 def unsupported_at_end(probe: Probe, offered: Collection[str], vantage: str) -> str:
@@ -130,10 +130,8 @@ def without_worker(meshes: Collection[Mesh], offered: Collection[str]) -> Q:
 
     One SQL query, none without such a mesh.
     """
-    matched, of_network = (
-        Q(pk__in=[]),
-        [mesh for mesh in meshes if mesh.mover_description.of_network],
-    )
+    matched = Q(pk__in=[])
+    of_network = [mesh for mesh in meshes if mesh.mover_description.of_network]
     if not of_network:
         return matched
     ids = dict(Endpoint.objects.order_by().values_list("name", "id"))
@@ -142,11 +140,3 @@ def without_worker(meshes: Collection[Mesh], offered: Collection[str]) -> Q:
         active = PASSIVE_AND_ACTIVE[mesh.mode][1]
         matched |= Q(mesh=mesh) & ~Q(**{f"{active}__in": there})
     return matched
-
-
-def what_it_needs(mover: MoverDescription) -> str:
-    """Say what a worker needs for a mover, as the end of a sentence and with its full stop."""
-    labels = [need.label for need in mover.needs]
-    if not labels:
-        return "start a worker of this version."
-    return f"a worker needs {' and '.join(labels)}."

@@ -106,5 +106,4 @@ def is_running(check: EndpointCheck, now: datetime) -> bool:
 
 
 def is_lost(check: EndpointCheck, now: datetime) -> bool:
-    """Say whether it began and will never end."""
     return bool(check.started_at) and check.ended_at is None and not is_running(check, now)

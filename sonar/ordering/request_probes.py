@@ -15,20 +15,8 @@ from sonar.scheduler.dispatch import send_quickly as send
 from sonar.scheduler.on_demand import ProbeRequest, RefusedError, order_all
 from sonar.scheduler.waiting import PlannerBusyError, start_waiting
 
-__all__ = [
-    "NotCancelledError",
-    "PlannerBusyError",
-    "ProbeRequest",
-    "RefusedError",
-    "Sweep",
-    "cancel",
-    "cancel_experiment",
-    "order",
-    "order_sweep",
-    "resume_all",
-    "send",
-    "stop_all",
-]
+# What callers need of the planner, too.
+__all__ = ["PlannerBusyError", "ProbeRequest", "RefusedError", "send"]
 
 AN_OPERATOR = "an operator"
 # The actor of the history comes with a statement that writes (sonar.database.actor): these

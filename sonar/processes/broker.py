@@ -79,7 +79,9 @@ class PatientScheduler(PersistentScheduler):
             log.exception("The task %s may not have been sent.", entry.name)
         else:
             log.info("Sent the task %s.", entry.name)
-            self._tell_the_end()
+            if self._not_sent:
+                log.warning("The queue takes tasks again; %d were not sent.", self._not_sent)
+                self._not_sent = 0
 
     def _tell(self, entry: ScheduleEntry, why: str) -> None:
         """Say once a minute in one line that nothing can be sent."""
@@ -92,11 +94,6 @@ class PatientScheduler(PersistentScheduler):
                 self._not_sent,
                 why,
             )
-
-    def _tell_the_end(self) -> None:
-        if self._not_sent:
-            log.warning("The queue takes tasks again; %d were not sent.", self._not_sent)
-            self._not_sent = 0
 
 
 def refusal(error: BaseException | None) -> str:

@@ -20,7 +20,6 @@ _noted_at = [float("-inf")]
 
 
 def note() -> None:
-    """Note that PostgreSQL had no room."""
     now = time.monotonic()
     if now - _noted_at[0] >= NOTED_EVERY_SECONDS:
         _noted_at[0] = now

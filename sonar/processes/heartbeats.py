@@ -111,7 +111,6 @@ def take_back(sign: SignOfLife) -> None:
 
 
 def ended_well(task: str, every_seconds: int) -> None:
-    """Note that a task of the beat has done its work."""
     write(SignOfLife(name=task, kind=SignOfLife.Kind.TASK, every_seconds=every_seconds))
 
 

@@ -19,7 +19,6 @@ SPEAK_SECONDS = 10.0
 
 
 def ready(status: str) -> None:
-    """Say that this process does its work from now on."""
     sd_notify(f"READY=1\nSTATUS={status}", log)
 
 

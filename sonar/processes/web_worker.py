@@ -93,17 +93,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if isinstance(exc, UnreadableRequest):
             status, sentence = why(exc.reason, self.cfg)
             said = "A request of %s could not be read: %d (%s)"
-            self.log.warning(said, where(addr), status, type(exc.reason).__name__)
+            where = str(addr[0]) if isinstance(addr, tuple) else "a local socket"
+            self.log.warning(said, where, status, type(exc.reason).__name__)
             answer(client, status, sentence, exc.beginning)
             return
         path = getattr(req, "path", None)
         self.log.error("Error handling a request of %a", path, exc_info=exc)
         beginning = f"{getattr(req, 'method', 'GET')} {path} ".encode()
         answer(client, 500, "Something broke in Sonar: the error is in its log.", beginning)
-
-
-def where(addr: Any) -> str:  # noqa: ANN401 - an address and a port, or the name of a socket
-    return str(addr[0]) if isinstance(addr, tuple) else "a local socket"
 
 
 def why(reason: ParseException, limits: Any) -> tuple[int, str]:  # noqa: ANN401 - gunicorn's Config

@@ -67,7 +67,6 @@ class Admission:
 
     @classmethod
     def at(cls, now: datetime) -> Admission:
-        """Read what is known."""
         classes = list(SizeClass.objects.order_by("from_bytes"))
         # A filter for NULL is "isnull", not "= None".
         imported = Profile.objects.filter(mesh__isnull=True, activity="")
@@ -112,13 +111,25 @@ class Admission:
 
         Other names than those of endpoints are known if `ends` has learned them.
         """
-        problems = [
-            *self._wrong_ends(record),
-            *self._wrong_time(record),
-            *self._wrong_size(record),
-            *_wrong_outcome(record),
-            *self._wrong_profile(record),
-        ]
+        problems = [*self._wrong_ends(record)]
+        if not self.oldest <= record.started_at <= self.newest:
+            why = "is in the future: more than 5 minutes ahead of this clock"
+            if record.started_at < self.oldest:
+                since = f"is too old, as results are kept only since {format_time(self.oldest)}"
+                why = f"{since}: raise SONAR_KEEP_DAYS to import it"
+            sentence = f"started_at {format_time(record.started_at)} {why}"
+            problems.append(("started_at", sentence))
+        if not self.size_ids:
+            sentence = f"bytes {record.bytes} is in no size class, as none is registered"
+            problems.append(("bytes", sentence))
+        problems += _wrong_outcome(record)
+        fields = profile_fields_of(record)
+        if len(self.profiles) < MOST_PROFILES:
+            self.profiles.setdefault(fields, None)
+        elif fields not in self.profiles:
+            kind = f"mover {shown(record.mover)} with {record.streams} streams"
+            sentence = f"{kind} would exceed the limit of {MOST_PROFILES} kinds of imported results"
+            problems.append(("mover", sentence))
         if record.id in self.open_probes:
             sentence = f"id {record.id} belongs to a test of Sonar that has not ended"
             problems.insert(0, ("id", sentence))
@@ -133,35 +144,6 @@ class Admission:
         if source == destination:
             sentence = f"destination {shown(record.destination)} is also the source: a link has two"
             yield "destination", f"{sentence} different ends"
-
-    def _wrong_time(self, record: Record) -> Iterator[Problem]:
-        if self.oldest <= record.started_at <= self.newest:
-            return
-        start = f"started_at {format_time(record.started_at)}"
-        if record.started_at > self.newest:
-            yield "started_at", f"{start} is in the future: more than 5 minutes ahead of this clock"
-        else:
-            yield (
-                "started_at",
-                f"{start} is too old, as results are kept only since {format_time(self.oldest)}: "
-                "raise SONAR_KEEP_DAYS to import it",
-            )
-
-    def _wrong_size(self, record: Record) -> Iterator[Problem]:
-        if not self.size_ids:
-            yield "bytes", f"bytes {record.bytes} is in no size class, as none is registered"
-
-    def _wrong_profile(self, record: Record) -> Iterator[Problem]:
-        fields = profile_fields_of(record)
-        if fields in self.profiles:
-            return
-        if len(self.profiles) < MOST_PROFILES:
-            self.profiles[fields] = None
-            return
-        sentence = (
-            f"mover {shown(record.mover)} with {record.streams} streams would exceed the limit"
-        )
-        yield "mover", f"{sentence} of {MOST_PROFILES} kinds of imported results"
 
     def result(self, record: Record) -> Result:
         """Turn a checked record into a result: names into ids, bytes into a size class.
@@ -210,16 +192,15 @@ def links_of(values: Iterable[object]) -> Iterator[tuple[str, str]]:
 
 def _wrong_outcome(record: Record) -> Iterator[Problem]:
     """Done took time and has no error; failed says where and why."""
+    fields = (("error", record.error), ("error_where", record.error_where))
     if record.state == "done":
         if record.seconds == 0:
             yield "seconds", "seconds 0 is not possible: a transfer that is done took longer"
         elif record.bytes / record.seconds > FASTEST:
             sentence = f"seconds {record.seconds:g} for {record.bytes} bytes is not possible"
             yield "seconds", f"{sentence}: at most 10^12 bytes per second are accepted"
-        for field, text in (("error", record.error), ("error_where", record.error_where)):
-            if text:
-                yield field, f"{field} {shown(text)} does not go with state 'done': leave it empty"
-    else:
-        for field, text in (("error", record.error), ("error_where", record.error_where)):
-            if not text:
-                yield field, f"{field} is missing: a failed result needs {ALLOWED[field]}"
+    for field, text in fields:
+        if text and record.state == "done":
+            yield field, f"{field} {shown(text)} does not go with state 'done': leave it empty"
+        elif not text and record.state == "failed":
+            yield field, f"{field} is missing: a failed result needs {ALLOWED[field]}"

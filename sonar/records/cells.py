@@ -6,9 +6,8 @@ is found by numpy, without an object for each. The csv module takes ten times as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,30 +30,11 @@ def require(holds: object) -> None:
         raise OtherwiseError
 
 
-class Cells(Protocol):
-    """Cells by the names of their columns; those of a column that is not there are empty."""
-
-    def __len__(self) -> int: ...
-
-    def letters(self, name: str, widths: tuple[int, ...]) -> NDArray[np.uint8]:
-        """Return cells that have the same width, one of these, as a table of ASCII letters."""
-
-    def texts(self, name: str) -> Texts: ...
-
-    def of_lines(self, name: str, numbers: list[int]) -> list[str]:
-        """Return the cells of a few lines."""
-
-    def filled(self, name: str) -> int:
-        """Return how many cells of a column are not empty."""
-
-    def distinct(self, name: str) -> tuple[list[str], NDArray[np.intp]]:
-        """Return what stands in a column, each text once, and which of them each line has."""
-
-    def line(self, number: int) -> dict[str, str]: ...
-
-
 class ReadCells:
-    """Of lines whose cells were read one by one; raises OtherwiseError if one has others."""
+    """Of lines whose cells were read one by one; raises OtherwiseError if one has others.
+
+    Both kinds give cells by the names of columns; those of a column that is not there are empty.
+    """
 
     def __init__(self, lines: Sequence[Sequence[str]], names: Sequence[str]) -> None:
         require(set(map(len, lines)) == {len(names)})
@@ -65,6 +45,7 @@ class ReadCells:
         return self._count
 
     def letters(self, name: str, widths: tuple[int, ...]) -> NDArray[np.uint8]:
+        """Return cells that have the same width, one of these, as a table of ASCII letters."""
         texts = self.texts(name)
         width = len(texts[0])
         require(width in widths and set(map(len, texts)) == {width})
@@ -83,6 +64,7 @@ class ReadCells:
         return sum(map(bool, self._columns.get(name, ())))
 
     def distinct(self, name: str) -> tuple[list[str], NDArray[np.intp]]:
+        """Return what stands in a column, each text once, and which of them each line has."""
         texts = self.texts(name)
         codes = {text: code for code, text in enumerate(dict.fromkeys(texts))}
         return list(codes), np.fromiter(map(codes.__getitem__, texts), np.intp, len(texts))
@@ -161,6 +143,9 @@ class PlainCells:
         return table
 
 
+Cells = ReadCells | PlainCells
+
+
 def plain(data: bytes, names: Sequence[str], longest: int) -> PlainCells | None:
     """Find the cells of whole lines; None if the text is not plain or a line is too long."""
     if not data.isascii() or b'"' in data or b"\0" in data or not data.endswith(b"\n"):
@@ -183,9 +168,3 @@ def plain(data: bytes, names: Sequence[str], longest: int) -> PlainCells | None:
     if (newlines - begins[:, 0]).max() > longest:
         return None
     return PlainCells(text, {name: place for place, name in enumerate(names)}, begins, ends)
-
-
-def by_code(cells: Cells, name: str, value_of: Callable[[str], int]) -> NDArray[np.int64]:
-    """Return what each text of a column means."""
-    texts, codes = cells.distinct(name)
-    return np.array([value_of(text) for text in texts], np.int64)[codes]

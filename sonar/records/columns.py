@@ -7,7 +7,7 @@ ways to write a value, and has the sentences about what is wrong.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sonar.notation import csv_text
 from sonar.notation.units import FASTEST, LONGEST_SECONDS
 from sonar.records.admission import PROFILE_FIELDS, Admission, ProfileFields, profile_fields_of
-from sonar.records.cells import Cells, OtherwiseError, ReadCells, Texts, by_code, require
+from sonar.records.cells import Cells, OtherwiseError, ReadCells, Texts, require
 from sonar.records.end_names import ENDS
 from sonar.records.record import ACCOUNT, Record, WrongRecordError, from_text
 
@@ -83,16 +83,31 @@ class Columns:
         rows = np.zeros(len(cells), ROW)
         ids = uuids(cells.letters("id", (36,)))
         rows["high"], rows["low"] = ids.T
-        self._see_that_none_is_open(ids)
-        self._ends(rows, cells)
+        if self.admission.open_probes:
+            packed = ids.astype(">u8").tobytes()
+            in_file = {packed[at : at + 16] for at in range(0, len(packed), 16)}
+            require(in_file.isdisjoint(probe.bytes for probe in self.admission.open_probes))
+        try:
+            for end in ENDS:
+                texts, codes = cells.distinct(end)
+                rows[end] = np.array([self.admission.ends.ids[name] for name in texts])[codes]
+        except KeyError as error:
+            raise OtherwiseError from error
+        require((rows["source"] != rows["destination"]).all())
         rows["started"] = moments(cells.letters("started_at", _LENGTHS_OF_TIMES))
-        rows["seconds"], rows["bytes"] = (
-            numbers(cells.texts("seconds")),
-            wholes(cells.texts("bytes")),
-        )
-        rows["failed"] = failures(cells)
-        self._see_that_numbers_are_likely(rows)
-        rows["size_class"] = self._size_classes(rows["bytes"])
+        rows["seconds"] = _read(cells.texts("seconds"), _NUMBERS, float)
+        rows["bytes"] = np.array(_read(cells.texts("bytes"), _WHOLE, int), np.int64)
+        states, codes = cells.distinct("state")
+        require({"done", "failed"}.issuperset(states))
+        rows["failed"] = np.array([state == "failed" for state in states])[codes]
+        started, seconds, done = rows["started"], rows["seconds"], ~rows["failed"]
+        require((self._oldest <= started).all() and (started <= self._newest).all())
+        require((seconds <= LONGEST_SECONDS).all())
+        require((seconds[done] > 0).all())
+        require((rows["bytes"][done] / seconds[done] <= FASTEST).all())
+        require(self.admission.size_ids)
+        positions = np.searchsorted(self.admission.size_begins, rows["bytes"], "right") - 1
+        rows["size_class"] = np.array(self.admission.size_ids, np.int64)[positions]
         failed = np.flatnonzero(rows["failed"]).tolist()
         errors = errors_of(cells, failed)
         require(not any(cells.filled(name) for name in ACCOUNT))
@@ -132,34 +147,6 @@ class Columns:
             for (error, where), link in zip(errors, ends, strict=True)
         ]
 
-    def _see_that_none_is_open(self, ids: NDArray[np.uint64]) -> None:
-        if self.admission.open_probes:
-            packed = ids.astype(">u8").tobytes()
-            in_file = {packed[at : at + 16] for at in range(0, len(packed), 16)}
-            if not in_file.isdisjoint(probe.bytes for probe in self.admission.open_probes):
-                raise OtherwiseError
-
-    def _ends(self, rows: Rows, cells: Cells) -> None:
-        try:
-            for end in ENDS:
-                rows[end] = by_code(cells, end, self.admission.ends.ids.__getitem__)
-        except KeyError as error:
-            raise OtherwiseError from error
-        require((rows["source"] != rows["destination"]).all())
-
-    def _see_that_numbers_are_likely(self, rows: Rows) -> None:
-        started, seconds = rows["started"], rows["seconds"]
-        require((self._oldest <= started).all() and (started <= self._newest).all())
-        require((seconds <= LONGEST_SECONDS).all())
-        done = ~rows["failed"]
-        require((seconds[done] > 0).all())
-        require((rows["bytes"][done] / seconds[done] <= FASTEST).all())
-
-    def _size_classes(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-        require(self.admission.size_ids)
-        positions = np.searchsorted(self.admission.size_begins, sizes, "right") - 1
-        return np.array(self.admission.size_ids, np.int64)[positions]
-
     def _profiles(self, cells: Cells) -> NDArray[np.int64]:
         # Most of these columns hold the same in every line of a file.
         kinds = np.zeros(len(cells), np.int64)
@@ -168,16 +155,15 @@ class Columns:
             if len(texts) > 1:
                 _, kinds = np.unique(kinds * len(texts) + codes, return_inverse=True)
         _, first, kinds = np.unique(kinds, return_index=True, return_inverse=True)
-        profiles = [self._read_profile(cells.line(number)) for number in first.tolist()]
+        profiles = []
+        for number in first.tolist():
+            try:
+                record = from_text(cells.line(number))
+                self.admission.check(record)
+            except WrongRecordError as error:
+                raise OtherwiseError from error
+            profiles.append(self._number(profile_fields_of(record)))
         return np.array(profiles, np.int64)[kinds]
-
-    def _read_profile(self, line: Mapping[str, str]) -> int:
-        try:
-            record = from_text(line)
-            self.admission.check(record)
-        except WrongRecordError as error:
-            raise OtherwiseError from error
-        return self._number(profile_fields_of(record))
 
     def _number(self, fields: ProfileFields) -> int:
         if fields not in self._numbers:
@@ -211,26 +197,12 @@ def moments(table: NDArray[np.uint8]) -> NDArray[np.int64]:
     return (times - np.datetime64("2000-01-01", "us")).astype(np.int64)
 
 
-def numbers(texts: Texts) -> NDArray[np.float64]:
-    return np.array(_read(texts, _NUMBERS, float))
-
-
-def wholes(texts: Texts) -> NDArray[np.int64]:
-    return np.array(_read(texts, _WHOLE, int), np.int64)
-
-
 def _read(texts: Texts, written: re.Pattern[str], kind: Callable[[str], float]) -> list[float]:
     require(written.fullmatch(",".join(texts) + ","))
     try:
         return [kind(text) for text in texts]
     except ValueError as error:  # one cell with two numbers and a comma between them
         raise OtherwiseError from error
-
-
-def failures(cells: Cells) -> NDArray[np.bool_]:
-    states, codes = cells.distinct("state")
-    require({"done", "failed"}.issuperset(states))
-    return np.array([state == "failed" for state in states])[codes]
 
 
 def errors_of(cells: Cells, failed: list[int]) -> list[tuple[str, str]]:

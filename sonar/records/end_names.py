@@ -50,8 +50,16 @@ class Ends:
         others = {name: example for name, example in names.items() if name not in self.ids}
         if not others:
             return
-        targets = aliases.find_any([name for name in others if may_be_alias(name)])
-        at_sites = endpoints_at(targets)
+        # PostgreSQL is not asked about texts that cannot be names.
+        possible = [name for name in others if len(name) <= LONGEST_NAME and name.isprintable()]
+        targets = aliases.find_any([name for name in possible if name])
+        # The endpoints in use of all sites among them: one SQL query, or none.
+        several = chain.from_iterable(targets.values())
+        sites = {target.pk for target in several if isinstance(target, Site)}
+        rows = Endpoint.objects.in_use().filter(site__in=sites).order_by("name")
+        at_sites: defaultdict[int, list[Endpoint]] = defaultdict(list)
+        for endpoint in rows if sites else ():
+            at_sites[endpoint.site_id].append(endpoint)
         for name, example in others.items():
             if name in targets:
                 self._keep(name, targets[name], at_sites)
@@ -60,11 +68,19 @@ class Ends:
                 self.unknown[name] = Unknown(kind, name, example)
 
     def _keep(self, name: str, targets: Targets, at_sites: AtSites) -> None:
-        meant = endpoints_meant(targets, at_sites)
+        """Keep the endpoint among the targets or, if there is none, that of the sites."""
+        meant = [target for target in targets if isinstance(target, Endpoint)]
+        meant = meant or [each for site in targets for each in at_sites.get(site.pk, ())]
         if len(meant) == 1:
             self.ids[name], self.own_names[name] = meant[0].pk, meant[0].name
+        elif meant:
+            few = ", ".join(sorted(endpoint.name for endpoint in meant)[:FEW])
+            more = f" and {len(meant) - FEW} more" if len(meant) > FEW else ""
+            sentence = f"stands for {len(meant)} endpoints, {few}{more}: use the name of one"
+            self._unclear[name] = sentence
         else:
-            self._unclear[name] = unclear_words(targets, meant)
+            sites = " and ".join(site.name for site in targets)
+            self._unclear[name] = f"stands for {sites}, where no endpoint is in use"
 
     def problem(self, name: str) -> str:
         """Say of a name why it means no endpoint, as the rest of a sentence; empty if it does."""
@@ -86,38 +102,6 @@ def named_by(links: Iterable[tuple[str, str]]) -> dict[str, str]:
         names.setdefault(destination, f"destination of a transfer from {source}")
     names.pop("", None)
     return names
-
-
-def may_be_alias(name: str) -> bool:
-    """Say whether a text can be one at all; PostgreSQL is not asked about others."""
-    return 0 < len(name) <= LONGEST_NAME and name.isprintable()
-
-
-def endpoints_at(targets: Mapping[str, Targets]) -> AtSites:
-    """Return the endpoints in use of all sites among the targets. One SQL query, or none."""
-    several = chain.from_iterable(targets.values())
-    sites = {target.pk for target in several if isinstance(target, Site)}
-    rows = Endpoint.objects.in_use().filter(site__in=sites).order_by("name")
-    by_site: defaultdict[int, list[Endpoint]] = defaultdict(list)
-    for endpoint in rows if sites else ():
-        by_site[endpoint.site_id].append(endpoint)
-    return by_site
-
-
-def endpoints_meant(targets: Targets, at_sites: AtSites) -> list[Endpoint]:
-    """Return the endpoints among the targets or, if there is none, those of the sites."""
-    if endpoints := [target for target in targets if isinstance(target, Endpoint)]:
-        return endpoints
-    return [endpoint for site in targets for endpoint in at_sites.get(site.pk, ())]
-
-
-def unclear_words(targets: Targets, meant: Collection[Endpoint]) -> str:
-    if not meant:
-        sites = " and ".join(site.name for site in targets)
-        return f"stands for {sites}, where no endpoint is in use"
-    few = ", ".join(sorted(endpoint.name for endpoint in meant)[:FEW])
-    more = f" and {len(meant) - FEW} more" if len(meant) > FEW else ""
-    return f"stands for {len(meant)} endpoints, {few}{more}: use the name of one"
 
 
 def note_unknown(unknown: Collection[Unknown], now: datetime) -> None:

@@ -48,26 +48,17 @@ def copy_of(
     order = ("-started_at", "-id") if newest_first else ("started_at", "id")
     stored = [column.name for column in columns if column.postgres]
     chosen = rows.order_by(*order).values_list(*dict.fromkeys((*KEYS, "bytes", "seconds", *stored)))
-    laterals = [
-        NAMED.format(table=NAMES[column.name], name=column.name)
-        for column in columns
-        if column.home is Home.NAME
-    ]
+    named = [column.name for column in columns if column.home is Home.NAME]
+    output = ", ".join(f"{_cell(column)} AS {column.name}" for column in columns)
     records = RECORDS.format(
-        output=_output(columns, form),
+        output="row_to_json(record)" if form == "ndjson" else output,
         chosen=pg_copy.sql_of(chosen),
-        names=", ".join(laterals),
+        names=", ".join(NAMED.format(table=NAMES[name], name=name) for name in named),
         of_profile=", ".join(column.name for column in columns if column.home is Home.PROFILE),
         fields=", ".join(f"{column.sql} AS {column.name}" for column in columns),
         direction="DESC" if newest_first else "ASC",
     )
     return f"COPY ({records}) TO STDOUT (FORMAT {FORMS[form]})"
-
-
-def _output(columns: Sequence[Column], form: str) -> str:
-    if form == "ndjson":
-        return "row_to_json(record)"
-    return ", ".join(f"{_cell(column)} AS {column.name}" for column in columns)
 
 
 def _cell(column: Column) -> str:

@@ -85,11 +85,13 @@ def batches(path: Path, progress: Progress) -> Iterator[list[Line] | PlainLines]
         reader = csv.reader(_bounded(source.lines(), read), strict=True)
         while True:
             began = read.lines + 1
-            if plain := _plain(source, names, began):
+            data = source.block() if names and not source.is_within_block else b""
+            cells = plain(data, names, LONGEST_LINE) if data else None
+            if cells is not None:
                 source.take()
-                read.lines += len(plain.cells)
+                read.lines += len(cells)
                 progress(file.tell())
-                yield plain
+                yield PlainLines(began, data, cells)
                 continue
             lines, broken = _read(path, source, reader, read, is_header=not names)
             if not names and lines:
@@ -102,33 +104,31 @@ def batches(path: Path, progress: Progress) -> Iterator[list[Line] | PlainLines]
                 raise broken
 
 
-def _plain(source: Source, names: list[str], number: int) -> PlainLines | None:
-    """Return the next block, if the header is known and the block is plain."""
-    if not names or source.is_within_block:
-        return None
-    data = source.block()
-    cells = plain(data, names, LONGEST_LINE) if data else None
-    return None if cells is None else PlainLines(number, data, cells)
-
-
 def _read(
     path: Path, source: Source, reader: Iterator[list[str]], read: Read, *, is_header: bool
 ) -> tuple[list[Line], BrokenFileError | None]:
     """Read lines one by one: one, or the rest of a block, and why it goes no further."""
-    lines, broken = list[Line](), None
+    lines, broken, characters = list[Line](), None, 0
     began = read.lines + 1
     try:
         with _broken_in_words(path):
-            for cells in _batch(reader, read, source, 1 if is_header else LINES):
+            for cells in islice(reader, 1 if is_header else LINES):
                 if cells:
                     lines.append((began, cells))
                 began = read.lines + 1
+                characters += read.of_line
+                read.of_line = 0
+                if characters > BATCH_CHARACTERS or not source.is_within_block:
+                    break
     except TooLongError:
-        broken = BrokenFileError(_too_long(began))
+        broken = BrokenFileError(
+            f"line {began}: it has more than {LONGEST_LINE:,} characters, too many for a "
+            'result. A cell that begins with " continues up to the next "'
+        )
     except csv.Error as error:
         separator = _separator_of(read.text) if is_header else ""
-        problem = f"line {began}: {_separated(separator)}" if separator else _quoting(began, error)
-        broken = BrokenFileError(problem)
+        problem = _separated(separator) if separator else _quoting(error)
+        broken = BrokenFileError(f"line {began}: {problem}")
     except BrokenFileError as error:
         broken = error
     return lines, broken
@@ -142,26 +142,6 @@ def _bounded(text: Iterator[str], read: Read) -> Iterator[str]:
             raise TooLongError
         read.lines, read.text = read.lines + 1, line
         yield line
-
-
-def _batch(
-    reader: Iterator[list[str]], read: Read, source: Source, most: int
-) -> Iterator[list[str]]:
-    """Give the cells of lines one by one, up to the end of a block or of a batch."""
-    characters = 0
-    for cells in islice(reader, most):
-        yield cells
-        characters += read.of_line
-        read.of_line = 0
-        if characters > BATCH_CHARACTERS or not source.is_within_block:
-            return
-
-
-def _too_long(began: int) -> str:
-    return (
-        f"line {began}: it has more than {LONGEST_LINE:,} characters, too many for a "
-        'result. A cell that begins with " continues up to the next "'
-    )
 
 
 @contextmanager
@@ -190,10 +170,10 @@ def _undecodable(path: Path) -> str:
     return "it is not UTF-8 text"
 
 
-def _quoting(began: int, error: csv.Error) -> str:
+def _quoting(error: csv.Error) -> str:
     if "expected after" in str(error):
-        return f"line {began}: a quoted cell goes on after its closing quote; double inner quotes"
-    return f'line {began}: a cell that begins there with " does not end: {error}'
+        return "a quoted cell goes on after its closing quote; double inner quotes"
+    return f'a cell that begins there with " does not end: {error}'
 
 
 def columns(header: Line | None) -> list[str]:
@@ -201,13 +181,6 @@ def columns(header: Line | None) -> list[str]:
     if header is None:
         raise BrokenFileError("it is empty: its first line must name the columns")
     number, names = header
-    if problem := _header_problem(names):
-        raise BrokenFileError(f"line {number}: {problem}")
-    return names
-
-
-def _header_problem(names: list[str]) -> str:
-    """Say what is wrong with the names of the columns, likely causes first; empty if nothing is."""
     columns = (*FIELDS, *TOLD_BESIDES)
     separator = _separator_of(names[0]) if len(names) == 1 else ""
     unknown = [name for name in names if name not in columns]
@@ -218,7 +191,7 @@ def _header_problem(names: list[str]) -> str:
     cause = "the table written with its index" if unnamed == 1 else "there a comma too many"
     twice = first_twice(names)
     is_none = len(missing) == len(REQUIRED)
-    problems = [
+    problems = [  # likely causes first
         (separator, _separated(separator)),
         (is_none and is_case, f"the names of columns are in lower case: {', '.join(FIELDS)}"),
         (is_none, f"it must name the columns: {unknown_fields(unknown)}"),
@@ -228,7 +201,9 @@ def _header_problem(names: list[str]) -> str:
         (missing, f"there is no column {', '.join(missing)}"),
         (twice, f"the column {twice} appears twice"),
     ]
-    return next((sentence for is_so, sentence in problems if is_so), "")
+    if problem := next((sentence for is_so, sentence in problems if is_so), ""):
+        raise BrokenFileError(f"line {number}: {problem}")
+    return names
 
 
 def _separator_of(text: str) -> str:

@@ -34,20 +34,16 @@ def spooled(spool: IO[bytes]) -> Iterator[tuple[Batch, int]]:
     """Give batches from a temporary file, joined to statements, with where each was read to."""
     spool.seek(0)
     waiting, count, position = list[Batch](), 0, 0
-    for batch, position in _pickled(spool):
-        waiting.append(batch)
-        count += len(batch.rows)
-        if count >= ROWS_PER_STATEMENT:
-            yield _joined(waiting), position
-            waiting, count = [], 0
-    if waiting:
-        yield _joined(waiting), position
-
-
-def _pickled(spool: IO[bytes]) -> Iterator[tuple[Batch, int]]:
     with suppress(EOFError):
         while True:
-            yield pickle.load(spool)  # noqa: S301 - written by `checked`
+            batch, position = pickle.load(spool)  # noqa: S301 - written by `checked`
+            waiting.append(batch)
+            count += len(batch.rows)
+            if count >= ROWS_PER_STATEMENT:
+                yield _joined(waiting), position
+                waiting, count = [], 0
+    if waiting:
+        yield _joined(waiting), position
 
 
 def _joined(batches: list[Batch]) -> Batch:
@@ -88,10 +84,6 @@ class Faults:
         self.count += len(sentences)
         self.named += sentences[: NAMED - len(self.named)]
 
-    def see_that_there_are_none(self) -> None:
-        if self.count:
-            raise FaultyFileError(self.named, self.count - len(self.named), self.unknown)
-
 
 @dataclass
 class Checked:
@@ -102,12 +94,6 @@ class Checked:
     spool: IO[bytes]
     """Batches, each with where its file was read to; 80 bytes a result on disk."""
     count: int = 0
-
-
-def store_file(path: Path, now: datetime, progress: Progress) -> Stored:
-    """Check a file and store every result of it, or nothing; raise FaultyFileError."""
-    with checked(path, now, progress) as sound:
-        return keep(sound, now, progress)
 
 
 @contextmanager
@@ -137,7 +123,9 @@ def checked(path: Path, now: datetime, progress: Progress) -> Iterator[Checked]:
                     pickle.dump((batch, position), spool)
         except BrokenFileError as error:
             faults.add([str(error)])
-        faults.see_that_there_are_none()
+        if faults.count:
+            more = faults.count - len(faults.named)
+            raise FaultyFileError(faults.named, more, faults.unknown)
         yield sound
 
 
@@ -150,32 +138,22 @@ def _read(
             return sound.columns.of_cells(lines.cells)
         except OtherwiseError:
             lines = list(lines)
-    sound.admission.ends.learn(named_by(_links(lines, names)))
+    # Lines without all of their cells name no ends.
+    source, destination = map(names.index, ENDS)
+    whole = (cells for _, cells in lines if len(cells) == len(names))
+    sound.admission.ends.learn(named_by((cells[source], cells[destination]) for cells in whole))
     try:
         return sound.columns.of_lines([cells for _, cells in lines])
     except OtherwiseError:
-        records = list(_records(lines, names, sound.admission, faults))
-    return None if faults.count else sound.columns.of_records(records)
-
-
-def _links(lines: list[Line], names: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the ends that lines name; those without all of their cells say nothing."""
-    source, destination = map(names.index, ENDS)
-    for _, cells in lines:
-        if len(cells) == len(names):
-            yield cells[source], cells[destination]
-
-
-def _records(
-    lines: list[Line], names: list[str], admission: Admission, faults: Faults
-) -> Iterator[Record]:
+        records = list[Record]()
     for number, cells in lines:
         try:
             record = files.record(names, cells)
-            admission.check(record)
-            yield record
+            sound.admission.check(record)
+            records.append(record)
         except WrongRecordError as error:
             faults.add([f"line {number}: {sentence}" for _, sentence in error.problems])
+    return None if faults.count else sound.columns.of_records(records)
 
 
 @transaction.atomic

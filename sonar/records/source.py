@@ -36,8 +36,11 @@ class Source:
         if not self._block:
             self._fill()
             # The first line names the columns: others are read by what it says.
-            end = 0 if self._has_begun else self._waiting.find(b"\n") + 1
-            end, self._has_begun = end or _end_of_lines(self._waiting), True
+            begun, self._has_begun = self._has_begun, True
+            end = 0 if begun else self._waiting.find(b"\n") + 1
+            # Without the end of a line, what is left is longer than any.
+            end = end or self._waiting.rfind(b"\n") + 1 or self._waiting.rfind(b"\r", 0, -1) + 1
+            end = end or len(self._waiting)
             self._block, self._waiting = self._waiting[:end], self._waiting[end:]
         return self._block
 
@@ -81,8 +84,3 @@ def unpacked(file: io.BufferedReader) -> IO[bytes]:
     if file.peek(2)[:2] != GZIP_MAGIC:
         return file
     return cast(IO[bytes], gzip.GzipFile(fileobj=file, mode="rb"))
-
-
-def _end_of_lines(data: bytes) -> int:
-    """Return where the last whole line ends: what is left if none does is longer than any."""
-    return data.rfind(b"\n") + 1 or data.rfind(b"\r", 0, -1) + 1 or len(data)

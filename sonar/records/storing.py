@@ -32,10 +32,7 @@ _SAME = {
 _DONE = {"state": b"done", "error": b"", "error_where": b""}
 _FILLED_IN = {
     "id": "V16",
-    "source_id": ">i8",
-    "destination_id": ">i8",
-    "size_class_id": ">i8",
-    "profile_id": ">i8",
+    **dict.fromkeys(("source_id", "destination_id", "size_class_id", "profile_id"), ">i8"),
     "started_at": ">i8",
     "seconds": ">f8",
     "bytes": ">i8",
@@ -71,30 +68,40 @@ def _form(outcome: Mapping[str, bytes]) -> NDArray[np.void]:
 _FORM_OF_DONE = _form(_DONE)
 
 
-def _form_of(error: Error) -> NDArray[np.void]:
-    why, where = error
-    return _form({"state": b"failed", "error": why.encode(), "error_where": where.encode()})
-
-
 def store_batch(batch: Batch, profiles: Sequence[int]) -> Stored:
     """Store those of a batch that are new; ``profiles`` gives the id of each profile of the batch.
 
     Looks for all of its ids in one statement. The caller holds the lock of imports.
     """
     fresh = _new(batch.rows)
-    errors = dict(zip(np.flatnonzero(batch.rows["failed"]).tolist(), batch.errors, strict=True))
-    alike = list(_alike(batch, fresh & (batch.rows["account"] < 0), errors))
-    _append(batch.rows, alike, np.array(profiles, np.int64))
+    rows = batch.rows
+    errors = dict(zip(np.flatnonzero(rows["failed"]).tolist(), batch.errors, strict=True))
+    alike = list(_alike(batch, fresh & (rows["account"] < 0), errors))
+    _append(rows, alike, np.array(profiles, np.int64))
     others = fresh.copy()
     for _, numbers in alike:
         others[numbers] = False
-    store.copy_results(
-        [
-            _result(batch, number, errors.get(number, ("", "")), profiles)
-            for number in np.flatnonzero(others).tolist()
-        ]
-    )
-    ends = np.unique([batch.rows[end][fresh] for end in ("source", "destination")])
+    results = []
+    for number in np.flatnonzero(others).tolist():
+        row, error = rows[number], errors.get(number, ("", ""))
+        results.append(
+            Result(
+                id=UUID(int=int(row["high"]) << 64 | int(row["low"])),
+                source_id=int(row["source"]),
+                destination_id=int(row["destination"]),
+                size_class_id=int(row["size_class"]),
+                profile_id=profiles[row["profile"]],
+                state="failed" if row["failed"] else "done",
+                started_at=EPOCH_2000 + int(row["started"]) * MICROSECOND,
+                seconds=float(row["seconds"]),
+                bytes=int(row["bytes"]),
+                error=error[0],
+                error_where=error[1],
+                **(batch.accounts[row["account"]] if row["account"] >= 0 else {}),
+            )
+        )
+    store.copy_results(results)
+    ends = np.unique([rows[end][fresh] for end in ("source", "destination")])
     store.end_drafts(ends.tolist())
     return Stored(int(fresh.sum()), int((~fresh).sum()))
 
@@ -106,9 +113,10 @@ def _alike(batch: Batch, chosen: NDArray[np.bool_], errors: Mapping[int, Error])
     for number, error in errors.items():
         if chosen[number]:
             by_error[error].append(number)
-    for error, numbers in by_error.items():
+    for (why, where), numbers in by_error.items():
         if len(numbers) >= ROWS_FOR_A_FORM:
-            yield Alike(_form_of(error), np.array(numbers))
+            outcome = {"error": why.encode(), "error_where": where.encode()}
+            yield Alike(_form({"state": b"failed", **outcome}), np.array(numbers))
 
 
 def _new(rows: Rows) -> NDArray[np.bool_]:
@@ -137,9 +145,19 @@ def _append(rows: Rows, alike: Sequence[Alike], profiles: NDArray[np.int64]) -> 
     numbers = np.concatenate([rows_alike.numbers for rows_alike in alike])
     if not len(numbers):
         return
-    months = _month_numbers(rows["started"])
+    # Months are counted from January 1970.
+    times = rows["started"].astype("M8[us]") + (
+        np.datetime64("2000-01-01", "us") - np.datetime64(0, "us")
+    )
+    months = times.astype("M8[M]").astype(np.int64)
     through = np.zeros(len(rows), bool)
-    through[numbers if len(numbers) <= MANY else _representatives(rows, numbers)] = True
+    if len(numbers) <= MANY:
+        through[numbers] = True
+    else:  # of each hour and class, each end and each profile one
+        hours = rows["started"][numbers] // _HOUR * _BEYOND_IDS + rows["size_class"][numbers]
+        ends = (rows[name][numbers] for name in ("source", "destination", "profile"))
+        for column in (hours, *ends):
+            through[numbers[np.unique(column, return_index=True)[1]]] = True
     whole_months = [_month(number) for number in np.unique(months[numbers]).tolist()]
     store.append(_encoded(rows, _only(alike, through), profiles), whole_months)
     rest = np.zeros(len(rows), bool)
@@ -147,16 +165,6 @@ def _append(rows: Rows, alike: Sequence[Alike], profiles: NDArray[np.int64]) -> 
     for number in np.unique(months[rest]).tolist():
         of_month = _only(alike, rest & (months == number))
         store.append_marked(_encoded(rows, of_month, profiles), _month(number))
-
-
-def _representatives(rows: Rows, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return which rows stand for each hour and class, each end and each profile among some."""
-    hours = rows["started"][numbers] // _HOUR * _BEYOND_IDS + rows["size_class"][numbers]
-    names = ("source", "destination", "profile")
-    columns = (hours, *(rows[name][numbers] for name in names))
-    first = np.concatenate([np.unique(column, return_index=True)[1] for column in columns])
-    chosen: NDArray[np.intp] = numbers[first]
-    return chosen
 
 
 def _only(alike: Iterable[Alike], chosen: NDArray[np.bool_]) -> list[Alike]:
@@ -177,33 +185,5 @@ def _encoded(rows: Rows, alike: Iterable[Alike], profiles: NDArray[np.int64]) ->
             yield copied.tobytes()
 
 
-def _month_numbers(started: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the month of each moment, counted from January 1970."""
-    times = started.astype("M8[us]") + (np.datetime64("2000-01-01", "us") - np.datetime64(0, "us"))
-    return times.astype("M8[M]").astype(np.int64)
-
-
 def _month(number: int) -> datetime:
     return datetime(1970 + number // 12, number % 12 + 1, 1, tzinfo=UTC)
-
-
-def _moment(since_2000: int) -> datetime:
-    return EPOCH_2000 + since_2000 * MICROSECOND
-
-
-def _result(batch: Batch, number: int, error: tuple[str, str], profiles: Sequence[int]) -> Result:
-    row = batch.rows[number]
-    return Result(
-        id=UUID(int=int(row["high"]) << 64 | int(row["low"])),
-        source_id=int(row["source"]),
-        destination_id=int(row["destination"]),
-        size_class_id=int(row["size_class"]),
-        profile_id=profiles[row["profile"]],
-        state="failed" if row["failed"] else "done",
-        started_at=_moment(int(row["started"])),
-        seconds=float(row["seconds"]),
-        bytes=int(row["bytes"]),
-        error=error[0],
-        error_where=error[1],
-        **(batch.accounts[row["account"]] if row["account"] >= 0 else {}),
-    )

@@ -8,8 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from types import FrameType
+from functools import partial
 
 import django
 from django.conf import settings
@@ -24,32 +23,6 @@ BEAT_SECONDS = 2
 STALE_SECONDS = 30
 
 
-def start_nodes(directory: Path) -> subprocess.Popen[bytes]:
-    """Start the storage nodes; return once they have noted where they listen."""
-    noted, log = directory / "nodes.json", directory / "nodes.log"
-    before = noted.stat().st_mtime_ns if noted.is_file() else 0
-    command = [sys.executable, "-m", "sonar.sandbox.nodes", "--host", CONTAINER]
-    process = processes.start([*command, "--directory", str(directory)], log)
-    processes.wait_until(
-        lambda: noted.is_file() and noted.stat().st_mtime_ns > before,
-        process,
-        "The storage nodes",
-        log,
-    )
-    return process
-
-
-def prepare(directory: Path) -> None:
-    """Register the nodes, and make up a past for them, once."""
-    from sonar.sandbox import first_start, past_store
-
-    changes = first_start.load_sandbox_registry(directory).replace("\n", "; ")
-    sys.stdout.write(f"Registry: {changes}\n")
-    if settings.SONAR_PAST and past_store.is_missing(timezone.now()):
-        # Nobody tests before this is done.
-        past_store.make(wait_seconds=0)
-
-
 def serve(nodes: subprocess.Popen[bytes]) -> None:
     """Beat as long as the nodes run; raise StartError once they have ended."""
     heartbeat = HeartbeatFile(settings.SONAR_HEARTBEAT_FILE, STALE_SECONDS)
@@ -59,20 +32,26 @@ def serve(nodes: subprocess.Popen[bytes]) -> None:
     raise StartError(f"The storage nodes have ended ({processes.how_it_ended(nodes)}).")
 
 
-def leave(number: int, _: FrameType | None) -> None:
-    sys.exit(0)
-
-
 def main() -> None:
-    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonar.settings")
     django.setup()
     directory = settings.SONAR_HOME / "sandbox"
     directory.mkdir(exist_ok=True)
     try:
-        nodes = start_nodes(directory)
+        log = directory / "nodes.log"
+        command = [sys.executable, "-m", "sonar.sandbox.nodes", "--host", CONTAINER]
+        begin = partial(processes.start, [*command, "--directory", str(directory)], log)
+        noted = directory / "nodes.json"
+        nodes = processes.start_noting(noted, begin, "The storage nodes", log)
         try:
-            prepare(directory)
+            from sonar.sandbox import first_start, past_store
+
+            changes = first_start.load_sandbox_registry(directory).replace("\n", "; ")
+            sys.stdout.write(f"Registry: {changes}\n")
+            if settings.SONAR_PAST and past_store.is_missing(timezone.now()):
+                # Nobody tests before this is done.
+                past_store.make(wait_seconds=0)
             serve(nodes)
         finally:
             processes.stop(nodes)

@@ -33,11 +33,6 @@ class Course:
     breaks_at: float = 1.0
     """The share of the file after which the connection is lost."""
 
-    @property
-    def chunk_bytes(self) -> int:
-        fitting = min(self.bytes_per_second * CHUNK_SECONDS, CHUNK_BYTES.stop)
-        return max(int(fitting), CHUNK_BYTES.start)
-
 
 class Draws:
     """Draws the courses of transfers, in a sequence of its own for each link and seed."""
@@ -59,9 +54,7 @@ class Draws:
             return Course()
         if pair not in self._randoms:
             self._randoms[pair] = random.Random(f"{self._seed} {source} {destination}")  # noqa: S311
-        return self._draw(self._links[pair], self._randoms[pair])
-
-    def _draw(self, link: Link, draws: random.Random) -> Course:
+        link, draws = self._links[pair], self._randoms[pair]
         sigma = math.sqrt(math.log1p(link.spread**2))
         factor = draws.lognormvariate(-(sigma**2) / 2, sigma)
         fails, breaks = draws.random() < link.failure_rate, draws.random() < 0.5
@@ -92,7 +85,6 @@ class Flow:
         self._remote = URL(remote)
 
     def reach(self) -> None:
-        """Note that the other side has been reached."""
         if not self.reached.done():
             self.reached.set_result(None)
 
@@ -106,7 +98,9 @@ class Flow:
             raise TransferError(self._course.refusal)
         self.left_bytes = size or 0
         last = sys.maxsize if size is None else int(size * self._course.breaks_at)
-        while data := await read(min(self._course.chunk_bytes, last - self.bytes)):
+        fitting = min(self._course.bytes_per_second * CHUNK_SECONDS, CHUNK_BYTES.stop)
+        chunk_bytes = max(int(fitting), CHUNK_BYTES.start)
+        while data := await read(min(chunk_bytes, last - self.bytes)):
             self.bytes += len(data)
             await self._due()
             self.left_bytes -= len(data)

@@ -69,17 +69,13 @@ class Files:
 
     async def adler32(self, path: Path) -> str:
         """Return the checksum of a file, which is read once."""
-        identity = _identity(path)
+        status = path.stat()
+        identity = status.st_ino, status.st_size, status.st_mtime_ns
         last_identity, checksum = self._checksums.get(path, ((), ""))
         if last_identity != identity:
             checksum = await asyncio.to_thread(_adler32, path)
             self._checksums[path] = (identity, checksum)
         return checksum
-
-
-def _identity(path: Path) -> tuple[int, ...]:
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _adler32(path: Path) -> str:
@@ -168,7 +164,9 @@ class Node:
 
     async def _get(self, request: web.Request, path: Path) -> web.StreamResponse:
         if path.is_dir():
-            return web.Response(text=_listing(path))
+            entries = sorted(path.iterdir())
+            names = (f"{entry.name}{'/' * entry.is_dir()}\n" for entry in entries)
+            return web.Response(text="".join(names))
         try:
             file = path.open("rb")
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -220,7 +218,12 @@ class Node:
         return web.Response(status=201)
 
     async def _move(self, request: web.Request, path: Path) -> web.Response:
-        target = self._move_target(request)
+        destination = urlsplit(request.headers.get("Destination", ""))
+        if not destination.path:
+            raise web.HTTPBadRequest(text="No Destination specified\n")
+        if destination.netloc and _port(destination.geturl()) != request.url.port:
+            raise web.HTTPBadGateway(text="MOVE stays on one endpoint; use COPY\n")
+        target = self._files.at(destination.path)
         if not path.is_file():
             raise not_there(self._files.shown(path))
         self._check_overwrite(request, target)
@@ -229,14 +232,6 @@ class Node:
         status = 204 if target.exists() else 201
         path.replace(target)
         return web.Response(status=status)
-
-    def _move_target(self, request: web.Request) -> Path:
-        destination = urlsplit(request.headers.get("Destination", ""))
-        if not destination.path:
-            raise web.HTTPBadRequest(text="No Destination specified\n")
-        if destination.netloc and _port(destination.geturl()) != request.url.port:
-            raise web.HTTPBadGateway(text="MOVE stays on one endpoint; use COPY\n")
-        return self._files.at(destination.path)
 
     def _check_overwrite(self, request: web.Request, path: Path) -> None:
         if request.headers.get("Overwrite", "T").upper() == "F" and path.exists():
@@ -296,11 +291,6 @@ async def _sign(_request: web.Request, response: web.StreamResponse) -> None:
     response.headers["Server"] = "sonar-sandbox"
 
 
-def _listing(directory: Path) -> str:
-    entries = sorted(directory.iterdir())
-    return "".join(f"{entry.name}/\n" if entry.is_dir() else f"{entry.name}\n" for entry in entries)
-
-
 def _port(url: str) -> int:
     """Return the port of a URL, or 0 if it is none."""
     try:
@@ -353,17 +343,14 @@ async def _report(
 
 
 async def _verdict(flow: Flow, transfer: Coroutine[None, None, None]) -> str:
+    """Say how a transfer ended in the words of libcurl, which is what XRootD passes on."""
     try:
         await transfer
     except (TransferError, aiohttp.ClientError, OSError) as error:
-        return f"failure: {_reason(flow, error)}"
+        reason = next((text for kind, text in LIBCURL.items() if isinstance(error, kind)), "")
+        if isinstance(error.__cause__, TransferError):  # raised while aiohttp was sending
+            reason = str(error.__cause__)
+        elif isinstance(error, aiohttp.ClientPayloadError):
+            reason = closed_early(flow.left_bytes)
+        return f"failure: {reason or error}"
     return "success: Created"
-
-
-def _reason(flow: Flow, error: Exception) -> str:
-    """Say what went wrong in the words of libcurl, which is what XRootD passes on."""
-    if isinstance(error.__cause__, TransferError):  # raised while aiohttp was sending
-        return str(error.__cause__)
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return closed_early(flow.left_bytes)
-    return next((text for kind, text in LIBCURL.items() if isinstance(error, kind)), str(error))

@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +53,28 @@ async def listening(
     there, and complete, once this has been entered.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    previous = _previous_ports(directory)
+    previous: dict[str, int] = {}
+    with suppress(FileNotFoundError, ValueError):
+        urls = load_base_urls(directory)
+        previous = {endpoint: URL(base_url).port or 0 for endpoint, base_url in urls.items()}
     bound = HOST if host == HOST else ANY
     sockets = {endpoint: _socket(bound, previous.get(endpoint, 0)) for endpoint in endpoints}
     ports = {sock.getsockname()[1]: endpoint for endpoint, sock in sockets.items()}
     base_urls = {endpoint: f"http://{host}:{port}/{BASE_PATH}" for port, endpoint in ports.items()}
     draws = Draws(links, seed)
+
+    def client_socket(address: tuple[Any, ...]) -> socket.socket:
+        return _small(socket.socket(*address[:3]))
+
     async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(_session())
+        session = await stack.enter_async_context(
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, socket_factory=client_socket),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+                auto_decompress=False,
+                read_bufsize=CHUNK_BYTES.stop,
+            )
+        )
         runners: list[web.AppRunner] = []
 
         async def stop() -> None:
@@ -69,17 +83,19 @@ async def listening(
         stack.push_async_callback(stop)
         for endpoint, sock in sockets.items():
             node = Node(endpoint, Files(directory, endpoint), draws, ports, session)
-            runners.append(await _serve(node, sock))
-        _record(directory, base_urls)
+            runner = web.AppRunner(
+                node.application(),
+                access_log=None,
+                handler_cancellation=True,
+                shutdown_timeout=GOODBYE_SECONDS,
+            )
+            await runner.setup()
+            await web.SockSite(runner, sock).start()
+            runners.append(runner)
+        complete = directory / "nodes.json.new"
+        complete.write_text(json.dumps(base_urls, indent=2) + "\n")
+        complete.replace(directory / "nodes.json")
         yield base_urls
-
-
-def _previous_ports(directory: Path) -> dict[str, int]:
-    try:
-        base_urls = load_base_urls(directory)
-        return {endpoint: URL(base_url).port or 0 for endpoint, base_url in base_urls.items()}
-    except (FileNotFoundError, ValueError):
-        return {}
 
 
 def _socket(host: str, port: int) -> socket.socket:
@@ -98,38 +114,6 @@ def _small(sock: socket.socket) -> socket.socket:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, CHUNK_BYTES.stop)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, CHUNK_BYTES.stop)
     return sock
-
-
-def _client_socket(address: tuple[Any, ...]) -> socket.socket:
-    family, kind, protocol, *_ = address
-    return _small(socket.socket(family, kind, protocol))
-
-
-def _session() -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, socket_factory=_client_socket),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
-        auto_decompress=False,
-        read_bufsize=CHUNK_BYTES.stop,
-    )
-
-
-async def _serve(node: Node, sock: socket.socket) -> web.AppRunner:
-    runner = web.AppRunner(
-        node.application(),
-        access_log=None,
-        handler_cancellation=True,
-        shutdown_timeout=GOODBYE_SECONDS,
-    )
-    await runner.setup()
-    await web.SockSite(runner, sock).start()
-    return runner
-
-
-def _record(directory: Path, base_urls: Mapping[str, str]) -> None:
-    complete = directory / "nodes.json.new"
-    complete.write_text(json.dumps(base_urls, indent=2) + "\n")
-    complete.replace(directory / "nodes.json")
 
 
 async def run(directory: Path, seed: int, host: str) -> None:

@@ -19,15 +19,7 @@ from numpy.typing import NDArray
 
 from sonar.sandbox.flow import Draws, closed_early
 from sonar.sandbox.stories import PAST_HOURS, STORIES, Story
-from sonar.sandbox.topology import (
-    LARGE_MB,
-    MB,
-    MEDIUM_MB,
-    SCALE,
-    SMALL_MB,
-    Link,
-    load_links,
-)
+from sonar.sandbox.topology import LARGE_MB, MB, MEDIUM_MB, SCALE, SMALL_MB, Link, load_links
 
 Floats = NDArray[np.float64]
 
@@ -118,7 +110,12 @@ def results(seed: int = SEED, overheads: Mapping[str, float] = NO_OVERHEADS) -> 
 
 def drawn(draws: Generator, link: Link, tests: PastTests, overhead: float) -> LinkPast:
     """Draw the results of a link as its nodes draw them, and as its stories say."""
-    hours_ago = moments(draws, tests.every_hours)
+    # When tests began, in hours before the end; the last of them was a while ago.
+    every = tests.every_hours
+    first = PAST_HOURS - draws.random() * every
+    steps = draws.uniform(0.9, 1.1, math.ceil(PAST_HOURS / every / 0.9)) * every
+    hours_ago = first - np.concatenate([[0], np.cumsum(steps)])
+    hours_ago = hours_ago[hours_ago > LAST_HOURS]
     factors, failing = course(link, hours_ago)
     sigma = math.sqrt(math.log1p(SPREAD**2))
     rates = factors * draws.lognormal(0, sigma, len(hours_ago))
@@ -129,16 +126,12 @@ def drawn(draws: Generator, link: Link, tests: PastTests, overhead: float) -> Li
         errors.append(error(draws, int(share * tests.bytes)))
     seconds[failed] *= shares[failed]
     seconds += overhead
-    ids = draws.integers(1 << 64, size=(len(hours_ago), 2), dtype=np.uint64)
-    return LinkPast(link, tests, as_uuids(ids), hours_ago, seconds.round(4), failed, errors)
-
-
-def moments(draws: Generator, every_hours: float) -> Floats:
-    """Draw when tests began, in hours before the end, the last of them a while ago."""
-    first = PAST_HOURS - draws.random() * every_hours
-    steps = draws.uniform(0.9, 1.1, math.ceil(PAST_HOURS / every_hours / 0.9)) * every_hours
-    hours_ago = first - np.concatenate([[0], np.cumsum(steps)])
-    return hours_ago[hours_ago > LAST_HOURS]
+    high, low = draws.integers(1 << 64, size=(len(hours_ago), 2), dtype=np.uint64).T
+    # UUIDs of version 4.
+    high = high & ~np.uint64(0xF << 12) | np.uint64(4 << 12)
+    low = low & ~np.uint64(0b11 << 62) | np.uint64(0b10 << 62)
+    ids = np.stack((high, low), axis=1)
+    return LinkPast(link, tests, ids, hours_ago, seconds.round(4), failed, errors)
 
 
 def error(draws: Generator, left_bytes: int) -> tuple[str, str]:
@@ -146,15 +139,3 @@ def error(draws: Generator, left_bytes: int) -> tuple[str, str]:
     if draws.random() < 0.5:
         return closed_early(left_bytes), "transfer"
     return Draws.REFUSALS[draws.integers(len(Draws.REFUSALS))], "source"
-
-
-def as_uuids(halves: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Make random bits UUIDs of version 4."""
-    version, variant = np.uint64(0xF << 12), np.uint64(0b11 << 62)
-    return np.stack(
-        (
-            halves[:, 0] & ~version | np.uint64(4 << 12),
-            halves[:, 1] & ~variant | np.uint64(0b10 << 62),
-        ),
-        axis=1,
-    )

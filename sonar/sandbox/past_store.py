@@ -18,8 +18,7 @@ from sonar.records import storing
 from sonar.records.columns import EPOCH_2000, MICROSECOND, NOTHING, ROW, Batch, Rows
 from sonar.results import store as door
 from sonar.sandbox import past
-from sonar.sandbox.past import LinkPast
-from sonar.sandbox.stories import STORIES, Story
+from sonar.sandbox.stories import STORIES
 from sonar.sandbox.topology import load_links, load_sites
 
 HOUR = timedelta(hours=1)
@@ -65,7 +64,6 @@ def measured_overheads() -> dict[str, float]:
 
 
 def is_missing(now: datetime) -> bool:
-    """Say whether a sandbox is new, and has no past yet."""
     has_old = Transfer.objects.filter(started_at__lt=now - NEW).exists()
     return not has_old and door.until() is None
 
@@ -85,7 +83,6 @@ def store(now: datetime, overheads: Mapping[str, float] = past.NO_OVERHEADS) -> 
 
 
 def batch(end: datetime, overheads: Mapping[str, float] = past.NO_OVERHEADS) -> Batch:
-    """Return all results of links and size classes that there are."""
     names = {site.name: site.endpoint for site in load_sites()}
     endpoints = dict(Endpoint.objects.values_list("name", "id"))
     classes = dict(SizeClass.objects.values_list("name", "id"))
@@ -94,33 +91,26 @@ def batch(end: datetime, overheads: Mapping[str, float] = past.NO_OVERHEADS) -> 
         source, destination = (endpoints.get(names[site]) for site in drawn.link.ends)
         size_class = classes.get(drawn.tests.size_class)
         if source and destination and size_class:
-            rows.append(rows_of(drawn, end, (source, destination, size_class)))
+            of_link = np.zeros(len(drawn), ROW)
+            of_link["high"], of_link["low"] = drawn.ids.T
+            of_link["source"], of_link["destination"] = source, destination
+            of_link["size_class"] = size_class
+            before = drawn.hours_ago * (HOUR // MICROSECOND)
+            of_link["started"] = (end - EPOCH_2000) // MICROSECOND - before
+            of_link["seconds"], of_link["bytes"] = drawn.seconds, drawn.tests.bytes
+            of_link["failed"], of_link["account"] = drawn.failed, NOTHING
+            rows.append(of_link)
             errors += drawn.errors
     return Batch(np.concatenate(rows), errors, [])
-
-
-def rows_of(drawn: LinkPast, end: datetime, ids: tuple[int, int, int]) -> Rows:
-    """Return results as they are stored; ``ids`` are those of source, destination and class."""
-    rows = np.zeros(len(drawn), ROW)
-    rows["high"], rows["low"] = drawn.ids.T
-    rows["source"], rows["destination"], rows["size_class"] = ids
-    rows["started"] = (end - EPOCH_2000) // MICROSECOND - drawn.hours_ago * (HOUR // MICROSECOND)
-    rows["seconds"], rows["bytes"] = drawn.seconds, drawn.tests.bytes
-    rows["failed"], rows["account"] = drawn.failed, NOTHING
-    return rows
 
 
 def notes(end: datetime) -> list[Annotation]:
     """Return a note for each story that has one, of which everyone may know."""
     sites = Site.objects.in_bulk([story.site for story in STORIES], field_name="name")
-    return [
-        note_of(story, sites[story.site], end)
-        for story in STORIES
-        if story.note and story.site in sites
-    ]
-
-
-def note_of(story: Story, site: Site, end: datetime) -> Annotation:
-    starts_at, ends_at = (end - hours * HOUR for hours in story.noted)
-    text = f"{story.note} (Made up.)"
-    return Annotation(site=site, text=text, starts_at=starts_at, ends_at=ends_at, public=True)
+    rows = []
+    for story in STORIES:
+        if story.note and story.site in sites:
+            starts_at, ends_at = (end - hours * HOUR for hours in story.noted)
+            place = {"site": sites[story.site], "starts_at": starts_at, "ends_at": ends_at}
+            rows.append(Annotation(text=f"{story.note} (Made up.)", public=True, **place))
+    return rows

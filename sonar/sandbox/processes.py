@@ -101,6 +101,16 @@ def stop_together(
             child.wait()
 
 
+def start_noting(
+    noted: Path, begin: Callable[[], subprocess.Popen[bytes]], name: str, log: Path
+) -> subprocess.Popen[bytes]:
+    """Start what notes in a file where it listens; return once it has."""
+    before = noted.stat().st_mtime_ns if noted.is_file() else 0
+    process = begin()
+    wait_until(lambda: noted.is_file() and noted.stat().st_mtime_ns > before, process, name, log)
+    return process
+
+
 def tail(log: Path, lines: int = 5) -> str:
     text = log.read_text(errors="replace") if log.is_file() else ""
     return "\n".join(text.strip().splitlines()[-lines:])

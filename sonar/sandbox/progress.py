@@ -73,7 +73,6 @@ def of_each_class(now: datetime) -> list[Coverage]:
 
 
 def in_one_line(now: datetime, since: datetime) -> str:
-    """Say calmly what has happened since a moment."""
     recent = Transfer.objects.filter(started_at__gte=since)
     counts = recent.aggregate(
         done=Count("id", Q(state="done")), failed=Count("id", Q(state="failed"))
@@ -134,32 +133,27 @@ def in_words(class_coverage: Coverage) -> str:
 
 def is_full(classes: list[Coverage] | None) -> bool:
     """Tell whether every scheduled link has a result; nothing scheduled is not full."""
-    if not classes:
-        return False
-    return all(class_coverage.is_full for class_coverage in classes)
+    return bool(classes) and all(each.is_full for each in classes or ())
 
 
 def show_bars(check: Callable[[], None], console: Console) -> None:
-    """Draw one bar for each size class until all are full."""
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=False) as bars:
         tasks: dict[str, TaskID] = {}
-        while not is_full(classes := look(check, console)):
-            _update(bars, tasks, classes)
+        while True:
+            classes = look(check, console)
+            for class_coverage in classes or ():
+                if class_coverage.size_class not in tasks:
+                    tasks[class_coverage.size_class] = bars.add_task("")
+                bars.update(
+                    tasks[class_coverage.size_class],
+                    total=class_coverage.links,
+                    completed=class_coverage.measured + class_coverage.failed,
+                    description=in_words(class_coverage),
+                )
+            if is_full(classes):
+                return
             time.sleep(LOOK_EVERY_SECONDS)
-        _update(bars, tasks, classes)
-
-
-def _update(bars: Progress, tasks: dict[str, TaskID], classes: list[Coverage] | None) -> None:
-    for class_coverage in classes or ():
-        if class_coverage.size_class not in tasks:
-            tasks[class_coverage.size_class] = bars.add_task("")
-        bars.update(
-            tasks[class_coverage.size_class],
-            total=class_coverage.links,
-            completed=class_coverage.measured + class_coverage.failed,
-            description=in_words(class_coverage),
-        )
 
 
 def show_lines(check: Callable[[], None], console: Console) -> None:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from subprocess import Popen
 from types import FrameType
@@ -153,29 +154,12 @@ def start_services(stack: ExitStack, children: Children, place: Path, console: C
         queue = embedded.redis_server(place / "redis", sockets, log, watch=watch)
         with step(console, "Starting Redis"):
             os.environ["REDIS_URL"] = stack.enter_context(queue)
-    read_settings_again()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonar.settings")
-    django.setup()
-
-
-def read_settings_again() -> None:
-    """Let the settings be what the environment says now, in each of their modules."""
+    # Let the settings be what the environment says now, in each of their modules.
     for name in [name for name in sys.modules if name.startswith("sonar.settings.")]:
         del sys.modules[name]
     importlib.reload(project)
-
-
-def start_nodes(children: Children, directory: Path) -> None:
-    """Start the storage nodes and wait until they have noted where they listen."""
-    noted = directory / "nodes.json"
-    before = noted.stat().st_mtime_ns if noted.is_file() else 0
-    process = children.start(NODES, "sonar.sandbox.nodes", "--directory", str(directory))
-    processes.wait_until(
-        lambda: noted.is_file() and noted.stat().st_mtime_ns > before,
-        process,
-        "The sandbox nodes",
-        children.log(NODES),
-    )
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonar.settings")
+    django.setup()
 
 
 def start_workers(children: Children, place: Path) -> None:
@@ -187,13 +171,6 @@ def start_workers(children: Children, place: Path) -> None:
     children.start("cleaning", *worker, "-Q", "cleaning", "-n", "cleaning@%h", "-c", "2")
     beat = ["sonar", "beat", "--loglevel=WARNING", "--pidfile="]
     children.start("beat", *beat, "--schedule", str(place / "beat-schedule"))
-
-
-def share_metrics(directory: Path) -> None:
-    """Let the web processes count requests together, from zero at each start."""
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir()
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
 
 
 def start_web(children: Children, port: int) -> str:
@@ -232,15 +209,17 @@ def prepare(children: Children, place: Path, console: Console) -> None:
             changes = first_start.load_registry_file(Path(project.SONAR_REGISTRY))
     else:
         with step(console, "Starting the storage nodes of the sandbox"):
-            start_nodes(children, place / "sandbox")
+            directory, log = place / "sandbox", children.log(NODES)
+            start = [NODES, "sonar.sandbox.nodes", "--directory", str(directory)]
+            begin = partial(children.start, *start)
+            processes.start_noting(directory / "nodes.json", begin, "The sandbox nodes", log)
             os.environ.setdefault("SONAR_PLAN_SECONDS", SANDBOX_PLAN_SECONDS)
-            changes = first_start.load_sandbox_registry(place / "sandbox")
+            changes = first_start.load_sandbox_registry(directory)
     for line in ["Registry:", *changes.splitlines(), *first_start.what_is_tested()]:
         console.print(line, markup=False)
 
 
 def start_past(children: Children, console: Console) -> None:
-    """Make a past for a new sandbox, beside its first tests."""
     from sonar.sandbox import past_store
 
     is_wanted = project.SONAR_PAST and not project.SONAR_REGISTRY
@@ -284,7 +263,11 @@ def run(console: Console) -> None:
         stack.callback(children.stop)
         prepare(children, place, console)
         stack.enter_context(home.noted_services(place, project.DATABASE_URL, project.REDIS_URL))
-        share_metrics(place / "metrics")
+        # The web processes count requests together, from zero at each start.
+        metrics = place / "metrics"
+        shutil.rmtree(metrics, ignore_errors=True)
+        metrics.mkdir()
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
         start_workers(children, place)
         with step(console, "Starting the workers and the web server"):
             url = start_web(children, project.PORT)

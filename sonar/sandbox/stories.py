@@ -44,7 +44,6 @@ class Story:
 
     @property
     def links(self) -> str:
-        """Name the links that it is of."""
         if self.site or not self.source:
             return f"all links {'of' if self.site else 'to'} {self.site or self.destination}"
         return f"{self.source} → {self.destination}"

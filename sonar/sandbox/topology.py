@@ -1,19 +1,13 @@
 """The grid in a box: 19 sites, 342 links, and how each link behaves.
 
 A transfer takes ``setup_seconds + size / bandwidth``. Where that comes from, link by link,
-is said in the ``basis`` of the link and in the header of ``data/uk_2011_links.csv``, which
-``python -m sonar.sandbox.topology`` prints anew from the published tables.
+is said in the ``basis`` of the link and in the header of ``data/uk_2011_links.csv``.
 """
 
 import csv
-import math
-import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, astuple, dataclass, fields
-from functools import cache
-from itertools import permutations
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import fmean, median
 from typing import Any
 
 DATA = Path(__file__).parent / "data"
@@ -27,45 +21,8 @@ CAP = 4
 pace of 100 transfers at once; with 4 the matrix fills within 40 s all the same."""
 
 SMALL_MB, MEDIUM_MB, LARGE_MB = 20, 200, 2000
-SPREAD = 0.12
-FAILURE_RATE = 0.01
-LONGEST_SETUP_SHARE = 0.25
-"""Of the time of a large transfer: what a set-up time taken from another link may claim."""
-
-ALWAYS_FAILS = ("UKI-NORTHGRID-LANCS-HEP", "UKI-SOUTHGRID-CAM-HEP")
-TROUBLED = {
-    ("TAIWAN-LCG2", "UKI-NORTHGRID-SHEF-HEP"): 0.25,
-    ("NDGF-T1", "UKI-NORTHGRID-MAN-HEP"): 0.3,
-    ("BNL-OSG2", "UKI-SOUTHGRID-OX-HEP"): 0.2,
-    ("PIC", "TRIUMF-LCG2"): 0.25,
-    ("UKI-LT2-QMUL", "UKI-NORTHGRID-LIV-HEP"): 0.2,
-    ALWAYS_FAILS: 1.0,
-}
-"""Invented troubles, so that there is something to find; never on a published link."""
-
-HEADER = f"""\
-# How each of the 342 links of the sandbox behaves; printed by python -m sonar.sandbox.topology.
-# A transfer takes setup_seconds + size / bandwidth_mb_s (1 MB = 10^6 bytes, times as on the
-# grid; the sandbox runs 1:{SCALE} in size and time). large_mb_s is what that gives at 2 GB.
-#
-# basis
-# published      large_mb_s is the cell of large_t2_to_t1.csv (nine UK Tier-2s to ten Tier-1s).
-# glasgow_sonar  large_mb_s is the large rate of glasgow_sonar.csv (a Tier-1 to Glasgow).
-# derived        large_mb_s was never published: it is the geometric mean of how fast the source
-#                sends and how fast the destination receives. A Tier-2 sends at its published
-#                row average, and receives at the same figure for want of a better one. A Tier-1
-#                receives at its published column average, and sends at the published grand
-#                average times its large rate to Glasgow over the mean of these rates; RAL, which
-#                has none, sends at its column average.
-#
-# setup_seconds is published for no link. For Glasgow and a Tier-1 it is fitted, in each
-# direction, to the small (20 MB) and large (2 GB) rates of glasgow_sonar.csv. Links of other
-# Tier-2s with that Tier-1 take that figure, all others the median of the fitted ones; what is
-# taken over may claim a quarter of the time of a large transfer at most. bandwidth_mb_s follows.
-# spread (coefficient of variation of single rates) and failure_rate are invented: one transfer
-# in a hundred fails, but on five derived links 20-30 %, and on one derived link every one.
-"""
-
+# Of a link without troubles; and the ends of the one link that never works.
+FAILURE_RATE, ALWAYS_FAILS = 0.01, ("UKI-NORTHGRID-LANCS-HEP", "UKI-SOUTHGRID-CAM-HEP")
 Pair = tuple[str, str]
 
 
@@ -107,24 +64,20 @@ class Link:
 
 def load_sites() -> list[Site]:
     """Return the sites in the order of the published matrix: sources, then destinations."""
-    numbers = ("latitude", "longitude", "wan_gbit_s")
-    return [
-        Site(**row | {"tier": int(row["tier"])} | {name: _number(row[name]) for name in numbers})
-        for row in _rows("uk_2011_sites.csv")
-    ]
+    sites = []
+    for row in rows("uk_2011_sites.csv"):
+        row |= {name: float(row[name]) for name in ("latitude", "longitude")}
+        uplink = float(row["wan_gbit_s"]) if row["wan_gbit_s"] else None
+        sites.append(Site(**row | {"tier": int(row["tier"]), "wan_gbit_s": uplink}))
+    return sites
 
 
 def load_links() -> list[Link]:
-    """Return the 342 links as shipped."""
+    figures = ("bandwidth_mb_s", "setup_seconds", "spread", "failure_rate", "large_mb_s")
     return [
-        Link(**row | {name: float(row[name]) for name in _FIGURES})
-        for row in _rows("uk_2011_links.csv")
+        Link(**row | {name: float(row[name]) for name in figures})
+        for row in rows("uk_2011_links.csv")
     ]
-
-
-def derive_links() -> list[Link]:
-    """Work the 342 links out anew from the published tables."""
-    return [_link(*ends) for ends in permutations(load_sites(), 2)]
 
 
 def registry(base_urls: Mapping[str, str]) -> dict[str, Any]:
@@ -135,171 +88,48 @@ def registry(base_urls: Mapping[str, str]) -> dict[str, Any]:
     sites = [asdict(site) for site in load_sites()]
     endpoints = [site.pop("endpoint") for site in sites]
     return {
-        "size_classes": _size_classes(),
+        "size_classes": [
+            {
+                "name": name,
+                "from_bytes": from_mb * MB // SCALE,
+                "test_bytes": test_mb * MB // SCALE,
+                "timeout_seconds": timeout_seconds,
+            }
+            for name, from_mb, test_mb, timeout_seconds in (
+                ("small", 0, SMALL_MB, 60),
+                ("medium", 100, MEDIUM_MB, 60),
+                ("large", 1000, LARGE_MB, 120),
+            )
+        ],
         "sites": sites,
         "endpoints": [
-            _endpoint_entry(name, site["name"], base_urls[name])
+            {
+                "name": name,
+                "site": site["name"],
+                "label": "DATADISK",
+                "base_url": base_urls[name],
+                "software": "Sonar sandbox node",
+                "simulated": True,
+                "inbound_cap": CAP,
+                "outbound_cap": CAP,
+            }
             for name, site in zip(endpoints, sites, strict=True)
         ],
-        "meshes": [_mesh()],
+        "meshes": [
+            {
+                "name": "sandbox",
+                "mover": "http-tpc",
+                "mode": "pull",
+                "streams": 1,
+                "priority": 5,
+                "sources": "all",
+                "destinations": "all",
+                "every": {"small": "5m", "medium": "5m", "large": "10m"},
+            }
+        ],
     }
 
 
-def render(links: Iterable[Link]) -> str:
-    """Return the links as the text of ``data/uk_2011_links.csv``."""
-    lines = [",".join(field.name for field in fields(Link))]
-    lines += [",".join(str(value) for value in astuple(link)) for link in links]
-    return HEADER + "\n".join(lines) + "\n"
-
-
-_FIGURES = ("bandwidth_mb_s", "setup_seconds", "spread", "failure_rate", "large_mb_s")
-
-
-def _rows(name: str) -> list[dict[str, Any]]:
+def rows(name: str) -> list[dict[str, Any]]:
     with (DATA / name).open(newline="") as file:
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None
-
-
-def _link(source: Site, destination: Site) -> Link:
-    pair = (source.name, destination.name)
-    large, basis = _large_rate(source, destination)
-    setup = _setup_seconds(source, destination, large)
-    return Link(
-        *pair,
-        bandwidth_mb_s=round(LARGE_MB / (LARGE_MB / large - setup), 4),
-        setup_seconds=setup,
-        spread=SPREAD,
-        failure_rate=TROUBLED.get(pair, FAILURE_RATE),
-        large_mb_s=large,
-        basis=basis,
-    )
-
-
-def _large_rate(source: Site, destination: Site) -> tuple[float, str]:
-    pair = (source.name, destination.name)
-    if pair in _published():
-        return _published()[pair], "published"
-    if pair in _glasgow("large"):
-        return _glasgow("large")[pair], "glasgow_sonar"
-    return round(math.sqrt(_sends_at(source) * _receives_at(destination)), 2), "derived"
-
-
-def _sends_at(site: Site) -> float:
-    if site.tier == 2:
-        return _row_average(site.name)
-    to_glasgow = _tier1_to_glasgow()
-    if site.name not in to_glasgow:
-        return _column_average(site.name)
-    return fmean(_published().values()) * to_glasgow[site.name] / fmean(to_glasgow.values())
-
-
-def _receives_at(site: Site) -> float:
-    return _row_average(site.name) if site.tier == 2 else _column_average(site.name)
-
-
-def _row_average(source: str) -> float:
-    return fmean(rate for pair, rate in _published().items() if pair[0] == source)
-
-
-def _column_average(destination: str) -> float:
-    return fmean(rate for pair, rate in _published().items() if pair[1] == destination)
-
-
-def _tier1_to_glasgow() -> dict[str, float]:
-    tier1s = {site.name for site in load_sites() if site.tier == 1}
-    return {pair[0]: rate for pair, rate in _glasgow("large").items() if pair[0] in tier1s}
-
-
-def _setup_seconds(source: Site, destination: Site, large_mb_s: float) -> float:
-    fitted = _fitted_setups()
-    if (source.name, destination.name) in fitted:
-        return fitted[source.name, destination.name]
-    with_glasgow = (
-        source.name if source.tier == 1 else "UKI-SCOTGRID-GLASGOW",
-        destination.name if destination.tier == 1 else "UKI-SCOTGRID-GLASGOW",
-    )
-    setup = fitted.get(with_glasgow, median(fitted.values()))
-    return round(min(setup, LONGEST_SETUP_SHARE * LARGE_MB / large_mb_s), 2)
-
-
-@cache
-def _fitted_setups() -> dict[Pair, float]:
-    """Solve ``size / rate = setup + size / bandwidth`` for the small and large rates."""
-    small, large = _glasgow("small"), _glasgow("large")
-    fitted = {}
-    for pair, rate in small.items():
-        small_seconds = SMALL_MB / rate
-        seconds_per_mb = (LARGE_MB / large[pair] - small_seconds) / (LARGE_MB - SMALL_MB)
-        fitted[pair] = round(small_seconds - SMALL_MB * seconds_per_mb, 2)
-    return fitted
-
-
-@cache
-def _published() -> dict[Pair, float]:
-    """Return the 90 large rates of the matrix of February 2011, without its averages."""
-    return {
-        (row["source"].removesuffix("_DATADISK"), name.removesuffix("_DATADISK")): float(rate)
-        for row in _rows("large_t2_to_t1.csv")
-        for name, rate in row.items()
-        if row["source"] != "Average" and name.endswith("_DATADISK")
-    }
-
-
-@cache
-def _glasgow(size_class: str) -> dict[Pair, float]:
-    """Return the mean rates of one size class of the Glasgow table, all 24 links."""
-    return {
-        (row["source"], row["destination"]): float(row["rate_mean_mb_s"])
-        for row in _rows("glasgow_sonar.csv")
-        if row["size_class"] == size_class
-    }
-
-
-def _size_classes() -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "from_bytes": from_mb * MB // SCALE,
-            "test_bytes": test_mb * MB // SCALE,
-            "timeout_seconds": timeout_seconds,
-        }
-        for name, from_mb, test_mb, timeout_seconds in (
-            ("small", 0, SMALL_MB, 60),
-            ("medium", 100, MEDIUM_MB, 60),
-            ("large", 1000, LARGE_MB, 120),
-        )
-    ]
-
-
-def _endpoint_entry(name: str, site: str, base_url: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "site": site,
-        "label": "DATADISK",
-        "base_url": base_url,
-        "software": "Sonar sandbox node",
-        "simulated": True,
-        "inbound_cap": CAP,
-        "outbound_cap": CAP,
-    }
-
-
-def _mesh() -> dict[str, Any]:
-    return {
-        "name": "sandbox",
-        "mover": "http-tpc",
-        "mode": "pull",
-        "streams": 1,
-        "priority": 5,
-        "sources": "all",
-        "destinations": "all",
-        "every": {"small": "5m", "medium": "5m", "large": "10m"},
-    }
-
-
-if __name__ == "__main__":
-    sys.stdout.write(render(derive_links()))

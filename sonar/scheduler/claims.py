@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
@@ -15,8 +15,7 @@ from django.db.models.functions import Coalesce
 from sonar.database.cursors import pipelined, planned_cursor
 from sonar.models import Circuit, Leftover, MeshInterval, Probe, Schedule
 from sonar.obstacles.catalogue import COUNTING, OBSTACLES, AtCap
-from sonar.obstacles.kept import conditions_at
-from sonar.obstacles.obstacle import RunConditions, Start
+from sonar.obstacles.obstacle import RunConditions, Start, conditions_at
 from sonar.processes.clock_steps import ClockSteps
 from sonar.processes.heartbeats import CLOCK_SKEW as SKEW
 from sonar.results import circuits, endings
@@ -48,12 +47,8 @@ def put_right(now: datetime) -> None:
     Under the planner's lock, after the schedule has followed the registry. Clocks of several
     machines may differ by SKEW; a clock that was seen to jump back was ahead, however little.
     """
-    with steps.followed() as (step, _):
-        _put_right(now, timedelta() if step < timedelta() else SKEW)
-
-
-def _put_right(now: datetime, slack: timedelta) -> None:
-    with connection.cursor() as cursor:
+    with steps.followed() as (step, _), connection.cursor() as cursor:
+        slack = timedelta() if step < timedelta() else SKEW
         cursor.execute(LOOK, {"now": int(now.timestamp())})
         last, latest_due, longest = cursor.fetchone()
         went_back = last is not None and now + SKEW < datetime.fromtimestamp(last, UTC)
@@ -62,17 +57,13 @@ def _put_right(now: datetime, slack: timedelta) -> None:
             return
         cursor.execute(DUE_NOW, {"now": now, "latest": now + slack})
         log.warning("the clock was ahead: %d tests are due now instead of later", cursor.rowcount)
-    _put_right_the_rest(now, slack)
-
-
-def _put_right_the_rest(now: datetime, slack: timedelta) -> None:
-    """Bring back what else waits for a moment; few rows, and to try earlier once is no harm."""
-    Schedule.objects.filter(skipped_since__gt=now).update(skipped_since=now)
-    Circuit.objects.filter(next_test_at__gt=now).update(next_test_at=now)
-    Leftover.objects.filter(next_try__gt=now).update(next_try=now)
-    Probe.objects.filter(requested_at__gt=now).update(requested_at=now)
-    Probe.objects.filter(sent_at__gt=now).update(sent_at=now)
-    endings.give_time_again(Probe.objects.filter(started_at__gt=now + slack), now)
+        # What else waits for a moment: few rows, and to try earlier once is no harm.
+        Schedule.objects.filter(skipped_since__gt=now).update(skipped_since=now)
+        Circuit.objects.filter(next_test_at__gt=now).update(next_test_at=now)
+        Leftover.objects.filter(next_try__gt=now).update(next_try=now)
+        Probe.objects.filter(requested_at__gt=now).update(requested_at=now)
+        Probe.objects.filter(sent_at__gt=now).update(sent_at=now)
+        endings.give_time_again(Probe.objects.filter(started_at__gt=now + slack), now)
 
 
 BATCH, PIECE = 5000, 500
@@ -152,21 +143,16 @@ def _claim_batches(allowed: QuerySet[Schedule], conditions: RunConditions) -> li
                 "id", "source_id", "destination_id", "size_class_id", "mesh_id"
             )[:BATCH]
         )
-        probes += _claim_in_pieces(batch, conditions)
+        rested: dict[int, int] = {}
+        with pipelined():  # PostgreSQL queues some while the next are looked at
+            for first in range(0, len(batch), PIECE):
+                taken = _take(batch[first : first + PIECE], conditions, rested)
+                probes += _queue(taken, conditions.now)
+        for end, mesh in sorted(rested.items()):
+            # How often the mesh promises a test of a link, whichever size it has.
+            every = MeshInterval.objects.filter(mesh=mesh).aggregate(seconds=Min("every_seconds"))
+            circuits.rest([end], timedelta(seconds=every["seconds"]), conditions.now)
         whole = len(batch) == BATCH
-    return probes
-
-
-def _claim_in_pieces(batch: Sequence[Due], conditions: RunConditions) -> list[UUID]:
-    """Take those of a batch that have room; PostgreSQL queues some while the next are looked at."""
-    probes: list[UUID] = []
-    rested: dict[int, int] = {}
-    with pipelined():
-        for first in range(0, len(batch), PIECE):
-            taken = _take(batch[first : first + PIECE], conditions, rested)
-            probes += _queue(taken, conditions.now)
-    for end, mesh in sorted(rested.items()):
-        circuits.rest([end], _shortest_interval(mesh), conditions.now)
     return probes
 
 
@@ -190,26 +176,17 @@ def _take(rows: Iterable[Due], conditions: RunConditions, rested: dict[int, int]
     return taken
 
 
-def _shortest_interval(mesh: int) -> timedelta:
-    """Return how often a mesh promises a test of a link, whichever size it has."""
-    interval = MeshInterval.objects.filter(mesh=mesh).aggregate(seconds=Min("every_seconds"))
-    return timedelta(seconds=interval["seconds"])
-
-
 def _queue(schedules: list[int], now: datetime) -> list[UUID]:
     """Make their probes, in one statement: 2,000 of them through the ORM cost 0.3 s."""
     chance = os.urandom(16 * len(schedules))  # of the system at once: each call costs a microsecond
     probes = [UUID(bytes=chance[at : at + 16], version=4) for at in range(0, len(chance), 16)]
     if probes:
         # As text: a list of parameters costs ten times as much to write.
-        lists = {"schedules": _array(map(str, schedules)), "probes": _array(p.hex for p in probes)}
+        texts = {"schedules": map(str, schedules), "probes": (probe.hex for probe in probes)}
+        arrays = {name: f"{{{','.join(each)}}}" for name, each in texts.items()}
         with planned_cursor() as cursor:
-            cursor.execute(CLAIM, {**lists, "now": now})
+            cursor.execute(CLAIM, {**arrays, "now": now})
     return probes
-
-
-def _array(texts: Iterable[str]) -> str:
-    return f"{{{','.join(texts)}}}"
 
 
 def _note_reasons(due: QuerySet[Schedule], conditions: RunConditions) -> None:

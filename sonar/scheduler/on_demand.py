@@ -60,7 +60,20 @@ def order_all(probe_requests: Sequence[ProbeRequest], now: datetime, worker: str
         # Ordered together, they run in the order in which they were given.
         ids = sorted(uuid4() for _ in probe_requests)
         probes = [
-            _probe(probe_request, number, now, worker)
+            Probe(
+                id=number,
+                source=probe_request.source,
+                destination=probe_request.destination,
+                size_class=probe_request.size_class,
+                bytes=probe_request.size_class.test_bytes,
+                mover=probe_request.mover,
+                mode=probe_request.mode,
+                streams=probe_request.streams,
+                state=Probe.State.WAITING,
+                requested_at=now,
+                sent_at=now,
+                worker=worker,
+            )
             for probe_request, number in zip(probe_requests, ids, strict=True)
         ]
         if problems := list(_problems(probes, conditions)):
@@ -70,23 +83,6 @@ def order_all(probe_requests: Sequence[ProbeRequest], now: datetime, worker: str
         started = start(conditions)
         named = Probe.objects.select_related("source", "destination", "size_class", "mesh")
         return Ordered(list(named.filter(id__in=ids).order_by("id")), started)
-
-
-def _probe(probe_request: ProbeRequest, number: UUID, now: datetime, worker: str) -> Probe:
-    return Probe(
-        id=number,
-        source=probe_request.source,
-        destination=probe_request.destination,
-        size_class=probe_request.size_class,
-        bytes=probe_request.size_class.test_bytes,
-        mover=probe_request.mover,
-        mode=probe_request.mode,
-        streams=probe_request.streams,
-        state=Probe.State.WAITING,
-        requested_at=now,
-        sent_at=now,
-        worker=worker,
-    )
 
 
 def _problems(probes: Sequence[Probe], conditions: RunConditions) -> Iterator[Problem]:
@@ -116,7 +112,13 @@ def _problems_of_each(probes: Sequence[Probe], conditions: RunConditions) -> Ite
     for probe in probes:
         for _, end in ends_of(probe):
             conditions.ordered_bytes[end.id] += probe.bytes
-    for probe in _with_credentials(probes):
+    # Read the ends again with their credentials, if any has one: one SQL query at most.
+    ends = {end.pk: end for probe in probes for _, end in ends_of(probe)}
+    if any(end.credential_id or end.credential_lent_id for end in ends.values()):
+        ends = Endpoint.objects.select_related("credential", "credential_lent").in_bulk(list(ends))
+        for probe in probes:
+            probe.source, probe.destination = ends[probe.source_id], ends[probe.destination_id]
+    for probe in probes:
         refusals = probe.mover_description.refusals(probe.mode, streams=probe.streams)
         yield from (Problem(field, sentence) for field, sentence in refusals.items())
         for field, end in ends_of(probe):
@@ -124,13 +126,3 @@ def _problems_of_each(probes: Sequence[Probe], conditions: RunConditions) -> Ite
                 yield Problem(field, f"{end.name} is retired.")
         # What is about the source first: people read from left to right.
         yield from sorted(refusing(conditions, probe), key=lambda each: each.field != "source")
-
-
-def _with_credentials(probes: Sequence[Probe]) -> Sequence[Probe]:
-    """Read the ends anew with their credentials, if any has one. One SQL query at most."""
-    ends = {end.pk: end for probe in probes for _, end in ends_of(probe)}
-    if any(end.credential_id or end.credential_lent_id for end in ends.values()):
-        ends = Endpoint.objects.select_related("credential", "credential_lent").in_bulk(list(ends))
-        for probe in probes:
-            probe.source, probe.destination = ends[probe.source_id], ends[probe.destination_id]
-    return probes

@@ -3,7 +3,7 @@
 And the lock that every planner takes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
@@ -15,8 +15,7 @@ from sonar.database.cursors import planned_cursor
 from sonar.models import Probe
 from sonar.obstacles.capacity import Capacity, exhausted
 from sonar.obstacles.catalogue import COUNTING, delaying
-from sonar.obstacles.kept import conditions_at
-from sonar.obstacles.obstacle import RunConditions, Start
+from sonar.obstacles.obstacle import RunConditions, Start, conditions_at
 from sonar.results import endings
 
 # One plans at a time, or caps would be counted twice. Any number, the same for every planner.
@@ -80,8 +79,11 @@ def start(conditions: RunConditions) -> list[UUID]:
     begun: list[Probe] = []
     held: dict[Probe, str] = {}
     waiting_for_room: list[Probe] = []
-    for probe in _in_use(probes.order_by("requested_at", "id"), now):
-        if delay := delaying(conditions, probe):
+    for probe in probes.order_by("requested_at", "id"):
+        if retired := [end for end in (probe.source, probe.destination) if end.retired_at]:
+            why = f"{retired[0].name} was retired while the test waited"
+            endings.end_waiting(probe, why, now)
+        elif delay := delaying(conditions, probe):
             obstacle, held[probe] = delay
             if obstacle.is_of_room:
                 waiting_for_room.append(probe)
@@ -94,27 +96,12 @@ def start(conditions: RunConditions) -> list[UUID]:
     waiting.filter(id__in=[probe.id for probe in begun]).update(
         state=Probe.State.QUEUED, queued_at=now, sent_at=now, waits_because=""
     )
-    _note(held)
-    _keep_capacity(capacity, waiting_for_room)
-    return [probe.id for probe in begun if not probe.worker]
-
-
-def _in_use(probes: Iterable[Probe], now: datetime) -> Iterator[Probe]:
-    """Yield those that can still run; end the others as failed."""
-    for probe in probes:
-        if retired := [end for end in (probe.source, probe.destination) if end.retired_at]:
-            why = f"{retired[0].name} was retired while the test waited"
-            endings.end_waiting(probe, why, now)
-        else:
-            yield probe
-
-
-def _note(held: Mapping[Probe, str]) -> None:
-    """Write why they wait on those whose reason has changed."""
     changed = [probe for probe, why in held.items() if probe.waits_because != why]
     for probe in changed:
         probe.waits_because = held[probe]
     Probe.objects.bulk_update(changed, ["waits_because"])
+    _keep_capacity(capacity, waiting_for_room)
+    return [probe.id for probe in begun if not probe.worker]
 
 
 def _keep_capacity(capacity: Capacity, held: Iterable[Probe]) -> None:

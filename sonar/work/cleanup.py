@@ -128,8 +128,18 @@ def clean_endpoint(endpoint_id: int, until: float) -> None:
             if running.stopping or time.monotonic() >= until:
                 return
             leftover = claim(endpoint_id, timezone.now())
-            if leftover is None or not try_to_delete(leftover):
+            if leftover is None:
                 return
+            if why := delete(leftover):
+                error = redacted.for_operators(str(why))
+                changes: dict[str, object] = {"error": error, "remote_id": leftover.remote_id}
+                if why.where == Where.CONTROL:  # no server was asked: to try soon bothers nobody
+                    changes["next_try"] = timezone.now() + FIRST_PAUSE
+                Leftover.objects.filter(pk=leftover.pk).update(**changes)
+                return
+            Leftover.objects.filter(pk=leftover.pk).delete()
+            if leftover.tries > 1:
+                Leftover.objects.filter(endpoint_id=leftover.endpoint_id).update(tries=0)
     finally:
         release_connection()
 
@@ -162,21 +172,6 @@ def pause_after(failures: int) -> timedelta:
     """Return how long an endpoint is left alone after so many failures in a row."""
     doublings = min(failures - 1, 10)
     return min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
-
-
-def try_to_delete(leftover: Leftover) -> bool:
-    """Delete a claimed file; return whether it is gone."""
-    if why := delete(leftover):
-        changes: dict[str, object] = {"error": redacted.for_operators(str(why))}
-        changes["remote_id"] = leftover.remote_id
-        if why.where == Where.CONTROL:  # no server was asked: to try again soon bothers nobody
-            changes["next_try"] = timezone.now() + FIRST_PAUSE
-        Leftover.objects.filter(pk=leftover.pk).update(**changes)
-        return False
-    Leftover.objects.filter(pk=leftover.pk).delete()
-    if leftover.tries > 1:
-        Leftover.objects.filter(endpoint_id=leftover.endpoint_id).update(tries=0)
-    return True
 
 
 def delete(leftover: Leftover) -> MoverError | None:

@@ -13,7 +13,6 @@ from django.conf import settings
 from django.db.models import Max
 
 from sonar.credentials import cache, kinds
-from sonar.credentials.cache import UsableToken
 from sonar.credentials.sources.base import CredentialError, Purpose, Right
 from sonar.database.retry import release_connection
 from sonar.models import Credential, CredentialState, Endpoint, Mesh, SizeClass
@@ -59,7 +58,6 @@ class PlacedCredential:
         return self.place.vantage == settings.SONAR_VANTAGE
 
     def purposes(self) -> list[Purpose]:
-        """Return which tokens are needed of it."""
         if isinstance(self.place, Mesh):
             return [purpose_at_service(self.place, self.credential)]
         if self.role == OWN:
@@ -92,7 +90,17 @@ def check(now: datetime, seconds: float, pass_on: PassOn = lambda vantages: None
     for usage in here:
         if time.monotonic() >= until:
             return
-        _check_one(usage, noted, needed_for(longest), now)
+        if usage.credential.kind not in kinds.names():
+            continue
+        try:
+            trouble = trouble_of(usage, needed_for(longest), asks=usage.use in noted)
+        except MoverError:  # the giver or the taker fails: that says nothing of the credential
+            continue
+        if trouble:
+            credential_states.record_failure(usage.use, trouble, now)
+        elif usage.use in noted:
+            credential_states.clear(usage.use)
+        release_connection()
 
 
 def uses() -> Iterator[PlacedCredential]:
@@ -108,22 +116,6 @@ def uses() -> Iterator[PlacedCredential]:
     for mesh in served:
         if mesh.service_credential:
             yield PlacedCredential(mesh, mesh.service_credential, SERVICE)
-
-
-def _check_one(
-    usage: PlacedCredential, noted: set[CredentialUse], needed: float, now: datetime
-) -> None:
-    if usage.credential.kind not in kinds.names():
-        return
-    try:
-        trouble = trouble_of(usage, needed, asks=usage.use in noted)
-    except MoverError:  # who is to give it, or to take it, fails: that says nothing of it
-        return
-    if trouble:
-        credential_states.record_failure(usage.use, trouble, now)
-    elif usage.use in noted:
-        credential_states.clear(usage.use)
-    release_connection()
 
 
 def trouble_of(usage: PlacedCredential, needed: float, *, asks: bool) -> CredentialProblem | None:
@@ -166,27 +158,23 @@ def _trouble_of_token(purpose: Purpose, needed: float, *, asks: bool) -> Credent
     try:
         if renews and not asks and not cache.read(file).why:
             return _trouble_of_cache()
-        trouble = _trouble_ahead(look(purpose, needed), purpose)
-        return _trouble_of_cache() if renews and trouble is None else trouble
+        got = look(purpose, needed)
     except CredentialError as error:
         return CredentialProblem(str(error), holds=True)
+    # It still counts: what will be wrong with it?
+    expires_at = got.token.expires_at
+    moment = datetime.fromtimestamp(expires_at, UTC) if expires_at else None
+    if got.trouble:
+        return CredentialProblem(got.trouble, holds=False, expires_at=moment)
+    if renews:
+        return _trouble_of_cache()
+    if got.token.left(time.time()) >= min(SOON_SECONDS, got.token.life() * SOON_SHARE):
+        return None
+    sentence = f"what is {purpose.secret.where} expires soon"
+    return CredentialProblem(sentence, holds=False, expires_at=moment)
 
 
 def _trouble_of_cache() -> CredentialProblem | None:
     """Say what is wrong with the place where tokens are kept: tests run without it."""
     why = cache.problem(settings.SONAR_TOKEN_CACHE_DIR)
     return CredentialProblem(why, holds=False) if why else None
-
-
-def _trouble_ahead(got: UsableToken, purpose: Purpose) -> CredentialProblem | None:
-    """Say what will be wrong with a token that still counts."""
-    expires_at = got.token.expires_at
-    moment = datetime.fromtimestamp(expires_at, UTC) if expires_at else None
-    if got.trouble:
-        return CredentialProblem(got.trouble, holds=False, expires_at=moment)
-    left = got.token.left(time.time())
-    soon = min(SOON_SECONDS, got.token.life() * SOON_SHARE)
-    if kinds.describe(purpose.kind).renews or left >= soon:
-        return None
-    sentence = f"what is {purpose.secret.where} expires soon"
-    return CredentialProblem(sentence, holds=False, expires_at=moment)

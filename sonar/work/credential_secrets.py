@@ -77,15 +77,11 @@ def forget(credentials: Collection[Credential]) -> None:
     with suppress(OSError):
         whole_files.forget(directory())
         files = {path for path in directory().iterdir() if not path.name.startswith(".")}
-        for path in files - _current(credentials, files):
+        with_files = {path.name.rpartition("-")[0] for path in files}
+        current = set[Path]()
+        for credential in credentials:
+            if credential.is_uploaded and credential.name in with_files:
+                with suppress(CredentialError):
+                    current.add(UploadedSecret(credential).file())
+        for path in files - current:
             path.unlink(missing_ok=True)
-
-
-def _current(credentials: Collection[Credential], files: Collection[Path]) -> set[Path]:
-    with_files = {path.name.rpartition("-")[0] for path in files}
-    current = set[Path]()
-    for credential in credentials:
-        if credential.is_uploaded and credential.name in with_files:
-            with suppress(CredentialError):
-                current.add(UploadedSecret(credential).file())
-    return current

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from sonar.credentials.kinds import FILE, describe
 from sonar.credentials.sources.scopes import ANYBODY, Scope, audience_of
 from sonar.credentials.sources.unverified import caveats_of, claims_of, lifetime_of
-from sonar.models import Credential, Endpoint
+from sonar.models import Endpoint
 from sonar.movers.base import End
 from sonar.movers.messages import one_line
 from sonar.notation.check_steps import CheckStep, StepState
@@ -25,7 +25,10 @@ def credential_step(endpoint: Endpoint, end: End) -> CheckStep:
     own = endpoint.credential
     if own is None:
         return CheckStep("credential", StepState.FINE, NO_CREDENTIAL)
-    kind = f"{own.name} ({_kind_of(own)})"
+    sort = describe(own.kind).name
+    if own.is_uploaded:  # then it is no file that somebody could look at
+        sort = "uploaded" if own.kind == FILE else f"{sort}, uploaded"
+    kind = f"{own.name} ({sort})"
     if end.proxy:
         return CheckStep("credential", StepState.FINE, f"{kind} is an X.509 proxy that counts.")
     if not end.token:
@@ -34,18 +37,16 @@ def credential_step(endpoint: Endpoint, end: End) -> CheckStep:
     claims = claims_of(end.token)
     if claims is None:
         return CheckStep("credential", StepState.FINE, f"{kind}{_of_macaroon(end.token)}.")
-    seen = f"{kind}: {_of_claims(claims)}{_end(end.token)}."
+    facts = {
+        "issued by": _texts(claims.get("iss")),
+        "for": _texts(claims.get("aud")),
+        "with": _scopes(claims),
+    }
+    said = [f"{word} {one_line(' '.join(texts))}" for word, texts in facts.items() if texts]
+    seen = f"{kind}: {', '.join(said) or 'it says nothing of itself'}{_end(end.token)}."
     if advice := problem(claims, endpoint.base_url):
         return CheckStep("credential", StepState.WARNING, seen, advice)
     return CheckStep("credential", StepState.FINE, seen)
-
-
-def _kind_of(credential: Credential) -> str:
-    """Say what a credential is; one that was uploaded is no file that somebody could look at."""
-    kind = describe(credential.kind).name
-    if not credential.is_uploaded:
-        return kind
-    return "uploaded" if kind == FILE else f"{kind}, uploaded"
 
 
 def problem(claims: Mapping[str, object], base_url: str) -> str:
@@ -56,17 +57,6 @@ def problem(claims: Mapping[str, object], base_url: str) -> str:
     scopes = [Scope.of(word).name for word in _scopes(claims)]
     is_of_storage = any(name.startswith("storage.") for name in scopes)
     return CANNOT_WRITE if is_of_storage and WRITING not in scopes else ""
-
-
-def _of_claims(claims: Mapping[str, object]) -> str:
-    """Name issuer, audience and scopes, as a token says them of itself."""
-    facts = {
-        "issued by": _texts(claims.get("iss")),
-        "for": _texts(claims.get("aud")),
-        "with": _scopes(claims),
-    }
-    said = [f"{word} {one_line(' '.join(texts))}" for word, texts in facts.items() if texts]
-    return ", ".join(said) or "it says nothing of itself"
 
 
 def _of_macaroon(token: str) -> str:

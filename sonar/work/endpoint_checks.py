@@ -164,7 +164,6 @@ CANNOT_RUN = "Nothing was written or read from here: {missing}."
 
 
 def planned_for(endpoint: Endpoint, storage: Storage | None) -> list[PlannedStep]:
-    """Plan the steps for the protocol of an endpoint."""
     if scheme_of(endpoint.base_url) not in PROTOCOLS:
         return [PlannedStep("name", lambda: not_checked("name", MADE_UP))]
     host = Host(place_of(endpoint))
@@ -176,19 +175,15 @@ def planned_for(endpoint: Endpoint, storage: Storage | None) -> list[PlannedStep
         ),
     ]
     if storage is None:
-        why = why_not_written(endpoint.base_url)
+        mover = mover_for(endpoint.base_url)
+        why = NO_MOVER.format(scheme=scheme_of(endpoint.base_url))
+        if mover is not None:
+            why = CANNOT_RUN.format(missing=", ".join(mover.missing()))
         return [*planned, PlannedStep("write", lambda: not_checked("write", why))]
     planned.append(PlannedStep("credential", lambda: look_at_credential(endpoint, storage)))
     if isinstance(storage, WebStorage):
         return [*planned, *web_steps_of(storage)]
     return [*planned, *steps_of(storage)]
-
-
-def why_not_written(base_url: str) -> str:
-    mover = mover_for(base_url)
-    if mover is None:
-        return NO_MOVER.format(scheme=scheme_of(base_url))
-    return CANNOT_RUN.format(missing=", ".join(mover.missing()))
 
 
 def not_checked(name: str, why: str) -> CheckStep:

@@ -19,7 +19,7 @@ from sonar.database.cursors import planned_cursor
 from sonar.database.retry import DATABASE_AWAY, one_line, patiently, release_connection
 from sonar.models import Probe, Schedule
 from sonar.movers import loading, network
-from sonar.movers.base import MoverError, Stopped
+from sonar.movers.base import MoverError, Stopped, Where
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch, as_failures, within
 from sonar.obstacles import credential_states, worker_movers
@@ -58,23 +58,18 @@ def run(probe_id: UUID) -> None:
     """Run one queued probe to its end, if nobody else has it."""
     if running.stopping:
         return
-    probe = claim_if_possible(probe_id)
+    try:
+        connection.ensure_connection()  # a test does not begin while it waits for one
+        probe = claim(probe_id, timezone.now())
+    except DATABASE_AWAY as error:  # it stays queued, and the sweep sends it again
+        log.warning("test %s is not taken, as the database is away: %s", probe_id, one_line(error))
+        release_connection()
+        return
     if probe is None:
         return
     watch = Watch(_progress_writer(probe))
     with running.added(watch, probe):
         finish(probe, carry_out(probe, watch))
-
-
-def claim_if_possible(probe_id: UUID) -> Probe | None:
-    """Take a queued probe; without a database it stays queued, and the sweep sends it again."""
-    try:
-        connection.ensure_connection()  # a test does not begin while it waits for one
-        return claim(probe_id, timezone.now())
-    except DATABASE_AWAY as error:
-        log.warning("test %s is not taken, as the database is away: %s", probe_id, one_line(error))
-        release_connection()
-        return None
 
 
 def claim(probe_id: UUID, now: datetime) -> Probe | None:
@@ -83,8 +78,16 @@ def claim(probe_id: UUID, now: datetime) -> Probe | None:
     Nor is one that is of another vantage by now: the sweep sends it there. While all tests are
     stopped none is taken.
     """
-    probe = _queued(probe_id, now)
-    if probe is None or worker_movers.elsewhere(worker_movers.vantages_of(probe)[:1]):
+    with planned_cursor() as cursor:
+        cursor.execute(QUEUED, {"id": probe_id, "now": now})
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    *values, version = row
+    probe = Probe.from_db(connection.alias, [field.attname for field in FIELDS], values)
+    if not shared_rows.attach(probe, str(version)):
+        return None
+    if worker_movers.elsewhere(worker_movers.vantages_of(probe)[:1]):
         return None
     probe.state = Probe.State.RUNNING
     probe.started_at, probe.deadline = now, now + endings.longest_run(probe.size_class)
@@ -96,18 +99,6 @@ def claim(probe_id: UUID, now: datetime) -> Probe | None:
         # It may be taken all the same: the commit was done and only the word of it was lost.
         patiently(partial(hand_back, probe), probe.deadline, f"test {probe.id}")
         raise
-
-
-def _queued(probe_id: UUID, now: datetime) -> Probe | None:
-    """Return a queued probe with what its test needs of the registry, None if it is not queued."""
-    with planned_cursor() as cursor:
-        cursor.execute(QUEUED, {"id": probe_id, "now": now})
-        row = cursor.fetchone()
-    if row is None:
-        return None
-    *values, version = row
-    probe = Probe.from_db(connection.alias, [field.attname for field in FIELDS], values)
-    return probe if shared_rows.attach(probe, str(version)) else None
 
 
 def _take(probe: Probe) -> bool:
@@ -158,7 +149,10 @@ def record(probe: Probe, outcome: Outcome) -> None:
     May be called again: the filtered delete of the probe's row decides who counts.
     """
     keep_leftovers(probe, outcome)
-    refused_redirects.note_of(probe, outcome.error, timezone.now())
+    error = outcome.error
+    if error and error.refused_server and error.where in {Where.SOURCE, Where.DESTINATION}:
+        led_on = probe.source if error.where is Where.SOURCE else probe.destination
+        refused_redirects.note(led_on, error.refused_server, timezone.now())
     if isinstance(outcome.error, Stopped):
         if not endings.end_cancelled(probe, outcome):
             hand_back(probe)
@@ -361,7 +355,15 @@ def sweep(now: datetime) -> list[UUID]:
             log.warning("test %s is lost: nothing heard of it since %s", probe.id, probe.started_at)
     # Handed back by a worker that was told to stop before it could end them.
     Probe.objects.exclude(cancelled_by="").exclude(state=Probe.State.RUNNING).delete()
-    return _stale_queued(now)
+    # The message of these has been taken by nobody for a while: claim them for sending again.
+    stale = Probe.objects.filter(
+        state=Probe.State.QUEUED, sent_at__lt=now - timedelta(seconds=settings.SONAR_RESEND_SECONDS)
+    )
+    return [
+        probe_id
+        for probe_id in stale.values_list("id", flat=True)
+        if stale.filter(id=probe_id).update(sent_at=now)
+    ]
 
 
 @transaction.atomic
@@ -374,15 +376,3 @@ def lose(probe: Probe, now: datetime) -> bool:
     places = cleanup.places_of(probe)
     cleanup.keep(cleanup.left_behind(place, probe.mover, UNREPORTED, now) for place in places)
     return True
-
-
-def _stale_queued(now: datetime) -> list[UUID]:
-    """Claim for sending again the probes whose message nobody has taken for a while."""
-    stale = Probe.objects.filter(
-        state=Probe.State.QUEUED, sent_at__lt=now - timedelta(seconds=settings.SONAR_RESEND_SECONDS)
-    )
-    return [
-        probe_id
-        for probe_id in stale.values_list("id", flat=True)
-        if stale.filter(id=probe_id).update(sent_at=now)
-    ]

@@ -4,21 +4,10 @@ from datetime import datetime
 
 from django.db.models import F
 
-from sonar.models import Endpoint, Probe, RefusedRedirect
-from sonar.movers.base import MoverError, Where
+from sonar.models import Endpoint, RefusedRedirect
 
 MOST_KEPT = 100
 """Of one endpoint; a large cluster has more, and a pattern for all is found in fewer."""
-
-
-def note_of(probe: Probe, error: MoverError | None, now: datetime) -> None:
-    """Remember where a test was led to that failed for that."""
-    if error is None or not error.refused_server:
-        return
-    if error.where is Where.SOURCE:
-        note(probe.source, error.refused_server, now)
-    elif error.where is Where.DESTINATION:
-        note(probe.destination, error.refused_server, now)
 
 
 def note(endpoint: Endpoint, server: str, now: datetime) -> None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from sonar.credentials import cache, kinds, rules, sources
 from sonar.credentials.cache import UsableToken
 from sonar.credentials.kinds import KindDescription
-from sonar.credentials.sources.base import CredentialError, Purpose, Right, StorageToken
+from sonar.credentials.sources.base import CredentialError, Purpose, Right
 from sonar.models import Credential, Endpoint, Mesh, Probe
 from sonar.movers.base import CLEANING_LIMITS, End, Limits, MoverError, Order, Service, Where
 from sonar.movers.catalogue import MoverDescription, no_such_mover
@@ -58,7 +58,14 @@ def order_for(probe: Probe) -> Order:
     for problem in CredentialGivenAway().blocks(RunConditions(timezone.now()), probe):
         raise refused(problem.sentence)
     needed = needed_for(probe.size_class.timeout_seconds)
-    service = service_for(probe, needed)
+    mesh, service = mesh_services.of_probe(probe), None
+    if mesh is not None:
+        service = service_of(mesh, probe.mover_description)
+        if mesh.service_credential:
+            service_token(purpose_at_service(mesh, mesh.service_credential), needed)
+    elif probe.mover_description.asks_service:
+        why = mesh_services.no_service(probe.mover_description)
+        raise refused(why or "Its mesh names no service.")
     ends = _ends(probe, needed)
     _refuse_what_its_mover_cannot_do(probe)
     return Order(
@@ -87,23 +94,6 @@ def _refuse_what_its_mover_cannot_do(probe: Probe) -> None:
         raise refused(sentence)
     for sentence in mover.refusals(probe.mode, streams=probe.streams).values():
         raise refused(sentence)
-
-
-def service_for(probe: Probe, needed: float) -> Service | None:
-    """Return the service that a test asks, if it can be shown a token for so many seconds.
-
-    Raises MoverError if it cannot, or if there must be one and is none.
-    """
-    mesh = mesh_services.of_probe(probe)
-    if mesh is None and probe.mover_description.asks_service:
-        why = mesh_services.no_service(probe.mover_description)
-        raise refused(why or "Its mesh names no service.")
-    if mesh is None:
-        return None
-    service = service_of(mesh, probe.mover_description)
-    if mesh.service_credential:
-        service_token(purpose_at_service(mesh, mesh.service_credential), needed)
-    return service
 
 
 def service_of(mesh: Mesh, mover: MoverDescription) -> Service:
@@ -156,27 +146,20 @@ def _ends(probe: Probe, needed: float) -> dict[str, End]:
         name: end_at(where, endpoint, path, probe.mover_description, needed)
         for name, (where, endpoint, path) in files.items()
     }
+    # The other end, or a service, is given these to reach the file.
     passive, _ = rules.PASSIVE_AND_ACTIVE[probe.mode]
-    for name in files if probe.mover_description.asks_service else (passive,):
+    mover = probe.mover_description
+    for name in files if mover.asks_service else (passive,):
         where, lender, _ = files[name]
-        if lent := lent_token(lender, where, probe.mover_description, needed):
+        credential = lent_by(lender)
+        if credential is not None and is_taken(credential, mover):
+            right = (LENT_TO_SERVICES if mover.asks_service else LENT_FOR)[where]
+            lent = token_for(lender, credential, where, right, needed).token
             ends[name] = replace(ends[name], lent=lent.text, lent_until=lent.expires_at)
     return ends
 
 
-def lent_token(
-    lender: Endpoint, where: Where, mover: MoverDescription, needed: float
-) -> StorageToken | None:
-    """Return what the other end, or a service, is given to reach the file; None for nothing."""
-    lent = lent_by(lender)
-    if lent is None or not is_taken(lent, mover):
-        return None
-    right = (LENT_TO_SERVICES if mover.asks_service else LENT_FOR)[where]
-    return token_for(lender, lent, where, right, needed).token
-
-
 def needed_for(timeout_seconds: int) -> float:
-    """Return for how long the tokens of a test must count."""
     return timeout_seconds + MARGIN_SECONDS
 
 
@@ -232,7 +215,6 @@ def refused(why: str) -> MoverError:
 
 
 def lent_by(endpoint: Endpoint) -> Credential | None:
-    """Return the row of what an endpoint lends."""
     if rules.lends(endpoint) is None:
         return None
     return endpoint.credential_lent or endpoint.credential
@@ -277,17 +259,15 @@ def look(purpose: Purpose, needed: float) -> UsableToken:
     return UsableToken(token)
 
 
-def purpose_of(endpoint: Endpoint, credential: Credential, where: Where, right: Right) -> Purpose:
-    """Say which token is needed: for this endpoint, its directory, and what is done there."""
-    return _purpose(endpoint.base_url, credential, where, right)
-
-
 def purpose_at_service(mesh: Mesh, credential: Credential) -> Purpose:
-    """Say which token is needed to be known by the service of a mesh."""
-    return _purpose(mesh.service, credential, Where.CONTROL, Right.SERVICE)
+    return purpose_of(mesh, credential, Where.CONTROL, Right.SERVICE)
 
 
-def _purpose(url: str, credential: Credential, where: Where, right: Right) -> Purpose:
+def purpose_of(
+    place: Endpoint | Mesh, credential: Credential, where: Where, right: Right
+) -> Purpose:
+    """Say which token is needed: for this endpoint or service, and what is done there."""
+    url = place.service if isinstance(place, Mesh) else place.base_url
     return Purpose(
         name=credential.name,
         kind=credential.kind,
@@ -310,31 +290,25 @@ def _network_order_for(probe: Probe) -> Order:
     Raises MoverError unless this process stands for the end that does the work, and for a base URL
     that was written past the forms.
     """
-    _require_here(probe)
+    active: Endpoint = getattr(probe, rules.PASSIVE_AND_ACTIVE[probe.mode][1])
+    here = settings.SONAR_NETWORK_ENDPOINT
+    if active.name != here:
+        stands = f"this one stands for {here}" if here else "here that setting is empty"
+        why = (
+            f"with mode {probe.mode} a worker at {active.name} does the work, one whose setting "
+            f"SONAR_NETWORK_ENDPOINT says so: {stands}"
+        )
+        raise refused(why)
+    source = End(Where.SOURCE, probe.source.base_url, probe.source.base_url)
+    destination = End(Where.DESTINATION, probe.destination.base_url, probe.destination.base_url)
+    for end in (source, destination):
+        require_printable(end)
     return Order(
-        source=_end(Where.SOURCE, probe.source),
-        destination=_end(Where.DESTINATION, probe.destination),
+        source=source,
+        destination=destination,
         bytes=probe.bytes,
         streams=probe.streams,
         tcp_buffer_bytes=probe.tcp_buffer_bytes,
         mode=probe.mode,
         limits=Limits(total=probe.size_class.timeout_seconds),
     )
-
-
-def _require_here(probe: Probe) -> None:
-    end: Endpoint = getattr(probe, rules.PASSIVE_AND_ACTIVE[probe.mode][1])
-    here = settings.SONAR_NETWORK_ENDPOINT
-    if end.name != here:
-        stands = f"this one stands for {here}" if here else "here that setting is empty"
-        why = (
-            f"with mode {probe.mode} a worker at {end.name} does the work, one whose setting "
-            f"SONAR_NETWORK_ENDPOINT says so: {stands}"
-        )
-        raise refused(why)
-
-
-def _end(where: Where, endpoint: Endpoint) -> End:
-    end = End(where, endpoint.base_url, endpoint.base_url)
-    require_printable(end)
-    return end

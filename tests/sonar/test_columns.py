@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonar.models import Probe, SizeClass, Transfer
-from sonar.records import importing
 from sonar.records.admission import MOST_PROFILES, Admission
 from sonar.records.cells import OtherwiseError, plain
 from sonar.records.columns import Batch, Columns
 from sonar.records.files import LONGEST_LINE
 from sonar.records.record import ACCOUNT, FIELDS, WrongRecordError, from_text
 from tests.properties import examples
+from tests.sonar.stored_files import store_file
 from tests.sonar.test_export_results import records
 from tests.sonar.world import NOW
 
@@ -261,9 +261,7 @@ def test_each_id_is_stored_once_as_it_came_first(grid, batches_of, tmp_path, giv
         before = len(first)
         for row in rows:
             first.setdefault(str(row["id"]), row)
-        stored = importing.store_file(
-            written(tmp_path / f"{number}.csv", rows), NOW, lambda _: None
-        )
+        stored = store_file(written(tmp_path / f"{number}.csv", rows), NOW, lambda _: None)
         assert stored == (len(first) - before, len(rows) - len(first) + before)
     found = {
         str(one.id): (one.bytes, one.seconds, one.error, one.started_at.isoformat()[:10])

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from sonar.models import Endpoint, Mesh, Profile, SizeClass, Transfer
 from sonar.models.transfer import WHERE
 from sonar.notation.units import FASTEST
-from sonar.records import exporting, importing
+from sonar.records import exporting
 from sonar.records.exporting import Choice
 from sonar.records.record import FIELDS
 from sonar.results import store
 from sonar.results.store import Result
 from tests.properties import examples
+from tests.sonar.stored_files import store_file
 from tests.sonar.world import NOW
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_four")]
@@ -203,7 +204,7 @@ def test_an_export_imported_again_gives_only_duplicates(grid, tmp_path):
     own = Profile.objects.create(**made, ip_version=6, mesh=Mesh.objects.create(name="uk"))
     store.store([result(glasgow, ral, 1), result(lancs, ral, 2, profile_id=own.id, **FAILED)])
     path = write(tmp_path / "out.csv")
-    assert importing.store_file(path, NOW, lambda position: None) == (0, 2)
+    assert store_file(path, NOW, lambda position: None) == (0, 2)
 
 
 BESIDE = ("beside_source", "beside_source_max", "beside_destination", "beside_destination_max")
@@ -222,7 +223,7 @@ def test_how_it_was_made_goes_from_one_sonar_to_another(grid, tmp_path):
     # Another Sonar: the same endpoints, and nothing else.
     Transfer.objects.all().delete()
     Profile.objects.all().delete()
-    importing.store_file(path, NOW, lambda position: None)
+    store_file(path, NOW, lambda position: None)
     there = list(Transfer.objects.order_by("id").select_related("profile"))
     assert [tuple(getattr(one, name) for name in BESIDE) for one in there] == company
     assert [one.profile.beside for one in there] == [0, 1, None]
@@ -291,7 +292,7 @@ def test_any_record_comes_out_as_it_went_in(grid, tmp_path, rows):
     before = kept()
     assert [str(one["id"]) for one in before] == sorted(str(one["id"]) for one in rows)
     write(again)
-    assert importing.store_file(again, NOW, lambda position: None) == (0, len(rows))
+    assert store_file(again, NOW, lambda position: None) == (0, len(rows))
     Transfer.objects.all().delete()
     call_command("import_results", str(again), **quiet)
     assert kept() == before

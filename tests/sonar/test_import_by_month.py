@@ -10,6 +10,7 @@ from django.db import IntegrityError
 from sonar.models import DirtyMark, Profile, Transfer
 from sonar.records import importing, storing
 from sonar.results import store
+from tests.sonar.stored_files import store_file
 from tests.sonar.test_import_results import line, quiet, write
 from tests.sonar.world import NOW
 
@@ -53,7 +54,7 @@ def test_many_are_stored_as_few_are_and_leave_the_same_marks(tmp_path, grid, mon
     append_marked = store.append_marked
     with monkeypatch.context() as patch:
         patch.setattr(storing, "MANY", ROWS)
-        importing.store_file(write(tmp_path / "few.csv", lines), NOW, quiet)
+        store_file(write(tmp_path / "few.csv", lines), NOW, quiet)
     rows, marks = stored_rows(), marked_hours()
     assert len(rows) == ROWS
     assert len({start for _, start in marks}) > 40
@@ -65,17 +66,17 @@ def test_many_are_stored_as_few_are_and_leave_the_same_marks(tmp_path, grid, mon
         append_marked(rows, month)
 
     monkeypatch.setattr(store, "append_marked", noted)
-    assert importing.store_file(write(tmp_path / "many.csv", lines), NOW, quiet) == (ROWS, 0)
+    assert store_file(write(tmp_path / "many.csv", lines), NOW, quiet) == (ROWS, 0)
     assert (stored_rows(), marked_hours()) == (rows, marks)
     assert [f"{month:%Y_%m}" for month in straight] == ["2026_10", "2026_11"]
 
 
 def test_of_many_an_id_counts_once_whatever_its_month_and_the_first_of_a_file(tmp_path, grid):
-    importing.store_file(write(tmp_path / "a.csv", [line(3)]), NOW, quiet)
+    store_file(write(tmp_path / "a.csv", [line(3)]), NOW, quiet)
     before = (NOW - timedelta(days=60)).isoformat()
     again = [line(3, started_at=before), line(4, seconds="7"), line(4, started_at=before)]
     lines = [*again, *over_three_months(range(5, 50))]
-    assert importing.store_file(write(tmp_path / "b.csv", lines), NOW, quiet) == (46, 2)
+    assert store_file(write(tmp_path / "b.csv", lines), NOW, quiet) == (46, 2)
     assert Transfer.objects.get(id=uuid.UUID(int=3)).started_at == NOW - timedelta(minutes=3)
     assert Transfer.objects.get(id=uuid.UUID(int=4)).seconds == 7
 

@@ -21,6 +21,7 @@ from sonar.records import importing, storing
 from sonar.records.admission import Admission
 from sonar.records.columns import Batch
 from sonar.results import store
+from tests.sonar.stored_files import store_file
 from tests.sonar.world import NOW
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_four")]
@@ -356,7 +357,7 @@ def test_two_imports_at_once_store_each_id_once(tmp_path, real_commits, grid, mo
         return found
 
     def once(path: Path) -> store.Stored:
-        stored = importing.store_file(path, NOW, quiet)
+        stored = store_file(path, NOW, quiet)
         connection.close()
         return stored
 

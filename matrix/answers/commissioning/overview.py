@@ -42,27 +42,19 @@ class Overview:
 
 
 def of(standing: SetStanding) -> Overview:
-    by = next((name for name in BY if _cells(standing, name) <= MOST_CELLS), BY[-1])
+    for by in BY:
+        rows, columns = (_names(ends, by) for ends in (standing.sources, standing.destinations))
+        if len(rows) * len(columns) <= MOST_CELLS:
+            break
     links: dict[tuple[str, str], list[LinkStanding]] = defaultdict(list)
     for link in standing.links:
         links[link.source.group_name(by), link.destination.group_name(by)].append(link)
-    columns = _names(standing.destinations, by)
-    return Overview(
-        by,
-        columns,
-        [
-            (row, [_cell(links[row, column]) for column in columns])
-            for row in _names(standing.sources, by)
-        ],
-    )
+    cells = [(row, [_cell(links[row, column]) for column in columns]) for row in rows]
+    return Overview(by, columns, cells)
 
 
 def _names(places: Sequence[EndpointInfo], by: str) -> list[str]:
     return list(dict.fromkeys(sorted(place.group_name(by) for place in places)))
-
-
-def _cells(standing: SetStanding, by: str) -> int:
-    return len(_names(standing.sources, by)) * len(_names(standing.destinations, by))
 
 
 def _cell(links: Sequence[LinkStanding]) -> Cell | None:
@@ -72,24 +64,14 @@ def _cell(links: Sequence[LinkStanding]) -> Cell | None:
     counts = Counter(link.state for link in links)
     if len(links) == 1:
         (link,) = links
-        return Cell(link.state, _text(link), link.words, links)
-    state = _state_of(counts, len(links))
+        has_percent = link.state in ("below now", "nearly", "on the way")
+        text = f"{MARKS[link.state]} {f'{link.percent} %' if has_percent else ''}".strip()
+        return Cell(link.state, text, link.words, links)
+    # All of them in one state, else that of any that lost it or is below now.
+    alike = [name for name in ("passed", "no data") if counts[name] == len(links)]
+    state = next(iter([*alike, *filter(counts.get, ("lost", "below now"))]), "on the way")
     passed, total = format_count(counts["passed"]), format_count(len(links))
     said = ", ".join(f"{format_count(counts[name])} {name}" for name in STATES if counts[name])
     return Cell(
         state, f"{MARKS[state]} {passed} of {total}".strip(), f"{total} links: {said}", links
     )
-
-
-def _state_of(counts: Counter[str], total: int) -> str:
-    """Return what shows of several links: all of them, else any that lost it or is below now."""
-    for state in ("passed", "no data"):
-        if counts[state] == total:
-            return state
-    return next((state for state in ("lost", "below now") if counts[state]), "on the way")
-
-
-def _text(link: LinkStanding) -> str:
-    if link.state in ("below now", "nearly", "on the way"):
-        return f"{MARKS[link.state]} {link.percent} %".strip()
-    return MARKS[link.state]

@@ -7,11 +7,11 @@ from typing import Self
 
 from django.db.models import Q
 
-from matrix.answers.commissioning.judged import Members
 from matrix.answers.commissioning.standing import (
     Criterion,
     LinkStanding,
     Measurement,
+    Members,
     criteria,
     measure,
 )
@@ -108,26 +108,13 @@ def of_link(source: EndpointInfo, destination: EndpointInfo) -> list[InSet]:
     if not rows:
         return []
     records = store.newest_of_link(Q(source=source.id, destination=destination.id))
-    return [
-        InSet(row, records.get(row.pk), below_words(row, records.get(row.pk), source, destination))
-        for row in rows
-        if row.pk in records or judges(row, source, destination)
-    ]
-
-
-def below_words(
-    row: CriteriaSet,
-    record: CommissioningRecord | None,
-    source: EndpointInfo,
-    destination: EndpointInfo,
-) -> str:
-    if record is None or record.lost_at:
-        return ""
-    link = LinkRecords.read(row, source, destination)
-    return link.now.below_words if link else ""
-
-
-def judges(row: CriteriaSet, source: EndpointInfo, destination: EndpointInfo) -> bool:
     ends = {"sources": source, "destinations": destination}
     in_use = not (source.retired or destination.retired)
-    return in_use and all(fits(row.filter_of(end), place.texts) for end, place in ends.items())
+    judging = []
+    for row in rows:
+        if record := records.get(row.pk):
+            link = None if record.lost_at else LinkRecords.read(row, source, destination)
+            judging.append(InSet(row, record, link.now.below_words if link else ""))
+        elif in_use and all(fits(row.filter_of(end), at.texts) for end, at in ends.items()):
+            judging.append(InSet(row, None))
+    return judging

@@ -11,7 +11,7 @@ from django.db import transaction
 from numpy.typing import NDArray
 
 from matrix.answers.commissioning import standing
-from matrix.answers.commissioning.judged import Downs, Members, criteria_of, ends_of
+from matrix.answers.commissioning.standing import Downs, Members, criteria_of, ends_of
 from matrix.statistics.arrays import each
 from matrix.statistics.levels.criteria import (
     AT_ONCE,
@@ -26,7 +26,7 @@ from matrix.statistics.samples.run import Run
 from matrix.store import commissioning as store
 from matrix.store import runs
 from matrix.store.read_plan import moment
-from sonar.models import CommissioningSearch, CriteriaSet
+from sonar.models import CriteriaSet
 from sonar.notation.windows import Window, parse_time, unix_ms
 from sonar.results import commissioning
 from sonar.results.commissioning import FoundPass, Search, Stored
@@ -65,7 +65,11 @@ def search(row: CriteriaSet, now: datetime) -> SetOutcome:
     days = store.versions(row.size_class.name, window)
     terms = (METHOD, criteria_of(row), row.size_class_id, members)
     basis = sha256(repr(terms).encode()).hexdigest()
-    renews = renewed_from(row, window, days, last if last and last.basis == basis else None)
+    # Records after this moment are found again. The first one needs a whole period before it.
+    renews = window.start + (row.period_hours - 1) * HOUR
+    if last and last.basis == basis:
+        changed = [parse_time(day) for day, each in days.items() if last.days.get(day) != each]
+        renews = max(renews, min([last.end, *changed]))
     if last and renews >= window.end:
         commissioning.note(last, now)
         return SetOutcome(row.name)
@@ -84,20 +88,6 @@ def window_at(now: datetime) -> Window:
     return Window(midnight - min(DAYS, kept), end)
 
 
-def renewed_from(
-    row: CriteriaSet, window: Window, days: dict[str, str], last: CommissioningSearch | None
-) -> datetime:
-    """Return the moment behind which records are found anew; all that can be without a last search.
-
-    The first that can be judged has a whole period before it.
-    """
-    earliest = window.start + (row.period_hours - 1) * HOUR
-    if last is None:
-        return earliest
-    changed = [parse_time(day) for day, version in days.items() if last.days.get(day) != version]
-    return max(earliest, min([last.end, *changed]))
-
-
 def judge(
     row: CriteriaSet, members: Members, window: Window, renews: datetime
 ) -> tuple[list[FoundPass], set[tuple[int, int]]]:
@@ -107,7 +97,10 @@ def judge(
     read = Window(start, window.end)
     results = runs.read(row.size_class.name, read, (), offsets=True, sizes=True)
     records = list(commissioning.standing(row, renews).values_list(*LINK, "passed_at"))
-    links = members.links(_linked(results, [(source, other) for source, other, _ in records]))
+    recorded = np.array([source << 16 | other for source, other, _ in records], dtype=np.uint32)
+    # Those that have a result or a record, ascending.
+    links = np.unique(np.concatenate([recorded, *(run.links for run in results)]))
+    links = members.links(links)
     has_passed = {source << 16 | other for source, other, passed in records if passed <= renews}
     judge_of_links = _Judge(
         results, read, renews, criteria_of(row), has_passed, Downs.read(read, members)
@@ -119,12 +112,6 @@ def judge(
 
 
 LINK = ("source_id", "destination_id")
-
-
-def _linked(results: Sequence[Run], ends: Sequence[tuple[int, int]]) -> NDArray[np.uint32]:
-    """Return the links that have a result or are among these, ascending."""
-    others = np.array([source << 16 | other for source, other in ends], dtype=np.uint32)
-    return np.unique(np.concatenate([others, *(run.links for run in results)]))
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from matrix.answers.commissioning.judged import Downs, Members, ends_of
+from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.cells.axes import EndpointInfo
-from matrix.statistics.levels.criteria import MICROSECONDS, HourSums
+from matrix.statistics.levels.criteria import MICROSECONDS, HourSums, LinkCriteria
 from matrix.store import commissioning as store
 from matrix.store import registry, runs
 from sonar.models import CommissioningRecord, CommissioningSearch, CriteriaSet
+from sonar.models.member_filters import ENDS
 from sonar.notation.endpoint_filters import EndpointFilter, fits
 from sonar.notation.units import MB, format_bytes, format_count, three_digits
 from sonar.notation.windows import Window, format_day, unix_ms
+from sonar.registry.mesh_members import fitting, read_endpoints
 
 STATES = ("passed", "below now", "nearly", "on the way", "lost", "no data")
 # What a link that has passed must go on reaching; bytes are asked for only to pass.
@@ -31,6 +34,59 @@ KEPT_UP = ("mb_s", "percent")
 # From this share of what is asked for on a link has nearly passed.
 NEARLY = 80
 HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Members:
+    """The ids of the endpoints in use that a set judges, as sources and as destinations."""
+
+    sources: tuple[int, ...]
+    destinations: tuple[int, ...]
+
+    @classmethod
+    def of(cls, row: CriteriaSet) -> Self:
+        """Read them. One SQL query."""
+        endpoints = read_endpoints()
+        fit = [fitting(row.filter_of(end), endpoints) for end in ENDS]
+        return cls(*(tuple(each.id for each in at_end) for at_end in fit))
+
+    def links(self, tested: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        of_sources = np.isin(tested >> 16, self.sources)
+        return tested[of_sources & np.isin(tested & 0xFFFF, self.destinations)]
+
+
+def criteria_of(row: CriteriaSet) -> LinkCriteria:
+    return LinkCriteria(
+        row.period_hours,
+        row.least_tests,
+        (row.least_mb_s or 0) * MB,
+        row.least_success_percent or 0,
+        row.least_bytes or 0,
+    )
+
+
+@dataclass(frozen=True)
+class Downs:
+    """In which hours endpoints were declared down; ``ids`` ascend, shape (endpoints, hours)."""
+
+    ids: Integers
+    hours: Flags
+
+    @classmethod
+    def read(cls, window: Window, members: Members) -> Self:
+        ids = sorted({*members.sources, *members.destinations})
+        return cls(np.array(ids, dtype=np.int64), store.hours_down(window, ids))
+
+    def of_links(self, links: NDArray[np.uint32]) -> Flags:
+        """Say in which hours either end of each link was."""
+        ends = (links >> 16, links & 0xFFFF)
+        source, other = (self.hours[self.ids.searchsorted(end)] for end in ends)
+        return np.asarray(source | other)
+
+
+def ends_of(link: int) -> tuple[int, int]:
+    """Return the ids of the source and the destination of a link, as keys have it."""
+    return link >> 16, link & 0xFFFF
 
 
 class Measurement(NamedTuple):
@@ -197,7 +253,6 @@ class SetStanding:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return how many links there are of each state."""
         counted = Counter(link.state for link in self.links)
         return {state: counted[state] for state in STATES}
 

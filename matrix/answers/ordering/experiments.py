@@ -145,7 +145,6 @@ class ExperimentReport(StepTally):
 
     @property
     def measured(self) -> list[ValueResults]:
-        """Return the values of which a test succeeded."""
         return [value for value in self.values if value.rates.size]
 
     @property
@@ -225,7 +224,6 @@ def values_of(
 def newest_reports(
     source: int, destination: int, now: datetime, most: int
 ) -> list[ExperimentReport]:
-    """Return the newest experiments of a link, newest first."""
     of_ends = rows().filter(source=source, destination=destination)
     return reports(list(of_ends[:most]), now)
 
@@ -291,11 +289,11 @@ def conclusion(report: ExperimentReport) -> SweepFinding:
         return pull_and_push(report)
     slope, measured = report.slope, report.measured
     if report.is_of_one_number:
-        return SweepFinding(
-            "unclear",
-            one_number_words(int(report.numbers[0]), report.done),
-            larger_words(report.experiment.size_class),
-        )
+        size_class, sizes = report.experiment.size_class, SizeClass.test_sizes()
+        is_largest = not size_class or size_class.test_bytes >= max(sizes.values(), default=0)
+        advice = NONE_LARGER if is_largest else TRY_LARGER
+        headline = one_number_words(int(report.numbers[0]), report.done)
+        return SweepFinding("unclear", headline, advice)
     if slope is None:
         tests = counted(report.done, "successful test")
         return SweepFinding("unclear", f"{tests}: too few to say anything yet.")
@@ -325,12 +323,8 @@ def nothing_done(report: ExperimentReport) -> SweepFinding:
     )
 
 
-def larger_words(size_class: SizeClass | None) -> str:
-    """Say whether a larger size class may show more. One SQL query."""
-    sizes = SizeClass.test_sizes()
-    if size_class and size_class.test_bytes < max(sizes.values(), default=0):
-        return "Some servers open more only for larger files: try a larger size class."
-    return "Its servers ignore the number of streams, also for the largest size class."
+TRY_LARGER = "Some servers open more only for larger files: try a larger size class."
+NONE_LARGER = "Its servers ignore the number of streams, also for the largest size class."
 
 
 def streams_ignored(source: int, destination: int, now: datetime) -> str:
@@ -431,7 +425,6 @@ OF_SIZES = {
 
 
 def pull_and_push(report: ExperimentReport) -> SweepFinding:
-    """Compare the medians of pull and push."""
     by_mode = {value.value: value for value in report.values}
     pull, push = by_mode["pull"].rates, by_mode["push"].rates
     counts = f"n = {format_count(pull.size)} and {format_count(push.size)}"

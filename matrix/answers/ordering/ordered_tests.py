@@ -1,6 +1,6 @@
 """Tests that people ordered on a link lately, beside what the link gave before and usually."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple, Self, TypeVar
@@ -189,33 +189,24 @@ def statements(groups: Iterable[ProbeGroup]) -> list[StreamsStatement]:
     """Return what tests say that differ in their streams alone, as they were used."""
     alike: dict[object, list[tuple[ProbeGroup, Transfer]]] = {}
     for group in groups:
-        link = group.source.id, group.destination.id, group.size_class.id
+        same = group.source.id, group.destination.id, group.size_class.id
         for transfer in group.results:
             if transfer.state == Transfer.State.DONE:
-                key = *link, *but_streams(transfer.profile)
+                key = *same, *but_streams(transfer.profile)
                 alike.setdefault(key, []).append((group, transfer))
-    return [
-        statement
-        for pairs in alike.values()
-        for statement in statements_of_alike(pairs[0][0], [transfer for _, transfer in pairs])
-    ]
-
-
-def statements_of_alike(group: ProbeGroup, tests: Sequence[Transfer]) -> Iterator[StreamsStatement]:
-    """Yield what tests of one link, size class and way say; ``group`` is one of theirs."""
-    by_number: dict[int, list[Transfer]] = {}
-    for test in tests:
-        by_number.setdefault(streams_of(test.profile), []).append(test)
-    link = f"from {group.source.name} to {group.destination.name}"
-    where = ", ".join(filter(None, (link, group.size_class.name, group.mode)))
-    if len(by_number) == 1:
-        (number,) = by_number
-        if len({test.profile.streams for test in tests}) > 1:
-            yield StreamsStatement(one_number_words(number, len(tests)), f"{where}.")
-        return
-    least = min(by_number)
-    for number in sorted(by_number.keys() - {least}):
-        yield compared(by_number, number, least, where)
+    said = []
+    for pairs in alike.values():
+        group, tests = pairs[0][0], [transfer for _, transfer in pairs]
+        by_number: dict[int, list[Transfer]] = {}
+        for test in tests:
+            by_number.setdefault(streams_of(test.profile), []).append(test)
+        link = f"from {group.source.name} to {group.destination.name}"
+        where = ", ".join(filter(None, (link, group.size_class.name, group.mode)))
+        least, *others = sorted(by_number)
+        said += [compared(by_number, number, least, where) for number in others]
+        if not others and len({test.profile.streams for test in tests}) > 1:
+            said.append(StreamsStatement(one_number_words(least, len(tests)), f"{where}."))
+    return said
 
 
 def compared(

@@ -110,7 +110,6 @@ def refusal(error: ValidationError, allowed: Mapping[str, str]) -> BadQueryError
 
 
 def sentence(field: str, kind: str, allowed: Mapping[str, str] = ALLOWED) -> str:
-    """Say what is allowed in a field that is wrong."""
     if kind == "extra_forbidden":
         return f"There is no field “{field}”: use {either(sorted(allowed))}."
     if kind == "missing":
@@ -145,7 +144,6 @@ def problems(
 
 
 def ordered_test(test_id: UUID) -> Probe | Transfer | None:
-    """Find a test by its id, whether it has ended or not."""
     return probes.rows().filter(id=test_id).first() or transfers.by_id(test_id)
 
 
@@ -210,13 +208,28 @@ def read_experiment(data: Mapping[str, object]) -> Sweep:
         )
         raise BadQueryError({"mover": [sentence]})
     values = values_of(ordered)
-    requests = [request_for(ordered, value) for value in values]
+    requests, is_of_sizes = [], ordered.variable == "size"
+    for value in values:
+        # The test of this value, checked as any test that is ordered.
+        test: dict[str, Any] = {
+            name: getattr(ordered, name)
+            for name in ("source", "destination", "streams", "mover", "mode")
+        } | {"sizes": [value if is_of_sizes else ordered.size]}
+        if not is_of_sizes:
+            test[ordered.variable] = value
+        try:
+            requests += read_tests(test)
+        except BadQueryError as error:
+            # Each sentence stands at the field of the experiment.
+            own = {"sizes": "values" if is_of_sizes else "size", ordered.variable: "values"}
+            errors = {own.get(field, field): texts for field, texts in error.errors.items()}
+            raise BadQueryError(errors) from error
     # There and back through the values: so a rate that drifts pulls no value more than another.
     there = range(len(values))
     steps = [
         step for turn in range(ordered.repeats) for step in (there[::-1] if turn % 2 else there)
     ]
-    size_class = None if ordered.variable == "size" else requests[0].size_class
+    size_class = None if is_of_sizes else requests[0].size_class
     return Sweep(
         variable=Experiment.Variable(ordered.variable),
         probe_requests=[requests[step] for step in steps],
@@ -239,15 +252,14 @@ def why_not_varied(movers: Sequence[str], base_urls: Mapping[str, str]) -> dict[
         reasons["streams"] = "no mover of this link takes a number of streams"
     if SizeClass.objects.count() < 2:
         reasons["size"] = "there is only one size class"
-    if not any(len(modes_of(mover, base_urls)) > 1 for mover in moves_files):
+    offered = (
+        [mode for mode in mover.modes if not mover.scheme_mismatch(mode, base_urls)]
+        for mover in moves_files
+        if not mover.asks_service
+    )
+    if not any(len(modes) > 1 for modes in offered):
         reasons["mode"] = "no mover of this link has both modes"
     return reasons
-
-
-def modes_of(mover: catalogue.MoverDescription, base_urls: Mapping[str, str]) -> list[str]:
-    """Return the modes that a mover offers for these endpoints."""
-    modes = [mode for mode in mover.modes if not mover.scheme_mismatch(mode, base_urls)]
-    return modes[:1] if mover.asks_service else modes
 
 
 def values_of(ordered: OrderedExperiment) -> list[int | str]:
@@ -278,25 +290,6 @@ def values_of(ordered: OrderedExperiment) -> list[int | str]:
         tests = f"{len(ascending)} values with {ordered.repeats} repeats are"
         raise BadQueryError({"repeats": [f"{tests} more than {MOST_STEPS} tests: ask for fewer."]})
     return ascending
-
-
-def request_for(ordered: OrderedExperiment, value: int | str) -> ProbeRequest:
-    """Return the test of one value, checked as any test that is ordered."""
-    is_of_sizes = ordered.variable == "size"
-    test: dict[str, Any] = {
-        name: getattr(ordered, name)
-        for name in ("source", "destination", "streams", "mover", "mode")
-    } | {"sizes": [value if is_of_sizes else ordered.size]}
-    if not is_of_sizes:
-        test[ordered.variable] = value
-    try:
-        (probe_request,) = read_tests(test)
-    except BadQueryError as error:
-        # Each sentence stands at the field of the experiment.
-        own = {"sizes": "values" if is_of_sizes else "size", ordered.variable: "values"}
-        errors = {own.get(field, field): texts for field, texts in error.errors.items()}
-        raise BadQueryError(errors) from error
-    return probe_request
 
 
 def form_values(text: str, variable: str) -> list[int | str] | None:

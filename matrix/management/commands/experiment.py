@@ -99,34 +99,27 @@ def follow(experiment: Experiment, console: Console) -> ExperimentReport:
             bar = bars.add_task(name, total=1.0, state="")
             while True:
                 (current,) = report.reports([experiment], timezone.now())
-                bars.update(bar, completed=current.share, state=state_of(current))
+                # How many have ended, and what the next one waits for.
+                probes = [step.probe.probe for step in current.steps if step.probe]
+                reasons = [probe.waits_because for probe in probes if probe.waits_because]
+                is_running = any(probe.state == "running" for probe in probes)
+                waits = "" if is_running or not reasons else f": {reasons[0]}"
+                ended = len(current.steps) - current.open
+                state = f"{ended} of {len(current.steps)} tests{waits}"
+                bars.update(bar, completed=current.share, state=state)
                 if current.ended:
                     return current
                 if stopped.wait(LOOK_AGAIN_SECONDS):
-                    return stop(experiment, console)
+                    count = request_probes.cancel_experiment(experiment, timezone.now())
+                    (current,) = report.reports([experiment], timezone.now())
+                    show(current, console)
+                    message = f"Stopped: {count} tests were cancelled."
+                    raise CommandError(message, returncode=130)
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def state_of(current: ExperimentReport) -> str:
-    """Say how many have ended, and what the next one waits for."""
-    ended = len(current.steps) - current.open
-    probes = [step.probe.probe for step in current.steps if step.probe]
-    reasons = [probe.waits_because for probe in probes if probe.waits_because]
-    is_running = any(probe.state == "running" for probe in probes)
-    waits = "" if is_running or not reasons else f": {reasons[0]}"
-    return f"{ended} of {len(current.steps)} tests{waits}"
-
-
-def stop(experiment: Experiment, console: Console) -> ExperimentReport:
-    count = request_probes.cancel_experiment(experiment, timezone.now())
-    (current,) = report.reports([experiment], timezone.now())
-    show(current, console)
-    raise CommandError(f"Stopped: {count} tests were cancelled.", returncode=130)
-
-
 def show(ended: ExperimentReport, console: Console) -> None:
-    """Print the results by value, and what they show."""
     table = Table(title=title(ended), title_justify="left")
     for head in (ended.experiment.get_variable_display(), "median MB/s", "n", "failed"):
         table.add_column(head, justify="left" if head != "median MB/s" else "right")

@@ -63,7 +63,6 @@ class Command(QuickCommand):
 
 
 def report_of(options: dict[str, Any]) -> PeriodReport:
-    """Return the report that the options name; raise CommandError."""
     now, period = timezone.now(), options["period"]
     if period in KINDS:
         period = ReportPeriod.newest(period, now).name

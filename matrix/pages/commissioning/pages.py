@@ -8,10 +8,9 @@ from django.http import Http404, QueryDict
 
 from matrix.answers.commissioning import overview, question, standing
 from matrix.answers.commissioning.overview import Cell, Overview
-from matrix.answers.commissioning.question import Chosen, set_of
+from matrix.answers.commissioning.question import Chosen, asked_words, ends_words, set_of
 from matrix.answers.commissioning.records import LinkRecords
 from matrix.answers.commissioning.standing import STATES
-from matrix.answers.commissioning.words import asked_words, ends_words
 from matrix.answers.words.names import short_names_of
 from matrix.pages.base import Page, Params
 from matrix.pages.commissioning.set_form import PRESETS, CriteriaSetForm
@@ -39,21 +38,20 @@ class SetsPage(Page):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         """List all sets. One SQL query, beside rights."""
-        rows = CriteriaSet.objects.select_related("size_class", "search")
+        sets = []
+        for row in CriteriaSet.objects.select_related("size_class", "search"):
+            # Up to when its links were judged, and how many are in each state.
+            judged = None
+            if search := getattr(row, "search", None):
+                counts = [(name, search.counts.get(name, 0)) for name in STATES]
+                judged = {"end": search.end, "counts": counts}
+            sets.append((row, ends_words(row), asked_words(row), judged))
         return {
-            "sets": [(row, ends_words(row), asked_words(row), search_of(row)) for row in rows],
+            "sets": sets,
             "states": STATES,
             "may_add": roles.may(reader, ADD),
             "share": Share.of(address("api-commissioning")),
         }
-
-
-def search_of(row: CriteriaSet) -> dict[str, Any] | None:
-    """Return up to when the links of a set were judged, and how many stood how."""
-    if not hasattr(row, "search"):
-        return None
-    counts = [(name, row.search.counts.get(name, 0)) for name in STATES]
-    return {"end": row.search.end, "counts": counts}
 
 
 @dataclass(frozen=True)
@@ -82,6 +80,7 @@ class SetPage(Page):
         table = overview.of(now_standing)
         places = [*now_standing.sources, *now_standing.destinations]
         counts = now_standing.counts
+        api_path = address("api-commissioning-set", self.row.name)
         return {
             "row": self.row,
             "ends": ends_words(self.row),
@@ -105,11 +104,8 @@ class SetPage(Page):
             "may_change": roles.may(reader, CHANGE),
             "may_delete": roles.may(reader, DELETE),
             "records": self.row.records.count() if roles.may(reader, DELETE) else 0,
-            "share": Share.of(self.url().replace(self.path(), self.api_path())),
+            "share": Share.of(self.url().replace(self.path(), api_path)),
         }
-
-    def api_path(self) -> str:
-        return address("api-commissioning-set", self.row.name)
 
     def cell_url(self, table: Overview, cell: Cell | None) -> str:
         """Return where a cell leads: to the record of its link, or to the links that it has."""

@@ -51,19 +51,17 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def parse_hours(text: str) -> int:
-    """Read `24h` or `7d` as hours; raise ValueError with a sentence."""
-    hours, rest = divmod(parse_seconds(text), HOUR)
-    if rest:
-        raise ValueError(f"{text!r} is not a number of full hours: write 24h or 7d")
-    return hours
-
-
 class HoursField(WrittenField):
     """Hours as `24h`."""
 
-    read = staticmethod(parse_hours)
     write = staticmethod(lambda hours: exact_duration(hours * HOUR))
+
+    @staticmethod
+    def read(text: str) -> int:
+        hours, rest = divmod(parse_seconds(text), HOUR)
+        if rest:
+            raise ValueError(f"{text!r} is not a number of full hours: write 24h or 7d")
+        return hours
 
 
 class NumberField(forms.FloatField):
@@ -106,9 +104,7 @@ class CriteriaSetForm(RowForm):
     sources_filter = end("sources")
     destinations_filter = end("destinations")
     period_hours = HoursField(
-        label="period, like 24h or 7d",
-        validators=between(1, LONGEST_PERIOD),
-        widget=small_input(6),
+        label="period, like 24h or 7d", validators=between(1, LONGEST_PERIOD), widget=small_input(6)
     )
     least_tests = forms.IntegerField(
         label="least tests in it", validators=between(1, MOST_TESTS), widget=small_input(6)

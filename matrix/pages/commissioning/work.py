@@ -23,12 +23,6 @@ from sonar.notation.units import format_span
 MEANWHILE = "Somebody has just added a criteria set of this name: choose another."
 
 
-def next_step() -> str:
-    """Say what becomes of a set that was saved."""
-    soon = format_span(timedelta(seconds=settings.SONAR_COMMISSIONING_SECONDS))
-    return f"Its links are judged within {soon}, by the results of the last 90 days."
-
-
 @for_whom(GET=holders(pages.ADD), POST=holders(pages.ADD))
 def add_criteria_set(request: HttpRequest) -> HttpResponseBase:
     if request.method != "POST":
@@ -58,13 +52,14 @@ def kept(request: HttpRequest, page: AddSetPage | ChangeSetPage, row: CriteriaSe
             form.add_error("name" if is_new else None, MEANWHILE)
     if form.errors:
         return rendered(request, page, timezone.now(), None, status=400, form=form)
-    messages.success(request, f"{sentence} {next_step()}")
+    soon = format_span(timedelta(seconds=settings.SONAR_COMMISSIONING_SECONDS))
+    next_step = f"Its links are judged within {soon}, by the results of the last 90 days."
+    messages.success(request, f"{sentence} {next_step}")
     return HttpResponseRedirect(SetPage(row, {}).path())
 
 
 @for_whom(POST=holders(pages.DELETE))
 def delete_criteria_set(request: HttpRequest, criteria: str) -> HttpResponse:
-    """Delete a set with all its records."""
     with transaction.atomic():
         row = set_of(criteria, lock=True)
         sentence = f"Deleted the criteria set {row.name} and its records."

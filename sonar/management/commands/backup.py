@@ -8,13 +8,14 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
+from rich.progress import DownloadColumn, TextColumn
 
 from sonar.database.backups import contents, dump, programs
 from sonar.database.backups.label import Label
 from sonar.database.backups.programs import BackupError, Programs
 from sonar.database.retry import one_line
 from sonar.management.base import QuickCommand
-from sonar.management.terminal import byte_counter
+from sonar.management.terminal import counter
 from sonar.notation.units import format_bytes
 from sonar.notation.windows import format_time
 
@@ -29,7 +30,6 @@ PG_BIN = (
 
 
 def take_pg_bin(parser: CommandParser) -> None:
-    """Let somebody say where PostgreSQL's programs are."""
     parser.add_argument("--pg-bin", metavar="DIR", type=Path, help=PG_BIN)
 
 
@@ -55,8 +55,15 @@ class Command(QuickCommand):
         path: Path = options["file"]
         try:
             refuse_to_overwrite(path, force=options["force"])
-            chosen = choose(options["pg_bin"])
-            label = self.stream(chosen) if str(path) == "-" else write(path, chosen)
+            database = contents.look()
+            if database.results is None:
+                raise CommandError(NO_SONAR.format(name=database.name))
+            chosen = programs.choose(database.server, options["pg_bin"])
+            if str(path) == "-":
+                label = self.stream(chosen)
+            else:
+                with counter(DownloadColumn(), TextColumn("written")) as count:
+                    label = dump.write(path, chosen, count)
         except KeyboardInterrupt:
             raise CommandError(f"Stopped; {path} was not written.", returncode=130) from None
         except BackupError as error:
@@ -87,36 +94,18 @@ def refuse_to_overwrite(path: Path, *, force: bool) -> None:
         raise CommandError(f"{path} cannot be written: {path.absolute().parent} is not writable.")
 
 
-def choose(directory: Path | None) -> Programs:
-    """Return the programs for the database; CommandError if that is none of Sonar's."""
-    database = contents.look()
-    if database.results is None:
-        raise CommandError(NO_SONAR.format(name=database.name))
-    return programs.choose(database.server, directory)
-
-
-def write(path: Path, chosen: Programs) -> Label:
-    with byte_counter("written") as count:
-        return dump.write(path, chosen, count)
-
-
 def described(path: Path, label: Label) -> list[str]:
-    """Say what a backup holds, and what it does not."""
+    span = ""
+    if label.first is not None and label.last is not None:
+        span = f", from {moment(label.first)} to {moment(label.last)}"
     return [
         f"{path}: {format_bytes(label.archive_bytes)}, begun {moment(label.begun_at)}",
         f"  of Sonar {label.sonar} (migration {label.migration}) on PostgreSQL {label.postgres}",
-        f"  {label.results:,} results{span(label)}",
+        f"  {label.results:,} results{span}",
         f"  {label.count('sonar_endpoint'):,} endpoints at {label.count('sonar_site'):,} sites",
         "Not in it:",
         *(f"  {thing}" for thing in (*label.left_out, *dump.FILES)),
     ]
-
-
-def span(label: Label) -> str:
-    """Say from when to when its results are; nothing if there are none."""
-    if label.first is None or label.last is None:
-        return ""
-    return f", from {moment(label.first)} to {moment(label.last)}"
 
 
 def moment(text: str) -> str:

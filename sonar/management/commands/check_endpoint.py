@@ -61,7 +61,7 @@ class Command(QuickCommand):
                 raise CommandError("--credential and --data-host go with --base-url only.")
             steps = registered(named(Endpoint, options["name"]), console)
         else:
-            steps = unregistered(endpoint_of(options), console)
+            steps = unregistered(options, console)
         wrong = [step for step in steps if step.is_wrong]
         if wrong:
             names = ", ".join(step.label.lower() for step in wrong)
@@ -80,8 +80,20 @@ def registered(endpoint: Endpoint, console: Console) -> list[CheckStep]:
     return endpoint_checks.check_registered(endpoint, check.run, lambda step: show(step, console))
 
 
-def unregistered(endpoint: Endpoint, console: Console) -> list[CheckStep]:
-    """Check what is in no row; nothing is kept but what could not be deleted there."""
+def unregistered(options: dict[str, Any], console: Console) -> list[CheckStep]:
+    """Check what is in no row, as the options describe it; CommandError for what cannot be.
+
+    Nothing is kept but what could not be deleted there.
+    """
+    name = options["credential"]
+    endpoint = Endpoint(
+        name=UNREGISTERED,
+        base_url=options["base_url"],
+        credential=named(Credential, name) if name else None,
+        data_hosts=options["data_host"],
+    )
+    if wrong := problems(endpoint):
+        raise CommandError("\n".join(f"{OPTIONS[field]}: {wrong[field]}" for field in wrong))
     run = uuid4()
     outcome = endpoint_checks.check(endpoint, run, lambda step: show(step, console))
     if not outcome.is_clean:
@@ -89,26 +101,10 @@ def unregistered(endpoint: Endpoint, console: Console) -> list[CheckStep]:
     return outcome.steps
 
 
-def endpoint_of(options: dict[str, Any]) -> Endpoint:
-    """Return an endpoint as the options describe it, unsaved; CommandError for what cannot be."""
-    name = options["credential"]
-    credential = named(Credential, name) if name else None
-    endpoint = Endpoint(
-        name=UNREGISTERED,
-        base_url=options["base_url"],
-        credential=credential,
-        data_hosts=options["data_host"],
-    )
-    if wrong := problems(endpoint):
-        raise CommandError("\n".join(f"{OPTIONS[field]}: {wrong[field]}" for field in wrong))
-    return endpoint
-
-
 OPTIONS = {"base_url": "--base-url", "data_hosts": "--data-host", "credential": "--credential"}
 
 
 def problems(endpoint: Endpoint) -> dict[str, str]:
-    """Say by field what could not be registered so."""
     try:
         endpoint.clean_fields(exclude={field.name for field in Endpoint._meta.fields} - {*OPTIONS})
     except ValidationError as error:
@@ -121,7 +117,6 @@ def problems(endpoint: Endpoint) -> dict[str, str]:
 
 
 def show(step: CheckStep, console: Console) -> None:
-    """Write a step as a line, and below it what to do."""
     word = step.state.upper() if step.is_wrong else step.state
     console.print(f"{word:<{WORD_WIDTH}}  {step.label:<{WIDTH}}  {step.seen}", markup=False)
     if step.advice:

@@ -13,7 +13,6 @@ from sonar.movers.base import MoverError, Where
 from sonar.notation.windows import format_moment
 from sonar.obstacles.credential_states import SERVICE
 from sonar.work import credential_checks
-from sonar.work.credential_checks import PlacedCredential
 from sonar.work.credential_secrets import secret_of
 from sonar.work.transfer_request import kind_of
 
@@ -53,7 +52,13 @@ class Command(QuickCommand):
                 f"{end.name} lends no credential, and tests that need one to read or write there "
                 f"wait: {rules.LEND}"
             )
-        wrong = [*unreadable(files), *filter(None, map(rules.problem, ends))]
+        wrong = []
+        for credential, trouble in files.items():
+            if trouble:
+                subject = "uploaded secret" if credential.is_uploaded else "file"
+                name = f"The {subject} of the credential {credential.name}"
+                wrong.append(f"{name} cannot be used: {trouble}.")
+        wrong += filter(None, map(rules.problem, ends))
         wrong += not_given() if ask else noted()
         if wrong:
             raise CommandError(
@@ -68,13 +73,6 @@ def row_of(credential: Credential, ends: Iterable[Endpoint], trouble: str) -> tu
     readable = "uploaded" if credential.is_uploaded else "readable"
     hosts, shown = ",".join(credential.hosts), trouble or readable
     return credential.name, credential.kind, hosts, ",".join(own), ",".join(lent), shown
-
-
-def unreadable(files: dict[Credential, str]) -> Iterator[str]:
-    for credential, trouble in files.items():
-        if trouble:
-            subject = "uploaded secret" if credential.is_uploaded else "file"
-            yield f"The {subject} of the credential {credential.name} cannot be used: {trouble}."
 
 
 def file_problem(credential: Credential) -> str:
@@ -92,7 +90,6 @@ def file_problem(credential: Credential) -> str:
 
 
 def noted() -> Iterator[str]:
-    """Say what workers have found out."""
     for row in CredentialState.objects.select_related("credential", "endpoint", "mesh"):
         effect = "tests wait" if row.holds else "tests still run"
         yield (
@@ -108,13 +105,12 @@ def not_given() -> Iterator[str]:
     """
     for usage in credential_checks.uses():
         is_given = usage.role == SERVICE or kind_of(usage.credential).renews
-        if is_given and usage.is_here and (why := _refusal(usage)):
+        if not is_given or not usage.is_here:
+            continue
+        try:
+            trouble = credential_checks.trouble_of(usage, 0, asks=True)
+            why = trouble.sentence if trouble else ""
+        except MoverError as error:
+            why = f"it could not be tried: {error}"
+        if why:
             yield f"{usage.credential.name} as {usage.role} of {usage.place.name}: {why}."
-
-
-def _refusal(usage: PlacedCredential) -> str:
-    try:
-        trouble = credential_checks.trouble_of(usage, 0, asks=True)
-    except MoverError as error:
-        return f"it could not be tried: {error}"
-    return trouble.sentence if trouble else ""

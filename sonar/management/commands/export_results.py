@@ -13,12 +13,12 @@ from typing import IO, Any, cast
 from django.core.management.base import CommandError, CommandParser
 from django.db import OperationalError
 from psycopg.errors import SerializationFailure
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import TextColumn
 
 from sonar.database import reader
 from sonar.management.base import QuickCommand
 from sonar.management.commands.probe import named
+from sonar.management.terminal import counter
 from sonar.models import Endpoint, Profile, SizeClass
 from sonar.notation import whole_files
 from sonar.notation.windows import parse_time
@@ -89,14 +89,26 @@ class Command(QuickCommand):
             raise
 
     def export(self, options: dict[str, Any]) -> None:
-        choice = chosen(options)
+        start, end = options["start"], options["end"]
+        if start and end and start >= end:
+            raise CommandError("--from must be before --to.")
+        choice = Choice(
+            start=start,
+            end=end,
+            size_classes=[named(SizeClass, name).pk for name in options["size"]],
+            sources=[named(Endpoint, name).pk for name in options["source"]],
+            destinations=[named(Endpoint, name).pk for name in options["destination"]],
+            states=options["state"] or Choice.states,
+            origins=options["origin"],
+        )
         path: Path | None = options["file"]
-        if path is None:
-            print_all(choice)
-            return
         try:
-            with counter() as count, written_whole(path) as file:
-                rows = pour(choice, file, count)
+            with counter(TextColumn("{task.completed:,} results")) as count:
+                if path is None:
+                    print_all(choice, count)
+                    return
+                with written_whole(path) as file:
+                    rows = pour(choice, file, count)
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}") from error
         self.stdout.write(f"{path}: {rows:,} result{'s' * (rows != 1)}")
@@ -109,26 +121,9 @@ def moment(text: str) -> datetime:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def chosen(options: dict[str, Any]) -> Choice:
-    """Turn what was asked for into a choice; CommandError for names that are not registered."""
-    start, end = options["start"], options["end"]
-    if start and end and start >= end:
-        raise CommandError("--from must be before --to.")
-    return Choice(
-        start=start,
-        end=end,
-        size_classes=[named(SizeClass, name).pk for name in options["size"]],
-        sources=[named(Endpoint, name).pk for name in options["source"]],
-        destinations=[named(Endpoint, name).pk for name in options["destination"]],
-        states=options["state"] or Choice.states,
-        origins=options["origin"],
-    )
-
-
-def print_all(choice: Choice) -> None:
+def print_all(choice: Choice, count: Callable[[int], None]) -> None:
     try:
-        with counter() as count:
-            pour(choice, sys.stdout.buffer, count)
+        pour(choice, sys.stdout.buffer, count)
         sys.stdout.flush()
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -153,14 +148,3 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
                 yield cast("IO[bytes]", packed)
         else:
             yield file
-
-
-@contextmanager
-def counter() -> Iterator[Callable[[int], None]]:
-    """Show on a terminal how many results are written so far."""
-    console = Console(stderr=True)
-    columns = SpinnerColumn(), TextColumn("{task.completed:,} results"), TimeElapsedColumn()
-    bars = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
-    with bars:
-        task = bars.add_task("", total=None)
-        yield lambda rows: bars.update(task, completed=rows)

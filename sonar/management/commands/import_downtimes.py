@@ -7,7 +7,6 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from sonar.management.base import QuickCommand, in_columns
-from sonar.models import Downtime
 from sonar.models.downtimes import ELSEWHERE, Origin
 from sonar.notation.units import format_counted
 from sonar.registry.downtimes import importing, matching, pages, state
@@ -61,7 +60,6 @@ class Command(QuickCommand):
 
 
 def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
-    """Return the lines that say what an answer came to."""
     announced = format_counted(len(outcome.announcements), "downtime")
     concern = f"{outcome.concerned} concern{'s' * (outcome.concerned == 1)}"
     lines = [
@@ -69,7 +67,10 @@ def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
         f"{outcome.changes.words}{': a dry run, nothing was changed' if dry_run else ''}.",
     ]
     rows = [
-        (sign, row.subject, row.severity, minute(row.starts_at), end_of(row))
+        (
+            *(sign, row.subject, row.severity, minute(row.starts_at)),
+            row.until_words if row.is_open_ended else minute(row.ends_at),
+        )
         for sign, group in (
             ("new", outcome.changes.new),
             ("changed", outcome.changes.changed),
@@ -100,10 +101,6 @@ def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
             named = ", ".join(hosts[:MOST_LISTED])
             lines.append(f"No endpoint is at {format_counted(len(hosts), noun)}: {named}{rest}")
     return "\n".join(lines)
-
-
-def end_of(row: Downtime) -> str:
-    return row.until_words if row.is_open_ended else minute(row.ends_at)
 
 
 def minute(moment: datetime) -> str:

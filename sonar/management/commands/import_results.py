@@ -64,7 +64,12 @@ class Command(QuickCommand):
         """Import or check one file and say what came of it; return whether it was sound."""
         try:
             with bar(path) as over:
-                said = check(path, over) if only_check else store(path, origin, over)
+                if only_check:
+                    with importing.checked(path, timezone.now(), over("checking")) as sound:
+                        are = "1 result is" if sound.count == 1 else f"{sound.count:,} results are"
+                    said = f"{are} valid; nothing was stored."
+                else:
+                    said = store(path, origin, over)
         except KeyboardInterrupt:
             raise CommandError(f"Stopped; nothing of {path} was stored.", returncode=130) from None
         except OSError as error:  # what was checked waits in a temporary file to be stored
@@ -82,12 +87,6 @@ class Command(QuickCommand):
             return False
         self.stdout.write(f"{path}: {said}")
         return True
-
-
-def check(path: Path, over: Over) -> str:
-    with importing.checked(path, timezone.now(), over("checking")) as sound:
-        results = "1 result is" if sound.count == 1 else f"{sound.count:,} results are"
-        return f"{results} valid; nothing was stored."
 
 
 def store(path: Path, origin: str, over: Over) -> str:

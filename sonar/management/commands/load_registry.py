@@ -36,7 +36,11 @@ class Command(QuickCommand):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         name: str = options["file"]
         try:
-            text = read(name)
+            if name == "-":
+                text = registry_file.read(sys.stdin)
+            else:
+                with Path(name).open(encoding="utf-8") as file:
+                    text = registry_file.read(file)
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"{name} cannot be read: {error}") from error
         try:
@@ -54,10 +58,3 @@ class Command(QuickCommand):
             self.stdout.write(notice)
         if notice := obstacles.notice(timezone.now()):
             self.stdout.write(notice)
-
-
-def read(name: str) -> str:
-    if name == "-":
-        return registry_file.read(sys.stdin)
-    with Path(name).open(encoding="utf-8") as file:
-        return registry_file.read(file)

@@ -17,10 +17,10 @@ from sonar.management.base import QuickCommand
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
-from sonar.movers.base import MoverError, Receipt, Stopped
+from sonar.movers.base import Receipt, Stopped
 from sonar.movers.measure import Outcome
 from sonar.movers.watch import Seen, Watch
-from sonar.notation.units import format_bytes, format_rate, format_seconds
+from sonar.notation.units import format_bytes, format_counted, format_rate, format_seconds
 from sonar.obstacles import worker_movers
 from sonar.ordering import queue_positions, request_probes
 from sonar.work import probes
@@ -73,7 +73,16 @@ class Command(QuickCommand):
             streams=options["streams"],
         )
         console = Console(highlight=False, soft_wrap=True)
-        probe = ordered(probe_request)
+        ends = probe_request.source, probe_request.destination
+        if why := worker_movers.elsewhere(end.vantage for end in ends):
+            raise CommandError(f"Not started: {why}")
+        try:
+            # For this process, which takes it when it has room.
+            ordered = scheduler.order_all([probe_request], timezone.now(), socket.gethostname())
+        except (scheduler.RefusedError, scheduler.PlannerBusyError) as error:
+            raise CommandError(f"Not started: {error}") from error
+        (probe,) = ordered.probes
+        request_probes.send(ordered.started)
         wait(probe, console)
         claimed = probes.claim(probe.id, timezone.now())
         if claimed is None:
@@ -84,28 +93,16 @@ class Command(QuickCommand):
         record(claimed, outcome, console)
 
 
-def ordered(probe_request: scheduler.ProbeRequest) -> Probe:
-    """Order a test for this process, which takes it when it has room."""
-    ends = probe_request.source, probe_request.destination
-    if why := worker_movers.elsewhere(end.vantage for end in ends):
-        raise CommandError(f"Not started: {why}")
-    try:
-        (probe,), started = scheduler.order_all(
-            [probe_request], timezone.now(), socket.gethostname()
-        )
-    except (scheduler.RefusedError, scheduler.PlannerBusyError) as error:
-        raise CommandError(f"Not started: {error}") from error
-    request_probes.send(started)
-    return probe
-
-
 def wait(probe: Probe, console: Console) -> None:
     """Wait until a test is queued and say what for; Ctrl-C drops it."""
     stopped, said = threading.Event(), ""
     before = signal.signal(signal.SIGINT, lambda number, frame: stopped.set())
     try:
         while probe.state == Probe.State.WAITING and not stopped.wait(LOOK_AGAIN_SECONDS):
-            if (sentence := waits(probe)) != said:
+            place = queue_positions.places().get(probe.id, 1)
+            before_it = f"{format_counted(place - 1, 'test')} before it" if place > 1 else "next"
+            sentence = f"Waiting ({before_it}): {probe.waits_because}"
+            if sentence != said:
                 console.print(sentence)
                 said = sentence
             request_probes.send(scheduler.start_waiting(timezone.now()))
@@ -113,29 +110,17 @@ def wait(probe: Probe, console: Console) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     if stopped.is_set():
-        drop(probe)
-
-
-def waits(probe: Probe) -> str:
-    """Say why a test waits, and its place: `Waiting (2 tests before it): ...`."""
-    place = queue_positions.places().get(probe.id, 1)
-    turn = ("next", "1 test before it")[place - 1] if place <= 2 else f"{place - 1} tests before it"
-    return f"Waiting ({turn}): {probe.waits_because}"
+        try:
+            request_probes.cancel(probe.id, timezone.now())
+        except request_probes.NotCancelledError as error:
+            raise CommandError(str(error)) from error
+        raise CommandError("Stopped; nothing was recorded.", returncode=130)
 
 
 def gone(probe: Probe) -> NoReturn:
     """Say what became of a test that has been waiting and is not there any more."""
     ended = Transfer.objects.filter(id=probe.id).first()
     raise CommandError(f"Failed: {ended.error}." if ended else "Somebody cancelled the test.")
-
-
-def drop(probe: Probe) -> NoReturn:
-    """Forget a test that has not begun."""
-    try:
-        request_probes.cancel(probe.id, timezone.now())
-    except request_probes.NotCancelledError as error:
-        raise CommandError(str(error)) from error
-    raise CommandError("Stopped; nothing was recorded.", returncode=130)
 
 
 def named(model: type[Named], name: str) -> Named:
@@ -177,7 +162,10 @@ def record(probe: Probe, outcome: Outcome, console: Console) -> None:
         probes.drop(probe)
         raise CommandError(f"Not started: {wait} Nothing was recorded.")
     if outcome.receipt is None:
-        raise CommandError(failure(outcome.error))
+        if (error := outcome.error) is None:
+            raise CommandError("Failed.")
+        again = "will fail again until this is fixed" if error.permanent else "may be temporary"
+        raise CommandError(f"Failed at the {error.where}: {error} ({again}).")
     console.print(success(probe, outcome.receipt, outcome.seen))
 
 
@@ -195,11 +183,3 @@ def success(probe: Probe, receipt: Receipt, seen: Seen) -> str:
         f"{format_seconds(receipt.seconds)}: {format_rate(receipt.bytes / receipt.seconds)} "
         f"({', '.join(how)})"
     )
-
-
-def failure(error: MoverError | None) -> str:
-    """Say where and why it failed, and whether trying again could help."""
-    if error is None:
-        return "Failed."
-    again = "will fail again until this is fixed" if error.permanent else "may be temporary"
-    return f"Failed at the {error.where}: {error} ({again})."

@@ -12,7 +12,7 @@ from rich.progress import Progress
 from sonar.management.base import QuickCommand
 from sonar.models import SizeClass
 from sonar.notation import windows
-from sonar.notation.units import format_count, three_digits
+from sonar.notation.units import format_count, format_counted, three_digits
 from sonar.results import sealing
 
 
@@ -39,9 +39,31 @@ class Command(QuickCommand):
             raise CommandError("--from must be before --to")
         days = sealing.filled_days(start, end)
         if options["size"]:
-            size_class = class_named(options["size"])
-            days = [day for day in days if day[0] == size_class]
-        rebuild(days, now, Console(highlight=False, soft_wrap=True))
+            ids = dict(SizeClass.objects.values_list("name", "id"))
+            if options["size"] not in ids:
+                raise CommandError(
+                    f"There is no size class {options['size']!r}: use one of {', '.join(ids)}."
+                )
+            days = [day for day in days if day[0] == ids[options["size"]]]
+        console = Console(highlight=False, soft_wrap=True)
+        began, written, done = time.monotonic(), 0, 0
+        try:
+            with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+                task = bar.add_task("rebuilding days", total=len(days))
+                for size_class_id, day in days:
+                    written += sealing.seal_day(size_class_id, day, now, everything=True)
+                    done += 1
+                    bar.update(task, completed=done, description=f"{day:%Y-%m-%d}")
+        except KeyboardInterrupt as error:
+            raise CommandError(
+                f"Stopped after {done} of {len(days)} days of a size class. Nothing is half done; "
+                "run it again for the rest.",
+                returncode=130,
+            ) from error
+        console.print(
+            f"{format_count(written)} segments written from {format_counted(len(days), 'day')} of "
+            f"a size class in {three_digits(time.monotonic() - began)} s."
+        )
 
 
 def day_of(option: str, text: str | None) -> datetime | None:
@@ -53,33 +75,3 @@ def day_of(option: str, text: str | None) -> datetime | None:
     except ValueError as error:
         raise CommandError(f"{option}: {error}") from error
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def class_named(name: str) -> int:
-    ids = dict(SizeClass.objects.values_list("name", "id"))
-    if name not in ids:
-        raise CommandError(f"There is no size class {name!r}: use one of {', '.join(ids)}.")
-    return ids[name]
-
-
-def rebuild(days: list[sealing.ClassDay], now: datetime, console: Console) -> None:
-    """Rebuild these days under a progress bar, and say in a line what was done."""
-    began, written, done = time.monotonic(), 0, 0
-    try:
-        with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task("rebuilding days", total=len(days))
-            for size_class_id, day in days:
-                written += sealing.seal_day(size_class_id, day, now, everything=True)
-                done += 1
-                bar.update(task, completed=done, description=f"{day:%Y-%m-%d}")
-    except KeyboardInterrupt as error:
-        raise CommandError(
-            f"Stopped after {done} of {len(days)} days of a size class. Nothing is half done; "
-            "run it again for the rest.",
-            returncode=130,
-        ) from error
-    console.print(
-        f"{format_count(written)} segments written from {format_count(len(days))} "
-        f"{'day' if len(days) == 1 else 'days'} of a size class "
-        f"in {three_digits(time.monotonic() - began)} s."
-    )

@@ -1,8 +1,6 @@
 """Move results to the size class that their bytes belong to."""
 
 import time
-from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -11,7 +9,7 @@ from rich.progress import Progress
 
 from sonar.management.base import QuickCommand
 from sonar.models import SizeClass
-from sonar.notation.units import format_count, three_digits
+from sonar.notation.units import format_counted, three_digits
 from sonar.results import reclass
 from sonar.results.reclass import Moves
 
@@ -28,39 +26,37 @@ class Command(QuickCommand):
         parser.add_argument("--dry-run", action="store_true", help="only count, change nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
-        move_results(Console(highlight=False, soft_wrap=True), only_count=options["dry_run"])
-
-
-def move_results(console: Console, *, only_count: bool) -> None:
-    """Go through all days under a progress bar, and say what went from where to where."""
-    began, total, done = time.monotonic(), Moves(), 0
-    days = reclass.days()
-    try:
-        with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task("checking days", total=len(days))
-            for day in days:
-                bar.update(task, description=f"{day:%Y-%m-%d}")
-                for moves in counted(day) if only_count else reclass.move_day(day):
-                    total.update(moves)
-                done += 1
-                bar.update(task, completed=done)
-    except KeyboardInterrupt as error:
+        console, only_count = Console(highlight=False, soft_wrap=True), options["dry_run"]
+        began, total, done = time.monotonic(), Moves(), 0
+        days = reclass.days()
+        try:
+            with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+                task = bar.add_task("checking days", total=len(days))
+                for day in days:
+                    bar.update(task, description=f"{day:%Y-%m-%d}")
+                    wrong = reclass.wrong_of_day(day).values() if only_count else None
+                    for moves in reclass.move_day(day) if wrong is None else wrong:
+                        total.update(moves)
+                    done += 1
+                    bar.update(task, completed=done)
+        except KeyboardInterrupt as error:
+            tell(console, total, only_count)
+            raise CommandError(
+                f"Stopped after {done} of {len(days)} days. Nothing is half done; run it again for "
+                "the rest.",
+                returncode=130,
+            ) from error
         tell(console, total, only_count)
-        raise CommandError(
-            f"Stopped after {done} of {len(days)} days. Nothing is half done; run it again for "
-            "the rest.",
-            returncode=130,
-        ) from error
-    tell(console, total, only_count)
-    console.print(
-        f"{format_count(len(days))} {'day' if len(days) == 1 else 'days'} checked in "
-        f"{three_digits(time.monotonic() - began)} s."
-    )
-    tell_of_probes(console)
-
-
-def counted(day: datetime) -> Iterator[Moves]:
-    yield from reclass.wrong_of_day(day).values()
+        console.print(
+            f"{format_counted(len(days), 'day')} checked in "
+            f"{three_digits(time.monotonic() - began)} s."
+        )
+        # A test that was ordered before comes in under the class that it was ordered in.
+        if count := reclass.probes_outside():
+            console.print(
+                f"{format_counted(count, 'test')} under way will be stored in a size class that "
+                "does not match their size. Run this again when they have ended."
+            )
 
 
 def tell(console: Console, total: Moves, only_count: bool) -> None:
@@ -68,17 +64,8 @@ def tell(console: Console, total: Moves, only_count: bool) -> None:
     names = dict(SizeClass.objects.values_list("id", "name"))
     verb = "would move" if only_count else "moved"
     for (old, new), count in sorted(total.items()):
-        results = "1 result" if count == 1 else f"{format_count(count)} results"
-        console.print(f"{results} {verb} from {names[old]} to {names[new]}.")
+        console.print(
+            f"{format_counted(count, 'result')} {verb} from {names[old]} to {names[new]}."
+        )
     if not total:
         console.print("All results are in the right size class.")
-
-
-def tell_of_probes(console: Console) -> None:
-    """A test that was ordered before comes in under the class that it was ordered in."""
-    if count := reclass.probes_outside():
-        tests = "1 test" if count == 1 else f"{format_count(count)} tests"
-        console.print(
-            f"{tests} under way will be stored in a size class that does not match their size. "
-            "Run this again when they have ended."
-        )

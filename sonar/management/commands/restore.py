@@ -8,6 +8,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, connection
 from django.utils import timezone
+from rich.progress import DownloadColumn, TextColumn
 
 from sonar.database import tables
 from sonar.database.backups import contents, label, programs, restore
@@ -17,7 +18,7 @@ from sonar.database.backups.programs import BackupError
 from sonar.database.retry import one_line
 from sonar.management.base import QuickCommand
 from sonar.management.commands.backup import described, take_pg_bin
-from sonar.management.terminal import byte_counter
+from sonar.management.terminal import counter
 from sonar.processes import heartbeats
 
 NOT_EMPTY = (
@@ -89,10 +90,16 @@ class Command(QuickCommand):
         chosen = programs.choose(max(database.server, backup.programs), options["pg_bin"])
         if database.objects:
             self.permit(database, options)
-        with byte_counter("restored") as count:
+        with counter(DownloadColumn(), TextColumn("restored")) as count:
             empty_first = database.objects > 0
             restore.run(path, backup, chosen, empty_first=empty_first, count=count)
-        self.bring_up_to_date(backup)
+        if tables.of_this_code() - frozenset(backup.migrations):  # of an older Sonar
+            try:
+                call_command("migrate", verbosity=0)
+            except (CommandError, DatabaseError) as error:
+                raise CommandError(NOT_MIGRATED.format(backup.sonar, one_line(error))) from error
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
         self.stdout.write(
             f"{database.name}: restored, {backup.results:,} results and all else as the backup "
             "noted.\n" + "\n".join(NEXT)
@@ -100,36 +107,18 @@ class Command(QuickCommand):
 
     def permit(self, database: Contents, options: dict[str, Any]) -> None:
         """Raise CommandError for a database that must not be emptied."""
-        lost = loss(database)
+        lost = f"{database.objects:,} tables and functions that are not Sonar's"
+        if database.results is not None:
+            lost = f"a Sonar with {database.results:,} results"
         if not options["replace"]:
             raise CommandError(NOT_EMPTY.format(name=database.name, lost=lost))
-        refuse_while_in_use(database)
+        if database.results is not None and (living := heartbeats.living(timezone.now())):
+            raise CommandError(ALIVE.format(name=database.name, names=", ".join(living)))
+        if count := database.sessions:
+            plural = "s" * (count > 1)
+            raise CommandError(IN_USE.format(name=database.name, count=count, s=plural))
         if not options["yes"] and not agreed(database.name, lost):
             raise CommandError("Nothing was changed: --replace wants an answer, or --yes.")
-
-    def bring_up_to_date(self, backup: Label) -> None:
-        """Migrate what an older Sonar had, and let PostgreSQL count what there is."""
-        if tables.of_this_code() - frozenset(backup.migrations):
-            try:
-                call_command("migrate", verbosity=0)
-            except (CommandError, DatabaseError) as error:
-                raise CommandError(NOT_MIGRATED.format(backup.sonar, one_line(error))) from error
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE")
-
-
-def loss(database: Contents) -> str:
-    if database.results is None:
-        return f"{database.objects:,} tables and functions that are not Sonar's"
-    return f"a Sonar with {database.results:,} results"
-
-
-def refuse_while_in_use(database: Contents) -> None:
-    """Raise CommandError while processes of Sonar live there, or anybody is connected."""
-    if database.results is not None and (living := heartbeats.living(timezone.now())):
-        raise CommandError(ALIVE.format(name=database.name, names=", ".join(living)))
-    if count := database.sessions:
-        raise CommandError(IN_USE.format(name=database.name, count=count, s="s" * (count > 1)))
 
 
 def agreed(name: str, lost: str) -> bool:

@@ -45,7 +45,17 @@ class Command(QuickCommand):
         **__: object,
     ) -> None:
         if role is None and user == LIST:
-            self.stdout.write(listed())
+            rows = [
+                (
+                    each.get_username(),
+                    roles.role_of(each) or "not active",
+                    ",".join(sorted(site.name for site in each.administered_sites.all())),
+                    ",".join(roles.own_permissions(each)),
+                )
+                for each in User.objects.order_by("username")
+            ]
+            head = ("USER", "ROLE", "SITES", "ALSO")
+            self.stdout.write(in_columns([head, *rows]) if rows else "No accounts.")
             return
         account = User.objects.filter(username=user).first()
         if account is None:
@@ -68,32 +78,13 @@ def named(names: list[str]) -> list[Site]:
     """Return the sites with these names; raise CommandError that says which are none."""
     sites = {site.name: site for site in Site.objects.filter(name__in=names)}
     if unknown := [name for name in names if name not in sites]:
-        meant = sorted({site for name in unknown for site in similar(name)})
-        hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
+        meant, every = set[str](), Site.objects.values_list("name", flat=True)
+        for name in unknown:
+            # Pages shorten names, and others have their own.
+            likely = every.filter(Q(name__icontains=name) | Q(aliases__name__iexact=name))
+            few = list(likely.order_by("name").distinct()[:MOST_SIMILAR])
+            meant.update(few or difflib.get_close_matches(name, every, n=1, cutoff=0.5))
+        hint = f" Did you mean {' or '.join(sorted(meant))}?" if meant else ""
         message = f"No site is named {' or '.join(unknown)}: nothing was changed.{hint}"
         raise CommandError(message)
     return list(sites.values())
-
-
-def similar(name: str) -> list[str]:
-    """Return sites that a name may stand for: pages shorten names, and others have their own."""
-    contains = Site.objects.filter(Q(name__icontains=name) | Q(aliases__name__iexact=name))
-    likely = list(
-        contains.order_by("name").values_list("name", flat=True).distinct()[:MOST_SIMILAR]
-    )
-    every = Site.objects.values_list("name", flat=True)
-    return likely or difflib.get_close_matches(name, every, n=1, cutoff=0.5)
-
-
-def listed() -> str:
-    rows = [row_of(account) for account in User.objects.order_by("username")]
-    return in_columns([("USER", "ROLE", "SITES", "ALSO"), *rows]) if rows else "No accounts."
-
-
-def row_of(account: User) -> tuple[str, str, str, str]:
-    return (
-        account.get_username(),
-        roles.role_of(account) or "not active",
-        ",".join(sorted(site.name for site in account.administered_sites.all())),
-        ",".join(roles.own_permissions(account)),
-    )

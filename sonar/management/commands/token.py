@@ -48,7 +48,8 @@ class Command(QuickCommand):
         names = [scope.strip() for scope in scopes.split(",") if scope.strip()]
         token, text = tokens.create(owner, name, names, days)
         self.stdout.write(text)
-        self.stderr.write(f"{described(token)}. It is not shown again.")
+        may = f"may {' and '.join(token.scopes)} until {format_time(token.expiry)}"
+        self.stderr.write(f"Token {token}, key {token.token_key}: {may}. It is not shown again.")
 
     def list(self, **_: object) -> None:
         rows = [
@@ -66,9 +67,3 @@ class Command(QuickCommand):
 
     def revoke(self, key: str, **_: object) -> None:
         self.stdout.write(f"Revoked: {tokens.revoke(key)}.")
-
-
-def described(token: Token) -> str:
-    """Say what a token may do and until when, without the token."""
-    scopes = " and ".join(token.scopes)
-    return f"Token {token}, key {token.token_key}: may {scopes} until {format_time(token.expiry)}"

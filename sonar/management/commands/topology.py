@@ -25,6 +25,7 @@ class Command(QuickCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
+        sources = "; ".join(f"{source}: {words}" for source, words in catalogue.ANSWERS.items())
         parser.add_argument(
             "verb",
             choices=("diff", "apply", "propose"),
@@ -35,7 +36,7 @@ class Command(QuickCommand):
             dest="source",
             required=True,
             choices=list(catalogue.SOURCES),
-            help=f"which source it is; {described_sources()}",
+            help=f"which source it is; {sources}",
         )
         parser.add_argument(
             "places",
@@ -78,13 +79,7 @@ class Command(QuickCommand):
             self.stdout.write(f"\n{sentence}")
 
 
-def described_sources() -> str:
-    """Say what to read of each source."""
-    return "; ".join(f"{source}: {words}" for source, words in catalogue.ANSWERS.items())
-
-
 def next_step(changes: Changes, *, is_applied: bool) -> str:
-    """Say what is left to do; empty if that is nothing."""
     count = len(changes.idle)
     if changes and not is_applied:
         new = "; with --join, new endpoints are in use at once" if count else ""

@@ -53,7 +53,10 @@ class Collector:
         stored_at = said_at = time.monotonic()
         while not stop.is_set():
             if select.select([self._listener], [], [], BATCH_SECONDS)[0]:
-                self._receive()
+                datagram, (sender, *_) = self._listener.recvfrom(MOST_BYTES + 1)
+                self.counts["received"] += 1
+                if why := self.take(datagram, str(address_of(sender))):
+                    self.counts[why] += 1
             now = time.monotonic()
             if now - stored_at >= BATCH_SECONDS:
                 self.flush()
@@ -64,17 +67,15 @@ class Collector:
                 said_at = now
         self._end()
 
-    def _receive(self) -> None:
-        datagram, (sender, *_) = self._listener.recvfrom(MOST_BYTES + 1)
-        self.counts["received"] += 1
-        if why := self.take(datagram, str(address_of(sender))):
-            self.counts[why] += 1
-
     def take(self, datagram: bytes, sender: str) -> str:
         """Keep a packet until the next flush; return why it is dropped, empty if it is not."""
         if not any(ip_address(sender) in network for network in self._allowed):
             return "sender not allowed"
-        if self._is_too_fast():
+        second = int(time.monotonic())
+        if second != self._second:
+            self._second, self._in_second = second, 0
+        self._in_second += 1
+        if self._in_second > MOST_A_SECOND:
             return f"more than {MOST_A_SECOND} a second"
         try:
             firefly = parsed(datagram)
@@ -88,7 +89,9 @@ class Collector:
         return why
 
     def _keep(self, firefly: Firefly, sender: str, now: datetime) -> str:
-        if not firefly.is_of(believed(now)):
+        # Times may be as old as results that are kept, and clocks differ.
+        oldest = now - timedelta(days=settings.SONAR_KEEP_DAYS)
+        if not firefly.is_of(Window(oldest, now + CLOCK_SKEW)):
             return "too old or in the future"
         flow = flow_of(firefly, sender, self._addresses, now)
         if not flow.source_endpoints or not flow.destination_endpoints:
@@ -98,32 +101,25 @@ class Collector:
         self._pending.append(flow)
         return ""
 
-    def _is_too_fast(self) -> bool:
-        second = int(time.monotonic())
-        if second != self._second:
-            self._second, self._in_second = second, 0
-        self._in_second += 1
-        return self._in_second > MOST_A_SECOND
-
     def flush(self) -> None:
-        """Store what is pending; it stays while the database is away, or in any other trouble."""
+        """Store what is pending, one after the other if the database refuses a row.
+
+        It stays while the database is away, or in any other trouble.
+        """
         try:
-            if self._pending:
-                self._store_pending()
+            try:
+                self._store_first(len(self._pending))
+            except WRONG_ROW:
+                while self._pending:
+                    self._store_or_drop_first()
         except Error as error:
             release_connection()
             packets = format_counted(len(self._pending), "packet")
             log.warning("stored later, as the database fails: %s: %s", packets, one_line(error))
 
-    def _store_pending(self) -> None:
-        """Store all at once; one after the other if the database refuses a row."""
-        try:
-            self._store_first(len(self._pending))
-        except WRONG_ROW:
-            while self._pending:
-                self._store_or_drop_first()
-
     def _store_first(self, count: int) -> None:
+        if not count:
+            return
         unknown = store(self._pending[:count])
         self.counts["stored"] += count - unknown
         if unknown:
@@ -165,13 +161,7 @@ class Collector:
             self._look_up()
 
 
-def believed(now: datetime) -> Window:
-    """Return the times that may be in a packet: as long as results are kept, and clocks differ."""
-    return Window(now - timedelta(days=settings.SONAR_KEEP_DAYS), now + CLOCK_SKEW)
-
-
 def counted(counts: Counter[str]) -> str:
-    """Say in words what became of the packets so far."""
     dropped = [f"{count} {why}" for why, count in sorted((+counts).items()) if why not in TAKEN]
     words = [f"{counts['received']} received", f"{counts['stored']} stored"]
     if counts[UNREAD]:

@@ -70,7 +70,6 @@ class Addresses:
         self._endpoints = endpoints_by_address
 
     def endpoints_at(self, address: str) -> list[int]:
-        """Return the ids of the endpoints of an address."""
         return self._endpoints.get(address, [])
 
 
@@ -112,7 +111,8 @@ def store(flows: Iterable[Flow]) -> int:
     moments = {flow.started_at for flow in dated}
     before = Flow.objects.filter(started_at__in=moments)
     of_identity: dict[tuple[object, ...], list[Flow]] = {}
-    for flow in sorted(dated, key=_order):
+    # What says that a connection is over comes last, and else what was said later.
+    for flow in sorted(dated, key=lambda each: (each.ended_at is not None, each.seen_at)):
         of_identity.setdefault(_identity(flow), []).append(flow)
     for row in before:
         if reports := of_identity.get(_identity(row)):
@@ -161,11 +161,6 @@ def _with_beginnings(flows: Sequence[Flow]) -> list[Flow]:
 
 def _identity(flow: Flow) -> tuple[object, ...]:
     return tuple(getattr(flow, name) for name in IDENTITY)
-
-
-def _order(flow: Flow) -> tuple[bool, datetime]:
-    """Put what says that a connection is over last, and else what was said later."""
-    return flow.ended_at is not None, flow.seen_at
 
 
 def drop_expired(now: datetime, keep_days: int) -> None:

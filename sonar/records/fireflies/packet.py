@@ -88,11 +88,6 @@ class Lifecycle(Part):
         is_over = not isinstance(raw, dict) or raw.get("state") == "end"
         return raw if is_over else raw | {"end-time": None}
 
-    @property
-    def moments(self) -> list[datetime]:
-        times = (self.start_time, self.current_time, self.end_time)
-        return [moment for moment in times if moment is not None]
-
 
 class FlowId(Part):
     src_ip: IPv4Address | IPv6Address
@@ -160,7 +155,9 @@ class Firefly(Part):
 
     def is_of(self, window: Window) -> bool:
         """Say whether all of its times lie in a window, whatever year their zones put them in."""
-        return all(window.start <= each < window.end for each in self.flow_lifecycle.moments)
+        life = self.flow_lifecycle
+        moments = filter(None, (life.start_time, life.current_time, life.end_time))
+        return all(window.start <= each < window.end for each in moments)
 
     def seen_at(self, now: datetime) -> datetime:
         """Return when it was sent, by its own clock; for one that does not say, now."""
