@@ -1,7 +1,7 @@
 """The answer to a question about one link: all that the page of a link shows, of one moment."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -11,9 +11,9 @@ from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 
 from matrix.answers.conditions import reading
 from matrix.answers.conditions.reading import Judgement, open_sizes
-from matrix.answers.link import comparison, directions, network, rate_profile, samples, series
+from matrix.answers.link import comparison, directions, network, rate_profile, samples
 from matrix.answers.link.comparison import LinkComparison
-from matrix.answers.link.directions import Direction, StateInputs
+from matrix.answers.link.directions import Direction
 from matrix.answers.link.link_profiles import (
     CompanySlowdown,
     ProfileSummary,
@@ -26,7 +26,6 @@ from matrix.answers.link.network import NetworkTests
 from matrix.answers.link.overhead import Overhead, overhead_of
 from matrix.answers.link.rate_profile import TransferProfiles
 from matrix.answers.link.samples import Results
-from matrix.answers.link.series import Cut, TimeSeries
 from matrix.answers.link.verdict import LinkNow, ordered
 from matrix.answers.matrix.standing import reach, read_marks
 from matrix.query.filters import Filter, alternatives, counted, on_profiles
@@ -83,14 +82,12 @@ class Question:
 
     @property
     def filters(self) -> tuple[Filter, Filter]:
-        """Return what chooses this direction."""
         return (
             Filter("source_endpoint", self.source.name),
             Filter("destination_endpoint", self.destination.name),
         )
 
     def rate_profile(self, window: Window) -> TransferProfiles | None:
-        """Look into the transfers of its size class in this direction. One SQL query."""
         sites = [endpoint.site for endpoint in self.ends]
         return rate_profile.read(self.query, window, self.ends, self.filters, sites)
 
@@ -104,7 +101,7 @@ class Question:
 
 @dataclass(frozen=True)
 class ClassReport:
-    """One size class in both directions: as numbers, in buckets, and as single results.
+    """One size class in both directions, as numbers and as single results.
 
     ``tests`` are all of the first one, those of experiments too, which count nowhere else.
     """
@@ -116,24 +113,6 @@ class ClassReport:
     reverse: Results
     tests: Results
 
-    @property
-    def left_out(self) -> int:
-        """Return how many tests count nowhere."""
-        return len(self.tests) - len(self.results)
-
-    @property
-    def last_success(self) -> datetime | None:
-        """Return when the newest success of the window started."""
-        started = self.results.started[self.results.ok]
-        return datetime.fromtimestamp(int(started.max()) / 1000, UTC) if started.size else None
-
-    def buckets(self, cut: Cut) -> tuple[TimeSeries, TimeSeries]:
-        there, back = self.results, self.reverse
-        return (
-            series.in_buckets(there.started, there.rates, cut),
-            series.in_buckets(back.started, back.rates, cut),
-        )
-
 
 @dataclass(frozen=True)
 class LinkReport:
@@ -141,8 +120,7 @@ class LinkReport:
 
     ``judgement`` has the conditions of the window with this direction as a member, ``of_reverse``
     those of the other one, and both those of the whole grid. ``errors`` are those of the classes
-    that fail, by size class, the most common ones first;
-    ``comparison`` is there if the question asks for one. ``results`` are those of the direction, of
+    that fail, by size class, the most common ones first. ``results`` are those of the direction, of
     every class, those of experiments too; the ``profiles`` they were made with are among others.
     ``rows`` are those of which the list shows some.
     """
@@ -176,22 +154,36 @@ class LinkReport:
         return self.judgement.moment
 
     @property
+    def chosen(self) -> ClassReport:
+        """Return the size class of the question."""
+        size = self.question.query.size
+        return next(part for part in self.classes if part.size == size)
+
+    @property
     def declared(self) -> list[DeclaredDowntime]:
-        """Return the downtimes as readers know them."""
         return downtimes.declared(self.downtimes)
+
+    @property
+    def planned(self) -> list[Schedule]:
+        """Return the tests to come of this direction."""
+        source = self.question.source
+        return [each for each in self.schedules if each.source_id == source.id]
 
     def downtimes_at(self, moment: datetime) -> list[Downtime]:
         return [each for each in self.downtimes if each.starts_at <= moment < each.ends_at]
 
     def overhead(self) -> Overhead | None:
-        """Return what its tests cost beside their bytes, in the direction of the page."""
         return overhead_of((part.size, part.results) for part in self.classes)
 
     def link_now(self) -> LinkNow:
         """Return what the verdict is made of."""
-        source, at = self.question.source, self.now_or_end
-        planned = [each for each in self.schedules if each.source_id == source.id]
-        reasons = [HOLDING.get(each.skipped_because) for each in planned if at == self.now]
+        at = self.now_or_end
+        succeeded = {}
+        for part in self.classes:
+            started = part.results.started[part.results.ok]
+            if started.size:
+                succeeded[part.size] = datetime.fromtimestamp(int(started.max()) / 1000, UTC)
+        reasons = [HOLDING.get(each.skipped_because) for each in self.planned if at == self.now]
         return LinkNow(
             there=[part.there for part in self.classes],
             back=[part.back for part in self.classes],
@@ -199,13 +191,13 @@ class LinkReport:
             of_reverse=ordered(of_links(self.of_reverse)),
             doubtful=self.judgement.doubtful,
             errors=self.errors,
-            succeeded={part.size: last for part in self.classes if (last := part.last_success)},
+            succeeded=succeeded,
             at=at,
             is_past=at < self.now,
             downtimes=[each for each in self.downtimes_at(at) if each.stops_tests],
             obstacle=next(filter(None, reasons), ""),
             last=self.last,
-            is_scheduled=bool(planned),
+            is_scheduled=bool(self.planned),
             is_filtered=bool(self.question.query.filters),
             is_paused=bool(pauses_of(self.question.ends, at)),
         )
@@ -220,7 +212,6 @@ def answer(question: Question, now: datetime) -> LinkReport:
         touching = read_downtimes(question.ends, window)
         planned = schedules(question.ends)
         there, back = judgements(question.ends, window)
-        moment = StateInputs.at(there.moment, touching, question.ends)
         everything = samples.read(
             question.ends, reach(window), question.query.filters, experiments=True
         )
@@ -233,7 +224,8 @@ def answer(question: Question, now: datetime) -> LinkReport:
             sizes,
             planned,
             now=now,
-            moment=moment,
+            moment=there.moment,
+            downtimes=touching,
             counting=counting,
             tests=this_way,
         )
@@ -301,21 +293,17 @@ def judgements(ends: Sequence[EndpointInfo], window: Window) -> tuple[Judgement,
         "source", "part__condition", "part__size_class__name", is_open
     ):
         sizes[end, condition] += [size] * lasts
-    there, back = (replace(both, conditions=[*_of_direction(both, sizes, end)]) for end in pairs[0])
-    return there, back
-
-
-def _of_direction(
-    both: Judgement, sizes: Mapping[tuple[int, int], list[str]], source: int
-) -> Iterator[Condition]:
-    """Yield the conditions of the grid, and of a direction with the classes where it is open."""
-    for each in both.conditions:
-        if each.scope == Condition.Scope.GRID:
-            yield each
-        elif (source, each.pk) in sizes:
+    of_direction: dict[int, list[Condition]] = {source: [], destination: []}
+    for end, conditions in of_direction.items():
+        for each in both.conditions:
             own = copy(each)
-            vars(own)["open_sizes"] = sizes[source, each.pk]
-            yield own
+            if (end, each.pk) in sizes:
+                # The classes in which it is open, of this direction.
+                vars(own)["open_sizes"] = sizes[end, each.pk]
+            if (end, each.pk) in sizes or each.scope == Condition.Scope.GRID:
+                conditions.append(own)
+    there, back = (replace(both, conditions=of_direction[end]) for end in pairs[0])
+    return there, back
 
 
 def of_links(judgement: Judgement) -> list[Condition]:
@@ -344,7 +332,8 @@ def classes_of(
     planned: Sequence[Schedule],
     *,
     now: datetime,
-    moment: StateInputs,
+    moment: datetime,
+    downtimes: Sequence[Downtime],
     counting: Results,
     tests: Results,
 ) -> list[ClassReport]:
@@ -365,17 +354,19 @@ def classes_of(
             size=size,
             promise=promise,
             moment=moment,
+            downtimes=downtimes,
             is_filtered=bool(on_profiles(filters)),
         )
-        of_class = ClassReport(
-            size=size,
-            there=both[source.id, destination.id],
-            back=both[destination.id, source.id],
-            results=results.during(window).of_link(source, destination),
-            reverse=results.during(window).of_link(destination, source),
-            tests=tests.of_class(size_class),
+        classes.append(
+            ClassReport(
+                size=size,
+                there=both[source.id, destination.id],
+                back=both[destination.id, source.id],
+                results=results.during(window).of_link(source, destination),
+                reverse=results.during(window).of_link(destination, source),
+                tests=tests.of_class(size_class),
+            )
         )
-        classes.append(of_class)
     return classes
 
 
@@ -430,21 +421,19 @@ def promises(
     if not asks_for_tests(filters):
         return promise
     numbers = {endpoint.id: number for number, endpoint in enumerate(links.places)}
+    of_mesh = alternatives(filters, MESH_FIELDS)
     for schedule in planned:
-        if schedule.size_class_id == size_class and passes(schedule.mesh, filters):
+        mesh = schedule.mesh
+        # Filters let none of the network alone pass.
+        passes = not mesh.mover_description.of_network and all(
+            (str(getattr(mesh, MESH_FIELDS[first.parameter])) in {each.value for each in group})
+            != first.exclude
+            for group in of_mesh
+            for first in group[:1]
+        )
+        if schedule.size_class_id == size_class and passes:
             link = numbers[schedule.source_id], numbers[schedule.destination_id]
             promise[link] = min(promise[link], schedule.every_seconds)
     retired = links.ends(endpoint.retired for endpoint in links.places).reshape(links.shape)
     promise[retired] = np.inf
     return promise
-
-
-def passes(mesh: Mesh, filters: Iterable[Filter]) -> bool:
-    """Return whether filters let the tests of a mesh pass; those of the network alone never do."""
-    of_mesh = (condition for condition in filters if condition.parameter in MESH_FIELDS)
-    return not mesh.mover_description.of_network and all(
-        (str(getattr(mesh, MESH_FIELDS[first.parameter])) in {each.value for each in group})
-        != first.exclude
-        for group in alternatives(of_mesh)
-        for first in group[:1]
-    )

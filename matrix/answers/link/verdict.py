@@ -3,11 +3,10 @@
 What is wrong with it is what the assessment says: the conditions that have it as a member.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
 from math import isnan
 
 from django.utils.text import capfirst
@@ -49,11 +48,6 @@ def rates_now(classes: Iterable[Direction]) -> str:
     """Say the rates that are known: `3.1 MB/s with small files and 33 MB/s with large files`."""
     rates = [f"{each.rate_words} with {each.size} files" for each in classes if not isnan(each.now)]
     return join(rates) if rates else ""
-
-
-def files(classes: Sequence[Direction]) -> str:
-    """Begin a sentence with the files of these classes: `Small and medium files`."""
-    return capfirst(f"{sizes(classes)} files")
 
 
 def sizes(classes: Sequence[Direction]) -> str:
@@ -273,7 +267,12 @@ def far_from_usual(link: LinkNow) -> Verdict | None:
         for each in with_level(link.there, "usual")
         if not 1 / USUAL_FACTOR < each.ratio < USUAL_FACTOR
     ]
-    failed = newly_failed(link.there)
+    # The newest three tests failed, and no condition is open.
+    failed = [
+        each
+        for each in with_level(link.there, "unknown")
+        if not (isnan(each.usual) or each.condition)
+    ]
     if not (far or failed):
         return None
     parts = [f"failed with {sizes(failed)} files"] if failed else []
@@ -284,12 +283,6 @@ def far_from_usual(link: LinkNow) -> Verdict | None:
     )
     headline = f"Unknown: the newest three tests {' and '.join(parts)}, which may be chance."
     return Verdict("unknown", headline, rest, error_words(link, failed))
-
-
-def newly_failed(classes: Iterable[Direction]) -> list[Direction]:
-    """Return the classes of which the newest three tests failed, but for members of conditions."""
-    unknown = with_level(classes, "unknown")
-    return [each for each in unknown if not (isnan(each.usual) or each.condition)]
 
 
 def usual(link: LinkNow) -> Verdict | None:
@@ -353,7 +346,7 @@ def others(
         "{files} failed.": with_state(rest, "failed"),
     }
     return [
-        text.format(files=files(group), sizes=sizes(group))
+        text.format(files=capfirst(f"{sizes(group)} files"), sizes=sizes(group))
         for text, group in groups.items()
         if group
     ]
@@ -371,34 +364,29 @@ def some_failed(classes: Sequence[Direction]) -> list[str]:
 
 def reverse(link: LinkNow) -> str:
     """Say how the other direction is, in a sentence; what is down is so in both directions."""
-    return next(chain(reverse_troubles(link), reverse_calm(link)), "")
-
-
-def reverse_troubles(link: LinkNow) -> Iterator[str]:
-    said = [(each, reverse_words(each)) for each in link.of_reverse]
-    yield from (sentence for each, sentence in said if each.confirmed_at)
-    if classes := with_state(link.back, "failed"):
+    back, sure, unsure = link.back, list[str](), list[str]()
+    for each in link.of_reverse:
+        said = f"is part of: {words.title(each)}"
+        if each.scope == Scope.LINK:
+            said = f"{words.predicate(each)}, with {join(each.size_classes)} files,"
+        (sure if each.confirmed_at else unsure).append(f"{said} {words.since(each)}")
+    if sure:
+        return f"The reverse direction {sure[0]}."
+    if failed := with_state(back, "failed"):
         too = ", too" if with_state(link.there, "failed") else ""
-        yield f"The reverse direction failed{too}, with {sizes(classes)} files."
-    yield from (f"Unconfirmed: {lower_first(sentence)}" for _, sentence in said)
-
-
-def reverse_words(condition: Condition) -> str:
-    said = f"is part of: {words.title(condition)}"
-    if condition.scope == Scope.LINK:
-        said = f"{words.predicate(condition)}, with {join(condition.size_classes)} files,"
-    return f"The reverse direction {said} {words.since(condition)}."
-
-
-def reverse_calm(link: LinkNow) -> Iterator[str]:
-    if not any(each.tests for each in link.back):
-        yield "The reverse direction has no test in this window."
-    if with_state(link.back, "stale") and not with_state(link.back, "measured"):
-        yield "The reverse direction has not been tested recently."
-    if with_level(link.back, "usual"):
-        yield "The reverse direction is as usual."
-    if with_level(link.back, "unknown"):
-        yield "The usual rate in the reverse direction is not known yet."
+        return f"The reverse direction failed{too}, with {sizes(failed)} files."
+    if unsure:
+        return f"Unconfirmed: the reverse direction {unsure[0]}."
+    is_stale = bool(with_state(back, "stale")) and not with_state(back, "measured")
+    calm = {
+        "The reverse direction has no test in this window.": not any(each.tests for each in back),
+        "The reverse direction has not been tested recently.": is_stale,
+        "The reverse direction is as usual.": bool(with_level(back, "usual")),
+        "The usual rate in the reverse direction is not known yet.": bool(
+            with_level(back, "unknown")
+        ),
+    }
+    return next((sentence for sentence, holds in calm.items() if holds), "")
 
 
 def error_words(link: LinkNow, classes: Sequence[Direction]) -> str:

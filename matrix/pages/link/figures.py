@@ -13,7 +13,6 @@ from matrix.answers.link.report import LinkReport
 from matrix.plots import rates as rate_plots
 from matrix.plots.link import (
     DirectionLine,
-    drawn_class,
     lines_of,
     other_window,
     rates_over_time,
@@ -42,20 +41,14 @@ FEWEST_IN_DISTRIBUTION = 8
 BUCKET_COLUMNS = [statistic.label for statistic in OF_LINK]
 
 
-def drawn(
-    answer: LinkReport,
-    notes: Sequence[Annotation],
-    *,
-    reverse: bool,
-) -> dict[str, Any]:
+def drawn(answer: LinkReport, notes: Sequence[Annotation], *, reverse: bool) -> dict[str, Any]:
     """Draw the size class of the query, with the reverse direction if it is asked for.
 
-    Notes, those that the reader may see, and conditions stand in the picture as downtimes do.
     `points` of `results` results are drawn singly; the running median is of all. `first` is when
     the axis of time begins, None where that is with the window. `other` says with what it is
     compared, and `has_other_times` whether that has an axis of time of its own.
     """
-    part = drawn_class(answer)
+    part = answer.chosen
     lines = lines_of(answer, reverse=reverse)
     picture = rates_over_time(answer, lines, spans_drawn(answer, notes))
     results = sum(len(line.results) for line in lines)
@@ -118,48 +111,41 @@ def overhead_part(overhead: Overhead | None) -> dict[str, Any] | None:
     """Return overhead and bandwidth: a sentence, a picture, and its numbers."""
     if overhead is None:
         return None
-    sentence = line_words(overhead) if overhead.fits else why_not(overhead)
     counts = ", ".join(f"{format_count(each.ok)} {each.name}" for each in overhead.classes)
-    brackets = "; 95 % intervals in brackets" * overhead.fits
+    sentence = f"{overhead_words(overhead)} From the median times of {counts} files"
     return {
-        "sentence": f"{sentence} From the median times of {counts} files{brackets}.",
+        "sentence": f"{sentence}{'; 95 % intervals in brackets' * overhead.fits}.",
         "figure": rate_plots.overhead_figure(overhead),
         "classes": overhead.classes,
         "fits": overhead.fits,
     }
 
 
-def line_words(overhead: Overhead) -> str:
-    """Return the line in words; its numbers are those of the matrix and of the API."""
-    if overhead.overhead == 0:
-        sentence = f"No overhead is seen (at most {format_seconds(overhead.overhead_high)}): "
-        return f"{sentence}bytes are sent at {bandwidth_words(overhead)} whatever the size."
+def overhead_words(overhead: Overhead) -> str:
+    """Return the line in words, or what is off it."""
+    if not overhead.fits:
+        sentence = "Overhead and bandwidth cannot be separated here: "
+        furthest = overhead.furthest
+        if furthest is None or 1 / TOLERANCE < furthest.off < TOLERANCE:
+            return f"{sentence}smaller files move faster than any overhead would let them."
+        return (
+            f"{sentence}{furthest.name} files take {format_factor(furthest.off)} the time that the "
+            "other size classes suggest."
+        )
     seconds = format_seconds(overhead.overhead, overhead.overhead_low, overhead.overhead_high)
     sentence = f"Each transfer takes {seconds} whatever its size"
     if math.isnan(overhead.bandwidth):
         return f"{sentence}. Larger files take no longer, so the bandwidth is not known."
-    half = format_bytes(overhead.half_size * MB)
-    return (
-        f"{sentence}, and sends its bytes at {bandwidth_words(overhead)}. "
-        f"Files under {half} spend most of their time waiting."
-    )
-
-
-def bandwidth_words(overhead: Overhead) -> str:
     low, high = three_digits(overhead.bandwidth_low), overhead.bandwidth_high
     bounds = f"at least {low}" if math.isinf(high) else f"{low}–{three_digits(high)}"
-    return f"{three_digits(overhead.bandwidth)} MB/s ({bounds})"
-
-
-def why_not(overhead: Overhead) -> str:
-    """Say what is off the line."""
-    sentence = "Overhead and bandwidth cannot be separated here: "
-    furthest = overhead.furthest
-    if furthest is None or 1 / TOLERANCE < furthest.off < TOLERANCE:
-        return f"{sentence}smaller files move faster than any overhead would let them."
+    bandwidth = f"{three_digits(overhead.bandwidth)} MB/s ({bounds})"
+    if overhead.overhead == 0:
+        sentence = f"No overhead is seen (at most {format_seconds(overhead.overhead_high)}): "
+        return f"{sentence}bytes are sent at {bandwidth} whatever the size."
+    half = format_bytes(overhead.half_size * MB)
     return (
-        f"{sentence}{furthest.name} files take {format_factor(furthest.off)} the time that the "
-        "other size classes suggest."
+        f"{sentence}, and sends its bytes at {bandwidth}. "
+        f"Files under {half} spend most of their time waiting."
     )
 
 
@@ -174,7 +160,7 @@ def network_part(
     `alone` says that the link has no files at an end: nothing else is to be seen of it.
     """
     alone = not all(end.has_files for end in ends)
-    every = tests.listed
+    every = sorted((*tests.there, *tests.back), key=lambda test: test.started_at, reverse=True)
     listed = every[:MOST_LISTED]
     if not listed and not alone:
         return None

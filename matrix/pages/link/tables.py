@@ -1,14 +1,13 @@
 """The tables of a link: its size classes now and in numbers, how it is measured, and what comes."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
 from matrix.answers.comparison import all_links
-from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.link_profiles import ProfileSummary
 from matrix.answers.link.report import LinkReport
@@ -20,10 +19,8 @@ from matrix.query.attributes import OF_PROFILES
 from matrix.query.catalogue import BAND_WORDS, HIGH, LOW, OF_LINK
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells.axes import EndpointInfo, pauses_of
 from matrix.statistics.cells.states import STATE_WORDS
-from sonar.models import Condition, Schedule
-from sonar.models.fields import end_words
+from sonar.models import Schedule
 from sonar.notation import windows
 from sonar.notation.units import DASH, format_bytes, format_count, three_digits
 from sonar.notation.windows import PRESET_WORDS, PRESETS, format_day, format_minute
@@ -64,8 +61,7 @@ READS = {
 def size_rows(answer: LinkReport, url_of: Callable[[str], str]) -> list[dict[str, Any]]:
     """Return a row for each size class, and for the reverse direction of the chosen one.
 
-    ``url_of`` has the page with another class chosen. `size_bytes` is the median size of the files
-    of a class, empty without a test.
+    `size_bytes` is the median size of the files of a class, empty without a test.
     """
     chosen = answer.question.query.size
     rows = [
@@ -79,8 +75,7 @@ def size_rows(answer: LinkReport, url_of: Callable[[str], str]) -> list[dict[str
         for part in answer.classes
         for sizes in [part.tests.bytes]
     ]
-    back = next(part.back for part in answer.classes if part.size == chosen)
-    return [*rows, size_row(back, answer) | {"name": f"reverse, {chosen}"}]
+    return [*rows, size_row(answer.chosen.back, answer) | {"name": f"reverse, {chosen}"}]
 
 
 def size_row(direction: Direction, answer: LinkReport) -> dict[str, Any]:
@@ -118,10 +113,7 @@ def size_row(direction: Direction, answer: LinkReport) -> dict[str, Any]:
     }
 
 
-DirectionRow = tuple[Direction, str, str, str, list[tuple[str, list[float]]]]
-
-
-def directions_of(answer: LinkReport) -> list[list[DirectionRow]]:
+def directions_of(answer: LinkReport) -> list[list[tuple[Any, ...]]]:
     """Return each class of this direction, then of the reverse.
 
     With its state in a word and on hover, its comparison, and its quantiles by their headings.
@@ -146,16 +138,25 @@ def directions_of(answer: LinkReport) -> list[list[DirectionRow]]:
 
 
 def comparison_part(page: QueryPage, answer: LinkReport) -> dict[str, Any] | None:
-    """Return what the template says of the comparison, None if there is none."""
     comparison, size = answer.comparison, page.query.size
     if comparison is None:
         return None
     pair = comparison.classes[size].pair
+    # Whether other links changed as much, where it is time that is compared.
+    beyond, changes = "", all_links.changes(page.query, answer.now)
+    if changes is not None:
+        ends = (end.name for end in answer.question.ends)
+        own = all_links.link_net_change(changes, *ends)
+        beyond = (
+            own.sentence("it is", has_changed=pair.kind in CHANGED)
+            if own
+            else "Too few other links have results to say whether they changed as well."
+        )
     return {
         "kind": READS.get(pair.kind, (pair.kind,))[0],
         "headline": comparison.headline(size),
         "sentence": comparison.sentence(size),
-        "beyond": beyond_words(page, answer, has_changed=pair.kind in CHANGED),
+        "beyond": beyond,
         "of": comparison.of,
         "words": comparison.words,
         "rows": [
@@ -170,28 +171,6 @@ def comparison_part(page: QueryPage, answer: LinkReport) -> dict[str, Any] | Non
     }
 
 
-def beyond_words(page: QueryPage, answer: LinkReport, *, has_changed: bool) -> str:
-    """Say whether other links changed as much; nothing where time is not what is compared."""
-    changes = all_links.changes(page.query, answer.now)
-    if changes is None:
-        return ""
-    own = all_links.link_net_change(changes, *(end.name for end in answer.question.ends))
-    if own is None:
-        return "Too few other links have results to say whether they changed as well."
-    return own.sentence("it is", has_changed=has_changed)
-
-
-def changed_since(answer: LinkReport, condition: Condition | None) -> tuple[str, datetime] | None:
-    """Return a size class whose rate a condition changed, and since when; None without such.
-
-    The one that is drawn comes before others.
-    """
-    if condition is None or KIND_OF[condition.type] not in CHANGED:
-        return None
-    drawn, sizes = answer.question.query.size, condition.size_classes
-    return drawn if drawn in sizes else sizes[-1], condition.since_low
-
-
 MOVER = "how files are moved; http-tpc is HTTP third-party copy, directly between the two endpoints"
 MODE = "pull: the destination fetches; push: the source sends"
 STREAMS = "parallel TCP connections of one test"
@@ -201,11 +180,10 @@ Column = tuple[str, str, Sequence[str], str]
 
 
 def split(columns: Sequence[Column], rows: Sequence[Any]) -> dict[str, Any]:
-    """Return a table in which a column that is the same in every row is said once, above it.
+    """Return a table without the columns that are the same in every row.
 
-    `heads` are headings and titles of the others, `rows` have each with its cells: texts, and why
-    one may be empty. `constant` are headings and texts that all rows share; empty ones are left
-    out.
+    `heads` are headings and titles, `rows` have each row with its cells: texts, and why one may be
+    empty. `constant` are headings and texts that all rows share, but for empty ones.
     """
     varying = [column for column in columns if len(set(column[2])) > 1]
     return {
@@ -224,11 +202,7 @@ def split(columns: Sequence[Column], rows: Sequence[Any]) -> dict[str, Any]:
 def profile_table(
     summaries: Sequence[ProfileSummary], url_of: Callable[[tuple[Filter, ...]], str]
 ) -> dict[str, Any]:
-    """Return how results were measured: a row for each profile and size class.
-
-    A row is the summary, how it had company, and the page of it alone, of which ``url_of`` has the
-    address.
-    """
+    """Return how results were measured: a row for each profile and size class."""
     keys = [line.profile for line in summaries]
     beside = [OF_PROFILES["beside"].words[key.beside] for key in keys]
     streams = [streams_words(line.profile.streams, line.used) for line in summaries]
@@ -264,7 +238,7 @@ def profile_table(
 
 def schedule_table(answer: LinkReport) -> dict[str, Any]:
     """Return the tests to come: each schedule, how often, when, and what it waits for, if so."""
-    planned = planned_for(answer)
+    planned = answer.planned
     rows: list[dict[str, Any]] = [
         {
             "schedule": schedule,
@@ -297,20 +271,11 @@ def schedule_table(answer: LinkReport) -> dict[str, Any]:
     return split(columns, rows)
 
 
-# Turns a question into the address of the same page for it.
-UrlOf = Callable[[MatrixQuery], str]
-
-
-# A sentence on what a reader may do next, and texts and addresses.
-Advice = tuple[str, Sequence[tuple[str, str]]]
-
-
-def advice_for(answer: LinkReport, url_of: UrlOf) -> Advice:
-    """Return what follows the verdict: what to do about a window without a test, or one long over.
-
-    Nothing where the page below has all there is to see.
-    """
-    query, planned = answer.question.query, planned_for(answer)
+def advice_for(
+    answer: LinkReport, url_of: Callable[[MatrixQuery], str]
+) -> tuple[str, Sequence[tuple[str, str]]]:
+    """Say what to do about a window without a test, or one long over; with texts and addresses."""
+    query, planned = answer.question.query, answer.planned
     if any(line.there.tests for line in answer.classes):
         if answer.now_or_end == answer.now:
             return "", ()
@@ -320,32 +285,19 @@ def advice_for(answer: LinkReport, url_of: UrlOf) -> Advice:
         return "", [("Show all tests, however they were made", everything)]
     if answer.last:
         coming = next_test(answer, planned) if planned else "No mesh tests it any more."
-        words, with_last = window_with(query, answer.last, answer.now)
+        # The shortest usual window that has the last test, else its day.
+        day = answer.last.replace(hour=0, minute=0, second=0, microsecond=0)
+        words = format_day(day)
+        with_last = query.replace(window="", start=day, end=day + timedelta(days=1))
+        for name in reversed(PRESETS):
+            window = windows.preset(name, answer.now)
+            if window.start <= answer.last < window.end:
+                words, with_last = PRESET_WORDS[name], query.replace(window=name)
         return coming, [(f"Show {words}", url_of(with_last))]
     if planned:
         return f"{next_test(answer, planned)} Come back then.", ()
     meshes = ("Look at the meshes", address("meshes"))
     return "An administrator can add it to a mesh.", [meshes]
-
-
-def planned_for(answer: LinkReport) -> list[Schedule]:
-    """Return the tests of this direction, of the size classes that are shown."""
-    sizes = {line.size for line in answer.classes}
-    source = answer.question.source.id
-    return [
-        schedule
-        for schedule in answer.schedules
-        if schedule.source_id == source and schedule.size_class.name in sizes
-    ]
-
-
-def paused_ends(ends: Iterable[EndpointInfo], now: datetime) -> list[str]:
-    """Say of each site or endpoint that is paused since when, until when, and why."""
-    return [
-        f"{pause.words} since {format_minute(pause.since)}, {end_words(pause.until)}: "
-        f"{pause.reason}."
-        for pause in pauses_of(ends, now)
-    ]
 
 
 def next_test(answer: LinkReport, planned: Sequence[Schedule]) -> str:
@@ -362,13 +314,3 @@ def next_test(answer: LinkReport, planned: Sequence[Schedule]) -> str:
         return f"{due}; it will wait because of {why}."
     since = format_minute(first.skipped_since)
     return f"{due}; it has been waiting since {since} because of {why}."
-
-
-def window_with(query: MatrixQuery, last: datetime, now: datetime) -> tuple[str, MatrixQuery]:
-    """Return the shortest usual window that holds a moment, else the day of it."""
-    for name in PRESETS:
-        window = windows.preset(name, now)
-        if window.start <= last < window.end:
-            return PRESET_WORDS[name], query.replace(window=name)
-    day = last.replace(hour=0, minute=0, second=0, microsecond=0)
-    return format_day(day), query.replace(window="", start=day, end=day + timedelta(days=1))
