@@ -90,10 +90,6 @@ class DirectionLine:
         return ", ".join(filter(None, (f"{self.source} → {self.destination}", self.words)))
 
     @property
-    def rates(self) -> Floats:
-        return self.results.successes
-
-    @property
     def series(self) -> TimeSeries:
         return in_buckets(self.results.started, self.results.rates, cut_for_table(self.window))
 
@@ -102,10 +98,7 @@ class DirectionLine:
         return self.results.taken(self.results.started >= self.since)
 
     def parts(self) -> Iterator[tuple[str, str, Results, str, str, str]]:
-        """Yield the points of tests, and then those of each other origin, as they are drawn.
-
-        Each with the names of successes and of failures, the marks of both, and a colour.
-        """
+        """Yield the points of tests, then of each other origin, with names, marks and a colour."""
         ids = [profile for profiles in self.others.values() for profile in profiles]
         tests = self.points.taken(~np.isin(self.points.profiles, ids))
         yield self.point_name, "failed", tests, self.look.point, self.look.cross, self.look.colour
@@ -302,17 +295,16 @@ def figure(
     usual: Direction | None,
     other: Window | None,
 ) -> Json:
-    """Return data and layout: the direction of the page, and what it is compared with, if anything.
-
-    ``other`` is the window of lines on the second axis of time; both begin at the left.
-    """
+    """Return data and layout; ``other`` is the window of lines on the second axis of time."""
     points = sum(len(line.points) for line in lines)
     strip = STRIP * len(lines)
     data = [trace for line in lines for trace in (*singles(line, points), median(line))]
     data += [trace for height, line in enumerate(lines) for trace in crosses(line, height)]
     layout = over_time.layout_of(spans, window, other, TIME_AXIS)
     rows = max((1 + each["yshift"] // -over_time.ROW for each in layout["annotations"]), default=0)
-    axis = rate_axis(lines, usual, ROOM + ROOM_OF_ROW * rows)
+    drawn = [line.points.successes for line in lines]
+    rates = np.concatenate([*drawn, [usual.low, usual.high] if usual else []])
+    axis = rate_axis(rates, ROOM + ROOM_OF_ROW * rows)
     layout |= {
         "legend": {
             "orientation": "h",
@@ -387,11 +379,9 @@ def draw_usual(layout: Json, usual: Direction) -> None:
     ]
 
 
-def rate_axis(lines: Sequence[DirectionLine], usual: Direction | None, room: float) -> Json:
+def rate_axis(rates: Floats, room: float) -> Json:
     """Return an axis on which all rates are in sight, with room above the fastest."""
     axis = {"title": {"text": "MB/s"}, **AXIS}
-    drawn = [line.points.successes for line in lines]
-    rates = np.concatenate([*drawn, [usual.low, usual.high] if usual else []])
     if not rates.size:
         return axis | {"range": [0, 1], "tickvals": [], "ticktext": []}
     low, high = float(rates.min()), float(rates.max())

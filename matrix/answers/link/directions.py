@@ -1,7 +1,4 @@
-"""The two directions between two endpoints side by side: how they stand, and what is usual.
-
-State and numbers of a direction are those of its cell in the matrix: the same code makes them.
-"""
+"""The two directions between two endpoints, as the cells of the matrix have them."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from matrix.statistics.samples.newest import NewestTests
 from matrix.statistics.samples.run import Run
 from matrix.store.conditions import MARKS, LinkMarks
 from sonar.models import Downtime
-from sonar.notation.units import MB, format_factor, three_digits
+from sonar.notation.units import MB, format_factor
 from sonar.notation.windows import Window
 
 # What a cell says of a direction.
@@ -81,10 +78,6 @@ class Direction:
         return format_factor(self.ratio)
 
     @property
-    def rate_words(self) -> str:
-        return f"{three_digits(self.now)} MB/s"
-
-    @property
     def standing_words(self) -> str:
         """Say its state or, where that is measured, how it compares with usual."""
         if self.state == "measured" and self.level == "usual":
@@ -104,9 +97,6 @@ class Direction:
     @property
     def against_usual(self) -> str:
         return compared(self.median, self.usual)
-
-    def against(self, reverse: Direction) -> str:
-        return compared(self.median, reverse.median)
 
 
 def compare(
@@ -177,10 +167,7 @@ def compare(
 
 
 def numbers_of(cells: CellArrays, at: tuple[int, int]) -> dict[str, Any]:
-    """Return what a Direction has of its cell.
-
-    One that neither a mesh tests nor a result is of has no row or no column: -1.
-    """
+    """Return what a Direction has of its cell; -1 is no row, or no column: nothing tests it."""
     if min(at) < 0:
         return {
             "state": "not_applicable",

@@ -57,10 +57,6 @@ class ProfileKey:
         streams = "1 stream" if self.streams == 1 else f"{self.streams} streams"
         return f"{mover}, {streams}, {self.origin}"
 
-    @property
-    def timed(self) -> str:
-        return OF_PROFILES["clock"].words.get(self.clock, "")
-
     def filters(self) -> tuple[Filter, ...]:
         """Return what lets only such results pass; a mesh is no filter where there was none."""
         conditions = []
@@ -149,7 +145,6 @@ def grouped(
 def slowed(
     results: Results, sizes: Mapping[int, str], profiles: Iterable[Profile]
 ) -> list[CompanySlowdown]:
-    """Return where tests in company were slower than those alone, by size class and profile."""
     slower: list[CompanySlowdown] = []
     company = OF_PROFILES["beside"]
     groups = list(grouped(profiles, comparable).values())

@@ -73,7 +73,6 @@ def rate_of(test: NetworkResult) -> float | None:
 
 
 def loss_of(test: NetworkResult) -> float | None:
-    """Return the share of segments that one test sent again."""
     return NetworkTests((test,), ()).loss
 
 

@@ -1,37 +1,34 @@
 """The answer to a question about one link: all that the page of a link shows, of one moment."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
+from django.utils.text import capfirst
 
+from matrix.answers.comparison import all_links
 from matrix.answers.conditions import reading
 from matrix.answers.conditions.reading import Judgement, open_sizes
-from matrix.answers.link import comparison, directions, network, rate_profile, samples
-from matrix.answers.link.comparison import LinkComparison
+from matrix.answers.link import directions, link_profiles, network, rate_profile, samples
 from matrix.answers.link.directions import Direction
-from matrix.answers.link.link_profiles import (
-    CompanySlowdown,
-    ProfileSummary,
-    profiles_of,
-    slowed,
-    summaries,
-    without_experiments,
-)
 from matrix.answers.link.network import NetworkTests
 from matrix.answers.link.overhead import Overhead, overhead_of
 from matrix.answers.link.rate_profile import TransferProfiles
 from matrix.answers.link.samples import Results
 from matrix.answers.link.verdict import LinkNow, ordered
 from matrix.answers.matrix.standing import reach, read_marks
-from matrix.query.filters import Filter, alternatives, counted, on_profiles
+from matrix.answers.words.phrases import counted
+from matrix.answers.words.ratios import PairRatio
+from matrix.query.filters import Filter, alternatives, on_profiles
+from matrix.query.filters import counted as counted_filters
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex, pauses_of
+from matrix.statistics.compare.two_samples import FEWEST_TESTS
 from matrix.store import downtimes, transfers
 from matrix.store.conditions import lasting_at
 from matrix.store.data_version import snapshot
@@ -52,6 +49,7 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
+from sonar.notation.units import format_count, three_digits
 from sonar.notation.windows import Window
 
 RESULTS_PER_PAGE = 25
@@ -63,6 +61,15 @@ HOLDING = {
     "circuit": "a circuit breaker: an endpoint keeps failing",
     "downtime": "a declared downtime",
     "paused": "a pause",
+}
+SUCCESS = "successful transfer"
+Ends = tuple[EndpointInfo, EndpointInfo]
+HEADLINES = {
+    "slower": "slower than {other}",
+    "faster": "faster than {other}",
+    "perhaps": "perhaps {direction} than {other}, not certain with {tests} tests",
+    "same": "no significant difference from {other}",
+    "": "too few results to compare with {other}",
 }
 
 
@@ -95,16 +102,13 @@ class Question:
         self, window: Window, size_class: int | None, *, experiments: bool = False
     ) -> TransferSelection:
         """Return which results its lists have: those of this direction, lost ones too."""
-        filters = counted((*self.query.filters, *self.filters), experiments=experiments)
+        filters = counted_filters((*self.query.filters, *self.filters), experiments=experiments)
         return TransferSelection(window, size_class, filters, tuple(Transfer.State.values))
 
 
 @dataclass(frozen=True)
 class ClassReport:
-    """One size class in both directions, as numbers and as single results.
-
-    ``tests`` are all of the first one, those of experiments too, which count nowhere else.
-    """
+    """One size class in both directions; ``tests`` of the first include those of experiments."""
 
     size: str
     there: Direction
@@ -112,6 +116,53 @@ class ClassReport:
     results: Results
     reverse: Results
     tests: Results
+
+
+@dataclass(frozen=True)
+class ComparedClass:
+    """One size class against another or itself; ``results`` are those of the other side."""
+
+    size: str
+    other_size: str
+    results: Results
+    pair: PairRatio
+
+
+@dataclass(frozen=True)
+class LinkComparison:
+    """A link and what its question is compared with; ``classes`` are those that can be, by name."""
+
+    query: MatrixQuery
+    window: Window
+    link: Ends
+    ends: Ends
+    of: str
+    classes: dict[str, ComparedClass]
+
+    @property
+    def words(self) -> str:
+        """Say what the link is compared with: `the 7 days before`."""
+        return self.query.other_words()
+
+    def headline(self, size: str) -> str:
+        pair = self.classes[size].pair
+        tests = f"{format_count(pair.ok)} and {format_count(pair.other_ok)}"
+        about = {"other": self.words, "direction": pair.direction, "tests": tests}
+        words = HEADLINES[pair.kind].format(**about)
+        return f"{capfirst(size)} files: {words}"
+
+    def sentence(self, size: str) -> str:
+        """Say both rates of a class, then their ratio, its interval, n and p, to be quoted."""
+        pair, (source, destination) = self.classes[size].pair, self.link
+        subject = f"{capfirst(size)} files from {source.name} to {destination.name}"
+        when = f"{'from' if self.query.bounds else 'in'} {self.query.window_words()}"
+        if not pair.kind:
+            here, there = (counted(count, SUCCESS) for count in (pair.ok, pair.other_ok))
+            counts = f"{here} {when}, {there} for {self.words}"
+            return f"{subject}: {counts}; a ratio needs {FEWEST_TESTS} on either side."
+        here, there = (f"{three_digits(rate)} MB/s" for rate in (pair.value, pair.other))
+        rates = f"{self.of} {here} {when}, {there} for {self.words}"
+        return f"{subject}: {rates}. Ratio {pair.words}."
 
 
 @dataclass(frozen=True)
@@ -131,8 +182,8 @@ class LinkReport:
     judgement: Judgement
     of_reverse: Judgement
     classes: list[ClassReport]
-    summaries: list[ProfileSummary]
-    slowed: list[CompanySlowdown]
+    summaries: list[link_profiles.ProfileSummary]
+    slowed: list[link_profiles.CompanySlowdown]
     schedules: list[Schedule]
     probes: list[Probe]
     downtimes: list[Downtime]
@@ -155,7 +206,6 @@ class LinkReport:
 
     @property
     def chosen(self) -> ClassReport:
-        """Return the size class of the question."""
         size = self.question.query.size
         return next(part for part in self.classes if part.size == size)
 
@@ -176,7 +226,6 @@ class LinkReport:
         return overhead_of((part.size, part.results) for part in self.classes)
 
     def link_now(self) -> LinkNow:
-        """Return what the verdict is made of."""
         at = self.now_or_end
         succeeded = {}
         for part in self.classes:
@@ -215,8 +264,8 @@ def answer(question: Question, now: datetime) -> LinkReport:
         everything = samples.read(
             question.ends, reach(window), question.query.filters, experiments=True
         )
-        profiles = profiles_of(everything)
-        counting = without_experiments(everything, profiles, question.query.filters)
+        profiles = link_profiles.profiles_of(everything)
+        counting = link_profiles.without_experiments(everything, profiles, question.query.filters)
         this_way = everything.during(window).of_link(*question.ends)
         classes = classes_of(
             question,
@@ -244,8 +293,8 @@ def answer(question: Question, now: datetime) -> LinkReport:
             judgement=there,
             of_reverse=back,
             classes=classes,
-            summaries=summaries(this_way, listed, profiles),
-            slowed=slowed(this_way, listed, profiles),
+            summaries=link_profiles.summaries(this_way, listed, profiles),
+            slowed=link_profiles.slowed(this_way, listed, profiles),
             schedules=planned,
             probes=list(
                 Probe.objects.filter(source__in=ends, destination__in=ends)
@@ -260,13 +309,13 @@ def answer(question: Question, now: datetime) -> LinkReport:
             # When the newest test of the link started, whenever that was and however made.
             last=made_so(
                 Transfer.objects.filter(source=ends[0], destination=ends[1]),
-                counted((), experiments=True),
+                counted_filters((), experiments=True),
             )
             .order_by("-started_at")
             .values_list("started_at", flat=True)
             .first(),
             rate_profile=question.rate_profile(window),
-            comparison=comparison.compare(
+            comparison=compare(
                 question.query,
                 question.ends,
                 {part.size: part.results for part in classes},
@@ -307,10 +356,7 @@ def judgements(ends: Sequence[EndpointInfo], window: Window) -> tuple[Judgement,
 
 
 def of_links(judgement: Judgement) -> list[Condition]:
-    """Return what is open, but for the grid and what is a part of its open condition.
-
-    While measurements are doubtful, what began since says nothing of a link.
-    """
+    """Return what is open, but for the grid and what began while measurements are doubtful."""
     return judgement.listed(judgement.open)
 
 
@@ -377,10 +423,7 @@ def read_errors(
     classes: Sequence[ClassReport],
     sizes: dict[int, str],
 ) -> dict[str, list[CommonError]]:
-    """Return the errors of each class that fails, since its condition began, or of the window.
-
-    The most common one first.
-    """
+    """Return the errors of each class since it fails, or of the window, the most common first."""
     since = {part.size: window.start for part in classes if part.there.state == "failed"}
     for each in reversed(ordered(of_links(judgement))):
         if each.type == Condition.Type.FAILING:
@@ -413,10 +456,7 @@ def schedules(ends: Sequence[EndpointInfo]) -> list[Schedule]:
 def promises(
     planned: Iterable[Schedule], size_class: int, links: LinkIndex, filters: Sequence[Filter]
 ) -> Floats:
-    """Return what registry.read_promises does, of the schedules that were read already.
-
-    Shape (endpoints, endpoints), seconds; infinity for no promise.
-    """
+    """Return what registry.read_promises does, in seconds, of schedules that were read already."""
     promise = np.full(links.shape, np.inf)
     if not asks_for_tests(filters):
         return promise
@@ -437,3 +477,33 @@ def promises(
     retired = links.ends(endpoint.retired for endpoint in links.places).reshape(links.shape)
     promise[retired] = np.inf
     return promise
+
+
+def compare(
+    query: MatrixQuery,
+    link: Ends,
+    here: Iterable[str],
+    sizes: Mapping[int, str],
+    now: datetime,
+) -> LinkComparison | None:
+    """Compare the results of a link in the size classes ``here``, as the query asks for it.
+
+    Nothing if it compares with nothing. ``sizes`` are the names of the classes by id; with another
+    one than its own it is the class of the query alone which is compared.
+    """
+    if query.compare is None:
+        return None
+    other = query.other(now)
+    ends = (link[1], link[0]) if query.compare.reverse else link
+    window = other.window_at(now)
+    there = samples.read(ends, window, other.filters).of_link(*ends)
+    ids = {name: size_class for size_class, name in sizes.items()}
+    of = query.compare.of
+    classes = {}
+    for size in [query.size] if query.compare.size else here:
+        other_size = query.compare.size or size
+        results = there.of_class(ids[other_size])
+        of_class = query.replace(size=size)
+        pair = all_links.link_ratio(of_class, now, link[0].name, link[1].name)
+        classes[size] = ComparedClass(size, other_size, results, pair)
+    return LinkComparison(query, window, link, ends, of, classes)

@@ -1,7 +1,4 @@
-"""How a link is now, in words: one sentence first, then what else is worth knowing of it.
-
-What is wrong with it is what the assessment says: the conditions that have it as a member.
-"""
+"""How a link is now, in words: one sentence first, then what else is worth knowing of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,10 +41,11 @@ def with_level(classes: Iterable[Direction], level: str) -> list[Direction]:
     return [each for each in with_state(classes, "measured") if each.level == level]
 
 
-def rates_now(classes: Iterable[Direction]) -> str:
-    """Say the rates that are known: `3.1 MB/s with small files and 33 MB/s with large files`."""
-    rates = [f"{each.rate_words} with {each.size} files" for each in classes if not isnan(each.now)]
-    return join(rates) if rates else ""
+def rates_now(when: str, classes: Iterable[Direction]) -> str:
+    """Say the rates that are known: `Now: 3.1 MB/s with small files.` Nothing for none."""
+    rated = [each for each in classes if not isnan(each.now)]
+    rates = [f"{three_digits(each.now)} MB/s with {each.size} files" for each in rated]
+    return f"{when}: {join(rates)}." if rates else ""
 
 
 def sizes(classes: Sequence[Direction]) -> str:
@@ -59,12 +57,11 @@ class LinkNow:
     """All size classes of both directions, smallest first, as of the moment ``at``.
 
     ``conditions`` are those that were open then with this direction as a member, in the order of
-    ordered(), and ``of_reverse`` those of the other direction. ``doubtful`` is the one of the grid,
-    if there is such. ``errors`` are those of the classes that fail, by size; ``succeeded`` is when
-    the newest success of the window started, by size. ``downtimes`` are those that stop tests at
-    that moment, and ``obstacle`` says what else its tests wait for. ``last`` is when the newest
-    result of the link started, ever. ``is_past`` says that the moment is the end of a window that
-    is over. While tests at an end are paused (``is_paused``) no link is failing, as in the matrix.
+    ordered(), ``of_reverse`` those of the other direction, and ``doubtful`` is that of the grid.
+    ``errors`` are those of the classes that fail, by size; ``succeeded`` is when the newest success
+    of the window started, by size. ``downtimes`` stop tests at that moment, and ``obstacle`` says
+    what else its tests wait for. ``last`` is when the newest result of the link started, ever.
+    ``is_past`` says that the window is over. While tests at an end are paused no link is failing.
     """
 
     there: Sequence[Direction]
@@ -146,8 +143,7 @@ def down(link: LinkNow) -> Verdict | None:
         f"Down: {first.subject} is in a declared downtime {first.until_words}: "
         f"{first.reason.rstrip('.')}."
     )
-    before = rates_now(link.there)
-    rest = f"Before the downtime: {before}." if before else ""
+    rest = rates_now("Before the downtime", link.there)
     if first.url:
         return Verdict("down", headline, rest, links=((f"Declared in {first.source}", first.url),))
     source = f"Declared in {first.source}." if first.source else ""
@@ -218,9 +214,8 @@ def stale(link: LinkNow) -> Verdict | None:
         f"Unknown: no test since {time_words(last.timestamp(), link.at)} "
         f"({format_span(link.at - last)}), more than two intervals of its mesh."
     )
-    rates = rates_now(classes)
-    before = f"Then: {rates}." if rates else ""
-    return Verdict("stale", headline, sentences(waiting(link), before, reverse(link)))
+    rest = sentences(waiting(link), rates_now("Then", classes), reverse(link))
+    return Verdict("stale", headline, rest)
 
 
 def waiting(link: LinkNow) -> str:
@@ -307,8 +302,7 @@ def unknown(link: LinkNow) -> Verdict:
             f"Unknown: too few tests. Its usual rate takes {FEWEST_SUCCESSES} successful ones in "
             f"the {USUAL_DAYS} days before this window; there are {counts}."
         )
-    rates = rates_now(link.there)
-    now = f"Now: {rates}." if rates else ""
+    now = rates_now("Now", link.there)
     rest = sentences(waiting(link), now, some_failed(link.there), reverse(link))
     return Verdict("unknown", headline, rest)
 
@@ -322,10 +316,7 @@ CASES = (
 def others(
     link: LinkNow, said: Sequence[Direction], condition: Condition | None = None
 ) -> list[str]:
-    """Say how the classes are that the headline, and no other condition, speaks of.
-
-    While others fail, one works of which a test succeeded since.
-    """
+    """Say how the classes are that neither the headline nor another condition speaks of."""
     of_conditions = {size for each in link.conditions for size in open_sizes(each)}
     rest = [
         each
@@ -390,10 +381,7 @@ def reverse(link: LinkNow) -> str:
 
 
 def error_words(link: LinkNow, classes: Sequence[Direction]) -> str:
-    """Say the most common error of all classes, and that of the newest test where it differs.
-
-    Each with where it happened; the newest one as a whole, for it is what happens now.
-    """
+    """Say the most common error of all classes, and as a whole the newest one if it differs."""
     by_cause: dict[tuple[str, str], CommonError] = {}
     for error in (error for each in classes for error in link.errors.get(each.size, ())):
         key = error.where, error.cause or error.text

@@ -28,7 +28,7 @@ from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.samples.quantiles import running_median
 from matrix.store import data_version, notes
 from matrix.store.data_version import DataVersion, snapshot
-from sonar.models import Condition, SizeClass, Transfer
+from sonar.models import SizeClass, Transfer
 from sonar.notation.units import format_factor, format_span
 from sonar.notation.windows import Window
 from sonar.people import roles
@@ -105,7 +105,14 @@ class CardPage(QueryPage):
             "query": query,
             "line": line,
             "classes": [class_words(part.there, judgement.moment) for part in classes],
-            "conditions": [condition_words(each) for each in ordered(of_links(judgement))],
+            "conditions": [
+                (
+                    KIND_OF[each.type],
+                    f"{words.title(each)} {words.since(each)}"
+                    f"{'' if each.confirmed_at else ', unconfirmed'}.",
+                )
+                for each in ordered(of_links(judgement))
+            ],
             "doubtful": words.doubtful(judgement.doubtful) if judgement.doubtful else "",
             "error": common_words(errors[0], sum(each.count for each in errors)) if errors else "",
             "failure": failure,
@@ -115,17 +122,8 @@ class CardPage(QueryPage):
         }
 
 
-def condition_words(condition: Condition) -> tuple[str, str]:
-    """Return the colour of a condition, and what it is and since when in a sentence."""
-    unsure = "" if condition.confirmed_at else ", unconfirmed"
-    return KIND_OF[condition.type], f"{words.title(condition)} {words.since(condition)}{unsure}."
-
-
 def class_words(direction: Direction, moment: datetime) -> tuple[Direction, str, str, str, str]:
-    """Return a class with why it has no rate, its ratio, a word for its colour, and how it is.
-
-    That is `failing for 30 h` or `as usual`.
-    """
+    """Return a class, why it has no rate, its ratio, its colour, and how it is: `as usual`."""
     why = why_no_rate(direction.state, direction.since, moment)
     factor = direction.now / direction.usual
     ratio = "" if np.isnan(factor) else format_factor(factor)
