@@ -59,7 +59,6 @@ MOST_SERVERS = 3
 USUAL_LOOKUP_SECONDS, LEAST_DELAY = 5.0, 1.0
 # A redirect is in no rate: other reasons why a link is slow come first.
 WITHOUT_RATE = 0.3
-
 # Fewer failures have no pattern.
 FEWEST_FAILURES = 3
 # What most failures have in common, most of them have: a cause, hours, or where they happen.
@@ -74,7 +73,6 @@ OFTEN = 0.5
 OPPOSITE = {"source": "destination", "destination": "source"}
 # Tests on the other links of an end: `from other sources to CAM`.
 OTHERS = {"source": "from {} to other destinations", "destination": "from other sources to {}"}
-
 TO_OTHERS = {"source": "to", "destination": "from"}
 WORK = {"source": ("read from", "sends"), "destination": ("written to", "receives")}
 CHECK_PATH = "Check the path between them: the route in both directions, and lost packets."

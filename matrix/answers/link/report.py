@@ -215,7 +215,6 @@ class LinkReport:
 
     @property
     def planned(self) -> list[Schedule]:
-        """Return the tests to come of this direction."""
         source = self.question.source
         return [each for each in self.schedules if each.source_id == source.id]
 
@@ -346,11 +345,12 @@ def judgements(ends: Sequence[EndpointInfo], window: Window) -> tuple[Judgement,
     for end, conditions in of_direction.items():
         for each in both.conditions:
             own = copy(each)
-            if (end, each.pk) in sizes:
+            if each.scope != Condition.Scope.GRID:
+                if (end, each.pk) not in sizes:
+                    continue
                 # The classes in which it is open, of this direction.
                 vars(own)["open_sizes"] = sizes[end, each.pk]
-            if (end, each.pk) in sizes or each.scope == Condition.Scope.GRID:
-                conditions.append(own)
+            conditions.append(own)
     there, back = (replace(both, conditions=of_direction[end]) for end in pairs[0])
     return there, back
 

@@ -244,7 +244,6 @@ class LinkPage(QueryPage):
         }
 
     def verdict(self, answer: LinkReport, said: Verdict) -> dict[str, Any]:
-        """Return how the link is, in words, and where to go from there."""
         sentence, links = figures.advice_for(answer, self.url_of)
         changed = said.condition
         if changed and KIND_OF[changed.type] in figures.CHANGED and not self.query.compare:
