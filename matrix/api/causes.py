@@ -9,10 +9,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.answers.causes import attribution, words
-from matrix.answers.causes import attribution as question
 from matrix.answers.causes import change_causes as changes
 from matrix.answers.causes.attribution import ENDS, KINDS, OF, Attribution
-from matrix.answers.causes.change_causes import NamedCause
 from matrix.answers.matrix import grid
 from matrix.api.base import ApiView, unless_known
 from matrix.api.encoding import csv_of, dumps
@@ -128,45 +126,46 @@ class Causes(Answer):
     history: OwnHistoryCount | None
 
 
-CAUSES = described(
-    "What sources and destinations explain of a matrix",
-    answer=Causes,
-    parameters=[
-        *(parameter for parameter in QUERY if parameter is not STAT),
-        choice("stat", OF, "What stands for each cell; not used while comparing.", OF[0]),
-        choice(
-            "fit",
-            FITS,
-            "By least squares (means), or by a median polish that a few odd links do not draw.",
-            FITS[0],
-        ),
-    ],
-    formats=TABLE,
-    tag="results",
-)
-
-
-# So many of the links that their ends explain least; all are in matrix/?stat=residual.
+# How many of the links that their ends explain least; all are in matrix/?stat=residual.
 MOST_LINKS = 50
-EFFECT_COLUMNS = ["end", *CauseEffect.model_fields]
-# What a comparison has behind them.
-CHANGE_COLUMNS = ["list", "destination", "ok", "other_ok", "text"]
 
 
 class CausesView(ApiView, one_snapshot=False):
-    @CAUSES
+    @described(
+        "What sources and destinations explain of a matrix",
+        answer=Causes,
+        parameters=[
+            *(parameter for parameter in QUERY if parameter is not STAT),
+            choice("stat", OF, "What stands for each cell; not used while comparing.", OF[0]),
+            choice(
+                "fit",
+                FITS,
+                "By least squares (means), or by a median polish that a few odd links do not draw.",
+                FITS[0],
+            ),
+        ],
+        formats=TABLE,
+        tag="results",
+    )
     def get(self, request: Request) -> HttpResponseBase:
         now = timezone.now()
+
+        def read() -> tuple[MatrixQuery, str, str]:
+            params = dict(request.query_params.lists())
+            query, fit = attribution.read_question(params, also=("format",))
+            return query, fit, asked_format(request)
+
         (query, fit, form), version = read_once(
-            request, lambda: read(request), lambda whole: grid.version(whole[0], now)
+            request, read, lambda whole: grid.version(whole[0], now)
         )
+        write = as_csv if form == "csv" else as_json
 
         def make() -> HttpResponseBase:
             response = respond_once(
                 request,
                 ("causes", version, fit, form),
                 CONTENT_TYPES[form],
-                lambda: written(attribution.build(query, now, version, fit), form),
+                lambda: write(attribution.build(query, now, version, fit)),
             )
             if form == "json":
                 return response
@@ -176,18 +175,9 @@ class CausesView(ApiView, one_snapshot=False):
         return unless_known(request, version.shown(f"{form}{fit}"), make)
 
 
-def read(request: Request) -> tuple[MatrixQuery, str, str]:
-    query, fit = question.read_question(dict(request.query_params.lists()), also=("format",))
-    return query, fit, asked_format(request)
-
-
-def written(causes: Attribution, form: str) -> bytes:
-    return as_csv(causes) if form == "csv" else dumps(document(causes))
-
-
-def document(causes: Attribution) -> Json:
+def as_json(causes: Attribution) -> bytes:
     model, matrix, change_causes = causes.model, causes.grid, changes.build(causes)
-    return record(
+    document = record(
         Causes,
         model,
         query=echo(matrix) | {"fit": model.how},
@@ -205,6 +195,7 @@ def document(causes: Attribution) -> Json:
         changes=change_causes.named,
         history=None if change_causes.judged is None else change_causes,
     )
+    return dumps(document)
 
 
 def as_csv(causes: Attribution) -> bytes:
@@ -217,10 +208,23 @@ def as_csv(causes: Attribution) -> bytes:
         for end in ENDS
         for effect in causes.ranked(end)
     ]
-    columns = EFFECT_COLUMNS
+    columns = ["end", *CauseEffect.model_fields]
     if causes.grid.query.compare:
-        lines = [*map(change_line, changes.build(causes).named), *lines]
-        columns = [*EFFECT_COLUMNS, *CHANGE_COLUMNS]
+        named = [(each, record(ChangeCause, each)) for each in changes.build(causes).named]
+        of_changes = [
+            cause
+            | {
+                "list": "changes",
+                "end": cause["kind"],
+                "name": cause["source"] or cause["destination"],
+                "site": change.site,
+                "partners": cause["links"],
+                "kind": change.kind,
+            }
+            for change, cause in named
+        ]
+        lines = [*of_changes, *lines]
+        columns += ["list", "destination", "ok", "other_ok", "text"]
     frame = pd.DataFrame(lines, columns=columns)
     for name in set(columns) & {"name", "site", "destination", "text"}:
         frame[name] = [
@@ -229,15 +233,3 @@ def as_csv(causes: Attribution) -> bytes:
     for name in set(columns) & {"partners", "component", "ok", "other_ok"}:
         frame[name] = frame[name].astype("Int64")
     return csv_of(frame)
-
-
-def change_line(change: NamedCause) -> Json:
-    cause = record(ChangeCause, change)
-    return cause | {
-        "list": "changes",
-        "end": cause["kind"],
-        "name": cause["source"] or cause["destination"],
-        "site": change.site,
-        "partners": cause["links"],
-        "kind": change.kind,
-    }

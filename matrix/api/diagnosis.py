@@ -19,18 +19,9 @@ from matrix.api.parameters import WINDOW_AND_METHOD
 from matrix.api.rendering import as_json
 from matrix.api.schema.describe import described
 from matrix.api.schema.link_parts import InsideFigures, RuleSays
-from matrix.api.schema.parameters import METHOD_FILTERED, SIZE_CLASS, WINDOW, text
-from matrix.api.schema.records import (
-    As,
-    At,
-    Moment,
-    MomentOrNull,
-    Number,
-    record,
-    to_number,
-)
+from matrix.api.schema.records import As, At, Moment, MomentOrNull, Number, record, to_number
 from matrix.api.schema.schemas import Answer, CellLevel
-from matrix.api.series import echo_of_link, ends
+from matrix.api.series import LINK, echo_of_link, ends
 from matrix.http.negotiation import asked_format
 from matrix.http.permissions import MACHINES, sees
 from matrix.query.forms import check_names
@@ -148,16 +139,6 @@ class LinkDiagnosed(Answer):
     diagnoses: list[RuleSays]
     silence: str
     evidence: DiagnosisEvidence
-
-
-# One direction of a link, a size class, a window, and ways of measuring.
-LINK = (
-    text("source", "The source endpoint.", "Glasgow_DATADISK", required=True),
-    text("destination", "The destination endpoint.", "RAL_DATADISK", required=True),
-    SIZE_CLASS,
-    *WINDOW,
-    *METHOD_FILTERED,
-)
 
 
 class LinkInside(Answer):

@@ -23,7 +23,6 @@ from matrix.answers.link.report import Question
 from matrix.answers.link.series import AUTO, BUCKETS, TimeSeries, check_length
 from matrix.answers.matrix import standing
 from matrix.answers.other_origins import of_link
-from matrix.answers.words.ratios import PairRatio
 from matrix.api import rendering
 from matrix.api.base import ApiView, unless_known
 from matrix.api.matrix_formats import unix_time
@@ -134,42 +133,26 @@ CSV = f"""start,ok,failed,{",".join(EXAMPLE_RATES)}
 """
 
 FORMATS = (*TABLE, *FIGURE)
-
-SERIES = described(
-    "One link over time",
-    answer=Series,
-    parameters=[
-        schema.text("source", "The source endpoint.", "Glasgow_DATADISK", required=True),
-        schema.text("destination", "The destination endpoint.", "RAL_DATADISK", required=True),
-        schema.SIZE_CLASS,
-        *schema.WINDOW,
-        *schema.METHOD_FILTERED,
-        *schema.COMPARE,
-        *schema.compared_by(PROFILE_FILTERS),
-        schema.choice("bucket", (AUTO, *BUCKETS), "Length of a bucket.", AUTO),
-        schema.choice("points", ("1",), "Include single results; in CSV, instead of the buckets."),
-    ],
-    formats=FORMATS,
-    examples={"json": EXAMPLE, "csv": CSV},
-    tag="results",
+# One direction of a link, a size class, a window, and ways of measuring.
+LINK = (
+    schema.text("source", "The source endpoint.", "Glasgow_DATADISK", required=True),
+    schema.text("destination", "The destination endpoint.", "RAL_DATADISK", required=True),
+    schema.SIZE_CLASS,
+    *schema.WINDOW,
+    *schema.METHOD_FILTERED,
 )
-
 
 OWN = ("source", "destination", "bucket", "points", "format")
 
 
 def echo_of_link(ends: Sequence[EndpointInfo], query: MatrixQuery, window: Window) -> Json:
-    """Say what was asked of a link, defaults included."""
     source, destination = ends
     return {"source": source.name, "destination": destination.name} | echo(query, window)
 
 
 @dataclass(frozen=True)
 class SeriesRequest:
-    """What a call asks for."""
-
-    source: EndpointInfo
-    destination: EndpointInfo
+    ends: tuple[EndpointInfo, EndpointInfo]
     query: MatrixQuery
     window: Window
     bucket: str
@@ -179,18 +162,18 @@ class SeriesRequest:
     def read(cls, params: QueryDict, now: datetime) -> Self:
         check_names(params, (*WINDOW_AND_METHOD, *comparison.OF_A_LINK, *OWN))
         query = MatrixQuery.from_params(params, also=OWN)
-        source, destination = ends(params)
         bucket = one_of(params, "bucket", (AUTO, *BUCKETS), AUTO)
         points = one_of(params, "points", ("1",)) == "1"
-        return cls(source, destination, query, query.window_at(now), bucket, points)
+        return cls(ends(params), query, query.window_at(now), bucket, points)
 
     @property
-    def echo(self) -> Json:
-        return echo_of_link((self.source, self.destination), self.query, self.window)
+    def file_name(self) -> str:
+        names = (end.name for end in self.ends)
+        return file_name("series", *names, query=self.query, window=self.window)
 
     def series(self) -> TimeSeries:
         """Read the link; a bucket of which there would be too many is a bad parameter."""
-        link = self.source.id, self.destination.id
+        link = self.ends[0].id, self.ends[1].id
         try:
             return series.build(link, self.query.size, self.window, self.bucket, self.query.filters)
         except ValueError as error:
@@ -200,10 +183,9 @@ class SeriesRequest:
         """Return the call for what this one is compared with, in the same buckets."""
         if self.query.compare is None:
             return None
-        query, ends = self.query.other(now), (self.source, self.destination)
-        source, destination = reversed(ends) if self.query.compare.reverse else ends
-        window = query.window_at(now)
-        return SeriesRequest(source, destination, query, window, bucket, self.points)
+        query, (source, destination) = self.query.other(now), self.ends
+        ends = (destination, source) if self.query.compare.reverse else self.ends
+        return SeriesRequest(ends, query, query.window_at(now), bucket, self.points)
 
     def version(self, now: datetime) -> DataVersion:
         """Return what changes whenever the answer may, on either side."""
@@ -229,32 +211,30 @@ def ends(params: QueryDict) -> tuple[EndpointInfo, EndpointInfo]:
     return endpoints[names["source"]], endpoints[names["destination"]]
 
 
-@dataclass(frozen=True)
-class ComparedSeries:
-    """What a call answers: the link over time and, if it asks for that, what it is compared with.
-
-    ``pair`` says how the successes of both compare.
-    """
-
-    question: SeriesRequest
-    series: TimeSeries
-    other: ComparedSeries | None = None
-    pair: PairRatio | None = None
-
-    @classmethod
-    def read(cls, question: SeriesRequest, now: datetime) -> Self:
-        answer = question.series()
-        other = question.other(answer.bucket, now)
-        if other is None or question.query.compare is None:
-            return cls(question, answer)
-        there = other.series()
-        ends = question.source.name, question.destination.name
-        pair = all_links.link_ratio(question.query, now, *ends)
-        return cls(question, answer, cls(other, there), pair)
+def read_sides(question: SeriesRequest, now: datetime) -> list[tuple[SeriesRequest, TimeSeries]]:
+    """Return the link over time and, if the call asks for that, what it is compared with."""
+    own = question.series()
+    other = question.other(own.bucket, now)
+    return [(question, own), *([(other, other.series())] if other else [])]
 
 
 class SeriesView(ApiView):
-    @SERIES
+    @described(
+        "One link over time",
+        answer=Series,
+        parameters=[
+            *LINK,
+            *schema.COMPARE,
+            *schema.compared_by(PROFILE_FILTERS),
+            schema.choice("bucket", (AUTO, *BUCKETS), "Length of a bucket.", AUTO),
+            schema.choice(
+                "points", ("1",), "Include single results; in CSV, instead of the buckets."
+            ),
+        ],
+        formats=FORMATS,
+        examples={"json": EXAMPLE, "csv": CSV},
+        tag="results",
+    )
     def get(self, request: Request) -> HttpResponseBase:
         form, now = asked_format(request, FORMATS), timezone.now()
         question = SeriesRequest.read(request.query_params, now)
@@ -263,32 +243,31 @@ class SeriesView(ApiView):
             return as_figure(question, form, request.user, now)
         write = as_csv if form == "csv" else as_json
         tag = question.version(now).shown(form)
-        return unless_known(request, tag, lambda: write(ComparedSeries.read(question, now)))
+        return unless_known(request, tag, lambda: write(question, now))
 
 
-def as_json(answer: ComparedSeries) -> HttpResponse:
-    question = answer.question
-    ends = question.source.id, question.destination.id
-    others = of_link(ends, question.query.filters, question.window, question.query.size)
+def as_json(question: SeriesRequest, now: datetime) -> HttpResponse:
+    query, (source, destination) = question.query, question.ends
+    (_, own), *compared = read_sides(question, now)
+    others = of_link((source.id, destination.id), query.filters, question.window, query.size)
     content = {
-        "query": question.echo,
+        "query": echo_of_link(question.ends, query, question.window),
         "unit": "MB/s",
         "other_origins": others.counts,
-        **contents(answer),
+        **contents(question, own),
     }
-    if answer.other and answer.pair:
-        content["comparison"] = {
-            "description": answer.question.query.other_words(),
-            **record(ComparedRates, answer.pair),
-        }
-        content["other"] = {"query": answer.other.question.echo, **contents(answer.other)}
+    for other, there in compared:
+        pair = all_links.link_ratio(query, now, source.name, destination.name)
+        words = {"description": query.other_words()}
+        content["comparison"] = words | record(ComparedRates, pair)
+        of_other = echo_of_link(other.ends, other.query, other.window)
+        content["other"] = {"query": of_other, **contents(other, there)}
     return rendering.as_json(content)
 
 
-def contents(answer: ComparedSeries) -> Json:
-    question, series = answer.question, answer.series
+def contents(question: SeriesRequest, series: TimeSeries) -> Json:
     content = {
-        "simulated": question.source.simulated or question.destination.simulated,
+        "simulated": any(end.simulated for end in question.ends),
         "bucket": series.bucket,
         "bucket_seconds": BUCKETS[series.bucket] // 1000,
         "buckets": {"start": times(series.starts), **buckets(series)},
@@ -316,43 +295,32 @@ def as_figure(question: SeriesRequest, form: str, reader: Anyone, now: datetime)
     """Draw what the page of the link does: each test, the running median, what explains them."""
     if question.bucket != AUTO or question.points:
         raise wrong("bucket", "bucket and points must be left out: a figure has every result.")
-    query, names = question.query, (question.source.name, question.destination.name)
+    query, (source, destination) = question.query, (end.name for end in question.ends)
     check_length(query)
-    report = link_report.answer(
-        Question(question.source, question.destination, about_link(query)), now
-    )
-    spans = spans_drawn(report, notes.on_link(*names, report.window, reader))
+    report = link_report.answer(Question(*question.ends, about_link(query)), now)
+    spans = spans_drawn(report, notes.on_link(source, destination, report.window, reader))
     figure = rates_over_time(report, lines_of(report), spans).figure
-    title = FigureTitle(
-        f"From {names[0]} to {names[1]}, {query.size} files",
-        report.window,
-        RATE.name,
-        simulated=question.source.simulated or question.destination.simulated,
-    )
-    return rendering.as_figure(figure, title, form, saved_as(question))
+    heading = f"From {source} to {destination}, {query.size} files"
+    simulated = any(end.simulated for end in question.ends)
+    title = FigureTitle(heading, report.window, RATE.name, simulated=simulated)
+    return rendering.as_figure(figure, title, form, question.file_name)
 
 
 def times(unix: Floats) -> list[str]:
     return [f"{text}Z" for text in np.datetime_as_string(unix_time(unix)).tolist()]
 
 
-def as_csv(answer: ComparedSeries) -> HttpResponse:
+def as_csv(question: SeriesRequest, now: datetime) -> HttpResponse:
     """Write a line for each bucket or, where single results are asked for, for each of those.
 
     Those of what it is compared with follow, told apart by their first column.
     """
-    sides = {"this": answer, "other": answer.other} if answer.other else {"": answer}
-    tables = []
-    for side, shown in sides.items():
-        series = shown.series
-        if answer.question.points:
-            table = points(series, unix_time(series.points.started))
+    tables, sides = [], [side for _, side in read_sides(question, now)]
+    names = ("this", "other") if len(sides) > 1 else ("",)
+    for side, over_time in zip(names, sides, strict=True):
+        if question.points:
+            table = points(over_time, unix_time(over_time.points.started))
         else:
-            table = {"start": unix_time(series.starts), **buckets(series)}
+            table = {"start": unix_time(over_time.starts), **buckets(over_time)}
         tables.append(pd.DataFrame({"side": side, **table} if side else table))
-    return as_table(pd.concat(tables), saved_as(answer.question))
-
-
-def saved_as(question: SeriesRequest) -> str:
-    ends = question.source.name, question.destination.name
-    return file_name("series", *ends, query=question.query, window=question.window)
+    return as_table(pd.concat(tables), question.file_name)

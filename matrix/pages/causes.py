@@ -71,6 +71,7 @@ class CausesPage(QueryPage):
             reading.state_moment(window, now), reading.members_q(query.filters, places)
         )
         changed = conditions_part(judgement, query.size, names)
+        r2, meaning = words.r2_and_meaning(causes.model)
         has_slowed = any(each.kind == "slow" for each in change_causes.named)
         return {
             "causes": causes,
@@ -79,8 +80,8 @@ class CausesPage(QueryPage):
                 changed["changed_words"], changes.headline(causes, change_causes)
             ),
             "explained": words.headline(causes) if change_causes.judged else "",
-            "r2": words.r2_words(causes.model),
-            "meaning": words.meaning(causes.model),
+            "r2": r2,
+            "meaning": meaning,
             "apart": words.apart(causes.model),
             "enough": not words.too_few(causes.model),
             "fewest": FEWEST_TESTS,
@@ -128,9 +129,8 @@ class CausesPage(QueryPage):
     def end_list(self, causes: Attribution, end: str, names: Mapping[str, str]) -> dict[str, Any]:
         """Return the groups of one end, the slowest first.
 
-        Each under a name without what all share, with the page of its site, and the places of its
-        factor and interval in percent of a scale of logs, as far to the left of 1 as to the right:
-        one for both lists.
+        Each with its short name, the page of its site, and the places of its factor and interval
+        in percent of a scale of logs, with 1 in its middle: one for both lists.
         """
         bounds = [
             bound
@@ -141,15 +141,14 @@ class CausesPage(QueryPage):
         logs = np.abs(np.log(np.array(bounds, dtype=np.float64)))
         reach = float(np.fmax.reduce(logs, initial=np.log(2)))
 
-        def place(factor: float) -> float:
-            return round(50 + 50 * float(np.log(factor)) / reach, 2)
-
         def whisker(effect: EndEffect) -> dict[str, float] | None:
-            """Say where the factor and its interval are, in percent."""
             if np.isnan(effect.low):
                 return None
             places = {"at": effect.factor, "low": effect.low, "high": effect.high}
-            return {name: place(factor) for name, factor in places.items()}
+            return {
+                name: round(50 + 50 * float(np.log(factor)) / reach, 2)
+                for name, factor in places.items()
+            }
 
         return {
             "end": end,
@@ -166,18 +165,15 @@ class CausesPage(QueryPage):
         }
 
     def link_lines(self, causes: Attribution, short: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        matrix, of_links = causes.grid, self.query.rows == self.query.columns == "endpoint"
-        rows = {group.name: row for row, group in enumerate(matrix.sources)}
-        columns = {group.name: column for column, group in enumerate(matrix.destinations)}
+        of_links = self.query.rows == self.query.columns == "endpoint"
         is_ratio = self.query.compare is not None
         for link in causes.links(MOST_LINKS):
             source, destination = link.source.name, link.destination.name
-            tests = int(matrix.cells.ok[rows[source], columns[destination]])
             yield {
                 "link": link,
                 "source": short[source],
                 "destination": short[destination],
                 "url": link_url(source, destination, self.query) if of_links else "",
-                "sentence": words.link_sentence(link, tests, ratios=is_ratio, short=short),
-                "tests": tests,
+                "sentence": words.link_sentence(link, ratios=is_ratio, short=short),
+                "tests": link.tests,
             }

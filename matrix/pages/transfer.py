@@ -1,6 +1,5 @@
 """The page of one transfer: all that is kept of it; before it has ended, how far it is."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self
@@ -20,18 +19,8 @@ from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.http.page_rights import for_whom, readers
 from matrix.http.permissions import MACHINES
 from matrix.pages.base import Page
+from matrix.pages.parts import transfers as transfer_parts
 from matrix.pages.parts.share import Share
-from matrix.pages.parts.transfers import (
-    TransferLine,
-    beside_words,
-    buffer_words,
-    facts_of,
-    progress_words,
-    scitag_words,
-    streams_words,
-    verified_words,
-    why_no_picture,
-)
 from matrix.pages.views import showing
 from matrix.plots.rates import course_figure
 from matrix.query.addresses import address, link_path, link_url, site_url
@@ -43,7 +32,6 @@ from matrix.store.data_version import DataVersion
 from matrix.store.probes import progress_of
 from sonar.models import ConditionPart, Probe, Transfer
 from sonar.movers.catalogue import CLOCKS, SET_UP_SECONDS
-from sonar.notation.units import MB
 from sonar.notation.windows import Window
 from sonar.people import roles
 from sonar.people.roles import Anyone
@@ -65,8 +53,19 @@ class TransferPage(Page):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
+        """Raise Http404 that says how long results are kept."""
         check_names(params)
-        return cls(transfer_or_probe(UUID(str(path["id"]))))
+        identifier = UUID(str(path["id"]))
+        ends = "source__site", "destination__site"
+        probes = Probe.objects.select_related(*ends, "size_class", "mesh")
+        subject = probes.filter(id=identifier).first() or transfers.by_id(identifier)
+        if subject is None:
+            raise Http404(
+                f"No transfer has the id {identifier}. Results are kept for "
+                f"{settings.SONAR_KEEP_DAYS} days: it may be older than that, or the address may "
+                "be cut off."
+            )
+        return cls(subject)
 
     def path(self) -> str:
         return address("transfer", self.subject.id)
@@ -81,52 +80,36 @@ class TransferPage(Page):
             "site_urls": [site_url(end.site.name, MatrixQuery()) for end in (source, destination)],
             "missing": None,
         }
-        if isinstance(subject, Probe):
-            return own | of_probe(subject, now, reader)
-        return own | of_transfer(subject, reader) | {"conditions": list(conditions_of(subject))}
-
-
-def transfer_or_probe(identifier: UUID) -> Transfer | Probe:
-    """Return what has this id; raise Http404 that says how long results are kept."""
-    probes = Probe.objects.select_related("source__site", "destination__site", "size_class", "mesh")
-    subject = probes.filter(id=identifier).first() or transfers.by_id(identifier)
-    if subject is None:
-        raise Http404(
-            f"No transfer has the id {identifier}. Results are kept for {settings.SONAR_KEEP_DAYS} "
-            "days: it may be older than that, or the address may be cut off."
-        )
-    return subject
-
-
-def of_probe(probe: Probe, now: datetime, reader: Anyone) -> dict[str, Any]:
-    (snapshot,) = progress_of([probe], now)
-    return {
-        "probe": probe,
-        "position": snapshot.place,
-        "progress": progress_words(probe),
-        "share": round(100 * snapshot.share),
-        "may_cancel": roles.may(reader, ORDER, sites_of([probe])),
-    }
-
-
-def conditions_of(transfer: Transfer) -> Iterator[tuple[str, str]]:
-    """Yield what was wrong with the link of a test when it started, each with its page.
-
-    One SQL query.
-    """
-    of_link = reading.of_pairs([(transfer.source_id, transfer.destination_id)])
-    lasting = conditions.lasting_at(transfer.started_at)
-    parts = ConditionPart.objects.filter(
-        of_link, lasting, condition=OuterRef("pk"), size_class=transfer.size_class
-    )
-    for each in conditions.rows().filter(Exists(parts)):
-        yield words.sentence(each), words.url(each)
+        if not isinstance(subject, Probe):
+            return own | of_transfer(subject, reader)
+        (snapshot,) = progress_of([subject], now)
+        return own | {
+            "probe": subject,
+            "position": snapshot.place,
+            "progress": transfer_parts.progress_words(subject),
+            "share": round(100 * snapshot.share),
+            "may_cancel": roles.may(reader, ORDER, sites_of([subject])),
+        }
 
 
 def of_transfer(transfer: Transfer, reader: Anyone) -> dict[str, Any]:
-    line = TransferLine.of(transfer)
-    around = around_of(transfer)
+    line, profile = transfer_parts.TransferLine.of(transfer), transfer.profile
+    # How its rate compares with those of its link and class around it.
+    endpoints = {each.id: each for each in registry.read_places(registry.read_versions())}
+    source, destination = endpoints[transfer.source_id], endpoints[transfer.destination_id]
+    window = Window(transfer.started_at - AROUND, transfer.started_at + AROUND)
+    results = samples.read([source, destination], window, ()).of_link(source, destination)
+    rates = results.of_class(transfer.size_class_id).successes
+    median = float(np.median(rates)) if rates.size else np.nan
     parts = stretches(transfer.samples)
+    # What was wrong with the link of a test when it started, each with its page.
+    own_parts = ConditionPart.objects.filter(
+        reading.of_pairs([(transfer.source_id, transfer.destination_id)]),
+        conditions.lasting_at(transfer.started_at),
+        condition=OuterRef("pk"),
+        size_class=transfer.size_class,
+    )
+    wrong = conditions.rows().filter(Exists(own_parts))
     _, ended_at = transfer.times()
     moved, first_byte, overhead = transfer.moved_bytes, transfer.first_byte_seconds, np.nan
     if first_byte is not None and transfer.seconds:
@@ -135,26 +118,27 @@ def of_transfer(transfer: Transfer, reader: Anyone) -> dict[str, Any]:
     return {
         "transfer": transfer,
         "downtimes": downtimes.of_transfer(transfer),
-        "made_up": is_made_up(transfer.profile),
+        "made_up": is_made_up(profile),
         "line": line,
         "ended_at": ended_at,
-        "streams": streams_words(transfer.profile.streams, [transfer.profile.streams_used]),
-        "buffer": buffer_words(transfer),
-        "facts": facts_of(transfer, internal=roles.may(reader, MACHINES)),
+        "streams": transfer_parts.streams_words(profile.streams, [profile.streams_used]),
+        "buffer": transfer_parts.buffer_words(transfer),
+        "facts": transfer_parts.facts_of(transfer, internal=roles.may(reader, MACHINES)),
         "timed": timed_words(transfer),
-        "scitag": scitag_words(transfer.scitag),
+        "scitag": transfer_parts.scitag_words(transfer.scitag),
         "connections": reported(transfer),
         "upload": uploaded(transfer),
-        "beside": beside_words(transfer),
-        "verified": verified_words(transfer),
+        "beside": transfer_parts.beside_words(transfer),
+        "verified": transfer_parts.verified_words(transfer),
         "moved_share": np.nan if moved is None else moved / transfer.bytes,
         "overhead": overhead,
-        "around": around,
-        "against": compared(line.rate, around[1]),
+        "around": (len(rates), median),
+        "against": compared(line.rate, median),
         "parts": parts,
         "inside": course_figure(parts),
-        "why_no_picture": why_no_picture(transfer, parts),
+        "why_no_picture": transfer_parts.why_no_picture(transfer, parts),
         "share": Share.of(address("api-transfer", transfer.id)),
+        "conditions": [(words.sentence(each), words.url(each)) for each in wrong],
     }
 
 
@@ -169,30 +153,11 @@ def timed_words(transfer: Transfer) -> str:
     return words
 
 
-def around_of(transfer: Transfer) -> tuple[int, float]:
-    """Return how many transfers of the link and class around one came through, and their median.
-
-    Two SQL queries, or one if the registry is kept.
-    """
-    endpoints = {
-        endpoint.id: endpoint for endpoint in registry.read_places(registry.read_versions())
-    }
-    source, destination = endpoints[transfer.source_id], endpoints[transfer.destination_id]
-    window = Window(transfer.started_at - AROUND, transfer.started_at + AROUND)
-    results = samples.read([source, destination], window, ()).of_link(source, destination)
-    results = results.of_class(transfer.size_class_id)
-    rates = results.rates[results.ok].astype(np.float64)
-    return len(rates), float(np.median(rates)) / MB if rates.size else np.nan
-
-
-show = showing(TransferPage)
-
-
 @for_whom(GET=readers)
 def transfer(request: HttpRequest, id: UUID) -> HttpResponseBase:  # noqa: A002 - of the route
-    """Who followed a test until its end finds it on the page of its link."""
+    """Show a transfer; a test of the network is on the page of its link."""
     try:
-        return show(request, id=id)
+        return showing(TransferPage)(request, id=id)
     except Http404:
         result = network.by_id(id)
         if result is None:

@@ -12,12 +12,10 @@ import numpy as np
 
 from matrix.answers.conditions import words
 from matrix.answers.conditions.lines import KIND_OF
-from matrix.answers.conditions.reading import Judgement
-from matrix.answers.link import series
 from matrix.answers.link.directions import Direction
-from matrix.answers.link.report import MOST_POINTS, ClassReport, LinkReport
+from matrix.answers.link.report import MOST_POINTS, LinkReport
 from matrix.answers.link.samples import Results
-from matrix.answers.link.series import TimeSeries, cut_for_table
+from matrix.answers.link.series import TimeSeries, cut_for_table, in_buckets
 from matrix.answers.words.names import cut
 from matrix.plots import AXIS, MARGIN, Json, log_axis, over_time
 from matrix.plots.over_time import BACK, THERE, Look, Noted, TimeSpan, filled, other_look
@@ -73,7 +71,7 @@ class DirectionLine:
     destination: str
     size: str
     results: Results
-    series: TimeSeries
+    window: Window
     look: Look = THERE
     words: str = ""
     since: int = 0
@@ -92,18 +90,15 @@ class DirectionLine:
         return ", ".join(filter(None, (f"{self.source} → {self.destination}", self.words)))
 
     @property
-    def rates(self) -> Floats:
-        return self.results.successes
+    def series(self) -> TimeSeries:
+        return in_buckets(self.results.started, self.results.rates, cut_for_table(self.window))
 
     @cached_property
     def points(self) -> Results:
         return self.results.taken(self.results.started >= self.since)
 
     def parts(self) -> Iterator[tuple[str, str, Results, str, str, str]]:
-        """Yield the points of tests, and then those of each other origin, as they are drawn.
-
-        Each with what one of them and what failed ones are called, the marks of both, and a colour.
-        """
+        """Yield the points of tests, then of each other origin, with names, marks and a colour."""
         ids = [profile for profiles in self.others.values() for profile in profiles]
         tests = self.points.taken(~np.isin(self.points.profiles, ids))
         yield self.point_name, "failed", tests, self.look.point, self.look.cross, self.look.colour
@@ -114,19 +109,41 @@ class DirectionLine:
             yield *names, results, mark, mark, "var(--other)"
 
 
-def drawn_class(answer: LinkReport) -> ClassReport:
-    """Return the size class of the question."""
-    return next(part for part in answer.classes if part.size == answer.question.query.size)
-
-
 def lines_of(answer: LinkReport, *, reverse: bool = False) -> list[DirectionLine]:
-    """Return the lines of the picture, with the reverse direction if it is asked for."""
-    return [*directions_of(answer)[: 1 + reverse], *other_lines(answer, answer.question.query.size)]
+    """Return this direction, the reverse if it is asked for, and what it is compared with."""
+    part, comparison = answer.chosen, answer.comparison
+    source, destination = answer.question.source.name, answer.question.destination.name
+    others: dict[str, list[int]] = {}
+    for profile in answer.profiles:
+        if profile.origin in ORIGIN_MARKS:
+            others.setdefault(profile.origin, []).append(profile.id)
+    there = part.size, part.results, answer.window
+    lines = [DirectionLine(source, destination, *there, others=others)]
+    if reverse:
+        back = part.size, part.reverse, answer.window
+        lines.append(DirectionLine(destination, source, *back, BACK, others=others))
+    if comparison:
+        compared, query = comparison.classes[part.size], comparison.query
+        of_other = query.compare.filters_of(query.filters) if query.compare else ()
+        origins = {each for each in of_other if each.parameter == ORIGIN}
+        lines.append(
+            DirectionLine(
+                comparison.ends[0].name,
+                comparison.ends[1].name,
+                compared.other_size,
+                compared.results,
+                comparison.window,
+                other_look(comparison.words, has_own_times=other_window(answer) is not None),
+                comparison.words,
+                point_name="each transfer" if origins.difference(filters.TESTS) else "each test",
+            )
+        )
+    return lines
 
 
 @dataclass(frozen=True)
 class RatesPicture:
-    """A figure over time, the ``window`` of its axis, and how many ``points`` it draws singly."""
+    """A figure over time, the window of its axis, and how many points it draws singly."""
 
     figure: Json
     window: Window
@@ -142,77 +159,35 @@ def rates_over_time(
     if started.size and not answer.comparison:
         first = datetime.fromtimestamp(int(started.min()) / 1000, UTC)
         window = filled(window, min([first, *(span.start for span in spans)]))
-    newest, usual = newest_of(lines), usual_of(drawn_class(answer).there)
-    drawn = figure(newest, window, spans, usual, other_window(answer))
-    return RatesPicture(drawn, window, sum(len(line.points) for line in newest))
-
-
-def spans_drawn(answer: LinkReport, notes: Sequence[Noted]) -> list[TimeSpan]:
-    """Return downtimes, notes, and the conditions of the size class that is drawn."""
-    spans = over_time.spans_of(answer.declared, notes, answer.window)
-    return [*spans, *conditions_drawn(answer.judgement, answer.question.query.size)]
-
-
-def conditions_drawn(judgement: Judgement, size: str) -> Iterator[TimeSpan]:
-    """Yield the spans of conditions: the own ones of a link by what they are, wider ones by whose.
-
-    The factor comes before a name, as long words are cut.
-    """
-    for each in judgement.conditions:
-        if size not in each.size_classes and each.scope != "grid":
-            continue
-        text = f"at {format_factor(each.factor)}" if each.factor else words.predicate(each)
-        if each.scope != "link":
-            text = f"{text}: {words.subject(each)}"
-        if each.confirmed_at is None:
-            text = f"unconfirmed: {text}"
-        yield TimeSpan(KIND_OF[each.type], each.since, each.ended_at, text)
-
-
-def newest_of(lines: Sequence[DirectionLine]) -> list[DirectionLine]:
-    """Return the lines with not too many points, of each window as many."""
+    # Each window draws as many points, its newest ones.
     axes = {line.look.axis for line in lines}
     most, since = MOST_POINTS // len(axes), dict.fromkeys(axes, 0)
     for axis in axes:
         started = np.concatenate([line.results.started for line in lines if line.look.axis == axis])
         if started.size > most:
             since[axis] = int(np.sort(started)[-most])
-    return [dataclasses.replace(line, since=since[line.look.axis]) for line in lines]
+    newest = [dataclasses.replace(line, since=since[line.look.axis]) for line in lines]
+    usual = usual_of(answer.chosen.there)
+    drawn = figure(newest, window, spans, usual, other_window(answer))
+    return RatesPicture(drawn, window, sum(len(line.points) for line in newest))
 
 
-def directions_of(answer: LinkReport) -> list[DirectionLine]:
-    """Return the direction of the question, and then its reverse."""
-    part = drawn_class(answer)
-    there, back = part.buckets(cut_for_table(answer.window))
-    source, destination = answer.question.source.name, answer.question.destination.name
-    others: dict[str, list[int]] = {}
-    for profile in answer.profiles:
-        if profile.origin in ORIGIN_MARKS:
-            others.setdefault(profile.origin, []).append(profile.id)
-    return [
-        DirectionLine(source, destination, part.size, part.results, there, others=others),
-        DirectionLine(destination, source, part.size, part.reverse, back, BACK, others=others),
-    ]
+def spans_drawn(answer: LinkReport, notes: Sequence[Noted]) -> list[TimeSpan]:
+    """Return downtimes, notes, and the conditions of the size class that is drawn.
 
-
-def other_lines(answer: LinkReport, size: str) -> list[DirectionLine]:
-    """Return what the class is compared with, if it is compared with anything."""
-    comparison = answer.comparison
-    if comparison is None:
-        return []
-    compared, (source, destination) = comparison.classes[size], comparison.ends
-    results, window = compared.results, comparison.window
-    buckets = series.in_buckets(results.started, results.rates, cut_for_table(window))
-    look = other_look(comparison.words, has_own_times=other_window(answer) is not None)
-    names, query = (source.name, destination.name), comparison.query
-    of_other = query.compare.filters_of(query.filters) if query.compare else ()
-    origins = {each for each in of_other if each.parameter == ORIGIN}
-    name = "each transfer" if origins.difference(filters.TESTS) else "each test"
-    return [
-        DirectionLine(
-            *names, compared.other_size, results, buckets, look, comparison.words, point_name=name
-        )
-    ]
+    A condition of more than the link is named. Its factor comes first, as long words are cut.
+    """
+    spans = over_time.spans_of(answer.declared, notes, answer.window)
+    for each in answer.judgement.conditions:
+        if answer.question.query.size not in each.size_classes and each.scope != "grid":
+            continue
+        text = f"at {format_factor(each.factor)}" if each.factor else words.predicate(each)
+        if each.scope != "link":
+            text = f"{text}: {words.subject(each)}"
+        if each.confirmed_at is None:
+            text = f"unconfirmed: {text}"
+        spans.append(TimeSpan(KIND_OF[each.type], each.since, each.ended_at, text))
+    return spans
 
 
 def other_window(answer: LinkReport) -> Window | None:
@@ -222,7 +197,7 @@ def other_window(answer: LinkReport) -> Window | None:
 
 
 def usual_of(there: Direction) -> Direction | None:
-    """Return a direction if it is known what is usual in it, and within what range."""
+    """Return a direction if its usual rate and range are known."""
     return None if np.isnan(there.usual + there.low + there.high) else there
 
 
@@ -254,7 +229,7 @@ def marks_of(line: DirectionLine, kind: str, name: str, results: Results, **own:
 
 
 def singles(line: DirectionLine, count: int) -> Iterator[Json]:
-    """Draw each transfer that came through; ``count`` is that of all points in the picture."""
+    """Draw each success; ``count`` is that of all points in the picture."""
     # Many are smaller and fainter, so that the median can be seen among them.
     size, opacity = (5.5, 0.65) if count <= MANY else (3.5, 0.35)
     opacity *= FAINTER if line.look.faint else 1
@@ -320,17 +295,16 @@ def figure(
     usual: Direction | None,
     other: Window | None,
 ) -> Json:
-    """Return data and layout: the direction of the page, and what it is compared with, if anything.
-
-    ``other`` is the window of lines on the second axis of time; both begin at the left.
-    """
+    """Return data and layout; ``other`` is the window of lines on the second axis of time."""
     points = sum(len(line.points) for line in lines)
     strip = STRIP * len(lines)
     data = [trace for line in lines for trace in (*singles(line, points), median(line))]
     data += [trace for height, line in enumerate(lines) for trace in crosses(line, height)]
     layout = over_time.layout_of(spans, window, other, TIME_AXIS)
     rows = max((1 + each["yshift"] // -over_time.ROW for each in layout["annotations"]), default=0)
-    axis = rate_axis(rates_of(lines, usual), ROOM + ROOM_OF_ROW * rows)
+    drawn = [line.points.successes for line in lines]
+    rates = np.concatenate([*drawn, [usual.low, usual.high] if usual else []])
+    axis = rate_axis(rates, ROOM + ROOM_OF_ROW * rows)
     layout |= {
         "legend": {
             "orientation": "h",
@@ -354,20 +328,20 @@ def figure(
             "automargin": True,
         },
     }
-    layout["shapes"] += usual_shapes(usual)
-    layout["annotations"] += usual_words(usual, logarithmic=axis.get("type") == "log")
+    if usual:
+        draw_usual(layout, usual)
     if not any(line.points.ok.any() for line in lines):
         text = {"text": "no transfer succeeded", "showarrow": False}
         layout["annotations"] += [text | {"xref": "paper", "x": 0.5, "yref": "paper", "y": 0.5}]
     return {"data": data, "layout": layout}
 
 
-def usual_shapes(usual: Direction | None) -> list[Json]:
-    """Return the usual range as a band, and the usual rate as a dotted line in it."""
-    if usual is None:
-        return []
+def draw_usual(layout: Json, usual: Direction) -> None:
+    """Draw the usual range as a band, and the usual rate as a dotted line in it."""
+    rate, low, high = map(three_digits, (usual.usual, usual.low, usual.high))
+    is_logarithmic = layout["yaxis"].get("type") == "log"
     across = {"xref": "paper", "yref": "y", "x0": 0, "x1": 1, "layer": "below", "name": "usual"}
-    return [
+    layout["shapes"] += [
         across
         | {
             "type": "rect",
@@ -385,22 +359,16 @@ def usual_shapes(usual: Direction | None) -> list[Json]:
             "line": {"color": "var(--there)", "width": 1.5, "dash": "dot"},
         },
     ]
-
-
-def usual_words(usual: Direction | None, *, logarithmic: bool) -> list[Json]:
-    if usual is None:
-        return []
-    low, high = three_digits(usual.low), three_digits(usual.high)
-    return [
+    layout["annotations"] += [
         {
             "name": "usual",
-            "text": f"usual {three_digits(usual.usual)}",
-            "hovertext": f"usual: {three_digits(usual.usual)} MB/s, mostly {low} to {high}",
+            "text": f"usual {rate}",
+            "hovertext": f"usual: {rate} MB/s, mostly {low} to {high}",
             "xref": "paper",
             "yref": "y",
             "x": 1,
             # On an axis of logarithms shapes stand at values, but annotations at logarithms.
-            "y": float(np.log10(usual.usual)) if logarithmic else usual.usual,
+            "y": float(np.log10(usual.usual)) if is_logarithmic else usual.usual,
             "xanchor": "right",
             "yanchor": "bottom",
             "showarrow": False,
@@ -412,7 +380,7 @@ def usual_words(usual: Direction | None, *, logarithmic: bool) -> list[Json]:
 
 
 def rate_axis(rates: Floats, room: float) -> Json:
-    """Return an axis on which these rates are in sight, with room above the fastest."""
+    """Return an axis on which all rates are in sight, with room above the fastest."""
     axis = {"title": {"text": "MB/s"}, **AXIS}
     if not rates.size:
         return axis | {"range": [0, 1], "tickvals": [], "ticktext": []}
@@ -422,14 +390,6 @@ def rate_axis(rates: Floats, room: float) -> Json:
     low, high = low / 1.25, high * (high / low) ** (room - 1)
     ticks = apart(decades(low, high), low, high)
     return axis | log_axis(low, high, {tick: f"{tick:g}" for tick in ticks})
-
-
-def rates_of(lines: Sequence[DirectionLine], usual: Direction | None) -> Floats:
-    """Return all rates that have to be in sight, in MB/s."""
-    drawn = [line.points.rates[line.points.ok] / np.float64(MB) for line in lines]
-    bounds = [usual.low, usual.high] if usual else []
-    rates: Floats = np.concatenate([*drawn, bounds])
-    return rates
 
 
 def apart(ticks: Sequence[float], low: float, high: float) -> list[float]:

@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from matrix.api.transfers.lines import FIRST, columns_of
+from matrix.api.transfers.views import FIRST, columns_of
 from matrix.query.filters import Filter
 from matrix.store import registry, transfers
 from matrix.store.keyset import Cursor

@@ -44,7 +44,7 @@ FIELDS_OF_THEIR_OWN = {
     "matrix.pages.meshes.mesh_form",
     "matrix.answers.ordering.probe_requests",
     "matrix.api.probes",
-    "matrix.api.transfers.lines",
+    "matrix.api.transfers.views",
     "matrix.answers.link.link_profiles",
     "matrix.api.network",
     "matrix.api.experiments",

@@ -98,7 +98,7 @@ from matrix.answers.table import column_filters, table_query
 from matrix.api import links
 from matrix.api import series as series_schema
 from matrix.api.schema import parameters as queries
-from matrix.pages.link import figures, tables
+from matrix.pages.link import figures
 from matrix.answers.words.numbers import number
 from matrix.plots.scales import scale_for
 from matrix.query.matrix_query import MatrixQuery
@@ -118,7 +118,7 @@ print(json.dumps({
     "fraction": reduce.QUANTILES["p25"],
     "in a series": series.in_buckets(started, rates, cut).rates["p25"].tolist(),
     "of a direction": sorted(directions.LINK_QUANTILES),
-    "columns of a link": [heading for heading, _ in tables.QUANTILE_COLUMNS],
+    "columns of a link": [heading for heading, _ in figures.QUANTILE_COLUMNS],
     "columns of its buckets": figures.BUCKET_COLUMNS,
     "fields of a series": list(series_schema.Buckets.model_fields),
     "example of a series": series_schema.EXAMPLE["buckets"]["p25_mb_s"],

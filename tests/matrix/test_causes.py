@@ -461,7 +461,7 @@ def test_days_of_cells_are_those_of_the_rows_in_sql(small_world, grouping, windo
     text = {**query.to_params(), "stat": ["median"], "compare": ["month"]}
     matrix = grid.build(MatrixQuery.from_params(text), NOW)
     assert matrix.other is not None
-    own = change_causes.read_history(matrix, matrix.other)
+    own, judged, unjudged = change_causes.read_history(matrix, matrix.other)
     now, before = logs_of_links(query)
     site_of = dict(Endpoint.objects.values_list("name", "site__name"))
     usual = {
@@ -486,19 +486,19 @@ def test_days_of_cells_are_those_of_the_rows_in_sql(small_world, grouping, windo
     for row, source in enumerate(matrix.sources):
         for column, destination in enumerate(matrix.destinations):
             for logs, mean, count in (
-                (now, own.days.window, own.days.ok),
-                *zip(days, own.days.days, own.days.other_ok, strict=True),
+                (now, own.window, own.ok),
+                *zip(days, own.days, own.other_ok, strict=True),
             ):
                 values = cell(logs, source.name, destination.name)
                 assert count[row, column] == len(values)
                 expected = np.mean(values) if values else np.nan
                 np.testing.assert_allclose(mean[row, column], expected, atol=1e-6)
-    enough = np.isfinite(own.days.days).sum(axis=0) >= 5
-    np.testing.assert_array_equal(own.judged, enough & np.isfinite(own.days.window))
-    rated = np.isfinite(own.days.window)
-    assert own.judged[rated].sum() > 3
+    enough = np.isfinite(own.days).sum(axis=0) >= 5
+    np.testing.assert_array_equal(judged, enough & np.isfinite(own.window))
+    rated = np.isfinite(own.window)
+    assert judged[rated].sum() > 3
     if grouping == "endpoint":
-        assert own.unjudged.sum() == 1
+        assert unjudged.sum() == 1
 
 
 def test_a_single_link_is_named_by_its_own_days_where_one_comparison_does_not(client, db):

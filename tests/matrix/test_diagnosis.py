@@ -16,9 +16,8 @@ from matrix.answers.diagnosis.evidence import (
     LinkEvidence,
     effect_of,
 )
-from matrix.answers.diagnosis.failures import FailureCounts, Fault, fault_of
 from matrix.answers.diagnosis.link_diagnosis import LinkDiagnosis
-from matrix.answers.diagnosis.rules import diagnose
+from matrix.answers.diagnosis.rules import Fault, diagnose, fault_of
 from matrix.answers.link.overhead import ClassTime, Overhead
 from matrix.answers.link.rate_profile import NominalCapacity
 from matrix.statistics.transfers.evidence import (
@@ -572,7 +571,7 @@ FINE, SOME, OFTEN, FEW = (1, 50), (10, 50), (30, 40), (2, 2)
 def said(
     where: dict[str, int], source: tuple[int, int] = FINE, destination: tuple[int, int] = FINE
 ) -> Any:
-    return fault_of(FailureCounts(NAMES, where, {"source": source, "destination": destination}))
+    return fault_of(NAMES, where, {"source": source, "destination": destination}, {})
 
 
 @pytest.mark.parametrize(
@@ -623,7 +622,7 @@ def test_without_other_links_nothing_is_said_of_others():
         "Check CAM first.",
     )
     assert said({"transfer": 9}, source=FEW) is None
-    assert fault_of(FailureCounts(NAMES, {}, {})) is None
+    assert fault_of(NAMES, {}, {}, {}) is None
 
 
 def test_sonar_itself_is_no_endpoint():
@@ -636,8 +635,7 @@ def test_the_condition_of_an_end_says_whose_it_is_that_a_link_fails():
     failing = slow_condition("destination", type="failing", factor=None)
     vars(failing).update(tests=48, failed=48)
     for where in ("source", "destination", "transfer"):
-        counts = FailureCounts(NAMES, {where: 9}, {}, {"destination": failing})
-        assert fault_of(counts) == Fault(
+        assert fault_of(NAMES, {where: 9}, {}, {"destination": failing}) == Fault(
             "The destination fails with others, too: with large files, on 12 of 17 links, 48 of 48 "
             "tests failed.",
             "Check DESY_DISK first: the errors of its tests say what it refuses.",

@@ -172,7 +172,7 @@ def test_usual_is_the_median_of_the_four_weeks_before_the_window(small_world):
     assert (there.usual, there.usual_count) == (30.0, 5)
     assert there.against_usual == "0.33×"
     assert math.isnan(back.usual)
-    assert back.against_usual == there.against(back) == ""
+    assert back.against_usual == compared(there.median, back.median) == ""
 
 
 def test_the_usual_range_of_a_member_is_that_of_its_baseline(small_world):

@@ -25,7 +25,7 @@ from rest_framework.request import Request
 
 from matrix.api import streaming
 from matrix.api.streaming import by_piece, stream
-from matrix.api.transfers import lines
+from matrix.api.transfers.views import reading_for_long
 from sonar.models import Transfer
 from sonar.notation.result_columns import listed
 from sonar.records.exporting import copy_of
@@ -121,7 +121,7 @@ def test_all_of_a_window_leaves_in_the_order_of_an_index(client, small_world, te
     assert f"set_config('enable_sort', '{sort}', true)" in told
     copied = copy_of(Transfer.objects.filter(state="failed"), listed(internal=False), "ndjson")
     query = copied.removeprefix("COPY (").partition(") TO STDOUT")[0]
-    with lines.reading_for_long(most=sort == "off"), connection.cursor() as cursor:
+    with reading_for_long(most=sort == "off"), connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {query}")
         steps = [step.strip(" ->").partition("  ")[0] for (step,) in cursor.fetchall()]
     assert ("Sort" in steps) is (sort == "on")

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from matrix.answers.diagnosis.clusters import rates_of, slow_hosts
-from matrix.store.transfers import LedTest
+from matrix.answers.diagnosis.rules import slow_hosts
 from sonar.movers import measure as measure_module
 from sonar.movers.base import End, Limits, Order, Where
 from sonar.movers.content import adler32
@@ -258,9 +257,8 @@ def by_server(world: World) -> dict[str, list[float]]:
 def test_the_diagnosis_names_the_data_server_that_is_slow(
     world: World, by_server: dict[str, list[float]]
 ):
-    tests = [LedTest(host, np.nan, rate) for host, rates in by_server.items() for rate in rates]
     slow = f"127.0.0.1:{world.cluster.servers[0].port}"
-    assert slow_hosts(rates_of(tests)) == [slow]
+    assert slow_hosts({host: np.array(rates) for host, rates in by_server.items()}) == [slow]
 
 
 def test_a_data_server_that_dies_midway_fails_the_test_and_its_file_is_deleted_later(world: World):

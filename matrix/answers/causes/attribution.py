@@ -1,20 +1,16 @@
-"""How fast each end of the links of a matrix is compared with its peers, and what that leaves.
-
-And how a URL asks for it.
-"""
+"""How fast each end of the links of a matrix is against its peers, and what that leaves."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.cells import chances, explain
 from matrix.statistics.estimates.moderation import discoveries
@@ -65,6 +61,7 @@ class LinkRest:
 
     source: AxisGroup
     destination: AxisGroup
+    tests: int
     rate: float
     expected: float
     factor: float
@@ -102,19 +99,20 @@ class Attribution:
         rest = self.model.rest
         distance = np.where(np.isnan(rest), -1.0, np.abs(rest)).ravel()
         first = np.argsort(-distance, kind="stable")[:most]
-        return [self._link(int(cell)) for cell in first if distance[cell] > 0]
-
-    def _link(self, cell: int) -> LinkRest:
-        row, column = divmod(cell, self.values.shape[1])
-        return LinkRest(
-            source=self.grid.sources[row],
-            destination=self.grid.destinations[column],
-            rate=float(self.values[row, column]),
-            expected=float(np.exp(self.model.fitted[row, column])),
-            factor=float(np.exp(self.model.rest[row, column])),
-            p=float(self.chances[row, column]),
-            beyond_chance=bool(self.discoveries[row, column]),
-        )
+        return [
+            LinkRest(
+                source=self.grid.sources[row],
+                destination=self.grid.destinations[column],
+                tests=int(self.grid.cells.ok[row, column]),
+                rate=float(self.values[row, column]),
+                expected=float(np.exp(self.model.fitted[row, column])),
+                factor=float(np.exp(rest[row, column])),
+                p=float(self.chances[row, column]),
+                beyond_chance=bool(self.discoveries[row, column]),
+            )
+            for row, column in (divmod(int(cell), rest.shape[1]) for cell in first)
+            if abs(rest[row, column]) > 0
+        ]
 
 
 def build(query: MatrixQuery, now: datetime, version: DataVersion, how: str) -> Attribution:
@@ -130,12 +128,10 @@ def attribute(grid: Grid, how: str = "means", values: Floats | None = None) -> A
     values = grid.cells.value if values is None else values
     model = explain(values, grid.sources, grid.destinations, how)
     has_value = np.isfinite(model.rest)
+    of_columns = model.column, model.column_error, model.column_component
     sides = [
         (grid.sources, model.row, model.row_error, model.row_component, has_value.sum(axis=1)),
-        (
-            *(grid.destinations, model.column, model.column_error, model.column_component),
-            has_value.sum(axis=0),
-        ),
+        (grid.destinations, *of_columns, has_value.sum(axis=0)),
     ]
     logs, errors = (np.concatenate([side[at] for side in sides]) for at in (1, 2))
     odds = two_sided(logs / np.where(errors > 0, errors, np.nan), max(model.dof, 1))
@@ -146,33 +142,23 @@ def attribute(grid: Grid, how: str = "means", values: Floats | None = None) -> A
     for end, (groups, logs, errors, component, partners), of_p, is_certain in zip(
         ENDS, sides, p, certain, strict=True
     ):
-        scale = without_itself(component, how)
+        # How much further each group is from its peers than from all, itself among them. Effects
+        # of those that can be compared add up to 0: the mean of the others is as far on the other
+        # side as so many of them share. A single group hardly moves the median of a polish.
+        scale = np.ones(component.shape)
+        if how == "means":
+            peers = np.bincount(component[component >= 0], minlength=1)[component]
+            scale = peers / np.maximum(peers - 1, 1)
         around = reach * errors
         factors = np.exp([scale * logs, scale * (logs - around), scale * (logs + around)])
-        columns = (*factors, of_p, partners, component, kinds_of(factors[0], of_p, is_certain))
+        is_notable = is_certain & ((factors[0] <= 1 / NOTABLE) | (factors[0] >= NOTABLE))
+        kinds = np.where(is_notable, np.where(factors[0] < 1, "slow", "fast"), "usual")
+        kinds = np.where(np.isnan(of_p), "unknown", kinds)
+        columns = (*factors, of_p, partners, component, kinds)
         lines = zip(groups, *(column.tolist() for column in columns), strict=True)
         effects[end] = [EndEffect(end, *line) for line in lines]
     of_cells = chances(model)
     return Attribution(grid, values, model, effects, of_cells, discoveries(of_cells))
-
-
-def without_itself(component: Integers, how: str) -> Floats:
-    """Return by how much further each group is from its peers than from all, itself among them.
-
-    The effects of those that can be compared add up to 0: the mean of the others is as far on the
-    other side as so many of them share. A median, of a polish, a single group hardly moves.
-    """
-    if how != "means":
-        return np.ones(component.shape)
-    peers = np.bincount(component[component >= 0], minlength=1)[component]
-    return np.asarray(peers / np.maximum(peers - 1, 1))
-
-
-def kinds_of(factors: Floats, p: Floats, is_certain: Flags) -> NDArray[np.str_]:
-    """Return the kind of each EndEffect."""
-    is_notable = is_certain & ((factors <= 1 / NOTABLE) | (factors >= NOTABLE))
-    notable = np.where(factors < 1, "slow", "fast")
-    return np.where(np.isnan(p), "unknown", np.where(is_notable, notable, "usual"))
 
 
 OWN = ("stat", "fit")

@@ -2,8 +2,9 @@
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -79,35 +80,26 @@ class ChangeCauses:
         return sys.getsizeof(self) + sum(sys.getsizeof(cause.sentence) for cause in self.named)
 
 
-@dataclass(frozen=True)
-class TestCounts:
+class TestCounts(NamedTuple):
     """How many successful tests each cell has on both sides, of those that are ``used``."""
 
     used: Flags
     ok: Integers
     other_ok: Integers
 
-    def of(self, cause: Cause, grid: Grid) -> tuple[int, int]:
-        """Return how many of both sides a cause rests on."""
-        cells = cells_of(cause, grid) & self.used
-        return int(self.ok[cells].sum()), int(self.other_ok[cells].sum())
-
 
 def cells_of(cause: Cause, grid: Grid) -> Flags:
-    """Say which cells a cause is of."""
-    source = members(grid.sources, cause.row, cause.kind == "site")[:, None]
-    destination = members(grid.destinations, cause.column, cause.kind == "site")
+    """Say which cells a cause is of: of a row and a column or, of a site, of all that are there."""
+    members = []
+    for groups, at in ((grid.sources, cause.row), (grid.destinations, cause.column)):
+        flags = np.zeros(len(groups), dtype=bool)
+        if at is not None:
+            flags[at] = True
+            if cause.kind == "site":
+                flags[:] = [group.site == groups[at].site for group in groups]
+        members.append(flags)
+    source, destination = members[0][:, None], members[1]
     return source & destination if cause.kind == "link" else source | destination
-
-
-def members(groups: Sequence[AxisGroup], at: int | None, whole_site: bool) -> Flags:
-    """Say which groups a cause is of: that at a place or, of a site, all that are there."""
-    flags = np.zeros(len(groups), dtype=bool)
-    if at is not None:
-        flags[at] = True
-        if whole_site:
-            flags[:] = [group.site == groups[at].site for group in groups]
-    return flags
 
 
 def build(attribution: Attribution) -> ChangeCauses:
@@ -115,13 +107,9 @@ def build(attribution: Attribution) -> ChangeCauses:
     grid, other = attribution.grid, attribution.grid.other
     if other is None:
         return ChangeCauses()
-    compare = grid.query.compare
-    # Links are judged by their own 30 days where they are compared with these in nothing else.
-    is_of_month = compare is not None and compare.is_of_time and compare.window == MONTH
-    search = causes_of_history if is_of_month else causes_of_sides
     causes: ChangeCauses = ANSWERS.get(
         ("causes of a change", grid.version),
-        lambda: with_certain_links(search(attribution, other), attribution, other),
+        lambda: with_certain_links(find_causes(attribution, other), attribution, other),
     )
     return causes
 
@@ -157,38 +145,33 @@ def with_certain_links(
     return replace(causes, named=(*causes.named, *certain))
 
 
-def causes_of_sides(attribution: Attribution, other: OtherSide) -> ChangeCauses:
-    """Name what differs between the two sides of a comparison, each taken as a whole."""
-    grid, model = attribution.grid, attribution.model
+def find_causes(attribution: Attribution, other: OtherSide) -> ChangeCauses:
+    """Name what differs between the two sides, or what is slower than in its own 30 days before."""
+    grid, model, compare = attribution.grid, attribution.model, attribution.grid.query.compare
+    groups = (*grid.sources, *grid.destinations)
+    names = {
+        "endpoints": [group.name for group in groups],
+        "sites": [group.site or group.name for group in groups],
+    }
+    # Links are judged by their own 30 days where they are compared with these in nothing else.
+    if compare is not None and compare.is_of_time and compare.window == MONTH:
+        days, judged, unjudged = read_history(grid, other)
+        # How far window and days scatter, up to a factor: by the root of their tests.
+        spread = 1 / np.sqrt(np.maximum(days.ok, 1)), 1 / np.sqrt(np.maximum(days.other_ok, 1))
+        slower = name_slower(days.window, days.days, spread=spread, **names)
+        tests = TestCounts(judged, days.ok, days.other_ok.sum(axis=0))
+        usual = f"its {A_MONTH.days}-day rate"
+        named = tuple(named_cause(cause, grid, tests, usual, counts=True) for cause in slower)
+        return ChangeCauses(named, int(judged.sum()), int(unjudged.sum()))
     if grid.comparison is None:
         return ChangeCauses()
     tests = TestCounts(~np.isnan(model.rest), grid.comparison.ok, grid.comparison.other_ok)
     causes = name_causes(
         np.where(tests.used, model.fitted + model.rest, np.nan),
         spread=np.sqrt(1 / np.maximum(tests.ok, 1) + 1 / np.maximum(tests.other_ok, 1)),
-        sites=sites_of(grid),
-        endpoints=names_of(grid),
+        **names,
     )
     return ChangeCauses(tuple(named_cause(cause, grid, tests, other.words) for cause in causes))
-
-
-def causes_of_history(attribution: Attribution, other: OtherSide) -> ChangeCauses:
-    """Name what is slower than in its own 30 days before."""
-    grid = attribution.grid
-    own = read_history(grid, other)
-    # How far window and days scatter, up to a factor: by the root of their tests.
-    window, days = (1 / np.sqrt(np.maximum(ok, 1)) for ok in (own.days.ok, own.days.other_ok))
-    causes = name_slower(
-        own.days.window,
-        own.days.days,
-        spread=(window, days),
-        sites=sites_of(grid),
-        endpoints=names_of(grid),
-    )
-    tests = TestCounts(own.judged, own.days.ok, own.days.other_ok.sum(axis=0))
-    other_side = f"its {A_MONTH.days}-day rate"
-    named = tuple(named_cause(cause, grid, tests, other_side, counts=True) for cause in causes)
-    return ChangeCauses(named, int(own.judged.sum()), int(own.unjudged.sum()))
 
 
 def headline(attribution: Attribution, causes: ChangeCauses) -> str:
@@ -220,14 +203,6 @@ def judged_words(causes: ChangeCauses) -> str:
     return said
 
 
-def names_of(grid: Grid) -> list[str]:
-    return [group.name for group in (*grid.sources, *grid.destinations)]
-
-
-def sites_of(grid: Grid) -> list[str]:
-    return [group.site or group.name for group in (*grid.sources, *grid.destinations)]
-
-
 def named_cause(
     cause: Cause, grid: Grid, tests: TestCounts, other: str, *, counts: bool = False
 ) -> NamedCause:
@@ -235,7 +210,8 @@ def named_cause(
     source = None if cause.row is None else grid.sources[cause.row]
     destination = None if cause.column is None else grid.destinations[cause.column]
     kind = "slow" if cause.factor < 1 else "fast"
-    ok, other_ok = tests.of(cause, grid)
+    cells = cells_of(cause, grid) & tests.used
+    ok, other_ok = int(tests.ok[cells].sum()), int(tests.other_ok[cells].sum())
     evidence = [f"{two_digits(100 * cause.low)}–{percent(cause.high)}"]
     if cause.kind != "link":
         evidence += [counted(cause.n, "link")]
@@ -271,38 +247,27 @@ def subject_of(
     return f"{name} {' and '.join(doing)}"
 
 
-@dataclass(frozen=True)
-class OwnHistory:
-    """The days of each cell, and which cells have enough of them to be ``judged`` by.
+def read_history(grid: Grid, other: OtherSide) -> tuple[DailyBaseline, Flags, Flags]:
+    """Read the window of a grid and the days before it, as of one moment.
 
-    ``unjudged`` are the others that have a rate; both have shape (rows, columns).
+    Return the days of each cell, which cells have enough of them to be judged by, and which others
+    have a rate; both have shape (rows, columns).
     """
-
-    days: DailyBaseline
-    judged: Flags
-    unjudged: Flags
-
-
-def read_history(grid: Grid, other: OtherSide) -> OwnHistory:
-    """Read the window of a grid and the days before it, as of one moment."""
     query = grid.query
     with snapshot():
         results = runs.read(query.size, grid.window, query.filters)
         before = sides.read(other.query)
     has_rate = np.isfinite(grid.cells.mean) & ~within_sites(grid.sources, grid.destinations)
-    days = DailyBaseline.of(results, before, pooling(grid, has_rate))
-    enough = np.isfinite(days.days).sum(axis=0) >= FEWEST_WINDOWS
-    judged = enough & np.isfinite(days.window)
-    return OwnHistory(days, judged, has_rate & ~judged)
-
-
-def pooling(grid: Grid, cells: Flags) -> Pooling:
-    """Return which links make these cells of a grid."""
-    query, links = grid.query, registry.read_links(grid.version)
+    # Which links make these cells.
+    links = registry.read_links(grid.version)
     rows = sides.groups_of(grid.sources, links, query.rows)
     columns = sides.groups_of(grid.destinations, links, query.columns)
     shape = len(grid.sources), len(grid.destinations)
-    # A place that is not shown has the number -1, which is that of a cell behind the last.
-    shown = np.pad(cells, (0, 1))[rows[:, None], columns]
+    # A place that is not shown has the number -1, which is that of a cell after the last.
+    shown = np.pad(has_rate, (0, 1))[rows[:, None], columns]
     shown &= links.matching(query.filters).reshape(links.shape)
-    return Pooling(links.numbering, rows, columns, shown, shape)
+    pooling = Pooling(links.numbering, rows, columns, shown, shape)
+    days = DailyBaseline.of(results, before, pooling)
+    enough = np.isfinite(days.days).sum(axis=0) >= FEWEST_WINDOWS
+    judged = enough & np.isfinite(days.window)
+    return days, judged, has_rate & ~judged

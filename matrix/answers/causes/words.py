@@ -1,7 +1,7 @@
 """What an attribution says, in sentences that can be quoted: value, interval and n."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from matrix.answers.causes.attribution import (
@@ -14,7 +14,6 @@ from matrix.answers.causes.attribution import (
     attribute,
 )
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.words.names import NO_NAMES
 from matrix.answers.words.phrases import counted, join
 from matrix.query.catalogue import RATE
 from matrix.statistics.compare.two_samples import FEWEST_TESTS
@@ -60,12 +59,6 @@ class Conclusion:
     effects: tuple[EndEffect, ...]
 
     @property
-    def extreme(self) -> float:
-        """Return how far down (or up, for what is fast) its factor is, the furthest lowest."""
-        factors = [effect.factor for effect in self.effects]
-        return min(factors) if self.kind == "slow" else -max(factors)
-
-    @property
     def sentence(self) -> str:
         return f"{self.first} {self.rest}".strip()
 
@@ -87,7 +80,12 @@ def conclusions(attribution: Attribution) -> list[Conclusion]:
         for (name, _), of_ends in by_name.items()
         if any(effect.kind in NOTABLE_KINDS for effect in of_ends.values())
     ]
-    return sorted(notable, key=lambda said: (said.kind != "slow", said.extreme))
+
+    def rank(said: Conclusion) -> tuple[bool, float]:
+        factors = [effect.factor for effect in said.effects]
+        return said.kind != "slow", min(factors) if said.kind == "slow" else -max(factors)
+
+    return sorted(notable, key=rank)
 
 
 def conclusion(
@@ -100,7 +98,14 @@ def conclusion(
     """
     present = [effect for effect in of_ends.values() if not math.isnan(effect.factor)]
     first, *more = sorted(present, key=lambda effect: (KINDS.index(effect.kind), effect.factor))
-    sentences = [end_words(effect) for effect in more]
+    sentences = []
+    for effect in more:
+        count = counted(effect.partners, "partner")
+        said = f"too few partners to say ({count})"
+        if effect.kind != "unknown":
+            evidence = evidence_words(effect.low, effect.high, effect.partners)
+            said = f"{percent(effect.factor)} ({evidence})"
+        sentences.append(f"{DOING[effect.end]}: {said}.")
     if alike and not more:
         sentences += [f"No results as a {end}." for end in ENDS if end != first.end]
     return Conclusion(
@@ -112,16 +117,6 @@ def conclusion(
         " ".join(sentences),
         tuple(effect for effect in present if effect.kind in NOTABLE_KINDS),
     )
-
-
-def end_words(effect: EndEffect) -> str:
-    """Say what a group does at its other end: `Sending: 83 % (18 partners).`"""
-    if effect.kind == "unknown":
-        return (
-            f"{DOING[effect.end]}: too few partners to say ({counted(effect.partners, 'partner')})."
-        )
-    evidence = evidence_words(effect.low, effect.high, effect.partners)
-    return f"{DOING[effect.end]}: {percent(effect.factor)} ({evidence})."
 
 
 def evidence_words(low: float, high: float, count: int) -> str:
@@ -148,20 +143,12 @@ def site_conclusion(sites: Grid, name: str) -> Conclusion:
     compared = [effect for effect in of_ends.values() if effect.kind != "unknown"]
     if not compared:
         return Conclusion(name, name, "unknown", UNCOMPARED, "", ())
-    return conclusion(name, of_ends, f"{AGAINST_PEERS[peer_kind(compared)]}:")
-
-
-def peer_kind(compared: Sequence[EndEffect]) -> str:
-    """Return which of AGAINST_PEERS says most of one or both ends.
-
-    What is far from its peers, and not certainly so, is not called similar.
-    """
+    # What is far from its peers, and not certainly so, is not called similar.
+    is_close = all(1 / NOTABLE < effect.factor < NOTABLE for effect in compared)
     kinds = {effect.kind for effect in compared}
     notable = [kind for kind in NOTABLE_KINDS if kind in kinds]
-    if notable:
-        return notable[0]
-    is_close = all(1 / NOTABLE < effect.factor < NOTABLE for effect in compared)
-    return "usual" if is_close else "unsure"
+    kind = next(iter(notable), "usual" if is_close else "unsure")
+    return conclusion(name, of_ends, f"{AGAINST_PEERS[kind]}:")
 
 
 def off_model(attribution: Attribution) -> str:
@@ -173,25 +160,22 @@ def off_model(attribution: Attribution) -> str:
     return f"{deviate} significantly. The largest deviations come first."
 
 
-def link_sentence(
-    link: LinkRest, tests: int, *, ratios: bool = False, short: Mapping[str, str] = NO_NAMES
-) -> str:
+def link_sentence(link: LinkRest, *, ratios: bool, short: Mapping[str, str]) -> str:
     """Say how far a link is off what both its ends explain; of ``ratios``, how it changed."""
     rate, expected = (
         format_factor(value) if ratios else f"{three_digits(value)} {RATE.name}"
         for value in (link.rate, link.expected)
     )
-    source, destination = (short.get(end.name, end.name) for end in (link.source, link.destination))
-    chance = "" if math.isnan(link.p) else f", {format_chance(link.p)}"
+    source, destination = short[link.source.name], short[link.destination.name]
+    evidence = f"n = {counted(link.tests, 'test')}"
+    if not math.isnan(link.p):
+        evidence += f", {format_chance(link.p)}"
     factor = f"{format_factor(link.factor)} of the expected {expected}"
-    return f"{source} → {destination}: {rate}, {factor} (n = {counted(tests, 'test')}{chance})."
+    return f"{source} → {destination}: {rate}, {factor} ({evidence})."
 
 
 def headline(attribution: Attribution) -> str:
-    """Say what is slow, and how much of the differences between links both ends explain.
-
-    Or why that is not known.
-    """
+    """Say what is slow and how much both ends explain, or why that is not known."""
     model = attribution.model
     is_comparison = attribution.grid.query.compare is not None
     if is_comparison and not model.cells:
@@ -202,41 +186,34 @@ def headline(attribution: Attribution) -> str:
     share = format_share(max(model.r2, 0.0))
     of_what = of_links.format(counted(model.cells, "link"))
     explained = f"Sources and destinations explain {share} of {of_what}."
-    return explained if is_comparison else f"{slow_ends(attribution)} {explained}".strip()
-
-
-def slow_ends(attribution: Attribution) -> str:
-    """Count what is slow: `1 source is slow against its peers.` Nothing if none is."""
+    if is_comparison:
+        return explained
     counts = {
         end: sum(effect.kind == "slow" for effect in attribution.effects[end]) for end in ENDS
     }
     parts = [counted(count, end) for end, count in counts.items() if count]
     verb = "is slow against its" if sum(counts.values()) == 1 else "are slow against their"
-    return f"{join(parts)} {verb} peers." if parts else ""
+    return f"{join(parts)} {verb} peers. {explained}" if parts else explained
 
 
-def r2_words(model: TwoWay) -> str:
-    """Say R² of a model, and that for links which it has not seen; nothing without it."""
+def r2_and_meaning(model: TwoWay) -> tuple[str, str]:
+    """Say R² of a model, and that for links which it has not seen, and what it means.
+
+    Nothing where ends cannot be told from links.
+    """
     if too_few(model):
-        return ""
-    # What rounds to 0 from below is 0, without a sign.
-    left_out = f"; {round(model.r2_left_out, 2) + 0.0:.2f} for links left out of the fit"
-    return f"R² {model.r2:.2f}{'' if math.isnan(model.r2_left_out) else left_out}"
-
-
-def meaning(model: TwoWay) -> str:
-    """Say what the share means for somebody who looks for a cause."""
-    if too_few(model):
-        return ""
+        return "", ""
     left_out = model.r2_left_out
     spread = f"A typical link is within a factor of {math.exp(model.sigma):.2f} of that."
     if math.isnan(left_out):
-        return spread
+        return f"R² {model.r2:.2f}", spread
+    # What rounds to 0 from below is 0, without a sign.
+    r2 = f"R² {model.r2:.2f}; {round(left_out, 2) + 0.0:.2f} for links left out of the fit"
     if left_out >= MOSTLY_ENDS:
-        return f"Most slow links are slow because of their source or destination. {spread}"
+        return r2, f"Most slow links are slow because of their source or destination. {spread}"
     if left_out >= PARTLY_ENDS:
-        return f"Both the endpoints and the paths between them make links slow. {spread}"
-    return (
+        return r2, f"Both the endpoints and the paths between them make links slow. {spread}"
+    return r2, (
         "Source and destination explain little. Look at single links, or choose a longer window, "
         f"in which rates scatter less. {spread}"
     )

@@ -17,8 +17,9 @@ from matrix.answers.link.samples import Results
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.ordering.experiments import ExperimentReport
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.cells.cells import within_sites
 from matrix.statistics.samples.quantiles import median_interval
 from matrix.statistics.transfers.evidence import (
     AlikeTests,
@@ -88,7 +89,6 @@ class StreamsEffect:
 
     @property
     def is_of_no_use(self) -> bool:
-        """Say whether more streams are shown to give no more."""
         return self.slope.trend in ("flat", "falling")
 
     @property
@@ -100,10 +100,7 @@ class StreamsEffect:
 
 @dataclass(frozen=True)
 class DirectedLink:
-    """One direction of a link in one size class, with how it stands: see Direction.
-
-    ``conditions`` are those open ones that may have it as a member.
-    """
+    """One direction of a link in one size class, and the open conditions that may be its own."""
 
     source: EndpointInfo
     destination: EndpointInfo
@@ -138,13 +135,10 @@ class DirectedLink:
         return [end for end, place in ends.items() if place.id == ids[end]]
 
     def place_in(self, links: Grid) -> tuple[int | None, int | None]:
-        """Return its row and its column in a matrix of endpoints."""
+        ends = (links.sources, self.source), (links.destinations, self.destination)
         row, column = (
             next((at for at, group in enumerate(groups) if group.name == end.name), None)
-            for groups, end in (
-                (links.sources, self.source),
-                (links.destinations, self.destination),
-            )
+            for groups, end in ends
         )
         return row, column
 
@@ -181,13 +175,12 @@ class LinkEvidence:
 
     Source and destination are called as in lists. ``ok`` successes have the ``median``, within the
     95 % interval ``around`` it, and 95 % of them at most the rate ``high``; ``level``, ``usual``
-    and ``now`` are those of a Direction. ``slowed`` and ``failing`` are the conditions that make it
-    slow and failing, by whose they are: see DirectedLink.by_side. ``single`` is the median of the
-    tests with the fewest streams, ``scatter`` how much tests scatter that were made alike.
-    ``sending`` is the source on its other links, ``receiving`` the destination. ``disobeyed`` says
-    which experiment with streams was of no use. Where ``network`` has no test of the network alone
-    between the same sites, ``rtt_ms`` is what servers reported of connections. ``led`` are tests
-    that were led on to a data server; its name is only there for those who may see it.
+    and ``now`` are those of a Direction. ``slowed`` and ``failing`` are conditions by whose they
+    are: see DirectedLink.by_side. ``single`` is the median of the tests with the fewest streams,
+    ``scatter`` how much tests scatter that were made alike. ``sending`` is the source on its other
+    links, ``receiving`` the destination. ``disobeyed`` says which experiment with streams was of no
+    use. ``rtt_ms`` is of tests of the network, or else of what servers reported of connections.
+    ``led`` are tests that were led on to a data server, named only for those who may see it.
     """
 
     source: str
@@ -218,15 +211,10 @@ class LinkEvidence:
 
     @property
     def ends(self) -> dict[str, PeerEnd]:
-        """Return the name of each end, and what it does on its other links."""
         return {
             "source": PeerEnd(self.source, self.sending),
             "destination": PeerEnd(self.destination, self.receiving),
         }
-
-    @property
-    def names(self) -> dict[str, str]:
-        return {end: peer.name for end, peer in self.ends.items()}
 
     @property
     def wants_streams(self) -> bool:
@@ -269,9 +257,8 @@ def link_evidence(
     """Put together what is known; ``links`` are those of all endpoints in the same class.
 
     ``results`` are those of the direction in all classes and ``tests`` those in its own,
-    experiments too; ``of_class`` are those of these that count, and ``profiles`` may have more than
-    theirs. ``reports`` are the newest experiments of the link, newest first, ``capacities`` those
-    of nominal_capacities() for its sites, and maybe others.
+    experiments too, of which ``of_class`` count; ``profiles`` and ``capacities`` may have more than
+    theirs. ``reports`` are the newest experiments of the link, newest first.
     """
     rates = of_class.successes
     row, column = link.place_in(links)
@@ -281,7 +268,22 @@ def link_evidence(
     fewest = min((streams_of(each) for each in own if each.id in used), default=0)
     least = [each for each in own if each.id in used and streams_of(each) == fewest]
     single = median(tests.of_profiles(least).successes)
+    # That of the newest experiment that tells anything, else of the tests of the window.
+    effects = map(effect_in_experiment, (each for each in reports if each.is_of_streams))
+    effect = next(filter(None, effects), None) or effect_in_samples(tests, profiles)
     short, sites = links.short_names(), {link.source.site, link.destination.site}
+    failed, is_failed = None, ~of_class.ok
+    if is_failed.any():
+        started = of_class.started.tolist()
+        hours = np.array([datetime.fromtimestamp(at / 1000, UTC).hour for at in started])
+        groups = [
+            replace(each, by_class={link.size: count})
+            for each in failures
+            if (count := each.by_class.get(link.size))
+        ]
+        groups.sort(key=lambda group: -group.count)
+        elsewhere = failed_elsewhere(links, link)
+        failed = FailureEvidence(len(of_class), hours[is_failed], hours, groups, elsewhere)
     return LinkEvidence(
         source=short.get(link.source.name, link.source.name),
         destination=short.get(link.destination.name, link.destination.name),
@@ -294,7 +296,7 @@ def link_evidence(
         now=link.now,
         single=single,
         scatter=scatter(made_alike(own, results), single / fewest) if least else None,
-        streams=effect_in_experiments(reports) or effect_in_samples(tests, profiles),
+        streams=effect,
         disobeyed=disobeyed(reports, link.size),
         overhead=overhead,
         rate_profile=profile,
@@ -303,7 +305,7 @@ def link_evidence(
         nominal=lowest({site: wan for site, wan in capacities.items() if site in sites}),
         slowed=link.by_side(Condition.Type.SLOW),
         failing=link.by_side(Condition.Type.FAILING),
-        failures=failures_of(of_class, failures, links, link),
+        failures=failed,
         network=network,
         rtt_ms=reported_round_trip_ms if network.rtt_ms is None else network.rtt_ms,
         around=median_interval(rates),
@@ -322,10 +324,7 @@ def made_alike(profiles: Sequence[Profile], results: Results) -> Iterator[AlikeT
 
 
 def failed_elsewhere(links: Grid, link: DirectedLink) -> dict[str, tuple[int, int]]:
-    """Return by end how many of the tests on its other links failed, and how many there were.
-
-    Nothing for a link that is no cell.
-    """
+    """Return by end the failed tests on its other links, and all; nothing if it is no cell."""
     row, column = link.place_in(links)
     if row is None or column is None:
         return {}
@@ -339,38 +338,13 @@ def failed_elsewhere(links: Grid, link: DirectedLink) -> dict[str, tuple[int, in
 
 def medians(links: Grid) -> Floats:
     """Return the median rates of links that have enough successes, and lead to another site."""
-    counts = links.cells.ok >= FEWEST_TESTS
-    return np.where(leads_outside(links) & counts, links.cells.value, np.nan)
-
-
-def leads_outside(links: Grid) -> Flags:
-    """Say which cells of a matrix of endpoints are between two sites."""
-    sources = np.array([group.site for group in links.sources], dtype=object)
-    destinations = np.array([group.site for group in links.destinations], dtype=object)
-    is_outside: Flags = sources[:, None] != destinations
-    return is_outside
+    is_judged = ~within_sites(links.sources, links.destinations) & (links.cells.ok >= FEWEST_TESTS)
+    return np.where(is_judged, links.cells.value, np.nan)
 
 
 def median(rates: Floats) -> float:
     """Return the median of some rates, NaN for none."""
     return float(np.median(rates)) if rates.size else np.nan
-
-
-def failures_of(
-    results: Results, groups: Sequence[SimilarFailures], links: Grid, link: DirectedLink
-) -> FailureEvidence | None:
-    """Return how the tests of one size class failed; None if none did."""
-    failed = ~results.ok
-    if not failed.any():
-        return None
-    hours = np.array([datetime.fromtimestamp(at / 1000, UTC).hour for at in results.started])
-    own = [
-        replace(group, by_class={link.size: group.by_class.get(link.size, 0)}) for group in groups
-    ]
-    most_first = sorted((group for group in own if group.count), key=lambda group: -group.count)
-    return FailureEvidence(
-        len(results), hours[failed], hours, most_first, failed_elsewhere(links, link)
-    )
 
 
 def nominal_capacities(sites: Collection[str]) -> dict[str, float]:
@@ -393,25 +367,17 @@ def effect_of(streams: Floats, rates: Floats, origin: str) -> StreamsEffect | No
     return StreamsEffect(slope, int(streams.min()), int(streams.max()), each, origin)
 
 
-def effect_in_experiments(reports: Iterable[ExperimentReport]) -> StreamsEffect | None:
-    """Return what the newest experiment with streams shows that tells anything, by those in use."""
-    for report in reports:
-        if not report.is_of_streams:
-            continue
-        steps = [step for step in report.steps if step.transfer and not math.isnan(step.rate)]
-        streams = [streams_of(step.transfer.profile) for step in steps if step.transfer]
-        origin = f"experiment of {format_minute(report.experiment.requested_at)}"
-        rates = np.array([step.rate for step in steps])
-        if effect := effect_of(np.array(streams, dtype=np.float64), rates, origin):
-            return effect
-    return None
+def effect_in_experiment(report: ExperimentReport) -> StreamsEffect | None:
+    """Return what an experiment with streams shows, by those in use."""
+    steps = [step for step in report.steps if step.transfer and not math.isnan(step.rate)]
+    streams = [streams_of(step.transfer.profile) for step in steps if step.transfer]
+    origin = f"experiment of {format_minute(report.experiment.requested_at)}"
+    rates = np.array([step.rate for step in steps])
+    return effect_of(np.array(streams, dtype=np.float64), rates, origin)
 
 
 def disobeyed(reports: Iterable[ExperimentReport], size: str) -> str:
-    """Say when an experiment in a size class last showed that servers choose streams themselves.
-
-    Empty if none did: they may well obey with larger files.
-    """
+    """Say when an experiment in a size class last showed that servers choose streams, if so."""
     for report in reports:
         experiment = report.experiment
         of_class = experiment.size_class is not None and experiment.size_class.name == size

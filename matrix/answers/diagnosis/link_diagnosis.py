@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 
 from matrix.answers.causes.attribution import NOTABLE
 from matrix.answers.causes.words import percent
-from matrix.answers.diagnosis import evidence
+from matrix.answers.diagnosis import evidence, rules
 from matrix.answers.diagnosis.evidence import (
     FEWEST_TESTS,
     SLOW,
@@ -16,8 +16,6 @@ from matrix.answers.diagnosis.evidence import (
     DirectedLink,
     LinkEvidence,
 )
-from matrix.answers.diagnosis.failures import FailureCounts, Fault, fault_of, hours_only, where_of
-from matrix.answers.diagnosis.rules import diagnose, rate_words
 from matrix.answers.link.report import LinkReport, of_links
 from matrix.answers.link.verdict import ordered
 from matrix.answers.matrix import grid
@@ -28,39 +26,31 @@ from sonar.notation.units import format_count, three_digits, two_digits
 
 
 @dataclass(frozen=True)
-class AgainstOthers:
-    """``kind`` is a level, for the colour; ``rest`` has the rates behind the first sentence."""
-
-    kind: str
-    first: str
-    rest: str
-
-
-@dataclass(frozen=True)
 class LinkDiagnosis:
-    """``diagnoses`` are what the rules say, the strongest first.
-
-    ``fault`` says whose it is that size classes fail now, of all of them together.
-    """
+    """What the rules say, the strongest first; ``fault`` says whose all failing classes are."""
 
     evidence: LinkEvidence
     diagnoses: list[Diagnosis]
-    fault: Fault | None = None
+    fault: rules.Fault | None = None
 
     @property
     def beside_failing(self) -> list[Diagnosis]:
-        """Return what is left to say beside a verdict that has the errors and whose they are."""
-        return [
-            rest
-            for said in self.diagnoses
-            for rest in (
-                hours_only(self.evidence, said) if said.kind == "failing-pattern" else [said]
-            )
-        ]
+        """Return what is left to say of a failing link: of failures, only their hours."""
+        failures, rest = self.evidence.failures, []
+        for said in self.diagnoses:
+            if said.kind != "failing-pattern":
+                rest.append(said)
+            elif failures:
+                hours = rules.same_hours(failures)
+                rest += [replace(said, evidence=(text,), next=advice) for text, advice in hours]
+        return rest
 
     @property
-    def against_others(self) -> AgainstOthers | None:
-        """Compare the link with what both its ends reach elsewhere; None where that is unknown."""
+    def against_others(self) -> dict[str, str] | None:
+        """Compare the link with what both its ends reach elsewhere; None where that is unknown.
+
+        `kind` is a level, for the colour; `rest` has the rates for the `first` sentence.
+        """
         link = self.evidence
         elsewhere = link.both_elsewhere
         if link.ok < FEWEST_TESTS or math.isnan(elsewhere):
@@ -72,17 +62,16 @@ class LinkDiagnosis:
             words = f"Somewhat {'slower' if part < 1 else 'faster'} than"
         low, high = (bound / elsewhere for bound in link.around)
         interval = "" if math.isnan(low) else f"{two_digits(100 * low)}–{percent(high)}, "
-        return AgainstOthers(
-            kind,
-            f"{words} its endpoints' other links in this window: {percent(part)} of what both "
-            f"reach there ({interval}{format_count(link.ok)} tests).",
-            f"{three_digits(link.median)} MB/s with {link.size} files. "
-            f"{rate_words(link, 'source')}. {rate_words(link, 'destination')}.",
-        )
+        return {
+            "kind": kind,
+            "first": f"{words} its endpoints' other links in this window: {percent(part)} of what "
+            f"both reach there ({interval}{format_count(link.ok)} tests).",
+            "rest": f"{three_digits(link.median)} MB/s with {link.size} files. "
+            f"{rules.rate_words(link, 'source')}. {rules.rate_words(link, 'destination')}.",
+        }
 
     @property
     def silence(self) -> str:
-        """Say why there is no diagnosis; nothing if there is one."""
         if self.diagnoses:
             return ""
         size = self.evidence.size
@@ -111,13 +100,9 @@ def diagnosis_of_report(
     ``reports`` are the newest experiments of the link, newest first. Data servers are named only
     for those who may see machines.
     """
-    question, ends = answer.question, answer.question.ends
-    source, destination = ends
-    of_class = next(part for part in answer.classes if part.size == question.query.size)
-    there = of_class.there
-    level = there.level, there.usual, there.now
-    conditions = of_links(answer.judgement)
-    link = DirectedLink(source, destination, there.size, *level, conditions)
+    question, of_class = answer.question, answer.chosen
+    there, conditions = of_class.there, of_links(answer.judgement)
+    link = DirectedLink(*question.ends, there.size, there.level, there.usual, there.now, conditions)
     links = grid.build(evidence.beside_query(question.query), now)
     led = led_tests(answer.rows, link.size)
     of_ends = evidence.link_evidence(
@@ -128,7 +113,7 @@ def diagnosis_of_report(
         answer.profiles,
         tests=of_class.tests,
         reports=reports,
-        capacities=evidence.nominal_capacities({end.site for end in ends}),
+        capacities=evidence.nominal_capacities({end.site for end in question.ends}),
         overhead=answer.overhead(),
         profile=answer.rate_profile,
         failures=answer.failures,
@@ -136,7 +121,7 @@ def diagnosis_of_report(
         reported_round_trip_ms=answer.reported_round_trip_ms,
         led=led if names_machines else [test._replace(host="") for test in led],
     )
-    where = where_of(chain.from_iterable(answer.errors.values()))
+    where = rules.where_of(chain.from_iterable(answer.errors.values()))
     elsewhere = evidence.failed_elsewhere(links, link)
     # Of all size classes that fail, whichever is drawn.
     failing = {
@@ -145,5 +130,6 @@ def diagnosis_of_report(
         if each.type == Condition.Type.FAILING and each.confirmed_at
         for side in link.sides(each)
     }
-    counts = FailureCounts(of_ends.names, where, elsewhere, failing)
-    return LinkDiagnosis(of_ends, diagnose(of_ends), fault_of(counts) if where else None)
+    names = {end: peer.name for end, peer in of_ends.ends.items()}
+    fault = rules.fault_of(names, where, elsewhere, failing) if where else None
+    return LinkDiagnosis(of_ends, rules.diagnose(of_ends), fault)

@@ -1,20 +1,37 @@
 """Why a link is slow or fails, as far as its evidence tells: a rule for each cause, in order.
 
+Of failures it says whose fault they are, and what they have in common.
+
 A rule returns a Diagnosis with the figures that decided it, or None where these do not bear it out.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from matrix.answers.causes.attribution import NOTABLE
 from matrix.answers.causes.words import ELSEWHERE, VERBS, evidence_words, percent
 from matrix.answers.conditions import words
-from matrix.answers.diagnosis.clusters import slow_redirect, slow_server
-from matrix.answers.diagnosis.evidence import SLOW, Diagnosis, LinkEvidence
-from matrix.answers.diagnosis.failures import OPPOSITE, failing_pattern
+from matrix.answers.diagnosis.evidence import (
+    FEWEST_TESTS,
+    SLOW,
+    Diagnosis,
+    FailureEvidence,
+    LinkEvidence,
+)
+from matrix.answers.link.rate_profile import FEWEST_COURSES, FULL
+from matrix.answers.words.advice import PAIR, SONAR
+from matrix.answers.words.phrases import WHERE, shortened
 from matrix.query.attributes import ENDS
+from matrix.statistics.arrays import Floats
+from matrix.statistics.cells.states import PARTLY_FROM
+from matrix.statistics.compare.two_samples import compare_each
 from matrix.statistics.transfers.evidence import PROPORTIONAL, PeerRates
+from matrix.store.transfers import CommonError, SimilarFailures
+from sonar.models import Condition
 from sonar.notation.units import (
     MB,
     format_bytes,
@@ -30,16 +47,32 @@ MOST_DIAGNOSES = 3
 WITHOUT_CAUSE = 0.3
 # What is left to say of storage where nobody knows what more streams do.
 WITHOUT_STREAMS = 0.6
-# So close to the nominal capacity of a site, it may be full.
-FULL = 0.9
-# What most courses are like counts, of so many at least.
-FEWEST_COURSES = 3
 # A handshake, an authorisation and the opening of a file take some four round trips: at 0.3 s,
 # from one side of the earth to the other, about as much. What is below may be distance alone.
 LEAST_OVERHEAD = 1.0
 # Half of the time: the file is smaller than the half-rate size of its link.
 LEAST_SHARE = 0.5
-
+# How many slow servers are named, the slowest first.
+MOST_SERVERS = 3
+# How long XRootD's redirectors wait for answers if nothing else is set, in seconds; shorter delays
+# than the least were set by nobody.
+USUAL_LOOKUP_SECONDS, LEAST_DELAY = 5.0, 1.0
+# A redirect is in no rate: other reasons why a link is slow come first.
+WITHOUT_RATE = 0.3
+# Fewer failures have no pattern.
+FEWEST_FAILURES = 3
+# What most failures have in common, most of them have: a cause, hours, or where they happen.
+MOST_FAILURES = 2 / 3
+# Hours of the day are a pattern where most failures are within so many of them, beyond chance.
+HOURS = 6
+CHANCE = 0.01
+# An end is judged by its other links from so many of their tests on, and fails there, too, if so
+# many of these do.
+FEWEST_ELSEWHERE = 3
+OFTEN = 0.5
+OPPOSITE = {"source": "destination", "destination": "source"}
+# Tests on the other links of an end: `from other sources to CAM`.
+OTHERS = {"source": "from {} to other destinations", "destination": "from other sources to {}"}
 TO_OTHERS = {"source": "to", "destination": "from"}
 WORK = {"source": ("read from", "sends"), "destination": ("written to", "receives")}
 CHECK_PATH = "Check the path between them: the route in both directions, and lost packets."
@@ -50,6 +83,139 @@ RUN_STREAMS = (
 DISKS_OR_CONNECTIONS = (
     " A stream experiment shows whether the disks or the connections are the limit."
 )
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Whose it is in one sentence, with the counts that say so, and what to check."""
+
+    sentence: str
+    advice: str
+
+
+def where_of(errors: Iterable[CommonError | SimilarFailures]) -> Counter[str]:
+    where: Counter[str] = Counter()
+    for error in errors:
+        where[error.where] += error.count
+    return where
+
+
+def fault_of(
+    names: Mapping[str, str],
+    where: Mapping[str, int],
+    elsewhere: Mapping[str, tuple[int, int]],
+    conditions: Mapping[str, Condition],
+) -> Fault | None:
+    """Say whose the failures are in one statement; None where there is nothing to tell by.
+
+    ``where`` counts failed tests of a link by where they failed. ``names``, ``elsewhere`` and
+    ``conditions`` are by end: ``elsewhere`` has how many of the tests on its other links failed,
+    and how many there were; ``conditions`` make the link fail. A condition of an end says whose
+    the failures are. Without one the tests on other links of both ends do.
+    """
+    total = sum(where.values())
+    # Where most of them failed; nothing where they failed here and there.
+    place = next((at for at, count in where.items() if count >= MOST_FAILURES * total > 0), "")
+    if place == "control":
+        return Fault("Sonar itself failed, not an endpoint.", SONAR)
+    # An end that fails with others, too, is first looked for where the tests of this link fail.
+    order = (place, OPPOSITE[place]) if place in ENDS else ENDS
+    for end in [each for each in order if each in conditions]:
+        evidence = ", ".join(words.evidence(conditions[end]))
+        sentence = f"The {end} fails with others, too: {evidence}."
+        return Fault(sentence, words.advice(conditions[end]))
+    judged = {end for end in ENDS if elsewhere.get(end, (0, 0))[1] >= FEWEST_ELSEWHERE}
+    # Where they fail in between, or here and there, both ends have to work otherwise.
+    can_tell = place in ENDS or len(judged) == len(ENDS)
+    looked_at = [(end, OFTEN, "others") for end in order]
+    likely_ends = order[:1] if place in ENDS else order
+    looked_at += [(end, PARTLY_FROM, "some others") for end in likely_ends if can_tell]
+    for end, share, with_others in looked_at:
+        bad, tests = elsewhere.get(end, (0, 0))
+        if end in judged and bad >= share * tests:
+            counts = f"{format_count(bad)} of {format_count(tests)} tests"
+            return Fault(
+                f"The {end} fails with {with_others}, too: {counts} "
+                f"{OTHERS[end].format(names[end])} failed.",
+                f"Check {names[end]} first.",
+            )
+    if place in ENDS and place not in judged:
+        return Fault(
+            f"The {place} fails; its other links have too few tests to compare.",
+            f"Check {names[place]} first.",
+        )
+    if not can_tell:
+        return None
+    # Other links work: of one end, or of both.
+    first = "Only this link fails; other links of both endpoints work"
+    if place in ENDS:
+        first = f"The {place} refuses this {OPPOSITE[place]} only; others work"
+    bad, tests = (sum(elsewhere[end][at] for end in likely_ends) for at in (0, 1))
+    counts = f"{format_count(bad)} of {format_count(tests)} tests"
+    return Fault(f"{first} ({counts} failed).", PAIR)
+
+
+def failing_pattern(evidence: LinkEvidence) -> Diagnosis | None:
+    """Say what the failures of a link have in common; None for few, or without a pattern."""
+    failures = evidence.failures
+    if failures is None or failures.failed < FEWEST_FAILURES:
+        return None
+    if failures.failed < PARTLY_FROM * failures.tests:
+        return None
+    names = {end: peer.name for end, peer in evidence.ends.items()}
+    where = where_of(failures.groups)
+    patterns = []
+    if fault := fault_of(names, where, failures.elsewhere, evidence.failing):
+        patterns.append((fault.sentence, fault.advice))
+    total = sum(group.count for group in failures.groups)
+    for first in failures.groups[:1]:
+        if first.count >= max(FEWEST_FAILURES, MOST_FAILURES * total):
+            sentence = (
+                f"{format_count(first.count)} of {format_count(total)} have one cause, "
+                f"{WHERE[first.where]}: {shortened(first.example.error)}."
+            )
+            patterns.append((sentence, "Begin with that error."))
+    patterns += same_hours(failures)
+    if not patterns:
+        return None
+    sentences, advice = zip(*patterns, strict=True)
+    failed, tests = map(format_count, (failures.failed, failures.tests))
+    said = f"All {failed}" if failed == tests else f"{failed} of {tests}"
+    return Diagnosis(
+        "failing-pattern",
+        f"{said} {evidence.size}-file tests failed.",
+        sentences,
+        " ".join(dict.fromkeys(advice)),
+        failures.failed / failures.tests,
+    )
+
+
+def same_hours(failures: FailureEvidence) -> list[tuple[str, str]]:
+    """Say in which hours of the day most of them were, if chance does not explain it."""
+    within, of_tests = (
+        np.array([np.roll(counts, -hour)[:HOURS].sum() for hour in range(24)])
+        for counts in (
+            np.bincount(hours, minlength=24) for hours in (failures.hours, failures.hours_of_tests)
+        )
+    )
+    failed = failures.failed
+    start = int(np.argmax(within - of_tests * failed / failures.tests))
+    bad, share = int(within[start]), float(of_tests[start]) / failures.tests
+    if bad < max(FEWEST_FAILURES, MOST_FAILURES * failed) or share >= 1:
+        return []
+    # The chance of so many or more; each of the 24 stretches may be the one that stands out.
+    chance = sum(
+        math.comb(failed, count) * share**count * (1 - share) ** (failed - count)
+        for count in range(bad, failed + 1)
+    )
+    if 24 * chance > CHANCE:
+        return []
+    sentence = (
+        f"{format_count(bad)} of {format_count(failed)} failed between {start:02}:00 and "
+        f"{(start + HOURS) % 24:02}:00 UTC, when {100 * share:.0f} % of all tests ran."
+    )
+    advice = "Check what runs in these hours: backups, maintenance, production at its peak."
+    return [(sentence, advice)]
 
 
 def start_limited(link: LinkEvidence) -> Diagnosis | None:
@@ -258,25 +424,84 @@ def slow_link(link: LinkEvidence) -> Diagnosis | None:
     if set(link.slowed) != {"link"}:
         return None
     own = link.slowed["link"]
+    rates_now = "Too few of its newest tests succeeded to know its rate now."
+    if not math.isnan(link.now):
+        usual = "" if math.isnan(link.usual) else f", usually {three_digits(link.usual)}"
+        rates_now = f"{three_digits(link.now)} MB/s now{usual}."
     return Diagnosis(
         "slow-link",
         f"Only this link slowed down ({words.factor_words(own)}), {words.since(own)}: no condition "
         "of its source or its destination explains it.",
-        (
-            rates_now(link),
-            *streams,
-        ),
+        (rates_now, *streams),
         f"{CHECK_PATH} What changed when it did?{advice}",
         WITHOUT_CAUSE * (1 - (own.factor or 1.0)),
     )
 
 
-def rates_now(link: LinkEvidence) -> str:
-    """Say its rate now and the usual one, as far as they are known."""
-    if math.isnan(link.now):
-        return "Too few of its newest tests succeeded to know its rate now."
-    usual = "" if math.isnan(link.usual) else f", usually {three_digits(link.usual)}"
-    return f"{three_digits(link.now)} MB/s now{usual}."
+def slow_server(link: LinkEvidence) -> Diagnosis | None:
+    """Say that of the data servers of a cluster some are notably slower than the others."""
+    hosts = sorted({test.host for test in link.led if test.host})
+    rates = {
+        host: np.array([test.rate for test in link.led if test.host == host], dtype=np.float64)
+        for host in hosts
+    }
+    slow = slow_hosts(rates)
+    if not slow:
+        return None
+    by_slow = np.concatenate([rates[host] for host in slow])
+    by_others = np.concatenate([rates[host] for host in rates if host not in slow])
+    ratio = float(np.median(by_slow) / np.median(by_others))
+    figures = {
+        host: f"{three_digits(float(np.median(each)))} MB/s (n = {format_count(each.size)})"
+        for host, each in [*rates.items(), ("", by_others)]
+    }
+    others = len(rates) - len(slow)
+    where = slow[0] if len(slow) == 1 else f"{format_count(len(slow))} of the data servers"
+    return Diagnosis(
+        "slow-server",
+        f"The slow ones ran on {where}: {percent(ratio)} of the rate of the other data "
+        f"server{'s' * (others != 1)}.",
+        (
+            f"{'; '.join(f'{host}: {figures[host]}' for host in slow[:MOST_SERVERS])}.",
+            f"{format_count(others)} other{'s' * (others != 1)}: {figures['']}.",
+        ),
+        f"Ask its site what is wrong with {slow[0]}: disks, network interface, what else it "
+        "serves. “How it is measured” lists the data servers, and leads to the results of each.",
+        1 - ratio,
+    )
+
+
+def slow_hosts(rates: dict[str, Floats]) -> list[str]:
+    """Return the servers that are slower than all others together, the slowest first."""
+    if len(rates) < 2:
+        return []
+    pairs = [
+        (own, np.concatenate([other for name, other in rates.items() if name != host]))
+        for host, own in rates.items()
+    ]
+    ratios = compare_each(pairs)
+    (slow,) = np.nonzero(ratios.sure & (ratios.ratio <= 1 / NOTABLE))
+    hosts = list(rates)
+    return [hosts[at] for at in sorted(slow, key=lambda at: float(ratios.ratio[at]))]
+
+
+def slow_redirect(link: LinkEvidence) -> Diagnosis | None:
+    """Say how long a redirector looks for a data server before a copy."""
+    waits = [test.redirect_seconds for test in link.led if not math.isnan(test.redirect_seconds)]
+    if len(waits) < FEWEST_TESTS:
+        return None
+    wait = float(np.median(waits))
+    if wait < LEAST_DELAY:
+        return None
+    return Diagnosis(
+        "slow-redirect",
+        f"{format_seconds(wait)} before the redirect: the lookup delay of the redirector.",
+        (f"Median of {format_count(len(waits))} {link.size} files. It is not part of any rate.",),
+        "A redirector waits this long for its data servers to say whether they have the file. "
+        "XRootD calls it cms.delay lookup, and takes 5 s unless it is set. Everybody who writes "
+        "many small files there waits, too.",
+        WITHOUT_RATE * wait / (wait + USUAL_LOOKUP_SECONDS),
+    )
 
 
 def rate_words(link: LinkEvidence, end: str) -> str:
@@ -284,22 +509,6 @@ def rate_words(link: LinkEvidence, end: str) -> str:
     name, rates = link.ends[end]
     count = f"{rates.partners} other {OPPOSITE[end]}{'s' * (rates.partners != 1)}"
     return f"{name} {VERBS[end]} {three_digits(rates.rate)} MB/s {TO_OTHERS[end]} {count}"
-
-
-def network_words(link: LinkEvidence) -> list[str]:
-    """Say how fast the path between the sites is without their storage, what is lost there."""
-    said, network = [], link.network
-    if network.rate is not None:
-        rate, count = three_digits(network.rate), format_count(len(network.done))
-        said.append(f"Network tests between both sites have a median of {rate} MB/s (n = {count}).")
-    said += loss_words(link)
-    if network.sockets:
-        sender, receiver = map(format_bytes, network.sockets)
-        said.append(
-            f"Their largest TCP windows per connection were {sender} (sender) and {receiver} "
-            "(receiver)."
-        )
-    return said
 
 
 def loss_words(link: LinkEvidence) -> list[str]:
@@ -329,12 +538,21 @@ def diagnose(link: LinkEvidence) -> list[Diagnosis]:
     said = [diagnosis for rule in RULES if (diagnosis := rule(link))]
     if all(diagnosis.kind in NO_CAUSE for diagnosis in said):
         said += filter(None, [slow_link(link)])
+    # How fast the path between the sites is without their storage, and what is lost there.
+    of_network, network = [], link.network
+    if network.rate is not None:
+        rate, count = three_digits(network.rate), format_count(len(network.done))
+        median = f"Network tests between both sites have a median of {rate} MB/s (n = {count})."
+        of_network.append(median)
+    of_network += loss_words(link)
+    if network.sockets:
+        sender, receiver = map(format_bytes, network.sockets)
+        windows = f"{sender} (sender) and {receiver} (receiver)"
+        of_network.append(f"Their largest TCP windows per connection were {windows}.")
     strongest = sorted(said, key=lambda diagnosis: -diagnosis.strength)[:MOST_DIAGNOSES]
     return [
         diagnosis
         if diagnosis.kind in NO_CAUSE
-        else replace(
-            diagnosis, evidence=tuple(dict.fromkeys((*diagnosis.evidence, *network_words(link))))
-        )
+        else replace(diagnosis, evidence=tuple(dict.fromkeys((*diagnosis.evidence, *of_network))))
         for diagnosis in strongest
     ]

@@ -10,8 +10,7 @@ from matrix.answers.conditions import reading
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.diagnosis import evidence
 from matrix.answers.diagnosis.evidence import SLOW, Diagnosis, DirectedLink
-from matrix.answers.diagnosis.failures import FEWEST_FAILURES
-from matrix.answers.diagnosis.rules import diagnose
+from matrix.answers.diagnosis.rules import FEWEST_FAILURES, diagnose
 from matrix.answers.link import samples
 from matrix.answers.link.link_profiles import profiles_of, without_experiments
 from matrix.answers.link.overhead import overhead_of
@@ -24,7 +23,7 @@ from matrix.statistics.cells.standing import LEVELS, SLOWER
 from matrix.statistics.cells.states import PARTLY_FROM
 from matrix.statistics.transfers.evidence import medians_of
 from matrix.store import registry
-from sonar.models import SizeClass
+from sonar.models import Condition, SizeClass
 
 # So many links are looked at; the page of each has all that is said of it.
 MOST_LINKS = 5
@@ -43,22 +42,17 @@ class DiagnosedLink:
 def diagnosed_links(report: Report, judgement: Judgement, now: datetime) -> list[DiagnosedLink]:
     """Diagnose the links of a site that are the slowest or fail, in the order of candidates().
 
-    ``judgement`` has the conditions that links of the site are members of.
-    They lack what is within transfers and the texts of errors. The number of SQL queries does not
-    depend on the data, but for a site without such links, which takes fewer.
+    ``judgement`` has the conditions that links of the site are members of. The number of SQL
+    queries does not depend on the data, but for a site without such links, which takes fewer.
     """
     links = grid.build(evidence.beside_query(report.query), now)
-    chosen = candidates(links, report)
-    return diagnosed(
-        [replace(link, conditions=judgement.conditions) for link in chosen], links, now
-    )
+    return diagnosed(candidates(links, report), links, judgement.conditions, now)
 
 
-def diagnosed(chosen: Sequence[DirectedLink], links: Grid, now: datetime) -> list[DiagnosedLink]:
-    """Diagnose some links of a matrix of endpoints; of those without a diagnosis nothing is said.
-
-    Without any it takes no query.
-    """
+def diagnosed(
+    chosen: Sequence[DirectedLink], links: Grid, conditions: Sequence[Condition], now: datetime
+) -> list[DiagnosedLink]:
+    """Diagnose some links of a matrix of endpoints; without any it takes no query."""
     if not chosen:
         return []
     pairs = [(link.source.id, link.destination.id) for link in chosen]
@@ -72,36 +66,28 @@ def diagnosed(chosen: Sequence[DirectedLink], links: Grid, now: datetime) -> lis
     for link, pair in zip(chosen, pairs, strict=True):
         tests = results.of_link(link.source, link.destination)
         own = without_experiments(tests, profiles, filters)
-        said = diagnose(
-            evidence.link_evidence(
-                link,
-                links,
-                tests,
-                own.of_class(classes[link.size]),
-                profiles,
-                tests=tests.of_class(classes[link.size]),
-                reports=[each for each in newest if each.ends == pair],
-                capacities=capacities,
-                overhead=overhead_of(
-                    (name, own.of_class(size_class)) for name, size_class in classes.items()
-                ),
-            )
+        by_class = [(name, own.of_class(size_class)) for name, size_class in classes.items()]
+        of_link = evidence.link_evidence(
+            replace(link, conditions=conditions),
+            links,
+            tests,
+            own.of_class(classes[link.size]),
+            profiles,
+            tests=tests.of_class(classes[link.size]),
+            reports=[each for each in newest if each.ends == pair],
+            capacities=capacities,
+            overhead=overhead_of(by_class),
         )
         ends = link.source.name, link.destination.name
-        lines += [DiagnosedLink(*ends, first) for first in said[:1]]
+        lines += [DiagnosedLink(*ends, first) for first in diagnose(of_link)[:1]]
     return lines
 
 
 def of_pairs(pairs: Iterable[tuple[str, str]], links: Grid, now: datetime) -> list[DiagnosedLink]:
-    """Diagnose the first links of some, by the names of their ends, that a matrix has.
-
-    What says the same as one before it is left out.
-    """
+    """Diagnose the first of some links that a matrix has; what repeats another is left out."""
     endpoints = {end.name: end for end in registry.read_places(registry.read_versions())}
-    rows, columns = (
-        {group.name: at for at, group in enumerate(groups)}
-        for groups in (links.sources, links.destinations)
-    )
+    ends = links.sources, links.destinations
+    rows, columns = ({group.name: at for at, group in enumerate(end)} for end in ends)
     cells = [
         (rows[source], columns[destination])
         for source, destination in pairs
@@ -112,8 +98,7 @@ def of_pairs(pairs: Iterable[tuple[str, str]], links: Grid, now: datetime) -> li
         return []
     moment = reading.state_moment(links.window, now)
     own = reading.of_pairs([(link.source.id, link.destination.id) for link in chosen])
-    conditions = reading.read_open(moment, own).conditions
-    lines = diagnosed([replace(link, conditions=conditions) for link in chosen], links, now)
+    lines = diagnosed(chosen, links, reading.read_open(moment, own).conditions, now)
     first = {(line.diagnosis.kind, line.diagnosis.evidence): line for line in reversed(lines)}
     return list(reversed(first.values()))
 
@@ -148,7 +133,6 @@ def candidates(links: Grid, report: Report) -> list[DirectedLink]:
 def directed(
     links: Grid, row: int, column: int, endpoints: Mapping[str, EndpointInfo]
 ) -> DirectedLink:
-    """Return the link of a cell in a matrix of ``endpoints``, which are by name."""
     cells = links.cells
     return DirectedLink(
         source=endpoints[links.sources[row].name],

@@ -1,13 +1,10 @@
-"""The two directions between two endpoints side by side: how they stand, and what is usual.
-
-State and numbers of a direction are those of its cell in the matrix: the same code makes them.
-"""
+"""The two directions between two endpoints, as the cells of the matrix have them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import permutations
 from typing import Any
 
@@ -27,10 +24,12 @@ from matrix.statistics.samples.newest import NewestTests
 from matrix.statistics.samples.run import Run
 from matrix.store.conditions import MARKS, LinkMarks
 from sonar.models import Downtime
-from sonar.notation.units import MB, format_factor, three_digits
+from sonar.notation.units import MB, format_factor
 from sonar.notation.windows import Window
 
+# What a cell says of a direction.
 COUNTS = ("ok", "failed", "streak", "condition")
+NUMBERS = ("mean", "std", "last", "since")
 
 
 @dataclass(frozen=True)
@@ -79,12 +78,8 @@ class Direction:
         return format_factor(self.ratio)
 
     @property
-    def rate_words(self) -> str:
-        return f"{three_digits(self.now)} MB/s"
-
-    @property
     def standing_words(self) -> str:
-        """Say how it is: its state, or where that is measured, how it compares with usual."""
+        """Say its state or, where that is measured, how it compares with usual."""
         if self.state == "measured" and self.level == "usual":
             return "as usual"
         if self.state == "measured" and self.level in ("slower", "faster"):
@@ -97,39 +92,11 @@ class Direction:
 
     @property
     def success(self) -> float:
-        """Return the share of tests that succeeded."""
         return self.ok / self.tests if self.tests else np.nan
 
     @property
     def against_usual(self) -> str:
-        """Say how the median of the window compares with the usual one; nothing without both."""
         return compared(self.median, self.usual)
-
-    def against(self, reverse: Direction) -> str:
-        """Say how the median compares with that of the reverse direction."""
-        return compared(self.median, reverse.median)
-
-
-@dataclass(frozen=True)
-class StateInputs:
-    """What a state depends on beside results: the time (Unix s), and which endpoints are down."""
-
-    now: float
-    down: frozenset[int]
-
-    @classmethod
-    def at(
-        cls, now: datetime, downtimes: Iterable[Downtime], ends: Sequence[EndpointInfo]
-    ) -> StateInputs:
-        down = {
-            endpoint.id
-            for downtime in downtimes
-            if downtime.stops_tests and downtime.starts_at <= now < downtime.ends_at
-            for endpoint in ends
-            if endpoint.id == downtime.endpoint_id
-            or (downtime.site is not None and downtime.site.name == endpoint.site)
-        }
-        return cls(now.timestamp(), frozenset(down))
 
 
 def compare(
@@ -140,25 +107,26 @@ def compare(
     window: Window,
     size: str,
     promise: Floats,
-    moment: StateInputs,
+    moment: datetime,
+    downtimes: Iterable[Downtime],
     is_filtered: bool,
 ) -> dict[tuple[int, int], Direction]:
     """Return both directions, by the ids of source and destination.
 
     ``links`` are those between two places; ``results`` are those of one size class, of the window
-    and of the days before it that say what is usual; ``promise`` is that of scheduled.promises.
-    ``marks`` are those of standing.read_marks() for these links.
+    and of the days before it that say what is usual; ``promise`` is that of report.promises().
+    ``marks`` are those of standing.read_marks() for these links. States are those at ``moment``.
     """
-    now, numbering = datetime.fromtimestamp(moment.now, UTC), links.numbering
+    numbering = links.numbering
     usual = results.during(standing.usual_window(window))
     usual_tests = UsualTests.of(runs_of(usual), numbering)
-    recent_days, rest = standing.recent_windows(window, now)
+    recent_days, rest = standing.recent_windows(window, moment)
     recent = results.during(Window(recent_days.start, rest.end))
     newest = NewestTests.of(reversed(runs_of(recent)), numbering)
     standings = marked(
         Standings.of(newest, usual_tests.median, numbering),
         marks,
-        links.paused(now),
+        links.paused(moment),
         is_filtered=is_filtered,
     )
     # Of a baseline the range is as wide; where that is unknown, it is the baseline alone.
@@ -170,8 +138,17 @@ def compare(
     runs = runs_of(results.during(window))
     frame = Frame.around(links, numbering.newest(runs), promise, ("endpoint", "endpoint"))
     reduced = reduce.reduce(runs, frame.pooling, LINK_QUANTILES)
-    down = links.touching(moment.down)
-    cells = frame.cells(reduced, down, "mean", moment.now, standings=standings)
+    down = {
+        endpoint.id
+        for downtime in downtimes
+        if downtime.stops_tests and downtime.starts_at <= moment < downtime.ends_at
+        for endpoint in links.places
+        if endpoint.id == downtime.endpoint_id
+        or (downtime.site is not None and downtime.site.name == endpoint.site)
+    }
+    cells = frame.cells(
+        reduced, links.touching(down), "mean", moment.timestamp(), standings=standings
+    )
     directions = {}
     for row, column in permutations(range(len(links.places)), 2):
         source, destination = links.places[row], links.places[column]
@@ -190,21 +167,22 @@ def compare(
 
 
 def numbers_of(cells: CellArrays, at: tuple[int, int]) -> dict[str, Any]:
-    """Return what a Direction has of its cell.
-
-    One that neither a mesh tests nor a result is of has no row or no column: -1.
-    """
+    """Return what a Direction has of its cell; -1 is no row, or no column: nothing tests it."""
     if min(at) < 0:
-        of_cell = dict.fromkeys(("mean", "std", "last", "since"), np.nan)
-        none = {"state": "not_applicable", "level": LEVELS[UNKNOWN], "ok": 0, "failed": 0}
-        none |= {"streak": 0, "unconfirmed": "", "condition": 0}
-        return none | of_cell | {"quantiles": dict.fromkeys(LINK_QUANTILES, np.nan)}
+        return {
+            "state": "not_applicable",
+            "level": LEVELS[UNKNOWN],
+            "unconfirmed": "",
+            **dict.fromkeys(COUNTS, 0),
+            **dict.fromkeys(NUMBERS, np.nan),
+            "quantiles": dict.fromkeys(LINK_QUANTILES, np.nan),
+        }
     return {
         "state": STATES[cells.state[at]],
         "level": LEVELS[cells.level[at]],
         "unconfirmed": MARKS[cells.unconfirmed[at]],
         **{name: int(getattr(cells, name)[at]) for name in COUNTS},
-        **{name: float(getattr(cells, name)[at]) for name in ("mean", "std", "last", "since")},
+        **{name: float(getattr(cells, name)[at]) for name in NUMBERS},
         "quantiles": {name: float(cells.extras[name][at]) for name in LINK_QUANTILES},
     }
 

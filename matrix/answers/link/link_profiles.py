@@ -17,13 +17,10 @@ from matrix.statistics.transfers.evidence import Slowdown, slowdown
 from sonar.models import Profile
 
 Group = TypeVar("Group", bound=Hashable)
-# What tests must have in common for their streams to be compared.
-but_streams = attrgetter("mover", "mode", "tcp_buffer_bytes", "ip_version", "origin", "activity")
-# What results must have in common to be compared; who asked for them is no matter.
-comparable = attrgetter(
-    *("mover", "mode", "streams", "streams_used"),
-    *("tcp_buffer_bytes", "ip_version", "origin", "activity"),
-)
+ALIKE = ("mover", "mode", "tcp_buffer_bytes", "ip_version", "origin", "activity")
+# What tests must have in common for their streams to be compared, and to be compared at all.
+but_streams = attrgetter(*ALIKE)
+comparable = attrgetter(*ALIKE, "streams", "streams_used")
 
 
 @dataclass(frozen=True, order=True)
@@ -50,7 +47,7 @@ class ProfileKey:
             clock=profile.clock,
             origin=profile.origin,
             mesh=profile.mesh.name if profile.mesh else "",
-            beside=company_of(profile),
+            beside=OF_PROFILES["beside"].text(profile.beside),
             purpose=OF_PROFILES["purpose"].text(profile.purpose),
         )
 
@@ -59,11 +56,6 @@ class ProfileKey:
         mover = f"{self.mover} {self.mode}".rstrip()
         streams = "1 stream" if self.streams == 1 else f"{self.streams} streams"
         return f"{mover}, {streams}, {self.origin}"
-
-    @property
-    def timed(self) -> str:
-        """Say who timed it, nothing where that is not known."""
-        return OF_PROFILES["clock"].words.get(self.clock, "")
 
     def filters(self) -> tuple[Filter, ...]:
         """Return what lets only such results pass; a mesh is no filter where there was none."""
@@ -76,11 +68,6 @@ class ProfileKey:
                     Filter(name, other, exclude=True) for other in ALLOWED_VALUES.get(name, ())
                 ]
         return tuple(conditions)
-
-
-def company_of(profile: Profile) -> str:
-    """Return what ran beside, as a filter has it."""
-    return OF_PROFILES["beside"].text(profile.beside)
 
 
 @dataclass(frozen=True)
@@ -100,10 +87,7 @@ class ProfileSummary:
 
 @dataclass(frozen=True)
 class CompanySlowdown:
-    """Tests in company that were slower than those alone, alike in all else; rates in MB/s.
-
-    ``way`` is a profile of theirs.
-    """
+    """Tests in company that were slower than those alone, alike in all else; rates in MB/s."""
 
     size: str
     profile: Profile
@@ -134,8 +118,18 @@ def summaries(
     for key, alike in sorted(grouped(profiles, ProfileKey.of).items()):
         of_profile = results.of_profiles(alike)
         for size, name in sizes.items():
-            if len(of_class := of_profile.of_class(size)):
-                summaries.append(measured(key, name, of_class, alike))
+            of_class = of_profile.of_class(size)
+            if not len(of_class):
+                continue
+            ok = int(of_class.ok.sum())
+            # Of failed tests nobody can tell how many streams were used.
+            telling = of_class.taken(of_class.ok) if ok else of_class
+            ids = set(np.unique(telling.profiles).tolist())
+            used = {profile.streams_used for profile in alike if profile.id in ids}
+            ordered = tuple(sorted(used, key=lambda number: number or 0))
+            median = float(np.median(of_class.successes)) if ok else np.nan
+            summary = ProfileSummary(key, name, ok, len(of_class) - ok, median, ordered)
+            summaries.append(summary)
     return summaries
 
 
@@ -148,35 +142,22 @@ def grouped(
     return groups
 
 
-def measured(
-    key: ProfileKey, size: str, results: Results, alike: Iterable[Profile]
-) -> ProfileSummary:
-    # Of what failed nobody can tell how many streams were used.
-    telling = results.taken(results.ok) if results.ok.any() else results
-    ids = set(np.unique(telling.profiles).tolist())
-    used = {profile.streams_used for profile in alike if profile.id in ids}
-    median = float(np.median(results.successes)) if results.ok.any() else np.nan
-    ok = int(results.ok.sum())
-    ordered = tuple(sorted(used, key=lambda number: number or 0))
-    return ProfileSummary(key, size, ok, len(results) - ok, median, ordered)
-
-
 def slowed(
     results: Results, sizes: Mapping[int, str], profiles: Iterable[Profile]
 ) -> list[CompanySlowdown]:
-    """Return where tests in company were slower than those alone, by size class and profile."""
     slower: list[CompanySlowdown] = []
+    company = OF_PROFILES["beside"]
     groups = list(grouped(profiles, comparable).values())
     for size, name in sizes.items():
         of_class = results.of_class(size)
         for alike in groups:
-            alone, company = (
+            alone, beside_others = (
                 of_class.of_profiles(
-                    profile for profile in alike if company_of(profile) == beside
+                    profile for profile in alike if company.text(profile.beside) == beside
                 ).successes
                 for beside in (ALONE, IN_COMPANY)
             )
-            if rates := slowdown(alone, company):
+            if rates := slowdown(alone, beside_others):
                 slower.append(CompanySlowdown(name, alike[0], rates))
     return slower
 

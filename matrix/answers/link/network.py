@@ -19,12 +19,8 @@ class NetworkTests:
     back: tuple[NetworkResult, ...]
 
     @property
-    def listed(self) -> list[NetworkResult]:
-        return sorted((*self.there, *self.back), key=lambda test: test.started_at, reverse=True)
-
-    @property
     def done(self) -> list[NetworkResult]:
-        return _done(self.there)
+        return [test for test in self.there if test.state == Transfer.State.DONE]
 
     @property
     def rate(self) -> float | None:
@@ -35,7 +31,7 @@ class NetworkTests:
     def rtt_ms(self) -> float | None:
         """Return the median of the shortest round trips of each test: the same both ways."""
         both = (*self.there, *self.back)
-        return _median(test.rtt_min_ms for test in _done(both))
+        return _median(test.rtt_min_ms for test in both if test.state == Transfer.State.DONE)
 
     @property
     def loss(self) -> float | None:
@@ -77,12 +73,7 @@ def rate_of(test: NetworkResult) -> float | None:
 
 
 def loss_of(test: NetworkResult) -> float | None:
-    """Return the share of segments that one test sent again."""
     return NetworkTests((test,), ()).loss
-
-
-def _done(tests: Iterable[NetworkResult]) -> list[NetworkResult]:
-    return [test for test in tests if test.state == Transfer.State.DONE]
 
 
 def _median(values: Iterable[float | None]) -> float | None:

@@ -1,6 +1,5 @@
 """What a transfer of a link costs beside its bytes, from the times of all its size classes."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -58,12 +57,6 @@ class Overhead:
     @property
     def fits(self) -> bool:
         return self.fit == "line"
-
-    @property
-    def furthest(self) -> ClassTime | None:
-        """Return the class that is furthest off the line through the others, if one can be."""
-        between = [each for each in self.classes if not math.isnan(each.off)]
-        return max(between, key=lambda each: abs(math.log(each.off)), default=None)
 
 
 def overhead_of(classes: Iterable[tuple[str, Results]]) -> Overhead | None:

@@ -24,7 +24,7 @@ from sonar.models import Transfer
 from sonar.notation.units import MB, format_count, format_share, three_digits
 from sonar.notation.windows import Window
 
-# So many of the newest transfers are looked at: their samples are read one by one.
+# How many of the newest transfers are looked at: their samples are read one by one.
 MOST_TRANSFERS = 300
 # The shapes of fewer say little of a link.
 FEWEST_COURSES = 3
@@ -64,9 +64,8 @@ class TransferProfiles:
     @property
     def middle(self) -> tuple[float, float, float]:
         """Return the 5th percentile, the median and the 95th percentile of the rate over time."""
-        values = weighted_quantiles(self.rates, self.seconds, [LOW, MEDIAN, HIGH])
-        low, median, high = values.tolist()
-        return low, median, high
+        low, median, high = weighted_quantiles(self.rates, self.seconds, [LOW, MEDIAN, HIGH])
+        return float(low), float(median), float(high)
 
     @property
     def stalled(self) -> float:
@@ -85,9 +84,16 @@ class TransferProfiles:
     @property
     def sentences(self) -> list[str]:
         """Say how many transfers do what, their rates, and what these come close to."""
+        number = len(self.courses)
+        counts = [(count, shape) for shape, count in self.counts.items() if count]
+        counts.sort(key=lambda pair: -pair[0])
+        shapes = ", ".join(f"{format_count(count)} {verb(shape, count)}" for count, shape in counts)
+        stall = f"; stalled {format_share(self.stalled)} of the time" if self.stalled else ""
+        few = " These are few." if number < FEWEST_COURSES else ""
         low, median, high = map(three_digits, self.middle)
         said = [
-            shapes_sentence(self),
+            f"Of {counted(number, f'{self.size}-file transfer')} with {FEWEST_STRETCHES} or more "
+            f"progress samples, {shapes}{stall}.{few}",
             f"While they run, the median rate is {median} MB/s "
             f"(5th to 95th percentile: {low}–{high}).",
         ]
@@ -181,20 +187,6 @@ SHAPE_WORDS: dict[ProfileShape, tuple[str, str]] = {
 }
 # The rate comes this close to the capacity where that limits it.
 FULL = 0.9
-
-
-def shapes_sentence(profile: TransferProfiles) -> str:
-    """Say how many transfers have which shape, the most first."""
-    number = len(profile.courses)
-    counts = [(count, shape) for shape, count in profile.counts.items() if count]
-    counts.sort(key=lambda pair: -pair[0])
-    words = ", ".join(f"{format_count(count)} {verb(shape, count)}" for count, shape in counts)
-    stall = f"; stalled {format_share(profile.stalled)} of the time" if profile.stalled else ""
-    few = " These are few." if number < FEWEST_COURSES else ""
-    return (
-        f"Of {counted(number, f'{profile.size}-file transfer')} with {FEWEST_STRETCHES} or more "
-        f"progress samples, {words}{stall}.{few}"
-    )
 
 
 def verb(shape: ProfileShape, count: int) -> str:

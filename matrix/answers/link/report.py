@@ -1,38 +1,34 @@
 """The answer to a question about one link: all that the page of a link shows, of one moment."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
+from django.utils.text import capfirst
 
+from matrix.answers.comparison import all_links
 from matrix.answers.conditions import reading
 from matrix.answers.conditions.reading import Judgement, open_sizes
-from matrix.answers.link import comparison, directions, network, rate_profile, samples, series
-from matrix.answers.link.comparison import LinkComparison
-from matrix.answers.link.directions import Direction, StateInputs
-from matrix.answers.link.link_profiles import (
-    CompanySlowdown,
-    ProfileSummary,
-    profiles_of,
-    slowed,
-    summaries,
-    without_experiments,
-)
+from matrix.answers.link import directions, link_profiles, network, rate_profile, samples
+from matrix.answers.link.directions import Direction
 from matrix.answers.link.network import NetworkTests
 from matrix.answers.link.overhead import Overhead, overhead_of
 from matrix.answers.link.rate_profile import TransferProfiles
 from matrix.answers.link.samples import Results
-from matrix.answers.link.series import Cut, TimeSeries
 from matrix.answers.link.verdict import LinkNow, ordered
 from matrix.answers.matrix.standing import reach, read_marks
-from matrix.query.filters import Filter, alternatives, counted, on_profiles
+from matrix.answers.words.phrases import counted
+from matrix.answers.words.ratios import PairRatio
+from matrix.query.filters import Filter, alternatives, on_profiles
+from matrix.query.filters import counted as counted_filters
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex, pauses_of
+from matrix.statistics.compare.two_samples import FEWEST_TESTS
 from matrix.store import downtimes, transfers
 from matrix.store.conditions import lasting_at
 from matrix.store.data_version import snapshot
@@ -53,6 +49,7 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
+from sonar.notation.units import format_count, three_digits
 from sonar.notation.windows import Window
 
 RESULTS_PER_PAGE = 25
@@ -64,6 +61,15 @@ HOLDING = {
     "circuit": "a circuit breaker: an endpoint keeps failing",
     "downtime": "a declared downtime",
     "paused": "a pause",
+}
+SUCCESS = "successful transfer"
+Ends = tuple[EndpointInfo, EndpointInfo]
+HEADLINES = {
+    "slower": "slower than {other}",
+    "faster": "faster than {other}",
+    "perhaps": "perhaps {direction} than {other}, not certain with {tests} tests",
+    "same": "no significant difference from {other}",
+    "": "too few results to compare with {other}",
 }
 
 
@@ -83,14 +89,12 @@ class Question:
 
     @property
     def filters(self) -> tuple[Filter, Filter]:
-        """Return what chooses this direction."""
         return (
             Filter("source_endpoint", self.source.name),
             Filter("destination_endpoint", self.destination.name),
         )
 
     def rate_profile(self, window: Window) -> TransferProfiles | None:
-        """Look into the transfers of its size class in this direction. One SQL query."""
         sites = [endpoint.site for endpoint in self.ends]
         return rate_profile.read(self.query, window, self.ends, self.filters, sites)
 
@@ -98,16 +102,13 @@ class Question:
         self, window: Window, size_class: int | None, *, experiments: bool = False
     ) -> TransferSelection:
         """Return which results its lists have: those of this direction, lost ones too."""
-        filters = counted((*self.query.filters, *self.filters), experiments=experiments)
+        filters = counted_filters((*self.query.filters, *self.filters), experiments=experiments)
         return TransferSelection(window, size_class, filters, tuple(Transfer.State.values))
 
 
 @dataclass(frozen=True)
 class ClassReport:
-    """One size class in both directions: as numbers, in buckets, and as single results.
-
-    ``tests`` are all of the first one, those of experiments too, which count nowhere else.
-    """
+    """One size class in both directions; ``tests`` of the first include those of experiments."""
 
     size: str
     there: Direction
@@ -116,23 +117,52 @@ class ClassReport:
     reverse: Results
     tests: Results
 
-    @property
-    def left_out(self) -> int:
-        """Return how many tests count nowhere."""
-        return len(self.tests) - len(self.results)
+
+@dataclass(frozen=True)
+class ComparedClass:
+    """One size class against another or itself; ``results`` are those of the other side."""
+
+    size: str
+    other_size: str
+    results: Results
+    pair: PairRatio
+
+
+@dataclass(frozen=True)
+class LinkComparison:
+    """A link and what its question is compared with; ``classes`` are those that can be, by name."""
+
+    query: MatrixQuery
+    window: Window
+    link: Ends
+    ends: Ends
+    of: str
+    classes: dict[str, ComparedClass]
 
     @property
-    def last_success(self) -> datetime | None:
-        """Return when the newest success of the window started."""
-        started = self.results.started[self.results.ok]
-        return datetime.fromtimestamp(int(started.max()) / 1000, UTC) if started.size else None
+    def words(self) -> str:
+        """Say what the link is compared with: `the 7 days before`."""
+        return self.query.other_words()
 
-    def buckets(self, cut: Cut) -> tuple[TimeSeries, TimeSeries]:
-        there, back = self.results, self.reverse
-        return (
-            series.in_buckets(there.started, there.rates, cut),
-            series.in_buckets(back.started, back.rates, cut),
-        )
+    def headline(self, size: str) -> str:
+        pair = self.classes[size].pair
+        tests = f"{format_count(pair.ok)} and {format_count(pair.other_ok)}"
+        about = {"other": self.words, "direction": pair.direction, "tests": tests}
+        words = HEADLINES[pair.kind].format(**about)
+        return f"{capfirst(size)} files: {words}"
+
+    def sentence(self, size: str) -> str:
+        """Say both rates of a class, then their ratio, its interval, n and p, to be quoted."""
+        pair, (source, destination) = self.classes[size].pair, self.link
+        subject = f"{capfirst(size)} files from {source.name} to {destination.name}"
+        when = f"{'from' if self.query.bounds else 'in'} {self.query.window_words()}"
+        if not pair.kind:
+            here, there = (counted(count, SUCCESS) for count in (pair.ok, pair.other_ok))
+            counts = f"{here} {when}, {there} for {self.words}"
+            return f"{subject}: {counts}; a ratio needs {FEWEST_TESTS} on either side."
+        here, there = (f"{three_digits(rate)} MB/s" for rate in (pair.value, pair.other))
+        rates = f"{self.of} {here} {when}, {there} for {self.words}"
+        return f"{subject}: {rates}. Ratio {pair.words}."
 
 
 @dataclass(frozen=True)
@@ -141,8 +171,7 @@ class LinkReport:
 
     ``judgement`` has the conditions of the window with this direction as a member, ``of_reverse``
     those of the other one, and both those of the whole grid. ``errors`` are those of the classes
-    that fail, by size class, the most common ones first;
-    ``comparison`` is there if the question asks for one. ``results`` are those of the direction, of
+    that fail, by size class, the most common ones first. ``results`` are those of the direction, of
     every class, those of experiments too; the ``profiles`` they were made with are among others.
     ``rows`` are those of which the list shows some.
     """
@@ -153,8 +182,8 @@ class LinkReport:
     judgement: Judgement
     of_reverse: Judgement
     classes: list[ClassReport]
-    summaries: list[ProfileSummary]
-    slowed: list[CompanySlowdown]
+    summaries: list[link_profiles.ProfileSummary]
+    slowed: list[link_profiles.CompanySlowdown]
     schedules: list[Schedule]
     probes: list[Probe]
     downtimes: list[Downtime]
@@ -176,22 +205,33 @@ class LinkReport:
         return self.judgement.moment
 
     @property
+    def chosen(self) -> ClassReport:
+        size = self.question.query.size
+        return next(part for part in self.classes if part.size == size)
+
+    @property
     def declared(self) -> list[DeclaredDowntime]:
-        """Return the downtimes as readers know them."""
         return downtimes.declared(self.downtimes)
+
+    @property
+    def planned(self) -> list[Schedule]:
+        source = self.question.source
+        return [each for each in self.schedules if each.source_id == source.id]
 
     def downtimes_at(self, moment: datetime) -> list[Downtime]:
         return [each for each in self.downtimes if each.starts_at <= moment < each.ends_at]
 
     def overhead(self) -> Overhead | None:
-        """Return what its tests cost beside their bytes, in the direction of the page."""
         return overhead_of((part.size, part.results) for part in self.classes)
 
     def link_now(self) -> LinkNow:
-        """Return what the verdict is made of."""
-        source, at = self.question.source, self.now_or_end
-        planned = [each for each in self.schedules if each.source_id == source.id]
-        reasons = [HOLDING.get(each.skipped_because) for each in planned if at == self.now]
+        at = self.now_or_end
+        succeeded = {}
+        for part in self.classes:
+            started = part.results.started[part.results.ok]
+            if started.size:
+                succeeded[part.size] = datetime.fromtimestamp(int(started.max()) / 1000, UTC)
+        reasons = [HOLDING.get(each.skipped_because) for each in self.planned if at == self.now]
         return LinkNow(
             there=[part.there for part in self.classes],
             back=[part.back for part in self.classes],
@@ -199,13 +239,13 @@ class LinkReport:
             of_reverse=ordered(of_links(self.of_reverse)),
             doubtful=self.judgement.doubtful,
             errors=self.errors,
-            succeeded={part.size: last for part in self.classes if (last := part.last_success)},
+            succeeded=succeeded,
             at=at,
             is_past=at < self.now,
             downtimes=[each for each in self.downtimes_at(at) if each.stops_tests],
             obstacle=next(filter(None, reasons), ""),
             last=self.last,
-            is_scheduled=bool(planned),
+            is_scheduled=bool(self.planned),
             is_filtered=bool(self.question.query.filters),
             is_paused=bool(pauses_of(self.question.ends, at)),
         )
@@ -220,12 +260,11 @@ def answer(question: Question, now: datetime) -> LinkReport:
         touching = read_downtimes(question.ends, window)
         planned = schedules(question.ends)
         there, back = judgements(question.ends, window)
-        moment = StateInputs.at(there.moment, touching, question.ends)
         everything = samples.read(
             question.ends, reach(window), question.query.filters, experiments=True
         )
-        profiles = profiles_of(everything)
-        counting = without_experiments(everything, profiles, question.query.filters)
+        profiles = link_profiles.profiles_of(everything)
+        counting = link_profiles.without_experiments(everything, profiles, question.query.filters)
         this_way = everything.during(window).of_link(*question.ends)
         classes = classes_of(
             question,
@@ -233,7 +272,8 @@ def answer(question: Question, now: datetime) -> LinkReport:
             sizes,
             planned,
             now=now,
-            moment=moment,
+            moment=there.moment,
+            downtimes=touching,
             counting=counting,
             tests=this_way,
         )
@@ -252,8 +292,8 @@ def answer(question: Question, now: datetime) -> LinkReport:
             judgement=there,
             of_reverse=back,
             classes=classes,
-            summaries=summaries(this_way, listed, profiles),
-            slowed=slowed(this_way, listed, profiles),
+            summaries=link_profiles.summaries(this_way, listed, profiles),
+            slowed=link_profiles.slowed(this_way, listed, profiles),
             schedules=planned,
             probes=list(
                 Probe.objects.filter(source__in=ends, destination__in=ends)
@@ -268,13 +308,13 @@ def answer(question: Question, now: datetime) -> LinkReport:
             # When the newest test of the link started, whenever that was and however made.
             last=made_so(
                 Transfer.objects.filter(source=ends[0], destination=ends[1]),
-                counted((), experiments=True),
+                counted_filters((), experiments=True),
             )
             .order_by("-started_at")
             .values_list("started_at", flat=True)
             .first(),
             rate_profile=question.rate_profile(window),
-            comparison=comparison.compare(
+            comparison=compare(
                 question.query,
                 question.ends,
                 {part.size: part.results for part in classes},
@@ -301,28 +341,22 @@ def judgements(ends: Sequence[EndpointInfo], window: Window) -> tuple[Judgement,
         "source", "part__condition", "part__size_class__name", is_open
     ):
         sizes[end, condition] += [size] * lasts
-    there, back = (replace(both, conditions=[*_of_direction(both, sizes, end)]) for end in pairs[0])
+    of_direction: dict[int, list[Condition]] = {source: [], destination: []}
+    for end, conditions in of_direction.items():
+        for each in both.conditions:
+            own = copy(each)
+            if each.scope != Condition.Scope.GRID:
+                if (end, each.pk) not in sizes:
+                    continue
+                # The classes in which it is open, of this direction.
+                vars(own)["open_sizes"] = sizes[end, each.pk]
+            conditions.append(own)
+    there, back = (replace(both, conditions=of_direction[end]) for end in pairs[0])
     return there, back
 
 
-def _of_direction(
-    both: Judgement, sizes: Mapping[tuple[int, int], list[str]], source: int
-) -> Iterator[Condition]:
-    """Yield the conditions of the grid, and of a direction with the classes where it is open."""
-    for each in both.conditions:
-        if each.scope == Condition.Scope.GRID:
-            yield each
-        elif (source, each.pk) in sizes:
-            own = copy(each)
-            vars(own)["open_sizes"] = sizes[source, each.pk]
-            yield own
-
-
 def of_links(judgement: Judgement) -> list[Condition]:
-    """Return what is open, but for the grid and what is a part of its open condition.
-
-    While measurements are doubtful, what began since says nothing of a link.
-    """
+    """Return what is open, but for the grid and what began while measurements are doubtful."""
     return judgement.listed(judgement.open)
 
 
@@ -344,7 +378,8 @@ def classes_of(
     planned: Sequence[Schedule],
     *,
     now: datetime,
-    moment: StateInputs,
+    moment: datetime,
+    downtimes: Sequence[Downtime],
     counting: Results,
     tests: Results,
 ) -> list[ClassReport]:
@@ -365,17 +400,19 @@ def classes_of(
             size=size,
             promise=promise,
             moment=moment,
+            downtimes=downtimes,
             is_filtered=bool(on_profiles(filters)),
         )
-        of_class = ClassReport(
-            size=size,
-            there=both[source.id, destination.id],
-            back=both[destination.id, source.id],
-            results=results.during(window).of_link(source, destination),
-            reverse=results.during(window).of_link(destination, source),
-            tests=tests.of_class(size_class),
+        classes.append(
+            ClassReport(
+                size=size,
+                there=both[source.id, destination.id],
+                back=both[destination.id, source.id],
+                results=results.during(window).of_link(source, destination),
+                reverse=results.during(window).of_link(destination, source),
+                tests=tests.of_class(size_class),
+            )
         )
-        classes.append(of_class)
     return classes
 
 
@@ -386,10 +423,7 @@ def read_errors(
     classes: Sequence[ClassReport],
     sizes: dict[int, str],
 ) -> dict[str, list[CommonError]]:
-    """Return the errors of each class that fails, since its condition began, or of the window.
-
-    The most common one first.
-    """
+    """Return the errors of each class since it fails, or of the window, the most common first."""
     since = {part.size: window.start for part in classes if part.there.state == "failed"}
     for each in reversed(ordered(of_links(judgement))):
         if each.type == Condition.Type.FAILING:
@@ -422,16 +456,22 @@ def schedules(ends: Sequence[EndpointInfo]) -> list[Schedule]:
 def promises(
     planned: Iterable[Schedule], size_class: int, links: LinkIndex, filters: Sequence[Filter]
 ) -> Floats:
-    """Return what registry.read_promises does, of the schedules that were read already.
-
-    Shape (endpoints, endpoints), seconds; infinity for no promise.
-    """
+    """Return what registry.read_promises does, in seconds, of schedules that were read already."""
     promise = np.full(links.shape, np.inf)
     if not asks_for_tests(filters):
         return promise
     numbers = {endpoint.id: number for number, endpoint in enumerate(links.places)}
+    of_mesh = alternatives(filters, MESH_FIELDS)
     for schedule in planned:
-        if schedule.size_class_id == size_class and passes(schedule.mesh, filters):
+        mesh = schedule.mesh
+        # Filters let none of the network alone pass.
+        passes = not mesh.mover_description.of_network and all(
+            (str(getattr(mesh, MESH_FIELDS[first.parameter])) in {each.value for each in group})
+            != first.exclude
+            for group in of_mesh
+            for first in group[:1]
+        )
+        if schedule.size_class_id == size_class and passes:
             link = numbers[schedule.source_id], numbers[schedule.destination_id]
             promise[link] = min(promise[link], schedule.every_seconds)
     retired = links.ends(endpoint.retired for endpoint in links.places).reshape(links.shape)
@@ -439,12 +479,31 @@ def promises(
     return promise
 
 
-def passes(mesh: Mesh, filters: Iterable[Filter]) -> bool:
-    """Return whether filters let the tests of a mesh pass; those of the network alone never do."""
-    of_mesh = (condition for condition in filters if condition.parameter in MESH_FIELDS)
-    return not mesh.mover_description.of_network and all(
-        (str(getattr(mesh, MESH_FIELDS[first.parameter])) in {each.value for each in group})
-        != first.exclude
-        for group in alternatives(of_mesh)
-        for first in group[:1]
-    )
+def compare(
+    query: MatrixQuery,
+    link: Ends,
+    here: Iterable[str],
+    sizes: Mapping[int, str],
+    now: datetime,
+) -> LinkComparison | None:
+    """Compare the results of a link in the size classes ``here``, as the query asks for it.
+
+    Nothing if it compares with nothing. ``sizes`` are the names of the classes by id; with another
+    one than its own it is the class of the query alone which is compared.
+    """
+    if query.compare is None:
+        return None
+    other = query.other(now)
+    ends = (link[1], link[0]) if query.compare.reverse else link
+    window = other.window_at(now)
+    there = samples.read(ends, window, other.filters).of_link(*ends)
+    ids = {name: size_class for size_class, name in sizes.items()}
+    of = query.compare.of
+    classes = {}
+    for size in [query.size] if query.compare.size else here:
+        other_size = query.compare.size or size
+        results = there.of_class(ids[other_size])
+        of_class = query.replace(size=size)
+        pair = all_links.link_ratio(of_class, now, link[0].name, link[1].name)
+        classes[size] = ComparedClass(size, other_size, results, pair)
+    return LinkComparison(query, window, link, ends, of, classes)

@@ -32,10 +32,7 @@ MOST_IN_TABLE = 200
 
 @dataclass(frozen=True)
 class BucketPoints:
-    """Single results in the order of time: when each started (Unix s), its rate, its state.
-
-    Rates are in MB/s, exact to float32, as everywhere in the matrix; NaN for a failed one.
-    """
+    """Single results in the order of time: Unix s, rates in MB/s (NaN for a failed one), states."""
 
     started: Floats
     rate: Floats
@@ -66,10 +63,7 @@ def build(
     bucket: str = AUTO,
     filters: Sequence[Filter] = (),
 ) -> TimeSeries:
-    """Read a link, given by the ids of its ends, with one SQL statement.
-
-    Raises ValueError for more than MOST buckets.
-    """
+    """Read a link with one SQL statement; raise ValueError for more than MOST buckets."""
     cut = cut_for(window, bucket)
     rows = transfers.read_links([link], window, filters, size)
     return in_buckets(pg_columns.unix_ms(rows["started_at"]), segments.rates(rows), cut)

@@ -1,13 +1,9 @@
-"""How a link is now, in words: one sentence first, then what else is worth knowing of it.
+"""How a link is now, in words: one sentence first, then what else is worth knowing of it."""
 
-What is wrong with it is what the assessment says: the conditions that have it as a member.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
 from math import isnan
 
 from django.utils.text import capfirst
@@ -45,15 +41,11 @@ def with_level(classes: Iterable[Direction], level: str) -> list[Direction]:
     return [each for each in with_state(classes, "measured") if each.level == level]
 
 
-def rates_now(classes: Iterable[Direction]) -> str:
-    """Say the rates that are known: `3.1 MB/s with small files and 33 MB/s with large files`."""
-    rates = [f"{each.rate_words} with {each.size} files" for each in classes if not isnan(each.now)]
-    return join(rates) if rates else ""
-
-
-def files(classes: Sequence[Direction]) -> str:
-    """Begin a sentence with the files of these classes: `Small and medium files`."""
-    return capfirst(f"{sizes(classes)} files")
+def rates_now(when: str, classes: Iterable[Direction]) -> str:
+    """Say the rates that are known: `Now: 3.1 MB/s with small files.` Nothing for none."""
+    rated = [each for each in classes if not isnan(each.now)]
+    rates = [f"{three_digits(each.now)} MB/s with {each.size} files" for each in rated]
+    return f"{when}: {join(rates)}." if rates else ""
 
 
 def sizes(classes: Sequence[Direction]) -> str:
@@ -65,12 +57,11 @@ class LinkNow:
     """All size classes of both directions, smallest first, as of the moment ``at``.
 
     ``conditions`` are those that were open then with this direction as a member, in the order of
-    ordered(), and ``of_reverse`` those of the other direction. ``doubtful`` is the one of the grid,
-    if there is such. ``errors`` are those of the classes that fail, by size; ``succeeded`` is when
-    the newest success of the window started, by size. ``downtimes`` are those that stop tests at
-    that moment, and ``obstacle`` says what else its tests wait for. ``last`` is when the newest
-    result of the link started, ever. ``is_past`` says that the moment is the end of a window that
-    is over. While tests at an end are paused (``is_paused``) no link is failing, as in the matrix.
+    ordered(), ``of_reverse`` those of the other direction, and ``doubtful`` is that of the grid.
+    ``errors`` are those of the classes that fail, by size; ``succeeded`` is when the newest success
+    of the window started, by size. ``downtimes`` stop tests at that moment, and ``obstacle`` says
+    what else its tests wait for. ``last`` is when the newest result of the link started, ever.
+    ``is_past`` says that the window is over. While tests at an end are paused no link is failing.
     """
 
     there: Sequence[Direction]
@@ -152,8 +143,7 @@ def down(link: LinkNow) -> Verdict | None:
         f"Down: {first.subject} is in a declared downtime {first.until_words}: "
         f"{first.reason.rstrip('.')}."
     )
-    before = rates_now(link.there)
-    rest = f"Before the downtime: {before}." if before else ""
+    rest = rates_now("Before the downtime", link.there)
     if first.url:
         return Verdict("down", headline, rest, links=((f"Declared in {first.source}", first.url),))
     source = f"Declared in {first.source}." if first.source else ""
@@ -224,9 +214,8 @@ def stale(link: LinkNow) -> Verdict | None:
         f"Unknown: no test since {time_words(last.timestamp(), link.at)} "
         f"({format_span(link.at - last)}), more than two intervals of its mesh."
     )
-    rates = rates_now(classes)
-    before = f"Then: {rates}." if rates else ""
-    return Verdict("stale", headline, sentences(waiting(link), before, reverse(link)))
+    rest = sentences(waiting(link), rates_now("Then", classes), reverse(link))
+    return Verdict("stale", headline, rest)
 
 
 def waiting(link: LinkNow) -> str:
@@ -273,7 +262,12 @@ def far_from_usual(link: LinkNow) -> Verdict | None:
         for each in with_level(link.there, "usual")
         if not 1 / USUAL_FACTOR < each.ratio < USUAL_FACTOR
     ]
-    failed = newly_failed(link.there)
+    # The newest three tests failed, and no condition is open.
+    failed = [
+        each
+        for each in with_level(link.there, "unknown")
+        if not (isnan(each.usual) or each.condition)
+    ]
     if not (far or failed):
         return None
     parts = [f"failed with {sizes(failed)} files"] if failed else []
@@ -284,12 +278,6 @@ def far_from_usual(link: LinkNow) -> Verdict | None:
     )
     headline = f"Unknown: the newest three tests {' and '.join(parts)}, which may be chance."
     return Verdict("unknown", headline, rest, error_words(link, failed))
-
-
-def newly_failed(classes: Iterable[Direction]) -> list[Direction]:
-    """Return the classes of which the newest three tests failed, but for members of conditions."""
-    unknown = with_level(classes, "unknown")
-    return [each for each in unknown if not (isnan(each.usual) or each.condition)]
 
 
 def usual(link: LinkNow) -> Verdict | None:
@@ -314,8 +302,7 @@ def unknown(link: LinkNow) -> Verdict:
             f"Unknown: too few tests. Its usual rate takes {FEWEST_SUCCESSES} successful ones in "
             f"the {USUAL_DAYS} days before this window; there are {counts}."
         )
-    rates = rates_now(link.there)
-    now = f"Now: {rates}." if rates else ""
+    now = rates_now("Now", link.there)
     rest = sentences(waiting(link), now, some_failed(link.there), reverse(link))
     return Verdict("unknown", headline, rest)
 
@@ -329,10 +316,7 @@ CASES = (
 def others(
     link: LinkNow, said: Sequence[Direction], condition: Condition | None = None
 ) -> list[str]:
-    """Say how the classes are that the headline, and no other condition, speaks of.
-
-    While others fail, one works of which a test succeeded since.
-    """
+    """Say how the classes are that neither the headline nor another condition speaks of."""
     of_conditions = {size for each in link.conditions for size in open_sizes(each)}
     rest = [
         each
@@ -353,7 +337,7 @@ def others(
         "{files} failed.": with_state(rest, "failed"),
     }
     return [
-        text.format(files=files(group), sizes=sizes(group))
+        text.format(files=capfirst(f"{sizes(group)} files"), sizes=sizes(group))
         for text, group in groups.items()
         if group
     ]
@@ -371,41 +355,33 @@ def some_failed(classes: Sequence[Direction]) -> list[str]:
 
 def reverse(link: LinkNow) -> str:
     """Say how the other direction is, in a sentence; what is down is so in both directions."""
-    return next(chain(reverse_troubles(link), reverse_calm(link)), "")
-
-
-def reverse_troubles(link: LinkNow) -> Iterator[str]:
-    said = [(each, reverse_words(each)) for each in link.of_reverse]
-    yield from (sentence for each, sentence in said if each.confirmed_at)
-    if classes := with_state(link.back, "failed"):
+    back, sure, unsure = link.back, list[str](), list[str]()
+    for each in link.of_reverse:
+        said = f"is part of: {words.title(each)}"
+        if each.scope == Scope.LINK:
+            said = f"{words.predicate(each)}, with {join(each.size_classes)} files,"
+        (sure if each.confirmed_at else unsure).append(f"{said} {words.since(each)}")
+    if sure:
+        return f"The reverse direction {sure[0]}."
+    if failed := with_state(back, "failed"):
         too = ", too" if with_state(link.there, "failed") else ""
-        yield f"The reverse direction failed{too}, with {sizes(classes)} files."
-    yield from (f"Unconfirmed: {lower_first(sentence)}" for _, sentence in said)
-
-
-def reverse_words(condition: Condition) -> str:
-    said = f"is part of: {words.title(condition)}"
-    if condition.scope == Scope.LINK:
-        said = f"{words.predicate(condition)}, with {join(condition.size_classes)} files,"
-    return f"The reverse direction {said} {words.since(condition)}."
-
-
-def reverse_calm(link: LinkNow) -> Iterator[str]:
-    if not any(each.tests for each in link.back):
-        yield "The reverse direction has no test in this window."
-    if with_state(link.back, "stale") and not with_state(link.back, "measured"):
-        yield "The reverse direction has not been tested recently."
-    if with_level(link.back, "usual"):
-        yield "The reverse direction is as usual."
-    if with_level(link.back, "unknown"):
-        yield "The usual rate in the reverse direction is not known yet."
+        return f"The reverse direction failed{too}, with {sizes(failed)} files."
+    if unsure:
+        return f"Unconfirmed: the reverse direction {unsure[0]}."
+    is_stale = bool(with_state(back, "stale")) and not with_state(back, "measured")
+    calm = {
+        "The reverse direction has no test in this window.": not any(each.tests for each in back),
+        "The reverse direction has not been tested recently.": is_stale,
+        "The reverse direction is as usual.": bool(with_level(back, "usual")),
+        "The usual rate in the reverse direction is not known yet.": bool(
+            with_level(back, "unknown")
+        ),
+    }
+    return next((sentence for sentence, holds in calm.items() if holds), "")
 
 
 def error_words(link: LinkNow, classes: Sequence[Direction]) -> str:
-    """Say the most common error of all classes, and that of the newest test where it differs.
-
-    Each with where it happened; the newest one as a whole, for it is what happens now.
-    """
+    """Say the most common error of all classes, and as a whole the newest one if it differs."""
     by_cause: dict[tuple[str, str], CommonError] = {}
     for error in (error for each in classes for error in link.errors.get(each.size, ())):
         key = error.where, error.cause or error.text

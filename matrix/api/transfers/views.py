@@ -1,18 +1,22 @@
 """/api/v1/transfers/: single results as records, all that is kept of one, those from elsewhere."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cache
 from operator import attrgetter
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
 from django.conf import settings
+from django.core.exceptions import EmptyResultSet
 from django.db import OperationalError, connection, transaction
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
+from psycopg.abc import Buffer
 from psycopg.errors import LockNotAvailable
 from pydantic import Field, create_model
 from rest_framework.exceptions import NotFound, ParseError
@@ -20,31 +24,15 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matrix.answers.connections import (
-    ADDRESSES,
-    ReportedConnection,
-    SourceUpload,
-    reported,
-    uploaded,
-)
+from matrix.answers import connections
+from matrix.api import parameters
 from matrix.api.base import ApiView, JsonList, body_of
 from matrix.api.encoding import dumps
-from matrix.api.parameters import (
-    OF_TRANSFERS,
-    WINDOW_AND_METHOD,
-    PageRequest,
-    echo,
-    following,
-    some_of,
-    text_of,
-    wrong,
-)
 from matrix.api.rendering import file_name
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.schemas import Answer, Body, Listed, Many, answer_of, echo_shape
-from matrix.api.streaming import stream
-from matrix.api.transfers import lines
+from matrix.api.streaming import Pieces, by_piece, stream
 from matrix.http.exceptions import FaultyBody, NotNow, TooLarge
 from matrix.http.negotiation import LIST, TYPES, asked_format
 from matrix.http.permissions import MACHINES, MayIngest, MayRead, sees
@@ -52,37 +40,33 @@ from matrix.query.filters import LINK_FILTERS, on_links
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry, transfers
+from matrix.store.data_version import snapshot
 from matrix.store.keyset import Cursor
 from matrix.store.transfers import TransferSelection, rate_of
+from sonar.database import pg_copy
 from sonar.models import Probe, SizeClass, Transfer
-from sonar.notation.result_columns import COLUMNS, RECORD, Column, Home, listed
-from sonar.notation.windows import Window
+from sonar.notation.result_columns import BY_NAME, COLUMNS, RECORD, Column, Home, listed
 from sonar.records.admission import Admission, WrongRecordsError
 from sonar.records.end_names import note_unknown
+from sonar.records.exporting import copy_of
 from sonar.results import store
 
 Empty = Literal[""] | None
 
 
-def answered(column: Column) -> tuple[Any, Any]:
+def answered(column: Column) -> Any:  # noqa: ANN401 - of pydantic
     """Return the type of a column in answers; what names machines is there for some alone."""
     kind = Literal[*column.choices, *column.besides] if column.choices else column.kind
     nullable = kind | None if column.null else kind
     return (nullable, column.default if column.internal else ...)
 
 
-def sent(column: Column) -> tuple[Any, Any]:
+def sent(column: Column) -> Any:  # noqa: ANN401 - of pydantic
     """Return the type of a column in a record: null and "" are the same as left out."""
     kind = Literal[*column.choices] if column.choices else column.kind
     if column.limits and not column.choices:
         kind = Annotated[kind, Field(**column.limits)]
     return (kind, ...) if column.required else (kind | Empty, column.default)
-
-
-def fields(
-    columns: Iterable[Column], type_of: Callable[[Column], tuple[Any, Any]]
-) -> dict[str, Any]:
-    return {column.name: type_of(column) for column in columns}
 
 
 Result = create_model(
@@ -100,14 +84,10 @@ Result = create_model(
     and no state unless it is asked for; null where an import does not say. `data_server` is the
     host and port of the server that moved the bytes, only for who may see names of machines.
     """,
-    **fields(listed(internal=True), answered),
+    **{column.name: answered(column) for column in listed(internal=True)},
 )
-
-
-Connection: Any = answer_of(ReportedConnection, "Connection")
-Upload: Any = answer_of(SourceUpload, "Upload")
-
-
+Connection: Any = answer_of(connections.ReportedConnection, "Connection")
+Upload: Any = answer_of(connections.SourceUpload, "Upload")
 WholeResult = create_model(
     "WholeResult",
     __base__=Result,
@@ -122,14 +102,14 @@ WholeResult = create_model(
     samples=(list[list[float]], ...),
     connections=(list[Connection], ...),
     upload=(Upload | None, ...),
-    **fields((column for column in COLUMNS if column.internal and not column.listed), answered),
+    **{each.name: answered(each) for each in COLUMNS if each.internal and not each.listed},
 )
 SentResult = create_model(
     "SentResult",
     __base__=Body,
     __doc__="""A record as sonar.records.record.Record reads it; null and "" are the same as left \
 out.""",
-    **fields(RECORD, sent),
+    **{column.name: sent(column) for column in RECORD},
 )
 
 
@@ -143,91 +123,80 @@ class Stored(Answer):
 ECHO = echo_shape(", state, error;", ("size", "window", "error"), lists=("state",))
 LONGEST_SEARCH = 200
 OWN = ("state", "error", "cursor", "page_size", "format")
-ALLOWED = (*WINDOW_AND_METHOD, *LINK_FILTERS, *OWN)
 
 
-@dataclass(frozen=True)
-class TransfersRequest:
-    """What a call asks for; its pages are those of JSON."""
-
-    query: MatrixQuery
-    window: Window
-    selection: TransferSelection
-    form: str
-    page: PageRequest[Cursor]
-
-    @classmethod
-    def read(cls, request: Request, now: datetime) -> Self:
-        params = request.query_params
-        check_names(params, ALLOWED)
-        form = asked_format(request, LIST)
-        query = MatrixQuery.from_params(params, also=OWN)
-        window = query.window_at(now)
-        size_class = SizeClass.objects.get(name=query.size).id if params.get("size") else None
-        error = text_of(params, "error")
-        if len(error) > LONGEST_SEARCH or not error.isprintable():
-            sentence = f"error must be at most {LONGEST_SEARCH} printable characters."
-            raise wrong("error", sentence)
-        selection = TransferSelection(window, size_class, query.filters, error=error)
-        if states := some_of(params, "state", Transfer.State.values):
-            selection = replace(selection, states=states)
-        page = PageRequest.read(request, form, Cursor.parse, OF_TRANSFERS)
-        return cls(query, window, selection, form, page)
+# The columns that CSV began with; what records have got since then stands behind them.
+FIRST = (
+    *("id", "source", "destination", "started_at", "seconds", "bytes", "state", "error"),
+    *("error_where", "mover", "streams", "ip_version", "origin"),
+)
 
 
-def answer(request: Request) -> HttpResponseBase:
-    """Answer GET transfers/: a page in JSON, or all that matches in CSV and NDJSON."""
-    call = TransfersRequest.read(request, timezone.now())
-    endpoints = registry.read_places(registry.read_versions())
-    rows = call.selection.rows(endpoints)
-    internal = sees(request, MACHINES)
-    if call.form != "json":
-        most = not on_links(call.query.filters)
-        pieces = lines.pieces(rows, call.form, internal=internal, most=most)
-        name = file_name("transfers", query=call.query, window=call.window)
-        return stream(request, pieces, call.form, name)
-    names = {endpoint.id: endpoint.name for endpoint in endpoints}
-    listing = transfers.listing(rows, call.page.size, call.page.after)
-    size = call.query.size if request.query_params.get("size") else None
-    selection = call.selection
-    own = {"size": size, "state": selection.states, "error": selection.error or None}
-    page = {
-        "query": echo(call.query, call.window, **own),
-        "transfers": [record(row, names, internal=internal) for row in listing.results],
-        "next": following(request, listing.next, call.window),
-    }
-    return HttpResponse(dumps(page), content_type=TYPES["json"])
+def columns_of(form: str, *, internal: bool) -> tuple[Column, ...]:
+    """Return the columns of lines in their order, with those that name machines if ``internal``."""
+    columns = listed(internal=internal)
+    if form != "csv":
+        return columns
+    began = tuple(BY_NAME[name] for name in FIRST)
+    added = [column for column in columns if column not in began]
+    # What a record does not have comes last.
+    public = sorted(added, key=lambda column: (column.internal, not column.allowed))
+    return (*began, *public)
 
 
-# Where a row of Transfer has what it does not have under the name of the column.
-PATHS = {
-    "source": "source_id",
-    "destination": "destination_id",
-    "size": "size_class.name",
-    "rate_mb_s": "state",
-}
+# Compiling or sharing out the query would only keep the first row waiting.
+SETTINGS = """SELECT set_config('statement_timeout', %s, true), set_config('jit', 'off', true),
+    set_config('max_parallel_workers_per_gather', '0', true),
+    set_config('enable_sort', %s, true)"""
+
+
+def pieces(rows: QuerySet[Transfer], form: str, *, internal: bool, most: bool = False) -> Pieces:
+    """Yield all of these results in a form, `csv` (with a header) or `ndjson`.
+
+    Columns that name machines are there if ``internal``. ``most`` says that nothing but a pass over
+    the whole window finds them. It is then made in the order of time: sorting afterwards takes no
+    less long, and room on disk. Where an index finds few, they are found in a fifth of the time and
+    sorted.
+    """
+    columns = columns_of(form, internal=internal)
+
+    def lines() -> Iterator[Buffer]:
+        try:
+            statement = copy_of(rows, columns, form)
+        except EmptyResultSet:
+            return
+        with reading_for_long(most), pg_copy.copying(statement) as copy:
+            yield from copy
+
+    names = ",".join(column.name for column in columns)
+    return by_piece(lines(), f"{names}\n".encode() if form == "csv" else b"")
+
+
+@contextmanager
+def reading_for_long(most: bool) -> Iterator[None]:
+    """Read as of one moment, for as long as a stream may take."""
+    with snapshot():
+        with connection.cursor() as cursor:
+            seconds, sort = f"{settings.SONAR_STREAM_SECONDS}s", "off" if most else "on"
+            cursor.execute(SETTINGS, [seconds, sort])
+        yield
 
 
 @cache
-def reading(
-    *, internal: bool
-) -> tuple[tuple[str, ...], tuple[str, ...], Callable[[Transfer], Any]]:
+def reading(*, internal: bool) -> tuple[Sequence[str], Sequence[str], Callable[[Transfer], Any]]:
     """Return the names of columns, those of them that are texts, and what reads their values."""
     columns = listed(internal=internal)
-    of_profiles = {
-        column.name: f"profile.{column.name}" for column in columns if column.home is Home.PROFILE
-    }
-    paths = of_profiles | PATHS
+    # Where a row of Transfer has what it does not have under the name of the column.
+    paths = {each.name: f"profile.{each.name}" for each in columns if each.home is Home.PROFILE}
+    paths |= {"source": "source_id", "destination": "destination_id"}
+    paths |= {"size": "size_class.name", "rate_mb_s": "state"}
     names = tuple(column.name for column in columns)
     texts = tuple(column.name for column in columns if column.empty == "")
     return names, texts, attrgetter(*(paths.get(name, name) for name in names))
 
 
 def record(transfer: Transfer, names: dict[int, str], *, internal: bool) -> dict[str, Any]:
-    """Return a result as a record (sonar.records), with its size class, its rate and more.
-
-    Columns that name machines are there if ``internal``.
-    """
+    """Return a result as a record, with its size class and rate, and machines if ``internal``."""
     columns, texts, values_of = reading(internal=internal)
     fields: dict[str, Any] = dict(zip(columns, values_of(transfer), strict=True))
     for name in texts:
@@ -257,8 +226,8 @@ class TransferView(ApiView):
             raise NotFound(why_not(id))
         if form == "csv":
             rows = Transfer.objects.filter(id=id)
-            pieces = lines.pieces(rows, form, internal=sees(request, MACHINES))
-            return stream(request, pieces, form, file_name("transfer", str(id)))
+            lines = pieces(rows, form, internal=sees(request, MACHINES))
+            return stream(request, lines, form, file_name("transfer", str(id)))
         return HttpResponse(dumps(shown(transfer, request)), content_type=TYPES["json"])
 
 
@@ -276,15 +245,15 @@ def shown(transfer: Transfer, request: Request) -> dict[str, Any]:
         transfer.destination_id: transfer.destination.name,
     }
     profile, internal = transfer.profile, sees(request, MACHINES)
-    hidden = {} if internal else dict.fromkeys(ADDRESSES)
+    hidden = {} if internal else dict.fromkeys(connections.ADDRESSES)
     fields = record(transfer, names, internal=internal) | {
         "error_is_permanent": transfer.error_is_permanent,
         "verified_note": transfer.verified_note or None,
         "mesh": profile.mesh.name if profile.mesh else None,
         "activity": profile.activity or None,
         "samples": transfer.samples,
-        "connections": [asdict(connection) | hidden for connection in reported(transfer)],
-        "upload": asdict(upload) if (upload := uploaded(transfer)) else None,
+        "connections": [asdict(each) | hidden for each in connections.reported(transfer)],
+        "upload": asdict(upload) if (upload := connections.uploaded(transfer)) else None,
     }
     if internal:
         alone = (column for column in COLUMNS if column.internal and not column.listed)
@@ -317,13 +286,43 @@ class TransfersView(ApiView):
             schema.text(
                 "error", "Part of the error text, in upper or lower case.", "503", maxLength=200
             ),
-            *schema.paging(OF_TRANSFERS),
+            *schema.paging(parameters.OF_TRANSFERS),
         ],
         formats=("json", "csv", "ndjson"),
         tag="results",
     )
     def get(self, request: Request) -> HttpResponseBase:
-        return answer(request)
+        params = request.query_params
+        check_names(params, (*parameters.WINDOW_AND_METHOD, *LINK_FILTERS, *OWN))
+        form = asked_format(request, LIST)
+        query = MatrixQuery.from_params(params, also=OWN)
+        window = query.window_at(timezone.now())
+        size = query.size if params.get("size") else None
+        size_class = SizeClass.objects.get(name=size).id if size else None
+        error = parameters.text_of(params, "error")
+        if len(error) > LONGEST_SEARCH or not error.isprintable():
+            sentence = f"error must be at most {LONGEST_SEARCH} printable characters."
+            raise parameters.wrong("error", sentence)
+        selection = TransferSelection(window, size_class, query.filters, error=error)
+        if states := parameters.some_of(params, "state", Transfer.State.values):
+            selection = replace(selection, states=states)
+        paging = parameters.PageRequest.read(request, form, Cursor.parse, parameters.OF_TRANSFERS)
+        endpoints = registry.read_places(registry.read_versions())
+        rows, internal = selection.rows(endpoints), sees(request, MACHINES)
+        if form != "json":
+            most = not on_links(query.filters)
+            lines = pieces(rows, form, internal=internal, most=most)
+            name = file_name("transfers", query=query, window=window)
+            return stream(request, lines, form, name)
+        names = {endpoint.id: endpoint.name for endpoint in endpoints}
+        listing = transfers.listing(rows, paging.size, paging.after)
+        own = {"size": size, "state": selection.states, "error": selection.error or None}
+        page = {
+            "query": parameters.echo(query, window, **own),
+            "transfers": [record(row, names, internal=internal) for row in listing.results],
+            "next": parameters.following(request, listing.next, window),
+        }
+        return HttpResponse(dumps(page), content_type=TYPES["json"])
 
     @described(
         "Store results from elsewhere, all or none",
@@ -344,31 +343,26 @@ class TransfersView(ApiView):
             stored = store_all(rows, now)
         except WrongRecordsError as error:
             note_unknown(error.unknown, now)
-            raise faulty(error) from None
+            # Each field of the first wrong rows is named by `<index>.<field>`.
+            errors: dict[str, list[str]] = {}
+            for index in list(error.records)[:ROWS_NAMED]:
+                for field, sentence in error.records[index].problems:
+                    errors.setdefault(f"{index}.{field}".rstrip("."), []).append(f"{sentence}.")
+            first, sentences = next(iter(errors.items()))
+            raise FaultyBody(
+                f"Nothing was stored: {error}. The first, {first}: {sentences[0]}", errors
+            ) from None
         return Response(stored._asdict(), status=201)
 
 
 @transaction.atomic
 def store_all(rows: list[Any], now: datetime) -> store.Stored:
-    """Store every row or, if one is wrong, none; raise WrongRecordsError."""
+    """Store every row or, if one is wrong, none; raise WrongRecordsError.
+
+    Raises NotNow if an import holds the lock of imports for long.
+    """
     admission = Admission.at(now)
     records = admission.admit(rows)
-    wait_for_imports()
-    return store.store(map(admission.result, records))
-
-
-def faulty(error: WrongRecordsError) -> FaultyBody:
-    """Name the first wrong rows, each field of them by `<index>.<field>`."""
-    errors: dict[str, list[str]] = {}
-    for index in list(error.records)[:ROWS_NAMED]:
-        for field, sentence in error.records[index].problems:
-            errors.setdefault(f"{index}.{field}".rstrip("."), []).append(f"{sentence}.")
-    first, sentences = next(iter(errors.items()))
-    return FaultyBody(f"Nothing was stored: {error}. The first, {first}: {sentences[0]}", errors)
-
-
-def wait_for_imports() -> None:
-    """Take the lock of imports; raise NotNow if one holds it for long."""
     with connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL lock_timeout = '{LONGEST_WAIT_SECONDS}s'")
     try:
@@ -377,3 +371,4 @@ def wait_for_imports() -> None:
         if isinstance(error.__cause__, LockNotAvailable):
             raise NotNow("A file is being imported: send this again later.", 30) from error
         raise
+    return store.store(map(admission.result, records))

@@ -1,30 +1,35 @@
-"""What the link page draws of an answer, with the same as tables, and its network tests."""
+"""What the link page draws and lists: its pictures, size classes, network tests and schedule."""
 
 import math
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 
+from matrix.answers.comparison import all_links
+from matrix.answers.link.directions import Direction, compared
+from matrix.answers.link.link_profiles import ProfileSummary
 from matrix.answers.link.network import NetworkTests, loss_of, rate_of
 from matrix.answers.link.overhead import Overhead
 from matrix.answers.link.report import LinkReport
+from matrix.answers.words.phrases import time_words, why_no_rate
+from matrix.pages.base import QueryPage
+from matrix.pages.parts.transfers import every_words, streams_words, until_words
 from matrix.plots import rates as rate_plots
-from matrix.plots.link import (
-    DirectionLine,
-    drawn_class,
-    lines_of,
-    other_window,
-    rates_over_time,
-    spans_drawn,
-    usual_of,
-)
-from matrix.query.catalogue import BAND_WORDS, OF_LINK
+from matrix.plots.link import lines_of, other_window, rates_over_time, spans_drawn, usual_of
+from matrix.query.addresses import address
+from matrix.query.attributes import OF_PROFILES
+from matrix.query.catalogue import BAND_WORDS, HIGH, LOW, OF_LINK
+from matrix.query.filters import Filter
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.cells.states import STATE_WORDS
 from matrix.statistics.transfers.overhead import TOLERANCE
-from sonar.models import Annotation, NetworkResult
+from sonar.models import Annotation, NetworkResult, Schedule
+from sonar.notation import windows
 from sonar.notation.units import (
+    DASH,
     MB,
     format_bytes,
     format_count,
@@ -33,7 +38,39 @@ from sonar.notation.units import (
     format_share,
     three_digits,
 )
+from sonar.notation.windows import PRESET_WORDS, PRESETS, format_day, format_minute
+from sonar.obstacles.catalogue import waits_because_of
 
+# What the state or level of a class is called beside a rate, and in its place.
+WORDS = {
+    "slower": "slower than usual",
+    "faster": "faster than usual",
+    "usual": "as usual",
+    "unknown": "usual rate not known yet",
+    "untested": "no test in this window",
+    "not_applicable": "no mesh tests it",
+    "failing": "failing",
+    "failed": "all tests failed",
+    "stale": "not tested recently",
+    "down": "in a declared downtime",
+    "silent": "not tested as planned",
+}
+FIGURES = {"failing": "fails", "failed": "failed", "down": "down"}
+# What needs no more words than its figures have.
+PLAIN = ("usual", "unknown", "failed")
+# Headings and the names of what stands below them: both ends of the band in one column.
+QUANTILE_COLUMNS = [
+    (BAND_WORDS, [LOW.name, HIGH.name]) if statistic == LOW else (statistic.label, [statistic.name])
+    for statistic in OF_LINK
+    if statistic.quantile is not None and statistic != HIGH
+]
+CHANGED = ("slower", "faster")
+# How a comparison reads in a word, and the verdict that colours it, where it is no change.
+READS = {
+    "perhaps": ("unknown", "perhaps {}"),
+    "same": ("usual", "no significant difference"),
+    "": ("unknown", "too few results"),
+}
 # Heights of the pictures in rem.
 HEIGHT, HEIGHT_OF_DISTRIBUTION = 20, 13
 # Fewer rates have no distribution that a picture could show.
@@ -42,24 +79,18 @@ FEWEST_IN_DISTRIBUTION = 8
 BUCKET_COLUMNS = [statistic.label for statistic in OF_LINK]
 
 
-def drawn(
-    answer: LinkReport,
-    notes: Sequence[Annotation],
-    *,
-    reverse: bool,
-) -> dict[str, Any]:
+def drawn(answer: LinkReport, notes: Sequence[Annotation], *, reverse: bool) -> dict[str, Any]:
     """Draw the size class of the query, with the reverse direction if it is asked for.
 
-    Notes, those that the reader may see, and conditions stand in the picture as downtimes do.
     `points` of `results` results are drawn singly; the running median is of all. `first` is when
     the axis of time begins, None where that is with the window. `other` says with what it is
     compared, and `has_other_times` whether that has an axis of time of its own.
     """
-    part = drawn_class(answer)
+    part = answer.chosen
     lines = lines_of(answer, reverse=reverse)
     picture = rates_over_time(answer, lines, spans_drawn(answer, notes))
     results = sum(len(line.results) for line in lines)
-    shapes = [rate_plots.Shape(line.name, line.rates, line.look) for line in lines]
+    shapes = [rate_plots.Shape(line.name, line.results.successes, line.look) for line in lines]
     rates = sum(shape.rates.size for shape in shapes)
     return {
         "size": part.size,
@@ -72,8 +103,28 @@ def drawn(
         "points": picture.points,
         "results": results,
         "columns": BUCKET_COLUMNS,
-        "buckets": list(buckets_of(lines)),
-        "bins": list(bins_of(lines)),
+        # Those that have a test, newest first within each direction.
+        "buckets": [
+            {
+                "start": datetime.fromtimestamp(buckets.starts[at], UTC),
+                "size": line.size,
+                "direction": line.direction,
+                "ok": int(buckets.ok[at]),
+                "failed": int(buckets.failed[at]),
+                "rates": [float(buckets.rates[statistic.name][at]) for statistic in OF_LINK],
+            }
+            for line in lines
+            for buckets in [line.series]
+            for at in np.flatnonzero(buckets.ok + buckets.failed)[::-1].tolist()
+        ],
+        # Those that have a transfer, each with the two rates in MB/s that it lies between.
+        "bins": [
+            (line.size, line.direction, *bins.edges[at : at + 2].tolist(), int(bins.counts[at]))
+            for line in lines
+            if line.results.successes.size
+            for bins in [rate_plots.bins_of(line.results.successes)]
+            for at in np.flatnonzero(bins.counts).tolist()
+        ],
         "usual": usual_of(part.there),
         # What the usual range is called, as the band of a bucket.
         "band_words": BAND_WORDS,
@@ -83,83 +134,46 @@ def drawn(
     }
 
 
-def buckets_of(lines: Sequence[DirectionLine]) -> Iterator[dict[str, Any]]:
-    """Yield the buckets that have a test, newest first within each direction.
-
-    Their `rates` are the statistics of a link in the order of the catalogue.
-    """
-    for line in lines:
-        buckets = line.series
-        for at in np.flatnonzero(buckets.ok + buckets.failed)[::-1].tolist():
-            yield {
-                "start": datetime.fromtimestamp(buckets.starts[at], UTC),
-                "size": line.size,
-                "direction": line.direction,
-                "ok": int(buckets.ok[at]),
-                "failed": int(buckets.failed[at]),
-                "rates": [float(buckets.rates[statistic.name][at]) for statistic in OF_LINK],
-            }
-
-
-def bins_of(lines: Sequence[DirectionLine]) -> Iterator[tuple[str, str, float, float, int]]:
-    """Yield the bins that have a transfer, lowest rates first within each direction.
-
-    Class, direction, the two rates in MB/s that it lies between, and how many there are.
-    """
-    for line in lines:
-        if line.rates.size:
-            bins = rate_plots.bins_of(line.rates)
-            for at in np.flatnonzero(bins.counts).tolist():
-                low, high = bins.edges[at : at + 2].tolist()
-                yield line.size, line.direction, low, high, int(bins.counts[at])
-
-
 def overhead_part(overhead: Overhead | None) -> dict[str, Any] | None:
     """Return overhead and bandwidth: a sentence, a picture, and its numbers."""
     if overhead is None:
         return None
-    sentence = line_words(overhead) if overhead.fits else why_not(overhead)
     counts = ", ".join(f"{format_count(each.ok)} {each.name}" for each in overhead.classes)
-    brackets = "; 95 % intervals in brackets" * overhead.fits
+    sentence = f"{overhead_words(overhead)} From the median times of {counts} files"
     return {
-        "sentence": f"{sentence} From the median times of {counts} files{brackets}.",
+        "sentence": f"{sentence}{'; 95 % intervals in brackets' * overhead.fits}.",
         "figure": rate_plots.overhead_figure(overhead),
         "classes": overhead.classes,
         "fits": overhead.fits,
     }
 
 
-def line_words(overhead: Overhead) -> str:
-    """Return the line in words; its numbers are those of the matrix and of the API."""
-    if overhead.overhead == 0:
-        sentence = f"No overhead is seen (at most {format_seconds(overhead.overhead_high)}): "
-        return f"{sentence}bytes are sent at {bandwidth_words(overhead)} whatever the size."
+def overhead_words(overhead: Overhead) -> str:
+    """Return the line in words, or what is off it."""
+    if not overhead.fits:
+        sentence = "Overhead and bandwidth cannot be separated here: "
+        between = [each for each in overhead.classes if not math.isnan(each.off)]
+        furthest = max(between, key=lambda each: abs(math.log(each.off)), default=None)
+        if furthest is None or 1 / TOLERANCE < furthest.off < TOLERANCE:
+            return f"{sentence}smaller files move faster than any overhead would let them."
+        return (
+            f"{sentence}{furthest.name} files take {format_factor(furthest.off)} the time that the "
+            "other size classes suggest."
+        )
     seconds = format_seconds(overhead.overhead, overhead.overhead_low, overhead.overhead_high)
     sentence = f"Each transfer takes {seconds} whatever its size"
     if math.isnan(overhead.bandwidth):
         return f"{sentence}. Larger files take no longer, so the bandwidth is not known."
-    half = format_bytes(overhead.half_size * MB)
-    return (
-        f"{sentence}, and sends its bytes at {bandwidth_words(overhead)}. "
-        f"Files under {half} spend most of their time waiting."
-    )
-
-
-def bandwidth_words(overhead: Overhead) -> str:
     low, high = three_digits(overhead.bandwidth_low), overhead.bandwidth_high
     bounds = f"at least {low}" if math.isinf(high) else f"{low}–{three_digits(high)}"
-    return f"{three_digits(overhead.bandwidth)} MB/s ({bounds})"
-
-
-def why_not(overhead: Overhead) -> str:
-    """Say what is off the line."""
-    sentence = "Overhead and bandwidth cannot be separated here: "
-    furthest = overhead.furthest
-    if furthest is None or 1 / TOLERANCE < furthest.off < TOLERANCE:
-        return f"{sentence}smaller files move faster than any overhead would let them."
+    bandwidth = f"{three_digits(overhead.bandwidth)} MB/s ({bounds})"
+    if overhead.overhead == 0:
+        sentence = f"No overhead is seen (at most {format_seconds(overhead.overhead_high)}): "
+        return f"{sentence}bytes are sent at {bandwidth} whatever the size."
+    half = format_bytes(overhead.half_size * MB)
     return (
-        f"{sentence}{furthest.name} files take {format_factor(furthest.off)} the time that the "
-        "other size classes suggest."
+        f"{sentence}, and sends its bytes at {bandwidth}. "
+        f"Files under {half} spend most of their time waiting."
     )
 
 
@@ -169,17 +183,27 @@ MOST_LISTED = 20
 def network_part(
     tests: NetworkTests, ends: tuple[EndpointInfo, EndpointInfo]
 ) -> dict[str, Any] | None:
-    """Return what is shown; nothing where nobody tests the network.
-
-    `alone` says that the link has no files at an end: nothing else is to be seen of it.
-    """
+    """Return the network tests, if any; `alone` says that the link has no files at an end."""
     alone = not all(end.has_files for end in ends)
-    every = tests.listed
+    every = sorted((*tests.there, *tests.back), key=lambda test: test.started_at, reverse=True)
     listed = every[:MOST_LISTED]
     if not listed and not alone:
         return None
+    failed = format_count(len(tests.there) - len(tests.done))
+    sentence = "No test in this direction in this window."
+    if tests.rate is not None:
+        count, rate = format_count(len(tests.done)), three_digits(tests.rate)
+        medians = [f"a median of {rate} MB/s (n = {count})"]
+        if tests.rtt_ms is not None:
+            medians.append(f"a round trip of {three_digits(tests.rtt_ms)} ms")
+        if tests.loss is not None:
+            medians.append(f"{format_share(tests.loss)} of segments retransmitted")
+        failures = "" if failed == "0" else f" {failed} failed."
+        sentence = f"In this direction: {', '.join(medians)}.{failures}"
+    elif tests.there:
+        sentence = f"None of the {failed} tests in this direction succeeded."
     return {
-        "sentence": sentence_of(tests),
+        "sentence": sentence,
         "lines": [network_line(test) | {"there": test in tests.there} for test in listed],
         "has_errors": any(test.error for test in listed),
         "more": len(every) - len(listed),
@@ -199,28 +223,8 @@ def verdict_alone(part: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def sentence_of(tests: NetworkTests) -> str:
-    """Say the medians of this direction."""
-    failed = format_count(len(tests.there) - len(tests.done))
-    if tests.rate is None:
-        if not tests.there:
-            return "No test in this direction in this window."
-        return f"None of the {failed} tests in this direction succeeded."
-    rest = [f"a median of {three_digits(tests.rate)} MB/s (n = {format_count(len(tests.done))})"]
-    if tests.rtt_ms is not None:
-        rest.append(f"a round trip of {three_digits(tests.rtt_ms)} ms")
-    if tests.loss is not None:
-        rest.append(f"{format_share(tests.loss)} of segments retransmitted")
-    failures = "" if failed == "0" else f" {failed} failed."
-    return f"In this direction: {', '.join(rest)}.{failures}"
-
-
 def network_line(test: NetworkResult) -> dict[str, Any]:
-    """Return a test as texts, empty where nobody can tell.
-
-    The shortest, the mean and the longest round trip in ms; what was sent again; the largest
-    congestion window, and the largest that the receiver offered.
-    """
+    """Return a test as texts, empty where nobody can tell; round trips are min, mean and max."""
     loss = loss_of(test)
     trips = test.rtt_min_ms, test.rtt_mean_ms, test.rtt_max_ms
     present = [three_digits(trip) for trip in trips if trip is not None]
@@ -245,3 +249,256 @@ def network_line(test: NetworkResult) -> dict[str, Any]:
         "windows": " / ".join(sizes) if any(windows) else "",
         "how": ", ".join([*how[:2], *filter(None, how[2:])]),
     }
+
+
+def size_rows(answer: LinkReport, url_of: Callable[[str], str]) -> list[dict[str, Any]]:
+    """Return a row for each size class, and for the reverse direction of the chosen one."""
+    chosen = answer.question.query.size
+    rows = [
+        size_row(part.there, answer)
+        | {
+            "name": part.size,
+            "url": url_of(part.size),
+            "size_bytes": format_bytes(float(np.median(sizes))) if sizes.size else "",
+            "chosen": part.size == chosen,
+        }
+        for part in answer.classes
+        for sizes in [part.tests.bytes]
+    ]
+    return [*rows, size_row(answer.chosen.back, answer) | {"name": f"reverse, {chosen}"}]
+
+
+def size_row(direction: Direction, answer: LinkReport) -> dict[str, Any]:
+    """Return how a class is now: `kind` is the state or level that colours it, `title` its words.
+
+    `figure` is the rate now in MB/s, or a word where there is none that counts; `against` compares
+    it with what is usual, else counts what failed. `note` is what is unusual, and since when.
+    """
+    kind = direction.level if direction.state == "measured" else direction.state
+    is_old = why_no_rate(direction.state, direction.since, answer.now_or_end)
+    has_rate = not (is_old or math.isnan(direction.now))
+    has_usual = not math.isnan(direction.usual)
+    against = ""
+    if has_rate and has_usual:
+        against = direction.factor
+    elif direction.tests:
+        fails = direction.state in FIGURES
+        count, word = (direction.failed, "failed") if fails else (direction.ok, "ok")
+        against = f"{format_count(count)} of {format_count(direction.tests)} {word}"
+    note = ""
+    if kind not in PLAIN:
+        since = direction.since
+        began = "" if math.isnan(since) else f" since {time_words(since, answer.now_or_end)}"
+        last = f", last {format_count(direction.streak)} failed" if direction.streak else ""
+        note = f"{WORDS[kind]}{began}{last}"
+    elif direction.unconfirmed:
+        note = f"may be {direction.unconfirmed}, unconfirmed"
+    return {
+        "kind": kind,
+        "title": WORDS.get(kind, kind),
+        "figure": three_digits(direction.now) if has_rate else FIGURES.get(kind, DASH),
+        "usual": f"usual {three_digits(direction.usual)}" if has_usual else "",
+        "against": against,
+        "note": note,
+    }
+
+
+def directions_of(answer: LinkReport) -> list[list[tuple[Any, ...]]]:
+    """Return each class of this direction, then of the reverse, with its words and quantiles."""
+    there = [(line.there, line.back) for line in answer.classes]
+    return [
+        [
+            (
+                direction,
+                direction.standing_words,
+                STATE_WORDS[direction.state],
+                compared(direction.median, reverse.median),
+                [
+                    (heading, [direction.quantiles[name] for name in names])
+                    for heading, names in QUANTILE_COLUMNS
+                ],
+            )
+            for direction, reverse in pairs
+        ]
+        for pairs in (there, [(back, ahead) for ahead, back in there])
+    ]
+
+
+def comparison_part(page: QueryPage, answer: LinkReport) -> dict[str, Any] | None:
+    comparison, size = answer.comparison, page.query.size
+    if comparison is None:
+        return None
+    pair = comparison.classes[size].pair
+    # Whether other links changed as much, where it is time that is compared.
+    beyond, changes = "", all_links.changes(page.query, answer.now)
+    if changes is not None:
+        ends = (end.name for end in answer.question.ends)
+        own = all_links.link_net_change(changes, *ends)
+        beyond = (
+            own.sentence("it is", has_changed=pair.kind in CHANGED)
+            if own
+            else "Too few other links have results to say whether they changed as well."
+        )
+    return {
+        "kind": READS.get(pair.kind, (pair.kind,))[0],
+        "headline": comparison.headline(size),
+        "sentence": comparison.sentence(size),
+        "beyond": beyond,
+        "of": comparison.of,
+        "words": comparison.words,
+        "rows": [
+            (
+                each.size,
+                "" if each.size == size else page.asking(page.query.replace(size=each.size)).url(),
+                each.pair,
+                READS.get(each.pair.kind, ("", each.pair.kind))[1].format(each.pair.direction),
+            )
+            for each in comparison.classes.values()
+        ],
+    }
+
+
+MOVER = "how files are moved; http-tpc is HTTP third-party copy, directly between the two endpoints"
+MODE = "pull: the destination fetches; push: the source sends"
+STREAMS = "parallel TCP connections of one test"
+NOT_KNOWN = "not known"
+# Heading, title, a text for each row, and why there is a dash for an empty one.
+Column = tuple[str, str, Sequence[str], str]
+
+
+def split(columns: Sequence[Column], rows: Sequence[Any]) -> dict[str, Any]:
+    """Return a table without the columns that are the same in every row.
+
+    `heads` are headings and titles, `rows` have each row with its cells: texts, and why one may be
+    empty. `constant` are headings and texts that all rows share, but for empty ones.
+    """
+    varying = [column for column in columns if len(set(column[2])) > 1]
+    return {
+        "heads": [(heading, title) for heading, title, _, _ in varying],
+        "constant": [
+            (heading, texts[0])
+            for heading, _, texts, _ in columns
+            if any(texts) and len(set(texts)) == 1
+        ],
+        "rows": [
+            (row, [(texts[at], why) for _, _, texts, why in varying]) for at, row in enumerate(rows)
+        ],
+    }
+
+
+def profile_table(
+    summaries: Sequence[ProfileSummary], url_of: Callable[[tuple[Filter, ...]], str]
+) -> dict[str, Any]:
+    """Return how results were measured: a row for each profile and size class."""
+    keys = [line.profile for line in summaries]
+    beside = [OF_PROFILES["beside"].words[key.beside] for key in keys]
+    clocks = OF_PROFILES["clock"].words
+    streams = [streams_words(line.profile.streams, line.used) for line in summaries]
+    meshes = [
+        key.mesh or (f"none: {key.purpose}" if key.purpose != "unknown" else "") for key in keys
+    ]
+    company = [
+        "" if key.beside == "unknown" else words for key, words in zip(keys, beside, strict=True)
+    ]
+    versions = [str(key.ip_version or "") for key in keys]
+    timed = "who measured the seconds that rates are made of, and from when to when"
+    origin = "test: sent only to measure; production and external: imported results"
+    mesh = "a set of links that are tested on one schedule; else why the test was made"
+    concurrent = "other Sonar tests at the source or the destination at the same time"
+    columns: list[Column] = [
+        ("mover", MOVER, [key.mover for key in keys], ""),
+        ("mode", MODE, [key.mode for key in keys], NOT_KNOWN),
+        ("streams", STREAMS, streams, ""),
+        ("IP version", "", versions, NOT_KNOWN),
+        ("timed", timed, [clocks.get(key.clock, "") for key in keys], NOT_KNOWN),
+        ("origin", origin, [key.origin for key in keys], ""),
+        ("mesh", mesh, meshes, "no mesh"),
+        ("concurrent tests", concurrent, company, "not recorded"),
+    ]
+    return split(
+        columns,
+        [
+            {"line": line, "beside": words, "url": url_of(line.profile.filters())}
+            for line, words in zip(summaries, beside, strict=True)
+        ],
+    )
+
+
+def schedule_table(answer: LinkReport) -> dict[str, Any]:
+    """Return the tests to come: each schedule, how often, when, and what it waits for, if so."""
+    planned = answer.planned
+    rows: list[dict[str, Any]] = [
+        {
+            "schedule": schedule,
+            "every": every_words(schedule.every_seconds),
+            "due": until_words(schedule.next_due, answer.now),
+            "why": waits_because_of(schedule, answer.now),
+        }
+        for schedule in planned
+    ]
+    waits = [
+        f"{row['why']}, since {format_minute(schedule.skipped_since)}"
+        if row["why"] and schedule.skipped_since
+        else row["why"]
+        for schedule, row in zip(planned, rows, strict=True)
+    ]
+    meshes = [schedule.mesh for schedule in planned]
+    modes = [
+        mesh.mover_description.known_mode(mesh.mode) or "chosen by the service" for mesh in meshes
+    ]
+    title = "a set of links that are tested on one schedule"
+    first = "where not all due tests can start, the higher goes first"
+    columns: list[Column] = [
+        ("mesh", title, [mesh.name for mesh in meshes], ""),
+        ("waiting because of", "", waits, "not waiting"),
+        ("mover", MOVER, [mesh.mover for mesh in meshes], ""),
+        ("mode", MODE, modes, ""),
+        ("streams", STREAMS, [str(mesh.streams) for mesh in meshes], ""),
+        ("priority", first, [str(mesh.priority) for mesh in meshes], ""),
+    ]
+    return split(columns, rows)
+
+
+def advice_for(
+    answer: LinkReport, url_of: Callable[[MatrixQuery], str]
+) -> tuple[str, Sequence[tuple[str, str]]]:
+    """Say what to do about a window without a test, or one long over; with texts and addresses."""
+    query, planned = answer.question.query, answer.planned
+    if any(line.there.tests for line in answer.classes):
+        if answer.now_or_end == answer.now:
+            return "", ()
+        return "", [("How it is now", url_of(query.replace(window=MatrixQuery.window)))]
+    if query.filters:
+        everything = url_of(query.replace(filters=()))
+        return "", [("Show all tests, however they were made", everything)]
+    if answer.last:
+        coming = next_test(answer, planned) if planned else "No mesh tests it any more."
+        # The shortest usual window that has the last test, else its day.
+        day = answer.last.replace(hour=0, minute=0, second=0, microsecond=0)
+        words = format_day(day)
+        with_last = query.replace(window="", start=day, end=day + timedelta(days=1))
+        for name in reversed(PRESETS):
+            window = windows.preset(name, answer.now)
+            if window.start <= answer.last < window.end:
+                words, with_last = PRESET_WORDS[name], query.replace(window=name)
+        return coming, [(f"Show {words}", url_of(with_last))]
+    if planned:
+        return f"{next_test(answer, planned)} Come back then.", ()
+    meshes = ("Look at the meshes", address("meshes"))
+    return "An administrator can add it to a mesh.", [meshes]
+
+
+def next_test(answer: LinkReport, planned: Sequence[Schedule]) -> str:
+    """Say when the next test is due and, if one had to wait, why."""
+    now = answer.now
+    first = min(planned, key=lambda schedule: schedule.next_due)
+    until = until_words(first.next_due, now)
+    when = until if until.startswith("overdue") else f"due {until}"
+    due = f"The next test is {when} ({format_minute(first.next_due)})"
+    why = waits_because_of(first, now)
+    if not why:
+        return f"{due}."
+    if first.skipped_since is None:
+        return f"{due}; it will wait because of {why}."
+    since = format_minute(first.skipped_since)
+    return f"{due}; it has been waiting since {since} because of {why}."

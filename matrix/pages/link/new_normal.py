@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDi
 from django.shortcuts import render
 from django.utils import timezone
 
-from matrix.answers.incidents.link_expectations import ClassExpectation, LinkExpectations
+from matrix.answers.incidents.link_expectations import LinkExpectations
 from matrix.answers.link import report
 from matrix.answers.link.report import Question
 from matrix.http.page_rights import for_whom, holders
@@ -25,24 +25,21 @@ def accept_rate(request: HttpRequest, source: str, destination: str) -> HttpResp
     question = Question(page.source, page.destination, page.query)
     directions = [part.there for part in report.answer(question, now).classes]
     expected = LinkExpectations.read(directions, now)
-    try:
-        chosen = acceptable(expected, request.POST.get("size", ""))
-        whose = page.source.id, page.destination.id, chosen.size_class.id
-        user, note = cast(User, request.user), request.POST.get("note", "")
-        decisions.accept_link(whose, chosen.now, user, now, note)
-    except DecisionError as error:
-        errors = {"errors": {error.parameter: [str(error)]}}
-        return render(request, "400.html", errors, status=400)
-    return HttpResponseRedirect(f"{page.path()}#expected")
-
-
-def acceptable(expected: LinkExpectations, size: str) -> ClassExpectation:
-    """Return what is expected with a size class; raise DecisionError if it has no rate now."""
+    size = request.POST.get("size", "")
     classes = {each.size_class.name: each for each in expected.classes}
+    errors = {}
     if size not in classes:
-        sentence = f"size “{size[:80]}” is not known: use {', '.join(classes)}."
-        raise DecisionError("size", sentence)
-    if math.isnan(classes[size].now):
+        errors["size"] = [f"size “{size[:80]}” is not known: use {', '.join(classes)}."]
+    elif math.isnan(classes[size].now):
         sentence = f"The link has no rate now with {size} files, so there is none to accept."
-        raise DecisionError("size", sentence)
-    return classes[size]
+        errors["size"] = [sentence]
+    else:
+        chosen, user = classes[size], cast(User, request.user)
+        whose = page.source.id, page.destination.id, chosen.size_class.id
+        try:
+            decisions.accept_link(whose, chosen.now, user, now, request.POST.get("note", ""))
+        except DecisionError as error:
+            errors[error.parameter] = [str(error)]
+    if errors:
+        return render(request, "400.html", {"errors": errors}, status=400)
+    return HttpResponseRedirect(f"{page.path()}#expected")

@@ -1,7 +1,6 @@
 """The link page: one link over time, in every size class and against its reverse."""
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
@@ -11,6 +10,7 @@ from django.utils.text import capfirst
 from matrix.answers import other_origins
 from matrix.answers.commissioning import records
 from matrix.answers.conditions import words
+from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.diagnosis import link_diagnosis
 from matrix.answers.incidents.link_expectations import LinkExpectations
 from matrix.answers.link import report
@@ -22,28 +22,10 @@ from matrix.answers.words.names import short_names_of
 from matrix.answers.words.phrases import where_at
 from matrix.http.permissions import MACHINES
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.link.figures import drawn, network_part, overhead_part, verdict_alone
-from matrix.pages.link.tables import (
-    QUANTILE_COLUMNS,
-    advice_for,
-    changed_since,
-    comparison_part,
-    directions_of,
-    paused_ends,
-    profile_table,
-    schedule_table,
-    size_rows,
-)
+from matrix.pages.link import figures
 from matrix.pages.ordered_tests import LinkExperimentsPage, LinkProbesPage
-from matrix.pages.parts.controls import (
-    Choice,
-    bounds_of,
-    compare_control,
-    filter_chips,
-    resized,
-    size_choices,
-    window_choices,
-)
+from matrix.pages.parts import controls
+from matrix.pages.parts.controls import resized
 from matrix.pages.parts.events import EventsPart
 from matrix.pages.parts.incidents import IncidentsOf, of_link
 from matrix.pages.parts.links import ends_among, registered
@@ -58,45 +40,28 @@ from matrix.query.attributes import ALONE
 from matrix.query.filters import EXPERIMENTS, Filter, alternatives, on_profiles, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo, pauses_of
 from matrix.statistics.transfers.rate_profile import stretches
 from matrix.store import downtimes, notes, profiles
 from matrix.store.data_version import DataVersion
 from matrix.store.keyset import Cursor
 from matrix.store.profiles import ProfileChoices
-from matrix.store.transfers import ServerSummary, data_servers
+from matrix.store.transfers import data_servers
 from sonar.alerting import decisions
 from sonar.models import Transfer
+from sonar.models.fields import end_words
 from sonar.notation.units import format_age
-from sonar.notation.windows import format_window
+from sonar.notation.windows import format_minute, format_window
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
 # Its own parameters, beside those of its question.
 OWN = ("reverse", "show", "before")
-# So many of the newest results, and of the most frequent failures, are in the overview.
+# How many of the newest results, and of the most frequent failures, the overview has.
 LATEST, TOP_FAILURES = 10, 3
 # Verdicts that say whose it is, and those beside which no rate is worth a word.
 FAILS = ("failing", "failed")
 NOT_COMPARED = (*FAILS, "down", "untested")
-
-
-def read_own(params: QueryDict) -> tuple[bool, bool, Cursor | None]:
-    """Read the parameters that other pages do not have; raise BadQueryError."""
-    errors = {
-        name: [f"{name} “{params[name]}” is not known: use {allowed}, or leave it out."]
-        for name, allowed in (("reverse", "1"), ("show", "one"))
-        if params.get(name) not in (None, "", allowed)
-    }
-    before = None
-    try:
-        if text := str(params.get("before", "")):
-            before = Cursor.parse(text)
-    except ValueError:
-        errors["before"] = ["before is not a place in the list of results: follow a link to it."]
-    if errors:
-        raise BadQueryError(errors)
-    return params.get("reverse") == "1", params.get("show") == "one", before
 
 
 @dataclass(frozen=True)
@@ -122,11 +87,25 @@ class LinkPage(QueryPage):
         places = registered()
         ends = ends_among(places, path["source"], path["destination"])
         query = MatrixQuery.from_params(params, also=OWN)
-        reverse, only, before = read_own(params)
+        errors = {
+            name: [f"{name} “{params[name]}” is not known: use {allowed}, or leave it out."]
+            for name, allowed in (("reverse", "1"), ("show", "one"))
+            if params.get(name) not in (None, "", allowed)
+        }
+        before = None
+        try:
+            if text := str(params.get("before", "")):
+                before = Cursor.parse(text)
+        except ValueError:
+            place = "before is not a place in the list of results: follow a link to it."
+            errors["before"] = [place]
+        if errors:
+            raise BadQueryError(errors)
         check_length(query)
         names = short_names_of(places)
         short = names[ends[0].name], names[ends[1].name]
-        return cls(about_link(query), *ends, reverse, only, before, short)
+        reverse, only = (params.get(name) or "" for name in ("reverse", "show"))
+        return cls(about_link(query), *ends, bool(reverse), bool(only), before, short)
 
     def path(self) -> str:
         return link_path(self.source.name, self.destination.name)
@@ -141,12 +120,12 @@ class LinkPage(QueryPage):
 
     @property
     def draws_reverse(self) -> bool:
-        """Say whether the reverse direction is drawn: not beside what the link is compared with."""
+        """Say whether the reverse direction is drawn; a comparison is drawn in its place."""
         return self.reverse and self.query.compare is None
 
     def asking(self, query: MatrixQuery) -> Self:
-        """Ask anew: the list of results begins with its first page again."""
-        return dataclasses.replace(self, query=query, before=None)
+        """Return the first page of results of another question."""
+        return replace(self, query=query, before=None)
 
     def url_of(self, query: MatrixQuery) -> str:
         return self.asking(query).url()
@@ -161,15 +140,28 @@ class LinkPage(QueryPage):
         experiments = LinkExperimentsPage(self.source, self.destination)
         newest = experiments.newest(now)
         profile_choices = profiles.read()
-        network = network_part(answer.network, answer.question.ends)
+        network = figures.network_part(answer.network, answer.question.ends)
         internal = roles.may(reader, MACHINES)
         diagnosis = link_diagnosis.diagnosis_of_report(answer, newest, now, names_machines=internal)
         said = verdict_of(answer.link_now())
         fails = said.kind in FAILS
-        verdict = verdict_alone(network) or self.verdict(answer, said)
+        verdict = figures.verdict_alone(network) or self.verdict(answer, said)
         simulated = self.source.simulated or self.destination.simulated
         tests = LinkProbesPage(self.source, self.destination)
         both = [direction for part in answer.classes for direction in (part.there, part.back)]
+        # The call of the API that has all results of this view.
+        results = query.replace(size=DEFAULT_SIZE, compare=None).url(
+            address("api-transfers"),
+            **({"size": query.size} if self.only else {}),
+            source_endpoint=there,
+            destination_endpoint=back,
+        )
+        sizes = [part.size for part in answer.classes]
+        sites = dict.fromkeys([self.source.site, self.destination.site])
+        of_either = [
+            Filter(f"{end}_endpoint", name) for end in ends for name in sorted({there, back})
+        ]
+        both_directions = query.replace(filters=(*of_either, *query.filters))
         # Either direction has a test, or a usual rate.
         has_numbers = any(direction.tests or direction.usual_count for direction in both)
         return {
@@ -188,34 +180,54 @@ class LinkPage(QueryPage):
             ),
             "window_times": format_window(answer.window),
             "simulated": simulated,
-            "controls": self.controls(answer, profile_choices),
+            "controls": {
+                "sizes": controls.size_choices(self, sizes),
+                "windows": controls.window_choices(self),
+                "bounds": controls.bounds_of(self, answer.window),
+                "chips": controls.filter_chips(self),
+                "compare": controls.compare_control(self, answer.window, profile_choices, sizes),
+                "directions": [
+                    controls.Choice(text, replace(self, reverse=both).url(), self.reverse == both)
+                    for text, both in (("this direction", False), ("both directions", True))
+                    if not query.compare
+                ],
+            },
             "verdict": verdict,
             "fault": diagnosis.fault if fails else None,
             "against_others": None if said.kind in NOT_COMPARED else diagnosis.against_others,
             "diagnosis": diagnosis,
             "findings": diagnosis.beside_failing if fails else diagnosis.diagnoses,
-            "comparison": comparison_part(self, answer),
-            "by_size": size_rows(answer, lambda size: self.url_of(resized(query, size))),
+            "comparison": figures.comparison_part(self, answer),
+            "by_size": figures.size_rows(answer, lambda size: self.url_of(resized(query, size))),
             "short": self.short,
-            "reverse_url": dataclasses.replace(
+            "reverse_url": replace(
                 self, source=self.destination, destination=self.source, before=None
             ).url(),
-            "elsewhere": self.elsewhere(),
+            "elsewhere": [
+                ("Reverse direction", link_url(back, there, query)),
+                *((f"Site {site}", site_url(site, query)) for site in sites),
+                ("This link in the matrix", matrix_url(both_directions)),
+            ],
             # A dash stands for it, with its reason.
             "missing": None,
-            "directions": directions_of(answer) if has_numbers else [],
-            "quantiles": [heading for heading, _ in QUANTILE_COLUMNS],
+            "directions": figures.directions_of(answer) if has_numbers else [],
+            "quantiles": [heading for heading, _ in figures.QUANTILE_COLUMNS],
             "strip": strip_for(self, answer.window, now, of_ends, single=True),
-            "share": Share.of(self.results_url()).drawing(query.url(address("api-series"), **ends)),
+            "share": Share.of(results).drawing(query.url(address("api-series"), **ends)),
             "series_urls": [
                 (line.size, resized(query, line.size).url(address("api-series"), **ends))
                 for line in answer.classes
             ],
             **self.results(answer, profile_choices),
-            "data_servers": self.data_servers(answer) if internal else [],
+            # Each with the address of its results alone.
+            "data_servers": [
+                (server, self.url_of(query.replace(filters=filters)))
+                for server in (data_servers(answer.rows) if internal else [])
+                for filters in [(Filter("data_server", server.data_server),)]
+            ],
             "notes": note_lines(self, notes_on_link, now),
             "may_note": roles.may(reader, notes.WRITE, notes.sites_of(there, back)),
-            "drawn": drawn(answer, notes_on_link, reverse=self.draws_reverse),
+            "drawn": figures.drawn(answer, notes_on_link, reverse=self.draws_reverse),
             "events": EventsPart.of(answer, answer.question.ends, now),
             "incidents_of": IncidentsOf.read(
                 of_link(self.source.id, self.destination.id), now, reader
@@ -232,83 +244,26 @@ class LinkPage(QueryPage):
         }
 
     def verdict(self, answer: LinkReport, said: Verdict) -> dict[str, Any]:
-        """Return how the link is, in words, and where to go from there.
-
-        A change of level is compared with the time before it.
-        """
-        sentence, links = advice_for(answer, self.url_of)
-        since = None if self.query.compare else changed_since(answer, said.condition)
-        if since:
-            size, moment = since
-            page = self.asking(resized(self.query, size))
-            links = [*links, (COMPARE_SINCE, since_url(page, moment, answer.now))]
-        return {
-            "kind": said.kind,
-            "headline": said.headline,
-            "why": said.why,
-            "also": said.also,
-            "unconfirmed": said.unconfirmed,
+        sentence, links = figures.advice_for(answer, self.url_of)
+        changed = said.condition
+        if changed and KIND_OF[changed.type] in figures.CHANGED and not self.query.compare:
+            # Its rate is compared with the time before, in the class that is drawn if it can be.
+            drawn, sizes = self.query.size, changed.size_classes
+            page = self.asking(resized(self.query, drawn if drawn in sizes else sizes[-1]))
+            links = [*links, (COMPARE_SINCE, since_url(page, changed.since_low, answer.now))]
+        return vars(said) | {
             "rest": f"{said.rest} {sentence}".strip(),
             "links": [*said.links, *links],
             "as_of": capfirst(f"{words.as_of(answer.judgement)}."),
             "is_filtered": bool(on_profiles(self.query.filters)),
         }
 
-    def controls(self, answer: LinkReport, choices: ProfileChoices) -> dict[str, Any]:
-        """Return what can be changed."""
-        sizes = [part.size for part in answer.classes]
-        return {
-            "sizes": size_choices(self, sizes),
-            "windows": window_choices(self),
-            "bounds": bounds_of(self, answer.window),
-            "chips": filter_chips(self),
-            "compare": compare_control(self, answer.window, choices, sizes),
-            "directions": [
-                Choice(text, dataclasses.replace(self, reverse=both).url(), self.reverse == both)
-                for text, both in (("this direction", False), ("both directions", True))
-                if not self.query.compare
-            ],
-        }
-
-    def elsewhere(self) -> list[tuple[str, str]]:
-        """Return texts and addresses of what is shown elsewhere about these two endpoints."""
-        there, back = self.source.name, self.destination.name
-        ends = [
-            Filter(f"{end}_endpoint", name)
-            for end in ("source", "destination")
-            for name in sorted({there, back})
-        ]
-        both = self.query.replace(filters=(*ends, *self.query.filters))
-        sites = dict.fromkeys([self.source.site, self.destination.site])
-        return [
-            ("Reverse direction", link_url(back, there, self.query)),
-            *((f"Site {site}", site_url(site, self.query)) for site in sites),
-            ("This link in the matrix", matrix_url(both)),
-        ]
-
-    def results_url(self) -> str:
-        """Return the call of the API that has all results of this view."""
-        query = self.query.replace(size=DEFAULT_SIZE, compare=None)
-        ends = {"source_endpoint": self.source.name, "destination_endpoint": self.destination.name}
-        only = {"size": self.query.size} if self.only else {}
-        return query.url(address("api-transfers"), **only, **ends)
-
-    def data_servers(self, answer: LinkReport) -> list[tuple[ServerSummary, str]]:
-        """Return the data servers that moved its results, each with the address of these alone."""
-        return [
-            (server, self.url_of(self.query.replace(filters=filters)))
-            for server in data_servers(answer.rows)
-            for filters in [(Filter("data_server", server.data_server),)]
-        ]
-
     def results(self, answer: LinkReport, choices: ProfileChoices) -> dict[str, Any]:
-        """Return the lists of results, of ways of measuring, and of tests to come."""
         query, cursor = self.query, answer.listing.next
         lines = [TransferLine.of(transfer, answer.downtimes) for transfer in answer.listing.results]
         alike = {line.profile_words for line in lines}
-        sizes = {line.size for line in answer.classes}
         ends = [
-            dataclasses.replace(end, name=name)
+            replace(end, name=name)
             for end, name in zip(answer.question.ends, self.short, strict=True)
         ]
         failures = [
@@ -317,74 +272,74 @@ class LinkPage(QueryPage):
         ]
         mixture = mixed_ways.mixed_in_link([line.results for line in answer.classes], choices)
         # Experiments that these numbers leave out, and the page of them.
-        left_out = sum(part.left_out for part in answer.classes)
+        left_out = sum(len(part.tests) - len(part.results) for part in answer.classes)
         others = other_origins.NONE
         if choices.have_others:
             ends_ids = self.source.id, self.destination.id
             others = other_origins.of_link(ends_ids, query.filters, answer.window)
         experiments_url = self.url_of(with_filter(query, EXPERIMENTS))
+        company = None
+        if answer.slowed:
+            # With its profile if a size class has several.
+            several = len({line.size for line in answer.slowed}) < len(answer.slowed)
+            company = {
+                "slowed": [
+                    (line, profile_words(line.profile) if several else "") for line in answer.slowed
+                ],
+                "alone_url": self.url_of(with_filter(query, Filter("beside", ALONE))),
+            }
         return {
             "transfers": lines,
             "measured_alike": alike.pop() if len(alike) == 1 else "",
             "have_errors": any(line.error for line in lines),
             "results_count": len(answer.results),
-            "further": dataclasses.replace(self, before=cursor).url() if cursor else "",
-            "first": dataclasses.replace(self, before=None).url() if self.before else "",
+            "further": replace(self, before=cursor).url() if cursor else "",
+            "first": replace(self, before=None).url() if self.before else "",
             "last_tests": [
                 (line, format_age(answer.now - line.transfer.started_at))
                 for line in lines[:LATEST]
                 if not self.before
             ],
-            "overhead": overhead_part(answer.overhead()),
+            "overhead": figures.overhead_part(answer.overhead()),
             "list_choices": [
-                Choice(
-                    text, dataclasses.replace(self, only=only, before=None).url(), self.only == only
+                controls.Choice(
+                    text, replace(self, only=only, before=None).url(), self.only == only
                 )
                 for text, only in (("all size classes", False), (f"only {query.size} files", True))
             ],
             "failures": failures,
             "top_failures": failures[:TOP_FAILURES],
             "failures_count": sum(group.count for group, _, _ in failures),
-            "profiles": profile_table(
+            "profiles": figures.profile_table(
                 answer.summaries, lambda filters: self.url_of(query.replace(filters=filters))
             ),
             "mixed": mixed(query, self.url_of, mixture),
             "other_origins": about_others(query, self.url_of, others),
             "left_out": {"count": left_out, "url": experiments_url} if left_out else None,
-            "company": self.company(answer),
+            "company": company,
             "at_risk": [
                 each
                 for each in downtimes.declared(answer.downtimes_at(answer.now_or_end))
                 if not each.stops_tests
             ],
-            "paused": paused_ends(answer.question.ends, answer.now),
-            "schedule": schedule_table(answer),
+            "paused": [
+                f"{pause.words} since {format_minute(pause.since)}, {end_words(pause.until)}: "
+                f"{pause.reason}."
+                for pause in pauses_of(answer.question.ends, answer.now)
+            ],
+            "schedule": figures.schedule_table(answer),
             "probes": [
                 (probe, probe.source_id == self.source.id, progress_words(probe))
                 for probe in answer.probes
-                if probe.size_class.name in sizes
             ],
-            "inside": inside(answer),
+            # The newest success that is listed and whose rate is known from within.
+            "inside": next(
+                (
+                    {"line": TransferLine.of(transfer), "figure": figure}
+                    for transfer in answer.listing.results
+                    if transfer.state == Transfer.State.DONE
+                    if (figure := course_figure(stretches(transfer.samples)))
+                ),
+                None,
+            ),
         }
-
-    def company(self, answer: LinkReport) -> dict[str, Any] | None:
-        """Return where tests in company were slower, with its profile if there are several."""
-        if not answer.slowed:
-            return None
-        several = len({line.size for line in answer.slowed}) < len(answer.slowed)
-        return {
-            "slowed": [
-                (line, profile_words(line.profile) if several else "") for line in answer.slowed
-            ],
-            "alone_url": self.url_of(with_filter(self.query, Filter("beside", ALONE))),
-        }
-
-
-def inside(answer: LinkReport) -> dict[str, Any] | None:
-    """Return the newest listed transfer that is done and whose rate is known from within."""
-    for transfer in answer.listing.results:
-        if transfer.state != Transfer.State.DONE:
-            continue
-        if figure := course_figure(stretches(transfer.samples)):
-            return {"line": TransferLine.of(transfer), "figure": figure}
-    return None

@@ -17,11 +17,7 @@ NONE = -1
 
 @dataclass(frozen=True)
 class Summed:
-    """Values of the cells, and their sums of each row and of each column.
-
-    From these the sums of sets follow: to add a million cells up takes far longer than a thousand
-    rows, and there are several kinds of sets.
-    """
+    """Values of the cells, and their sums of each row and column: those of sets follow."""
 
     of_cell: Floats
     of_row: Floats
@@ -80,9 +76,8 @@ class CandidateSets:
     """Sets of cells of one kind: cell ``cell[k]`` is in set ``member[k]``, once.
 
     Set m has the row ``first_row[m]`` and the column ``first_column[m]``, and perhaps more of the
-    same site. ``possible`` says which sets can be told from all others. ``by_row`` and
-    ``by_column`` have the set of each row and of each column, and ``by_both`` the cells that are in
-    theirs by either.
+    same site. ``possible`` are those that can be told from all others. ``by_row`` and ``by_column``
+    have the set of each row and column, and ``by_both`` the cells that are in theirs by either.
     """
 
     kind: Kind
@@ -95,12 +90,7 @@ class CandidateSets:
     by_column: Integers | None = None
     by_both: Integers | None = None
 
-    @property
-    def count(self) -> int:
-        return int(self.possible.sum())
-
     def sums(self, values: Summed) -> Floats:
-        """Return the sum of the values of the cells of each set."""
         if self.kind == "link":
             return values.of_cell
         sums = np.zeros(len(self.possible))
@@ -143,77 +133,57 @@ class Candidate:
         return flags
 
 
-@dataclass(frozen=True)
-class End:
-    """A side of the matrix: where each cell is along it, and the group of each place there."""
-
-    place: Integers
-    group_of: Integers
-
-    @property
-    def groups(self) -> Places:
-        """The group of each cell."""
-        return self.group_of.astype(np.int32)[self.place]
-
-    @property
-    def has_several(self) -> bool:
-        """Say whether a group has several rows or columns."""
-        return bool(np.bincount(self.group_of).max(initial=0) > 1)
-
-    def used(self, count: int) -> Integers:
-        """Return how many rows or columns with values each group has."""
-        return np.bincount(self.group_of[np.flatnonzero(np.bincount(self.place))], minlength=count)
-
-    def first(self, count: int) -> Integers:
-        """Return the first row or column of each group."""
-        first = np.full(count, NONE)
-        first[self.group_of[::-1]] = np.arange(len(self.group_of))[::-1]
-        return first
-
-
 def every_candidate(cells: MatrixCells) -> Iterator[CandidateSets]:
     """Return everything that may be the cause of a change, kind by kind."""
     number = np.arange(len(cells), dtype=np.int32)
     yield CandidateSets("link", number, number, cells.row, cells.column, number >= 0)
-    yield _sets("source", End(cells.row, np.arange(len(cells.endpoint_of_row))), None)
-    yield _sets("destination", None, End(cells.column, np.arange(len(cells.endpoint_of_column))))
-    ends = End(cells.row, cells.endpoint_of_row), End(cells.column, cells.endpoint_of_column)
-    yield _sets("both", *ends)
-    out, into = End(cells.row, cells.site_of_row), End(cells.column, cells.site_of_column)
-    if not (out.has_several or into.has_several):
+    yield _sets("source", cells, np.arange(len(cells.endpoint_of_row)), None)
+    yield _sets("destination", cells, None, np.arange(len(cells.endpoint_of_column)))
+    yield _sets("both", cells, cells.endpoint_of_row, cells.endpoint_of_column)
+    out, into = cells.site_of_row, cells.site_of_column
+    if all(np.bincount(groups).max(initial=0) <= 1 for groups in (out, into)):
         return
     for sides in ((out, None), (None, into), (out, into)):
-        yield _sets("site", *sides, fewest_endpoints=2)
+        yield _sets("site", cells, *sides, fewest_endpoints=2)
 
 
 def _sets(
-    kind: Kind, rows: End | None, columns: End | None, *, fewest_endpoints: int = 1
+    kind: Kind,
+    cells: MatrixCells,
+    by_row: Integers | None,
+    by_column: Integers | None,
+    *,
+    fewest_endpoints: int = 1,
 ) -> CandidateSets:
-    """Return the sets of cells whose row or whose column is of the same group."""
-    ends = [end for end in (rows, columns) if end]
-    cells = len(ends[0].place)
-    count = max(int(end.group_of.max(initial=NONE)) for end in ends) + 1
-    cell, member, by_both = np.arange(cells, dtype=np.int32), ends[0].groups, None
+    """Return the sets of cells whose row or column is of one group; both are numbered by it."""
+    sides = ((cells.row, by_row), (cells.column, by_column))
+    ends = [(place, group_of) for place, group_of in sides if group_of is not None]
+    count = max(int(group_of.max(initial=NONE)) for _, group_of in ends) + 1
+    groups = [group_of.astype(np.int32)[place] for place, group_of in ends]
+    cell, member, by_both = np.arange(len(cells), dtype=np.int32), groups[0], None
     if len(ends) > 1:
         # A cell that is of a group by its row and by its column is in the set once.
-        by_column = ends[1].groups != member
-        by_both = np.flatnonzero(~by_column)
-        cell = np.concatenate([cell, cell[by_column]])
-        member = np.concatenate([member, ends[1].groups[by_column]])
+        is_further = groups[1] != member
+        by_both = np.flatnonzero(~is_further)
+        cell = np.concatenate([cell, cell[is_further]])
+        member = np.concatenate([member, groups[1][is_further]])
     # What has half of the cells could as well be the rest that changed the other way.
-    possible = 2 * np.bincount(member, minlength=count) < cells
-    for end in ends:
-        possible &= np.bincount(end.groups, minlength=count) >= FEWEST_LINKS
-    possible &= np.max([end.used(count) for end in ends], axis=0) >= fewest_endpoints
-    nowhere = np.full(count, NONE)
+    possible = 2 * np.bincount(member, minlength=count) < len(cells)
+    for group in groups:
+        possible &= np.bincount(group, minlength=count) >= FEWEST_LINKS
+    # How many rows or columns with values each group has.
+    used = [
+        np.bincount(group_of[np.flatnonzero(np.bincount(place))], minlength=count)
+        for place, group_of in ends
+    ]
+    possible &= np.max(used, axis=0) >= fewest_endpoints
+    firsts = []
+    for group_of in (by_row, by_column):
+        first = np.full(count, NONE)
+        if group_of is not None:
+            first[group_of[::-1]] = np.arange(len(group_of))[::-1]
+        firsts.append(first)
+    first_row, first_column = firsts
     return CandidateSets(
-        kind=kind,
-        cell=cell,
-        member=member,
-        first_row=rows.first(count) if rows else nowhere,
-        first_column=columns.first(count) if columns else nowhere,
-        possible=possible,
-        by_row=rows.group_of if rows else None,
-        by_column=columns.group_of if columns else None,
-        by_both=by_both,
+        kind, cell, member, first_row, first_column, possible, by_row, by_column, by_both
     )

@@ -1,8 +1,7 @@
 """Which endpoint, site or link explains what changed between two windows. Pure numpy.
 
-Most of a grid has not changed: there are a few causes, and each has changed the rates of all of its
-links by one factor. They are named one after the other, the one that explains most first: forward
-selection with studentised t.
+A few causes have each changed the rates of all of their links by one factor. They are named one
+after the other, the one that explains most first: forward selection with studentised t.
 """
 
 import math
@@ -35,8 +34,7 @@ FALSE_ALARMS: Mapping[Kind, float] = MappingProxyType(
 )
 # Of more endpoints than these each stands out more, and less need be spent: by the root of both.
 MANY_ENDPOINTS = 20
-# Where it had to be learned which cells are noisier or alike, what stands out does so a little more
-# easily by chance.
+# Where the noise had to be learned, something stands out by chance a little more easily.
 LEARNED = 0.5
 # With a history, endpoints stand out anyhow: single links need what may be spent.
 OF_HISTORY: Mapping[Kind, float] = MappingProxyType(
@@ -57,9 +55,9 @@ class Cause:
     """What all links of an endpoint or site, or one link, have that other links have not.
 
     ``factor`` is by how much their rates changed beyond those of all others, ``low`` to ``high``
-    its 95 % interval, ``n`` the number of links that it rests on. ``p`` is how probable it is that
-    anything of this kind looks as changed by chance. A source has no ``column``, a destination no
-    ``row``. A site has its first ones, and no row, say, if only what it receives has changed.
+    its 95 % interval, ``n`` the number of its links. ``p`` is how probable it is that anything of
+    this kind looks as changed by chance. A source has no ``column``, a destination no ``row``. A
+    site has its first ones, but none of a direction that has not changed.
     """
 
     kind: Kind
@@ -76,19 +74,14 @@ class Cause:
 class Rules:
     """What is named: ``alarms`` are how often each kind may be named by chance.
 
-    ``known_dof`` is given where the noise is known, from so many degrees of freedom, and not up
-    to a factor: it need not be estimated from what the causes leave. With ``slower_only``, what is
-    faster is named to tell the others from it alone, as easily as what is slower.
+    ``known_dof`` are the degrees of freedom of a noise that is known, and not up to a factor. With
+    ``slower_only``, what is faster is named only to tell the others from it.
     """
 
     alarms: Mapping[Kind, float]
     slower_only: bool = False
     known_dof: int | None = None
     after_the_first: float = AFTER_THE_FIRST
-
-    @property
-    def directions(self) -> int:
-        return 1 if self.slower_only else 2
 
 
 def name_causes(
@@ -130,9 +123,8 @@ def name_slower(
 
     ``logs`` are log rates of a window, shape (rows, columns), and ``history`` those of earlier
     windows as long, shape (windows, rows, columns), NaN for holes; ``spread`` has how both scatter,
-    up to a factor: the root of 1 / n of their transfers. A link is judged by its own scatter, and
-    30 windows of it make single links stand out that one comparison cannot tell from noise. Else as
-    name_causes().
+    up to a factor: the root of 1 / n of their transfers. A link is judged by its own scatter. Else
+    as name_causes().
     """
     spread_now, spread_then = spread or (np.ones_like(logs), np.ones_like(history))
     link = LinkNoise.of(history, spread_then)
@@ -159,9 +151,8 @@ def _named(logs: Floats | Rates, cells: MatrixCells, noise: CellNoise, rules: Ru
 class Model:
     """What is left of n cells beside a level and the causes named so far, by least squares.
 
-    ``solved`` are the p regressors times the inverse of the covariance of the cells, ``inverse``
-    the covariance of their ``effects``, ``rest`` the residuals times the inverse of the covariance,
-    and ``squares`` their weighted sum of squares.
+    ``solved`` are the regressors, and ``rest`` the residuals, times the inverse of the covariance
+    of the cells; ``inverse`` is the covariance of the ``effects``, ``squares`` are weighted.
     """
 
     solved: Sequence[Summed]
@@ -183,9 +174,6 @@ class Model:
     @property
     def dof(self) -> int:
         return len(self.rest.of_cell) - len(self.effects)
-
-    def variance(self, known_dof: int | None) -> float:
-        return 1.0 if known_dof else self.squares / max(self.dof, 1)
 
     def added(
         self, sets: CandidateSets, weight: Floats, known_dof: int | None
@@ -216,13 +204,14 @@ class CauseSearch:
         self.noise = noise
         self.rules = rules
         self.named: list[Candidate] = []
-        self.kinds = [sets for sets in every_candidate(cells) if sets.count]
+        self.kinds = [sets for sets in every_candidate(cells) if sets.possible.any()]
         self.weights = [
             noise.quadratic(sets.cell, sets.member, len(sets.possible)) for sets in self.kinds
         ]
-        self.counts: Counter[Kind] = Counter()
+        self.directions = 1 if rules.slower_only else 2
+        self.counts = Counter[Kind]()
         for sets in self.kinds:
-            self.counts[sets.kind] += sets.count
+            self.counts[sets.kind] += int(sets.possible.sum())
 
     def run(self) -> None:
         while len(self.named) < MOST_CAUSES and (candidate := self.likeliest(self.named)):
@@ -260,23 +249,22 @@ class CauseSearch:
 
     def critical(self, dof: int, is_further: bool) -> dict[Kind, float]:
         """Return the |t| beyond which something of each kind is beyond chance."""
-        share = (self.rules.after_the_first if is_further else 1) / self.rules.directions
+        share = (self.rules.after_the_first if is_further else 1) / self.directions
         tails = [self.rules.alarms[kind] * share / count for kind, count in self.counts.items()]
         limits = _quantiles(tuple(1 - tail for tail in tails), dof)
         return dict(zip(self.counts, limits, strict=True))
 
     def causes(self) -> Iterator[tuple[Cause, float]]:
-        """Return what was named, each beside all others, with its |t|."""
+        """Return what was named, each as one of all, with its |t|."""
         model = self.model(self.named)
         dof = self.rules.known_dof or model.dof
         if dof < 1:
             return
-        errors = np.sqrt(
-            np.maximum(np.diag(model.inverse) * model.variance(self.rules.known_dof), 1e-300)
-        )[1:]
+        variance = 1.0 if self.rules.known_dof else model.squares / max(model.dof, 1)
+        errors = np.sqrt(np.maximum(np.diag(model.inverse) * variance, 1e-300))[1:]
         effects = model.effects[1:]
         ts = np.abs(effects / errors)
-        tails = self.rules.directions * survival(ts, dof)
+        tails = self.directions * survival(ts, dof)
         (reach,) = _quantiles((0.975,), dof)
         bounds = np.exp([effects, effects - errors * reach, effects + errors * reach])
         for candidate, (factor, low, high), t, tail in zip(

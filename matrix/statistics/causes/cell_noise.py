@@ -16,9 +16,8 @@ ROUNDS = 4
 FARTHEST = 2.5
 # A correlation above this would leave hardly anything to a cell of its own.
 HIGHEST = 0.8
-# By so many of its standard errors the correlation is taken for more than it seems where one window
-# has to tell it: too little of it makes false alarms, too much costs little. Where the noise is
-# known, and not estimated beside it, too much would make single links stand out.
+# By so many of its standard errors the correlation is taken for more where one window has to tell
+# it: too little makes false alarms. Where the noise is known, more would make links stand out.
 LEAN = 1.5
 # With fewer windows a link has no history.
 FEWEST_WINDOWS = 5
@@ -94,10 +93,7 @@ class CellNoise:
         return scaled / self.scale / (1 - self.correlation)
 
     def quadratic(self, cell: Places, member: Places, count: int) -> Floats:
-        """Return c' V^-1 c for each c of ``count`` sets: cell ``cell[k]`` is in set ``member[k]``.
-
-        No cell is twice in one set.
-        """
+        """Return c' V^-1 c of ``count`` sets: cell ``cell[k]`` is in set ``member[k]``, once."""
         inverse = 1 / self.scale[cell]
         if cell is member:  # each by itself
             own = np.square(inverse)
@@ -128,31 +124,22 @@ def _scale(squares: Floats, spare: Floats, relative: Floats) -> Floats:
     level = float(squares.sum() / spare.sum())
     if level <= 0:
         return np.ones(len(squares))
+    design = np.stack([spare, spare * relative])
     for _ in range(ROUNDS):
         variance = level * (shared + own * relative)
         cut = np.minimum(squares, FARTHEST**2 * variance * spare)
-        level, share = _parts(cut, spare, relative, variance)
+        weight = 1 / np.square(variance)
+        normal = (design * weight) @ design.T
+        shared, own = np.linalg.lstsq(normal, (design * weight) @ cut, rcond=None)[0]
+        level, whole, share = max(float(cut.sum() / spare.sum()), 1e-300), shared + own, 1.0
+        if whole > 0:
+            # Squares of normal numbers have twice the square of their mean as variance. Two errors
+            # more of ``relative`` keep cells of few transfers from being taken for precise ones.
+            slope = np.array([-own, shared]) / whole**2
+            error = np.sqrt(max(float(2 * slope @ np.linalg.pinv(normal) @ slope), 0.0))
+            share = float(np.clip(own / whole + 2 * error, 0, 1))
         shared, own = 1 - share, share
     return np.sqrt(shared + own * relative)
-
-
-def _parts(
-    squares: Floats, spare: Floats, relative: Floats, variance: Floats
-) -> tuple[float, float]:
-    """Return the level of the variance, and the share of it that is as ``relative``."""
-    weight = 1 / np.square(variance)
-    design = np.stack([spare, spare * relative])
-    normal = (design * weight) @ design.T
-    shared, own = np.linalg.lstsq(normal, (design * weight) @ squares, rcond=None)[0]
-    level = max(float(squares.sum() / spare.sum()), 1e-300)
-    whole = shared + own
-    if whole <= 0:
-        return level, 1.0
-    # Squares of normal numbers have twice the square of their mean as variance. Two errors more of
-    # ``relative`` keep cells of few transfers from being taken for precise ones.
-    slope = np.array([-own, shared]) / whole**2
-    error = np.sqrt(max(float(2 * slope @ np.linalg.pinv(normal) @ slope), 0.0))
-    return level, float(np.clip(own / whole + 2 * error, 0, 1))
 
 
 def _blocks(row_site: Integers, column_site: Integers) -> Integers:
@@ -170,10 +157,9 @@ def _correlation(
 ) -> float:
     """Return how alike residuals of one site are, more than others of their row or column.
 
-    ``rest`` has shape (windows, rows, columns), NaN for holes. Where rows and columns have been
-    taken out, all pairs in a row are a little unlike: what counts is the difference between pairs
-    of the same site and other pairs of the row. It is taken for ``lean`` of its standard errors
-    more than it seems.
+    ``rest`` has shape (windows, rows, columns), NaN for holes. What counts is how pairs of the same
+    site differ from other pairs of the row, which are a little unlike where rows and columns have
+    been taken out. It is taken for ``lean`` of its standard errors more.
     """
     has_value = np.isfinite(rest)
     ones = has_value.astype(float)
@@ -208,9 +194,8 @@ def _by_site(values: Floats, site: Integers, axis: int) -> Floats:
 class LinkNoise:
     """What is usual for each link, and how far one window of it scatters; shape (rows, columns).
 
-    ``usual`` is the mean of its windows and ``error`` the standard error of that; ``scatter`` is
-    the standard deviation of a window of spread 1, from ``dof`` degrees of freedom. NaN where
-    there is too little history.
+    ``usual`` is the mean of its windows, ``error`` its standard error; ``scatter`` is the standard
+    deviation of a window of spread 1, from ``dof`` degrees of freedom. NaN for too little history.
     """
 
     usual: Floats
@@ -220,10 +205,7 @@ class LinkNoise:
 
     @classmethod
     def of(cls, history: Floats, spread: Floats) -> Self:
-        """Take logs of windows, shape (windows, rows, columns), NaN for holes, and their spread.
-
-        The scatter of a link is its own, drawn to that of all links by as much as these are alike.
-        """
+        """Take logs of windows and their spread. Scatter is drawn to that of all links."""
         has_value = np.isfinite(history)
         weight = np.where(has_value, 1 / np.square(spread), 0.0)
         whole = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
@@ -236,21 +218,14 @@ class LinkNoise:
             nothing = np.full(count.shape, np.nan)
             return cls(nothing, nothing, nothing, 1)
         pooled = float(squares[enough].sum() / own_dof[enough].sum())
+        # Of how many dof all links together tell the variance of each. The variances of links
+        # (about 1) scatter by chance with a variance of 2 / dof; what is beyond it is true.
         relative = squares[enough] / own_dof[enough] / max(pooled, np.finfo(float).tiny)
-        prior = _prior_dof(relative, own_dof[enough])
+        prior = 0.0
+        if len(relative) > 1:
+            beyond = float(np.var(relative, ddof=1) - np.mean(2 / own_dof[enough]))
+            prior = float(np.clip(4 + 2 / max(beyond, 1e-9), 0, MOST_LINK_DOF))
         scatter = np.sqrt((prior * pooled + squares) / (prior + np.maximum(own_dof, 0)))
         scatter = np.where(enough, scatter, np.nan)
         dof = int(prior + np.median(own_dof[enough]))
         return cls(np.where(enough, usual, np.nan), scatter / np.sqrt(whole), scatter, dof)
-
-
-def _prior_dof(variances: Floats, dof: Integers) -> float:
-    """Return of how many dof all links together tell the variance of each.
-
-    The variances of links (about 1) scatter by chance with a variance of 2 / dof; by what they do
-    beyond it they differ in truth.
-    """
-    if len(variances) < 2:
-        return 0.0
-    beyond = float(np.var(variances, ddof=1) - np.mean(2 / dof))
-    return float(np.clip(4 + 2 / max(beyond, 1e-9), 0, MOST_LINK_DOF))
