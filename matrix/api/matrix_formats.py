@@ -17,25 +17,21 @@ from numpy.typing import NDArray
 
 from matrix.answers.matrix.grid_cells import Grid, OtherSide
 from matrix.answers.other_origins import NONE, OtherOrigins
-from matrix.answers.words.documents import DOCUMENTS
-from matrix.answers.words.names import shared_ending, shortened
-from matrix.answers.words.numbers import number
-from matrix.answers.words.phrases import counted
 from matrix.api import parameters
 from matrix.api.encoding import csv_of, dumps
-from matrix.query.catalogue import RATE, Statistic
+from matrix.query.catalogue import RATE
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, rounded, rounded_deviations, significant
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.expected import AGAINST
 from matrix.statistics.cells.standing import LEVELS
-from matrix.statistics.cells.states import MEASURED, NOT_APPLICABLE, STATES
+from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
 from matrix.statistics.compare.two_samples import CHANGE_KINDS
 from matrix.statistics.transfers.overhead import FITS
 from matrix.store.conditions import MARKS
 from sonar.notation import csv_text
-from sonar.notation.units import DASH, MB
+from sonar.notation.units import MB
 from sonar.notation.windows import format_time
 
 BLOCK = 8192  # cells
@@ -305,60 +301,3 @@ def as_wide_csv(grid: Grid) -> bytes:
     )
     corner = f"{CORNER} ({grid.query.statistic.name}, {grid.unit})"
     return str(frame.to_csv(index_label=corner, lineterminator="\n")).encode()
-
-
-def as_document(grid: Grid, form: str) -> bytes:
-    """Write the numbers as the page shows them, in a form, `markdown` or `latex`.
-
-    Rows and columns without any result are left out, unless all are, and names are short.
-    """
-    statistic, groups = grid.query.statistic, [*grid.sources, *grid.destinations]
-    ending = shared_ending(groups)
-    names, parts = shortened(groups, ending)
-    has_result = (grid.cells.ok > 0) | (grid.cells.failed > 0) | ~np.isnan(grid.cells.value)
-    if grid.comparison is not None:
-        has_result |= grid.comparison.other_ok > 0
-    kept = [np.flatnonzero(has_result.any(axis)).tolist() for axis in (1, 0)]
-    if not kept[0]:
-        kept = [list(range(size)) for size in has_result.shape]
-    values, states = grid.cells.value.tolist(), grid.cells.state.tolist()
-    last_column, last_row = grid.averages.row.tolist(), grid.averages.column.tolist()
-    rows = [
-        [
-            names[grid.sources[row].name],
-            *(cell_words(values[row][at], states[row][at], statistic) for at in kept[1]),
-            text(last_column[row], statistic),
-        ]
-        for row in kept[0]
-    ]
-    means = [*(last_row[at] for at in kept[1]), grid.averages.grand]
-    heads = [CORNER, *(names[grid.destinations[at].name] for at in kept[1]), MEAN]
-    last = [MEAN, *(text(value, statistic) for value in means)]
-    counts = zip(has_result.shape, kept, ("row", "column"), strict=True)
-    dropped = [counted(size - len(left), noun) for size, left, noun in counts if size > len(left)]
-    said = [f"Left out without any result: {' and '.join(dropped)}"] if dropped else []
-    without = [*filter(None, [ending, *parts])]
-    said += [f"Names without {', '.join(without)}"] if without else []
-    return DOCUMENTS[form].whole(caption(grid, said), heads, rows, last).encode()
-
-
-def caption(grid: Grid, said: Sequence[str]) -> str:
-    """Say what the numbers are, of when, in which unit, and what else is ``said`` of them."""
-    bounds = grid.query.replace(window="", start=grid.window.start, end=grid.window.end)
-    sentences = [grid.query.describe_in_unit(), f"Window: {bounds.window_words()}"]
-    simulated = ["Simulated endpoints"] if grid.simulated else []
-    geometric = ", and geometric" if grid.query.statistic.against else ""
-    means = f"Means are of measured cells{geometric}"
-    return ". ".join([*sentences, means, *said, *simulated]) + "."
-
-
-def cell_words(value: float, state: int, statistic: Statistic) -> str:
-    """Write a cell; what is not simply measured says so in a word."""
-    if state == NOT_APPLICABLE:
-        return ""
-    written = text(value, statistic)
-    return written if state == MEASURED else f"{written} {STATES[state]}"
-
-
-def text(value: float, statistic: Statistic) -> str:
-    return number(value, statistic) or DASH

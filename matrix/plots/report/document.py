@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -11,11 +12,12 @@ from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 
 from matrix.answers.report.parts import HeatTable, PeriodReport, ReportSection, ReportTable
-from matrix.answers.words.documents import markdown_row, markdown_text
 from matrix.plots.report import heat
+from sonar.notation.units import THIN_SPACE
 from sonar.notation.windows import format_window
 
 STYLE_SHEET = "css/report.css"
+MARKDOWN_SIGNS = re.compile(r"([\\`*_\[\]<>|~&$#])")
 
 
 def context(report: PeriodReport, base: str = "") -> dict[str, Any]:
@@ -105,5 +107,13 @@ def markdown_table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], sides: Sequence[str]
 ) -> str:
     """Write a table whose first column has words; ``sides`` says where the others are aligned."""
-    rule = f"| {' | '.join([':--', *sides])} |\n"
-    return (markdown_row(heads) + rule + "".join(map(markdown_row, rows))).rstrip("\n")
+    written = [[markdown_text(text) for text in row] for row in (heads, *rows)]
+    return "\n".join(
+        f"| {' | '.join(cells)} |" for cells in (written[0], [":--", *sides], *written[1:])
+    )
+
+
+def markdown_text(text: str) -> str:
+    """Escape a text, without what would break its line or cannot be printed."""
+    line = "".join(sign if sign.isprintable() or sign == THIN_SPACE else " " for sign in text)
+    return MARKDOWN_SIGNS.sub(r"\\\1", line)
