@@ -53,20 +53,15 @@ def two_sided_of_many(t: Floats, dof: Floats) -> Floats:
     z = np.sqrt(z2)
     above = (((4 * z2 + 33) * z2 + 240) * z2 + 855) * z
     z = z + (z2 + 3) * z / b - above / (10 * b * (b + 0.8 * np.square(z2) + 100))
-    p = two_sided_normal(z)
-    few = np.flatnonzero(dof < FEW_DOF)
-    p[few] = two_sided(t[few], dof[few])
-    return p
-
-
-def two_sided_normal(z: Floats) -> Floats:
-    """Return how probable a normal number as far from 0 as z is, to six digits, for z >= 0."""
     # np.interp would look for each place, at six times the cost.
     place = np.minimum(z * math.sqrt(0.5), LAST_PLACE) * PLACES
     below = place.astype(np.int64)
     tails = _normal_tails()
     low = tails.take(below)
-    return np.asarray(np.exp(low + (tails.take(below + 1) - low) * (place - below)))
+    p = np.asarray(np.exp(low + (tails.take(below + 1) - low) * (place - below)))
+    few = np.flatnonzero(dof < FEW_DOF)
+    p[few] = two_sided(t[few], dof[few])
+    return p
 
 
 @lru_cache(maxsize=1)
@@ -87,9 +82,12 @@ def quantile(probability: ArrayLike, dof: ArrayLike) -> Floats:
     )
     # Newton from below climbs straight to it, as the tail is convex there: in log(tail) few steps.
     value = z * np.sqrt(degrees / np.maximum(degrees - 1, 0.5))
+    # Of the density.
+    scale = _log_gamma((degrees + 1) / 2) - _log_gamma(degrees / 2) - np.log(degrees * math.pi) / 2
     for _ in range(NEWTON_STEPS):
         here = survival(value, degrees)
-        step = here * np.log(here / tail) / density(value, degrees)
+        part = (degrees + 1) / 2 * np.log1p(np.square(value) / degrees)
+        step = here * np.log(here / tail) / np.exp(scale - part)
         value = np.maximum(value + step, z / 2)
         if not np.any(np.abs(step) > 1e-10 * value):
             break
@@ -100,12 +98,6 @@ def quantile(probability: ArrayLike, dof: ArrayLike) -> Floats:
 def one_quantile(probability: float, dof: float) -> float:
     """Return what quantile() does of one: many links have as many results."""
     return float(quantile(probability, dof))
-
-
-def density(t: Floats, dof: Floats) -> Floats:
-    """Return the density at t."""
-    scale = _log_gamma((dof + 1) / 2) - _log_gamma(dof / 2) - np.log(dof * math.pi) / 2
-    return np.asarray(np.exp(scale - (dof + 1) / 2 * np.log1p(np.square(t) / dof)))
 
 
 def incomplete_beta(half: Floats, share: Floats, rest: Floats) -> Floats:
