@@ -15,7 +15,7 @@ import orjson
 import pandas as pd
 from numpy.typing import NDArray
 
-from matrix.answers.matrix.grid_cells import Grid, OtherSide
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.other_origins import NONE, OtherOrigins
 from matrix.api import parameters
 from matrix.api.encoding import csv_of, dumps
@@ -179,7 +179,30 @@ def of_hours(first: int, last: int) -> tuple[NDArray[np.uint64], NDArray[np.uint
 
 
 def as_json(grid: Grid, fields: Sequence[str], others: OtherOrigins = NONE) -> bytes:
-    pieces = [dumps(before_cells(grid, others)).removesuffix(b"}"), b',"cells":{']
+    comparison: dict[str, Any] = {}
+    if other := grid.other:
+        # What the cells are compared with, and how many of them differ beyond chance.
+        comparison["comparison"] = {
+            "description": other.words,
+            "size": other.query.size,
+            "start": format_time(other.window.start),
+            "end": format_time(other.window.end),
+            "simulated": other.simulated,
+            "filters": by_parameter(other.query.filters),
+            **grid.changes(),
+        }
+    before_cells = {
+        "query": echo(grid),
+        "description": grid.query.describe(),
+        "unit": grid.unit,
+        "version": grid.version.text,
+        "simulated": grid.simulated,
+        "other_origins": others.counts,
+        **comparison,
+        "sources": [group.record for group in grid.sources],
+        "destinations": [group.record for group in grid.destinations],
+    }
+    pieces = [dumps(before_cells).removesuffix(b"}"), b',"cells":{']
     for position, name in enumerate(fields):
         pieces.append(b'%s"%s":[' % (b"," if position else b"", name.encode()))
         for place, block in enumerate(blocks(name, array_of(grid, name))):
@@ -194,7 +217,6 @@ def as_json(grid: Grid, fields: Sequence[str], others: OtherOrigins = NONE) -> b
 
 
 def array_of(grid: Grid, name: str) -> NDArray[Any]:
-    """Return an array of cells by the name of its field."""
     if name in EXPECTED and grid.cells.expectations:
         values: NDArray[Any] = getattr(grid.cells.expectations, name)
         return values / MB if name == "expected" else values
@@ -209,38 +231,11 @@ def array_of(grid: Grid, name: str) -> NDArray[Any]:
     return of_ratios
 
 
-def before_cells(grid: Grid, others: OtherOrigins) -> dict[str, Any]:
-    return {
-        "query": echo(grid),
-        "description": grid.query.describe(),
-        "unit": grid.unit,
-        "version": grid.version.text,
-        "simulated": grid.simulated,
-        "other_origins": others.counts,
-        **({"comparison": compared(grid, grid.other)} if grid.other else {}),
-        "sources": [group.record for group in grid.sources],
-        "destinations": [group.record for group in grid.destinations],
-    }
-
-
 def echo(grid: Grid) -> dict[str, Any]:
     query: MatrixQuery = grid.query
     own = {"stat": query.stat, "rows": query.rows, "columns": query.columns}
     answer = parameters.echo(query, grid.window, **own, max_age=query.max_age or None)
     return answer | (query.compare.to_params() if query.compare else {})
-
-
-def compared(grid: Grid, other: OtherSide) -> dict[str, Any]:
-    """Say what the cells are compared with, and how many of them differ beyond chance."""
-    return {
-        "description": other.words,
-        "size": other.query.size,
-        "start": format_time(other.window.start),
-        "end": format_time(other.window.end),
-        "simulated": other.simulated,
-        "filters": by_parameter(other.query.filters),
-        **grid.changes(),
-    }
 
 
 def as_csv(grid: Grid, fields: Sequence[str]) -> bytes:
