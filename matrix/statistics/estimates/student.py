@@ -30,7 +30,17 @@ def survival(t: ArrayLike, dof: ArrayLike) -> Floats:
     # The square of what is further out is infinite, of which nothing is a share.
     square = np.square(np.clip(values, -FURTHEST, FURTHEST))
     whole = degrees + square
-    tail = 0.5 * incomplete_beta(degrees / 2, degrees / whole, square / whole)
+    half, share, rest = degrees / 2, degrees / whole, square / whole
+    # The regularised incomplete beta function I_share(half, 1/2). 1 less a share near 1 would have
+    # no digits left.
+    flipped = share > (half + 1) / (half + 2.5)
+    first, second = np.where(flipped, 0.5, half), np.where(flipped, half, 0.5)
+    x = np.where(flipped, rest, share)
+    with np.errstate(divide="ignore"):
+        power = half * np.log(share) + 0.5 * np.log(rest)
+    scale = _log_gamma(half + 0.5) - _log_gamma(half) - math.lgamma(0.5)
+    part = np.exp(power + scale) * _fraction(first, second, x) / first
+    tail = 0.5 * np.where(flipped, 1 - part, part)
     tail = np.where(np.isinf(values), 0.0, tail)
     return np.where(values > 0, tail, 1 - tail) * np.where(np.isnan(values), np.nan, 1)
 
@@ -98,21 +108,6 @@ def quantile(probability: ArrayLike, dof: ArrayLike) -> Floats:
 def one_quantile(probability: float, dof: float) -> float:
     """Return what quantile() does of one: many links have as many results."""
     return float(quantile(probability, dof))
-
-
-def incomplete_beta(half: Floats, share: Floats, rest: Floats) -> Floats:
-    """Return the regularised incomplete beta function I_share(half, 1/2).
-
-    ``rest`` is 1 - share, which is given as 1 less a share near 1 has no digits left.
-    """
-    flipped = share > (half + 1) / (half + 2.5)
-    first, second = np.where(flipped, 0.5, half), np.where(flipped, half, 0.5)
-    x = np.where(flipped, rest, share)
-    with np.errstate(divide="ignore"):
-        power = half * np.log(share) + 0.5 * np.log(rest)
-    scale = _log_gamma(half + 0.5) - _log_gamma(half) - math.lgamma(0.5)
-    part = np.exp(power + scale) * _fraction(first, second, x) / first
-    return np.where(flipped, 1 - part, part)
 
 
 def _fraction(a: Floats, b: Floats, x: Floats) -> Floats:

@@ -275,22 +275,17 @@ def _polished(logs: Floats, has_value: Flags, axes: Sequence[int]) -> tuple[Floa
     for _ in range(ROUNDS):
         moved = 0.0
         for axis in axes:
-            medians = _medians(rest if axis == 0 else rest.T)
+            lines = rest if axis == 0 else rest.T
+            # The median of each, 0 for one without a value.
+            count, line = np.isfinite(lines).sum(axis=1), np.arange(len(lines))
+            medians = np.zeros(len(lines))
+            if lines.size:
+                ordered, last = np.sort(lines, axis=1), np.maximum(count - 1, 0)
+                middle = (ordered[line, last // 2] + ordered[line, (last + 1) // 2]) / 2
+                medians = np.where(count > 0, middle, 0.0)
             effects[axis] += medians
             rest -= medians[:, None] if axis == 0 else medians
             moved = max(moved, float(np.abs(medians).max(initial=0)))
         if moved < STILL:
             break
     return effects[0], effects[1]
-
-
-def _medians(rows: Floats) -> Floats:
-    """Return the median of each row, 0 for one without a value."""
-    if not rows.size:
-        return np.zeros(len(rows))
-    ordered = np.sort(rows, axis=1)
-    count = np.isfinite(rows).sum(axis=1)
-    last = np.maximum(count - 1, 0)
-    row = np.arange(len(rows))
-    middle = (ordered[row, last // 2] + ordered[row, (last + 1) // 2]) / 2
-    return np.where(count > 0, middle, 0.0)

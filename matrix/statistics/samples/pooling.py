@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Flags, Floats, Integers, each
+from matrix.statistics.arrays import Flags, Integers, each
 from matrix.statistics.samples.run import NO_LINKS, Newest, Run
 
 Cells = NDArray[np.uint16]
@@ -209,7 +209,13 @@ def _chunks(runs: Sequence[Run], pooling: Pooling, parts: int) -> list[Chunk]:
     keys = max((run.keys for run in runs), key=len)
     low, high = keys.searchsorted(bounds)
     share = np.asarray((high - low) / max(len(keys), 1))
-    batches = _batches(rows, share, parts, HIDDEN // pooling.shape[1])
+    # Rows are put together in the order of their sources.
+    distinct, place = np.unique(rows, return_index=True)
+    distinct = distinct[place.argsort()]
+    shares = np.bincount(rows, share)[distinct]
+    part = ((np.cumsum(shares) - shares / 2) * parts).astype(np.int64)
+    page = np.arange(len(distinct)) // (HIDDEN // pooling.shape[1])
+    batches = np.split(distinct, np.flatnonzero(np.diff(part) | np.diff(page)) + 1)
     chunks = [Chunk(batch, len(batch) * pooling.shape[1], [], []) for batch in batches]
     chunk_of = np.empty(pooling.shape[0], dtype=np.int64)
     for index, batch in enumerate(batches):
@@ -226,14 +232,3 @@ def _chunks(runs: Sequence[Run], pooling: Pooling, parts: int) -> list[Chunk]:
             if run.sizes is not None:
                 chunk.sizes.append(run.sizes[low:high])
     return chunks
-
-
-def _batches(rows: Integers, share: Floats, parts: int, most_rows: int) -> list[Integers]:
-    """Put rows together in the order of their sources."""
-    distinct, place = np.unique(rows, return_index=True)
-    distinct = distinct[place.argsort()]
-    shares = np.bincount(rows, share)[distinct]
-    part = ((np.cumsum(shares) - shares / 2) * parts).astype(np.int64)
-    page = np.arange(len(distinct)) // most_rows
-    breaks = np.flatnonzero(np.diff(part) | np.diff(page)) + 1
-    return np.split(distinct, breaks)

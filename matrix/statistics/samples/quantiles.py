@@ -73,9 +73,9 @@ def quantiles(
         else:
             rows.sort(axis=1)
         first = np.arange(0, rows.size, width)
-        found = of_sorted(rows.ravel(), first, ok[groups], _of(groups, fractions))
+        quantiles_of = of_sorted(rows.ravel(), first, ok[groups], _of(groups, fractions))
         # In one go, numpy takes four times as long to set these columns.
-        for values, of_groups in zip(result, found, strict=True):
+        for values, of_groups in zip(result, quantiles_of, strict=True):
             values[groups] = of_groups
     for group in np.flatnonzero(width_of == len(WIDTHS)).tolist():
         samples = bits[starts[group] : starts[group] + counts[group]]

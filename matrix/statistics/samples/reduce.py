@@ -93,7 +93,10 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
     cell_of, chunks = cut(runs, pooling)
 
     def work(chunk: Chunk) -> None:
-        whole.put(chunk.rows, Samples.of(chunk, pooling, cell_of).reduced(extras))
+        keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
+        cell = cell_of.take(pooling.numbering.numbers(keys))
+        samples = Samples(chunk.cells, cell, keys.astype(np.uint32), chunk.sizes)
+        whole.put(chunk.rows, samples.reduced(extras))
 
     each(work, chunks)
     return whole
@@ -153,12 +156,6 @@ class Samples:
     cell: Cells
     bits: Bits
     sizes: list[Integers]
-
-    @classmethod
-    def of(cls, chunk: Chunk, pooling: Pooling, cell_of: Cells) -> Self:
-        keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
-        cell = cell_of.take(pooling.numbering.numbers(keys))
-        return cls(chunk.cells, cell, keys.astype(np.uint32), chunk.sizes)
 
     def reduced(self, extras: Collection[str]) -> Reduced:
         failed = np.flatnonzero(self.bits >= FAILED)

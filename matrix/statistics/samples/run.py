@@ -11,10 +11,6 @@ from numpy.typing import NDArray
 from matrix.statistics.arrays import Stretches
 
 DAY_MS = 86_400_000
-# Unix ms of what has not come: later than all else, and still before the next link in keys of
-# link * SPAN + moment.
-NEVER = 1 << 42
-SPAN = NEVER << 1
 # The sign of a rate, set for a failed sample, as a key has it; above it stands the link.
 FAILED_BIT = np.uint64(1 << 31)
 # What is left of a key without its rate: the link, and whether the sample failed.

@@ -61,7 +61,20 @@ class Groups:
             values = self.bits.take(starts).view(np.float32).astype(np.float64)
             return [values, np.full(len(values), np.nan), *[values] * len(fractions)]
         if 1 < width <= NARROW:
-            return self._of_columns(starts, width, fractions)
+            # The samples of each group are a column.
+            samples = self.bits.take(starts + np.arange(width)[:, None])
+            if not self.ordered:
+                exchange(samples)
+            rates = samples.view(np.float32).astype(np.float64)
+            quantiles = []
+            for fraction in fractions:
+                share, below = math.modf((width - 1) * fraction)
+                low, high = rates[int(below)], rates[math.ceil(below + share)]
+                quantiles.append(np.asarray(low + (high - low) * share))
+            mean = rates.sum(axis=0) / width
+            rates -= mean
+            squares = np.square(rates, out=rates).sum(axis=0)
+            return [mean, np.sqrt(squares / (width - 1)), *quantiles]
         counts = self.counts.take(groups)
         if not width:  # too large for a row: one after the other
             results = np.empty((2 + len(fractions), len(starts)))
@@ -73,22 +86,6 @@ class Groups:
             return list(results)
         mean, squares, *quantiles = self._of_rows(starts, counts, width, fractions)
         return [mean, np.sqrt(squares / (counts - 1)), *quantiles]
-
-    def _of_columns(self, starts: Integers, width: int, fractions: Sequence[float]) -> list[Floats]:
-        """Take groups of two to four: the samples of each are a column."""
-        samples = self.bits.take(starts + np.arange(width)[:, None])
-        if not self.ordered:
-            exchange(samples)
-        rates = samples.view(np.float32).astype(np.float64)
-        quantiles = []
-        for fraction in fractions:
-            share, below = math.modf((width - 1) * fraction)
-            low, high = rates[int(below)], rates[math.ceil(below + share)]
-            quantiles.append(np.asarray(low + (high - low) * share))
-        mean = rates.sum(axis=0) / width
-        rates -= mean
-        squares = np.square(rates, out=rates).sum(axis=0)
-        return [mean, np.sqrt(squares / (width - 1)), *quantiles]
 
     def _of_rows(
         self, starts: Integers, counts: Integers, width: int, fractions: Sequence[float]
