@@ -33,7 +33,7 @@ MORE = (
     "/?size=small&wall=1",
     "/search/?q=ECDF",
     "/api/v1/reports/2026-W46/?format=pdf",
-    *(f"/api/v1/matrix/?size=small&format={form}" for form in ("csv", "latex", "markdown", "png")),
+    *(f"/api/v1/matrix/?size=small&format={form}" for form in ("csv", "html", "png")),
     *(f"/api/v1/{rows}/?format=csv" for rows in ("links", "sites", "endpoints", "transfers")),
     "/api/v1/meshes/everything/",
     "/api/v1/endpoints/state/",

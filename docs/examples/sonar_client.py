@@ -49,7 +49,6 @@ MEDIA_TYPES = {
     "csv": "text/csv",
     "ndjson": "application/x-ndjson",
     "markdown": "text/markdown",
-    "latex": "application/x-latex",
     "plotly": "application/vnd.plotly.v1+json",
     "html": "text/html",
 }

@@ -63,8 +63,6 @@ MOST_CHANGES = 3
 
 
 class PlainText(ParameterField):
-    """A text that is looked for as it is."""
-
     def to_python(self, value: str | None) -> str:
         text = (value or "").strip()
         if len(text) > LONGEST or not text.isprintable():
@@ -125,7 +123,6 @@ class HistoryQuestion:
         return {name: format_bound(time) if time else "" for name, time in times.items()}
 
     def rows(self, reader: Anyone) -> QuerySet[HistoryEntry]:
-        """Return the entries that somebody may see."""
         texts = {name: getattr(self, name) for name in FIELDS}
         chosen = Q(**{name: text for name, text in texts.items() if text})
         if self.start:

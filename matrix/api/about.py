@@ -1,7 +1,6 @@
 """The calls about the API itself: all that there are, their description, and its page."""
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -111,38 +110,30 @@ class IndexView(ApiView, one_snapshot=False, of_primary=True):
 
 
 def named(result: Json, **_: object) -> Json:
-    """Put the names of size classes in place of `{size}` in parameters. One SQL query."""
+    """Put the names of size classes in place of `{size}` in parameters. One SQL query.
+
+    A parameter with it in its name is there once for each class, another one with an example for
+    each.
+    """
     sizes = list(SizeClass.objects.values_list("name", flat=True))
     for call in (call for methods in result["paths"].values() for call in methods.values()):
-        call["parameters"] = [
-            variant
-            for parameter in call.get("parameters", [])
-            for variant in multiplied(parameter, sizes)
-        ]
+        parameters, call["parameters"] = call.get("parameters", []), []
+        for each in parameters:
+            if SIZE in each["name"]:
+                call["parameters"] += [
+                    each | {key: each[key].replace(SIZE, size) for key in ("name", "description")}
+                    for size in sizes
+                ]
+            else:
+                schema, examples = each["schema"], each["schema"].get("examples", [])
+                if any(SIZE in example for example in examples):
+                    # Classes are no enum: a client that is made of the schema would not know those
+                    # of tomorrow.
+                    texts = [text.replace(SIZE, size) for text in examples for size in sizes]
+                    unknown = examples == [SIZE] and schema.get("default") not in texts
+                    rest = {
+                        key: of for key, of in schema.items() if key != "default" or not unknown
+                    }
+                    schema = rest | {"examples": texts or [""]}
+                call["parameters"].append(each | {"schema": schema})
     return result
-
-
-def multiplied(parameter: Json, sizes: Iterable[str]) -> list[Json]:
-    """Return a parameter as often as there are classes if `{size}` is in its name, else once."""
-    if SIZE not in parameter["name"]:
-        return [parameter | {"schema": spelt_out(parameter["schema"], sizes)}]
-    return [
-        parameter | {name: parameter[name].replace(SIZE, size) for name in ("name", "description")}
-        for size in sizes
-    ]
-
-
-def spelt_out(schema: Json, sizes: Iterable[str]) -> Json:
-    """Return a schema with an example for each class where one of its examples has `{size}`.
-
-    Classes are no enum: a client that is made of the schema would not know those of tomorrow.
-    """
-    examples = schema.get("examples", [])
-    if not any(SIZE in example for example in examples):
-        return schema
-    texts = [example.replace(SIZE, size) for example in examples for size in sizes]
-    is_a_name = examples == [SIZE]
-    rest = {
-        name: of for name, of in schema.items() if name != "default" or not is_a_name or of in texts
-    }
-    return rest | {"examples": texts or [""]}

@@ -57,8 +57,6 @@ class JsonBody(BaseParser):
 
 
 class JsonList(JsonBody):
-    """Reads a list of results."""
-
     most_bytes = 8_000_000
     kind = list
     wrong_kind = "The body is not a list: send a JSON list of results."
@@ -110,18 +108,13 @@ class ApiView(APIView):
     ) -> Response:
         answer = super().finalize_response(request, response, *args, **kwargs)
         patch_vary_headers(answer, ("Accept", "Authorization", "Cookie"))
-        answer["Cache-Control"] = keeping(request, answer)
+        # Nobody may keep what was written or refused, others with a look each time. What an
+        # account reads may be more than what everybody does.
+        keeping = "private, no-cache" if request.user.is_authenticated else "no-cache"
+        if request.method not in SAFE_METHODS or answer.status_code >= 400:
+            keeping = "no-store"
+        answer["Cache-Control"] = keeping
         return answer
-
-
-def keeping(request: Request, response: HttpResponseBase) -> str:
-    """Say who may keep an answer: nobody what was written or refused, else with a look each time.
-
-    What an account reads may be more than what everybody does.
-    """
-    if request.method not in SAFE_METHODS or response.status_code >= 400:
-        return "no-store"
-    return "private, no-cache" if request.user.is_authenticated else "no-cache"
 
 
 def unless_known(

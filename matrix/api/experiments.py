@@ -11,7 +11,6 @@ from rest_framework.request import Request
 
 from matrix.answers.ordering import experiments as report
 from matrix.answers.ordering import probe_requests
-from matrix.answers.ordering import probe_requests as experiment_request
 from matrix.answers.ordering.experiments import ExperimentReport, conclusion, title
 from matrix.answers.ordering.probe_requests import OrderedExperiment, Variable
 from matrix.api.base import ApiView, body_of
@@ -182,7 +181,7 @@ class ExperimentsView(ApiView, of_primary=True):
         Its tests run one after the other, there and back through the values. Ask for it by its
         `url` until `ended` is true.
         """
-        sweep = experiment_request.read_experiment(cast("dict[str, Any]", body_of(request)))
+        sweep = probe_requests.read_experiment(cast("dict[str, Any]", body_of(request)))
         allow(request, probe_requests.ORDER, probe_requests.sites_of(sweep.probe_requests))
         with refusals_told():
             ordered = request_probes.order_sweep(sweep, cast(User, request.user), timezone.now())

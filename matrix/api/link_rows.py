@@ -1,7 +1,6 @@
-"""Rows of a link table as the API writes them: JSON, CSV, and tables for documents."""
+"""Rows of a link table as the API writes them: JSON and CSV."""
 
 import math
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,21 +9,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matrix.answers.table.column_filters import column_name
-from matrix.answers.table.columns import COMPARED, SURE, Arrays
+from matrix.answers.table.columns import SURE, Arrays
 from matrix.answers.table.link_table import LinkTable
-from matrix.answers.words.documents import DOCUMENTS
-from matrix.answers.words.ratios import PairRatio
 from matrix.api.encoding import csv_of, dumps
 from matrix.api.matrix_formats import CHANCES, COUNTS, TIMES, WORDS, csv_column, unix_time
 from matrix.api.streaming import Pieces
 from matrix.query.attributes import BY_KEY, ENDS
-from matrix.query.catalogue import RATE, TABLE_QUANTILES
-from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, Integers, rounded, significant
-from matrix.statistics.cells.states import STATES
-from matrix.statistics.compare.two_samples import Ratios
 from sonar.notation import csv_text
-from sonar.notation.units import DASH, format_bytes, format_chance, format_count, three_digits
 
 # So many rows are some 10 MB in memory while they are written, and a few of text.
 BLOCK = 10_000
@@ -79,16 +71,8 @@ def whole(values: Floats) -> list[int | None]:
     return [None if math.isnan(value) else int(value) for value in values.tolist()]
 
 
-def pieces(table: LinkTable, rows: Integers, query: MatrixQuery, form: str) -> Pieces:
-    """Yield rows block by block in a form: `csv` (with a header), `ndjson`, or a document."""
-    if form in DOCUMENTS:
-        document = DOCUMENTS[form]
-        yield document.start(caption(table, query), heads(table), 2).encode()
-        for start in range(0, len(rows), BLOCK_OF_TEXT):
-            block = table.taken(rows[start : start + BLOCK_OF_TEXT])
-            yield "".join(map(document.row, lines(block))).encode()
-        yield document.end.encode()
-        return
+def pieces(table: LinkTable, rows: Integers, form: str) -> Pieces:
+    """Yield rows block by block as `ndjson`, or as `csv` with a header."""
     for start in range(0, max(len(rows), 1), BLOCK):
         block = table.taken(rows[start : start + BLOCK])
         if form == "ndjson":
@@ -119,78 +103,3 @@ def texts(values: NDArray[Any]) -> NDArray[Any]:
         value: csv_text.quoted(value) for value in set(values.tolist()) if isinstance(value, str)
     }
     return np.array([written.get(value, value) for value in values.tolist()], dtype=object)
-
-
-BLOCK_OF_TEXT = 1000
-# Of each size class, beside its quantiles.
-TITLES = (RATE.name, "file size", "ok", "failed", "state")
-COMPARED_TITLES = ("this side MB/s", "other side MB/s", "ratio", "n", "p")
-LABELS = {quantile.field: quantile.label for quantile in TABLE_QUANTILES.values()}
-
-
-def caption(table: LinkTable, query: MatrixQuery) -> str:
-    window = query.replace(window="", start=table.window.start, end=table.window.end)
-    parts = [condition.words() for condition in query.filters]
-    if query.compare:
-        parts.append(f"{query.size} files compared with {query.other_words()}")
-    subject = ", ".join(["Rates of links by size class", query.window_words(), *parts])
-    return (
-        f"{subject}. Window: {window.window_words()}. "
-        "Rates and sizes are means of single transfers ± their standard deviation."
-    )
-
-
-def heads(table: LinkTable) -> list[str]:
-    quantiles = [f"{LABELS[name]} ({RATE.name})" for name in table.quantiles]
-    of_class = [TITLES[0], *quantiles, *TITLES[1:]]
-    titles = (
-        f"{size} {title}"
-        for size in table.sizes
-        for title in (*of_class, *(COMPARED_TITLES if table.compared_fields(size) else ()))
-    )
-    return ["from", "to", *titles]
-
-
-def lines(table: LinkTable) -> Iterator[list[str]]:
-    classes = [
-        [[*texts, *compared] for texts, compared in zip(*written, strict=True)]
-        for columns in map(table.of_class, table.sizes)
-        for written in [(class_texts(columns, table.quantiles), compared_texts(columns))]
-    ]
-    ends = zip(table.source.tolist(), table.destination.tolist(), strict=True)
-    for at, (source, destination) in enumerate(ends):
-        texts = [text for of_class in classes for text in of_class[at]]
-        yield [table.places[source].name, table.places[destination].name, *texts]
-
-
-def class_texts(columns: Arrays, quantiles: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the texts of one size class, link by link."""
-    shown = ("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes", "ok", "failed", "state")
-    numbers = zip(*(columns[name].tolist() for name in shown), strict=True)
-    for at, (mean, std, size, size_std, ok, failed, state) in enumerate(numbers):
-        rates = [mean, *(columns[name][at] for name in quantiles)] if ok else []
-        texts = [three_digits(rate) for rate in rates] or [DASH] * (1 + len(quantiles))
-        if ok > 1:
-            texts[0] += f" ± {three_digits(std)}"
-        volume = format_bytes(size) if ok else DASH
-        if size_std > 0:
-            volume += f" ± {format_bytes(size_std)}"
-        counts = format_count(ok), format_count(failed)
-        yield [*texts, volume, *counts, STATES[state].replace("_", " ")]
-
-
-def compared_texts(columns: Arrays) -> Iterator[list[str]]:
-    """Yield what a comparison says of each link, nothing where nothing is compared."""
-    if SURE not in columns:
-        yield from ([] for _ in columns["ok"])
-        return
-    arrays = {field: columns[name] for name, field in COMPARED.items()}
-    ratios = Ratios(**arrays, ok=columns["ok"], sure=columns[SURE])
-    for at in range(len(ratios.ok)):
-        pair = PairRatio.at(ratios, (at,))
-        rates = [
-            DASH if math.isnan(rate) else three_digits(rate) for rate in (pair.value, pair.other)
-        ]
-        ratio = DASH if math.isnan(pair.ratio) else pair.factor_words
-        chance = DASH if math.isnan(pair.p) else format_chance(pair.p)
-        yield [*rates, ratio, pair.n_words, chance]

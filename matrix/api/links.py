@@ -30,7 +30,7 @@ from matrix.api.schema.describe import described
 from matrix.api.schema.schemas import Answer, Listed, OtherOrigins, with_facts
 from matrix.api.streaming import stream
 from matrix.http.compression import respond_once
-from matrix.http.negotiation import DOCUMENT, LIST, TYPES, asked_format
+from matrix.http.negotiation import LIST, TYPES, asked_format
 from matrix.http.questions import read_once
 from matrix.query.attributes import BY_KEY, GROUPINGS
 from matrix.query.catalogue import STATS, TABLE_QUANTILES
@@ -154,7 +154,6 @@ def condition(name: str, column: str = "") -> OpenApiParameter:
     return schema.number(name, description, minimum=0)
 
 
-FORMATS = (*LIST, *DOCUMENT)
 OF_THE_MATRIX = {"stat": STATS, "rows": GROUPINGS, "columns": GROUPINGS}
 IGNORED = "A parameter of the matrix: the address of a page may have it; it has no effect here."
 # A column of a size class has its name in front.
@@ -212,7 +211,7 @@ LINKS = described(
         *map(condition, column_filters.names([schema.SIZE], schema.SIZE)),
         *schema.paging(OF_LINKS),
     ],
-    formats=FORMATS,
+    formats=LIST,
     tag="results",
 )
 
@@ -235,7 +234,7 @@ class LinksRequest:
         params = request.query_params
         sizes = list(SizeClass.objects.values_list("name", flat=True))
         query, chosen = table_query.read(params, sizes, also=OWN)
-        form = asked_format(request, FORMATS)
+        form = asked_format(request, LIST)
         for name, sentence in NOT_HERE.items():
             if params.get(name):
                 raise BadQueryError({name: [sentence]})
@@ -272,7 +271,7 @@ class LinksView(ApiView, one_snapshot=False):
                     request, key, TYPES["json"], lambda: as_json(request, call, cursor, version)
                 )
             table, rows = chosen_rows(call, cursor, version)
-            pieces = link_rows.pieces(table, rows, call.query, call.format)
+            pieces = link_rows.pieces(table, rows, call.format)
             window = call.query.window_at(cursor.moment)
             name = file_name("links", query=call.query, window=window)
             return stream(request, pieces, call.format, name)

@@ -16,7 +16,6 @@ from matrix.answers import other_origins
 from matrix.answers.matrix import glance, grid
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import names_of, on_cards, read_judgement
-from matrix.answers.words.documents import DOCUMENTS
 from matrix.api import matrix_formats, rendering
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_types import kind_of
@@ -27,14 +26,7 @@ from matrix.api.schema.parameters import QUERY, Echo, choice, text
 from matrix.api.schema.schemas import Answer, OtherOrigins, with_facts, word_of
 from matrix.http.compression import ARRAYS, respond_once
 from matrix.http.exceptions import refuse_hidden_filters
-from matrix.http.negotiation import (
-    CONTENT_TYPES,
-    DOCUMENT,
-    FIGURE,
-    TABLE,
-    ErrorsInJson,
-    asked_format,
-)
+from matrix.http.negotiation import CONTENT_TYPES, FIGURE, TABLE, ErrorsInJson, asked_format
 from matrix.http.questions import read_once
 from matrix.plots import cells_file, codes_file, display
 from matrix.plots.arrangement import arrange
@@ -122,7 +114,7 @@ class Matrix(Answer):
     average: float | None
 
 
-FORMATS = (*TABLE, *DOCUMENT, *FIGURE)
+FORMATS = (*TABLE, *FIGURE)
 SHAPES = ("long", "wide")
 FIELD_LIST = rf"^({'|'.join(FIELDS)})(,({'|'.join(FIELDS)}))*$"
 
@@ -180,8 +172,6 @@ class MatrixView(ApiView, one_snapshot=False):
 
 
 def written(grid: Grid, fields: tuple[str, ...], form: str, shape: str) -> bytes:
-    if form in DOCUMENTS:
-        return matrix_formats.as_document(grid, form)
     if form == "json":
         return matrix_formats.as_json(grid, fields, other_origins.of_grid(grid))
     return (
@@ -210,10 +200,9 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
     if shape == "wide" and form != "csv":
         raise wrong("shape", f"shape=wide is for CSV: use format=csv, or leave it out for {form}.")
     fields = fields_of(params, default=default_fields(query))
-    only_value = default_fields(query), ("value",)
     if form in FIGURE and fields != default_fields(query):
         raise wrong("fields", "fields must be left out: a figure has no fields.")
-    if (shape == "wide" or form in DOCUMENTS) and fields not in only_value:
+    if shape == "wide" and fields not in (default_fields(query), ("value",)):
         raise wrong("fields", "fields must be value, or left out: a wide table has only one.")
     return query, fields, form, shape or "long"
 

@@ -15,27 +15,23 @@ import orjson
 import pandas as pd
 from numpy.typing import NDArray
 
-from matrix.answers.matrix.grid_cells import Grid, OtherSide
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.other_origins import NONE, OtherOrigins
-from matrix.answers.words.documents import DOCUMENTS
-from matrix.answers.words.names import shared_ending, shortened
-from matrix.answers.words.numbers import number
-from matrix.answers.words.phrases import counted
 from matrix.api import parameters
 from matrix.api.encoding import csv_of, dumps
-from matrix.query.catalogue import RATE, Statistic
+from matrix.query.catalogue import RATE
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, rounded, rounded_deviations, significant
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.expected import AGAINST
 from matrix.statistics.cells.standing import LEVELS
-from matrix.statistics.cells.states import MEASURED, NOT_APPLICABLE, STATES
+from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
 from matrix.statistics.compare.two_samples import CHANGE_KINDS
 from matrix.statistics.transfers.overhead import FITS
 from matrix.store.conditions import MARKS
 from sonar.notation import csv_text
-from sonar.notation.units import DASH, MB
+from sonar.notation.units import MB
 from sonar.notation.windows import format_time
 
 BLOCK = 8192  # cells
@@ -183,7 +179,30 @@ def of_hours(first: int, last: int) -> tuple[NDArray[np.uint64], NDArray[np.uint
 
 
 def as_json(grid: Grid, fields: Sequence[str], others: OtherOrigins = NONE) -> bytes:
-    pieces = [dumps(before_cells(grid, others)).removesuffix(b"}"), b',"cells":{']
+    comparison: dict[str, Any] = {}
+    if other := grid.other:
+        # What the cells are compared with, and how many of them differ beyond chance.
+        comparison["comparison"] = {
+            "description": other.words,
+            "size": other.query.size,
+            "start": format_time(other.window.start),
+            "end": format_time(other.window.end),
+            "simulated": other.simulated,
+            "filters": by_parameter(other.query.filters),
+            **grid.changes(),
+        }
+    before_cells = {
+        "query": echo(grid),
+        "description": grid.query.describe(),
+        "unit": grid.unit,
+        "version": grid.version.text,
+        "simulated": grid.simulated,
+        "other_origins": others.counts,
+        **comparison,
+        "sources": [group.record for group in grid.sources],
+        "destinations": [group.record for group in grid.destinations],
+    }
+    pieces = [dumps(before_cells).removesuffix(b"}"), b',"cells":{']
     for position, name in enumerate(fields):
         pieces.append(b'%s"%s":[' % (b"," if position else b"", name.encode()))
         for place, block in enumerate(blocks(name, array_of(grid, name))):
@@ -198,7 +217,6 @@ def as_json(grid: Grid, fields: Sequence[str], others: OtherOrigins = NONE) -> b
 
 
 def array_of(grid: Grid, name: str) -> NDArray[Any]:
-    """Return an array of cells by the name of its field."""
     if name in EXPECTED and grid.cells.expectations:
         values: NDArray[Any] = getattr(grid.cells.expectations, name)
         return values / MB if name == "expected" else values
@@ -213,38 +231,11 @@ def array_of(grid: Grid, name: str) -> NDArray[Any]:
     return of_ratios
 
 
-def before_cells(grid: Grid, others: OtherOrigins) -> dict[str, Any]:
-    return {
-        "query": echo(grid),
-        "description": grid.query.describe(),
-        "unit": grid.unit,
-        "version": grid.version.text,
-        "simulated": grid.simulated,
-        "other_origins": others.counts,
-        **({"comparison": compared(grid, grid.other)} if grid.other else {}),
-        "sources": [group.record for group in grid.sources],
-        "destinations": [group.record for group in grid.destinations],
-    }
-
-
 def echo(grid: Grid) -> dict[str, Any]:
     query: MatrixQuery = grid.query
     own = {"stat": query.stat, "rows": query.rows, "columns": query.columns}
     answer = parameters.echo(query, grid.window, **own, max_age=query.max_age or None)
     return answer | (query.compare.to_params() if query.compare else {})
-
-
-def compared(grid: Grid, other: OtherSide) -> dict[str, Any]:
-    """Say what the cells are compared with, and how many of them differ beyond chance."""
-    return {
-        "description": other.words,
-        "size": other.query.size,
-        "start": format_time(other.window.start),
-        "end": format_time(other.window.end),
-        "simulated": other.simulated,
-        "filters": by_parameter(other.query.filters),
-        **grid.changes(),
-    }
 
 
 def as_csv(grid: Grid, fields: Sequence[str]) -> bytes:
@@ -305,60 +296,3 @@ def as_wide_csv(grid: Grid) -> bytes:
     )
     corner = f"{CORNER} ({grid.query.statistic.name}, {grid.unit})"
     return str(frame.to_csv(index_label=corner, lineterminator="\n")).encode()
-
-
-def as_document(grid: Grid, form: str) -> bytes:
-    """Write the numbers as the page shows them, in a form, `markdown` or `latex`.
-
-    Rows and columns without any result are left out, unless all are, and names are short.
-    """
-    statistic, groups = grid.query.statistic, [*grid.sources, *grid.destinations]
-    ending = shared_ending(groups)
-    names, parts = shortened(groups, ending)
-    has_result = (grid.cells.ok > 0) | (grid.cells.failed > 0) | ~np.isnan(grid.cells.value)
-    if grid.comparison is not None:
-        has_result |= grid.comparison.other_ok > 0
-    kept = [np.flatnonzero(has_result.any(axis)).tolist() for axis in (1, 0)]
-    if not kept[0]:
-        kept = [list(range(size)) for size in has_result.shape]
-    values, states = grid.cells.value.tolist(), grid.cells.state.tolist()
-    last_column, last_row = grid.averages.row.tolist(), grid.averages.column.tolist()
-    rows = [
-        [
-            names[grid.sources[row].name],
-            *(cell_words(values[row][at], states[row][at], statistic) for at in kept[1]),
-            text(last_column[row], statistic),
-        ]
-        for row in kept[0]
-    ]
-    means = [*(last_row[at] for at in kept[1]), grid.averages.grand]
-    heads = [CORNER, *(names[grid.destinations[at].name] for at in kept[1]), MEAN]
-    last = [MEAN, *(text(value, statistic) for value in means)]
-    counts = zip(has_result.shape, kept, ("row", "column"), strict=True)
-    dropped = [counted(size - len(left), noun) for size, left, noun in counts if size > len(left)]
-    said = [f"Left out without any result: {' and '.join(dropped)}"] if dropped else []
-    without = [*filter(None, [ending, *parts])]
-    said += [f"Names without {', '.join(without)}"] if without else []
-    return DOCUMENTS[form].whole(caption(grid, said), heads, rows, last).encode()
-
-
-def caption(grid: Grid, said: Sequence[str]) -> str:
-    """Say what the numbers are, of when, in which unit, and what else is ``said`` of them."""
-    bounds = grid.query.replace(window="", start=grid.window.start, end=grid.window.end)
-    sentences = [grid.query.describe_in_unit(), f"Window: {bounds.window_words()}"]
-    simulated = ["Simulated endpoints"] if grid.simulated else []
-    geometric = ", and geometric" if grid.query.statistic.against else ""
-    means = f"Means are of measured cells{geometric}"
-    return ". ".join([*sentences, means, *said, *simulated]) + "."
-
-
-def cell_words(value: float, state: int, statistic: Statistic) -> str:
-    """Write a cell; what is not simply measured says so in a word."""
-    if state == NOT_APPLICABLE:
-        return ""
-    written = text(value, statistic)
-    return written if state == MEASURED else f"{written} {STATES[state]}"
-
-
-def text(value: float, statistic: Statistic) -> str:
-    return number(value, statistic) or DASH

@@ -124,11 +124,7 @@ PROBE = described(
     "A test: its progress, or how it ended", answer=ProbeAnswer, errors=(404,), tag="operation"
 )
 CANCEL = described(
-    "Cancel a test that has not ended",
-    answer=None,
-    status=204,
-    errors=(404, 409),
-    tag="operation",
+    "Cancel a test that has not ended", answer=None, status=204, errors=(404, 409), tag="operation"
 )
 
 

@@ -16,7 +16,7 @@ from matrix.api.encoding import csv_of, dumps
 from matrix.http.negotiation import CONTENT_TYPES, ENDINGS
 from matrix.plots import standalone
 from matrix.plots.standalone import FigureTitle
-from matrix.query.filters import LINK_FILTERS, Filter, alternatives
+from matrix.query.filters import LINK_FILTERS, alternatives
 from matrix.query.matrix_query import MatrixQuery
 from sonar.notation import csv_text
 from sonar.notation.windows import Window
@@ -64,10 +64,6 @@ def flat(value: object) -> object:
     return csv_text.quoted(value) if isinstance(value, str) else value
 
 
-def in_one(part: object) -> object:
-    return ",".join(part) if isinstance(part, list) else part
-
-
 WRITERS = {"plotly": standalone.as_json, "html": standalone.as_html}
 
 
@@ -95,13 +91,20 @@ def named(response: Answered, form: str, name: str) -> Answered:
 def file_name(*parts: str, query: MatrixQuery | None = None, window: Window | None = None) -> str:
     """Return a file name without its ending: `sonar-links-RAL-2026-11-28`.
 
-    The parts are followed by the sites, other ends and meshes that the query chooses, by its size
-    class unless that is the default, and by the dates (UTC) of the window. Every character but
-    letters, digits and `_.-` becomes a hyphen.
+    The parts are followed by the sites, other ends and meshes that the query chooses, up to three
+    of each (`from-RAL-DESY`, `not-UK`, `to-tier-2`), by its size class
+    unless that is the default, and by the dates (UTC) of the window. Every character but letters,
+    digits and `_.-` becomes a hyphen.
     """
     words = ["sonar", *parts]
     if query:
-        words += [words_of_filter(group) for group in alternatives(query.filters, PLACES)]
+        for options in alternatives(query.filters, PLACES):
+            first, values = options[0], [option.value for option in options]
+            left_out = len(values) - MOST_VALUES
+            more = [f"and-{left_out}-more"] if left_out > 0 else []
+            before = {"source": ["from"], "destination": ["to"]}.get(first.end, [])
+            number = ["tier"] if first.attribute == "tier" else []
+            words += [*["not"] * first.exclude, *before, *number, *values[:MOST_VALUES], *more]
         words += [query.size] if query.size != MatrixQuery.size else []
     name = UNSAFE.sub("-", "-".join(words))[:LONGEST_NAME].rstrip("-.")
     if window:
@@ -109,16 +112,6 @@ def file_name(*parts: str, query: MatrixQuery | None = None, window: Window | No
         dates = {window.start.astimezone(UTC).date(), (window.end - INSTANT).astimezone(UTC).date()}
         name += "-" + "-to-".join(map(str, sorted(dates)))
     return name
-
-
-def words_of_filter(options: Sequence[Filter]) -> str:
-    """Name the alternatives of a filter, up to three: `from-RAL-DESY`, `not-UK`, `to-tier-2`."""
-    first, values = options[0], [option.value for option in options]
-    left_out = len(values) - MOST_VALUES
-    more = [f"and-{left_out}-more"] if left_out > 0 else []
-    before = {"source": ["from"], "destination": ["to"]}.get(first.end, [])
-    number = ["tier"] if first.attribute == "tier" else []
-    return "-".join([*["not"] * first.exclude, *before, *number, *values[:MOST_VALUES], *more])
 
 
 def as_table(table: pd.DataFrame, name: str) -> HttpResponse:

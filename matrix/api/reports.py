@@ -11,7 +11,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.answers.report import build
-from matrix.answers.report.parts import HeatTable, PeriodReport, ReportSection, present
+from matrix.answers.report.parts import HeatTable, PeriodReport, present
 from matrix.answers.report.question import ReportQuestion
 from matrix.api.base import ApiView, unless_known
 from matrix.api.rendering import as_file, as_json, file_name
@@ -24,7 +24,6 @@ from matrix.http.throttling import count_pdf
 from matrix.plots.report import pdf
 from matrix.plots.report.document import markdown
 from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
-from matrix.store.data_version import DataVersion
 from sonar.notation.windows import format_time
 
 FORMATS = ("json", "markdown", "pdf")
@@ -85,24 +84,21 @@ class ReportView(ApiView, one_snapshot=False):
             report = build.build(question, version)
             if form == "json":
                 return as_json(record(report))
-            if form == "pdf":
-                content: str | bytes = as_pdf(request, report, version)
+            here = request.build_absolute_uri("/")
+            content: str | bytes = ""
+            if form == "markdown":
+                content = markdown(report, here)
             else:
-                content = markdown(report, request.build_absolute_uri("/"))
+                count_pdf(request)
+                try:
+                    content = pdf.kept(report, here, version)
+                except pdf.PdfError as error:
+                    raise NotNow(str(error), round(pdf.LONGEST_WAIT_SECONDS)) from None
             return as_file(
                 content, form, file_name("report", *question.scope.values(), question.period.name)
             )
 
         return unless_known(request, version.shown(form), make)
-
-
-def as_pdf(request: Request, report: PeriodReport, version: DataVersion) -> bytes:
-    """Make a PDF; raise NotNow where none can be made now."""
-    count_pdf(request)
-    try:
-        return pdf.kept(report, request.build_absolute_uri("/"), version)
-    except pdf.PdfError as error:
-        raise NotNow(str(error), round(pdf.LONGEST_WAIT_SECONDS)) from None
 
 
 def record(report: PeriodReport) -> dict[str, Any]:
@@ -118,19 +114,20 @@ def record(report: PeriodReport) -> dict[str, Any]:
         "title": question.title,
         "simulated": report.simulated or None,
         "summary": report.summary,
-        "sections": [section_record(section) for section in report.sections],
-    }
-
-
-def section_record(section: ReportSection) -> dict[str, Any]:
-    rows = section.table.rows if section.table else ()
-    return {
-        "name": section.name,
-        "title": section.title,
-        "sentences": [*section.sentences, *section.notes],
-        "rows": [
-            *({name: value_of(row[name]) for name in row if name != "url"} for row in rows),
-            *(cell for picture in section.pictures for cell in cells_of(picture)),
+        "sections": [
+            {
+                "name": section.name,
+                "title": section.title,
+                "sentences": [*section.sentences, *section.notes],
+                "rows": [
+                    *(
+                        {name: value_of(row[name]) for name in row if name != "url"}
+                        for row in (section.table.rows if section.table else ())
+                    ),
+                    *(cell for picture in section.pictures for cell in cells_of(picture)),
+                ],
+            }
+            for section in report.sections
         ],
     }
 

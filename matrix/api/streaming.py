@@ -8,7 +8,7 @@ reader who takes nothing for a minute is left.
 import errno
 import logging
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from threading import BoundedSemaphore
 
 from django.conf import settings
@@ -55,25 +55,20 @@ def stream(request: Request, pieces: Pieces, form: str, name: str) -> StreamingH
 
 def in_place(pieces: Pieces) -> Pieces:
     """Give nothing, once the first piece is there; then all pieces, in a place of their own."""
-    with place(), closing(pieces):
-        first = next(pieces, b"")
-        yield b""
-        yield first
-        try:
-            yield from pieces
-        except Exception as error:
-            log.warning("A response broke off and was cut: %s", " ".join(str(error).split()))
-            # For gunicorn the reader has gone: it closes the connection without an end.
-            raise ConnectionResetError(errno.ECONNRESET, "the answer broke off") from error
-
-
-@contextmanager
-def place() -> Iterator[None]:
     if not places.acquire(blocking=False):
         most = settings.SONAR_STREAMS
         raise NotNow(f"All streams allowed at once ({most}) are in use: try again.", RETRY_SECONDS)
     try:
-        yield
+        with closing(pieces):
+            first = next(pieces, b"")
+            yield b""
+            yield first
+            try:
+                yield from pieces
+            except Exception as error:
+                log.warning("A response broke off and was cut: %s", " ".join(str(error).split()))
+                # For gunicorn the reader has gone: it closes the connection without an end.
+                raise ConnectionResetError(errno.ECONNRESET, "the answer broke off") from error
     finally:
         places.release()
 

@@ -41,7 +41,14 @@ class QuickGZipMiddleware(GZipMiddleware):
         if (media_type in DATA or is_page) and (is_compressed or is_large):
             patch_vary_headers(response, ("Accept-Encoding",))
             if not is_compressed and takes_gzip(request):
-                compress(response, is_page=is_page)
+                if isinstance(response, StreamingHttpResponse):
+                    pieces = cast("Iterable[bytes]", response.streaming_content)
+                    response.streaming_content = compressed(pieces)
+                elif isinstance(response, HttpResponse):
+                    content = igzip.compress(response.content, LEVEL, mtime=0)
+                    response.content = padded(content) if is_page else content
+                    response.headers["Content-Length"] = str(len(response.content))
+                response.headers["Content-Encoding"] = "gzip"
             etag = response.headers.get("ETag", "")
             if response.has_header("Content-Encoding") and etag.startswith('"'):
                 # The bytes differ from those that were tagged, what they say does not (RFC 9110,
@@ -87,17 +94,6 @@ def respond_once(
 
 def takes_gzip(request: HttpRequest) -> bool:
     return bool(re_accepts_gzip.search(request.headers.get("Accept-Encoding", "")))
-
-
-def compress(response: HttpResponseBase, *, is_page: bool) -> None:
-    if isinstance(response, StreamingHttpResponse):
-        pieces = cast("Iterable[bytes]", response.streaming_content)
-        response.streaming_content = compressed(pieces)
-    elif isinstance(response, HttpResponse):
-        content = igzip.compress(response.content, LEVEL, mtime=0)
-        response.content = padded(content) if is_page else content
-        response.headers["Content-Length"] = str(len(response.content))
-    response.headers["Content-Encoding"] = "gzip"
 
 
 def padded(content: bytes) -> bytes:

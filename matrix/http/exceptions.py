@@ -90,7 +90,14 @@ class FaultyBody(ValidationError):
 
 def as_json(error: Exception, context: dict[str, Any]) -> Response | None:
     """Answer an error as {"detail": ..., "errors": {parameter: [sentence, ...]}}."""
-    error = framework_error(count_refusal(error, context["request"]))
+    # What is refused before it is counted: so wrong tokens, and those that cannot be checked, count
+    # for the address that they came from, and right ones go on working.
+    if context["request"] is not None and isinstance(error, APIException):
+        try:
+            count(context["request"])
+        except TooOften as more:
+            error = more
+    error = framework_error(error)
     response = exception_handler(error, context)
     if response is None:
         return None
@@ -99,20 +106,6 @@ def as_json(error: Exception, context: dict[str, Any]) -> Response | None:
         errors = {"detail": errors}
     response.data = {"detail": sentence(error, errors), "errors": errors}
     return response
-
-
-def count_refusal(error: Exception, request: Request | None) -> Exception:
-    """Count what is refused before it is counted; return a TooOften if it was too often.
-
-    So wrong tokens, and those that cannot be checked, count for the address that they came from,
-    and right ones go on working.
-    """
-    if request is not None and isinstance(error, APIException):
-        try:
-            count(request)
-        except TooOften as more:
-            return more
-    return error
 
 
 def framework_error(error: Exception) -> Exception:

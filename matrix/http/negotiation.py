@@ -14,25 +14,18 @@ TYPES = {
     "csv": "text/csv",
     "ndjson": "application/x-ndjson",
     "markdown": "text/markdown",
-    "latex": "application/x-latex",
     "plotly": "application/vnd.plotly.v1+json",
     "html": "text/html",
     "pdf": "application/pdf",
 }
 CONTENT_TYPES = TYPES | {
-    name: f"{TYPES[name]}; charset=utf-8" for name in ("csv", "markdown", "latex", "html")
+    name: f"{TYPES[name]}; charset=utf-8" for name in ("csv", "markdown", "html")
 }
 # How names of files end.
-ENDINGS = {name: name for name in TYPES} | {
-    "markdown": "md",
-    "latex": "tex",
-    "plotly": "plotly.json",
-}
-# Of an answer that is one thing, of one that is a list of things, of what documents take, and of
-# the figure behind a picture.
+ENDINGS = {name: name for name in TYPES} | {"markdown": "md", "plotly": "plotly.json"}
+# Of an answer that is one thing, of a list of things, and of the figure behind a picture.
 TABLE = ("json", "csv")
 LIST = ("json", "csv", "ndjson")
-DOCUMENT = ("markdown", "latex")
 FIGURE = ("plotly", "html")
 # Every browser accepts HTML, also from who follows a link to JSON.
 BY_NAME_ALONE = ("html",)

@@ -103,7 +103,11 @@ class RightsFirst(MiddlewareMixin):
         is_admin = match is not None and match.app_name == "admin"
         refusal = of_admin(request, view) if is_admin else of_page(request, view, path)
         if refusal is None and request.method == "POST":
-            refuse_large(request, getattr(view, "most_bytes", settings.DATA_UPLOAD_MAX_MEMORY_SIZE))
+            # Django counts no files for its limit.
+            most = getattr(view, "most_bytes", settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+            length = request.META.get("CONTENT_LENGTH") or "0"
+            if length.isdecimal() and int(length) > most:
+                raise FormTooLarge(most)
             actor.enter("admin" if is_admin else "page", request.user.get_username())
         return refusal
 
@@ -145,10 +149,3 @@ def of_admin(request: HttpRequest, view: Callable[..., HttpResponse]) -> HttpRes
         if not getattr(model_admin, check)(request):
             raise PermissionDenied
     return None
-
-
-def refuse_large(request: HttpRequest, most_bytes: int) -> None:
-    """Raise FormTooLarge for a form beyond the limit; Django counts no files for that."""
-    length = request.META.get("CONTENT_LENGTH") or "0"
-    if length.isdecimal() and int(length) > most_bytes:
-        raise FormTooLarge(most_bytes)

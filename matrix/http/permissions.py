@@ -29,14 +29,19 @@ def scopes_of(request: Request | HttpRequest) -> list[str] | None:
     return None if token is None else list(token.scopes)
 
 
+def has_scope(request: Request | HttpRequest, scope: str) -> bool:
+    """Say whether a request came without a token, or with one of this scope."""
+    scopes = scopes_of(request)
+    return scopes is None or scope in scopes
+
+
 def may_read(request: Request | HttpRequest) -> bool:
     return bool(settings.SONAR_PUBLIC_READ or reader_of(request).is_authenticated)
 
 
 def reader_of(request: Request | HttpRequest) -> Anyone:
     """Return who reads: nobody in particular if the token that was sent may not read."""
-    scopes = scopes_of(request)
-    return request.user if scopes is None or "read" in scopes else AnonymousUser()
+    return request.user if has_scope(request, "read") else AnonymousUser()
 
 
 def sees(request: Request | HttpRequest, permission: str, sites: Iterable[int] = ()) -> bool:
@@ -104,10 +109,7 @@ class MayIngest(BasePermission):
     def has_permission(self, request: Request, view: APIView) -> bool:
         if request.method not in view.allowed_methods:
             return True
-        scopes = scopes_of(request)
-        return (scopes is None or "ingest" in scopes) and request.user.has_perm(
-            "sonar.add_transfer"
-        )
+        return has_scope(request, "ingest") and request.user.has_perm("sonar.add_transfer")
 
 
 class MayOperate(BasePermission):
@@ -126,8 +128,7 @@ class MayOperate(BasePermission):
             return may_read(request)
         if request.method not in view.allowed_methods:
             return True
-        scopes = scopes_of(request)
-        if not request.user.is_authenticated or not (scopes is None or "operate" in scopes):
+        if not request.user.is_authenticated or not has_scope(request, "operate"):
             return False
         if not roles.may_somewhere(request.user, cast("Any", view).needs[request.method]):
             raise PermissionDenied("Your role does not allow this.")

@@ -27,11 +27,22 @@ class ReadsFromReplica:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        longest = settings.SONAR_REPLICA_SECONDS + SPARE_SECONDS
         if request.method not in SAFE_METHODS:
             response = self._get_response(request)
-            remember_write(request, response)
+            if response.status_code < 400 and "Authorization" not in request.headers:
+                response.set_signed_cookie(
+                    COOKIE,
+                    str(reader.position()),
+                    max_age=longest,
+                    secure=request.is_secure(),
+                    httponly=True,
+                    samesite="Lax",
+                )
             return response
-        with reader.preferred(position_written(request), lambda: may_use(request)) as preference:
+        # How far the replica must be to have what this browser has written; 0 if nothing.
+        position = int(request.get_signed_cookie(COOKIE, None, max_age=longest) or 0)
+        with reader.preferred(position, lambda: may_use(request)) as preference:
             response = self._get_response(request)
         # It may not have it yet, or have gone away, or have had to end the statement.
         if preference.may_repeat and response.status_code >= 400:
@@ -47,22 +58,3 @@ def may_use(request: HttpRequest) -> bool:
     """
     roles.rights_of(request.user)
     return {"read"}.issuperset(scopes_of(request) or ())
-
-
-def remember_write(request: HttpRequest, response: HttpResponseBase) -> None:
-    if response.status_code >= 400 or "Authorization" in request.headers:
-        return
-    response.set_signed_cookie(
-        COOKIE,
-        str(reader.position()),
-        max_age=settings.SONAR_REPLICA_SECONDS + SPARE_SECONDS,
-        secure=request.is_secure(),
-        httponly=True,
-        samesite="Lax",
-    )
-
-
-def position_written(request: HttpRequest) -> int:
-    """Return how far the replica must be to have what this browser has written; 0 if nothing."""
-    longest = settings.SONAR_REPLICA_SECONDS + SPARE_SECONDS
-    return int(request.get_signed_cookie(COOKIE, None, max_age=longest) or 0)

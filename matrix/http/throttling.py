@@ -82,31 +82,19 @@ class OwnCounts:
 
     def add(self, name: str, seconds: int) -> int:
         """Count one more; return how many there were in this period."""
-        period = int(time.time() // seconds)
+        return self.get(name, seconds, one_more=1)
+
+    def get(self, name: str, seconds: int, one_more: int = 0) -> int:
+        period, hashed, numbers = int(time.time() // seconds), digest(name), []
         with self._lock:
             if self._periods.get(seconds, (None,))[0] != period:
                 rows = [array("I", bytes(4 * self.PLACES)) for _ in range(2)]
                 self._periods[seconds] = period, rows
-            places = self._places(name, seconds)
-            for row, place in places:
-                row[place] += 1
-            return min(row[place] for row, place in places)
-
-    def get(self, name: str, seconds: int) -> int:
-        """Return how many there were in this period."""
-        period = int(time.time() // seconds)
-        with self._lock:
-            if self._periods.get(seconds, (None,))[0] != period:
-                return 0
-            return min(row[place] for row, place in self._places(name, seconds))
-
-    def _places(self, name: str, seconds: int) -> list[tuple[array[int], int]]:
-        """Return the present rows, and the place in each that a name adds to."""
-        hashed = digest(name)
-        return [
-            (row, int.from_bytes(hashed[4 * index : 4 * index + 4]) % self.PLACES)
-            for index, row in enumerate(self._periods[seconds][1])
-        ]
+            for index, row in enumerate(self._periods[seconds][1]):
+                place = int.from_bytes(hashed[4 * index : 4 * index + 4]) % self.PLACES
+                row[place] += one_more
+                numbers.append(row[place])
+        return min(numbers)
 
 
 class Counts:
@@ -133,7 +121,6 @@ class Counts:
         return shared + self._own.get(name, seconds)
 
     def get(self, name: str, seconds: int) -> int:
-        """Return how many there were in this period."""
         shared = self._answer(lambda: self._redis.get(self._key(name, seconds)) or 0)
         return (shared or 0) + self._own.get(name, seconds)
 
@@ -145,18 +132,14 @@ class Counts:
             return int(ask())
         except RedisError as error:
             self._paused_until = time.monotonic() + PAUSE_SECONDS
-            self._tell(error)
+            if time.monotonic() >= self._told_until:
+                self._told_until = time.monotonic() + TOLD_EVERY_SECONDS
+                log.warning(
+                    "Redis is away or refuses writes (%s): this process counts requests and "
+                    "passwords on its own.",
+                    type(error).__name__,
+                )
             return None
-
-    def _tell(self, error: RedisError) -> None:
-        if time.monotonic() < self._told_until:
-            return
-        self._told_until = time.monotonic() + TOLD_EVERY_SECONDS
-        log.warning(
-            "Redis is away or refuses writes (%s): this process counts requests and passwords on "
-            "its own.",
-            type(error).__name__,
-        )
 
     def _key(self, name: str, seconds: int) -> str:
         # Names hold what people sent, of any length: their hash is always a key.
@@ -216,9 +199,7 @@ def count(request: Request) -> None:
         return
     rate = Rate(*limit)
     whom, name = sender(request)
-    if counts.add(f"api:{name}", rate.seconds) > rate.most:
-        wait = left(rate.seconds)
-        raise TooOften(f"{whom} may make {rate}: wait {wait} s.", wait)
+    count_in(rate, f"api:{name}", f"{whom} may make {rate}: wait {{wait}} s.")
 
 
 def sender(request: Request) -> tuple[str, str]:
@@ -249,22 +230,23 @@ def remember(
             counts.add(name, rate.seconds)
 
 
-def count_log_in_elsewhere(request: HttpRequest) -> None:
-    """Count a log-in that begins here and goes on elsewhere; raise TooOften for one too many."""
-    rate = BEGUN_ELSEWHERE
-    if counts.add(f"login:elsewhere:{address(request)}", rate.seconds) > rate.most:
+def count_in(rate: Rate, name: str, sentence: str) -> None:
+    """Count one more by a name; raise TooOften with a sentence, which has `{wait}`, if too many."""
+    if counts.add(name, rate.seconds) > rate.most:
         wait = left(rate.seconds)
-        sentence = f"Too many log-ins were begun from your address: try again in {wait} s."
-        raise TooOften(sentence, wait)
+        raise TooOften(sentence.format(wait=wait), wait)
+
+
+def count_log_in_elsewhere(request: HttpRequest) -> None:
+    """Count a log-in that begins here and goes on elsewhere."""
+    sentence = "Too many log-ins were begun from your address: try again in {wait} s."
+    count_in(BEGUN_ELSEWHERE, f"login:elsewhere:{address(request)}", sentence)
 
 
 def count_pdf(request: Request) -> None:
-    """Count a PDF that is made for somebody; raise TooOften for one too many."""
     whom, name = sender(request)
-    if counts.add(f"pdf:{name}", PDFS.seconds) > PDFS.most:
-        wait = left(PDFS.seconds)
-        sentence = f"{whom} may have {PDFS.most} PDFs made in {PDFS.seconds // 60} minutes"
-        raise TooOften(f"{sentence}: wait {wait} s.", wait)
+    sentence = f"{whom} may have {PDFS.most} PDFs made in {PDFS.seconds // 60} minutes"
+    count_in(PDFS, f"pdf:{name}", f"{sentence}: wait {{wait}} s.")
 
 
 class LimitedPasswords:

@@ -84,5 +84,4 @@ class QueryPage(Page):
         return self.query.to_params() | self.own_params()
 
     def asking(self, query: MatrixQuery) -> Self:
-        """Return the same page with another question."""
         return dataclasses.replace(self, query=query)

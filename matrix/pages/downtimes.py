@@ -28,14 +28,6 @@ ORDERS = {"now": ("ends_at", "id"), "coming": ("starts_at", "id"), "past": ("-en
 SOURCES = {"": "all sources", **dict(Origin.choices)}
 
 
-def periods(now: datetime) -> dict[str, Q]:
-    return {
-        "now": Q(starts_at__lte=now, ends_at__gt=now),
-        "coming": Q(starts_at__gt=now),
-        "past": Q(ends_at__lte=now),
-    }
-
-
 @dataclass(frozen=True)
 class DowntimesPage(Page):
     template: ClassVar[str] = "downtimes.html"
@@ -69,7 +61,11 @@ class DowntimesPage(Page):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         """Show a page of them; one beyond the last is the last. Three SQL queries."""
         rows = Downtime.objects.filter(**({"origin": self.source} if self.source else {}))
-        within = periods(now)
+        within = {
+            "now": Q(starts_at__lte=now, ends_at__gt=now),
+            "coming": Q(starts_at__gt=now),
+            "past": Q(ends_at__lte=now),
+        }
         counts = rows.aggregate(**{name: Count("id", filter=within[name]) for name in ORDERS})
         listed = rows.filter(within[self.when]).order_by(*ORDERS[self.when])
         at = Paginator(listed.select_related("site", "endpoint__site"), MOST_LISTED)

@@ -1,7 +1,6 @@
 """The page of who changed what, newest first."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Self, cast
@@ -38,8 +37,13 @@ class HistoryPage(Page):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        lists = dict(params.lists())
-        return cls(HistoryQuestion.read(lists, ["before"]), cursor_of(lists))
+        question = HistoryQuestion.read(dict(params.lists()), ["before"])
+        text = next(iter(params.getlist("before")), "")
+        try:
+            return cls(question, Cursor.parse_numbered(text) if text else None)
+        except (ValueError, OverflowError):
+            sentence = "before is not a place in the history: follow a link to it."
+            raise BadQueryError({"before": [sentence]}) from None
 
     def params(self) -> Params:
         return self.question.to_params() | ({"before": [str(self.before)]} if self.before else {})
@@ -64,15 +68,6 @@ class HistoryPage(Page):
             "own_sites": not roles.may(reader, SEE),
             "share": Share.of(first.url().replace(self.path(), address("api-history"), 1)),
         }
-
-
-def cursor_of(params: Mapping[str, Sequence[str]]) -> Cursor | None:
-    text = next(iter(params.get("before", ())), "")
-    try:
-        return Cursor.parse_numbered(text) if text else None
-    except (ValueError, OverflowError):
-        sentence = "before is not a place in the history: follow a link to it."
-        raise BadQueryError({"before": [sentence]}) from None
 
 
 @for_whom(GET=holders(SEE))

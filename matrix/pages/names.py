@@ -32,15 +32,11 @@ ASSIGN = "sonar.add_alias"
 
 
 class NameForm(forms.Form):
-    """Which name is meant."""
-
     kind = forms.ChoiceField(choices=AliasKind.choices)
     name = forms.CharField(max_length=LONGEST_NAME, strip=False)
 
 
 class AssignForm(NameForm):
-    """And the site or the endpoint that it stands for."""
-
     place = forms.CharField(
         max_length=80, error_messages={"required": "Enter a site or an endpoint."}
     )
@@ -56,8 +52,6 @@ class AssignForm(NameForm):
 
 
 class DismissForm(NameForm):
-    """And whether it is nothing that Sonar tests."""
-
     source = forms.CharField(max_length=LONGEST_SOURCE)
     dismissed = forms.BooleanField(required=False)
 
@@ -82,7 +76,6 @@ class NamesPage(Page):
 
 @for_whom(GET=holders(SEE), POST=holders(ASSIGN))
 def names(request: HttpRequest) -> HttpResponse:
-    """Show them, or assign one."""
     if request.method != "POST":
         return cast(HttpResponse, show(request, NamesPage, {}))
     form = AssignForm(request.POST)

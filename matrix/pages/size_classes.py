@@ -1,14 +1,14 @@
 """The page of size classes, and the form by which administrators add and change them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.db import IntegrityError, transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import Http404, HttpRequest, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.text import capfirst
@@ -94,55 +94,53 @@ class SizeClassesPage(Page):
 
 
 @dataclass(frozen=True)
-class AddSizeClassPage(Page):
+class SizeClassPage(Page):
+    """The form of a size class: of a new one unless the path names one."""
+
     template: ClassVar[str] = "size_class.html"
-    route: ClassVar[str] = "add-size-class"
     of_primary: ClassVar[bool] = True
     nav: ClassVar[str] = "operations"
 
-    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        return {"heading": "Add a size class", "form": SizeClassForm(SizeClass())}
-
-
-@dataclass(frozen=True)
-class ChangeSizeClassPage(AddSizeClassPage):
-    route: ClassVar[str] = "change-size-class"
-
-    size: SizeClass
+    size: SizeClass = field(default_factory=SizeClass)
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         check_names(params)
+        if not path:
+            return cls()
         row = SizeClass.objects.filter(name=path["size"]).first()
         if row is None:
             raise Http404(f"There is no size class “{path['size']}”.")
         return cls(row)
 
     def path(self) -> str:
-        return address(self.route, self.size.name)
+        if self.size.pk:
+            return address("change-size-class", self.size.name)
+        return address("add-size-class")
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        heading = f"Change the size class {self.size.name}"
-        return {"heading": heading, "size": self.size, "form": SizeClassForm(self.size)}
+        is_old = bool(self.size.pk)
+        heading = f"Change the size class {self.size.name}" if is_old else "Add a size class"
+        shown = {"size": self.size} if is_old else {}
+        return {"heading": heading, "form": SizeClassForm(self.size), **shown}
 
 
 @for_whom(GET=holders(MAY_ADD), POST=holders(MAY_ADD))
 def add_size_class(request: HttpRequest) -> HttpResponseBase:
-    if request.method != "POST":
-        return show(request, AddSizeClassPage, {})
-    return kept(request, AddSizeClassPage())
+    return form_of(request, {})
 
 
 @for_whom(GET=holders(MAY_CHANGE), POST=holders(MAY_CHANGE))
 def change_size_class(request: HttpRequest, size: str) -> HttpResponseBase:
+    return form_of(request, {"size": size})
+
+
+def form_of(request: HttpRequest, path: dict[str, str]) -> HttpResponseBase:
+    """Show the form, or keep its size class and say which results lie outside of theirs then."""
     if request.method != "POST":
-        return show(request, ChangeSizeClassPage, {"size": size})
-    page = ChangeSizeClassPage.read(QueryDict(), size=size)
-    return kept(request, page, page.size.pk)
-
-
-def kept(request: HttpRequest, page: AddSizeClassPage, pk: int | None = None) -> HttpResponse:
-    """Keep a size class, and say which results lie outside of their class then."""
+        return show(request, SizeClassPage, path)
+    page = SizeClassPage.read(QueryDict(), **path)
+    pk = page.size.pk
     try:
         with transaction.atomic():
             Version.lock_registry()

@@ -40,12 +40,6 @@ class ApplyForm(forms.Form):
     retire = forms.BooleanField(required=False)
 
 
-def lacks_mesh() -> bool:
-    """Say whether endpoints are in use and none is tested. One or two SQL queries."""
-    has_mesh = Mesh.objects.filter(enabled=True).exists()
-    return not has_mesh and Endpoint.objects.in_use().exists()
-
-
 class FilesInput(forms.FileInput):
     allow_multiple_selected = True
 
@@ -97,6 +91,9 @@ class TopologyPage(Page):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         compared = [proposals.compared(row) for row in Proposal.objects.all()]
+        # Whether endpoints are in use and none is tested.
+        has_mesh = Mesh.objects.filter(enabled=True).exists()
+        lacks_mesh = not has_mesh and Endpoint.objects.in_use().exists()
         return {
             "compared": [
                 {
@@ -112,13 +109,12 @@ class TopologyPage(Page):
             "refusal": "",
             "form": DocumentsForm(),
             "answers": catalogue.ANSWERS,
-            "lacks_mesh": lacks_mesh(),
+            "lacks_mesh": lacks_mesh,
         }
 
 
 @for_whom(GET=holders(REGISTER), POST=holders(REGISTER))
 def topology(request: HttpRequest) -> HttpResponse:
-    """Show the proposals, or apply one."""
     if request.method != "POST":
         return cast(HttpResponse, show(request, TopologyPage, {}))
     form = ApplyForm(request.POST)

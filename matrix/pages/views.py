@@ -43,29 +43,25 @@ def showing(page: type[Page]) -> Callable[..., HttpResponseBase]:
 
 
 def show(request: HttpRequest, page: type[Page], path: dict[str, str]) -> HttpResponseBase:
-    """Answer a page as of one moment: what changes meanwhile would not fit together."""
+    """Answer a page, or lead to the shortest address of it, or say what is wrong with this one.
+
+    As of one moment: what changes meanwhile would not fit together.
+    """
     with snapshot(of_primary=page.of_primary):
-        return answer_address(request, page, path)
-
-
-def answer_address(
-    request: HttpRequest, page: type[Page], path: dict[str, str]
-) -> HttpResponseBase:
-    """Answer a page, or lead to the shortest address of it, or say what is wrong with this one."""
-    try:
-        current, ignored = read_page(page, in_iso(request.GET, timezone.now()), path)
-        current = current.remembering(request.COOKIES)
-    except BadQueryError as error:
-        about_time = not error.errors.keys().isdisjoint(MOMENTS)
-        said = {"errors": error.errors, "about_time": about_time}
-        return render(request, "400.html", said, status=400)
-    shortest = QueryDict(urlsplit(current.url()).query)
-    if not ignored and list(request.GET.lists()) != list(shortest.lists()):
-        return HttpResponseRedirect(current.url())
-    response = answer(request, current, ignored)
-    if ignored:
-        response["Link"] = f'<{current.url()}>; rel="canonical"'
-    return response
+        try:
+            current, ignored = read_page(page, in_iso(request.GET, timezone.now()), path)
+            current = current.remembering(request.COOKIES)
+        except BadQueryError as error:
+            about_time = not error.errors.keys().isdisjoint(MOMENTS)
+            said = {"errors": error.errors, "about_time": about_time}
+            return render(request, "400.html", said, status=400)
+        shortest = QueryDict(urlsplit(current.url()).query)
+        if not ignored and list(request.GET.lists()) != list(shortest.lists()):
+            return HttpResponseRedirect(current.url())
+        response = answer(request, current, ignored)
+        if ignored:
+            response["Link"] = f'<{current.url()}>; rel="canonical"'
+        return response
 
 
 def read_page(

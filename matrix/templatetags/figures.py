@@ -71,8 +71,6 @@ NUMBERS: dict[str, Callable[[float], str]] = {
 
 
 def writing(write: Callable[[float], str]) -> Callable[..., str]:
-    """Return the filter that writes a number so."""
-
     def written(value: float | None, reason: str = NO_RESULT) -> str:
         return dash(reason) if value is None or math.isnan(value) else write(value)
 
@@ -140,7 +138,6 @@ def spread(std: float) -> str:
 
 @register.filter
 def nth(rank: int) -> str:
-    """Write 1st, 2nd, 3rd, 11th."""
     teen = 10 < rank % 100 < 14
     ending = "th" if teen else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
     return f"{units.format_count(rank)}{ending}"
@@ -153,7 +150,6 @@ def or_dash(text: str, reason: str) -> str:
 
 @register.filter
 def short_of(name: str, short: dict[str, str]) -> str:
-    """Write a name as lists of this page have it."""
     return short.get(name, name)
 
 

@@ -28,7 +28,6 @@ def heads_and_cells(lines: Iterable[Sequence[object]]) -> SafeString:
 
 
 def offered(values: Iterable[str]) -> SafeString:
-    """Write the values that a box offers."""
     return joined(f'<option value="{value}">' for value in escaped(values))
 
 
@@ -61,26 +60,25 @@ CURRENT = ' aria-current="true"'
 @register.filter
 def listed(links: Iterable[LinkedChoice]) -> SafeString:
     """Write links as a list, with what each means behind it."""
-    return joined(map(_line, links))
-
-
-def _line(link: LinkedChoice) -> str:
-    current = CURRENT if link.chosen else ""
-    title = f" <small>{escape(link.title)}</small>" if link.title else ""
-    return f'<li><a href="{escape(link.url)}"{current}>{escape(link.label)}{title}</a></li>\n'
+    lines = []
+    for link in links:
+        current = CURRENT if link.chosen else ""
+        title = f" <small>{escape(link.title)}</small>" if link.title else ""
+        line = f'<li><a href="{escape(link.url)}"{current}>{escape(link.label)}{title}</a></li>\n'
+        lines.append(line)
+    return joined(lines)
 
 
 @register.filter
 def switched(links: Iterable[LinkedChoice]) -> SafeString:
     """Write links as the positions of a switch, with what each means on hover."""
-    return joined(map(_position, links))
-
-
-def _position(link: LinkedChoice) -> str:
-    active, current = (" active", CURRENT) if link.chosen else ("", "")
-    title = f' title="{escape(link.title)}"' if link.title else ""
-    look = f'class="btn btn-outline-secondary{active}"'
-    return f'<a {look} href="{escape(link.url)}"{title}{current}>{escape(link.label)}</a>\n'
+    positions = []
+    for link in links:
+        active, current = (" active", CURRENT) if link.chosen else ("", "")
+        title = f' title="{escape(link.title)}"' if link.title else ""
+        start = f'<a class="btn btn-outline-secondary{active}" href="{escape(link.url)}"'
+        positions.append(f"{start}{title}{current}>{escape(link.label)}</a>\n")
+    return joined(positions)
 
 
 @register.filter

@@ -112,7 +112,7 @@ def test_links_and_tables_are_copied_by_touch(visit, scene):
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert lines_of(page)[1][0] == r"from \ to"
     page.locator("#export summary").tap()
-    expect(page.get_by_role("link", name="LaTeX")).to_be_visible()
+    expect(page.get_by_role("link", name="CSV, wide")).to_be_visible()
     assert fits(page)
     look(page, "share-narrow")
 

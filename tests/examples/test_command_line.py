@@ -68,7 +68,7 @@ def test_the_address_may_stand_before_and_after_the_command(say: Say, url: str) 
 @pytest.mark.long
 def test_formats_are_the_answers_of_the_api(run: Run, say: Say, url: str) -> None:
     forms = [("transfers", f"format={form}") for form in ("csv", "json", "ndjson")]
-    for command, form in (*forms, ("matrix", "format=markdown"), ("links", "format=latex")):
+    for command, form in (*forms, ("matrix", "format=plotly"), ("links", "format=ndjson")):
         answer = requests.get(f"{url}/api/v1/{command}/?window=24h&{form}", timeout=20)
         done = say(command, "--window=24h", f"--{form}")
         assert (done.returncode, done.stdout) == (0, answer.content.decode())
@@ -94,7 +94,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["links", "--cluod", "UK"], 1, "There is no parameter “cluod”"),
     (["links", "--path", "UK"], 1, "There is no parameter “path”"),
     (["matrix", "--size", "huge"], 1, "size “huge” is not known: use "),
-    (["matrix", "--format", "ndjson"], 1, "format “ndjson” is not known: use json, csv, markdo"),
+    (["matrix", "--format", "ndjson"], 1, "format “ndjson” is not known: use json, csv, plotly"),
     (["matrix", "--shape=wide", "--format=json"], 1, "shape=wide is for CSV: use format=csv"),
     (["sites", "--format=latex"], 1, "format “latex” is not known: use json, csv or ndjson."),
     (["series", "--source", "RAL_DATADISK"], 1, "destination is missing"),

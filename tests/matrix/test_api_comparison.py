@@ -203,15 +203,6 @@ def test_links_are_chosen_by_what_is_compared_and_written_as_csv(client):
     assert "small.change" not in row
 
 
-def test_a_document_of_links_says_ratio_n_and_p(client):
-    text = client.get(f"/api/v1/links/?{PARAMS}&format=markdown").getvalue().decode()
-    assert "large files compared with 18 Nov 12:00:30 to 19 Nov 2026 12:00:30 UTC" in text
-    heads, *rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert "large this side MB/s | large other side MB/s | large ratio | large n | large p" in heads
-    (slower,) = [row for row in rows if "0.001" in row]
-    assert "n = 12 and 12" in slower
-
-
 def test_links_of_the_opposite_direction_and_of_other_classes(client):
     text = f"from={BETWEEN['from']}&to={BETWEEN['to']}"
     both = client.get(f"/api/v1/links/?{text}&compare=reverse").json()["links"]

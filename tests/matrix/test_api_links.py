@@ -254,7 +254,7 @@ def test_a_cursor_behind_the_last_row_is_an_empty_page(client, many):
         ("page_size=1&format=ndjson", "page_size", "page_size is for JSON"),
         ("page=2", "page", "page is only for the page"),
         ("per_page=25", "per_page", "use page_size"),
-        ("format=xml", "format", "“xml” is not known: use json, csv, ndjson, markdown or latex."),
+        ("format=latex", "format", "“latex” is not known: use json, csv or ndjson."),
         ("ordering=speed", "ordering", "ordering “speed” is not known: use source, destination"),
         ("min_mb_s=fast", "min_mb_s", "min_mb_s “fast” is not a number from 0 on"),
         ("fields=ok", "fields", "There is no parameter “fields”"),

@@ -84,10 +84,6 @@ def test_the_api_has_them_in_each_format(client, rates, stat, unit, true):
     )
     wide = client.get(f"{API}?stat={stat}&format=csv&shape=wide").content.decode().splitlines()
     assert next(csv.reader(wide))[0] == f"from \\ to ({stat}, {unit})"
-    for form in ("markdown", "latex"):
-        text = client.get(f"{API}?stat={stat}&format={form}").content.decode()
-        assert "failing" in text
-        assert ("and geometric" in text) == (stat == "vs_usual")
 
 
 def test_it_is_the_arrays_now_and_usual_divided_of_cells_of_several_links_too(client, rates):

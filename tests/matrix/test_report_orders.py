@@ -2,7 +2,6 @@
 
 import smtplib
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,20 +39,11 @@ def by_mail(settings: Settings) -> None:
     settings.EMAIL_HOST, settings.DEFAULT_FROM_EMAIL = "mail.example.org", "sonar@example.org"
 
 
-@dataclass(frozen=True)
-class Title:
-    """No more of a report than its title."""
-
-    subject: str
-    text: str = ""
-    html: str = ""
-
-
 @pytest.fixture
 def titles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing be built: mails have the titles of their reports."""
     monkeypatch.setattr(messages.build, "build", lambda question: question)
-    monkeypatch.setattr(ReportMail, "of", lambda question, name: Title(question.title))
+    monkeypatch.setattr(ReportMail, "of", lambda question, name: (question.title, "", ""))
 
 
 def order(name: str = "ann", report: str = "week", **values: Any) -> Subscription:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from matrix.answers.report.pictures import grouping
 from matrix.answers.report.question import ReportPeriod
+from matrix.answers.report.sections import grouping
 from matrix.statistics.cells.axes import AxisGroup
 from sonar.results import sealing
 from tests.matrix import responses

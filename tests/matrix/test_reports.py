@@ -11,12 +11,14 @@ import pytest
 from django.core.management import call_command
 from django.db.models import Count, Q, Sum
 from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
 from pytest_django import DjangoDbBlocker
 
 from matrix.answers.report import build
 from matrix.answers.report.question import ReportPeriod, ReportQuestion
 from matrix.http import throttling
-from matrix.plots.report import pdf
+from matrix.plots.report import document, pdf
 from matrix.plots.report.mail import ReportMail
 from matrix.store.cache import ANSWERS
 from sonar.models import Endpoint, Transfer
@@ -270,6 +272,23 @@ def test_markdown_and_mail_have_what_the_page_has(client, weeks, settings):
     assert text.replace("http://testserver/", "https://sonar.example.org/") == markdown
     assert "reports/2026-W46/?format=pdf&site=RAL" in foot
     assert len(mail.html) < 100_000  # beyond that some programs show a part of it
+
+
+names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20) | st.sampled_from(
+    ["100%_of $x$ & #1 ~ ^", "[x] *bold* `code` | cell", "<script>x</script>", "line\nbreak\ttab"]
+)
+
+
+@given(st.lists(names, min_size=2, max_size=4))
+def test_any_text_is_a_cell_of_markdown_and_reads_back(texts):
+    written = document.markdown_table(texts, [texts], [":--"] * (len(texts) - 1))
+    head, rule, row = (line[2:-2] for line in written.split("\n"))
+    assert rule == " | ".join([":--"] * len(texts))
+    cells = re.split(r"(?<!\\) \| ", head)
+    assert head == row
+    assert not re.search(r"[`*_\[\]<>|~&$#\n]", re.sub(r"\\.", "", "".join(cells)))
+    plain = ["".join(sign if sign.isprintable() else " " for sign in text) for text in texts]
+    assert [re.sub(r"\\(.)", r"\1", cell) for cell in cells] == plain
 
 
 def test_simulated_endpoints_are_named_wherever_it_is_written(client, weeks):

@@ -146,7 +146,7 @@ DAY = "from=2026-11-19&to=2026-11-20"
             f"{DAY}&shape=wide&source_tier=1&destination_tier=2&destination_tier=3",
             "matrix-wide-mean-from-tier-1-to-tier-2-3-2026-11-19.csv",
         ),
-        ("matrix/", f"{DAY}&format=latex", "matrix-mean-2026-11-19.tex"),
+        ("matrix/", f"{DAY}&format=plotly", "matrix-mean-2026-11-19.plotly.json"),
         ("matrix/", f"{DAY}&format=html", "matrix-mean-2026-11-19.html"),
         ("strip/", DAY, "strip-2026-11-19.csv"),
         ("causes/", DAY, "causes-2026-11-19.csv"),

@@ -97,7 +97,3 @@ class ReportFigures:
     def used(self) -> list[ClassFigures]:
         """Return the size classes that are tested, or were in this period or the one before."""
         return [each for each in self.classes if each.planned + each.own.tests + each.before.tests]
-
-    @property
-    def is_simulated(self) -> bool:
-        return any(each.links.simulated for each in self.classes)

@@ -1,31 +1,44 @@
-"""The sections of a report in their order, each made of its figures: one more is one entry."""
+"""The sections of a report in their order, each made of its figures: one more is one entry.
+
+The matrix has few enough rows and columns that each cell has its number.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
 import numpy as np
 
-from matrix.answers.causes.change_causes import NamedCause, subject_of
+from matrix.answers.causes.change_causes import subject_of
 from matrix.answers.comparison.all_links import verdict
 from matrix.answers.incidents import words
-from matrix.answers.report.figures import ClassFigures, ReportFigures
-from matrix.answers.report.parts import Record, ReportColumn, ReportSection, ReportTable
-from matrix.answers.report.pictures import pictures
+from matrix.answers.matrix import grid
+from matrix.answers.matrix.grid_cells import Grid
+from matrix.answers.report.figures import ReportFigures
+from matrix.answers.report.parts import HeatTable, Record, ReportColumn, ReportSection, ReportTable
+from matrix.answers.report.question import ReportQuestion
 from matrix.answers.words.advice import LOOK, ONLY_THIS_LINK
 from matrix.answers.words.names import short_names_of
 from matrix.answers.words.phrases import counted
 from matrix.query.addresses import address, link_url
+from matrix.query.attributes import DEFAULT_GROUPING, GROUPINGS
+from matrix.query.filters import Filter
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.cells.axes import AxisGroup
+from matrix.statistics.cells.states import NOT_APPLICABLE
 from sonar.notation.units import format_bytes, format_count, format_factor, three_digits
-from sonar.notation.windows import short_time
+from sonar.notation.windows import LATEST, short_time
 
 # More rows nobody reads in a meeting: the rest is counted.
 MOST_ROWS = 15
 Columns = Sequence[ReportColumn]
 UNTESTED = "Nothing was tested."
 LOOKS = {"failing": "failing", "slower": "slow", "partly": "often fails"}
+# By site, or where those are too many for a page, by what they have in common.
+SHARED = tuple(name for name in GROUPINGS if name != DEFAULT_GROUPING)
+MOST_LINES, MOST_PARTNERS = 16, 40
 
 
 def percent(value: float) -> str:
@@ -37,11 +50,7 @@ rate = partial(ReportColumn, unit="MB/s", write=three_digits, is_number=True)
 share = partial(ReportColumn, unit="%", write=percent, is_number=True)
 count = partial(ReportColumn, write=format_count, is_number=True)
 factor = partial(
-    ReportColumn,
-    unit="95 % interval",
-    write=format_factor,
-    is_number=True,
-    bounds=("low", "high"),
+    ReportColumn, unit="95 % interval", write=format_factor, is_number=True, bounds=("low", "high")
 )
 moment = partial(ReportColumn, unit="UTC", write=short_time)
 FILES = ReportColumn("size", "files")
@@ -70,6 +79,71 @@ def matrix_section(figures: ReportFigures) -> ReportSection:
     )
 
 
+def pictures(question: ReportQuestion, links: Grid) -> Iterator[HeatTable]:
+    """Yield the matrix of the whole grid; of a cloud one each way; of a site all its partners.
+
+    Of the size class of ``links``.
+    """
+    cloud, query = question.cloud, question.query(links.query.size)
+    groups = [*links.sources, *links.destinations]
+    every = grouping(groups, MOST_LINES)
+    if question.site:
+        yield of_partners(question.site, query, grouping(groups, MOST_PARTNERS))
+    elif cloud:
+        own = grouping([group for group in groups if group.cloud == cloud], MOST_LINES)
+        sent = grouped(query, own, every, Filter("source_cloud", cloud))
+        yield heat_table(sent, f"Sent by sites of cloud {cloud}")
+        received = grouped(query, every, own, Filter("destination_cloud", cloud))
+        yield heat_table(received, f"Received by sites of cloud {cloud}")
+    else:
+        yield heat_table(grouped(query, every, every), "")
+
+
+def grouping(groups: Iterable[AxisGroup], most: int) -> str:
+    """Return by what endpoints are put together, so that there are not too many lines."""
+    present = list(groups)
+    lines = {by: len({group.facts[by] for group in present}) for by in SHARED}
+    return next((by for by in SHARED if lines[by] <= most), min(lines, key=lines.__getitem__))
+
+
+def grouped(query: MatrixQuery, rows: str, columns: str, *filters: Filter) -> Grid:
+    """Return a matrix by these lines, as it stood at the end of its window."""
+    query = query.replace(rows=rows, columns=columns, filters=filters or query.filters)
+    return grid.build(query, query.window_at(LATEST).end)
+
+
+def heat_table(cells: Grid, title: str) -> HeatTable:
+    rows, columns = ([group.name for group in side] for side in (cells.sources, cells.destinations))
+    return HeatTable(
+        title,
+        "from ↓, to →",
+        rows,
+        columns,
+        cells.short_names(),
+        cells.cells.mean,
+        cells.cells.state,
+    )
+
+
+def of_partners(site: str, query: MatrixQuery, by: str) -> HeatTable:
+    """Return the partners of a site below each other, with both directions beside each other."""
+    sent = grouped(query, "site", by, Filter("source_site", site))
+    received = grouped(query, by, "site", Filter("destination_site", site))
+    partners = {group.name: group for group in (*sent.destinations, *received.sources)}
+    names = sorted(partners, key=str.casefold)
+    value = np.full((len(names), 2), np.nan)
+    state = np.full((len(names), 2), NOT_APPLICABLE, dtype=np.uint8)
+    for column, (cells, groups) in enumerate(
+        ((sent.cells, sent.destinations), (received.cells, received.sources))
+    ):
+        places = [names.index(group.name) for group in groups]
+        value[places, column] = cells.mean.ravel()
+        state[places, column] = cells.state.ravel()
+    short = short_names_of(list(partners.values()))
+    directions = ["to partner", "from partner"]
+    return HeatTable("", "partner", names, directions, short, value, state, site)
+
+
 def rates_section(figures: ReportFigures) -> ReportSection:
     before = f"{figures.question.period.kind} before"
     columns = (
@@ -87,24 +161,24 @@ def rates_section(figures: ReportFigures) -> ReportSection:
     )
     if not any(each.own.tests + each.before.tests for each in figures.classes):
         return ReportSection("rates", "Averages by size of files", [UNTESTED])
-    rows = [rates_of(each) for each in figures.used]
+    rows = []
+    for each in figures.used:
+        together = each.together if each.together and each.together.links else None
+        change = (together.ratio, together.low, together.high) if together else (None,) * 3
+        rows.append(
+            {
+                "size": each.size,
+                "mean_mb_s": each.own.mean,
+                "before_mb_s": each.before.mean,
+                **dict(zip(("change", "low", "high"), change, strict=True)),
+                "verdict": verdict(together) if together else "",
+                "success_percent": each.own.success,
+                "before_percent": each.before.success,
+            }
+        )
     return ReportSection(
         "rates", "Averages by size of files", [sentence], table=ReportTable(columns, rows)
     )
-
-
-def rates_of(figures: ClassFigures) -> Record:
-    together = figures.together if figures.together and figures.together.links else None
-    change = (together.ratio, together.low, together.high) if together else (None,) * 3
-    return {
-        "size": figures.size,
-        "mean_mb_s": figures.own.mean,
-        "before_mb_s": figures.before.mean,
-        **dict(zip(("change", "low", "high"), change, strict=True)),
-        "verdict": verdict(together) if together else "",
-        "success_percent": figures.own.success,
-        "before_percent": figures.before.success,
-    }
 
 
 def worst_section(figures: ReportFigures) -> ReportSection:
@@ -156,14 +230,10 @@ def worst_links(figures: ReportFigures, look: str) -> list[Record]:
                     "url": link_url(source, destination, query),
                 }
             )
-    return sorted(rows, key=badness)
-
-
-def badness(row: Record) -> float:
-    """Return what sorts links of one look: by how slow they are, or else by their failed tests."""
-    if row["look"] == LOOKS["slower"]:
-        return float(row["rate_mb_s"] / row["usual_mb_s"])
-    return float(-row["failed"] / max(row["tests"], 1))
+    # Slow ones by how slow they are, others by their failed tests.
+    if look == "slower":
+        return sorted(rows, key=lambda row: float(row["rate_mb_s"] / row["usual_mb_s"]))
+    return sorted(rows, key=lambda row: float(-row["failed"] / max(row["tests"], 1)))
 
 
 def events_section(figures: ReportFigures) -> ReportSection:
@@ -211,7 +281,25 @@ def causes_section(figures: ReportFigures) -> ReportSection:
         ReportColumn("check", "where to look"),
     )
     before, short = f"the {figures.question.period.kind} before", short_names_of(figures.places)
-    rows = [cause_row(cause, each.size, short) for each in figures.classes for cause in each.causes]
+    rows = []
+    for size, named in ((each.size, named) for each in figures.classes for named in each.causes):
+        cause = named.cause
+        ends = {"source": named.source, "destination": named.destination}
+        present = [end for end, group in ends.items() if group]
+        look = LOOK[present[0] if len(present) == 1 else "both"]
+        subject = subject_of(cause, named.source, named.destination, short)
+        check = ONLY_THIS_LINK if cause.kind == "link" else look
+        rows.append(
+            {
+                "subject": subject.removesuffix(" is"),
+                "size": size,
+                "factor": cause.factor,
+                "low": cause.low,
+                "high": cause.high,
+                "links": cause.n,
+                "check": "" if named.kind == "fast" else check,
+            }
+        )
     title = f"What explains the change since {before}"
     table, notes = listing(columns, rows, "cause")
     if table is None:
@@ -221,25 +309,7 @@ def causes_section(figures: ReportFigures) -> ReportSection:
     return ReportSection("causes", title, [sentence], table=table, notes=notes)
 
 
-def cause_row(named: NamedCause, size: str, short: Mapping[str, str]) -> Record:
-    cause = named.cause
-    ends = {"source": named.source, "destination": named.destination}
-    present = [end for end, group in ends.items() if group]
-    look = LOOK[present[0] if len(present) == 1 else "both"]
-    subject = subject_of(cause, named.source, named.destination, short)
-    return {
-        "subject": subject.removesuffix(" is"),
-        "size": size,
-        "factor": cause.factor,
-        "low": cause.low,
-        "high": cause.high,
-        "links": cause.n,
-        "check": "" if named.kind == "fast" else ONLY_THIS_LINK if cause.kind == "link" else look,
-    }
-
-
 def incidents_section(figures: ReportFigures) -> ReportSection:
-    """Say what people were called for, as it stood when the period ended."""
     end = figures.question.period.window.end
     columns = (
         moment("began_at", "since"),

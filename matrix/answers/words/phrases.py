@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store.transfers import REPORTER, CommonError
 from sonar.notation.units import format_count, format_counted, format_span
-from sonar.notation.windows import format_minute, short_time
+from sonar.notation.windows import short_time
 
 # Of an error beside others, and of the one that stands for what happens now.
 LONGEST_ERROR, WHOLE_ERROR = 90, 400
@@ -23,14 +23,12 @@ WHERE = {
 }
 
 
+counted = format_counted
+
+
 def time_words(unix: float, moment: datetime) -> str:
     """Write a Unix time as seen from a moment: `19 Nov 20:15`, later `19 Nov 2026 20:15`."""
     return short_time(datetime.fromtimestamp(unix, UTC), moment.year)
-
-
-def counted(count: int, noun: str) -> str:
-    """Count things: `1 link`, `12 links`."""
-    return format_counted(count, noun)
 
 
 def join(parts: Iterable[str]) -> str:
@@ -60,11 +58,6 @@ def why_no_rate(state: str, since: float, moment: datetime) -> str:
     if state == "failed":
         return "failed: its last successes are from before this window"
     return ""
-
-
-def minute(seconds: float) -> str:
-    """Write a Unix time as format_minute does."""
-    return format_minute(datetime.fromtimestamp(seconds, UTC))
 
 
 def shortened(error: str, longest: int = LONGEST_ERROR) -> str:

@@ -81,17 +81,13 @@ class PairRatio:
         rates = f"{value} against {other} {RATE.name}"
         if not math.isnan(self.low):
             rates += f" ({factor_and_interval(self.ratio, self.low, self.high)[1]}×)"
-        return ", ".join([rates, self.n_words, *self._chance()])
-
-    @property
-    def n_words(self) -> str:
-        """Say how many transfers succeeded on both sides: `n = 56 and 58`."""
-        return f"n = {format_count(self.ok)} and {format_count(self.other_ok)}"
+        return ", ".join([rates, *self._n_and_p()])
 
     @property
     def words(self) -> str:
         """Write the ratio with its interval in brackets, both n, and p."""
-        return ", ".join([self.factor_words, self.n_words, *self._chance()])
+        return ", ".join([self.factor_words, *self._n_and_p()])
 
-    def _chance(self) -> list[str]:
-        return [] if math.isnan(self.p) else [format_chance(self.p)]
+    def _n_and_p(self) -> list[str]:
+        counts = f"n = {format_count(self.ok)} and {format_count(self.other_ok)}"
+        return [counts] if math.isnan(self.p) else [counts, format_chance(self.p)]

@@ -235,7 +235,10 @@ class Operation(AutoSchema):
         values = stored_examples().get(self.get_operation_id(), {}) | call.examples
         if "body" in values:
             examples.append(OpenApiExample("Body", values["body"], request_only=True))
-        values = {"ndjson": lines_of(values.get("json"))} | FIGURE_EXAMPLES | values
+        fields = values["json"].values() if isinstance(values.get("json"), dict) else []
+        rows = next((value for value in fields if isinstance(value, list)), [])
+        lines = b"".join(orjson.dumps(row) + b"\n" for row in rows).decode()
+        values = {"ndjson": lines} | FIGURE_EXAMPLES | values
         for name in filter(values.__contains__, call.formats):
             example = OpenApiExample(
                 name.upper(),
@@ -267,10 +270,3 @@ def stored_examples() -> Json:
 
     stored: Json = json.loads(EXAMPLES.read_text(), object_hook=whole)
     return stored
-
-
-def lines_of(example: object) -> str:
-    """Return the rows of the list that an answer has, each as a line of JSON."""
-    fields = example.values() if isinstance(example, dict) else []
-    rows = next((value for value in fields if isinstance(value, list)), [])
-    return b"".join(orjson.dumps(row) + b"\n" for row in rows).decode()

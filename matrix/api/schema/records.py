@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache
 from operator import attrgetter
 from typing import Annotated, Any, get_args, get_origin
 
@@ -59,11 +59,6 @@ def moment(value: datetime | None) -> str | None:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if value else None
 
 
-def micros(value: datetime) -> str:
-    """Write a time in UTC, always with its six decimals."""
-    return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
-
-
 def name_of(row: Any) -> str | None:  # noqa: ANN401 - of the registry
     return row.name if row else None
 
@@ -80,7 +75,8 @@ UnixTime = Annotated[datetime | None, As(unix_time)]
 Second = Annotated[datetime, As(format_time)]
 Moment = Annotated[datetime, As(moment)]
 MomentOrNull = Annotated[datetime | None, As(moment)]
-Micros = Annotated[datetime, As(micros)]
+# Always with its six decimals.
+Micros = Annotated[datetime, As(lambda value: f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}")]
 # Texts that are null where they are empty, and names of rows, which may be null.
 Text = Annotated[str | None, As(present)]
 Name = Annotated[str, As(name_of)]
@@ -119,7 +115,10 @@ def fields_of(answer: type[BaseModel]) -> list[tuple[str, Write, Write, bool]]:
 def nested(kind: Any) -> Write | None:  # noqa: ANN401 - of a field
     """Return what writes answers within an answer: one, a list, or a dict of them by name."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return partial(within, kind)
+        # What is null or a record already stays.
+        return lambda thing: (
+            thing if thing is None or isinstance(thing, dict) else record(kind, thing)
+        )
     write = next(filter(None, map(nested, get_args(kind))), None)
     if write is None:
         return None
@@ -128,8 +127,3 @@ def nested(kind: Any) -> Write | None:  # noqa: ANN401 - of a field
     if get_origin(kind) is dict:
         return lambda things: {name: write(thing) for name, thing in things.items()}
     return write
-
-
-def within(answer: type[BaseModel], thing: object) -> object:
-    """Return a record of a thing; what is null or a record already stays."""
-    return thing if thing is None or isinstance(thing, dict) else record(answer, thing)

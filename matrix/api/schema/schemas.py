@@ -45,8 +45,6 @@ class Listed:
 
 @dataclass(frozen=True)
 class Many:
-    """A list of rows and nothing around it."""
-
     row: type[BaseModel]
     least: int
     most: int

@@ -45,8 +45,6 @@ OFFERED_BELOW = {WEEK: A_WEEK, MONTH: A_MONTH}
 
 @dataclass(frozen=True)
 class Choice:
-    """A position of a switch."""
-
     label: str
     url: str
     chosen: bool
@@ -175,11 +173,17 @@ def compare_control(
     narrowing = narrowing_attributes(query, profiles)
     fields = {name for name in PARAMETERS if not name.startswith(PREFIX)}
     fields |= {OF_SIZE, OF_OF, *(f"{PREFIX}{name}" for name in narrowing)}
+    window_name = "" if comparison.window == CUSTOM else comparison.window
+    labels = {size: f"{size} files" for size in sizes}
+    labels[query.size] = f"{query.size} files, as here"
     return {
         "words": query.other_words(),
         "choices": list(compare_choices(page, window, sizes, reversible=reversible)),
         "selects": [
-            *compare_selects(query, comparison, sizes),
+            # Two times stand in a box of their own.
+            select("compare", "window", WINDOW_LABELS, window_name, WINDOW_LABELS),
+            select(OF_SIZE, "size", sizes, comparison.size or query.size, labels),
+            select(OF_OF, "ratio of", OF, comparison.of, OF_LABELS),
             *profile_selects(query, comparison, narrowing, profiles),
         ],
         "between": between(comparison.start, comparison.end),
@@ -227,18 +231,6 @@ def own_words(query: MatrixQuery) -> str:
         "this direction" if comparison.reverse else "",
     ]
     return ", ".join(filter(None, parts)) or "as chosen"
-
-
-def compare_selects(
-    query: MatrixQuery, comparison: Comparison, sizes: list[str]
-) -> Iterator[Select]:
-    # Two times stand in a box of their own.
-    window = "" if comparison.window == CUSTOM else comparison.window
-    yield select("compare", "window", WINDOW_LABELS, window, WINDOW_LABELS)
-    labels = {size: f"{size} files" for size in sizes}
-    labels[query.size] = f"{query.size} files, as here"
-    yield select(OF_SIZE, "size", sizes, comparison.size or query.size, labels)
-    yield select(OF_OF, "ratio of", OF, comparison.of, OF_LABELS)
 
 
 def profile_selects(

@@ -16,19 +16,7 @@ from sonar.notation.units import (
     three_digits,
 )
 from sonar.registry.cost.demand import ASSUMED_BYTES_PER_SECOND
-from sonar.registry.cost.figures import Share
 from sonar.registry.cost.words import at_most, in_its_meshes, summary
-
-
-class SizeRow(NamedTuple):
-    """A size class in the table of a mesh."""
-
-    name: str
-    file: str
-    every: str
-    tests: str
-    volume: str
-    noticed: str
 
 
 class Bar(NamedTuple):
@@ -92,23 +80,23 @@ class CostInAll:
         links = f"{format_count(cost.links)} link{'s' * (cost.links != 1)}"
         return f"Joins {links}: {cost.links_in} in, {cost.links_out} out."
 
-    def rows(self) -> Iterator[SizeRow]:
-        """Yield the size classes of the mesh that was chosen."""
+    def rows(self) -> Iterator[dict[str, str]]:
         for size, noticed in zip(self.chosen.cost.classes, self.chosen.noticed, strict=True):
-            yield SizeRow(
-                size.name,
-                format_bytes(size.test_bytes),
-                exact_duration(size.every_seconds),
-                format_count(round(size.tests_per_day)),
-                format_bytes(size.bytes_per_day),
-                span(noticed.slowdown_seconds),
-            )
+            yield {
+                "name": size.name,
+                "file": format_bytes(size.test_bytes),
+                "every": exact_duration(size.every_seconds),
+                "tests": format_count(round(size.tests_per_day)),
+                "volume": format_bytes(size.bytes_per_day),
+                "noticed": span(noticed.slowdown_seconds),
+            }
 
     def bars(self) -> Iterator[Bar]:
         """Yield what is used of limits: its own, that of all of Sonar, and its network."""
         cost, grid = self.chosen.cost, self.chosen.cost.grid
         for budget in filter(None, (cost.budget, None if cost.endpoint else cost.nearest_budget)):
-            yield bar(f"{budget.whose}’s limit a day", budget)
+            words = f"{format_share(budget.share)} of {format_bytes(budget.limit)}"
+            yield Bar(f"{budget.whose}’s limit a day", words, min(budget.share, 1))
         if grid.limit:
             today = f" ({format_share(grid.today / grid.limit)} today)"
             share = grid.afterwards / grid.limit
@@ -153,11 +141,6 @@ class CostInAll:
             if listed:
                 before = "in about" if name == "usual_seconds" else "within"
                 yield label, f"{before} {', '.join(listed)}"
-
-
-def bar(label: str, share: Share) -> Bar:
-    words = f"{format_share(share.share)} of {format_bytes(share.limit)}"
-    return Bar(label, words, min(share.share, 1))
 
 
 def span(seconds: float | None) -> str:

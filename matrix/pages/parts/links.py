@@ -62,7 +62,6 @@ class OfLinkPage(Page):
         }
 
     def may_order(self, reader: Anyone) -> bool:
-        """Say whether a reader may order tests of the link."""
         return roles.may(reader, ORDER, notes.sites_of(self.source.name, self.destination.name))
 
     def endpoints(self) -> tuple[Endpoint, Endpoint]:

@@ -73,7 +73,6 @@ class MatrixAddress(QueryPage):
         return dataclasses.replace(self, query=query, grouped_by=READER)
 
     def displaying(self, display: Display) -> Self:
-        """Return the same question, drawn otherwise."""
         return dataclasses.replace(self, display=display)
 
     def showing(self, only: tuple[str, ...]) -> Self:

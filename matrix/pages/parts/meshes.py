@@ -16,7 +16,6 @@ MOST_LISTED = 100
 
 
 def table() -> dict[str, Any]:
-    """Return what the template of the table needs."""
     lines, count = meshes.build(MOST_LISTED)
     return {"lines": [(line, None) for line in lines], "count": count}
 

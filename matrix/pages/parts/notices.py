@@ -120,7 +120,14 @@ def about_work(work: Mapping[str, Any], now: datetime) -> Iterator[Notice]:
     nobody queues them: what has a probe is not due in earnest.
     """
     resend = timedelta(seconds=2 * settings.SONAR_RESEND_SECONDS)
-    oldest, overdue = work["oldest_queued"], overdue_since(now)
+    late = max(LATE, timedelta(seconds=3 * settings.SONAR_PLAN_SECONDS))
+    # A cap, or another test of the link, is no reason to wait while nothing runs; downtimes, quiet
+    # hours, budgets, open circuits and credentials are. On the front of the index of what is due.
+    reasons = {"", *(obstacle.name for obstacle in OBSTACLES if obstacle.is_of_tests)}
+    with connection.cursor() as cursor:
+        cursor.execute(OVERDUE, [now - late, OLDEST_DUE, sorted(reasons)])
+        (overdue,) = cursor.fetchone() or (None,)
+    oldest = work["oldest_queued"]
     if oldest and not work["running"] and now - oldest > resend:
         yield Notice(
             "no-workers",
@@ -138,21 +145,6 @@ def about_work(work: Mapping[str, Any], now: datetime) -> Iterator[Notice]:
             "and none is queued or running. Existing results are not affected. An administrator "
             "can start beat and a worker for the queue “control”.",
         )
-
-
-def overdue_since(now: datetime) -> datetime | None:
-    """Return when the oldest test fell due for which the planner has given no reason to wait.
-
-    One SQL query on the front of the index of what is due. A cap, or another test of the link, is
-    no reason while nothing runs; downtimes, quiet hours, budgets, open circuits and credentials
-    are.
-    """
-    reasons = {"", *(obstacle.name for obstacle in OBSTACLES if obstacle.is_of_tests)}
-    late = max(LATE, timedelta(seconds=3 * settings.SONAR_PLAN_SECONDS))
-    with connection.cursor() as cursor:
-        cursor.execute(OVERDUE, [now - late, OLDEST_DUE, sorted(reasons)])
-        row = cursor.fetchone()
-    return row[0] if row else None
 
 
 def mixed(

@@ -1,6 +1,6 @@
 """The forms by which people order tests, and an experiment on a link; and ordering them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, product
 from typing import Any, TypeVar, cast
@@ -254,13 +254,6 @@ class ProbeForm(OrderForm):
             name = ends.get(text.partition(" ")[0], "size" if field == "sizes" else field)
             self.say(name, field, text)
 
-    def stands_for(self) -> Iterator[str]:
-        """Say which endpoint each name of a site stands for."""
-        for field in ENDS:
-            endpoint, text = self.cleaned_data.get(field), self.data.get(field, "").strip()
-            if endpoint and text.casefold() != endpoint.name.casefold():
-                yield f"{endpoint.site.name} stands for {endpoint.name}."
-
 
 def read_preset(params: QueryDict) -> dict[str, str]:
     """Read what an address fills into the form; raise BadQueryError for what cannot be there."""
@@ -351,8 +344,13 @@ def refused(request: HttpRequest, form: ProbeForm, user: User) -> int:
     ordered, status = place(form, tests, user, lambda now: request_probes.order(tests, now))
     if ordered is None:
         return status
-    words = "1 test was ordered." if len(ordered) == 1 else f"{len(ordered)} tests were ordered."
-    messages.success(request, " ".join([words, *form.stands_for()]))
+    said = ["1 test was ordered." if len(ordered) == 1 else f"{len(ordered)} tests were ordered."]
+    for field in ENDS:
+        # Which endpoint the name of a site stands for.
+        endpoint, text = form.cleaned_data.get(field), form.data.get(field, "").strip()
+        if endpoint and text.casefold() != endpoint.name.casefold():
+            said.append(f"{endpoint.site.name} stands for {endpoint.name}.")
+    messages.success(request, " ".join(said))
     return 0
 
 

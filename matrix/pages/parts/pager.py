@@ -1,6 +1,6 @@
 """The pages of a long list, and the way from one to another."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -41,18 +41,15 @@ def pager(rows: PageOfRows[Any], numbered: Callable[[int], str]) -> dict[str, An
     """Return what the template needs; ``numbered`` gives the address of a page."""
     return {
         "rows": rows,
-        "pages": list(_pages(rows, numbered)),
+        "pages": [
+            Choice(format_count(at), numbered(at), at == rows.number)
+            if isinstance(at, int)
+            else Choice(str(at), "", chosen=False)
+            for at in rows.paginator.get_elided_page_range(rows.number, on_each_side=2, on_ends=1)
+        ],
         "previous": numbered(rows.number - 1) if rows.has_previous() else "",
         "next": numbered(rows.number + 1) if rows.has_next() else "",
     }
-
-
-def _pages(rows: PageOfRows[Any], numbered: Callable[[int], str]) -> Iterator[Choice]:
-    for number in rows.paginator.get_elided_page_range(rows.number, on_each_side=2, on_ends=1):
-        if isinstance(number, int):
-            yield Choice(format_count(number), numbered(number), number == rows.number)
-        else:
-            yield Choice(str(number), "", chosen=False)
 
 
 def shown_words(rows: PageOfRows[Any], noun: str, nouns: str) -> str:

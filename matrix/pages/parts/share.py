@@ -9,8 +9,7 @@ from datetime import datetime
 
 from matrix.pages.base import Page, QueryPage
 
-# What stands under "more": the words of each, and its parameters.
-DOCUMENTS = (("Markdown", "format=markdown"), ("LaTeX", "format=latex"))
+# The figure behind a picture: the words of each form, and its parameters.
 FIGURES = (
     ("{} for a notebook (Plotly JSON)", "format=plotly"),
     ("{} as one HTML file", "format=html"),
@@ -36,14 +35,9 @@ class Share:
         return cls(api_url, with_format(api_url, "format=csv"))
 
     @classmethod
-    def of_links(cls, api_url: str) -> Share:
-        """Make it of a call that writes its table for documents, too."""
-        return cls.of(api_url).adding(DOCUMENTS, api_url)
-
-    @classmethod
     def of_matrix(cls, api_url: str) -> Share:
         """Make it of the call of the matrix: its CSV has a wide form with averages."""
-        share = cls.of_links(api_url).drawing(api_url)
+        share = cls.of(api_url).drawing(api_url)
         return dataclasses.replace(share, wide=with_format(api_url, "format=csv&shape=wide"))
 
     def drawing(self, api_url: str, subject: str = "Figure") -> Share:

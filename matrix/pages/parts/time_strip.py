@@ -1,6 +1,6 @@
 """The strip of time on a page: where its numbers are, and which windows it leads to."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -49,7 +49,17 @@ def strip_for(
     without a script.
     """
     query = page.query
-    spans = {name: span_of(name, window, now) for name in SPANS}
+    spans, days = {}, []
+    for name, span in SPANS.items():
+        # The last 7 or 30 days; of a window before these, the days up to its end.
+        end = window.end if window.end <= now - SPANS["30d"].length else now
+        # The full hour or day behind it.
+        end += (FROM - end) % span.width
+        spans[name] = Window(max(end - span.length, EARLIEST), end)
+    for number in range(1, DAYS_LINKED + 1):
+        day = max(spans["30d"].end - number * DAY, EARLIEST)
+        url = in_window(page, Window(day, day + DAY))
+        days.append(Choice(f"{day:%a} {day.day} {day:%b}", url, url == page.url()))
     usual = page.asking(query.replace(window=MatrixQuery.window, compare=None)).url()
     question = MatrixQuery(query.size, "", filters=(*of_links, *query.filters))
     return {
@@ -70,31 +80,12 @@ def strip_for(
         "preset": ""
         if query.window
         else page.asking(query.replace(window=MatrixQuery.window)).url(),
-        "days": list(days_of(page, spans["30d"])),
+        "days": days,
         "single": single,
         "from_text": format_time(FROM),
         "to_text": format_time(TO),
     }
 
 
-def span_of(name: str, window: Window, now: datetime) -> Window:
-    """Return the last 7 or 30 days; of a window before these, the days up to its end."""
-    span = SPANS[name]
-    oldest = now - SPANS["30d"].length
-    end = window.end if window.end <= oldest else now
-    # The full hour or day behind it.
-    end += (FROM - end) % span.width
-    return Window(max(end - span.length, EARLIEST), end)
-
-
 def in_window(page: QueryPage, window: Window) -> str:
     return page.asking(page.query.replace(window="", start=window.start, end=window.end)).url()
-
-
-def days_of(page: QueryPage, span: Window) -> Iterator[Choice]:
-    """Return the page of each of the last days, newest first."""
-    own = page.url()
-    for number in range(1, DAYS_LINKED + 1):
-        day = max(span.end - number * DAY, EARLIEST)
-        url = in_window(page, Window(day, day + DAY))
-        yield Choice(f"{day:%a} {day.day} {day:%b}", url, own == url)

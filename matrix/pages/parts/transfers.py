@@ -188,6 +188,13 @@ class TransferLine:
             why_no_rate = "lost: its worker died, so there is no rate"
             if transfer.is_cancelled:
                 why_no_rate = "cancelled: it has no rate"
+        # What the downtimes of its ends that were in force while it ran made of them.
+        started_at, ended_at = transfer.times()
+        touching = {
+            row.stops_tests
+            for row in downtimes
+            if row.starts_at <= ended_at and row.ends_at > started_at
+        }
         return cls(
             transfer,
             rate_of(transfer),
@@ -195,7 +202,7 @@ class TransferLine:
             three_digits(transfer.seconds),
             error=shortened(transfer.error),
             hover=transfer.error[:LONGEST_HOVER],
-            declared=declared_words(transfer, downtimes),
+            declared="down" if True in touching else "at risk" if touching else "",
         )
 
     @property
@@ -204,19 +211,6 @@ class TransferLine:
         profile = self.transfer.profile
         company = ", alongside other tests" if profile.beside else ""
         return f"{profile_words(profile)}{company}"
-
-
-def declared_words(transfer: Transfer, downtimes: Iterable[Downtime]) -> str:
-    """Say what the downtimes of its ends that were in force while it ran made of them."""
-    started_at, ended_at = transfer.times()
-    touching = {
-        row.stops_tests
-        for row in downtimes
-        if row.starts_at <= ended_at and row.ends_at > started_at
-    }
-    if not touching:
-        return ""
-    return "down" if True in touching else "at risk"
 
 
 def progress_words(probe: Probe) -> str:

@@ -163,7 +163,7 @@ class TablePage(QueryPage):
             "left_out": left_out,
             **pager(at, self.numbered),
             "per_page": PER_PAGE,
-            "share": Share.of_links(meant.api_url()),
+            "share": Share.of(meant.api_url()),
         }
 
     def table(self, now: datetime, version: DataVersion | None) -> LinkTable:

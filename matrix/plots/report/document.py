@@ -1,21 +1,54 @@
-"""A report as text: HTML for a page, a mail or a printer, and Markdown."""
+"""A report as text: HTML for a page, a mail or a printer, and Markdown.
+
+Cells of a matrix have colours and, so that it reads without them, numbers.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 
-from matrix.answers.report.parts import HeatTable, PeriodReport, ReportSection, ReportTable
-from matrix.answers.words.documents import markdown_row, markdown_text
-from matrix.plots.report import heat
+from matrix.answers.report.parts import HeatTable, PeriodReport, ReportTable
+from matrix.answers.words.numbers import number
+from matrix.plots.palettes import DEFAULT_PALETTE, INKS, PALETTES, inks_on, ramp
+from matrix.plots.scales import scale_for
+from matrix.query.catalogue import STATISTICS
+from matrix.statistics.cells.states import (
+    DOWN,
+    FAILED,
+    FAILING,
+    MEASURED,
+    NOT_APPLICABLE,
+    STALE,
+    STATES,
+    UNTESTED,
+)
+from sonar.notation.units import THIN_SPACE
 from sonar.notation.windows import format_window
 
 STYLE_SHEET = "css/report.css"
+MARKDOWN_SIGNS = re.compile(r"([\\`*_\[\]<>|~&$#])")
+
+STEPS = 64
+LETTER_EM = 0.58
+RATE = STATISTICS["mean"]
+# What stands in a cell in place of a rate, and what the sign means.
+SIGNS = {
+    FAILING: ("✕", "its newest tests all failed"),
+    FAILED: ("✕", "its newest tests all failed"),
+    UNTESTED: ("○", "planned, but not tested"),
+    DOWN: ("▽", "in a declared downtime when this ended"),
+    NOT_APPLICABLE: ("", ""),
+}
+OLD = "*", "its last test was older than two intervals of the schedule"
 
 
 def context(report: PeriodReport, base: str = "") -> dict[str, Any]:
@@ -27,21 +60,19 @@ def context(report: PeriodReport, base: str = "") -> dict[str, Any]:
     return {
         "report": report,
         "window": format_window(question.period.window),
-        "sections": [section_context(section, base) for section in report.sections],
-        "page_url": f"{base.rstrip('/')}{question.url}" if base else "",
-    }
-
-
-def section_context(section: ReportSection, base: str) -> dict[str, Any]:
-    table = section.table
-    return {
-        "section": section,
-        "pictures": [
-            (picture, list(heat.cell_rows(picture)), heat.legend(picture), heat.head_em(picture))
-            for picture in section.pictures
+        "sections": [
+            {
+                "section": section,
+                "pictures": [
+                    (each, list(cell_rows(each)), legend(each), head_em(each))
+                    for each in section.pictures
+                ],
+                "heads": section.table.columns if section.table else [],
+                "rows": list(table_rows(section.table, base)) if section.table else [],
+            }
+            for section in report.sections
         ],
-        "heads": table.columns if table else [],
-        "rows": list(table_rows(table, base)) if table else [],
+        "page_url": f"{base.rstrip('/')}{question.url}" if base else "",
     }
 
 
@@ -78,32 +109,79 @@ def markdown(report: PeriodReport, base: str = "") -> str:
     lines += ["\n".join(f"- {markdown_text(sentence)}" for sentence in report.summary)]
     for section in report.sections:
         lines += [f"## {markdown_text(section.title)}", *map(markdown_text, section.sentences)]
-        lines += [part for picture in section.pictures for part in picture_lines(picture)]
+        for picture in section.pictures:
+            lines += [f"**{markdown_text(picture.title)}**"] if picture.title else []
+            heads = [picture.corner, *(picture.short.get(name, name) for name in picture.columns)]
+            rows = [[name, *(cell.text for cell in of)] for name, of in cell_rows(picture)]
+            lines.append(markdown_table(heads, rows, ["--:"] * len(picture.columns)))
+            signs = legend(picture)
+            lines += [markdown_text(f"{'; '.join(signs)}.")] if signs else []
         if section.table:
-            lines.append(table_lines(section.table))
+            columns = section.table.columns
+            sides = ["--:" if column.is_number else ":--" for column in columns[1:]]
+            heads = [column.title for column in columns]
+            lines.append(markdown_table(heads, section.table.texts(), sides))
         lines += map(markdown_text, section.notes)
     lines += [f"<{base.rstrip('/')}{question.url}>"] if base else []
     return "\n\n".join(lines) + "\n"
-
-
-def picture_lines(picture: HeatTable) -> Iterator[str]:
-    if picture.title:
-        yield f"**{markdown_text(picture.title)}**"
-    heads = [picture.corner, *(picture.short.get(name, name) for name in picture.columns)]
-    rows = [[name, *(cell.text for cell in cells)] for name, cells in heat.cell_rows(picture)]
-    yield markdown_table(heads, rows, ["--:"] * len(picture.columns))
-    if signs := heat.legend(picture):
-        yield markdown_text(f"{'; '.join(signs)}.")
-
-
-def table_lines(table: ReportTable) -> str:
-    sides = ["--:" if column.is_number else ":--" for column in table.columns]
-    return markdown_table([column.title for column in table.columns], table.texts(), sides[1:])
 
 
 def markdown_table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], sides: Sequence[str]
 ) -> str:
     """Write a table whose first column has words; ``sides`` says where the others are aligned."""
-    rule = f"| {' | '.join([':--', *sides])} |\n"
-    return (markdown_row(heads) + rule + "".join(map(markdown_row, rows))).rstrip("\n")
+    written = [[markdown_text(text) for text in row] for row in (heads, *rows)]
+    return "\n".join(
+        f"| {' | '.join(cells)} |" for cells in (written[0], [":--", *sides], *written[1:])
+    )
+
+
+def markdown_text(text: str) -> str:
+    """Escape a text, without what would break its line or cannot be printed."""
+    line = "".join(sign if sign.isprintable() or sign == THIN_SPACE else " " for sign in text)
+    return MARKDOWN_SIGNS.sub(r"\\\1", line)
+
+
+class HeatCell(NamedTuple):
+    """What stands in a cell, its colours as a style, and the name of its state."""
+
+    text: str
+    style: str
+    state: str
+
+
+def cell_rows(table: HeatTable) -> Iterator[tuple[str, list[HeatCell]]]:
+    """Yield the short name of each row with its cells."""
+    shares = scale_for(RATE, table.value).shares(table.value)
+    steps = np.rint(np.nan_to_num(shares) * (STEPS - 1)).astype(int)
+    colours = np.rint(ramp(PALETTES[DEFAULT_PALETTE], STEPS) * 255).astype(int)
+    inks = inks_on(PALETTES[DEFAULT_PALETTE], STEPS)
+    for row, name in enumerate(table.rows):
+        cells = []
+        for column in range(len(table.columns)):
+            at = row, column
+            state, style = int(table.state[at]), ""
+            # The rate, or the sign of the state.
+            text = number(float(table.value[at]), RATE) + (OLD[0] if state == STALE else "")
+            text = SIGNS[state][0] if state in SIGNS else text
+            if state in (MEASURED, STALE) and text:
+                red, green, blue = colours[steps[at]].tolist()
+                ink = INKS[inks[steps[at]]]
+                style = f"background:#{red:02x}{green:02x}{blue:02x};color:{ink}"
+            cells.append(HeatCell(text, style, STATES[state]))
+        yield table.short.get(name, name), cells
+
+
+def head_em(table: HeatTable) -> int:
+    """Return how high the head is, whose names stand on their side."""
+    longest = max(len(table.short.get(name, name)) for name in table.columns)
+    return 2 + math.ceil(LETTER_EM * longest)
+
+
+def legend(table: HeatTable) -> list[str]:
+    """Say what the signs mean that a table has, and the colours."""
+    states = set(np.unique(table.state).tolist())
+    signs = dict(sign for state, sign in SIGNS.items() if state in states and sign[0])
+    signs |= dict([OLD]) if STALE in states else {}
+    said = [f"{sign} {words}" for sign, words in signs.items()]
+    return [*said, "empty: no test is planned"] if NOT_APPLICABLE in states else said

@@ -5,23 +5,21 @@ These know no style sheets, have narrow windows, and choose light or dark themse
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode
 
 from django.template.loader import render_to_string
 
 from matrix.answers.report.parts import HeatTable, PeriodReport
-from matrix.plots.report import document, heat
+from matrix.plots.report import document
 from matrix.query.addresses import home, outside
 
 # Names of more columns take too much room: letters stand for them.
 MOST_NAMED = 4
 
 
-@dataclass(frozen=True)
-class ReportMail:
+class ReportMail(NamedTuple):
     """What is sent, with links to Sonar's pages and to the PDF."""
 
     subject: str
@@ -30,7 +28,6 @@ class ReportMail:
 
     @classmethod
     def of(cls, report: PeriodReport, name: str) -> Self:
-        """Write it for the subscription of a name."""
         question, base = report.question, home()
         params = urlencode({"format": "pdf", **question.scope})
         context = document.context(report, base)
@@ -60,8 +57,8 @@ def picture_context(picture: HeatTable) -> dict[str, Any]:
         "heads": [signs.get(name, name) for name in names],
         "rows": [
             (f"{signs[name]} {name}" if signs and is_square else name, cells)
-            for name, cells in heat.cell_rows(picture)
+            for name, cells in document.cell_rows(picture)
         ],
         "columns": [] if is_square else [f"{letter} {name}" for name, letter in signs.items()],
-        "legend": heat.legend(picture),
+        "legend": document.legend(picture),
     }

@@ -188,7 +188,6 @@ class Axis:
 
     @cached_property
     def single(self) -> bool:
-        """Say whether each group is one place."""
         return len(self.order) == len(self.groups)
 
     @cached_property
@@ -309,13 +308,9 @@ class LinkIndex:
 
     def paused(self, moment: datetime) -> Flags:
         """Return which links have an end that is paused; shape (places, places)."""
-        if not self._ever_paused:
+        if not any(place.pauses for place in self.places):
             return np.zeros(self.shape, dtype=bool)
         return self.ends(place.is_paused(moment) for place in self.places).reshape(self.shape)
-
-    @cached_property
-    def _ever_paused(self) -> bool:
-        return any(place.pauses for place in self.places)
 
     def matching(self, filters: Iterable[Filter]) -> Flags:
         """Return the links that pass the filters on ends, and on which files can move."""

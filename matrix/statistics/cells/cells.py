@@ -13,13 +13,7 @@ from matrix.statistics.arrays import Flags, Floats, Integers, nan_unless
 from matrix.statistics.cells.axes import Axis, AxisGroup, Layout, LinkIndex
 from matrix.statistics.cells.expected import EXPECTED_LOOKS, CellExpectations, Expected
 from matrix.statistics.cells.standing import LEVELS, UNKNOWN, USUAL, Standings
-from matrix.statistics.cells.states import (
-    MEASURED,
-    STATES,
-    CellStandings,
-    Evidence,
-    States,
-)
+from matrix.statistics.cells.states import MEASURED, STATES, CellStandings, Evidence, States
 from matrix.statistics.estimates import two_way
 from matrix.statistics.estimates.student import two_sided_of_many
 from matrix.statistics.estimates.two_way import TwoWay
@@ -180,12 +174,7 @@ class Frame(Layout):
         )
 
     def _of_now(
-        self,
-        stat: str,
-        standings: Standings,
-        both: tuple[Floats, Floats],
-        up: Flags,
-        has_ok: Flags,
+        self, stat: str, standings: Standings, both: tuple[Floats, Floats], up: Flags, has_ok: Flags
     ) -> Floats:
         """Return the rate now of each cell in MB/s, or that over its usual or its expected rate.
 
@@ -275,7 +264,6 @@ class Mixing:
         return {name: seen[1:].sum(axis=0, dtype=np.uint8) > 1 for name, seen in self._seen.items()}
 
     def filled(self) -> Flags:
-        """Say which cells have any result."""
         filled: Flags = np.logical_or.reduce([seen.any(axis=0) for seen in self._seen.values()])
         return filled
 

@@ -14,15 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.query.catalogue import HIGH, LOW
-from matrix.statistics.arrays import (
-    THREADS,
-    ArrayFields,
-    Flags,
-    Floats,
-    Integers,
-    each,
-    nan_unless,
-)
+from matrix.statistics.arrays import THREADS, ArrayFields, Flags, Floats, Integers, each, nan_unless
 from matrix.statistics.compare.day_scatter import scatter_in_a_row
 from matrix.statistics.compare.two_samples import GROUPS, KnownScatter, Precision
 from matrix.statistics.estimates.moderation import Prior
@@ -56,7 +48,6 @@ USUAL_FACTOR = 1.5
 
 
 def usual_window(window: Window) -> Window:
-    """Return the whole days whose results say what is usual for a window."""
     return days_before(window.start)
 
 
@@ -210,7 +201,9 @@ class Standings(ArrayFields):
         """
         blank = cls.blank(usual.shape)
         started, streak = numbering.square(newest.started), numbering.square(newest.streak)
-        now = nan_unless(started[-1] > 0, middle(*numbering.square(newest.rates)))
+        first, second, third = numbering.square(newest.rates)
+        middle = np.minimum(np.maximum(first, second), third)
+        now = nan_unless(started[-1] > 0, np.maximum(np.minimum(first, second), middle))
         is_known = (now >= 0) & (usual > 0)  # and none is NaN
         low, high = blank.low, blank.high
         if precision is not None:
@@ -239,8 +232,3 @@ def bounds(ratio: Floats, precision: Precision) -> tuple[Rates, Rates]:
 
     each(of_rows, [rows for rows in np.array_split(np.arange(len(ratio)), number) if rows.size])
     return low, high
-
-
-def middle(first: Rates, second: Rates, third: Rates) -> Rates:
-    """Return the median of three."""
-    return np.maximum(np.minimum(first, second), np.minimum(np.maximum(first, second), third))

@@ -167,11 +167,7 @@ class CellStandings:
 
     @classmethod
     def of(
-        cls,
-        standings: Standings,
-        applicable: Flags,
-        has_results: Flags,
-        layout: Layout,
+        cls, standings: Standings, applicable: Flags, has_results: Flags, layout: Layout
     ) -> Self:
         """Pool the links that are ``applicable``; those without results are not as usual."""
         pool, cells_of = layout.pool, layout.cells_of

@@ -30,7 +30,17 @@ def survival(t: ArrayLike, dof: ArrayLike) -> Floats:
     # The square of what is further out is infinite, of which nothing is a share.
     square = np.square(np.clip(values, -FURTHEST, FURTHEST))
     whole = degrees + square
-    tail = 0.5 * incomplete_beta(degrees / 2, degrees / whole, square / whole)
+    half, share, rest = degrees / 2, degrees / whole, square / whole
+    # The regularised incomplete beta function I_share(half, 1/2). 1 less a share near 1 would have
+    # no digits left.
+    flipped = share > (half + 1) / (half + 2.5)
+    first, second = np.where(flipped, 0.5, half), np.where(flipped, half, 0.5)
+    x = np.where(flipped, rest, share)
+    with np.errstate(divide="ignore"):
+        power = half * np.log(share) + 0.5 * np.log(rest)
+    scale = _log_gamma(half + 0.5) - _log_gamma(half) - math.lgamma(0.5)
+    part = np.exp(power + scale) * _fraction(first, second, x) / first
+    tail = 0.5 * np.where(flipped, 1 - part, part)
     tail = np.where(np.isinf(values), 0.0, tail)
     return np.where(values > 0, tail, 1 - tail) * np.where(np.isnan(values), np.nan, 1)
 
@@ -53,20 +63,15 @@ def two_sided_of_many(t: Floats, dof: Floats) -> Floats:
     z = np.sqrt(z2)
     above = (((4 * z2 + 33) * z2 + 240) * z2 + 855) * z
     z = z + (z2 + 3) * z / b - above / (10 * b * (b + 0.8 * np.square(z2) + 100))
-    p = two_sided_normal(z)
-    few = np.flatnonzero(dof < FEW_DOF)
-    p[few] = two_sided(t[few], dof[few])
-    return p
-
-
-def two_sided_normal(z: Floats) -> Floats:
-    """Return how probable a normal number as far from 0 as z is, to six digits, for z >= 0."""
     # np.interp would look for each place, at six times the cost.
     place = np.minimum(z * math.sqrt(0.5), LAST_PLACE) * PLACES
     below = place.astype(np.int64)
     tails = _normal_tails()
     low = tails.take(below)
-    return np.asarray(np.exp(low + (tails.take(below + 1) - low) * (place - below)))
+    p = np.asarray(np.exp(low + (tails.take(below + 1) - low) * (place - below)))
+    few = np.flatnonzero(dof < FEW_DOF)
+    p[few] = two_sided(t[few], dof[few])
+    return p
 
 
 @lru_cache(maxsize=1)
@@ -87,9 +92,12 @@ def quantile(probability: ArrayLike, dof: ArrayLike) -> Floats:
     )
     # Newton from below climbs straight to it, as the tail is convex there: in log(tail) few steps.
     value = z * np.sqrt(degrees / np.maximum(degrees - 1, 0.5))
+    # Of the density.
+    scale = _log_gamma((degrees + 1) / 2) - _log_gamma(degrees / 2) - np.log(degrees * math.pi) / 2
     for _ in range(NEWTON_STEPS):
         here = survival(value, degrees)
-        step = here * np.log(here / tail) / density(value, degrees)
+        part = (degrees + 1) / 2 * np.log1p(np.square(value) / degrees)
+        step = here * np.log(here / tail) / np.exp(scale - part)
         value = np.maximum(value + step, z / 2)
         if not np.any(np.abs(step) > 1e-10 * value):
             break
@@ -100,27 +108,6 @@ def quantile(probability: ArrayLike, dof: ArrayLike) -> Floats:
 def one_quantile(probability: float, dof: float) -> float:
     """Return what quantile() does of one: many links have as many results."""
     return float(quantile(probability, dof))
-
-
-def density(t: Floats, dof: Floats) -> Floats:
-    """Return the density at t."""
-    scale = _log_gamma((dof + 1) / 2) - _log_gamma(dof / 2) - np.log(dof * math.pi) / 2
-    return np.asarray(np.exp(scale - (dof + 1) / 2 * np.log1p(np.square(t) / dof)))
-
-
-def incomplete_beta(half: Floats, share: Floats, rest: Floats) -> Floats:
-    """Return the regularised incomplete beta function I_share(half, 1/2).
-
-    ``rest`` is 1 - share, which is given as 1 less a share near 1 has no digits left.
-    """
-    flipped = share > (half + 1) / (half + 2.5)
-    first, second = np.where(flipped, 0.5, half), np.where(flipped, half, 0.5)
-    x = np.where(flipped, rest, share)
-    with np.errstate(divide="ignore"):
-        power = half * np.log(share) + 0.5 * np.log(rest)
-    scale = _log_gamma(half + 0.5) - _log_gamma(half) - math.lgamma(0.5)
-    part = np.exp(power + scale) * _fraction(first, second, x) / first
-    return np.where(flipped, 1 - part, part)
 
 
 def _fraction(a: Floats, b: Floats, x: Floats) -> Floats:

@@ -37,9 +37,16 @@ class Components:
         row, column = (np.full(length, -1) for length in has_value.shape)
         count = 0
         for first in np.flatnonzero(has_value.any(axis=1)).tolist():
-            if row[first] < 0:
-                _spread(has_value, first, count, row, column)
-                count += 1
+            if row[first] >= 0:
+                continue
+            # All rows and columns that values connect with it; each row is looked at once.
+            rows = np.array([first])
+            while rows.size:
+                row[rows] = count
+                columns = has_value[rows].any(axis=0) & (column < 0)
+                column[columns] = count
+                rows = np.flatnonzero(has_value[:, columns].any(axis=1) & (row < 0))
+            count += 1
         values = np.bincount(row[row >= 0], has_value.sum(axis=1)[row >= 0], minlength=count)
         # The last of them stands for -1.
         rank = np.full(count + 1, -1)
@@ -52,17 +59,6 @@ class Components:
             np.bincount(of[of >= 0], minlength=self.count) for of in (self.row, self.column)
         )
         return rows, columns
-
-    def same_columns(self) -> Floats:
-        """Return what makes the normal matrix of the columns one that can be inverted.
-
-        One over the number of columns, of two of the same component. It changes no difference
-        between them. A column without a value stands for itself.
-        """
-        same = (self.column[:, None] == self.column) & (self.column >= 0)
-        _, columns = self.sizes()
-        share = same / np.append(columns, 1)[self.column]
-        return np.asarray(share + np.diag((self.column < 0).astype(np.float64)))
 
     def centred(
         self, row: Floats, column: Floats, centre: Callable[[Floats], Any]
@@ -81,11 +77,6 @@ class Components:
                 effects[there] -= middle
         return levels, row, column
 
-    def levels_of(self, levels: Floats) -> Floats:
-        """Return the level at each cell; NaN between components, where nothing can be compared."""
-        same = (self.row[:, None] == self.column) & (self.row[:, None] >= 0)
-        return np.where(same, np.append(levels, np.nan)[self.row][:, None], np.nan)
-
     def about_mean(self, values: Floats, has_value: Flags) -> Floats:
         """Return the values less the mean of their component; 0 for holes as ``values`` has."""
         rows = self.row >= 0
@@ -95,16 +86,6 @@ class Components:
         )
         means = np.append(total / np.maximum(number, 1), 0.0)
         return np.where(has_value, values - means[self.row][:, None], 0.0)
-
-
-def _spread(has_value: Flags, first: int, number: int, row: Integers, column: Integers) -> None:
-    """Number all rows and columns that values connect with a row. Looks at each row once."""
-    rows = np.array([first])
-    while rows.size:
-        row[rows] = number
-        columns = has_value[rows].any(axis=0) & (column < 0)
-        column[columns] = number
-        rows = np.flatnonzero(has_value[:, columns].any(axis=1) & (row < 0))
 
 
 @dataclass(frozen=True)
@@ -156,7 +137,6 @@ class TwoWay(ArrayFields):
         return float(quantile(0.5 + confidence / 2, self.dof)) if self.dof else np.nan
 
     def flipped(self) -> Self:
-        """Return the model of the transposed matrix."""
         return replace(
             self,
             row=self.column,
@@ -185,27 +165,55 @@ def fit(logs: Floats, how: str = "means") -> TwoWay:
 
 def _fit(logs: Floats, how: str, axes: Sequence[int]) -> TwoWay:
     has_value = np.isfinite(logs)
-    components = Components.of(has_value)
-    normal = _Normal.of(has_value, components)
-    values = np.where(has_value, logs, 0.0)
-    by_means = normal.solve(values)
-    row, column = by_means if how == "means" else _polished(logs, has_value, axes)
+    components, values = Components.of(has_value), np.where(has_value, logs, 0.0)
+    rows, columns = components.row, components.column
+    of_rows, of_columns = components.sizes()
+    # The normal equations with the rows eliminated: each value's share in its row, the inverse of
+    # the matrix of the columns, and the product of both.
+    ones = has_value.astype(np.float64)
+    in_row = np.maximum(ones.sum(axis=1), 1)
+    shares = ones / in_row[:, None]
+    normal = np.diag(ones.sum(axis=0)) - ones.T @ shares
+    # One over the number of columns, of two of the same component, makes this one that can be
+    # inverted, and changes no difference between them. A column without a value stands for itself.
+    same = (columns[:, None] == columns) & (columns >= 0)
+    normal += same / np.append(of_columns, 1)[columns]
+    inverse = np.linalg.inv(normal + np.diag((columns < 0).astype(np.float64)))
+    paths = shares @ inverse
+    of_row = 1 / in_row + np.einsum("ij,ij->i", paths, shares)
+    leverage = of_row[:, None] - 2 * paths + np.diag(inverse)
+    dof = int(ones.sum() - (of_rows.sum() + of_columns.sum() - components.count))
+    mean = values.sum(axis=1) / in_row
+    by_column = inverse @ (values.sum(axis=0) - ones.T @ mean)
+    by_row = mean - shares @ by_column
+    row, column = (by_row, by_column) if how == "means" else _polished(logs, has_value, axes)
     centre = np.mean if how == "means" else np.median
     level, row, column = components.centred(row, column, centre)
-    fitted = components.levels_of(level) + row[:, None] + column
-    dof = normal.dof
+    # Between components nothing can be compared.
+    same = (rows[:, None] == columns) & (rows[:, None] >= 0)
+    levels = np.where(same, np.append(level, np.nan)[rows][:, None], np.nan)
+    fitted = levels + row[:, None] + column
     rest = np.where(has_value, logs - fitted, np.nan)
-    sigma = _sigma(rest[has_value], dof, how)
-    row_error, column_error = (sigma * error for error in normal.errors())
+    sigma = np.nan
+    if dof and how == "means":
+        sigma = float(np.sqrt(np.square(rest[has_value]).sum() / dof))
+    elif dof:
+        # That of normal numbers. As many as there are effects are 0, or nearly: they say nothing.
+        distances = np.sort(np.abs(rest[has_value]))[-dof:]
+        sigma = float(OF_A_DISTANCE * np.median(distances))
+    row_sum = 1 / in_row + paths @ shares[rows >= 0].sum(axis=0)
+    row_error = sigma * _centred_error(of_row, row_sum, rows, of_rows)
+    column_sum = inverse[:, columns >= 0].sum(axis=1)
+    column_error = sigma * _centred_error(np.diag(inverse), column_sum, columns, of_columns)
     if how == "polish":
-        row_error = _polished_error(row, row_error, components.row)
-        column_error = _polished_error(column, column_error, components.column)
+        row_error = _polished_error(row, row_error, rows)
+        column_error = _polished_error(column, column_error, columns)
     about_mean = components.about_mean(values, has_value)
     r2 = _share(rest[has_value], about_mean[has_value])
     # A value that alone decides a row or column is predicted by no others.
-    shared = has_value & (normal.leverage < 1 - 1e-9)
-    by_others = values - by_means[0][:, None] - by_means[1]
-    left_out = by_others[shared] / (1 - normal.leverage[shared])
+    shared = has_value & (leverage < 1 - 1e-9)
+    by_others = values - by_row[:, None] - by_column
+    left_out = by_others[shared] / (1 - leverage[shared])
     return TwoWay(
         level=float(level[0]) if level.size else np.nan,
         levels=level,
@@ -215,15 +223,15 @@ def _fit(logs: Floats, how: str, axes: Sequence[int]) -> TwoWay:
         rest=rest,
         row_error=row_error,
         column_error=column_error,
-        leverage=np.where(has_value, normal.leverage, np.nan),
+        leverage=np.where(has_value, leverage, np.nan),
         sigma=sigma,
         dof=dof,
         cells=int(has_value.sum()),
         r2=r2,
         r2_adjusted=1 - (1 - r2) * (has_value.sum() - len(level)) / dof if dof else np.nan,
         r2_left_out=_share(left_out, about_mean[shared]),
-        row_component=components.row,
-        column_component=components.column,
+        row_component=rows,
+        column_component=columns,
         how=how,
     )
 
@@ -232,17 +240,6 @@ def _share(rest: Floats, whole: Floats) -> float:
     """Return the share of the squares that is explained."""
     total = float(np.square(whole).sum())
     return 1 - float(np.square(rest).sum()) / total if total > 0 else np.nan
-
-
-def _sigma(rest: Floats, dof: int, how: str) -> float:
-    """Return the standard deviation of what is left, that of normal numbers for a polish."""
-    if not dof:
-        return np.nan
-    if how == "means":
-        return float(np.sqrt(np.square(rest).sum() / dof))
-    # As many as there are effects are 0, or nearly: they say nothing.
-    distances = np.sort(np.abs(rest))[-dof:]
-    return float(OF_A_DISTANCE * np.median(distances))
 
 
 def _polished_error(effects: Floats, of_means: Floats, component: Integers) -> Floats:
@@ -257,60 +254,6 @@ def _polished_error(effects: Floats, of_means: Floats, component: Integers) -> F
         centre = np.median(effects[there] + noise[:, there], axis=1, keepdims=True)
         errors[there] = (noise[:, there] - centre).std(axis=0)
     return np.asarray(errors)
-
-
-@dataclass(frozen=True)
-class _Normal:
-    """The normal equations with the rows eliminated, of a matrix with no fewer rows than columns.
-
-    ``shares`` is each value's share in its row, ``inverse`` that of the matrix of the columns,
-    ``paths`` their product.
-    """
-
-    has_value: Floats
-    components: Components
-    in_row: Floats
-    shares: Floats
-    inverse: Floats
-    paths: Floats
-    leverage: Floats
-
-    @classmethod
-    def of(cls, has_value: Flags, components: Components) -> Self:
-        ones = has_value.astype(np.float64)
-        in_row = np.maximum(ones.sum(axis=1), 1)
-        shares = ones / in_row[:, None]
-        columns = np.diag(ones.sum(axis=0)) - ones.T @ shares
-        inverse = np.linalg.inv(columns + components.same_columns())
-        paths = shares @ inverse
-        of_row = 1 / in_row + np.einsum("ij,ij->i", paths, shares)
-        leverage = of_row[:, None] - 2 * paths + np.diag(inverse)
-        return cls(ones, components, in_row, shares, inverse, paths, leverage)
-
-    @property
-    def dof(self) -> int:
-        rows, columns = self.components.sizes()
-        effects = rows.sum() + columns.sum() - self.components.count
-        return int(self.has_value.sum() - effects)
-
-    def solve(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return the effects of rows and columns; ``values`` has 0 for holes."""
-        mean = values.sum(axis=1) / self.in_row
-        column = self.inverse @ (values.sum(axis=0) - self.has_value.T @ mean)
-        return mean - self.shares @ column, column
-
-    def errors(self) -> tuple[Floats, Floats]:
-        """Return standard errors of centred effects, for a standard deviation of 1."""
-        rows, columns = self.components.row, self.components.column
-        row = 1 / self.in_row + np.einsum("ij,ij->i", self.paths, self.shares)
-        row_sum = 1 / self.in_row + self.paths @ self.shares[rows >= 0].sum(axis=0)
-        column_sum = self.inverse[:, columns >= 0].sum(axis=1)
-        column = np.diag(self.inverse)
-        of_rows, of_columns = self.components.sizes()
-        return (
-            _centred_error(row, row_sum, rows, of_rows),
-            _centred_error(column, column_sum, columns, of_columns),
-        )
 
 
 def _centred_error(own: Floats, sums: Floats, component: Integers, sizes: Integers) -> Floats:
@@ -332,22 +275,17 @@ def _polished(logs: Floats, has_value: Flags, axes: Sequence[int]) -> tuple[Floa
     for _ in range(ROUNDS):
         moved = 0.0
         for axis in axes:
-            medians = _medians(rest if axis == 0 else rest.T)
+            lines = rest if axis == 0 else rest.T
+            # The median of each, 0 for one without a value.
+            count, line = np.isfinite(lines).sum(axis=1), np.arange(len(lines))
+            medians = np.zeros(len(lines))
+            if lines.size:
+                ordered, last = np.sort(lines, axis=1), np.maximum(count - 1, 0)
+                middle = (ordered[line, last // 2] + ordered[line, (last + 1) // 2]) / 2
+                medians = np.where(count > 0, middle, 0.0)
             effects[axis] += medians
             rest -= medians[:, None] if axis == 0 else medians
             moved = max(moved, float(np.abs(medians).max(initial=0)))
         if moved < STILL:
             break
     return effects[0], effects[1]
-
-
-def _medians(rows: Floats) -> Floats:
-    """Return the median of each row, 0 for one without a value."""
-    if not rows.size:
-        return np.zeros(len(rows))
-    ordered = np.sort(rows, axis=1)
-    count = np.isfinite(rows).sum(axis=1)
-    last = np.maximum(count - 1, 0)
-    row = np.arange(len(rows))
-    middle = (ordered[row, last // 2] + ordered[row, (last + 1) // 2]) / 2
-    return np.where(count > 0, middle, 0.0)

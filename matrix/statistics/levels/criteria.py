@@ -56,7 +56,15 @@ class HourSums(ArrayFields):
             hour = (run.started(rows) - start) // HOUR_MS
             inside = (hour >= 0) & (hour < hours)
             rows, cell = rows[inside], (where.numbers() * hours + hour)[inside]
-            for total, values in zip(sums, _values(run, rows), strict=True):
+            if run.sizes is None:
+                raise ValueError("runs with sizes are needed to say how much was moved")
+            keys = run.keys[rows]
+            ok = keys & FAILED_BIT == 0
+            sizes = np.where(ok, run.sizes[rows], 0)
+            rates = keys.astype(np.uint32).view(np.float32).astype(np.float64)
+            seconds = sizes / np.where(rates > 0, rates, np.inf)
+            micros = np.rint(seconds * MICROSECONDS).astype(np.int64)
+            for total, values in zip(sums, (1, ok.astype(np.int64), sizes, micros), strict=True):
                 np.add.at(total, cell, values)
         return cls(*(total.reshape(len(links), hours) for total in sums))
 
@@ -66,32 +74,10 @@ class HourSums(ArrayFields):
 
     def over(self, period: int) -> Self:
         """Add up the hours of one period up to each moment; too few where there are no more."""
-        return type(self)(*(_sliding(values, period) for values in self.arrays().values()))
-
-    def reached(self, criteria: LinkCriteria) -> Flags:
-        """Say where rate and success are high enough; both compared without a division."""
-        success = self.ok * 100.0 >= criteria.success * self.tests
-        fast = self.volume * MICROSECONDS >= criteria.rate * self.micros
-        return np.asarray(success & (fast & (self.micros > 0) | (criteria.rate == 0)))
-
-
-def _values(run: Run, rows: Integers) -> tuple[Integers, Integers, Integers, Integers]:
-    """Return what each result adds to the fields of HourSums."""
-    if run.sizes is None:
-        raise ValueError("runs with sizes are needed to say how much was moved")
-    keys = run.keys[rows]
-    ok = keys & FAILED_BIT == 0
-    sizes = np.where(ok, run.sizes[rows], 0)
-    rates = keys.astype(np.uint32).view(np.float32).astype(np.float64)
-    seconds = sizes / np.where(rates > 0, rates, np.inf)
-    micros = np.rint(seconds * MICROSECONDS).astype(np.int64)
-    return np.ones(len(rows), dtype=np.int64), ok.astype(np.int64), sizes, micros
-
-
-def _sliding(values: Integers, period: int) -> Integers:
-    sums = np.cumsum(values, axis=1)
-    sums[:, period:] -= sums[:, :-period].copy()
-    return sums
+        sums = [np.cumsum(values, axis=1) for values in self.arrays().values()]
+        for each in sums:
+            each[:, period:] -= each[:, :-period].copy()
+        return type(self)(*sums)
 
 
 class Passage(NamedTuple):
@@ -127,7 +113,10 @@ class JudgedHours:
         enough = window.tests >= criteria.tests
         # There is no whole period before.
         enough[:, : period - 1] = False
-        reached = window.reached(criteria)
+        # Rate and success, both compared without a division.
+        success = window.ok * 100.0 >= criteria.success * window.tests
+        fast = window.volume * MICROSECONDS >= criteria.rate * window.micros
+        reached = success & (fast & (window.micros > 0) | (criteria.rate == 0))
         good, low = enough & reached, enough & ~reached & ~down
         counted = np.cumsum(low, axis=1)
         before = np.pad(counted, ((0, 0), (2 * period, 0)))[:, : counted.shape[1]]

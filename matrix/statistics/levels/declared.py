@@ -43,19 +43,15 @@ def count(shown: Flags, spans: Iterable[DeclaredSpan], buckets: TimeBuckets) -> 
         is_safe[span.places, first:past] = False
         if span.is_outage:
             is_up[span.places, first:past] = False
-    starts = _turns(is_up, is_safe)
+    # The first bucket, and all in which a place is not as it was in the one before.
+    turns = [np.any(each[:, 1:] != each[:, :-1], axis=0) for each in (is_up, is_safe)]
+    starts = np.concatenate([[0], np.flatnonzero(np.logical_or(*turns)) + 1])
     lengths = np.diff(starts, append=buckets.count)
     total = int(np.count_nonzero(shown))
     down, affected = (
         np.repeat(total - _between(shown, flags[:, starts]), lengths) for flags in (is_up, is_safe)
     )
     return DeclaredCounts(down, affected - down)
-
-
-def _turns(*flags: Flags) -> Integers:
-    """Return the first bucket, and all in which a place is not as it was in the one before."""
-    turns = [np.any(each[:, 1:] != each[:, :-1], axis=0) for each in flags]
-    return np.concatenate([[0], np.flatnonzero(np.logical_or(*turns)) + 1])
 
 
 def _between(shown: Flags, flags: Flags) -> Integers:

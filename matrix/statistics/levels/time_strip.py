@@ -70,12 +70,31 @@ def count(
     ``runs`` have offsets and are in the order of time.
     """
     own, is_shown = shown.ravel(), np.pad(shown, (0, 1)).ravel()
+    blank = np.zeros((len(COUNTED_BY_DAY), buckets.count), dtype=np.int64)
 
     def of_day(day: list[Run]) -> Integers:
-        return _tests_of(day, numbering, is_shown, buckets)
+        """Return the fields of COUNTED_BY_DAY as rows; a group is what a link has in a bucket."""
+        keys = np.concatenate([run.keys for run in day])
+        started = np.concatenate([run.started(np.arange(len(run.keys))) for run in day])
+        bucket = ((started - buckets.first) // buckets.width).astype(np.uint16)
+        rows = np.flatnonzero(is_shown.take(numbering.numbers(keys)))
+        keys, bucket = keys.take(rows), bucket.take(rows)
+        # Runs are sorted by key, which a merge makes use of; numbers of 16 bits get a radix sort.
+        order = np.lexsort((keys, bucket))
+        keys, bucket = keys.take(order), bucket.take(order)
+        links = (keys >> np.uint64(32)).astype(np.uint32)
+        is_first = np.ones(len(keys), dtype=bool)
+        is_first[1:] = (links[1:] != links[:-1]) | (bucket[1:] != bucket[:-1])
+        starts = np.flatnonzero(is_first)
+        if not starts.size:
+            return blank
+        failed = np.add.reduceat((keys & FAILED_BIT) > 0, starts, dtype=np.int64)
+        ok = np.diff(starts, append=len(keys)) - failed
+        flags = [np.ones(len(starts)), failed > 0, ok == 0, ok, failed]
+        counted = [np.bincount(bucket[starts], flag, minlength=buckets.count) for flag in flags]
+        return np.stack(counted).astype(np.int64)
 
     parts = each(of_day, [day for _, day in by_day(runs)])
-    blank = np.zeros((len(COUNTED_BY_DAY), buckets.count), dtype=np.int64)
     counts = dict(zip(COUNTED_BY_DAY, sum(parts, blank), strict=True))
     chosen = [span._replace(links=span.links[own[span.links]]) for span in spans]
     failing = _covered([span for span in chosen if span.is_failing], buckets)
@@ -83,31 +102,6 @@ def count(
     return StripCounts(
         **counts, failing_links=failing, slower_links=_covered(chosen, buckets) - failing
     )
-
-
-def _tests_of(
-    runs: Sequence[Run], numbering: Numbering, is_shown: Flags, buckets: TimeBuckets
-) -> Integers:
-    """Return the fields of COUNTED_BY_DAY as rows; a group is what a link has in a bucket."""
-    keys = np.concatenate([run.keys for run in runs])
-    started = np.concatenate([run.started(np.arange(len(run.keys))) for run in runs])
-    bucket = ((started - buckets.first) // buckets.width).astype(np.uint16)
-    rows = np.flatnonzero(is_shown.take(numbering.numbers(keys)))
-    keys, bucket = keys.take(rows), bucket.take(rows)
-    # Runs are sorted by key, which a merge makes use of; numbers of 16 bits get a radix sort.
-    order = np.lexsort((keys, bucket))
-    keys, bucket = keys.take(order), bucket.take(order)
-    links = (keys >> np.uint64(32)).astype(np.uint32)
-    is_first = np.ones(len(keys), dtype=bool)
-    is_first[1:] = (links[1:] != links[:-1]) | (bucket[1:] != bucket[:-1])
-    starts = np.flatnonzero(is_first)
-    if not starts.size:
-        return np.zeros((len(COUNTED_BY_DAY), buckets.count), dtype=np.int64)
-    failed = np.add.reduceat((keys & FAILED_BIT) > 0, starts, dtype=np.int64)
-    ok = np.diff(starts, append=len(keys)) - failed
-    flags = [np.ones(len(starts)), failed > 0, ok == 0, ok, failed]
-    counted = [np.bincount(bucket[starts], weights, minlength=buckets.count) for weights in flags]
-    return np.stack(counted).astype(np.int64)
 
 
 def _covered(spans: Sequence[ConditionSpan], buckets: TimeBuckets) -> Integers:

@@ -1,6 +1,6 @@
-"""The newest tests of each link, and all of a few links in the order of time. Pure numpy."""
+"""The newest tests of each link. Pure numpy."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Self
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from matrix.statistics.arrays import ArrayFields, Integers, each
 from matrix.statistics.samples.pooling import Numbering
-from matrix.statistics.samples.run import FAILED_BIT, Run, samples_of
+from matrix.statistics.samples.run import FAILED_BIT, Run
 
 # So many of the newest successes of a link are kept.
 NEWEST = 3
@@ -48,7 +48,15 @@ class NewestTests(ArrayFields):
         def add(part: Numbering, run: Run) -> None:
             own = part.own(run)
             newest._add(own, numbering, filled)
-            newest._follow_failures(own, numbering)
+            # The failures of an older run that no success has come after.
+            rows = np.flatnonzero(own.keys & FAILED_BIT)
+            number, started = numbering.numbers(own.keys[rows]), own.started(rows)
+            later = started > newest.started[0, number]
+            number, started = number[later], started[later]
+            np.add.at(newest.streak, number, 1)
+            order = np.argsort(started, kind="stable")[::-1]
+            # Of several for one link, the last is kept: the first of them.
+            newest.since[number[order]] = started[order]
 
         for run in runs:
             each(partial(add, run=run), parts)
@@ -72,17 +80,6 @@ class NewestTests(ArrayFields):
             self.rates[place, number[at]] = rates[at]
         filled[number[last]] = np.minimum(before + (last - first + 1), NEWEST)
 
-    def _follow_failures(self, run: Run, numbering: Numbering) -> None:
-        """Count the failures of an older run that no success has come after."""
-        rows = np.flatnonzero(run.keys & FAILED_BIT)
-        number, started = numbering.numbers(run.keys[rows]), run.started(rows)
-        later = started > self.started[0, number]
-        number, started = number[later], started[later]
-        np.add.at(self.streak, number, 1)
-        order = np.argsort(started, kind="stable")[::-1]
-        # Of several for one link, the last is kept: the first of them.
-        self.since[number[order]] = started[order]
-
     def _with(self, newer: Self, filled: NDArray[np.uint8]) -> Self:
         """Return both together; only links that have something newer are gone through."""
         if not filled.any() and not newer.streak.any():
@@ -103,22 +100,3 @@ class NewestTests(ArrayFields):
         streak[goes_on] += newer.streak[goes_on]
         since[goes_on] = np.where(self.streak[goes_on] > 0, since[goes_on], newer.since[goes_on])
         return type(self)(started, rates, streak, since)
-
-
-@dataclass(frozen=True)
-class LinkSamples:
-    """The successes of some links: by link, and in the order of time for each.
-
-    ``link`` is the place of each in the links that were asked for, of which there are ``links``;
-    ``started`` is in Unix ms, ``rates`` in bytes/s.
-    """
-
-    links: int
-    link: Integers
-    started: Integers
-    rates: NDArray[np.float32]
-
-    @classmethod
-    def of_links(cls, runs: Sequence[Run], links: NDArray[np.uint32]) -> Self:
-        """Take the successes of links (as keys have them) out of runs with offsets."""
-        return cls(len(links), *samples_of(runs, links, failed=False))

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Flags, Floats, Integers, each
+from matrix.statistics.arrays import Flags, Integers, each
 from matrix.statistics.samples.run import NO_LINKS, Newest, Run
 
 Cells = NDArray[np.uint16]
@@ -44,7 +44,6 @@ class Numbering:
 
     @property
     def size(self) -> int:
-        """Return how many numbers there are."""
         return (len(self.source_ids) + 1) * self.stride
 
     @property
@@ -86,10 +85,9 @@ class Numbering:
         if keep is None:
             return self.numbers(run.links[part])
         # By other integers than these, numpy takes three times as long to write.
-        return keep(self._name, self._short_numbers)[part].astype(np.intp)
-
-    def _short_numbers(self, links: NDArray[np.uint32]) -> NDArray[Any]:
-        return self.numbers(links).astype(np.min_scalar_type(self.size))
+        kind = np.min_scalar_type(self.size)
+        numbers = keep(self._name, lambda links: self.numbers(links).astype(kind))
+        return numbers[part].astype(np.intp)
 
     @cached_property
     def _name(self) -> str:
@@ -165,27 +163,13 @@ class Pooling:
         self.numbering.square(cells)[:] = (row[:, None] + column) | hidden
         return cells
 
-    def cells_of_all(self) -> NDArray[np.unsignedinteger]:
-        """Return the same without any chunks; what is not shown is in none of the cells."""
-        height, width = self.shape
-        kind = np.uint16 if height * width <= HIDDEN else np.uint32
-        return self.cells(np.arange(0, height * width, max(width, 1)), kind)
-
-    def shows_most(self) -> bool:
-        """Say whether most links are shown: only where runs are cut are the others left alone."""
-        return bool(2 * np.count_nonzero(self.shown) > self.shown.size)
-
     def keeps_links_apart(self) -> bool:
-        """Say whether no cell has more than one link."""
-        return _distinct(self.rows, self.shown, 1) and _distinct(self.columns, self.shown, 0)
-
-
-def _distinct(groups: Integers, shown: Flags, axis: int) -> bool:
-    """Say whether no two places that have a link that is shown are in one group."""
-    counts = np.bincount(groups[groups >= 0])
-    return bool((counts <= 1).all()) or (
-        bool((np.bincount(groups[shown.any(axis=axis)]) <= 1).all())
-    )
+        """Say whether no cell has more than one link: no two places with one are in one group."""
+        for groups, axis in ((self.rows, 1), (self.columns, 0)):
+            counts = np.bincount(groups[groups >= 0])
+            if (counts > 1).any() and (np.bincount(groups[self.shown.any(axis=axis)]) > 1).any():
+                return False
+        return True
 
 
 @dataclass(frozen=True)
@@ -203,18 +187,14 @@ def cut(runs: Sequence[Run], pooling: Pooling) -> tuple[Cells, list[Chunk]]:
     height, width = pooling.shape
     parts = parts_for(sum(len(run.keys) for run in runs))
     if parts == 1 and height * width <= HIDDEN:
-        chunks = [_whole(runs, height * width)]
+        sizes = [run.sizes for run in runs if run.sizes is not None]
+        chunks = [Chunk(slice(None), height * width, [run.keys for run in runs], sizes)]
     else:
         chunks = _chunks(runs, pooling, parts)
     first = np.zeros(height, dtype=np.int64)
     for chunk in chunks:
         first[chunk.rows] = np.arange(0, chunk.cells, width)
     return pooling.cells(first), chunks
-
-
-def _whole(runs: Sequence[Run], cells: int) -> Chunk:
-    sizes = [run.sizes for run in runs if run.sizes is not None]
-    return Chunk(slice(None), cells, [run.keys for run in runs], sizes)
 
 
 def _chunks(runs: Sequence[Run], pooling: Pooling, parts: int) -> list[Chunk]:
@@ -225,7 +205,17 @@ def _chunks(runs: Sequence[Run], pooling: Pooling, parts: int) -> list[Chunk]:
     rows = pooling.rows[sources]
     bounds = pooling.numbering.source_ids[sources].astype(np.uint64) << np.uint64(48)
     bounds = np.stack([bounds, bounds | _DESTINATIONS])
-    batches = _batches(rows, _share(runs, bounds), parts, HIDDEN // pooling.shape[1])
+    # About which share of the samples each source has: that in the longest run.
+    keys = max((run.keys for run in runs), key=len)
+    low, high = keys.searchsorted(bounds)
+    share = np.asarray((high - low) / max(len(keys), 1))
+    # Rows are put together in the order of their sources.
+    distinct, place = np.unique(rows, return_index=True)
+    distinct = distinct[place.argsort()]
+    shares = np.bincount(rows, share)[distinct]
+    part = ((np.cumsum(shares) - shares / 2) * parts).astype(np.int64)
+    page = np.arange(len(distinct)) // (HIDDEN // pooling.shape[1])
+    batches = np.split(distinct, np.flatnonzero(np.diff(part) | np.diff(page)) + 1)
     chunks = [Chunk(batch, len(batch) * pooling.shape[1], [], []) for batch in batches]
     chunk_of = np.empty(pooling.shape[0], dtype=np.int64)
     for index, batch in enumerate(batches):
@@ -234,33 +224,11 @@ def _chunks(runs: Sequence[Run], pooling: Pooling, parts: int) -> list[Chunk]:
     breaks = np.flatnonzero(np.diff(chunk_of[rows]) | (np.diff(sources) > 1))
     firsts, lasts = np.append(0, breaks + 1), np.append(breaks, len(sources) - 1)
     owners = [chunks[index] for index in chunk_of[rows[firsts]].tolist()]
-    _fill(owners, np.stack([bounds[0, firsts], bounds[1, lasts]]), runs)
-    return chunks
-
-
-def _share(runs: Sequence[Run], bounds: NDArray[np.uint64]) -> Floats:
-    """Return about which share of the samples each source has: that in the longest run."""
-    keys = max((run.keys for run in runs), key=len)
-    low, high = keys.searchsorted(bounds)
-    return np.asarray((high - low) / max(len(keys), 1))
-
-
-def _batches(rows: Integers, share: Floats, parts: int, most_rows: int) -> list[Integers]:
-    """Put rows together in the order of their sources."""
-    distinct, place = np.unique(rows, return_index=True)
-    distinct = distinct[place.argsort()]
-    shares = np.bincount(rows, share)[distinct]
-    part = ((np.cumsum(shares) - shares / 2) * parts).astype(np.int64)
-    page = np.arange(len(distinct)) // most_rows
-    breaks = np.flatnonzero(np.diff(part) | np.diff(page)) + 1
-    return np.split(distinct, breaks)
-
-
-def _fill(owners: Sequence[Chunk], bounds: NDArray[np.uint64], runs: Sequence[Run]) -> None:
-    """Give each chunk the samples between its bounds, which it may have several of."""
+    of_chunks = np.stack([bounds[0, firsts], bounds[1, lasts]])
     for run in runs:
-        places = run.keys.searchsorted(bounds).tolist()
+        places = run.keys.searchsorted(of_chunks).tolist()
         for chunk, low, high in zip(owners, *places, strict=True):
             chunk.keys.append(run.keys[low:high])
             if run.sizes is not None:
                 chunk.sizes.append(run.sizes[low:high])
+    return chunks

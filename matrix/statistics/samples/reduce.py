@@ -83,7 +83,9 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
     if not runs or not whole.ok.size:
         return whole
     is_small = parts_for(sum(len(run.keys) for run in runs)) == 1
-    is_soon_ordered = is_small or (len(runs) <= FEW and pooling.shows_most())
+    # Only where runs are cut are links that are not shown left alone.
+    shows_most = 2 * np.count_nonzero(pooling.shown) > pooling.shown.size
+    is_soon_ordered = is_small or (len(runs) <= FEW and shows_most)
     if is_soon_ordered and QUANTILES.keys() >= {*extras} != set() and pooling.keeps_links_apart():
         # The order of the keys is one by cell, too.
         _reduce_in_order(runs, pooling, whole)
@@ -91,7 +93,10 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
     cell_of, chunks = cut(runs, pooling)
 
     def work(chunk: Chunk) -> None:
-        whole.put(chunk.rows, Samples.of(chunk, pooling, cell_of).reduced(extras))
+        keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
+        cell = cell_of.take(pooling.numbering.numbers(keys))
+        samples = Samples(chunk.cells, cell, keys.astype(np.uint32), chunk.sizes)
+        whole.put(chunk.rows, samples.reduced(extras))
 
     each(work, chunks)
     return whole
@@ -99,7 +104,11 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
 
 def _reduce_in_order(runs: Sequence[Run], pooling: Pooling, whole: Reduced) -> None:
     """Fill in quantiles and all else of cells of one link each, by the order of the keys."""
-    keys = _merged([run.keys for run in runs])
+    keys = runs[0].keys
+    if len(runs) > 1:
+        # For many samples that takes longer than to group them by cell.
+        keys = np.concatenate([run.keys for run in runs])
+        keys.sort(kind="stable")
     if not keys.size:
         return
     links = keys >> _LINK
@@ -109,7 +118,11 @@ def _reduce_in_order(runs: Sequence[Run], pooling: Pooling, whole: Reduced) -> N
         numbers = pooling.numbering.numbers_of(runs[0])
     else:
         numbers = pooling.numbering.numbers(keys.take(starts))
-    cells = pooling.cells_of_all().take(numbers).astype(np.intp)
+    # Without any chunks: what is not shown is in none of the cells.
+    height, width = pooling.shape
+    kind = np.uint16 if height * width <= HIDDEN else np.uint32
+    cells_of_all = pooling.cells(np.arange(0, height * width, max(width, 1)), kind)
+    cells = cells_of_all.take(numbers).astype(np.intp)
     bits = np.zeros(len(keys) + BEHIND, dtype=np.uint32)
     bits[: len(keys)] = keys
     failed = np.flatnonzero(bits >= FAILED)
@@ -132,15 +145,6 @@ def _reduce_in_order(runs: Sequence[Run], pooling: Pooling, whole: Reduced) -> N
     each(work, [slice(first, first + size) for first in range(0, len(cells), size)])
 
 
-def _merged(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """Return sorted keys as one; for many samples that takes longer than to group them by cell."""
-    if len(parts) == 1:
-        return parts[0]
-    keys = np.concatenate([np.empty(0, dtype=np.uint64), *parts])
-    keys.sort(kind="stable")
-    return keys
-
-
 @dataclass(frozen=True)
 class Samples:
     """Samples of ``cells`` cells; those whose cell is greater are not shown.
@@ -153,14 +157,7 @@ class Samples:
     bits: Bits
     sizes: list[Integers]
 
-    @classmethod
-    def of(cls, chunk: Chunk, pooling: Pooling, cell_of: Cells) -> Self:
-        keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
-        cell = cell_of.take(pooling.numbering.numbers(keys))
-        return cls(chunk.cells, cell, keys.astype(np.uint32), chunk.sizes)
-
     def reduced(self, extras: Collection[str]) -> Reduced:
-        """Reduce to one value for each cell."""
         failed = np.flatnonzero(self.bits >= FAILED)
         result = Reduced.blank((1, self.cells), extras)
         result.failed[:] = self.count(self.cell[failed])
@@ -171,9 +168,22 @@ class Samples:
             with np.errstate(invalid="ignore", divide="ignore"):  # of one sample, or of none
                 result.std[:] = np.sqrt(squares / np.where(ok > 0, ok - 1, np.nan))
         else:
-            result.fill(self._by_cell(failed, ok))
+            # The successes of each cell together. What is hidden comes last, behind all that the
+            # counts of the cells take up.
+            cell = self.cell.copy()
+            cell[failed] = HIDDEN
+            bits = np.zeros(len(cell) + BEHIND, dtype=np.uint32)
+            self.bits.take(cell.argsort(kind="stable"), out=bits[: len(cell)], mode="clip")
+            starts = np.cumsum(ok) - ok
+            result.fill(Groups(bits, starts, ok, np.arange(self.cells), ordered=False))
         if "throughput" in extras:
-            result.extras["throughput"][:] = self._throughput(failed)
+            if not self.sizes:
+                raise ValueError("throughput needs runs with sizes")
+            sizes = np.concatenate(self.sizes, dtype=np.float64)
+            sizes[failed] = 0
+            # All bytes of each cell over all its seconds.
+            throughput = ratio(self.total(sizes), self.total(sizes / rates))
+            result.extras["throughput"][:] = throughput
         if LOG_SQUARES in extras:
             # To seven digits; of a failed sample it is anything.
             logs = np.log(np.maximum(rates, LEAST_RATE)).astype(np.float64)
@@ -202,24 +212,6 @@ class Samples:
         np.square(values, out=values)
         values[failed] = 0
         return mean, self.total(values)
-
-    def _by_cell(self, failed: Integers, ok: Integers) -> Groups:
-        """Bring the successes of each cell together."""
-        cell = self.cell.copy()
-        cell[failed] = HIDDEN
-        # What is hidden comes last, behind all that the counts of the cells take up.
-        bits = np.zeros(len(cell) + BEHIND, dtype=np.uint32)
-        self.bits.take(cell.argsort(kind="stable"), out=bits[: len(cell)], mode="clip")
-        return Groups(bits, np.cumsum(ok) - ok, ok, np.arange(self.cells), ordered=False)
-
-    def _throughput(self, failed: Integers) -> Floats:
-        """Return all bytes of each cell over all its seconds."""
-        if not self.sizes:
-            raise ValueError("throughput needs runs with sizes")
-        sizes = np.concatenate(self.sizes, dtype=np.float64)
-        sizes[failed] = 0
-        seconds = sizes / self.bits.view(np.float32)
-        return ratio(self.total(sizes), self.total(seconds))
 
 
 def ratio(above: Numbers, below: Numbers) -> Floats:
@@ -276,13 +268,11 @@ def log_sums(runs: Sequence[Run], numbering: Numbering) -> LogSums:
 
 
 def logs_of(keys: NDArray[np.uint64]) -> Floats:
-    """Return the natural log of the rate of each success."""
     rates = keys.astype(np.uint32).view(np.float32).astype(np.float64)
     return np.asarray(np.log(np.maximum(rates, LEAST_RATE)))
 
 
 def mean_log(sums: LogSums) -> Floats:
-    """Return the mean of each link, NaN for none."""
     total, count = sums
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
@@ -299,6 +289,5 @@ def log_moments(runs: Sequence[Run], numbering: Numbering) -> Floats:
 
 
 def squares_beside_mean(moments: Floats) -> Floats:
-    """Return the squares beside the mean, added up."""
     count, total, squares = moments
     return np.asarray(np.maximum(squares - np.square(total) / np.maximum(count, 1), 0))

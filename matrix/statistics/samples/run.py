@@ -8,13 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Integers, Stretches
+from matrix.statistics.arrays import Stretches
 
 DAY_MS = 86_400_000
-# Unix ms of what has not come: later than all else, and still before the next link in keys of
-# link * SPAN + moment.
-NEVER = 1 << 42
-SPAN = NEVER << 1
 # The sign of a rate, set for a failed sample, as a key has it; above it stands the link.
 FAILED_BIT = np.uint64(1 << 31)
 # What is left of a key without its rate: the link, and whether the sample failed.
@@ -117,35 +113,11 @@ def failures_of(
     return failures
 
 
-def rows_of(run: Run, links: NDArray[np.uint32], *, failed: bool = True) -> Stretches:
-    """Return where the results of links stand among the keys, or their successes alone."""
+def rows_of(run: Run, links: NDArray[np.uint32]) -> Stretches:
+    """Return where the results of links stand among the keys."""
     low = links.astype(np.uint64) << np.uint64(32)
     first = run.keys.searchsorted(low)
-    # The failed ones of a link stand behind its successes.
-    return Stretches(
-        first, run.keys.searchsorted(low | (ANY_RATE if failed else FAILED_BIT)) - first
-    )
-
-
-def samples_of(
-    runs: Iterable[Run], links: NDArray[np.uint32], *, failed: bool = True
-) -> tuple[Integers, Integers, NDArray[np.float32]]:
-    """Return the tests of links, or their successes, out of runs with offsets, by link and time.
-
-    Of each its place among the links, when it started (Unix ms), and its rate (bytes/s), -1 if it
-    ``failed``.
-    """
-    parts = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))]
-    for run in runs:
-        where = rows_of(run, links, failed=failed)
-        rows = where.places()
-        rates = run.keys[rows].astype(np.uint32).view(np.float32)
-        parts.append((where.numbers(), run.started(rows), rates))
-    link, started, rates = (np.concatenate(part) for part in zip(*parts, strict=True))
-    # One key for both takes a quarter of the time of a lexsort.
-    span = started.max(initial=0) - started.min(initial=NEVER) + 1
-    order = np.argsort(link * span + started, kind="stable")
-    return link[order], started[order], rates[order]
+    return Stretches(first, run.keys.searchsorted(low | ANY_RATE) - first)
 
 
 def of_links(run: Run, links: NDArray[np.uint32]) -> Run:

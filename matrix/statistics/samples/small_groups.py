@@ -9,13 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.samples.quantiles import (
-    EXCHANGES,
-    Bits,
-    exchange,
-    of_large,
-    of_sorted,
-)
+from matrix.statistics.samples.quantiles import EXCHANGES, Bits, exchange, of_large, of_sorted
 from matrix.statistics.samples.quantiles import WIDTHS as ROWS
 
 # Up to this width the first samples of all groups lie beside each other, then the second ones:
@@ -67,24 +61,31 @@ class Groups:
             values = self.bits.take(starts).view(np.float32).astype(np.float64)
             return [values, np.full(len(values), np.nan), *[values] * len(fractions)]
         if 1 < width <= NARROW:
-            return self._of_columns(starts, width, fractions)
+            # The samples of each group are a column.
+            samples = self.bits.take(starts + np.arange(width)[:, None])
+            if not self.ordered:
+                exchange(samples)
+            rates = samples.view(np.float32).astype(np.float64)
+            quantiles = []
+            for fraction in fractions:
+                share, below = math.modf((width - 1) * fraction)
+                low, high = rates[int(below)], rates[math.ceil(below + share)]
+                quantiles.append(np.asarray(low + (high - low) * share))
+            mean = rates.sum(axis=0) / width
+            rates -= mean
+            squares = np.square(rates, out=rates).sum(axis=0)
+            return [mean, np.sqrt(squares / (width - 1)), *quantiles]
         counts = self.counts.take(groups)
-        if not width:
-            return self._of_large(starts, counts, fractions)
+        if not width:  # too large for a row: one after the other
+            results = np.empty((2 + len(fractions), len(starts)))
+            for group, (start, count) in enumerate(zip(starts, counts, strict=True)):
+                samples = self.bits[start : start + count]
+                rates = samples.view(np.float32).astype(np.float64)
+                results[:2, group] = rates.mean(), rates.std(ddof=1)
+                results[2:, group] = of_large(samples, int(count), fractions)
+            return list(results)
         mean, squares, *quantiles = self._of_rows(starts, counts, width, fractions)
         return [mean, np.sqrt(squares / (counts - 1)), *quantiles]
-
-    def _of_columns(self, starts: Integers, width: int, fractions: Sequence[float]) -> list[Floats]:
-        """Take groups of two to four: the samples of each are a column."""
-        samples = self.bits.take(starts + np.arange(width)[:, None])
-        if not self.ordered:
-            exchange(samples)
-        rates = samples.view(np.float32).astype(np.float64)
-        quantiles = [_between(rates, fraction) for fraction in fractions]
-        mean = rates.sum(axis=0) / width
-        rates -= mean
-        squares = np.square(rates, out=rates).sum(axis=0)
-        return [mean, np.sqrt(squares / (width - 1)), *quantiles]
 
     def _of_rows(
         self, starts: Integers, counts: Integers, width: int, fractions: Sequence[float]
@@ -105,25 +106,6 @@ class Groups:
         rates -= mean[:, None]
         rates *= _is_sample(width, self.ordered).take(counts, axis=0)
         return [mean, np.einsum("ij,ij->i", rates, rates), *quantiles]
-
-    def _of_large(
-        self, starts: Integers, counts: Integers, fractions: Sequence[float]
-    ) -> list[Floats]:
-        """Take groups too large for a row one after the other."""
-        results = np.empty((2 + len(fractions), len(starts)))
-        for group, (start, count) in enumerate(zip(starts.tolist(), counts.tolist(), strict=True)):
-            samples = self.bits[start : start + count]
-            rates = samples.view(np.float32).astype(np.float64)
-            results[:2, group] = rates.mean(), rates.std(ddof=1)
-            results[2:, group] = of_large(samples, count, fractions)
-        return list(results)
-
-
-def _between(rates: Floats, fraction: float) -> Floats:
-    """Return a quantile of each column of sorted rates."""
-    share, below = math.modf((len(rates) - 1) * fraction)
-    low, high = rates[int(below)], rates[math.ceil(below + share)]
-    return np.asarray(low + (high - low) * share)
 
 
 @cache

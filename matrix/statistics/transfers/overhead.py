@@ -66,7 +66,13 @@ class ClassTimes(ArrayFields):
         low, width = around_median(ok)
         seconds = (sizes / rates).astype(np.float32).view(np.uint32)
         median, lower, upper = quantiles(seconds, starts, ok, ok, [0.5, low, 1 - low])
-        return cls(_medians(sizes, starts, ok) / MB, median, np.log(upper / lower) / width, ok)
+        # Files of a class are mostly all of one size.
+        if sizes.size and sizes.min() == sizes.max():
+            size = np.where(ok > 0, sizes[0], np.nan)
+        else:
+            bits = sizes.astype(np.float32).view(np.uint32)
+            size = np.asarray(quantiles(bits, starts, ok, ok, [0.5])[0])
+        return cls(size / MB, median, np.log(upper / lower) / width, ok)
 
     @classmethod
     def of_runs(cls, runs: Sequence[Run], pooling: Pooling) -> Self:
@@ -119,14 +125,6 @@ def _widths() -> Floats:
     return widths
 
 
-def _medians(sizes: Floats, starts: Integers, ok: Integers) -> Floats:
-    """Return the median of each group; files of a class are mostly all of one size."""
-    if sizes.size and sizes.min() == sizes.max():
-        return np.where(ok > 0, sizes[0], np.nan)
-    bits = sizes.astype(np.float32).view(np.uint32)
-    return np.asarray(quantiles(bits, starts, ok, ok, [0.5])[0])
-
-
 @dataclass(frozen=True)
 class Lines:
     """The line of each link or cell, arrays of one shape; NaN where there is none.
@@ -161,14 +159,6 @@ class Lines:
         return self.overhead + size / self.bandwidth
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """Overhead and pace (seconds per MB) are sums of the classes' seconds times these."""
-
-    overhead: Floats
-    pace: Floats
-
-
 def fit(classes: Sequence[ClassTimes]) -> Lines:
     """Fit a line to each link or cell that has two sizes, the largest LEAST_RATIO of the smallest.
 
@@ -177,15 +167,19 @@ def fit(classes: Sequence[ClassTimes]) -> Lines:
     up on either side (MOVER), so that intervals of few transfers need not be symmetric.
     """
     times = ClassTimes.joined(classes, np.stack)
-    usable = _usable(times)
-    parts = _fitted(times, usable)
-    overhead, low, high = _interval(parts.overhead, times)
+    # Which classes count; none where their sizes are too much alike.
+    usable: Flags = times.ok >= FEWEST_TRANSFERS
+    least = np.where(usable, times.size, np.inf).min(axis=0)
+    most = np.where(usable, times.size, 0).max(axis=0)
+    usable = np.asarray(usable & (most >= LEAST_RATIO * least))
+    of_overhead, of_pace = _fitted(times, usable)
+    overhead, low, high = _interval(of_overhead, times)
     is_negative = overhead < 0
     # Without an overhead, the line goes through nothing at all: the pace is of other parts.
     number = np.where(usable, times.ok, 0)
     share = number / np.where(usable.any(axis=0), number.sum(axis=0), np.nan)
     through_zero = share / np.where(usable, times.size, 1)
-    pace, pace_low, pace_high = _interval(np.where(is_negative, through_zero, parts.pace), times)
+    pace, pace_low, pace_high = _interval(np.where(is_negative, through_zero, of_pace), times)
     off, is_off = _off(times, usable)
     has_line = usable.any(axis=0)
     is_bent = is_off | (high < 0) | (pace_high <= 0)
@@ -202,16 +196,11 @@ def fit(classes: Sequence[ClassTimes]) -> Lines:
         )
 
 
-def _usable(times: ClassTimes) -> Flags:
-    """Say which classes count; none where their sizes are too much alike."""
-    usable: Flags = times.ok >= FEWEST_TRANSFERS
-    least = np.where(usable, times.size, np.inf).min(axis=0)
-    most = np.where(usable, times.size, 0).max(axis=0)
-    return np.asarray(usable & (most >= LEAST_RATIO * least))
+def _fitted(times: ClassTimes, usable: Flags) -> tuple[Floats, Floats]:
+    """Return the line by weighted least squares; weights are relative to the line itself.
 
-
-def _fitted(times: ClassTimes, usable: Flags) -> _Parts:
-    """Return the line by weighted least squares; weights are relative to the line itself."""
+    Overhead and pace (seconds per MB) are sums of the classes' seconds times what is returned.
+    """
     size = np.where(usable, times.size, 0)
     seconds = np.where(usable, times.seconds, 1)
     number = np.where(usable, times.ok, 0)
@@ -222,13 +211,13 @@ def _fitted(times: ClassTimes, usable: Flags) -> _Parts:
         second = (weight * size * size).sum(axis=0)
         determinant = total * second - first**2
         scale = weight / np.where(determinant > 0, determinant, np.nan)
-        parts = _Parts(scale * (second - size * first), scale * (size * total - first))
-        overhead = np.maximum((parts.overhead * seconds).sum(axis=0), 0)
-        pace = np.maximum((parts.pace * seconds).sum(axis=0), 0)
+        of_overhead, of_pace = scale * (second - size * first), scale * (size * total - first)
+        overhead = np.maximum((of_overhead * seconds).sum(axis=0), 0)
+        pace = np.maximum((of_pace * seconds).sum(axis=0), 0)
         fitted = overhead + pace * size
         # Of what is far off the line, a thousandth of the time is enough to keep it finite.
         line = np.where(usable & (fitted > 0), np.maximum(fitted, seconds / 1000), seconds)
-    return parts
+    return of_overhead, of_pace
 
 
 def _interval(part: Floats, times: ClassTimes) -> tuple[Floats, Floats, Floats]:
@@ -256,8 +245,8 @@ def _off(times: ClassTimes, usable: Flags) -> tuple[Floats, Flags]:
         others[place] = False
         inside = usable[place] & (size[place] > np.where(others, size, np.inf).min(axis=0))
         inside &= size[place] < np.where(others, size, 0).max(axis=0)
-        parts = _fitted(times, others & inside)
-        line, low, high = _interval(parts.overhead + parts.pace * size[place], times)
+        of_overhead, of_pace = _fitted(times, others & inside)
+        line, low, high = _interval(of_overhead + of_pace * size[place], times)
         factor = np.where(inside & (line > 0), times.seconds[place] / line, np.nan)
         # The line's error towards the class, as a part of it.
         towards = np.where(factor > 1, high - line, line - low) / (WITHIN * line)
