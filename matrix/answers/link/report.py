@@ -32,7 +32,7 @@ from matrix.answers.matrix.standing import reach, read_marks
 from matrix.query.filters import Filter, alternatives, counted, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
-from matrix.statistics.cells.axes import EndpointInfo, LinkIndex, pauses_of
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.store import downtimes, transfers
 from matrix.store.conditions import lasting_at
 from matrix.store.data_version import snapshot
@@ -207,7 +207,6 @@ class LinkReport:
             last=self.last,
             is_scheduled=bool(planned),
             is_filtered=bool(self.question.query.filters),
-            is_paused=bool(pauses_of(self.question.ends, at)),
         )
 
 
