@@ -22,6 +22,7 @@ from django.db.models.functions import Coalesce
 from matrix.store.conditions import is_late
 from sonar.database.cursors import planned_rows
 from sonar.models import (
+    Condition,
     ConditionLink,
     ConditionPart,
     Endpoint,
@@ -32,7 +33,7 @@ from sonar.models import (
 )
 
 OPEN = Q(closed_at=None)
-Level, Condition = Incident.Level, Incident.Condition
+Level = Incident.Level
 OF_GRID = Q(level=Level.GRID)
 # Open ones first, of them the grid's, and the worst; and the newest of those that are alike.
 ORDER = ("rank", "-at", "-id")
@@ -40,8 +41,8 @@ CLOSED_RANK = 4
 RANK = Case(
     When(~OPEN, then=Value(CLOSED_RANK)),
     When(level=Level.GRID, then=Value(0)),
-    When(Q(condition=Condition.FAILING), then=Value(1)),
-    When(Q(condition=Condition.SILENT), then=Value(2)),
+    When(Q(condition=Incident.Condition.FAILING), then=Value(1)),
+    When(Q(condition=Incident.Condition.SILENT), then=Value(2)),
     default=Value(3),
 )
 NEWEST = Coalesce("closed_at", "opened_at", output_field=DateTimeField())
@@ -154,7 +155,7 @@ OPEN_NOW = """
            incident.clear_since, incident.factor, incident.low, incident.high,
            incident.source_id, incident.destination_id, incident.acknowledged_at,
            incident.muted_until, source.name, destination.name, site.name,
-           acknowledged.username, assignee.username
+           acknowledged.username, assignee.username, cause.id, cause.since_low, cause.since_high
     FROM (SELECT 1) AS once
     LEFT JOIN sonar_incident AS incident ON incident.closed_at IS NULL
     LEFT JOIN sonar_endpoint AS source ON source.id = incident.source_id
@@ -162,6 +163,7 @@ OPEN_NOW = """
     LEFT JOIN sonar_site AS site ON site.id = incident.site_id
     LEFT JOIN auth_user AS acknowledged ON acknowledged.id = incident.acknowledged_by_id
     LEFT JOIN auth_user AS assignee ON assignee.id = incident.assignee_id
+    LEFT JOIN sonar_condition AS cause ON cause.id = incident.cause_id
     ORDER BY incident.level <> 'grid', incident.muted_until > %(now)s IS TRUE,
              array_position(ARRAY['failing', 'silent', 'slow'], incident.condition::text),
              incident.opened_at DESC, incident.id DESC
@@ -179,7 +181,7 @@ def open_now(now: datetime, most: int) -> OpenNow:
     )
     worst = []
     for line in lines if lines[0][2] is not None else ():
-        *own, source, destination, site, acknowledged, assignee = line[2:]
+        *own, source, destination, site, acknowledged, assignee, cause, low, high = line[2:]
         incident = Incident(**dict(zip(columns, own, strict=True)))
         related = {
             "source": source and Endpoint(id=incident.source_id, name=source),
@@ -187,6 +189,7 @@ def open_now(now: datetime, most: int) -> OpenNow:
             "site": site and Site(name=site),
             "acknowledged_by": acknowledged and User(username=acknowledged),
             "assignee": assignee and User(username=assignee),
+            "cause": cause and Condition(id=cause, since_low=low, since_high=high),
         }
         for name, row in related.items():
             if row:

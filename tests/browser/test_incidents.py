@@ -65,7 +65,7 @@ def test_an_incident_is_found_muted_noted_and_told(visit: Visit, troubled: World
     """From the front page to the text for a ticket; forms are sent by the keyboard."""
     visit.log_in(account(Role.OPERATOR, name="anna"))
     page = visit.open("/")
-    expect(page.locator("#incidents-now")).to_contain_text("DESY_DATADISK fails as destination")
+    expect(page.locator("#answer h1")).to_contain_text("DESY_DATADISK fails as destination")
     look(page, f"incidents-front-{reader}")
     visit.open("/incidents/")
     assert fits(page)

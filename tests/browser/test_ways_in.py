@@ -167,11 +167,10 @@ def test_a_menu_that_is_opened_while_a_view_loads_stays_with_what_is_typed(visit
     expect(page.locator("#from-menu")).to_be_hidden()
 
 
-# Where it is, and how many lines it has at most; on a small laptop it may have one more. The
-# matrix names three conditions.
+# Where it is, and how many lines it has at most; on a small laptop it may have one more.
 HEADS = {
-    "matrix": ("/", "#answer", 5),
-    "compared matrix": ("/?window=24h&compare=previous", "#answer", 7),
+    "matrix": ("/", "#answer", 4),
+    "compared matrix": ("/?window=24h&compare=previous", "#answer", 5),
     "table": ("/table/", "#page > h1", 4),
     "link": (LINK, ".link-head", 4),
     "site": (SITE, ".site-head .who", 4),

@@ -12,32 +12,42 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from itertools import count, permutations
 from os import environ
 from typing import Any
 
 import numpy as np
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Sum
 from django.test import Client
 from django.utils import timezone
 
 from matrix.answers.conditions import words
-from matrix.answers.status import figures
+from matrix.answers.incidents.messages import IncidentWords
+from matrix.answers.status import figures, health
 from matrix.pages import previews
 from matrix.plots.preview import Preview
 from sonar.alerting import incidents
+from sonar.alerting.channels import alertmanager, icinga
+from sonar.alerting.channels.base import Target
+from sonar.alerting.subscriptions import Subscribed
 from sonar.models import (
+    Circuit,
     Condition,
     ConditionLink,
     ConditionPart,
     Downtime,
     Endpoint,
+    Incident,
     Mesh,
+    Notification,
     Site,
+    Subscription,
 )
 from sonar.notation.windows import format_time
 from tests.accuracy import histories
@@ -245,6 +255,7 @@ def meant(mark: Condition | None, kind: str) -> tuple[Any, ...]:
     return (kind, mark.pk, since, "" if mark.confirmed_at else mark.type)
 
 
+SIDES = ("source", "destination")
 FIGURES = ("factor", "links", "of_links", "sizes")
 
 
@@ -321,6 +332,15 @@ def front(client: Client, asked: Asked) -> Iterator[Fact]:
     yield from heading(context["card"].description, asked)
     (title,) = re.findall(r"<h1.*?</h1>", text, re.DOTALL)
     yield from heading(text_of(title), asked)
+    if more := re.search(r'href="(/events/[^"]*)"[^>]*>and \d+ more', title):
+        # Those that began while results are doubtful are listed there, too, and say so.
+        listed = get(client, "events", f"{unescape(more[1]).partition('?')[2]}&page_size=1000")
+        conditions = [x.condition for x in asked.parts(asked.size) if x.condition.confirmed_at]
+        found = {each["condition"] for each in listed["events"]}
+        meant = {*ids(conditions)}
+        yield f"what {more[1]} lists", found, meant
+    elif "more" in title:
+        yield "what leads to more", title, "a link"
 
 
 def lists(standouts: Any, asked: Asked) -> Iterator[Fact]:
@@ -400,8 +420,10 @@ def site(client: Client, asked: Asked) -> Iterator[Fact]:
     mine = [each for each in both if is_own(each)]
     yield f"findings of {name}", sorted(each["condition"] for each in said["findings"]), ids(mine)
     since = {each.pk: format_time(each.since.replace(microsecond=0)) for each in mine}
+    sentences = {each.pk: words.sentence(each) for each in mine}
     for each in said["findings"]:
         yield f"since of a finding of {name}", each["since"], since.get(each["condition"])
+        yield f"finding of {name}", each["sentence"], sentences.get(each["condition"])
     kinds = own.kinds(asked.size)
     for end in ("as_source", "as_destination"):
         for row in said[end]["links"]:
@@ -445,6 +467,10 @@ def link(client: Client, asked: Asked) -> Iterator[Fact]:
             if direction.state not in ("down", "not_applicable"):
                 of_class = kinds[direction.size].replace("silent", "")
                 yield f"{direction.size} on the card of {path}", kind, of_class
+        said = get(client, "diagnosis", f"source={source}&destination={destination}&{params}")
+        meant = sorted(words.sentence(x) for x in [*listed, *filter(None, [grid])])
+        told = sorted(each["sentence"] for each in said["conditions"])
+        yield f"diagnosis of {path}", told, meant
         context, _ = page(client, path, params)
         verdict = context["verdict"]
         text = " ".join(
@@ -512,7 +538,7 @@ def strip(client: Client, asked: Asked) -> Iterator[Fact]:
 
 
 def now_only(client: Client, asked: Asked) -> Iterator[Fact]:
-    """What has no time range: metrics, status, states of endpoints, incidents and causes."""
+    """What has no time range: metrics, status, readyz, operations, endpoints, incidents."""
     figures.forget()
     every = replace(asked, end=asked.now, links=every_link(), filters="")
     lasting = {each.condition.pk: each.condition for each in every.parts()}
@@ -529,6 +555,11 @@ def now_only(client: Client, asked: Asked) -> Iterator[Fact]:
     yield "doubtful in metrics", [float(each) for each in grid], [float(bool(doubtful))]
     since = get(client, "status", "")["assessment"]["doubtful_since"]
     yield "status", since and datetime.fromisoformat(since), doubtful and doubtful.since
+    part = get_ready(client)["measurements"]
+    sentence = words.doubtful(doubtful) if doubtful else ""
+    yield "readyz", (part["ok"], part["detail"]), (not doubtful, sentence or part["detail"])
+    context, _ = page(client, "/operations/", "")
+    yield "operations", context["doubtful"] or "", sentence
     # People are called for these; while results are doubtful, for that, and others stay.
     called = [each for each in sure if each.type != TYPES.FAST]
     needed = [each for each in called if not doubtful or each.scope == SCOPES.GRID]
@@ -539,14 +570,85 @@ def now_only(client: Client, asked: Asked) -> Iterator[Fact]:
         if condition := lasting.get(each["condition_id"]):
             yield f"incident {condition}", figures_of(each), stored_figures(condition)
             yield f"since of {condition}", each["began_at"], said_time(condition.since)
+            yield from messages(client, each["id"], condition, every.now)
+    yield from boards(lasting, open_ones, every)
     down = every.down()
     for row in get(client, "endpoints/state", "")["endpoints"]:
-        for end in ("source", "destination"):
-            own = [each for each in called if concerns(each, row["endpoint"], end)]
-            state = max(own, key=badness).type if own else "ok"
+        says = {each["condition"] for each in row["evidence"]}
+        own = {each.pk for each in called if any(concerns(each, row["endpoint"], x) for x in SIDES)}
+        grid = {each.pk for each in sure if each.scope == SCOPES.GRID}
+        yield f"evidence of {row['endpoint']}", says <= own | grid, True
+        for end in SIDES:
+            at_end = [each for each in called if concerns(each, row["endpoint"], end)]
+            state = max(at_end, key=badness).type if at_end else "ok"
             state = "unknown" if doubtful else state
             state = "down" if row["endpoint"] in down else state
             yield f"{row['endpoint']} as {end}", row[f"as_{end}"], state
+
+
+def get_ready(client: Client) -> Any:
+    """Return the parts of /readyz, which has a connection of its own, as this one sees them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(health, "asked_quickly", lambda: nullcontext(connection.connection))
+        patch.setattr(health.tables, "problem", lambda session: "")
+        return client.get("/readyz").json()["parts"]
+
+
+def messages(client: Client, number: int, condition: Condition, now: datetime) -> Iterator[Fact]:
+    """What people are sent of an incident, and what they paste into a ticket."""
+    row, sentence = Incident.objects.get(pk=number), words.sentence(condition)
+    told = Notification(incident=row, created_at=now, due_at=now)
+    sent = IncidentWords().message(Subscription(name="all"), [told], now)
+    yield f"subject of the mail of {number}", sent.subject, words.title(condition)
+    yield f"mail of {number}: {sent.text}", sent.text.startswith(f"{sentence}\n"), True
+    yield f"HTML of the mail of {number}", text_of(sentence) in text_of(sent.html), True
+    ticket = get(client, f"incidents/{number}", "")["ticket"].splitlines()
+    began = [condition.since, condition.since_low, condition.since_high]
+    yield f"ticket of {number}", ticket[0], words.title(condition)
+    (measured,) = [line for line in ticket[1:] if line.startswith(ticket[0])]
+    dates = {*re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d", measured)}
+    meant = {f"{each:%Y-%m-%d %H:%M}" for each in (began[:1] if len(dates) == 1 else began[1:])}
+    yield f"times in the ticket of {number}: {measured}", dates, meant
+    for part in words.evidence(condition):
+        yield f"{part} in the ticket of {number}: {measured}", part in measured, True
+
+
+def boards(lasting: dict[int, Condition], open_ones: set[int], asked: Asked) -> Iterator[Fact]:
+    """What Alertmanager and Icinga show: open incidents, each with its condition."""
+    subscribed = Subscribed(Subscription(name="all"), None)
+    matters = IncidentWords().matters(subscribed, asked.now, asked.now)
+    target = Target("", "all", "", "", "https://sonar.example.org", {"service": "sonar"})
+    shown = [each for pk, each in lasting.items() if pk in open_ones]
+    alerts = [alertmanager.alert(each, target, asked.now) for each in matters]
+    said = Counter(
+        (each["annotations"]["description"], each["startsAt"], each["labels"]["level"])
+        for each in alerts
+        if each["endsAt"] > format_time(asked.now)
+    )
+    meant = Counter((words.sentence(x), format_time(x.since), str(x.scope)) for x in shown)
+    yield "alerts that are not of an open condition", meant - said, Counter()
+    # What has just ended stays for a while, with the same sentence in the past tense.
+    over = [each for each in said if each not in meant]
+    yield "alerts", all(" until " in sentence for sentence, *_ in over), True
+    text = icinga.result(matters, target, asked.now)["plugin_output"]
+    for each in shown:
+        yield f"Icinga: {text}", words.sentence(each) in text, True
+    yield f"doubtful in Icinga: {text}", "doubtful" in text, asked.doubtful is not None
+
+
+def causes(client: Client, asked: Asked) -> Iterator[Fact]:
+    """The page of causes, and that of a site's endpoint, list conditions with the same words."""
+    context, text = page(client, "/causes/", asked.query)
+    sure, unsure = (asked.listed(asked.size, confirmed=each) for each in (True, False))
+    for name, conditions in (("changed", sure), ("unconfirmed", unsure)):
+        lines = [(line.rest, line.url) for line in context[name]]
+        meant = {words.sentence(x).removeprefix(f"{words.title(x)}, ") for x in conditions}
+        yield f"{name} on causes", len(lines), min(len(conditions), 8)
+        yield f"{name} on causes", {rest for rest, _ in lines} - meant, set()
+    yield "more on causes", context["more_changed"], max(len(sure) - 8, 0)
+    count = re.match(r"(\d+) conditions? (?:is|are) open", context["changed_words"])
+    yield f"heading of causes: {context['headline']}", int(count[1]) if count else 0, len(sure)
+    yield "doubtful on causes", "Results are doubtful" in text, asked.doubtful is not None
 
 
 def concerns(condition: Condition, name: str, end: str) -> bool:
@@ -583,13 +685,16 @@ def report(client: Client, asked: Asked) -> Iterator[Fact]:
 
 
 READERS = (
-    *(matrix, links, table, front, wall, preview, sites, site, link, events, strip, now_only),
-    report,
+    *(matrix, links, table, front, wall, preview, sites, site, link, events, strip, causes),
+    *(now_only, report),
 )
 
 
-def store_history(rng: np.random.Generator, places: int) -> None:
-    """Store a history of several faults, with downtimes, a draft, and results of other origins."""
+def store_history(rng: np.random.Generator, places: int) -> StoredHistory:
+    """Store a history of several faults, with downtimes, a draft, and results of other origins.
+
+    Of its own results the last tenth, drawn over all of its days, is left for later.
+    """
     grid = histories.make_grid(rng, places, missing=float(rng.choice([0, 0.1, 0.3])))
     sizes = [*world.SIZES][-int(rng.integers(1, 4)) :]
     every = {size: int(rng.choice([2, 4, 8, 12])) * 3600 for size in sizes}
@@ -605,7 +710,7 @@ def store_history(rng: np.random.Generator, places: int) -> None:
     pairs = [(ends[at[0]], ends[at[1]]) for at in np.transpose([grid.source, grid.destination])]
     for size in sizes:
         world.schedule(mesh, *pairs, every=every[size], size=size)
-    of_history.store()
+    of_history.store(share=(0, 0.9))
     others(rng, pairs)
     now = moment(NOW)
     if rng.random() < 0.5:
@@ -613,9 +718,23 @@ def store_history(rng: np.random.Generator, places: int) -> None:
         Downtime.objects.create(
             endpoint=at, starts_at=now - 5 * HOUR, ends_at=now + 5 * HOUR, reason="disks"
         )
+    # What holds tests back is no sign of health.
+    for place, chance in enumerate(rng.random(places)):
+        if chance < 0.1:
+            ends[place].pause(now - 3 * HOUR, "new disks", None, None)
+            ends[place].save()
+        elif chance < 0.2:
+            hold_back(ends[place], now)
     draft = Site.objects.create(name="DRAFT", cloud="UK", tier=1)
     url = "https://e99.example.org/data"
     Endpoint.objects.create(name="E99", site=draft, base_url=url, enabled=False)
+    return of_history
+
+
+def hold_back(end: Endpoint, now: datetime) -> None:
+    """Open the circuit breaker of an endpoint."""
+    times = {"since": now - 2 * HOUR, "last_at": now - HOUR, "next_test_at": now + HOUR}
+    Circuit.objects.create(endpoint=end, failures=20, error="connection refused", **times)
 
 
 def faults(rng: np.random.Generator, grid: Grid, sizes: Sequence[str]) -> list[Fault]:
@@ -688,11 +807,13 @@ def passing(filters: str) -> frozenset[Link]:
     )
 
 
-def questions(rng: np.random.Generator, now: datetime, count: int) -> Iterator[Asked]:
+def questions(
+    rng: np.random.Generator, now: datetime, count: int, first: int = 0
+) -> Iterator[Asked]:
     """Yield questions about time ranges: those of the first ends come first."""
     seen = stored()
     members = sorted({link for each in seen for link in each.links})
-    for number in range(count):
+    for number in range(first, first + count):
         end = (now - ENDS[number % len(ENDS)]).replace(microsecond=0)
         length = (HOUR, 24 * HOUR, 7 * 24 * HOUR)[rng.integers(3)]
         filters = FILTERS[rng.integers(len(FILTERS)) if number else 0]
@@ -733,10 +854,15 @@ def test_pages_and_calls_agree(
 ) -> None:
     rng, now = np.random.default_rng(FIRST + number), moment(NOW)
     monkeypatch.setattr(timezone, "now", lambda: now)
-    store_history(rng, PLACES[number % len(PLACES)])
-    world.assessed(now)
-    incidents.follow(now)
-    wrong = [each for asked in questions(rng, now, RANGES) for each in disagreements(client, asked)]
+    of_history = store_history(rng, PLACES[number % len(PLACES)])
+    wrong = []
+    for first in (0, RANGES // 2):
+        if first:
+            of_history.store(share=(0.9, 1))
+        world.assessed(now)
+        incidents.follow(now)
+        asked = questions(rng, now, RANGES // 2, first)
+        wrong += [found for each in asked for found in disagreements(client, each)]
     assert not wrong, "\n".join(wrong)
 
 
@@ -758,6 +884,10 @@ def test_pages_and_calls_agree_on_stored_conditions_of_all_kinds(
     stored_condition("slow", site=desy.site, since=70 * HOUR, ended=8 * HOUR, sizes=("medium",))
     ended = ConditionPart.objects.filter(condition__source=desy, size_class__name="large")
     ended.update(ended_at=NOON - 4 * HOUR)
+    Site.objects.filter(pk=ral.site_id).update(
+        paused_since=NOON - 2 * HOUR, pause_reason="new disks"
+    )
+    hold_back(desy, NOON)
     assessed_at()
     incidents.follow(NOON)
     rng = np.random.default_rng(FIRST)
@@ -773,7 +903,9 @@ def test_pages_and_calls_agree_on_stored_conditions_of_all_kinds(
 PATHS = (
     *("/", "/?wall=1", "/table/", "/sites/RAL/", "/links/RAL_DATADISK/Glasgow_DATADISK/"),
     *("/links/RAL_DATADISK/Glasgow_DATADISK/card/", "/events/", "/api/v1/matrix/?fields=since"),
-    *("/api/v1/links/", "/api/v1/sites/RAL/", "/api/v1/events/"),
+    *("/api/v1/links/", "/api/v1/sites/RAL/", "/api/v1/events/", "/causes/"),
+    "/sites/RAL/endpoints/RAL_DATADISK/",
+    "/api/v1/diagnosis/?source=RAL_DATADISK&destination=Glasgow_DATADISK",
 )
 
 

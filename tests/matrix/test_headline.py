@@ -233,10 +233,10 @@ def test_parts_of_the_heading_lead_to_what_they_say_and_counts_to_their_cells(cl
         assert [each.url for each in again] == [entry.url.partition("only=")[0].rstrip("?&")]
     html = client.get("/?window=24h&compare=previous").content.decode()
     heading = re.findall("<h1.*?</h1>", html, re.DOTALL)[0]
-    assert re.findall('href="([^"]*)" (hx-boost="false")', heading)[0] == (
+    assert re.findall('href="([^"]*)" title="[^"]*"\\s+hx-boost="false"', heading)[:2] == [
         "/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h&amp;compare=previous",
-        'hx-boost="false"',
-    )
+        "/events/?window=24h&amp;size=large&amp;now=yes",
+    ]
 
 
 def in_focus(answered: Grid, url: str) -> int:

@@ -123,12 +123,8 @@ def compare(
     recent_days, rest = standing.recent_windows(window, moment)
     recent = results.during(Window(recent_days.start, rest.end))
     newest = NewestTests.of(reversed(runs_of(recent)), numbering)
-    standings = marked(
-        Standings.of(newest, usual_tests.median, numbering),
-        marks,
-        links.paused(moment),
-        is_filtered=is_filtered,
-    )
+    standings = Standings.of(newest, usual_tests.median, numbering)
+    standings = marked(standings, marks, is_filtered=is_filtered)
     # Of a baseline the range is as wide; where that is unknown, it is the baseline alone.
     to_baseline = standings.usual / usual_tests.median
     low, high = (

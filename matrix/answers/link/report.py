@@ -27,7 +27,7 @@ from matrix.query.filters import Filter, alternatives, on_profiles
 from matrix.query.filters import counted as counted_filters
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
-from matrix.statistics.cells.axes import EndpointInfo, LinkIndex, pauses_of
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.statistics.compare.two_samples import FEWEST_TESTS
 from matrix.store import downtimes, transfers
 from matrix.store.conditions import lasting_at
@@ -247,7 +247,6 @@ class LinkReport:
             last=self.last,
             is_scheduled=bool(self.planned),
             is_filtered=bool(self.question.query.filters),
-            is_paused=bool(pauses_of(self.question.ends, at)),
         )
 
 

@@ -61,7 +61,7 @@ class LinkNow:
     ``errors`` are those of the classes that fail, by size; ``succeeded`` is when the newest success
     of the window started, by size. ``downtimes`` stop tests at that moment, and ``obstacle`` says
     what else its tests wait for. ``last`` is when the newest result of the link started, ever.
-    ``is_past`` says that the window is over. While tests at an end are paused no link is failing.
+    ``is_past`` says that the window is over.
     """
 
     there: Sequence[Direction]
@@ -78,7 +78,6 @@ class LinkNow:
     last: datetime | None
     is_scheduled: bool
     is_filtered: bool
-    is_paused: bool = False
 
 
 # A sentence, and the page that has more of it.
@@ -152,12 +151,7 @@ def down(link: LinkNow) -> Verdict | None:
 
 def changed(types: Sequence[str], link: LinkNow) -> Verdict | None:
     """Speak of the first confirmed condition of one of these types."""
-    sure = [
-        each
-        for each in link.conditions
-        if each.confirmed_at and each.type in types
-        if not (link.is_paused and each.type == Type.FAILING)
-    ]
+    sure = [each for each in link.conditions if each.confirmed_at and each.type in types]
     if not sure:
         return None
     first = sure[0]

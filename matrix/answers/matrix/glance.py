@@ -52,7 +52,7 @@ def build(query: MatrixQuery, now: datetime, known_version: DataVersion) -> Grid
     reduced, _ = grid.reduce_cells(query, now, frame, results, (), extras=())
     up = frame.applicable & ~links.touching(Downtime.endpoints_down(moment))
     marks = standing.read_marks([query.size], window, now, links)[query.size]
-    failing = up & marks.are("failing") & ~links.paused(moment)
+    failing = up & marks.are("failing")
     cells = cells_of(query, frame, reduced, up=up, failing=failing, moment=moment.timestamp())
     return Grid(
         query=query,

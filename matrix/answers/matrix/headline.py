@@ -34,8 +34,10 @@ from sonar.notation.units import format_count, format_factor
 from sonar.notation.windows import format_typed
 
 SCOPES, TYPES = Condition.Scope, Condition.Type
-# A headline names no more conditions than these.
+# A headline names no more conditions than these, one of a comparison only one.
 MOST_NAMED = 3
+# The look of what counts the others.
+OTHERS = "others"
 
 
 class AnswerWords(NamedTuple):
@@ -182,15 +184,16 @@ class Headline:
     def conditions(self) -> Iterator[AnswerWords]:
         """Yield the worst confirmed conditions, and how many more there are."""
         listed = worst_first(self.judgement, self.judgement.confirmed)
-        for each in listed[:MOST_NAMED]:
+        most = 1 if self.changes else MOST_NAMED
+        for each in listed[:most]:
             text = words.title(each, self.names)
             if each.factor is not None:
                 # Its interval is in the list of conditions.
                 text = text.removesuffix(words.factor_words(each)) + format_factor(each.factor)
             number = "" if each.scope == SCOPES.LINK else f" ({counted(each.links, 'link')})"
             yield AnswerWords(KIND_OF[each.type], text, words.since(each) + number, each)
-        if more := listed[MOST_NAMED:]:
-            yield AnswerWords("", f"and {format_count(len(more))} more")
+        if more := listed[most:]:
+            yield AnswerWords(OTHERS, f"and {format_count(len(more))} more")
 
     def differences(self, *, is_first: bool) -> Iterator[AnswerWords]:
         """Yield how many are slower and faster than what is compared, if anything is."""

@@ -217,14 +217,11 @@ def read(
     key = ("standings", of_links, usual_days, rest, results or parts)
     standings: Standings = STANDINGS.get(key, numbers)
     marks = marks or read_marks([size], window, now, links)[size]
-    paused = links.paused(min(now, window.end))
-    return marked(standings, marks, paused, is_filtered=bool(of_links.filters))
+    return marked(standings, marks, is_filtered=bool(of_links.filters))
 
 
-def marked(
-    standings: Standings, marks: LinkMarks, paused: Flags, *, is_filtered: bool = False
-) -> Standings:
-    """Return standings with what conditions say of links; no ``paused`` link is failing.
+def marked(standings: Standings, marks: LinkMarks, *, is_filtered: bool = False) -> Standings:
+    """Return standings with what conditions say of links.
 
     What was usual before a condition is of all tests that count: it is left out where those of
     ``standings`` are filtered.
@@ -242,7 +239,7 @@ def marked(
     is_member = marks.mark > 0
     link, mark, sure = marks.link[is_member], marks.mark[is_member], marks.is_confirmed[is_member]
     level = np.where(sure, LEVEL_OF_MARK[mark], UNKNOWN)
-    failing = sure & (mark == MARKS.index("failing")) & ~paused.ravel()[link]
+    failing = sure & (mark == MARKS.index("failing"))
     flat["level"][link] = level
     flat["failing"][link] = failing
     flat["streak"][link] = standings.streak.ravel()[link] * failing

@@ -1,14 +1,16 @@
 """The controls of the matrix page, its legend and its answer: links that change its URL."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from matrix.answers.conditions import words as condition_words
+from matrix.answers.events.questions import NOW, EventsQuestion
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.matrix.headline import Headline, page_of
+from matrix.answers.matrix.headline import OTHERS, Headline, page_of
 from matrix.pages.parts.controls import (
     OF_LABELS,
     Choice,
@@ -20,6 +22,7 @@ from matrix.pages.parts.controls import (
     size_choices,
     window_choices,
 )
+from matrix.pages.parts.incidents import IncidentLine
 from matrix.pages.parts.matrix_address import (
     MatrixAddress,
     any_site,
@@ -31,9 +34,13 @@ from matrix.plots.display import BOUNDS, ORDERS, SCALES, looks_of, number_text
 from matrix.plots.matrix import scale_of
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES, palette_for
 from matrix.plots.scales import factor_text
+from matrix.query.addresses import address
 from matrix.query.attributes import GROUPINGS
 from matrix.query.catalogue import STATISTICS
 from matrix.query.comparison import OF
+from matrix.query.filters import on_links
+from matrix.query.matrix_query import MatrixQuery
+from matrix.query.url_text import encoded
 from matrix.statistics.cells.expected import AGAINST_WORDS
 from matrix.statistics.cells.standing import LEVEL_WORDS, LEVELS
 from matrix.statistics.cells.states import PARTLY_WORDS, STATE_WORDS, STATES
@@ -149,31 +156,47 @@ def toggling(page: MatrixAddress, name: str) -> str:
 
 @dataclass(frozen=True)
 class AnswerPart:
-    """A part of the answer, coloured as a ``look``; ``leaves`` says that its page is another."""
+    """A part of the answer, coloured as a ``look``; ``leaves`` says that its page is another.
+
+    ``incident`` is that of its condition, if it is one of the worst.
+    """
 
     look: str
     label: str
     detail: str
     stop: str
     url: str
+    title: str
     leaves: bool
     chosen: bool
+    incident: IncidentLine | None = None
 
 
-def answer(page: MatrixAddress, headline: Headline) -> list[AnswerPart]:
-    """Return the parts of the answer: conditions lead to their pages, counts to their cells."""
-    return [
-        AnswerPart(
-            part.look,
-            part.words,
-            part.detail,
-            part.stop,
-            page_of(part.condition, page.query) if part.condition else focusing(page, part.look),
-            leaves=part.condition is not None,
-            chosen=page.display.only == (part.look,) and part.condition is None,
-        )
-        for part in headline.parts()
-    ]
+def answer(
+    page: MatrixAddress, headline: Headline, incidents: Sequence[IncidentLine]
+) -> Iterator[AnswerPart]:
+    """Yield the parts of the answer: conditions lead to their pages, counts to their cells."""
+    by_condition = {line.incident.cause_id: line for line in incidents}
+    for part in headline.parts():
+        condition, incident, chosen = part.condition, None, page.display.only == (part.look,)
+        title = f"Show {'all cells again' if chosen else 'only these cells'}"
+        if condition:
+            url, title = page_of(condition, page.query), condition_words.title(condition)
+            incident = by_condition.get(condition.pk)
+        elif part.look == OTHERS:
+            url, title = events_now(page.query), "Show all of them"
+        else:
+            url = focusing(page, part.look)
+        leaves = part.look == OTHERS or condition is not None
+        yield AnswerPart(*part[:3], part.stop, url, title, leaves, chosen, incident)
+
+
+def events_now(query: MatrixQuery) -> str:
+    """Return the page of the confirmed conditions that are open at the end of a matrix."""
+    times = {name: getattr(query, name) for name in ("window", "start", "end")}
+    of_links = MatrixQuery(**times, filters=tuple(on_links(query.filters)))
+    question = EventsQuestion(of_links, query.size, now=NOW[0])
+    return f"{address('events')}?{encoded(question.to_params())}"
 
 
 def counts(page: MatrixAddress, headline: Headline) -> Iterator[LegendEntry]:

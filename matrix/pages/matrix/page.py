@@ -179,8 +179,12 @@ class MatrixPage(GridPage):
         others = other_origins.of_grid(links) if known_ways.have_others else other_origins.NONE
         soon = downtimes_of(links)
         view = View(arranged, page.address, soon, self.about_groups(page, links))
+        drawn = page.drawn(arranged, cell_links, links, now, reader)
+        incidents_now = drawn["incidents_now"]
         return {
-            **page.drawn(arranged, cell_links, links, now, reader),
+            **drawn,
+            # The answer names or counts the others.
+            "incidents_now": incidents_now.without({each.pk for each in judgement.confirmed}),
             "page": page,
             "card": ChatCard.of(
                 self,
@@ -189,7 +193,7 @@ class MatrixPage(GridPage):
                 headline.words(),
                 simulated=links.simulated,
             ),
-            "answer": answer(self, headline),
+            "answer": [*answer(self, headline, incidents_now.lines)],
             "downtimes": downtime_line(soon, links, now),
             "together": all_links.sentence(links, now),
             "counts": list(counts(self, headline)),

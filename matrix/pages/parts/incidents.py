@@ -1,7 +1,7 @@
 """Incidents on any page: what is open in the whole grid, and those that concern what it shows."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
@@ -55,6 +55,11 @@ class IncidentLine:
     since: str
     marks: Sequence[str] = ()
 
+    @property
+    def has_somebody(self) -> bool:
+        """Say whether somebody has seen it, or works on it."""
+        return bool(self.incident.assignee or self.incident.acknowledged_at)
+
     @classmethod
     def of(
         cls, incident: Incident, now: datetime, reader: Anyone, names: Names, *marks: str
@@ -92,9 +97,10 @@ def with_marks(
 
 @dataclass(frozen=True)
 class IncidentsNow:
-    """The worst open incidents, how many ``more`` there are, and as of when, in words."""
+    """The worst of ``many`` open incidents, how many ``more`` there are, and as of when."""
 
     lines: Sequence[IncidentLine]
+    many: int
     more: int
     as_of: str
     is_late: bool
@@ -106,10 +112,15 @@ class IncidentsNow:
         judgement = Judgement([], present.as_of, present.is_late, now)
         return cls(
             [IncidentLine.of(each, now, reader, names) for each in present.worst],
+            present.many,
             present.many - len(present.worst),
             condition_words.as_of(judgement),
             present.is_late,
         )
+
+    def without(self, conditions: Collection[int]) -> Self:
+        """Leave out the lines of conditions that are told elsewhere."""
+        return replace(self, lines=[x for x in self.lines if x.incident.cause_id not in conditions])
 
     @property
     def all_url(self) -> str:

@@ -76,9 +76,6 @@ class EndpointInfo:
     def label(self) -> str:
         return cast("str", self.facts["label"])
 
-    def is_paused(self, moment: datetime) -> bool:
-        return any(pause.lasts(moment) for pause in self.pauses)
-
     def value(self, key: str) -> Value:
         """Return its name, or a fact; raise KeyError for what is neither."""
         return self.name if key == NAME else self.facts[key]
@@ -305,12 +302,6 @@ class LinkIndex:
     def touching(self, ids: Container[int]) -> Flags:
         """Return which links have one of these endpoints at an end; shape (places, places)."""
         return self.ends(place.id in ids for place in self.places).reshape(self.shape)
-
-    def paused(self, moment: datetime) -> Flags:
-        """Return which links have an end that is paused; shape (places, places)."""
-        if not any(place.pauses for place in self.places):
-            return np.zeros(self.shape, dtype=bool)
-        return self.ends(place.is_paused(moment) for place in self.places).reshape(self.shape)
 
     def matching(self, filters: Iterable[Filter]) -> Flags:
         """Return the links that pass the filters on ends, and on which files can move."""
