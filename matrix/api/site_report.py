@@ -327,7 +327,6 @@ class SiteReport(Answer):
 
 
 def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Json:
-    """Return the report on a site."""
     comparison = of_comparison(report, site_is, now)
     return record(
         SiteReport,
@@ -394,7 +393,6 @@ def of_end(report: Report, end: str, site: Site, site_is: SiteNow) -> Json:
 
 
 def of_series(series: RatioSeries) -> Json:
-    """Return a line over time; a bucket without any test is left out."""
     arrays = series.starts, series.links, series.low, series.median, series.high
     tested = series.ok + series.failed > 0
     columns = (array[tested].tolist() for array in (*arrays, series.ok, series.failed))

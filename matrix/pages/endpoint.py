@@ -48,7 +48,6 @@ CHECK = "sonar.change_endpoint"
 
 
 def endpoint_of(name: str, endpoint: str) -> Endpoint:
-    """Return an endpoint of a site; raise Http404 with a sentence if there is none."""
     rows = Endpoint.objects.select_related("site", "credential", "credential_lent", "paused_by")
     row = rows.filter(site__name=name, name=endpoint).first()
     if row is None:
@@ -100,8 +99,6 @@ OF_CHECK = "check"
 
 @dataclass(frozen=True)
 class OfEndpoint(Page):
-    """A page about an endpoint that is registered."""
-
     nav: ClassVar[str] = "sites"
 
     endpoint: Endpoint
@@ -158,7 +155,6 @@ show_endpoint = showing(EndpointPage)
 
 @for_whom(POST=holders(CHECK, lambda name, **_: [registered(name).id]))
 def check_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
-    """Let a worker check an endpoint; the page shows how far it is."""
     page = EndpointPage(endpoint_of(name, endpoint))
     try:
         request_checks.order(page.endpoint, cast(User, request.user), timezone.now())

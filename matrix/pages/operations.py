@@ -314,7 +314,6 @@ def wrong_clock(sign: SignOfLife) -> str:
 
 
 def of_clocks(life: Life) -> Iterator[Notice]:
-    """Look whose clock differs from that of the database."""
     if words := clock_words(life):
         yield Notice(
             "wrong-clock",
@@ -360,7 +359,6 @@ def of_tasks(life: Life) -> Iterator[Notice]:
 
 
 def queue_of(task: str) -> str:
-    """Return the queue of a task, by its name in the schedule of the beat."""
     name = str(settings.CELERY_BEAT_SCHEDULE[task]["task"])
     route = settings.CELERY_TASK_ROUTES.get(name, {})
     return route.get("queue", settings.CELERY_TASK_DEFAULT_QUEUE)
@@ -381,7 +379,6 @@ def of_sources(status: Status) -> Iterator[Notice]:
 
 
 def of_calls(status: Status) -> Iterator[Notice]:
-    """Look whether those who are to be called are."""
     calls = status.work.calls
     if calls.failing_since and status.moment - calls.failing_since > LONG_FAILING:
         yield Notice(
@@ -393,7 +390,6 @@ def of_calls(status: Status) -> Iterator[Notice]:
 
 
 def age_of(life: Life, sign: SignOfLife | None) -> str:
-    """Say when somebody was last heard of."""
     if sign is None:
         return "it has never been seen"
     return f"last seen {format_age(life.moment - sign.seen_at)}"
@@ -412,7 +408,6 @@ def sites_of_test(id: UUID) -> set[int]:  # noqa: A002 - of the route
 
 @for_whom(POST=holders(probe_requests.ORDER))
 def order_probes(request: HttpRequest) -> HttpResponse:
-    """Order tests of any link, and lead to the page that follows them."""
     user = cast(User, request.user)
     form = ProbeForm(request.POST)
     if status := refused(request, form, user):

@@ -163,16 +163,12 @@ class SitesPage(QueryPage):
 
 
 class OverviewCell(NamedTuple):
-    """A text, what it says on hover, and its look."""
-
     text: str
     title: str = ""
     look: str = "number"
 
 
 def cells_of(site: SiteOverview, now: datetime) -> dict[str, OverviewCell]:
-    """Return the cells of all columns but the name, in their order."""
-
     def counted(number: int, trouble: str = "", title: str = "") -> OverviewCell:
         look = f"number {trouble}".strip() if number else "number"
         return OverviewCell(format_count(number), title, look)

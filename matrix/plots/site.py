@@ -117,7 +117,6 @@ def axes_of_rates(ends: Sequence[RatioSeries]) -> Axes:
 
 
 def spread_of(ends: Sequence[RatioSeries]) -> Floats:
-    """Return the bounds of all middle halves."""
     spread = [values[series.links > 0] for series in ends for values in (series.low, series.high)]
     return np.concatenate(spread)
 
@@ -225,7 +224,6 @@ def middle_half(series: RatioSeries, colour: str) -> Json:
 
 
 def failures(series: RatioSeries) -> Json:
-    """Draw how many tests failed as bars from 0."""
     buckets = np.flatnonzero(series.failed).tolist()
     half = series.seconds / 2
     return {

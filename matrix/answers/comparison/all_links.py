@@ -36,7 +36,6 @@ ALONE = 1 - 1e-9
 
 
 def build(query: MatrixQuery, now: datetime) -> Grid:
-    """Compare all links as a question compares some of them."""
     if query.compare is None:
         raise ValueError("the question is compared with nothing")
     whole = query.replace(
@@ -64,7 +63,6 @@ def ratios_of(whole: Grid, links: Sequence[Link]) -> Ratios:
 
 
 def link_ratio(query: MatrixQuery, now: datetime, source: str, destination: str) -> PairRatio:
-    """Return how one link compares."""
     return PairRatio.at(ratios_of(build(query, now), [(source, destination)]), (0,))
 
 
@@ -79,7 +77,6 @@ class CountWords(NamedTuple):
 
     @classmethod
     def of(cls, query: MatrixQuery, now: datetime) -> CountWords:
-        """Say it of a question that compares."""
         if query.other(now).window_at(now).end > query.window_at(now).start:
             return cls("here", "there")
         return cls("now" if query.window else "after", "before")
@@ -157,7 +154,6 @@ def tells_nothing(together: Together) -> bool:
 
 
 def verdict(together: Together) -> str:
-    """Say in a word or two what the interval tells."""
     if together.kind in ("slower", "faster"):
         return together.kind
     if tells_nothing(together):

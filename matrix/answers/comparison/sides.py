@@ -20,7 +20,6 @@ from sonar.notation.windows import Window
 
 
 def other_side(query: MatrixQuery, now: datetime, links: LinkIndex) -> OtherSide:
-    """Return what a question is compared with."""
     other = query.other(now)
     ends = np.logical_or(*links.touched(links.matching(other.filters)))
     simulated = any(links.places[index].simulated for index in np.flatnonzero(ends))
@@ -97,7 +96,6 @@ def placed(
 
 
 def centre(query: MatrixQuery) -> str:
-    """Return by what the sides are compared, `median` or `mean`."""
     if query.compare is None:
         raise ValueError("the question is compared with nothing")
     return query.compare.of

@@ -74,11 +74,9 @@ class LinkResults:
         place = np.full(count, -1)
         place[list(links)] = np.arange(len(links))
         link = place[self.link]
-        own = link >= 0
-        return LinkResults(link[own], self.started[own], self.rate[own], self.size[own])
+        return replace(self, link=link).taken(link >= 0)
 
     def during(self, start: datetime, end: datetime) -> LinkResults:
-        """Return those that started at or after ``start`` and before ``end``."""
         low, high = unix_ms(start), unix_ms(end)
         return self.taken((self.started >= low) & (self.started < high))
 
@@ -106,7 +104,6 @@ class RatioSeries:
 
     @property
     def seconds(self) -> float:
-        """Return how long a bucket is."""
         return BUCKETS[self.bucket] / 1000
 
 
@@ -192,7 +189,6 @@ class EndHistory:
 
     @property
     def inside(self) -> LinkResults:
-        """Return the results in the window."""
         return self.results.during(self.window.start, self.window.end)
 
     def together(self, sides: WindowPair, scatter: DayScatter) -> Together:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 from django.conf import settings
@@ -69,15 +69,12 @@ class LoadPart:
 
 @dataclass(frozen=True)
 class Load:
-    """Parts put together."""
-
     links: int
     tests_per_day: float
     bytes_per_day: float
 
     @property
     def rate_mb_s(self) -> float:
-        """Return what it costs on average, in MB/s."""
         return self.bytes_per_day / DAY_SECONDS / MB
 
 
@@ -94,23 +91,15 @@ class PlannedTests:
         What an endpoint sends and receives is what its budget of bytes counts.
         """
         parts = [part for part in self.parts if own.items() <= vars(part).items()]
-        return Load(
-            sum(part.links for part in parts),
-            sum(part.tests_per_day for part in parts),
-            sum(part.bytes_per_day for part in parts),
-        )
+        return Load(*(sum(getattr(part, field.name) for part in parts) for field in fields(Load)))
 
     def lines(self) -> list[tuple[str, str, Load, Load]]:
         """Return mesh, size class, what goes out and what comes in, in the order of the parts."""
-        return [
-            (
-                mesh,
-                size,
-                self.of(mesh=mesh, size=size, direction=OUT),
-                self.of(mesh=mesh, size=size, direction=IN),
-            )
-            for mesh, size in dict.fromkeys((part.mesh, part.size) for part in self.parts)
-        ]
+        lines = []
+        for mesh, size in dict.fromkeys((part.mesh, part.size) for part in self.parts):
+            out, into = (self.of(mesh=mesh, size=size, direction=way) for way in (OUT, IN))
+            lines.append((mesh, size, out, into))
+        return lines
 
     def at_once(self, end: str, means_mb_s: Mapping[str, float]) -> float:
         """Estimate how many tests run at once on average, at these rates by size class.
@@ -159,7 +148,6 @@ class PlannedTests:
         return sum(probe[2] == state for probe in self.open)
 
     def running(self, endpoint: int, direction: str) -> int:
-        """Return how many tests run out of an endpoint, or into it: what its cap counts."""
         at = 0 if direction == OUT else 1
         return sum(probe[at] == endpoint and probe[2] == "running" for probe in self.open)
 

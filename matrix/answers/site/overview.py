@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 from django.http import Http404, QueryDict
@@ -49,9 +50,7 @@ class SiteOverview:
 
     @property
     def endpoints_text(self) -> str:
-        return ", ".join(
-            f"{endpoint.name}{' (retired)' * endpoint.retired}" for endpoint in self.endpoints
-        )
+        return ", ".join(f"{each.name}{' (retired)' * each.retired}" for each in self.endpoints)
 
     @property
     def simulated(self) -> bool:
@@ -78,18 +77,10 @@ class SiteOverview:
 
     @property
     def text(self) -> str:
-        """Return what a search looks into."""
-        of_site = (
-            (attribute, attribute.of_site(self.site))
-            for attribute in OF_ENDPOINTS.values()
-            if attribute.site_columns
-        )
-        of_endpoints = (
-            (attribute, place.value(attribute.key))
-            for place in self.endpoints
-            for attribute in OF_ENDPOINTS.values()
-            if attribute.finds and attribute.is_own
-        )
+        every = OF_ENDPOINTS.values()
+        own = [each for each in every if each.finds and each.is_own]
+        of_site = [(each, each.of_site(self.site)) for each in every if each.site_columns]
+        of_endpoints = [(each, place.value(each.key)) for place in self.endpoints for each in own]
         return search_text([*of_site, *of_endpoints])
 
     @property
@@ -105,20 +96,16 @@ class SiteOverview:
         return [", ".join(texts_of(SITE_LISTS[key].of_site(self.site))) for key in keys]
 
 
-def by_fact(attribute: EndpointAttribute) -> Callable[[SiteOverview], str | float]:
-    """Return what sites are sorted by one of their facts by: a number, or text in its order."""
-
-    def key(overview: SiteOverview) -> str | float:
-        value = attribute.of_site(overview.site)
-        return value if isinstance(value, int) else str(value).casefold()
-
-    return key
+def by_fact(attribute: EndpointAttribute, overview: SiteOverview) -> str | float:
+    """Return what a site is sorted by one of its facts by: a number, or text in its order."""
+    value = attribute.of_site(overview.site)
+    return value if isinstance(value, int) else str(value).casefold()
 
 
 # What the list can be sorted by. Text comes in its order, and NaN last whichever way.
 KEYS: dict[str, Callable[[SiteOverview], str | float]] = {
     "name": lambda site: site.site.name.casefold(),
-    **{key: by_fact(attribute) for key, attribute in SITE_FACTS.items()},
+    **{key: partial(by_fact, attribute) for key, attribute in SITE_FACTS.items()},
     "endpoints": lambda site: site.in_use,
     "wan": lambda site: site.site.wan_gbit_s or math.nan,
     "source": lambda site: site.source.mean,
@@ -149,7 +136,13 @@ def build(query: MatrixQuery, now: datetime) -> tuple[Grid, list[SiteOverview]]:
     members: dict[str, list[EndpointInfo]] = {}
     for endpoint in endpoints:
         members.setdefault(endpoint.site, []).append(endpoint)
-    failing = failing_within(grid)
+    # Links that fail within each site that has any between its own endpoints.
+    columns = {group.name: column for column, group in enumerate(grid.destinations)}
+    within = {
+        group.name: int(grid.cells.failing_links[row, columns[group.name]])
+        for row, group in enumerate(grid.sources)
+        if group.name in columns
+    }
     overviews = []
     for site in sites:
         own = members.get(site.name, ())
@@ -157,35 +150,23 @@ def build(query: MatrixQuery, now: datetime) -> tuple[Grid, list[SiteOverview]]:
             # A site without a row or a column has a blank standing there.
             blank = Standing()
             source, destination = (by_name.get(site.name, blank) for by_name in sides)
-            within = failing.get(site.name, 0)
-            overviews.append(SiteOverview(site, tuple(own), source, destination, within))
+            failing = within.get(site.name, 0)
+            overviews.append(SiteOverview(site, tuple(own), source, destination, failing))
     return grid, overviews
-
-
-def failing_within(grid: Grid) -> dict[str, int]:
-    """Return how many links fail within each site that has any between its own endpoints."""
-    columns = {group.name: column for column, group in enumerate(grid.destinations)}
-    failing = grid.cells.failing_links
-    return {
-        group.name: int(failing[row, columns[group.name]])
-        for row, group in enumerate(grid.sources)
-        if group.name in columns
-    }
 
 
 def passes(site: Site, endpoints: Iterable[EndpointInfo], filters: Iterable[Filter]) -> bool:
     """Apply to the site itself the filters that speak of either end of a link."""
+
+    def has(condition: Filter) -> bool:
+        attribute, value = OF_ENDPOINTS[condition.attribute], condition.value
+        if attribute.site_columns and value in texts_of(attribute.of_site(site)):
+            return True
+        return attribute.is_own and any(place.has(attribute.name, value) for place in endpoints)
+
     return all(
-        any(has(site, endpoints, condition) for condition in group) != group[0].exclude
-        for group in alternatives(filters, OF_ENDPOINTS)
+        any(map(has, group)) != group[0].exclude for group in alternatives(filters, OF_ENDPOINTS)
     )
-
-
-def has(site: Site, endpoints: Iterable[EndpointInfo], condition: Filter) -> bool:
-    attribute, value = OF_ENDPOINTS[condition.attribute], condition.value
-    if attribute.site_columns and value in texts_of(attribute.of_site(site)):
-        return True
-    return attribute.is_own and any(place.has(attribute.name, value) for place in endpoints)
 
 
 def searched(sites: Iterable[SiteOverview], text: str) -> list[SiteOverview]:
@@ -205,12 +186,6 @@ def ordered(sites: Iterable[SiteOverview], ordering: str) -> list[SiteOverview]:
         empty = value == "" if isinstance(value, str) else math.isnan(value)
         (without if empty else with_value).append(site)
     return sorted(with_value, key=key, reverse=ordering.startswith("-")) + without
-
-
-def question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuery:
-    """Read the parameters of a report on one site; they cannot choose among its links."""
-    check_names(params, (*PARAMETERS, *also))
-    return MatrixQuery.from_params(params, also=also)
 
 
 def compared_question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuery:

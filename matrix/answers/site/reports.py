@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -69,13 +70,8 @@ class RankedSide:
         turned = arrays if is_source else [array.T for array in arrays]
         return cls(end, groups, partners, *turned)
 
-    def row_of(self, name: str) -> int | None:
-        names = [group.name for group in self.groups]
-        return names.index(name) if name in names else None
-
-    @property
+    @cached_property
     def tiers(self) -> Integers:
-        """Return the tier of each group; a site has one."""
         tiers = [-1 if group.tier is None else group.tier for group in self.groups]
         return np.array(tiers, dtype=np.int64)
 
@@ -106,7 +102,6 @@ class Standing:
 
     @property
     def success(self) -> float:
-        """Return the share of tests that were ok."""
         return float(ratio(np.int64(self.ok), np.int64(self.ok + self.failed)))
 
     @property
@@ -119,30 +114,21 @@ class Standing:
 
 
 def capacity(wan_gbit_s: float) -> float:
-    """Turn Gbit/s into MB/s."""
     return wan_gbit_s * 1e9 / 8 / MB
 
 
 def standings(side: RankedSide) -> list[Standing]:
-    """Return the standing of each group at this end."""
     means = averages(side.mean).row
-    return [standing_in_row(side, row, means, side.tiers) for row in range(len(side.groups))]
+    return [standing_in_row(side, row, means) for row in range(len(side.groups))]
 
 
-def standing_of(side: RankedSide, name: str, tier: int) -> Standing:
-    """Return the standing of one site; without a row at this end it still has peers."""
-    row, means = side.row_of(name), averages(side.mean).row
-    if row is not None:
-        return standing_in_row(side, row, means, side.tiers)
-    peers = means[(side.tiers == tier) & ~np.isnan(means)]
-    median = float(np.median(peers)) if peers.size else np.nan
-    return Standing(ranked=len(peers), peers_median=median)
-
-
-def standing_in_row(side: RankedSide, row: int, means: Floats, tiers: Integers) -> Standing:
-    ranked = (tiers == tiers[row]) & ~np.isnan(means)
+def standing_in_row(side: RankedSide, row: int, means: Floats) -> Standing:
+    ranked = (side.tiers == side.tiers[row]) & ~np.isnan(means)
     peers = means[ranked & (np.arange(len(means)) != row)]
-    fastest, partner = best(side, row)
+    # The best single rate, and with whom; what stays within the site is no WAN.
+    is_own = np.array([group.name == side.groups[row].name for group in side.partners], dtype=bool)
+    rates = np.where(is_own, np.nan, side.fastest[row])
+    at = None if np.isnan(rates).all() else int(np.nanargmax(rates))
     ratios = side.to_usual[row][~np.isnan(side.to_usual[row])]
     return Standing(
         mean=float(means[row]),
@@ -153,23 +139,12 @@ def standing_in_row(side: RankedSide, row: int, means: Floats, tiers: Integers) 
         rank=None if np.isnan(means[row]) else int((peers > means[row]).sum()) + 1,
         ranked=int(ranked.sum()),
         peers_median=float(np.median(peers)) if peers.size else np.nan,
-        fastest=fastest,
-        fastest_partner=partner,
+        fastest=np.nan if at is None else float(rates[at]),
+        fastest_partner="" if at is None else side.partners[at].name,
         failing=int(side.failing[row].sum()),
         slower=int(side.slower[row].sum()),
         to_usual=float(np.median(ratios)) if ratios.size else np.nan,
     )
-
-
-def best(side: RankedSide, row: int) -> tuple[float, str]:
-    """Return the best single rate, and with whom; what stays within the site is no WAN."""
-    own = side.groups[row].name
-    outside = np.array([group.name != own for group in side.partners], dtype=bool)
-    rates = np.where(outside, side.fastest[row], np.nan)
-    if np.isnan(rates).all():
-        return np.nan, ""
-    at = int(np.nanargmax(rates))
-    return float(rates[at]), side.partners[at].name
 
 
 @dataclass(frozen=True)
@@ -244,12 +219,19 @@ class Report:
         return [endpoint for endpoint in self.all_endpoints if endpoint.site == self.name]
 
     def standings(self, end: str) -> dict[str, Standing]:
-        """Return how the site stands at this end, by size class."""
+        """Return how the site stands at this end, by size class; without a row it has peers."""
         tier = self.endpoints[0].tier if self.endpoints else -1
-        return {
-            size: standing_of(RankedSide.of(matrix, end), self.name, tier)
-            for size, matrix in self.sites.items()
-        }
+        by_size = {}
+        for size, matrix in self.sites.items():
+            side = RankedSide.of(matrix, end)
+            means, names = averages(side.mean).row, [group.name for group in side.groups]
+            if self.name in names:
+                by_size[size] = standing_in_row(side, names.index(self.name), means)
+                continue
+            peers = means[(side.tiers == tier) & ~np.isnan(means)]
+            median = float(np.median(peers)) if peers.size else np.nan
+            by_size[size] = Standing(ranked=len(peers), peers_median=median)
+        return by_size
 
     def cells(self, end: str, size: str = "") -> list[ReportCell]:
         """Return the site's row (as source) or column of the matrix of sites."""
@@ -263,12 +245,10 @@ class Report:
         means = np.where(measured, self.links.cells.mean, np.nan)
         lowest = np.sort(means[measured])[:MOST_NAMED]
         few = measured & (means <= lowest[-1]) if lowest.size else measured
-        return sorted(cells_of(ReportCell, self.links, few), key=lambda cell: cell.mean)[
-            :MOST_NAMED
-        ]
+        cells = cells_of(ReportCell, self.links, few)
+        return sorted(cells, key=lambda cell: cell.mean)[:MOST_NAMED]
 
     def failing(self, end: str) -> list[ReportCell]:
-        """Return the links of the site that are failing, those with most failed tests first."""
         own = at_end(self.links, end, self.name) & (self.links.cells.state == FAILING)
         return sorted(cells_of(ReportCell, self.links, own), key=lambda cell: -cell.failed)
 
@@ -292,11 +272,7 @@ def build(name: str, query: MatrixQuery, now: datetime) -> Report:
         marks = standing.read_marks(sizes, window, now, links)
         standings = {
             size: standing.read(
-                size,
-                query.filters,
-                window,
-                now,
-                links,
+                *(size, query.filters, window, now, links),
                 version=versions.get(size),
                 marks=marks[size],
             )
@@ -327,8 +303,6 @@ def of_sites(
 
 @dataclass(frozen=True)
 class PartnerDirection:
-    """One direction with a partner, and the page that has more of it."""
-
     cell: ReportCell
     url: str
 
@@ -354,31 +328,24 @@ class Partner:
 
 
 def partners_of(report: Report) -> list[Partner]:
-    """Return all partners by name, in the size class asked for."""
     groups = {group.name: group for group in (*report.links.sources, *report.links.destinations)}
     # Of each site that links lead to or from here.
     endpoints: dict[str, list[str]] = {}
     for group in groups.values():
         endpoints.setdefault(group.site or "", []).append(group.name)
+
+    def direction(cell: ReportCell) -> PartnerDirection:
+        """Lead to the link between two sites, or to the matrix of links if there are several."""
+        names = [endpoints.get(site, []) for site in (cell.source, cell.destination)]
+        if [len(each) for each in names] == [1, 1]:
+            return PartnerDirection(cell, link_url(names[0][0], names[1][0], report.query))
+        sites = (("source_site", cell.source), ("destination_site", cell.destination))
+        filters = (*(Filter(*site) for site in sites), *on_profiles(report.query.filters))
+        return PartnerDirection(cell, matrix_url(report.query.replace(filters=filters)))
+
     sent, received = (
-        {
-            getattr(cell, other): PartnerDirection(cell, url_of(cell, endpoints, report.query))
-            for cell in report.cells(end)
-        }
-        for end, other in (("source", "destination"), ("destination", "source"))
+        {getattr(cell, other): direction(cell) for cell in report.cells(end)}
+        for end, other in (ENDS, ENDS[::-1])
     )
     names = sorted(sent.keys() | received.keys(), key=str.casefold)
     return [Partner(name, sent.get(name), received.get(name)) for name in names]
-
-
-def url_of(cell: ReportCell, endpoints: dict[str, list[str]], query: MatrixQuery) -> str:
-    """Return the link between two sites, or the matrix of the links if there are several."""
-    sources, destinations = endpoints.get(cell.source, []), endpoints.get(cell.destination, [])
-    if len(sources) == len(destinations) == 1:
-        return link_url(sources[0], destinations[0], query)
-    filters = (
-        Filter("source_site", cell.source),
-        Filter("destination_site", cell.destination),
-        *on_profiles(query.filters),
-    )
-    return matrix_url(query.replace(filters=filters))

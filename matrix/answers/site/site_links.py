@@ -152,7 +152,6 @@ def figures_of(links: Sequence[SiteLink]) -> EndFigures:
 
 
 def median(values: Sequence[float]) -> float:
-    """Return the median of the values that are numbers, NaN for none."""
     numbers = [value for value in values if not math.isnan(value)]
     return float(np.median(numbers)) if numbers else math.nan
 

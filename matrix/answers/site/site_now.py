@@ -13,7 +13,7 @@ from matrix.answers.conditions.lines import KINDS, worst_kind
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.link import rate_profile
 from matrix.answers.link.rate_profile import TransferProfiles
-from matrix.answers.link.series import Cut, cut_for
+from matrix.answers.link.series import cut_for
 from matrix.answers.matrix import standing
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.site.history import EndHistory, RatioSeries, WindowPair, drawable, series_of
@@ -116,7 +116,6 @@ class EndComparison:
 
     @property
     def changed(self) -> Flags:
-        """Say which links surely differ, among all links of the grid."""
         return self.ratios.sure
 
     @property
@@ -186,10 +185,7 @@ class SiteNow:
 
 
 def site_now(
-    report: Report,
-    notes: Sequence[Annotation],
-    now: datetime,
-    names: Mapping[str, str] = NO_NAMES,
+    report: Report, notes: Sequence[Annotation], now: datetime, names: Mapping[str, str] = NO_NAMES
 ) -> SiteNow:
     """Judge a site by its report; ``notes`` are those that a reader may see.
 
@@ -203,7 +199,11 @@ def site_now(
     judgement = reading.read_open(moment, own_links)
     begun = [note for note in notes if report.window.start <= note.starts_at]
     around = [(note, sides) for note in begun if (sides := WindowPair.around(note.starts_at, now))]
-    halves = halves_of(report.window)
+    # A window of weeks is cut in the middle.
+    halves, window = None, report.window
+    if (length := window.end - window.start) >= SHORTEST_DRIFT:
+        middle = (window.start + length / 2).replace(microsecond=0)
+        halves = WindowPair(Window(middle, window.end), Window(window.start, middle))
     every = [sides for _, sides in around] + ([halves] if halves else [])
     histories = history_of(report, links, every)
     scatters = day_scatters(report, [sides.own for sides in every], OF[0])
@@ -225,15 +225,6 @@ def site_now(
         compare(report, links, histories, now),
         compared[-1] if halves else None,
     )
-
-
-def halves_of(window: Window) -> WindowPair | None:
-    """Cut a window of weeks in the middle; None for a shorter one."""
-    length = window.end - window.start
-    if length < SHORTEST_DRIFT:
-        return None
-    middle = (window.start + length / 2).replace(microsecond=0)
-    return WindowPair(Window(middle, window.end), Window(window.start, middle))
 
 
 def day_scatters(report: Report, windows: Sequence[Window], of: str) -> list[dict[str, DayScatter]]:
@@ -271,7 +262,11 @@ def compare(
     for end in links:
         names = [(link.source, link.destination) for link in links[end]]
         ratios = all_links.ratios_of(all_compared, names)
-        cut = cut_like(drawable(window, [there[end]]), histories[end].series.bucket)
+        drawn, bucket = drawable(window, [there[end]]), histories[end].series.bucket
+        try:
+            cut = cut_for(drawn, bucket)
+        except ValueError:  # there are too many of this length
+            cut = cut_for(drawn)
         series = series_of(there[end], histories[end].usual, window, cut)
         apart = days_apart(report.window, window)
         together = ratios_together(ratios, query.compare.of, scatters.get(end), apart)
@@ -287,11 +282,3 @@ def beyond_words(changes: Grid | None, site: str, comparison: EndComparison) -> 
     has_changed = comparison.kind in ("slower", "faster")
     verb = VERBS[comparison.end].then
     return own.sentence(f"it {verb}", has_changed=has_changed) if own else ""
-
-
-def cut_like(window: Window, bucket: str) -> Cut:
-    """Cut a window into buckets of this length, or of the finest of which there are few enough."""
-    try:
-        return cut_for(window, bucket)
-    except ValueError:
-        return cut_for(window)

@@ -200,9 +200,13 @@ def as_usual(
 
     An end with links that cannot be judged is not called as usual, and one that is ``unsure``.
     """
-    missing = {end: why_unknown(ends[end]) for end in ("source", "destination")}
-    judged = [end for end, why in missing.items() if not why]
-    kinds = {end: {kind_of(link) for link in ends[end]} for end in judged}
+    kinds = {end: {kind_of(link) for link in ends[end]} for end in VERBS}
+    missing = {
+        end: min(of_end, key=KINDS.index, default="none")
+        for end, of_end in kinds.items()
+        if of_end <= MISSING.keys()
+    }
+    judged = [end for end in VERBS if end not in missing]
     parts = [
         f"{VERBS[end].now} at {factor_of(ends[end])}"
         for end in judged
@@ -210,7 +214,9 @@ def as_usual(
     ]
     if parts:
         yield f"As usual: {join(parts)} of the usual rate."
-    if len(set().union(*kinds.values())) > 1 and (counts := list(count_words(every))):
+    if len(set().union(*(kinds[end] for end in judged))) > 1 and (
+        counts := list(count_words(every))
+    ):
         yield f"{join(counts)}."
     elif not judged and "unknown" in missing.values():
         yield tests_words(every)
@@ -220,14 +226,6 @@ def as_usual(
             site = names.get(report.name, report.name)
             sentence = text.format(links=" or ".join(of_kind), site=site, size=report.query.size)
             yield capfirst(sentence)
-
-
-def why_unknown(links: Sequence[SiteLink]) -> str:
-    """Return the one of MISSING that holds for the links of an end, empty if any is judged."""
-    kinds = {kind_of(link) for link in links}
-    if not kinds:
-        return "none"
-    return min(kinds, key=KINDS.index) if kinds <= MISSING.keys() else ""
 
 
 def tests_words(links: Collection[SiteLink]) -> str:

@@ -149,7 +149,6 @@ class Life:
 
     @property
     def beat(self) -> SignOfLife | None:
-        """Return the sign of the beat, the newest if there are several."""
         return self._newest(SignOfLife.Kind.BEAT)
 
     @property
@@ -170,7 +169,6 @@ class Life:
         return others if is_moving else [TRANSFERS, *others]
 
     def workers(self, queue: str) -> list[SignOfLife]:
-        """Return the workers that take from a queue and are not silent."""
         return [
             sign
             for sign in self.signs
@@ -229,8 +227,6 @@ class Probes:
 
 @dataclass(frozen=True)
 class Status:
-    """Everything, at a moment."""
-
     moment: datetime
     life: Life
     probes: Probes
@@ -244,7 +240,6 @@ class Status:
 
     @property
     def stopped(self) -> AllTests | None:
-        """Return the stop of all tests; None while they run."""
         return self.all_tests if self.all_tests.is_paused(self.moment) else None
 
     @property
@@ -289,7 +284,6 @@ def forget() -> None:
 
 
 def read_probes() -> Probes:
-    """Count the probes, which are few."""
     queued = Q(state=Probe.State.QUEUED)
     counts = Probe.objects.aggregate(
         waiting=Count("id", filter=Q(state=Probe.State.WAITING)),

@@ -128,12 +128,10 @@ def look_at_redis() -> Part:
 
 
 def is_apart() -> bool:
-    """Say whether something else than Redis carries the messages."""
     return bool(settings.BROKER_NAME != "Redis")
 
 
 def look_at_broker() -> Part:
-    """Ask what carries messages to workers whether it takes one."""
     if not is_apart():
         return look_at_redis()
     try:
@@ -159,7 +157,6 @@ def refusal(error: redis.RedisError) -> str:
 
 
 def queue() -> redis.Redis:
-    """Return a client of the queue that gives up soon."""
     return quick_client(settings.REDIS_URL, LONGEST_SECONDS)
 
 

@@ -217,7 +217,6 @@ def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:
 
 
 def of_sources(sources: Iterable[SourceState]) -> Iterator[Metric]:
-    """When each source of downtimes last gave a good answer; who never did has no sample."""
     answered = {each.source: each.answered_at.timestamp() for each in sources if each.answered_at}
     words = "When a source of downtimes last gave a good answer."
     yield gauge("downtimes_last_good_timestamp_seconds", words, answered, "source")

@@ -41,8 +41,6 @@ def head_of(site: Site, *, listed: str = "Set up {}") -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class AddSitePage(Page):
-    """The first step, of a site that there is not yet."""
-
     template: ClassVar[str] = TEMPLATE.format("site")
     route: ClassVar[str] = "add-site"
     nav: ClassVar[str] = "sites"
@@ -59,8 +57,6 @@ class AddSitePage(Page):
 
 @dataclass(frozen=True)
 class OfSite(Page):
-    """A page about a site that is registered."""
-
     nav: ClassVar[str] = "sites"
     of_primary: ClassVar[bool] = True
 
@@ -77,8 +73,6 @@ class OfSite(Page):
 
 @dataclass(frozen=True)
 class SetUpSitePage(OfSite):
-    """The first step, of a site that is registered."""
-
     template: ClassVar[str] = TEMPLATE.format("site")
     route: ClassVar[str] = "set-up-site"
 
@@ -94,8 +88,6 @@ class SetUpSitePage(OfSite):
 
 @dataclass(frozen=True)
 class AddEndpointPage(OfSite):
-    """The second step, of an endpoint that there is not yet."""
-
     template: ClassVar[str] = TEMPLATE.format("endpoint")
     route: ClassVar[str] = "add-endpoint"
 
@@ -114,8 +106,6 @@ class AddEndpointPage(OfSite):
 
 @dataclass(frozen=True)
 class SetUpEndpointPage(OfEndpoint):
-    """The second step, of an endpoint that is not enabled yet."""
-
     template: ClassVar[str] = TEMPLATE.format("endpoint")
     route: ClassVar[str] = "set-up-endpoint"
 

@@ -64,7 +64,6 @@ def steps_of(
 def done_of(
     site: Site | None, endpoint: Endpoint | None, report: CheckReport | None
 ) -> dict[str, list[str]]:
-    """Return the steps that are done, with what came of each."""
     done = {}
     if site is not None:
         done["site"] = site_lines(site)
@@ -83,7 +82,6 @@ def done_of(
 
 
 def next_of(endpoint: Endpoint, report: CheckReport | None) -> str:
-    """Return the first step of an endpoint that is not done."""
     done = done_of(endpoint.site, endpoint, report)
     return next((name for name in TITLES if name not in done), "mesh")
 

@@ -50,7 +50,6 @@ def again(request: HttpRequest, page: Page, **forms: Any) -> HttpResponse:  # no
 
 @for_whom(GET=holders(ADD_SITE), POST=holders(ADD_SITE))
 def add_site(request: HttpRequest) -> HttpResponseBase:
-    """Register a site, which has no endpoint yet."""
     if request.method != "POST":
         return show(request, AddSitePage, {})
     form = SiteForm(data=request.POST)
@@ -65,7 +64,6 @@ def add_site(request: HttpRequest) -> HttpResponseBase:
 
 @for_whom(GET=of_site, POST=holders(ADD_SITE))
 def set_up_site(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Change what is registered of a site."""
     if request.method != "POST":
         return show(request, SetUpSitePage, {"name": name})
     with transaction.atomic():
@@ -88,7 +86,6 @@ def next_address(site: Site) -> str:
 
 @for_whom(GET=of_site, POST=of_site)
 def add_endpoint(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Register an endpoint that is not enabled."""
     if request.method != "POST":
         return show(request, AddEndpointPage, {"name": name})
     page = AddEndpointPage(registered(name))
@@ -105,7 +102,6 @@ def add_endpoint(request: HttpRequest, name: str) -> HttpResponseBase:
 
 @for_whom(GET=of_site, POST=of_site)
 def set_up_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
-    """Change where an endpoint is that is not enabled."""
     if request.method != "POST":
         return show(request, SetUpEndpointPage, {"name": name, "endpoint": endpoint})
     with transaction.atomic():
@@ -114,7 +110,6 @@ def set_up_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpRespo
 
 
 def locked(name: str, endpoint: str) -> Endpoint:
-    """Return an endpoint, locked until the transaction ends."""
     rows = Endpoint.objects.select_for_update(of=("self",), no_key=True)
     list(rows.filter(site__name=name, name=endpoint))
     return endpoint_of(name, endpoint)
@@ -188,7 +183,6 @@ def upload(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
 
 
 def choose(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
-    """Give the endpoint a credential that is registered."""
     form = KnownForm(
         page.endpoint, pages.known_credentials(page.endpoint, request.user), request.POST
     )
@@ -251,7 +245,6 @@ def need_none(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
 
 
 def remove(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
-    """Delete the secret that was uploaded for an endpoint."""
     own = page.endpoint.credential
     if own is None or not pages.may_remove(page.endpoint, request.user):
         raise PermissionDenied

@@ -46,8 +46,6 @@ EVERY = "every-"
 
 
 class NamesField(forms.CharField):
-    """Endpoints by name, one to a line."""
-
     def __init__(self, label: str) -> None:
         widget = forms.Textarea({"class": SMALL, "rows": 4, "cols": 34})
         super().__init__(label=label, required=False, widget=widget)
@@ -240,7 +238,6 @@ class MeshRowForm(RowForm):
 
     @property
     def has_destinations(self) -> bool:
-        """Say whether destinations of their own are to be seen."""
         return not self["alike"].value() or any(field.errors for field in self.of_destinations)
 
     @property

@@ -65,8 +65,6 @@ class MeshesPage(NumberedPage):
 
 @dataclass(frozen=True)
 class OfMesh(Page):
-    """A page about a mesh that is kept."""
-
     nav: ClassVar[str] = "operations"
 
     mesh: Mesh

@@ -66,7 +66,6 @@ def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh)
 
 
 def keep(request: HttpRequest, form: MeshRowForm, verb: str) -> str:
-    """Keep the mesh of a form within a transaction, and say so."""
     mesh = form.mesh
     form.save(enabled=mesh.enabled or "start" in request.POST)
     sentence = f"{verb} the mesh {mesh.name}: {mesh_size.words_now(mesh)}."
@@ -109,7 +108,6 @@ def enable_mesh(request: HttpRequest, mesh: str) -> HttpResponse:
 
 @for_whom(POST=holders(pages.DELETE))
 def delete_mesh(request: HttpRequest, mesh: str) -> HttpResponse:
-    """Delete a mesh without results."""
     with transaction.atomic():
         row = mesh_of(mesh, lock=True)
         if hindrance := mesh_removal.hindrance(row):

@@ -1,7 +1,7 @@
 """The site page."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -23,7 +23,6 @@ from matrix.answers.site.failures import errors_of
 from matrix.answers.site.loads import DIRECTIONS, IN, OUT, PlannedTests
 from matrix.answers.site.overview import compared_question, registered
 from matrix.answers.site.reports import ENDS, Report, capacity, partners_of
-from matrix.answers.site.site_links import SiteLink
 from matrix.answers.site.site_now import (
     ComparedEnds,
     EndComparison,
@@ -33,7 +32,7 @@ from matrix.answers.site.site_now import (
     inside_of,
     site_now,
 )
-from matrix.answers.site.verdict import VERBS, end_kind
+from matrix.answers.site.verdict import VERBS
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.controls import compare_control, question_controls, resized
 from matrix.pages.parts.events import EventsPart
@@ -46,7 +45,7 @@ from matrix.pages.parts.transfers import inside_part
 from matrix.pages.site.sides import MOST_FIRST, WORDS, ShortNames, side_of, strips
 from matrix.pages.site.work_forms import site_work
 from matrix.pages.site.written_rows import both_directions
-from matrix.plots.site import end_figures, histories_drawn, is_of_rates
+from matrix.plots.site import end_figures, histories_drawn
 from matrix.query.addresses import address, causes_url, link_url, matrix_url, table_url
 from matrix.query.catalogue import EXPECTATION
 from matrix.query.comparison import CUSTOM, Comparison
@@ -79,16 +78,25 @@ class SitePage(QueryPage):
     def path(self) -> str:
         return address("site", self.site.name)
 
-    def resized_url(self, size: str) -> str:
-        return self.asking(resized(self.query, size)).url()
-
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         site, query = self.site, self.query
         report = reports.build(site.name, query, now)
         plan = loads.plan_for([endpoint.id for endpoint in report.endpoints])
         because = plan.because(now)
         circuits = open_circuits().filter(endpoint__site=site)
-        endpoints = list(endpoint_lines(self, plan))
+        endpoints: list[dict[str, Any]] = []
+        for row in Endpoint.objects.listed().filter(site=site).select_related("paused_by"):
+            load, budget = plan.of(endpoint=row.id), row.budget_bytes_per_day
+            line = {
+                "endpoint": row,
+                "load": load,
+                "running_out": plan.running(row.id, OUT),
+                "running_in": plan.running(row.id, IN),
+                "url": address("endpoint", site.name, row.name),
+                # Which share of its budget of bytes a day the plan takes.
+                "of_budget": load.bytes_per_day / budget if budget else None,
+            }
+            endpoints.append(line)
         notes_on_site = notes.on_site(site, report.window, reader)
         declared = notes.downtimes_of(site, report.window, now)
         choices, own_filter = profiles.read(), Filter("site", site.name)
@@ -160,7 +168,6 @@ class SitePage(QueryPage):
         declared: Sequence[Downtime],
         now: datetime,
     ) -> dict[str, Any]:
-        """Return what is said and drawn of its links."""
         query, name = self.query, self.site.name
         names = ShortNames.of(report.all_endpoints)
         called = {**names.endpoints, **names.sites}
@@ -170,7 +177,20 @@ class SitePage(QueryPage):
         figures = end_figures(
             report, site_is, downtimes.declared(declared), notes_on_site, events.events
         )
-        sides = self.sides(report, site_is, names, figures)
+        # As source and as destination; before anything is usual, with its rates. `compared` is
+        # there if the question compares with something, `drift` if the window is long.
+        sides, histories = [], histories_drawn(site_is)
+        for end in ENDS:
+            compared = compared_end(report, site_is, end, names)
+            drift = None if compared else drift_of(self, site_is.drift, end)
+            side = side_of(
+                *(report, self.site, end),
+                site_is=site_is,
+                history=histories[end],
+                figure=figures[end],
+                names=names,
+            )
+            sides.append(side | {"compared": compared, "drift": drift})
         sent, received = sides
         classes = [
             chosen
@@ -178,8 +198,11 @@ class SitePage(QueryPage):
             for _, chosen, standing, _ in side["lines"]
             if standing.ok + standing.failed
         ]
-        # Where the links that changed are compared with the time before the first did.
-        since = None if query.compare else changed_since(site_is)
+        # Where the links that are slow now, or else fast, are compared with the time before.
+        kinds = (Condition.Type.SLOW, Condition.Type.FAST)
+        conditions = site_is.verdict.conditions
+        slow, fast = ([each.since for each in conditions if each.type == kind] for kind in kinds)
+        since = None if query.compare else min(slow or fast, default=None)
         partners = partners_of(report)
         return {
             "report": report,
@@ -208,7 +231,7 @@ class SitePage(QueryPage):
                 (
                     others.words,
                     [
-                        (size if at else capfirst(size), self.resized_url(size))
+                        (size if at else capfirst(size), self.asking(resized(query, size)).url())
                         for at, size in enumerate(others.sizes)
                     ],
                 )
@@ -223,42 +246,27 @@ class SitePage(QueryPage):
             "strips": strips(sent["rows"], received["rows"], names),
             "effects": effect_lines(self, site_is.effects, now),
             "events": events,
-            "comparison": comparison_part(query, name, site_is.comparisons, now, names),
+            "comparison": self.comparison(site_is.comparisons, names.site(name), now),
             "results": bool(classes),
             "results_of_class": any(classes),
             "partners": partners,
             "partner_rows": both_directions(partners, now, names.site(name), names.sites),
         }
 
-    def sides(
-        self,
-        report: Report,
-        site_is: SiteNow,
-        names: ShortNames,
-        figures: Mapping[str, dict[str, Any]],
-    ) -> list[dict[str, Any]]:
-        """Return the site as source and as destination; before anything is usual, with its rates.
-
-        `compared` is there if the question compares with something, `drift` if the window is long.
-        """
-        sides, histories = [], histories_drawn(site_is)
-        for end in ENDS:
-            links = site_is.links[end]
-            compared = compared_end(report, links, site_is.comparisons.get(end), names)
-            side = side_of(
-                report,
-                self.site,
-                end,
-                links=links,
-                history=histories[end],
-                figure=figures[end],
-                names=names,
-                level=end_kind(site_is.verdict.conditions, report.name, end),
-                is_of_rates=is_of_rates(site_is),
-            )
-            drift = None if compared else drift_of(self, site_is.drift, end)
-            sides.append(side | {"compared": compared, "drift": drift})
-        return sides
+    def comparison(
+        self, comparisons: Mapping[str, EndComparison], name: str, now: datetime
+    ) -> dict[str, Any] | None:
+        """Return what the page says of both ends together, None if it compares with nothing."""
+        if not comparisons:
+            return None
+        ends = [comparisons[end] for end in reversed(ENDS)]
+        changes = all_links.changes(self.query, now)
+        said = [(end.sentence(name), beyond_words(changes, self.site.name, end)) for end in ends]
+        return {
+            "kind": min((end.kind for end in ends), key=KINDS.index),
+            "words": ends[0].words,
+            "sentences": [" ".join(filter(None, sentences)) for sentences in said],
+        }
 
 
 def cost(
@@ -291,30 +299,14 @@ def cost(
     }
 
 
-def endpoint_lines(page: SitePage, plan: PlannedTests) -> Iterator[dict[str, Any]]:
-    """Yield endpoints with what is planned for them, and their pages.
-
-    `of_budget` is which share of its budget of bytes a day the plan takes.
-    """
-    for endpoint in Endpoint.objects.listed().filter(site=page.site).select_related("paused_by"):
-        load, budget = plan.of(endpoint=endpoint.id), endpoint.budget_bytes_per_day
-        yield {
-            "endpoint": endpoint,
-            "load": load,
-            "running_out": plan.running(endpoint.id, OUT),
-            "running_in": plan.running(endpoint.id, IN),
-            "url": address("endpoint", page.site.name, endpoint.name),
-            "of_budget": load.bytes_per_day / budget if budget else None,
-        }
-
-
 def compared_end(
-    report: Report, links: Sequence[SiteLink], comparison: EndComparison | None, names: ShortNames
+    report: Report, site_is: SiteNow, end: str, names: ShortNames
 ) -> dict[str, Any] | None:
     """Return the links that differ beyond chance first, and of alike ones the slowest.
 
     `kind` colours those; `first` are shown before all are asked for.
     """
+    links, comparison = site_is.links[end], site_is.comparisons.get(end)
     if comparison is None or report.query.compare is None:
         return None
     rows: list[dict[str, Any]] = [
@@ -337,34 +329,6 @@ def compared_end(
     }
 
 
-def comparison_part(
-    query: MatrixQuery,
-    site: str,
-    comparisons: Mapping[str, EndComparison],
-    now: datetime,
-    names: ShortNames,
-) -> dict[str, Any] | None:
-    """Return what the page says of both ends together, None if it compares with nothing."""
-    if not comparisons:
-        return None
-    ends = [comparisons[end] for end in reversed(ENDS)]
-    changes = all_links.changes(query, now)
-    said = [(end.sentence(names.site(site)), beyond_words(changes, site, end)) for end in ends]
-    return {
-        "kind": min((end.kind for end in ends), key=KINDS.index),
-        "words": ends[0].words,
-        "sentences": [" ".join(filter(None, sentences)) for sentences in said],
-    }
-
-
-def changed_since(site_is: SiteNow) -> datetime | None:
-    """Return when the first of its conditions began that slow links, or else speed them."""
-    conditions = site_is.verdict.conditions
-    kinds = (Condition.Type.SLOW, Condition.Type.FAST)
-    slow, fast = ([each.since for each in conditions if each.type == kind] for kind in kinds)
-    return min(slow or fast, default=None)
-
-
 def effect_lines(
     page: QueryPage, effects: Sequence[NoteEffect], now: datetime
 ) -> list[dict[str, Any]]:
@@ -373,21 +337,19 @@ def effect_lines(
     Of an end stand there what colours it, the factor (empty for no tests), it in words, and the
     tests after it and before.
     """
+
+    def words_of(end: Together) -> tuple[str, str, str, int, int]:
+        said = (end.kind, factor_alone(end), verdict(end)) if end.links else ("", "", "")
+        return *said, end.ok, end.other_ok
+
     return [
         {
             "note": effect.note,
             "url": around_url(page, effect.note.starts_at, now),
-            "ends": [effect_of(effect.ends[end]) for end in reversed(ENDS)],
+            "ends": [words_of(effect.ends[end]) for end in reversed(ENDS)],
         }
         for effect in effects
     ]
-
-
-def effect_of(together: Together) -> tuple[str, str, str, int, int]:
-    counts = together.ok, together.other_ok
-    if not together.links:
-        return "", "", "", *counts
-    return together.kind, factor_alone(together), verdict(together), *counts
 
 
 def drift_of(page: QueryPage, drift: ComparedEnds | None, end: str) -> tuple[str, str] | None:

@@ -10,9 +10,12 @@ from typing import Any, Self
 from matrix.answers.site.history import EndHistory, RatioSeries
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink, figures_of
+from matrix.answers.site.site_now import SiteNow
+from matrix.answers.site.verdict import end_kind
 from matrix.answers.words.names import uncut_names_of
 from matrix.answers.words.phrases import time_words, why_no_rate
 from matrix.pages.site.written_rows import link_rows, strip_rows
+from matrix.plots.site import is_of_rates
 from matrix.query.addresses import link_url
 from matrix.statistics.cells.axes import AxisGroup, EndpointInfo
 from matrix.statistics.cells.standing import FEWEST_SUCCESSES
@@ -65,21 +68,20 @@ def side_of(
     site: Site,
     end: str,
     *,
-    links: Sequence[SiteLink],
+    site_is: SiteNow,
     history: EndHistory,
     figure: dict[str, Any],
     names: ShortNames,
-    level: str,
-    is_of_rates: bool,
 ) -> dict[str, Any]:
-    """Return all of a site as source, or as destination; ``level`` is what its condition says.
+    """Return all of a site as source, or as destination.
 
     `figure_label` says what the picture shows to those who do not see it, and `data_id` is the id
     of its JSON in the page. Where there is nothing to draw, `why_empty` says why. `left_out` is how
     many rows are not shown at first; `is_of_rates` says that nothing is usual yet. `lines` have how
     the site stands in each size class, and its share of the WAN.
     """
-    figures, words = figures_of(links), WORDS[end]
+    links, words = site_is.links[end], WORDS[end]
+    figures, of_rates = figures_of(links), is_of_rates(site_is)
     rows = partner_rows(report, links, history.sizes(), names)
     median = "No link has a usual rate to compare with."
     if not math.isnan(figures.ratio):
@@ -88,21 +90,21 @@ def side_of(
         "end": end,
         "words": words,
         "figures": figures,
-        "level": level,
+        "level": end_kind(site_is.verdict.conditions, report.name, end),
         "lines": [
             (size, size == report.query.size, standing, standing.of_capacity(site.wan_gbit_s))
             for size, standing in report.standings(end).items()
         ],
         "rows": rows,
-        "written_rows": link_rows(rows, is_of_rates=is_of_rates),
+        "written_rows": link_rows(rows, is_of_rates=of_rates),
         "left_out": sum(not row["first"] for row in rows),
         "bucket_words": BUCKET_WORDS[history.series.bucket],
-        "is_of_rates": is_of_rates,
+        "is_of_rates": of_rates,
         "why_empty": why_empty(history.series),
         "figure": figure,
         "figure_label": (
             f"Rates of the links {words['preposition']} {site.name}"
-            f"{'' if is_of_rates else ' relative to their usual rate'} over time, and failed "
+            f"{'' if of_rates else ' relative to their usual rate'} over time, and failed "
             f"tests, with {report.query.size} files. {median}"
         ),
         "data_id": f"over-time-{end}-data",

@@ -15,7 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
-from matrix.answers.site.overview import question, registered
+from matrix.answers.site.overview import compared_question, registered
 from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.endpoint import EndpointPage, costs_of, endpoint_of, show_endpoint
 from matrix.pages.parts.admin_log import keep_in_the_log
@@ -39,7 +39,7 @@ from matrix.pages.site.work_forms import (
 from matrix.pages.views import rendered
 from matrix.query.addresses import address
 from matrix.store.notes import WRITE
-from sonar.models import Downtime, Endpoint, Site
+from sonar.models import Endpoint, Site
 from sonar.models.fields import PAUSE_COLUMNS
 from sonar.notation.windows import format_minute, format_typed
 from sonar.people import roles
@@ -65,22 +65,13 @@ class UnchangedError(Exception):
         self.level = level
 
 
-def site_again(
-    request: HttpRequest, site: Site, form: forms.BaseForm, **path: object
-) -> HttpResponse:
-    """Show the page of a site with a form that was refused."""
-    now, page = timezone.now(), SitePage(question(QueryDict()), site)
-    work = site_work(site, request.user, now, form)
-    return rendered(request, page, now, None, status=400, work=work)
-
-
 def acting(
-    permission: str, again: Callable[..., HttpResponse] = site_again
+    permission: str, again: Callable[..., HttpResponse] | None = None
 ) -> Callable[[Action], Callable[..., HttpResponse]]:
     """Return the view of an action, for who has a permission for the site of a path.
 
     It keeps the change in one transaction with the log of the admin, says it, and leads back; or
-    it shows the page ``again``, with what was typed and what is wrong with it.
+    it shows the page ``again``, that of the site, with what was typed and what is wrong with it.
     """
 
     def decorate(action: Action) -> Callable[..., HttpResponse]:
@@ -96,7 +87,11 @@ def acting(
             except UnchangedError as error:
                 messages.add_message(request, error.level, str(error))
             except FormRefusedError as error:
-                return again(request, site, error.form, **path)
+                if again:
+                    return again(request, site, error.form, **path)
+                now, page = timezone.now(), SitePage(compared_question(QueryDict()), site)
+                work = site_work(site, request.user, now, error.form)
+                return rendered(request, page, now, None, status=400, work=work)
             return back(request, f"{address('site', site.name)}#site-work")
 
         return view
@@ -110,17 +105,9 @@ def checked(form: Form) -> Form:
     return form
 
 
-def locked(site: Site) -> Site:
-    return Site.objects.select_for_update(of=("self",)).get(pk=site.pk)
-
-
 def ended(text: str) -> str:
     """Return what somebody wrote as a sentence that another can follow."""
     return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
-def subject(row: Downtime) -> str:
-    return str(row.site or row.endpoint)
 
 
 @acting(DECLARE)
@@ -129,7 +116,7 @@ def declare_downtime(request: HttpRequest, site: Site) -> Change:
     for row in form.rows:
         row.save()
     first = form.rows[0]
-    subjects = ", ".join(subject(row) for row in form.rows)
+    subjects = ", ".join(str(row.site or row.endpoint) for row in form.rows)
     declaration, effect = {
         True: (
             f"a downtime of {subjects}",
@@ -149,8 +136,11 @@ def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noq
     row = downtimes_of(site).select_for_update(of=("self",)).filter(id=id).first()
     if row is None:
         raise Http404(f"{site.name} has no downtime {id}: it may have been withdrawn.")
-    refuse_if_from_elsewhere(row)
-    now, words = timezone.now(), f"The downtime of {subject(row)} ({row.reason})"
+    if not row.is_by_hand:
+        sentence = f"This downtime was declared in {row.get_origin_display()}: change it there."
+        raise UnchangedError(f"{sentence} Sonar follows within minutes.", messages.ERROR)
+    subject = row.site or row.endpoint
+    now, words = timezone.now(), f"The downtime of {subject} ({row.reason})"
     if "end" not in request.POST:
         checked(DowntimeEndForm(row, request.POST))
         row.save(update_fields=["ends_at"])
@@ -168,12 +158,6 @@ def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noq
     return f"{words} was withdrawn before it began.", ""
 
 
-def refuse_if_from_elsewhere(row: Downtime) -> None:
-    if not row.is_by_hand:
-        sentence = f"This downtime was declared in {row.get_origin_display()}: change it there."
-        raise UnchangedError(f"{sentence} Sonar follows within minutes.", messages.ERROR)
-
-
 def in_use(site: Site, endpoint: str) -> Endpoint:
     """Return an endpoint that is not retired, locked; raise Http404 with a sentence."""
     rows = Endpoint.objects.select_for_update(of=("self",)).select_related("site")
@@ -185,7 +169,6 @@ def in_use(site: Site, endpoint: str) -> Endpoint:
 
 @acting(LIMITS)
 def change_limits(request: HttpRequest, site: Site, endpoint: str) -> Change:
-    """Change caps, budget, label and software of one endpoint of a site."""
     row = in_use(site, endpoint)
     form = checked(EndpointLimitsForm(row, request.POST))
     if not form.changes:
@@ -211,7 +194,6 @@ def enable_endpoint(request: HttpRequest, site: Site, endpoint: str) -> Change:
 
 @for_whom(GET=readers, POST=holders(LIMITS, lambda name, **_: [registered(name).id]))
 def endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
-    """Show an endpoint, or change its limits."""
     if request.method == "POST":
         return change_limits(request, name=name, endpoint=endpoint)
     return show_endpoint(request, name=name, endpoint=endpoint)
@@ -220,7 +202,11 @@ def endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase
 @acting(TIMES)
 def change_quiet_hours(request: HttpRequest, site: Site) -> Change:
     """Set the quiet hours of a site; both fields empty take them away."""
-    row = locked(site)
+
+    def hours(row: Site) -> str:
+        return f"{row.quiet_hours} UTC" if row.quiet_hours else "none"
+
+    row = Site.objects.select_for_update(of=("self",)).get(pk=site.pk)
     before = hours(row)
     checked(QuietHoursForm(row, request.POST))
     if hours(row) == before:
@@ -232,14 +218,10 @@ def change_quiet_hours(request: HttpRequest, site: Site) -> Change:
     )
 
 
-def hours(site: Site) -> str:
-    return f"{site.quiet_hours} UTC" if site.quiet_hours else "none"
-
-
 @acting(TIMES)
 def change_pause(request: HttpRequest, site: Site) -> Change:
     """Pause the tests of a site, or change the pause that lasts; with `resume` it is over."""
-    return keep_pause(request, locked(site))
+    return keep_pause(request, Site.objects.select_for_update(of=("self",)).get(pk=site.pk))
 
 
 def endpoint_again(
@@ -251,12 +233,10 @@ def endpoint_again(
 
 @acting(LIMITS, endpoint_again)
 def pause_endpoint(request: HttpRequest, site: Site, endpoint: str) -> Change:
-    """Do the same with the tests of one endpoint of a site."""
     return keep_pause(request, in_use(site, endpoint))
 
 
 def keep_pause(request: HttpRequest, row: Site | Endpoint) -> Change:
-    """Let a pause of a locked row begin, change or end."""
     now = timezone.now()
     if "resume" in request.POST:
         if not row.is_paused(now):

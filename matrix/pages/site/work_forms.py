@@ -152,8 +152,6 @@ class DowntimeForm(RowForm):
 
 
 class DowntimeEndForm(RowForm):
-    """When a downtime that was declared ends."""
-
     otherwise, row_attribute = "ends_at", "downtime"
 
     ends_at = UtcField("ends (UTC)")
@@ -183,8 +181,6 @@ NO_BUDGET = "A budget is a number of GB from 0.000000001 on, like 500; leave it 
 
 
 class EndpointLimitsForm(RowForm):
-    """Caps and budget of an endpoint, and what it is called."""
-
     otherwise, row_attribute = "budget", "endpoint"
     columns = {"budget": "budget_bytes_per_day"}
 
@@ -249,8 +245,6 @@ def shown(column: str, value: object) -> str:
 
 
 class SiteNoteForm(NoteForm):
-    """A note on a site; its subject is the page."""
-
     text = line("note", 500, 60, "Write the text of the note.")
     starts_at = UtcField("from (UTC, empty: now)", required=False)
     ends_at = UtcField("to (UTC, empty: until it is removed)", required=False)
@@ -383,7 +377,6 @@ def site_work(
 
 
 def running_at(site: Site) -> QuerySet[Probe]:
-    """Return the tests that run with an end at a site, the longest first."""
     at_site = probes.rows().filter(Q(source__site=site) | Q(destination__site=site))
     return at_site.filter(state=Probe.State.RUNNING).order_by("started_at", "id")[:MOST_RUNNING]
 
@@ -397,12 +390,10 @@ def waiting_of(site: Site, now: datetime) -> Iterator[tuple[Endpoint, str]]:
 
 
 def sent(refusal: forms.BaseForm | None, form: forms.BaseForm) -> forms.BaseForm:
-    """Return the form that was sent, if it is the same as this one."""
     return refusal if refusal and refusal.auto_id == form.auto_id else form
 
 
 def downtimes_of(site: Site) -> QuerySet[Downtime]:
-    """Return the downtimes of a site and of its endpoints."""
     rows = Downtime.objects.filter(Q(site=site) | Q(endpoint__site=site))
     return rows.select_related("site", "endpoint")
 

@@ -282,7 +282,6 @@ def compare_each(pairs: Sequence[tuple[ArrayLike, ArrayLike]], of: str = "median
 
 
 def log_squares(rates: Floats) -> float:
-    """Return how far the logs of rates are from their mean: the squares, added up."""
     logs = np.log(np.maximum(rates, LEAST_RATE))
     return float(np.square(logs - logs.mean()).sum()) if rates.size else 0.0
 
