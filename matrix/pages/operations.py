@@ -20,15 +20,7 @@ from matrix.answers.foreign_names import count_unknown
 from matrix.answers.ordering import probe_requests
 from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.answers.status import figures
-from matrix.answers.status.figures import (
-    CLEAN,
-    PLAN,
-    TASKS,
-    WINDOW,
-    Coverage,
-    Life,
-    Status,
-)
+from matrix.answers.status.figures import CLEAN, PLAN, TASKS, WINDOW, Life, Status
 from matrix.answers.status.health import NO_ROOM, clock_words, look_at_broker
 from matrix.answers.words.names import short_names_of
 from matrix.http.page_rights import for_whom, holders
@@ -50,7 +42,6 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo, pauses_of
 from matrix.store import downtimes, probes, registry, transfers
 from matrix.store.data_version import DataVersion
-from matrix.store.downtimes import DeclaredDowntime
 from matrix.store.probes import NEXT_TICK, ProbeProgress
 from matrix.store.transfers import TransferSelection
 from sonar.models import AllTests, Downtime, Probe, SignOfLife, Transfer
@@ -111,6 +102,19 @@ class OperationsPage(Page):
         if roles.may(reader, ORDER, roles.sites_of(reader)):
             everywhere = reader.has_perm(ORDER)
             form = {"probe_form": ProbeForm(), "ends": ends(), "everywhere": everywhere}
+        # Each state of links, how many have it, and the matrix of only those.
+        coverage = []
+        for line in status.coverage:
+            query = MatrixQuery(size=line.size, window=WINDOW)
+            states = [
+                (state, links, MatrixAddress(query, Display(only=(state,))).url() if links else "")
+                for state, links in line.states.items()
+            ]
+            coverage.append((line, states))
+        # Declared downtimes that go on or begin soon.
+        soon = Downtime.objects.filter(ends_at__gt=now, starts_at__lt=now + AHEAD)
+        rows = soon.select_related("site", "endpoint").order_by("starts_at", "id")
+        declared = downtimes.declared(rows[: MOST_DOWNTIMES * MOST_ROWS])[:MOST_DOWNTIMES]
         return {
             "status": status,
             # The page that orders the stop never shows an old notice of it.
@@ -133,11 +137,11 @@ class OperationsPage(Page):
             "unsealed": unsealed(status.work.unsealed),
             "limit": settings.SONAR_IN_FLIGHT,
             "waiting": waiting_reasons(status, endpoints),
-            "coverage": [(line, state_urls(line)) for line in status.coverage],
+            "coverage": coverage,
             "planned": any(line.links for line in status.coverage),
             "meshes": meshes.table(),
             "results": results(now, endpoints),
-            "downtimes": listed_downtimes(now),
+            "downtimes": [(downtime, downtime.starts_at <= now) for downtime in declared],
             "sources": [(source, source_words(source, now)) for source in status.sources],
             "pauses": [(pause, end_words(pause.until)) for pause in pauses_of(endpoints, now)],
             "unknown_names": count_unknown() if roles.may(reader, SEE_NAMES) else 0,
@@ -154,25 +158,14 @@ def queue_words(queue: str) -> str:
 
 def lines(life: Life) -> list[dict[str, Any]]:
     """List the beat and its tasks, with when they were last heard of, and how often they run."""
-    beat = {
-        "name": "beat",
-        "does": "sends each task below when it is due",
-        "sign": life.beat,
-        "late": life.is_late(life.beat),
-    }
-    tasks = [
-        {
-            "name": TASK_WORDS[task][0],
-            "does": TASK_WORDS[task][1],
-            "sign": life.task(task),
-            "late": life.is_stuck(task),
-            "every": format_span(
-                timedelta(seconds=float(str(settings.CELERY_BEAT_SCHEDULE[task]["schedule"])))
-            ),
-        }
-        for task in TASKS
-    ]
-    return [beat, *tasks]
+    does = "sends each task below when it is due"
+    listed = [{"name": "beat", "does": does, "sign": life.beat, "late": life.is_late(life.beat)}]
+    for task in TASKS:
+        (name, does), schedule = TASK_WORDS[task], settings.CELERY_BEAT_SCHEDULE[task]["schedule"]
+        every = format_span(timedelta(seconds=float(str(schedule))))
+        line = {"name": name, "does": does, "sign": life.task(task), "late": life.is_stuck(task)}
+        listed.append(line | {"every": every})
+    return listed
 
 
 def running(now: datetime, reader: Anyone) -> list[dict[str, Any]]:
@@ -180,14 +173,13 @@ def running(now: datetime, reader: Anyone) -> list[dict[str, Any]]:
     rows = probes.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
     return [
         {
-            "snapshot": snapshot,
+            "snapshot": (snapshot := ProbeProgress(probe, None, now)),
             "percent": round(100 * snapshot.share),
             "progress": progress_words(probe),
             "url": address("transfer", probe.id),
             "may_cancel": roles.may(reader, ORDER, sites_of([probe])),
         }
         for probe in rows[:MOST_RUNNING]
-        for snapshot in [ProbeProgress(probe, None, now)]
     ]
 
 
@@ -219,35 +211,15 @@ def waiting_reasons(status: Status, endpoints: Sequence[EndpointInfo]) -> list[d
     ]
 
 
-def state_urls(line: Coverage) -> list[tuple[str, int, str]]:
-    """Return each state, how many links have it, and the matrix of only those."""
-    query = MatrixQuery(size=line.size, window=WINDOW)
-    return [
-        (state, links, MatrixAddress(query, Display(only=(state,))).url() if links else "")
-        for state, links in line.states.items()
-    ]
-
-
 def results(now: datetime, endpoints: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
     """Return the newest tests of the last day, of all sizes and states."""
     names = {endpoint.id: endpoint.name for endpoint in endpoints}
     states = tuple(Transfer.State.values)
     rows = TransferSelection(preset(WINDOW, now), None, TESTS, states).rows(endpoints)
     return [
-        {
-            "line": TransferLine.of(transfer),
-            "ends": (names[transfer.source_id], names[transfer.destination_id]),
-        }
-        for transfer in transfers.listing(rows, MOST_RESULTS).results
+        {"line": TransferLine.of(row), "ends": (names[row.source_id], names[row.destination_id])}
+        for row in transfers.listing(rows, MOST_RESULTS).results
     ]
-
-
-def listed_downtimes(now: datetime) -> list[tuple[DeclaredDowntime, bool]]:
-    """Return the declared downtimes that go on or begin soon, and whether each goes on."""
-    soon = Downtime.objects.filter(ends_at__gt=now, starts_at__lt=now + AHEAD)
-    rows = soon.select_related("site", "endpoint").order_by("starts_at", "id")
-    listed = downtimes.declared(rows[: MOST_DOWNTIMES * MOST_ROWS])[:MOST_DOWNTIMES]
-    return [(downtime, downtime.starts_at <= now) for downtime in listed]
 
 
 def source_words(source: SourceState, now: datetime) -> str:
@@ -272,9 +244,9 @@ def problems(status: Status) -> list[Notice]:
         broker = look_at_broker()
         if not broker.ok:
             silent = [Notice("no-broker", "The queue does not work:", broker.detail)]
-    of_all_alive = [] if silent else [*of_clocks(life), *of_tasks(life), *of_sources(status)]
+    of_all_alive = [] if silent else [*of_delays(status)]
     full = [Notice("database-full", "The database cannot write:", NO_ROOM)] * full_disk.is_noted()
-    others = [*full, *of_work(status), *of_calls(status), *notices.of_replica(status.replica)]
+    others = [*full, *of_work(status), *notices.of_replica(status.replica)]
     return [*silent, *of_all_alive, *others]
 
 
@@ -302,18 +274,18 @@ def of_silence(life: Life) -> Iterator[Notice]:
 
 def named(workers: list[SignOfLife]) -> list[tuple[SignOfLife, str]]:
     """Return signs with the names of their workers, and by how much their clocks are wrong."""
-    return [(sign, " ".join(filter(None, (sign.name, wrong_clock(sign))))) for sign in workers]
+    signs = []
+    for sign in workers:
+        ahead = sign.clock_ahead_seconds
+        side = "ahead" if ahead > 0 else "behind"
+        wrong = f" (its clock is {abs(ahead):.0f} s {side})" if has_wrong_clock(sign) else ""
+        signs.append((sign, f"{sign.name}{wrong}"))
+    return signs
 
 
-def wrong_clock(sign: SignOfLife) -> str:
-    """Say in brackets by how much the clock of a process is wrong; empty if it is right."""
-    if not has_wrong_clock(sign):
-        return ""
-    ahead = sign.clock_ahead_seconds
-    return f"(its clock is {abs(ahead):.0f} s {'ahead' if ahead > 0 else 'behind'})"
-
-
-def of_clocks(life: Life) -> Iterator[Notice]:
+def of_delays(status: Status) -> Iterator[Notice]:
+    """Look at clocks, tasks and sources of downtimes, which are late though everybody lives."""
+    life = status.life
     if words := clock_words(life):
         yield Notice(
             "wrong-clock",
@@ -321,10 +293,31 @@ def of_clocks(life: Life) -> Iterator[Notice]:
             "tokens and certificates count as expired too early or too late, and results get wrong "
             "times. Let NTP set the clock of that machine.",
         )
+    for task in TASKS:
+        sign = life.task(task)
+        if life.is_stuck(task) or (task == PLAN and sign is None):
+            schedule = settings.CELERY_BEAT_SCHEDULE[task]
+            route = settings.CELERY_TASK_ROUTES.get(str(schedule["task"]), {})
+            queue = route.get("queue", settings.CELERY_TASK_DEFAULT_QUEUE)
+            yield Notice(
+                f"late-{task}",
+                f"The task “{task}” does not finish:",
+                f"{age_of(life, sign)}. Check the log of the worker for the queue “{queue}”.",
+            )
+    for source in status.sources:
+        if source.is_set and source.stale and source.asked_at:
+            answered_at = source.answered_at
+            since = f"for {format_span(status.moment - answered_at)}" if answered_at else "yet"
+            yield Notice(
+                f"stale-{source.source}",
+                f"{source.name} has not answered {since}:",
+                "downtimes that were announced there since are not known here, and endpoints that "
+                "are down may be shown as failing. “Sources of downtimes” below says more.",
+            )
 
 
 def of_work(status: Status) -> Iterator[Notice]:
-    """Look at what waits: for another credential, for a worker, for being sealed."""
+    """Look at what waits: for another credential, for a worker, for being sealed or sent."""
     for advice in all_advice(status.moment):
         title = f"Not all tests of {advice.subject} can run:"
         yield Notice(f"obstacle-{advice.obstacle}", title, advice.sentence)
@@ -343,42 +336,6 @@ def of_work(status: Status) -> Iterator[Notice]:
             f"{unsealed(status.work.unsealed)}. Pages read their results one by one and get "
             "slower. Check whether the worker for “control” keeps up.",
         )
-
-
-def of_tasks(life: Life) -> Iterator[Notice]:
-    """Look at who does not end though everybody lives."""
-    for task in TASKS:
-        sign = life.task(task)
-        if life.is_stuck(task) or (task == PLAN and sign is None):
-            yield Notice(
-                f"late-{task}",
-                f"The task “{task}” does not finish:",
-                f"{age_of(life, sign)}. Check the log of the worker for the queue "
-                f"“{queue_of(task)}”.",
-            )
-
-
-def queue_of(task: str) -> str:
-    name = str(settings.CELERY_BEAT_SCHEDULE[task]["task"])
-    route = settings.CELERY_TASK_ROUTES.get(name, {})
-    return route.get("queue", settings.CELERY_TASK_DEFAULT_QUEUE)
-
-
-def of_sources(status: Status) -> Iterator[Notice]:
-    """Look which sources of downtimes are asked and have not answered for too long."""
-    for source in status.sources:
-        if source.is_set and source.stale and source.asked_at:
-            answered_at = source.answered_at
-            since = f"for {format_span(status.moment - answered_at)}" if answered_at else "yet"
-            yield Notice(
-                f"stale-{source.source}",
-                f"{source.name} has not answered {since}:",
-                "downtimes that were announced there since are not known here, and endpoints that "
-                "are down may be shown as failing. “Sources of downtimes” below says more.",
-            )
-
-
-def of_calls(status: Status) -> Iterator[Notice]:
     calls = status.work.calls
     if calls.failing_since and status.moment - calls.failing_since > LONG_FAILING:
         yield Notice(

@@ -10,7 +10,7 @@ import numpy as np
 from matrix.answers.events.event import Event
 from matrix.answers.site.history import EndHistory, RatioSeries, rates_over_time
 from matrix.answers.site.reports import Report
-from matrix.answers.site.site_now import SiteNow
+from matrix.answers.site.site_now import EndComparison, SiteNow
 from matrix.answers.words.names import short_names_of
 from matrix.answers.words.phrases import counted
 from matrix.plots import Json, over_time
@@ -50,29 +50,17 @@ USUAL_LINE: Json = {
     "y0": 1,
     "y1": 1,
 }
-TIME_FORMATS = [
-    {"dtickrange": [None, 43_200_000], "value": "%H:%M<br>%-d %b"},
-    {"dtickrange": [43_200_000, None], "value": "%-d %b"},
-]
-
-
 TIME_AXIS = {
     "anchor": "y2",
     "gridcolor": "var(--line)",
     "showgrid": False,
     "automargin": True,
-    "tickformatstops": TIME_FORMATS,
+    "tickformatstops": [
+        {"dtickrange": [None, 43_200_000], "value": "%H:%M<br>%-d %b"},
+        {"dtickrange": [43_200_000, None], "value": "%-d %b"},
+    ],
     "nticks": 9,
 }
-
-
-@dataclass(frozen=True)
-class OtherSeries:
-    """What the links of an end are compared with, over its window, and how it is drawn."""
-
-    series: RatioSeries
-    window: Window
-    look: Look
 
 
 @dataclass(frozen=True)
@@ -132,7 +120,7 @@ def figure(
     axes: Axes,
     *,
     is_slower: bool = False,
-    other: OtherSeries | None = None,
+    other: EndComparison | None = None,
 ) -> Json:
     """Return data and layout; ``is_slower`` says that some of the links are slower than usual.
 
@@ -143,9 +131,11 @@ def figure(
     colour = SLOWER if is_slower else OTHERS
     line = median(series, THERE, colour, axes.written)
     data = [middle_half(series, colour), line, failures(series)]
+    shown = None
     if other:
-        data.insert(1, median(other.series, other.look, OTHER.colour, axes.written))
-    shown = other.window if other and other.look.axis == SECOND_AXIS else None
+        look = other_look(other.words, has_own_times=other.window != window)
+        data.insert(1, median(other.series, look, OTHER.colour, axes.written))
+        shown = other.window if look.axis == SECOND_AXIS else None
     layout = over_time.layout_of(spans, window, shown, TIME_AXIS) | {
         "showlegend": False,
         "bargap": 0.1,
@@ -175,9 +165,16 @@ def median(series: RatioSeries, look: Look, colour: str, written: Callable[[floa
     texts: list[str] = []
     for stretch in stretches_of(series.links > 0):
         x += [*edges(series, stretch), None]
-        buckets = np.repeat(stretch, 2).tolist()
-        y += [*(digits(float(series.median[bucket])) for bucket in buckets), None]
-        texts += [*(words(series, bucket, written) for bucket in buckets), ""]
+        for bucket in np.repeat(stretch, 2).tolist():
+            low, middle, high = (
+                float(values[bucket]) for values in (series.low, series.median, series.high)
+            )
+            number = counted(int(series.links[bucket]), "link")
+            half = f"middle half {written(low)} to {written(high)}"
+            y.append(digits(middle))
+            texts.append(f"{written(middle)}, median of {number}<br>{half}")
+        y.append(None)
+        texts.append("")
     return {
         "type": "scatter",
         "mode": "lines",
@@ -190,15 +187,6 @@ def median(series: RatioSeries, look: Look, colour: str, written: Callable[[floa
         "hovertemplate": f"{look.prefix}%{{text}}<br>{series.bucket} from %{{x|%-d %b %H:%M}} UTC"
         "<extra></extra>",
     }
-
-
-def words(series: RatioSeries, bucket: int, written: Callable[[float], str]) -> str:
-    low, middle, high = (
-        written(float(values[bucket])) for values in (series.low, series.median, series.high)
-    )
-    links = int(series.links[bucket])
-    number = counted(links, "link")
-    return f"{middle}, median of {number}<br>middle half {low} to {high}"
 
 
 def middle_half(series: RatioSeries, colour: str) -> Json:
@@ -225,6 +213,13 @@ def middle_half(series: RatioSeries, colour: str) -> Json:
 
 def failures(series: RatioSeries) -> Json:
     buckets = np.flatnonzero(series.failed).tolist()
+    texts = []
+    for bucket in buckets:
+        failed = int(series.failed[bucket])
+        tests = format_count(failed + int(series.ok[bucket]))
+        begin = format_minute(datetime.fromtimestamp(int(series.starts[bucket]), UTC))
+        of_all = f"{format_count(failed)} of {tests} tests failed"
+        texts.append(f"{of_all}<br>{series.bucket} from {begin}")
     half = series.seconds / 2
     return {
         "type": "bar",
@@ -234,16 +229,9 @@ def failures(series: RatioSeries) -> Json:
         "y": [int(series.failed[bucket]) for bucket in buckets],
         "yaxis": "y2",
         "marker": {"color": "var(--failing)"},
-        "hovertext": [failed_words(series, bucket) for bucket in buckets],
+        "hovertext": texts,
         "hoverinfo": "text",
     }
-
-
-def failed_words(series: RatioSeries, bucket: int) -> str:
-    failed = int(series.failed[bucket])
-    tests = format_count(failed + int(series.ok[bucket]))
-    begin = format_minute(datetime.fromtimestamp(int(series.starts[bucket]), UTC))
-    return f"{format_count(failed)} of {tests} tests failed<br>{series.bucket} from {begin}"
 
 
 def stretches_of(drawn: Flags) -> list[Integers]:
@@ -281,13 +269,10 @@ def end_figures(
     spans = over_time.spans_of(during, notes, window)
     histories = histories_drawn(site_is)
     lines = [history.series for history in histories.values()]
-    others: dict[str, OtherSeries] = {}
+    others = {} if is_of_rates(site_is) else site_is.comparisons
     if is_of_rates(site_is):
         axes = axes_of_rates(lines)
     else:
-        for end, compared in site_is.comparisons.items():
-            look = other_look(compared.words, has_own_times=compared.window != window)
-            others[end] = OtherSeries(compared.series, compared.window, look)
         axes = axes_of_ratios([*lines, *(other.series for other in others.values())])
     return {
         end: figure(

@@ -259,13 +259,20 @@ def read(now: datetime) -> Status:
 
     Conditions, and how many links they make failing, are never older than a change of them.
     """
+    queued = Q(state=Probe.State.QUEUED)
     with snapshot(of_primary=True):
+        counts = Probe.objects.aggregate(
+            waiting=Count("id", filter=Q(state=Probe.State.WAITING)),
+            queued=Count("id", filter=queued),
+            running=Count("id", filter=Q(state=Probe.State.RUNNING)),
+            oldest_queued=Min(Coalesce("queued_at", "requested_at"), filter=queued),
+        )
         version = data_version.fetch(data_version.OF_ALL)
         judged = replace(version.plan, incidents=version.incidents)
         return Status(
             moment=now,
             life=Life(now, tuple(SignOfLife.objects.all())),
-            probes=read_probes(),
+            probes=Probes(**counts),
             work=_work.get(version.plan, lambda: read_work(now)),
             judgement=_judgement.get(judged, lambda: reading.read_open(now)),
             coverage=_coverage.get(judged, lambda: read_coverage(now)),
@@ -283,36 +290,6 @@ def forget() -> None:
     _coverage.forget()
 
 
-def read_probes() -> Probes:
-    queued = Q(state=Probe.State.QUEUED)
-    counts = Probe.objects.aggregate(
-        waiting=Count("id", filter=Q(state=Probe.State.WAITING)),
-        queued=Count("id", filter=queued),
-        running=Count("id", filter=Q(state=Probe.State.RUNNING)),
-        oldest_queued=Min(Coalesce("queued_at", "requested_at"), filter=queued),
-    )
-    return Probes(**counts)
-
-
-def read_calls(now: datetime) -> Calls:
-    """Count what is open, what is to be told, and to whom it cannot be. Three SQL queries."""
-    rows = Notification.objects.filter(
-        Q(state="waiting") | Q(state="failed", ended_at__gt=now - DAY)
-    )
-    counts = rows.aggregate(
-        waiting=Count("id", filter=Q(state="waiting")),
-        failed=Count("id", filter=Q(state="failed")),
-        due_since=Min("due_at", filter=Q(state="waiting", due_at__lte=now)),
-    )
-    failing = Subscription.objects.filter(enabled=True, failing_since__isnull=False)
-    conditions = Incident.objects.filter(closed_at=None).values_list("condition", flat=True)
-    return Calls(
-        **counts,
-        **failing.aggregate(failing=Count("id"), failing_since=Min("failing_since")),
-        incidents=Counter(conditions),
-    )
-
-
 def read_work(now: datetime) -> Work:
     """Count what waits, what came in the last hour, and what should be sealed. 9 SQL queries."""
     with connection.cursor() as cursor:
@@ -321,11 +298,24 @@ def read_work(now: datetime) -> Work:
     tests = made_so(Transfer.objects.filter(started_at__gte=now - HOUR), TESTS)
     recent = tests.values_list("state").order_by()
     by_state = dict.fromkeys(Transfer.State.values, 0) | dict(recent.annotate(Count("id")))
-    failing = tuple(circuits.open_circuits().select_related("endpoint__site"))
+    failing_ends = tuple(circuits.open_circuits().select_related("endpoint__site"))
     states = CredentialState.objects.filter(endpoint__retired_at=None).exclude(mesh__enabled=False)
     troubled = tuple(states.select_related("endpoint__site", "mesh", "credential"))
-    calls = read_calls(now)
-    return Work(read_waiting(now), by_state, unsealed, dirty_since, failing, troubled, calls)
+    # What is to be told, and to whom it cannot be.
+    is_waiting, has_failed = Q(state="waiting"), Q(state="failed")
+    told = Notification.objects.filter(is_waiting | (has_failed & Q(ended_at__gt=now - DAY)))
+    failing = Subscription.objects.filter(enabled=True, failing_since__isnull=False)
+    incidents = Incident.objects.filter(closed_at=None).values_list("condition", flat=True)
+    calls = Calls(
+        **told.aggregate(
+            waiting=Count("id", filter=is_waiting),
+            failed=Count("id", filter=has_failed),
+            due_since=Min("due_at", filter=is_waiting & Q(due_at__lte=now)),
+        ),
+        **failing.aggregate(failing=Count("id"), failing_since=Min("failing_since")),
+        incidents=Counter(incidents),
+    )
+    return Work(read_waiting(now), by_state, unsealed, dirty_since, failing_ends, troubled, calls)
 
 
 def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:
@@ -339,13 +329,11 @@ def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:
     if not NAMED.isdisjoint(reason for reason, *_ in counts):
         held = chain.from_iterable(probes.longest_waiting(now).values())
         because = why_waiting([test.schedule for test in held], now)
-    by_reason = {
-        reason or NEXT_TICK: WaitingTests(
-            reason or NEXT_TICK, tests, since, because.get(reason, ())
-        )
-        for reason, tests, since in counts
-    }
-    return tuple(by_reason.get(reason, WaitingTests(reason, 0, None)) for reason in REASONS)
+    by_reason = {reason or NEXT_TICK: (tests, since) for reason, tests, since in counts}
+    return tuple(
+        WaitingTests(reason, *by_reason.get(reason, (0, None)), because.get(reason, ()))
+        for reason in REASONS
+    )
 
 
 def read_coverage(now: datetime) -> tuple[Coverage, ...]:

@@ -2,9 +2,10 @@
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import product
+from typing import Any
 
 import redis
 from django.conf import settings
@@ -124,25 +125,22 @@ def of_tests(status: Status) -> Iterator[Metric]:
     yield gauge("unsealed_buckets", "Hours and days that are over and not sealed.", unsealed)
     yield gauge("oldest_dirty_seconds", "For how long the first of them is over.", dirty)
     words = "Links by their state in the matrix of the last 24 hours."
-    family = GaugeMetricFamily("sonar_coverage_links", words, labels=["size", "state"])
-    for coverage in status.coverage:
-        for state, links in coverage.states.items():
-            family.add_metric([coverage.size, state], links)
-    yield family
+    states = {
+        (each.size, state): links
+        for each in status.coverage
+        for state, links in each.states.items()
+    }
+    yield gauge("coverage_links", words, states, "size", "state")
 
 
 def of_conditions(judgement: Judgement) -> Iterator[Metric]:
     """Count open conditions by what they are; those that there are none of have samples, too."""
     counts = Counter(
-        (each.type, each.scope, each.confirmed_at is not None) for each in judgement.open
+        (each.type, each.scope, written(each.confirmed_at is not None)) for each in judgement.open
     )
-    labels = ["type", "scope", "confirmed"]
-    family = GaugeMetricFamily("sonar_conditions_open", "Open conditions.", labels=labels)
-    kinds = product(Condition.Type.values, Condition.Scope.values, (True, False))
-    for type_, scope, confirmed in kinds:
-        number = counts[type_, scope, confirmed]
-        family.add_metric([type_, scope, str(confirmed).lower()], number)
-    yield family
+    kinds = product(Condition.Type.values, Condition.Scope.values, ("true", "false"))
+    numbers = {kind: counts[kind] for kind in kinds}
+    yield gauge("conditions_open", "Open conditions.", numbers, "type", "scope", "confirmed")
     words = "Whether a confirmed condition of the whole grid makes results doubtful."
     doubtful = {"": float(judgement.doubtful is not None)}
     yield gauge("measurements_doubtful", words, doubtful)
@@ -151,38 +149,28 @@ def of_conditions(judgement: Judgement) -> Iterator[Metric]:
     yield gauge("incidents_evaluated_timestamp_seconds", words, assessed)
 
 
-def of_rates(coverage: Iterable[Coverage]) -> Iterator[Metric]:
+def of_rates(coverage: Sequence[Coverage]) -> Iterator[Metric]:
     """Rates of the matrix of the last 24 hours, in bytes per second, the base unit of rates here.
 
     The number of samples is bounded: links by SONAR_METRICS_LINKS for each size class, endpoints
     by two for each of them and each size class.
     """
-    links, endpoints, omitted = (
-        GaugeMetricFamily(f"sonar_{name}", words, labels=labels)
-        for name, words, labels in (
-            (
-                "link_rate_bytes_per_second",
-                "Mean rate of the tests of a link that succeeded in the last 24 hours.",
-                ["source", "destination", "simulated", "size"],
-            ),
-            (
-                "endpoint_rate_bytes_per_second",
-                "Mean of the rates of an endpoint's links, as their source or destination.",
-                ["endpoint", "end", "simulated", "size"],
-            ),
-            (
-                "link_rates_omitted",
-                "Links whose rates are left out because there are more than SONAR_METRICS_LINKS.",
-                ["size"],
-            ),
-        )
+    links, endpoints = (
+        {
+            (*names, written(simulated), each.size): rate * MB
+            for each in coverage
+            for (*names, simulated), rate in getattr(each, kind).items()
+        }
+        for kind in ("rates", "averages")
     )
-    for of_size in coverage:
-        for family, rates in ((links, of_size.rates), (endpoints, of_size.averages)):
-            for (*names, simulated), rate in rates.items():
-                family.add_metric([*names, str(simulated).lower(), of_size.size], rate * MB)
-        omitted.add_metric([of_size.size], of_size.omitted)
-    yield from (links, endpoints, omitted)
+    words = "Mean rate of the tests of a link that succeeded in the last 24 hours."
+    labels = ("source", "destination", "simulated", "size")
+    yield gauge("link_rate_bytes_per_second", words, links, *labels)
+    words = "Mean of the rates of an endpoint's links, as their source or destination."
+    labels = ("endpoint", "end", "simulated", "size")
+    yield gauge("endpoint_rate_bytes_per_second", words, endpoints, *labels)
+    words = "Links whose rates are left out because there are more than SONAR_METRICS_LINKS."
+    yield gauge("link_rates_omitted", words, {each.size: each.omitted for each in coverage}, "size")
 
 
 def of_calls(calls: Calls, now: datetime) -> Iterator[Metric]:
@@ -200,20 +188,18 @@ def of_calls(calls: Calls, now: datetime) -> Iterator[Metric]:
 
 def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:
     """Since when credentials are in trouble, by where they are: their names are not for all."""
-    labels = ["endpoint", "mesh", "role", "tests"]
-    words = "Since when a credential does not work, or will soon not work any more."
-    since = GaugeMetricFamily(
-        "sonar_credential_trouble_since_timestamp_seconds", words, None, labels
-    )
-    words = "When a credential in trouble expires, where that is known."
-    ends = GaugeMetricFamily("sonar_credential_expires_timestamp_seconds", words, None, labels)
+    since, ends = {}, {}
     for row in states:
-        place = [str(row.endpoint or ""), str(row.mesh or "")]
-        place += [row.role, "wait" if row.holds else "run"]
-        since.add_metric(place, row.since.timestamp())
+        where = str(row.endpoint or ""), str(row.mesh or "")
+        place = (*where, row.role, "wait" if row.holds else "run")
+        since[place] = row.since.timestamp()
         if row.expires_at:
-            ends.add_metric(place, row.expires_at.timestamp())
-    yield from (since, ends)
+            ends[place] = row.expires_at.timestamp()
+    labels = ("endpoint", "mesh", "role", "tests")
+    words = "Since when a credential does not work, or will soon not work any more."
+    yield gauge("credential_trouble_since_timestamp_seconds", words, since, *labels)
+    words = "When a credential in trouble expires, where that is known."
+    yield gauge("credential_expires_timestamp_seconds", words, ends, *labels)
 
 
 def of_sources(sources: Iterable[SourceState]) -> Iterator[Metric]:
@@ -222,9 +208,14 @@ def of_sources(sources: Iterable[SourceState]) -> Iterator[Metric]:
     yield gauge("downtimes_last_good_timestamp_seconds", words, answered, "source")
 
 
-def gauge(name: str, words: str, values: Mapping[str, float], label: str = "") -> Metric:
-    """Return a gauge with a value for each value of a label; without a label, for ``""``."""
-    family = GaugeMetricFamily(f"sonar_{name}", words, labels=[label] if label else [])
-    for label_value, value in values.items():
-        family.add_metric([label_value] if label else [], value)
+def written(flag: bool) -> str:
+    return str(flag).lower()
+
+
+def gauge(name: str, words: str, values: Mapping[Any, float], *labels: str) -> Metric:
+    """Return a gauge; ``values`` are by value of its label, by those of several, or by ``""``."""
+    family = GaugeMetricFamily(f"sonar_{name}", words, labels=labels)
+    for key, value in values.items():
+        texts = key if isinstance(key, tuple) else (key,)
+        family.add_metric(texts if labels else (), value)
     return family
