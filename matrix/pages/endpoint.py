@@ -60,13 +60,6 @@ def costs_of(endpoint: Endpoint, now: datetime) -> str:
     return words.in_its_meshes(estimate.in_its_meshes(endpoint, now))
 
 
-def no_worker_for(endpoint: Endpoint, now: datetime) -> str:
-    """Say that no worker is alive at its vantage; empty if one is, or none is named."""
-    if not endpoint.vantage:
-        return ""
-    return worker_movers.no_worker_at(endpoint.vantage, worker_movers.by_living(now))
-
-
 class DataHostsForm(ShownForm, forms.Form):
     """What an endpoint declares, one to a line."""
 
@@ -125,6 +118,9 @@ class EndpointPage(OfEndpoint):
         own = Q(condition__source=endpoint) | Q(condition__destination=endpoint)
         own |= Q(condition__site=site)
         report = endpoint_check.of_endpoint(endpoint, now, internal=internal)
+        no_worker = ""
+        if vantage := endpoint.vantage:
+            no_worker = worker_movers.no_worker_at(vantage, worker_movers.by_living(now))
         return {
             "heading": endpoint.name,
             "endpoint": endpoint,
@@ -143,7 +139,7 @@ class EndpointPage(OfEndpoint):
             "pause": PauseForm(endpoint, now) if may_change and not endpoint.retired_at else None,
             "enabling": costs_of(endpoint, now) if may_change and is_waiting else "",
             "data_servers": data_servers.of_endpoint(endpoint),
-            "no_worker": no_worker_for(endpoint, now),
+            "no_worker": no_worker,
             "form": DataHostsForm(endpoint) if roles.may(reader, DECLARE) else None,
             "missing": None,
             "last_change": LastChange.of(endpoint, reader, [site.id]),

@@ -7,13 +7,19 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils import timezone
 
 from matrix.answers import cost
 from matrix.pages.parts.cost_words import CostInAll
-from matrix.pages.site.work_forms import CHOICE, GB, ONE_END, ClockField, EndpointLimitsForm
+from matrix.pages.site.work_forms import (
+    CHOICE,
+    GB,
+    HOURS,
+    ClockField,
+    EndpointLimitsForm,
+    refuse_one_end,
+)
 from sonar.models import Endpoint, Mesh
 from sonar.models.member_filters import ENDS
 from sonar.notation.addresses import scheme_of
@@ -21,7 +27,7 @@ from sonar.registry import mesh_members
 from sonar.registry.cost.grid import Member
 from sonar.registry.shown_forms import ShownForm
 
-FIELDS = ("mesh", "budget", "quiet_from", "quiet_until")
+FIELDS = ("mesh", "budget", *HOURS)
 
 
 @dataclass(frozen=True)
@@ -47,24 +53,14 @@ def choices_for(endpoint: Endpoint, *, joins: bool) -> list[MeshChoice]:
     own = Member.of(endpoint, timezone.now())
     endpoints = [*(each for each in others if each.id != own.id), own]
     rows = Mesh.objects.filter(enabled=True).prefetch_related(*ENDS, "intervals__size_class")
-    able = [mesh for mesh in rows if scheme in mesh.mover_description.schemes_in(mesh.mode)]
-    choices = [
-        MeshChoice(mesh, is_meant)
-        for mesh in able
-        if (is_meant := _means(mesh, endpoint, endpoints)) or (joins and _names_endpoints(mesh))
-    ]
+    choices = []
+    for mesh in rows:
+        if scheme in mesh.mover_description.schemes_in(mesh.mode):
+            members = [mesh_members.at_end(mesh, end, endpoints) for end in ENDS]
+            is_meant = any(each.id == own.id for at_end in members for each in at_end)
+            if is_meant or (joins and any(getattr(mesh, end).all() for end in ENDS)):
+                choices.append(MeshChoice(mesh, is_meant))
     return sorted(choices, key=lambda choice: not choice.is_meant)
-
-
-def _means(mesh: Mesh, endpoint: Endpoint, endpoints: Sequence[mesh_members.EndpointInUse]) -> bool:
-    return any(
-        endpoint.pk in {each.id for each in mesh_members.at_end(mesh, end, endpoints)}
-        for end in ENDS
-    )
-
-
-def _names_endpoints(mesh: Mesh) -> bool:
-    return any(getattr(mesh, end).all() for end in ENDS)
 
 
 def join(mesh: Mesh, endpoint: Endpoint) -> None:
@@ -96,7 +92,7 @@ class MeshForm(ShownForm, forms.Form):
         self, endpoint: Endpoint, choices: Sequence[MeshChoice], data: QueryDict | None = None
     ) -> None:
         site, limit = endpoint.site, endpoint.budget_bytes_per_day
-        initial: dict[str, Any] = {"quiet_from": site.quiet_from, "quiet_until": site.quiet_until}
+        initial: dict[str, Any] = {name: getattr(site, name) for name in HOURS}
         if limit:
             initial["budget"] = f"{Decimal(limit) / GB:f}"
         super().__init__(data, auto_id="mesh-%s", initial=initial)
@@ -108,12 +104,8 @@ class MeshForm(ShownForm, forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        if not {"quiet_from", "quiet_until"} <= cleaned.keys():
-            return cleaned
-        for name, other in (("quiet_from", "quiet_until"), ("quiet_until", "quiet_from")):
-            if cleaned[name] is None and cleaned[other] is not None:
-                self.add_error(name, ValidationError(ONE_END))
-                break
+        if cleaned.keys() >= set(HOURS):
+            refuse_one_end(self, cleaned)
         return cleaned
 
     def chosen(self) -> MeshChoice | None:
@@ -127,10 +119,8 @@ class MeshForm(ShownForm, forms.Form):
             return
         budget = self.cleaned_data["budget"]
         self.endpoint.budget_bytes_per_day = None if budget is None else int(budget * GB)
-        site = self.endpoint.site
-        site.quiet_from, site.quiet_until = (
-            self.cleaned_data[name] for name in ("quiet_from", "quiet_until")
-        )
+        for name in HOURS:
+            setattr(self.endpoint.site, name, self.cleaned_data[name])
 
 
 def cost_of(form: MeshForm, now: datetime) -> CostInAll | None:
@@ -139,10 +129,7 @@ def cost_of(form: MeshForm, now: datetime) -> CostInAll | None:
     if choice is None:
         return None
     form.fill()
-    others = [
-        each.mesh
-        for each in form.by_name.values()
-        if each.is_meant and each.mesh.pk != choice.mesh.pk
-    ]
-    answers = [cost.of_endpoint(form.endpoint, mesh, now) for mesh in (choice.mesh, *others)]
+    meant = [each.mesh for each in form.by_name.values() if each.is_meant]
+    meshes = [choice.mesh, *(mesh for mesh in meant if mesh.pk != choice.mesh.pk)]
+    answers = [cost.of_endpoint(form.endpoint, mesh, now) for mesh in meshes]
     return CostInAll(answers[0], answers[1:])

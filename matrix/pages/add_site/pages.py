@@ -142,7 +142,7 @@ class SetUpPage(OfEndpoint):
         endpoint = self.endpoint
         report = endpoint_check.of_endpoint(endpoint, now, internal=True)
         current = steps.next_of(endpoint, report)
-        choosable = known_credentials(endpoint, reader)
+        own, choosable = endpoint.credential, known_credentials(endpoint, reader)
         return {
             **head_of(self.endpoint.site),
             "endpoint": endpoint,
@@ -153,7 +153,7 @@ class SetUpPage(OfEndpoint):
             "why_not_start": endpoint_check.why_not_start(report),
             "internal": True,
             "may_check": True,
-            "credential_lines": credential_lines(endpoint),
+            "credential_lines": own and steps.credential_lines(own),
             "may_remove": may_remove(endpoint, reader),
             "upload": UploadForm(endpoint, now),
             "registered_ones": KnownForm(endpoint, choosable) if choosable else None,
@@ -164,17 +164,12 @@ class SetUpPage(OfEndpoint):
     def cost(
         self, now: datetime, reader: Anyone, sent: mesh_step.MeshForm | None = None
     ) -> dict[str, Any]:
-        form = sent or mesh_form(self.endpoint, reader, self.question())
-        return {"mesh": form, "cost": mesh_step.cost_of(form, now), "chosen": form.chosen()}
-
-    def question(self) -> QueryDict | None:
-        """Return what the address says of mesh and limits; None if it says nothing."""
-        if not self.chosen:
-            return None
+        # What the address says of mesh and limits, if it says anything.
         question = QueryDict(mutable=True)
         for name, values in self.chosen.items():
             question.setlist(name, values)
-        return question
+        form = sent or mesh_form(self.endpoint, reader, question or None)
+        return {"mesh": form, "cost": mesh_step.cost_of(form, now), "chosen": form.chosen()}
 
 
 def mesh_form(
@@ -195,10 +190,6 @@ def may_remove(endpoint: Endpoint, reader: Anyone) -> bool:
     if own is None or not own.is_uploaded or not hasattr(own, "uploaded_secret"):
         return False
     return uploads.is_of_sites(own, sites_of(reader))
-
-
-def credential_lines(endpoint: Endpoint) -> list[str]:
-    return steps.credential_lines(endpoint.credential) if endpoint.credential else []
 
 
 def known_credentials(endpoint: Endpoint, reader: Anyone) -> QuerySet[Credential]:

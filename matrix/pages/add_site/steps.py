@@ -1,5 +1,6 @@
 """How far a site is that is being added: its steps, and where each goes on."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -26,9 +27,6 @@ TITLES = {
     "mesh": ("Mesh and cost", "who tests it, how often"),
 }
 
-# What the page shows only once there is a credential, or none is needed.
-AFTER_CREDENTIAL = ("check", "mesh")
-
 
 @dataclass(frozen=True)
 class SetUpStep:
@@ -45,10 +43,16 @@ def steps_of(
     site: Site | None, endpoint: Endpoint | None, report: CheckReport | None, current: str
 ) -> list[SetUpStep]:
     """Return the five steps; ``current`` is the one that the page shows."""
-    done = done_of(site, endpoint, report)
-    urls = _urls(site, endpoint)
-    if "credential" not in done:
-        urls = {name: url for name, url in urls.items() if name not in AFTER_CREDENTIAL}
+    done, urls = done_of(site, endpoint, report), {}
+    if site is not None:
+        urls["site"] = address("set-up-site", site.name)
+        urls["endpoint"] = address("add-endpoint", site.name)
+    if site is not None and endpoint is not None:
+        urls["endpoint"] = address("set-up-endpoint", site.name, endpoint.name)
+        own = address("set-up", site.name, endpoint.name)
+        # What the page shows only once there is a credential, or none is needed.
+        after = ("check", "mesh") if "credential" in done else ()
+        urls |= {name: f"{own}#{name}" for name in ("credential", *after)}
     return [
         SetUpStep(
             number,
@@ -66,10 +70,13 @@ def done_of(
 ) -> dict[str, list[str]]:
     done = {}
     if site is not None:
-        done["site"] = site_lines(site)
+        facts = [f"Tier {site.tier}", site.cloud, site.country]
+        facts += [f"{site.wan_gbit_s:g} Gbit/s"] if site.wan_gbit_s else []
+        done["site"] = [site.name, ", ".join(filter(None, facts))]
     if endpoint is None:
         return done
-    done["endpoint"] = [endpoint.name, _host(endpoint)]
+    host = rules.host_of_url(endpoint.base_url)
+    done["endpoint"] = [endpoint.name, host.name if host else ""]
     if endpoint.credential is not None:
         done["credential"] = credential_lines(endpoint.credential)
     elif report is not None:
@@ -86,17 +93,6 @@ def next_of(endpoint: Endpoint, report: CheckReport | None) -> str:
     return next((name for name in TITLES if name not in done), "mesh")
 
 
-def site_lines(site: Site) -> list[str]:
-    facts = [f"Tier {site.tier}", site.cloud, site.country]
-    facts += [f"{site.wan_gbit_s:g} Gbit/s"] if site.wan_gbit_s else []
-    return [site.name, ", ".join(filter(None, facts))]
-
-
-def _host(endpoint: Endpoint) -> str:
-    host = rules.host_of_url(endpoint.base_url)
-    return host.name if host else ""
-
-
 def credential_lines(credential: Credential) -> list[str]:
     """Say which it is; of an uploaded one when that was, and until when it is valid."""
     if credential.uploaded_at is None:
@@ -104,39 +100,19 @@ def credential_lines(credential: Credential) -> list[str]:
     kept = getattr(credential, "uploaded_secret", None)
     if kept is None:
         return [credential.name, "its secret was removed"]
-    lines = [f"{_kind(credential).capitalize()}, uploaded {format_minute(credential.uploaded_at)}"]
+    kind = credential.kind
+    if kind in kinds.names():
+        kind = {kinds.FILE: "token", kinds.X509: "proxy"}.get(kind, kind)
+    lines = [f"{kind.capitalize()}, uploaded {format_minute(credential.uploaded_at)}"]
     return lines + ([f"valid until {format_minute(kept.expires_at)}"] if kept.expires_at else [])
-
-
-def _kind(credential: Credential) -> str:
-    if credential.kind not in kinds.names():
-        return credential.kind
-    return {kinds.FILE: "token", kinds.X509: "proxy"}.get(credential.kind, credential.kind)
 
 
 def check_words(report: CheckReport) -> str:
     """Say how a check ended: `5 work, 1 hint`."""
-    counts = {
-        "work": sum(step.state == "fine" for step in report.steps),
-        "hint": sum(step.state == "warning" for step in report.steps),
-        "wrong": sum(step.state == "failed" for step in report.steps),
-    }
-    plural = "hints" if counts["hint"] > 1 else "hint"
-    words = {"work": "work", "hint": plural, "wrong": "wrong"}
-    return ", ".join(f"{count} {words[name]}" for name, count in counts.items() if count)
-
-
-def _urls(site: Site | None, endpoint: Endpoint | None) -> dict[str, str]:
-    if site is None:
-        return {}
-    urls = {"site": address("set-up-site", site.name)}
-    if endpoint is None:
-        return urls | {"endpoint": address("add-endpoint", site.name)}
-    own = address("set-up", site.name, endpoint.name)
-    return urls | {
-        "endpoint": address("set-up-endpoint", site.name, endpoint.name),
-        **{name: f"{own}#{name}" for name in ("credential", *AFTER_CREDENTIAL)},
-    }
+    counts = Counter(step.state for step in report.steps)
+    hints = "hints" if counts["warning"] > 1 else "hint"
+    words = {"fine": "work", "warning": hints, "failed": "wrong"}
+    return ", ".join(f"{counts[state]} {word}" for state, word in words.items() if counts[state])
 
 
 @dataclass(frozen=True)

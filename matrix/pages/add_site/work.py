@@ -33,7 +33,7 @@ from matrix.pages.endpoint import OF_CHECK, endpoint_of
 from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
-from sonar.models import Credential, Endpoint, Site, Version
+from sonar.models import Credential, Endpoint, Version
 from sonar.notation.windows import format_minute
 from sonar.obstacles.catalogue import advice_on
 from sonar.ordering import request_checks
@@ -73,15 +73,11 @@ def set_up_site(request: HttpRequest, name: str) -> HttpResponseBase:
             return again(request, page, form=form)
         form.site.save(update_fields=list(form.fields))
         keep_in_the_log(request, form.site, CHANGE, f"Changed the site {form.site.name}.")
-    return HttpResponseRedirect(next_address(form.site))
-
-
-def next_address(site: Site) -> str:
-    """Return where a site goes on: at its only endpoint that waits, or at a new one."""
-    waiting = site.endpoints.filter(retired_at=None, enabled=False).first()
+    # It goes on at its only endpoint that waits, or at a new one.
+    waiting = form.site.endpoints.filter(retired_at=None, enabled=False).first()
     if waiting is None:
-        return address("add-endpoint", site.name)
-    return address("set-up", site.name, waiting.name)
+        return HttpResponseRedirect(address("add-endpoint", name))
+    return HttpResponseRedirect(address("set-up", name, waiting.name))
 
 
 @for_whom(GET=of_site, POST=of_site)
@@ -106,35 +102,29 @@ def set_up_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpRespo
         return show(request, SetUpEndpointPage, {"name": name, "endpoint": endpoint})
     with transaction.atomic():
         Version.lock_registry()
-        return moved(request, SetUpEndpointPage(locked(name, endpoint)))
+        page = SetUpEndpointPage(locked(name, endpoint))
+        row, before = page.endpoint, page.endpoint.credential
+        if row.enabled or row.retired_at:
+            messages.error(request, f"{row.name} is in use, so it stays where it is.")
+            return HttpResponseRedirect(page.path())
+        form = EndpointForm(row, request.POST, is_operator=pages.may_operate(request.user))
+        if not form.is_valid():
+            return again(request, page, form=form)
+        row.save()
+        sentence = f"Changed where {row.name} is, or what it is called."
+        if before and form.is_moved:
+            uploads.forget_unused(before)
+            gone = f"Its credential {before} was for the other server: it needs another one."
+            messages.warning(request, gone)
+            sentence = f"{sentence} {gone}"
+        keep_in_the_log(request, row.site, CHANGE, sentence)
+    return HttpResponseRedirect(SetUpPage(row).path())
 
 
 def locked(name: str, endpoint: str) -> Endpoint:
     rows = Endpoint.objects.select_for_update(of=("self",), no_key=True)
     list(rows.filter(site__name=name, name=endpoint))
     return endpoint_of(name, endpoint)
-
-
-def moved(request: HttpRequest, page: SetUpEndpointPage) -> HttpResponse:
-    """Change where a locked endpoint is, unless it is in use."""
-    endpoint = page.endpoint.name
-    if page.endpoint.enabled or page.endpoint.retired_at:
-        messages.error(request, f"{endpoint} is in use, so it stays where it is.")
-        return HttpResponseRedirect(page.path())
-    before = page.endpoint.credential
-    form = EndpointForm(page.endpoint, request.POST, is_operator=pages.may_operate(request.user))
-    if not form.is_valid():
-        return again(request, page, form=form)
-    with transaction.atomic():
-        page.endpoint.save()
-        sentence = f"Changed where {page.endpoint.name} is, or what it is called."
-        if before and form.is_moved:
-            uploads.forget_unused(before)
-            gone = f"Its credential {before} was for the other server: it needs another one."
-            messages.warning(request, gone)
-            sentence = f"{sentence} {gone}"
-        keep_in_the_log(request, page.endpoint.site, CHANGE, sentence)
-    return HttpResponseRedirect(SetUpPage(page.endpoint).path())
 
 
 @for_whom(GET=of_site)
@@ -153,7 +143,11 @@ def set_credential(request: HttpRequest, name: str, endpoint: str) -> HttpRespon
         refused = act(request, page)
     if refused is not None:
         return refused
-    check(request, page.endpoint)
+    try:
+        request_checks.order(page.endpoint, cast(User, request.user), timezone.now())
+    except request_checks.CheckRefusedError as error:
+        sentence = f"It was not checked again. {error}"
+        messages.warning(request, sentence, extra_tags=OF_CHECK)
     return HttpResponseRedirect(f"{page.path()}#check")
 
 
@@ -183,9 +177,8 @@ def upload(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
 
 
 def choose(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
-    form = KnownForm(
-        page.endpoint, pages.known_credentials(page.endpoint, request.user), request.POST
-    )
+    choosable = pages.known_credentials(page.endpoint, request.user)
+    form = KnownForm(page.endpoint, choosable, request.POST)
     if not form.is_valid():
         return again(request, page, registered_ones=form)
     return attach(request, page, form.cleaned_data["credential"], form)
@@ -234,12 +227,11 @@ def need_none(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
     endpoint, before = page.endpoint, page.endpoint.credential
     if before is None:
         return None
-    with transaction.atomic():
-        endpoint.credential, endpoint.lend_credential = None, False
-        endpoint.save(update_fields=["credential", "lend_credential"])
-        uploads.forget_unused(before)
-        sentence = f"Took the credential {before} from {endpoint.name}."
-        keep_in_the_log(request, endpoint.site, CHANGE, sentence)
+    endpoint.credential, endpoint.lend_credential = None, False
+    endpoint.save(update_fields=["credential", "lend_credential"])
+    uploads.forget_unused(before)
+    sentence = f"Took the credential {before} from {endpoint.name}."
+    keep_in_the_log(request, endpoint.site, CHANGE, sentence)
     messages.success(request, sentence)
     return None
 
@@ -248,24 +240,14 @@ def remove(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
     own = page.endpoint.credential
     if own is None or not pages.may_remove(page.endpoint, request.user):
         raise PermissionDenied
-    with transaction.atomic():
-        uploads.remove(own)
-        sentence = f"Removed the secret of {own}."
-        keep_in_the_log(request, page.endpoint.site, CHANGE, sentence)
+    uploads.remove(own)
+    sentence = f"Removed the secret of {own}."
+    keep_in_the_log(request, page.endpoint.site, CHANGE, sentence)
     messages.success(request, f"{sentence} Tests that need it wait until there is another one.")
     return HttpResponseRedirect(page.path())
 
 
 WAYS = {"known": choose, "file": name_file, "none": need_none, "remove": remove}
-
-
-def check(request: HttpRequest, endpoint: Endpoint) -> None:
-    """Let a worker check an endpoint, if one may be checked now."""
-    try:
-        request_checks.order(endpoint, cast(User, request.user), timezone.now())
-    except request_checks.CheckRefusedError as error:
-        sentence = f"It was not checked again. {error}"
-        messages.warning(request, sentence, extra_tags=OF_CHECK)
 
 
 @for_whom(POST=of_site)

@@ -14,13 +14,14 @@ from matrix.answers import cost
 from matrix.pages.parts.cost_words import CostInAll
 from matrix.pages.site.work_forms import (
     CHOICE,
+    HOURS,
     NEEDED,
-    ONE_END,
     SMALL,
     ClockField,
     RowForm,
     line,
     not_reserved,
+    refuse_one_end,
 )
 from sonar.models import Credential, Endpoint, Mesh, SizeClass
 from sonar.models.member_filters import ENDS, filter_column
@@ -138,12 +139,22 @@ class MeshRowForm(RowForm):
 
     SPECIAL = ("tcp_buffer_bytes", "scitag", "service", "service_credential")
     COLUMNS = ("mover", "mode", "streams", "priority", "vantage", *LIMITS, *SPECIAL)
-    HOURS = ("quiet_from", "quiet_until")
 
     def __init__(self, mesh: Mesh, data: QueryDict | None = None) -> None:
         self.mesh, self.is_new = mesh, mesh.pk is None
         self.sizes = list(SizeClass.objects.all())
-        super().__init__(data, auto_id="mesh-%s", initial=self._initial())
+        initial: dict[str, Any] = {"alike": True}
+        initial |= {name: getattr(mesh, name) for name in (*self.COLUMNS, *HOURS)}
+        if not self.is_new:
+            filters = [mesh.filter_of(end) for end in ENDS]
+            members = [list(getattr(mesh, end).all()) for end in ENDS]
+            ids = [{row.pk for row in rows} for rows in members]
+            initial |= dict(zip(map(filter_column, ENDS), filters, strict=True))
+            initial |= dict(zip(ENDS, members, strict=True))
+            initial["alike"] = filters[0] == filters[1] and ids[0] == ids[1]
+            for step in mesh.intervals.select_related("size_class"):
+                initial[f"{EVERY}{step.size_class.name}"] = step.every_seconds
+        super().__init__(data, auto_id="mesh-%s", initial=initial)
         intervals = {f"{EVERY}{size.name}": f"intervals.{size.name}" for size in self.sizes}
         self.columns = {"alike": "destinations", **intervals}
         self.fields["service_credential"].queryset = Credential.objects.all()  # type: ignore[attr-defined]
@@ -157,20 +168,6 @@ class MeshRowForm(RowForm):
         if not self.is_new:  # what was measured goes by the name
             del self.fields["name"]
 
-    def _initial(self) -> dict[str, Any]:
-        mesh = self.mesh
-        initial = {name: getattr(mesh, name) for name in (*self.COLUMNS, *self.HOURS)}
-        kept: dict[str, Any] = {filter_column(end): mesh.filter_of(end) for end in ENDS}
-        if self.is_new:
-            return initial | {"alike": True}
-        kept |= {end: list(getattr(mesh, end).all()) for end in ENDS}
-        ends = [(kept[filter_column(end)], {row.pk for row in kept[end]}) for end in ENDS]
-        every = {
-            f"{EVERY}{step.size_class.name}": step.every_seconds
-            for step in mesh.intervals.select_related("size_class")
-        }
-        return initial | kept | every | {"alike": ends[0] == ends[1]}
-
     def clean_name(self) -> str:
         return not_reserved("mesh", self.cleaned_data["name"])
 
@@ -182,24 +179,21 @@ class MeshRowForm(RowForm):
         for end in ENDS:
             chosen = cleaned[filter_column(ENDS[0] if cleaned["alike"] else end)]
             setattr(self.mesh, filter_column(end), chosen)
-        for name in (*self.COLUMNS, *self.HOURS, *({"name"} & self.fields.keys())):
+        for name in (*self.COLUMNS, *HOURS, *({"name"} & self.fields.keys())):
             setattr(self.mesh, name, cleaned[name])
-        self._refuse(dict(cleaned))
-        return None if self.errors else self.mesh
-
-    def _refuse(self, cleaned: Mapping[str, Any]) -> None:
-        """Say what of several fields does not fit each other, at the field where it is mended."""
+        # What of several fields does not fit each other, at the field where it is mended. An error
+        # takes the value of its field away.
+        sent = dict(cleaned)
         for end in ENDS:
-            if cleaned[end] and cleaned[filter_column(end)]:
+            if sent[end] and sent[filter_column(end)]:
                 self.add_error(filter_column(end), BOTH)
         if not self.every:
             self.add_error(f"{EVERY}{self.sizes[-1].name}", NO_SIZE)
-        for name, other in (self.HOURS, self.HOURS[::-1]):
-            if cleaned[name] is None and cleaned[other] is not None:
-                self.add_error(name, ONE_END)
-        mover, mode = cleaned["mover"], cleaned["mode"]
-        if sentence := mesh_problem(self.mesh.name, mover, mode, [*self.ends.values()]):
+        refuse_one_end(self, sent)
+        mover, mode, ends = sent["mover"], sent["mode"], [*self.ends.values()]
+        if sentence := mesh_problem(self.mesh.name, mover, mode, ends):
             self.add_error("mover", sentence)
+        return None if self.errors else self.mesh
 
     def save(self, *, enabled: bool) -> Mesh:
         """Keep the mesh; within a transaction."""
@@ -246,7 +240,7 @@ class MeshRowForm(RowForm):
 
     @property
     def of_tests(self) -> Sequence[BoundField]:
-        return self.named("mover", "mode", "streams", "priority", "vantage", *LIMITS, *self.HOURS)
+        return self.named("mover", "mode", "streams", "priority", "vantage", *LIMITS, *HOURS)
 
     @property
     def of_some_movers(self) -> Sequence[BoundField]:

@@ -50,11 +50,14 @@ def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh)
 
     The caller locks an existing mesh that is kept.
     """
-    form, verb = MeshRowForm(mesh, request.POST), "Changed" if mesh.pk else "Added"
+    form = MeshRowForm(mesh, request.POST)
+    verb, flag = ("Changed", CHANGE) if mesh.pk else ("Added", ADDITION)
     if is_kept(request) and form.is_valid():
         try:
             with transaction.atomic():
-                sentence = keep(request, form, verb)
+                form.save(enabled=mesh.enabled or "start" in request.POST)
+                sentence = f"{verb} the mesh {mesh.name}: {mesh_size.words_now(mesh)}."
+                keep_in_the_log(request, mesh, flag, sentence)
         except IntegrityError:
             form.add_error("name", MEANWHILE)
     if not is_kept(request) or form.errors:
@@ -63,14 +66,6 @@ def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh)
     messages.success(request, f"{sentence} {effect(mesh)}".strip())
     warn(request, mesh)
     return HttpResponseRedirect(MeshPage(mesh).path())
-
-
-def keep(request: HttpRequest, form: MeshRowForm, verb: str) -> str:
-    mesh = form.mesh
-    form.save(enabled=mesh.enabled or "start" in request.POST)
-    sentence = f"{verb} the mesh {mesh.name}: {mesh_size.words_now(mesh)}."
-    keep_in_the_log(request, mesh, CHANGE if verb == "Changed" else ADDITION, sentence)
-    return sentence
 
 
 def effect(mesh: Mesh) -> str:

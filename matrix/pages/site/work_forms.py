@@ -60,13 +60,12 @@ def not_reserved(noun: str, name: str) -> str:
 
 
 def line(label: str, most: int, size: int, sentence: str = "") -> forms.CharField:
-    attrs = {"class": SMALL, "size": size}
     return forms.CharField(
         label=label,
         max_length=most,
         required=bool(sentence),
         error_messages={"required": sentence},
-        widget=forms.TextInput(attrs),
+        widget=forms.TextInput({"class": SMALL, "size": size}),
     )
 
 
@@ -113,17 +112,16 @@ class DowntimeForm(RowForm):
         ],
         required=False,
         error_messages={"invalid_choice": "A downtime is an outage or a warning."},
-        widget=forms.Select({"class": "form-select form-select-sm"}),
+        widget=CHOICE,
     )
     endpoints = forms.ModelMultipleChoiceField(
         Endpoint.objects.none(),
         label="only these endpoints (none: the whole site)",
         required=False,
         widget=forms.CheckboxSelectMultiple({"class": "form-check-input"}),
-        error_messages={
-            "invalid_choice": "This is not an endpoint of the site.",
-            "invalid_pk_value": "This is not an endpoint of the site.",
-        },
+        error_messages=dict.fromkeys(
+            ("invalid_choice", "invalid_pk_value"), "This is not an endpoint of the site."
+        ),
     )
 
     def __init__(self, site: Site, now: datetime, data: QueryDict | None = None) -> None:
@@ -224,7 +222,7 @@ class EndpointLimitsForm(RowForm):
     def words(self) -> list[str]:
         """Say what changes: `tests to it at once from 2 to 4`."""
         return [
-            f"{WORDS[name]} from {shown(name, old)} to {shown(name, new)}"
+            f"{WORDS.get(name, name)} from {shown(name, old)} to {shown(name, new)}"
             for name, (old, new) in self.changes.items()
         ]
 
@@ -233,8 +231,6 @@ WORDS = {
     "inbound_cap": "tests to it at once",
     "outbound_cap": "tests from it at once",
     "budget_bytes_per_day": "budget a day",
-    "label": "label",
-    "software": "software",
 }
 
 
@@ -267,6 +263,7 @@ class SiteNoteForm(NoteForm):
         return [self.instance.site_id]
 
 
+HOURS = ("quiet_from", "quiet_until")
 CLOCK = "%H:%M"
 NO_CLOCK = "Write a time of day in UTC, from 00:00 to 23:59, like 22:30."
 ONE_END = "Quiet hours need both times; leave both empty for none."
@@ -288,6 +285,14 @@ class ClockField(forms.TimeField):
         )
 
 
+def refuse_one_end(form: forms.BaseForm, cleaned: Mapping[str, Any]) -> bool:
+    """Add an error where quiet hours have only one of both ends, and say whether there is one."""
+    missing = [name for name in HOURS if cleaned[name] is None]
+    if len(missing) == 1:
+        form.add_error(missing[0], ONE_END)
+    return len(missing) == 1
+
+
 class QuietHoursForm(RowForm):
     """The hours of each day in which no scheduled test of a site's links starts."""
 
@@ -297,15 +302,13 @@ class QuietHoursForm(RowForm):
     quiet_until = ClockField("to (UTC)", "06:00")
 
     def __init__(self, site: Site, data: QueryDict | None = None) -> None:
-        initial = {"quiet_from": site.quiet_from, "quiet_until": site.quiet_until}
+        initial = {name: getattr(site, name) for name in HOURS}
         super().__init__(data, auto_id="quiet-%s", initial=initial)
         self.site = site
 
     def filled(self, cleaned: Mapping[str, Any]) -> Site | None:
-        for name, other in (("quiet_from", "quiet_until"), ("quiet_until", "quiet_from")):
-            if cleaned[name] is None and cleaned[other] is not None:
-                self.add_error(name, ONE_END)
-                return None
+        if refuse_one_end(self, cleaned):
+            return None
         self.site.quiet_from, self.site.quiet_until = cleaned["quiet_from"], cleaned["quiet_until"]
         return self.site
 
@@ -347,6 +350,9 @@ def site_work(
 
     if not reader.is_authenticated or not any(map(may, (DECLARE, LIMITS, TIMES, WRITE))):
         return {}
+    # What was changed for it, as the admin has it in its history.
+    kind = ContentType.objects.get_for_model(Site)
+    changes = LogEntry.objects.filter(content_type=kind, object_id=str(site.pk))
     return {
         "declare": sent(refusal, DowntimeForm(site, now)) if may(DECLARE) else None,
         # Those that have not ended, with whether they go on, and the form to end one another time.
@@ -367,18 +373,22 @@ def site_work(
         "may_add": may(TIMES),
         "drafts": steps.drafts(reader, site),
         "waiting": list(waiting_of(site, now)) if may(LIMITS) else [],
-        "running": list(running_at(site)) if may(ORDER) else [],
+        # Tests that run with an end there, the longest first.
+        "running": list(
+            probes.rows()
+            .filter(Q(source__site=site) | Q(destination__site=site), state=Probe.State.RUNNING)
+            .order_by("started_at", "id")[:MOST_RUNNING]
+        )
+        if may(ORDER)
+        else [],
         "quiet": sent(refusal, QuietHoursForm(site)) if may(TIMES) else None,
         "pause": sent(refusal, PauseForm(site, now)) if may(TIMES) else None,
         "note": sent(refusal, SiteNoteForm(site)) if may(WRITE) else None,
-        "entries": list(entries_of(site)[:MOST_ENTRIES]),
+        "entries": list(
+            changes.select_related("user").order_by("-action_time", "-id")[:MOST_ENTRIES]
+        ),
         "refused": refusal is not None,
     }
-
-
-def running_at(site: Site) -> QuerySet[Probe]:
-    at_site = probes.rows().filter(Q(source__site=site) | Q(destination__site=site))
-    return at_site.filter(state=Probe.State.RUNNING).order_by("started_at", "id")[:MOST_RUNNING]
 
 
 def waiting_of(site: Site, now: datetime) -> Iterator[tuple[Endpoint, str]]:
@@ -396,10 +406,3 @@ def sent(refusal: forms.BaseForm | None, form: forms.BaseForm) -> forms.BaseForm
 def downtimes_of(site: Site) -> QuerySet[Downtime]:
     rows = Downtime.objects.filter(Q(site=site) | Q(endpoint__site=site))
     return rows.select_related("site", "endpoint")
-
-
-def entries_of(site: Site) -> QuerySet[LogEntry]:
-    """Return what was changed for a site, newest first, as the admin has it in its history."""
-    kind = ContentType.objects.get_for_model(Site)
-    entries = LogEntry.objects.filter(content_type=kind, object_id=str(site.pk))
-    return entries.select_related("user").order_by("-action_time", "-id")
