@@ -1,26 +1,23 @@
 """/api/v1/sites/ and /api/v1/sites/<name>/: what the pages of sites show, and the registry."""
 
-from collections.abc import Mapping
 from typing import Annotated
 
-from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.answers.events.reading import events_of_site
 from matrix.answers.site import overview, reports
-from matrix.answers.site.overview import KEYS, LONGEST_SEARCH, SiteOverview
-from matrix.answers.site.reports import ENDS, Report
+from matrix.answers.site.overview import KEYS, LONGEST_SEARCH
+from matrix.answers.site.reports import ENDS
 from matrix.answers.site.site_now import site_now
-from matrix.api import rendering
 from matrix.api.base import ApiView
 from matrix.api.parameters import PAGING, PageRequest, TableCursor, following, one_of, wrong
-from matrix.api.rendering import as_csv, as_json, as_rows, file_name
+from matrix.api.rendering import as_csv, as_figure, as_json, as_rows, file_name
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.link_parts import ComparedRates
-from matrix.api.schema.records import At, Json, Number, UnixTime, record
+from matrix.api.schema.records import At, Number, UnixTime, record
 from matrix.api.schema.schemas import Listed
 from matrix.api.site_report import (
     RegisteredSite,
@@ -112,7 +109,17 @@ class SitesView(ApiView):
         query, search, ordering = overview.sites_question(request.query_params, also=OWN)
         grid, sites = overview.build(query, cursor.moment)
         shown = overview.ordered(overview.searched(sites, search), ordering)
-        rows = [of_overview(site) for site in shown]
+        rows = [
+            record(
+                ListedSite,
+                site,
+                **of_site(site.site),
+                **names_of(site.endpoints),
+                ok=site.source.ok + site.destination.ok,
+                failed=site.source.failed + site.destination.failed,
+            )
+            for site in shown
+        ]
         if form == "json":
             end = cursor.rows + page.size
             after = cursor.after(page.size) if end < len(rows) else None
@@ -137,13 +144,28 @@ class SiteView(ApiView):
         report = reports.build(site.name, query, now)
         saved_as = file_name("site", site.name, query=query, window=report.window)
         if form == "csv" and query.compare is None:
-            return as_csv(row_and_column(report), CELLS, saved_as)
+            # That with itself is in its row and in its column, and comes once.
+            cells = {
+                (size, cell.source, cell.destination): cell
+                for size in report.sites
+                for end in ENDS
+                for cell in report.cells(end, size)
+            }
+            rows = [record(SiteCell, cell) | {"size": key[0]} for key, cell in cells.items()]
+            return as_csv(rows, CELLS, saved_as)
         notes_on_site = notes.on_site(site, report.window, request.user)
         site_is = site_now(report, notes_on_site, now)
         if form in FIGURE:
             declared = downtimes.declared(notes.downtimes_of(site, report.window, now))
             ends = end_figures(report, site_is, declared, notes_on_site, events_of_site(report))
-            return as_figure(report, end or ENDS[0], ends, form)
+            end = end or ENDS[0]
+            rates = f"{report.name} as {end}, {query.size} files: rates of its links"
+            simulated = report.links.simulated
+            title = FigureTitle(
+                f"{rates} relative to usual", report.window, "", simulated=simulated
+            )
+            saved_as = file_name("site", site.name, "as", end, query=query, window=report.window)
+            return as_figure(ends[end], title, form, saved_as)
         if form == "csv":
             rows = [
                 {"end": end} | row
@@ -154,40 +176,6 @@ class SiteView(ApiView):
         return as_json(of_report(report, site, site_is, now))
 
 
-def as_figure(report: Report, end: str, ends: Mapping[str, Json], form: str) -> HttpResponse:
-    title = FigureTitle(
-        f"{report.name} as {end}, {report.query.size} files: rates of its links relative to usual",
-        report.window,
-        "",
-        simulated=report.links.simulated,
-    )
-    saved_as = file_name("site", report.name, "as", end, query=report.query, window=report.window)
-    return rendering.as_figure(ends[end], title, form, saved_as)
-
-
-def of_overview(listed: SiteOverview) -> Json:
-    ends = (listed.source, listed.destination)
-    return record(
-        ListedSite,
-        listed,
-        **of_site(listed.site),
-        **names_of(listed.endpoints),
-        ok=sum(end.ok for end in ends),
-        failed=sum(end.failed for end in ends),
-    )
-
-
 LISTED = tuple(ListedSite.model_fields)
 COMPARED_LINKS = ("end", "source", "destination", "partner", *ComparedRates.model_fields, "change")
 CELLS = ("source", "destination", "size", *list(SiteCell.model_fields)[2:])
-
-
-def row_and_column(report: Report) -> list[Json]:
-    """Return the site's cells of all size classes; that with itself is in both, and comes once."""
-    cells = {
-        (size, cell.source, cell.destination): cell
-        for size in report.sites
-        for end in ENDS
-        for cell in report.cells(end, size)
-    }
-    return [record(SiteCell, cell) | {"size": size} for (size, *_), cell in cells.items()]
