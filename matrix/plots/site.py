@@ -14,16 +14,6 @@ from matrix.answers.site.site_now import EndComparison, SiteNow
 from matrix.answers.words.names import short_names_of
 from matrix.answers.words.phrases import counted
 from matrix.plots import Json, over_time
-from matrix.plots.over_time import (
-    OTHER,
-    SECOND_AXIS,
-    THERE,
-    Declared,
-    Look,
-    Noted,
-    TimeSpan,
-    other_look,
-)
 from matrix.plots.sparkline import marks_of
 from matrix.query.catalogue import RATE
 from matrix.statistics.arrays import Flags, Floats, Integers
@@ -116,7 +106,7 @@ def most_failed(ends: Sequence[RatioSeries]) -> int:
 def figure(
     series: RatioSeries,
     window: Window,
-    spans: Sequence[TimeSpan],
+    spans: Sequence[over_time.TimeSpan],
     axes: Axes,
     *,
     is_slower: bool = False,
@@ -129,13 +119,13 @@ def figure(
     The axis of ratios is logarithmic, with usual at 1; that of failed tests begins at 0.
     """
     colour = SLOWER if is_slower else OTHERS
-    line = median(series, THERE, colour, axes.written)
+    line = median(series, over_time.THERE, colour, axes.written)
     data = [middle_half(series, colour), line, failures(series)]
     shown = None
     if other:
-        look = other_look(other.words, has_own_times=other.window != window)
-        data.insert(1, median(other.series, look, OTHER.colour, axes.written))
-        shown = other.window if look.axis == SECOND_AXIS else None
+        look = over_time.other_look(other.words, has_own_times=other.window != window)
+        data.insert(1, median(other.series, look, over_time.OTHER.colour, axes.written))
+        shown = other.window if look.axis == over_time.SECOND_AXIS else None
     layout = over_time.layout_of(spans, window, shown, TIME_AXIS) | {
         "showlegend": False,
         "bargap": 0.1,
@@ -158,7 +148,9 @@ def figure(
     return {"data": data, "layout": layout}
 
 
-def median(series: RatioSeries, look: Look, colour: str, written: Callable[[float], str]) -> Json:
+def median(
+    series: RatioSeries, look: over_time.Look, colour: str, written: Callable[[float], str]
+) -> Json:
     """Draw the median as steps as wide as their buckets, with gaps where no link was measured."""
     x: list[int | None] = []
     y: list[float | None] = []
@@ -256,8 +248,8 @@ def digits(ratio: float) -> float:
 def end_figures(
     report: Report,
     site_is: SiteNow,
-    downtimes: Sequence[Declared],
-    notes: Sequence[Noted],
+    downtimes: Sequence[over_time.Declared],
+    notes: Sequence[over_time.Noted],
     events: Sequence[Event],
 ) -> dict[str, Json]:
     """Return a figure for each end: with downtimes, notes, and jumps of the links of this end.

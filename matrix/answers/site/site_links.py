@@ -6,15 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.answers.site.history import (
-    EndHistory,
-    LinkResults,
-    WindowPair,
-    cut_of,
-    drawable,
-    series_of,
-    span_of,
-)
+from matrix.answers.site import history
 from matrix.answers.site.reports import Report, ReportCell, at_end, cells_of
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import NOT_APPLICABLE
@@ -163,7 +155,7 @@ def results_of(
     window: Window,
     *,
     is_reverse: bool = False,
-) -> dict[str, LinkResults]:
+) -> dict[str, history.LinkResults]:
     """Read the results of the links of each end, or of their reverse, in a window.
 
     One SQL statement. ``query`` says which results, by filters and size class.
@@ -177,7 +169,7 @@ def results_of(
         of_end = {end: [(back, out) for out, back in pairs] for end, pairs in of_end.items()}
     every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
     place = {pair: at for at, pair in enumerate(every)}
-    whole = LinkResults.read(every, window, query.filters, query.size)
+    whole = history.LinkResults.read(every, window, query.filters, query.size)
     return {
         end: whole.of_links([place[pair] for pair in pairs], len(every))
         for end, pairs in of_end.items()
@@ -185,19 +177,19 @@ def results_of(
 
 
 def history_of(
-    report: Report, ends: Mapping[str, Sequence[SiteLink]], sides: Sequence[WindowPair]
-) -> dict[str, EndHistory]:
+    report: Report, ends: Mapping[str, Sequence[SiteLink]], sides: Sequence[history.WindowPair]
+) -> dict[str, history.EndHistory]:
     """Read the links of each end over the window, and on both sides of these comparisons.
 
     One SQL statement. All ends are cut into the same buckets.
     """
     window = report.window
-    results = results_of(report, ends, report.query, span_of(window, sides))
+    results = results_of(report, ends, report.query, history.span_of(window, sides))
     inside = [part.during(window.start, window.end) for part in results.values()]
-    cut = cut_of(drawable(window, inside), inside)
+    cut = history.cut_of(history.drawable(window, inside), inside)
     histories = {}
     for end, part in results.items():
         usual = np.array([link.usual for link in ends[end]], dtype=np.float64)
-        series = series_of(part, usual, window, cut)
-        histories[end] = EndHistory(part, usual, series, window)
+        series = history.series_of(part, usual, window, cut)
+        histories[end] = history.EndHistory(part, usual, series, window)
     return histories

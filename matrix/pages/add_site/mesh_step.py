@@ -12,14 +12,7 @@ from django.utils import timezone
 
 from matrix.answers import cost
 from matrix.pages.parts.cost_words import CostInAll
-from matrix.pages.site.work_forms import (
-    CHOICE,
-    GB,
-    HOURS,
-    ClockField,
-    EndpointLimitsForm,
-    refuse_one_end,
-)
+from matrix.pages.site import work_forms
 from sonar.models import Endpoint, Mesh
 from sonar.models.member_filters import ENDS
 from sonar.notation.addresses import scheme_of
@@ -27,7 +20,7 @@ from sonar.registry import mesh_members
 from sonar.registry.cost.grid import Member
 from sonar.registry.shown_forms import ShownForm
 
-FIELDS = ("mesh", "budget", *HOURS)
+FIELDS = ("mesh", "budget", *work_forms.HOURS)
 
 
 @dataclass(frozen=True)
@@ -74,27 +67,27 @@ def join(mesh: Mesh, endpoint: Endpoint) -> None:
 class MeshForm(ShownForm, forms.Form):
     """The mesh, and limits of one's own: of the endpoint, and the quiet hours of its site."""
 
-    row_attribute, columns = "endpoint", EndpointLimitsForm.columns
+    row_attribute, columns = "endpoint", work_forms.EndpointLimitsForm.columns
 
     mesh = forms.ChoiceField(
         label="mesh",
-        widget=CHOICE,
+        widget=work_forms.CHOICE,
         error_messages={
             "required": "Choose a mesh.",
             "invalid_choice": "Choose one of these meshes: no other can test this endpoint.",
         },
     )
-    budget = EndpointLimitsForm.base_fields["budget"]
-    quiet_from = ClockField("quiet from (UTC)", "22:00")
-    quiet_until = ClockField("quiet to (UTC)", "06:00")
+    budget = work_forms.EndpointLimitsForm.base_fields["budget"]
+    quiet_from = work_forms.ClockField("quiet from (UTC)", "22:00")
+    quiet_until = work_forms.ClockField("quiet to (UTC)", "06:00")
 
     def __init__(
         self, endpoint: Endpoint, choices: Sequence[MeshChoice], data: QueryDict | None = None
     ) -> None:
         site, limit = endpoint.site, endpoint.budget_bytes_per_day
-        initial: dict[str, Any] = {name: getattr(site, name) for name in HOURS}
+        initial: dict[str, Any] = {name: getattr(site, name) for name in work_forms.HOURS}
         if limit:
-            initial["budget"] = f"{Decimal(limit) / GB:f}"
+            initial["budget"] = f"{Decimal(limit) / work_forms.GB:f}"
         super().__init__(data, auto_id="mesh-%s", initial=initial)
         self.endpoint, self.by_name = endpoint, {each.mesh.name: each for each in choices}
         choice = self.fields["mesh"]
@@ -104,8 +97,8 @@ class MeshForm(ShownForm, forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        if cleaned.keys() >= set(HOURS):
-            refuse_one_end(self, cleaned)
+        if cleaned.keys() >= set(work_forms.HOURS):
+            work_forms.refuse_one_end(self, cleaned)
         return cleaned
 
     def chosen(self) -> MeshChoice | None:
@@ -118,8 +111,8 @@ class MeshForm(ShownForm, forms.Form):
         if not self.is_bound or not self.is_valid():
             return
         budget = self.cleaned_data["budget"]
-        self.endpoint.budget_bytes_per_day = None if budget is None else int(budget * GB)
-        for name in HOURS:
+        self.endpoint.budget_bytes_per_day = None if budget is None else int(budget * work_forms.GB)
+        for name in work_forms.HOURS:
             setattr(self.endpoint.site, name, self.cleaned_data[name])
 
 

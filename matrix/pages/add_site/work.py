@@ -19,13 +19,6 @@ from matrix.answers.site.overview import registered
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.add_site import mesh_step, pages
 from matrix.pages.add_site.credential_forms import FileNameForm, KnownForm, UploadForm
-from matrix.pages.add_site.pages import (
-    AddEndpointPage,
-    AddSitePage,
-    SetUpEndpointPage,
-    SetUpPage,
-    SetUpSitePage,
-)
 from matrix.pages.add_site.site_forms import EndpointForm, SiteForm
 from matrix.pages.add_site.steps import ADD_ENDPOINT, ADD_SITE, sites_of
 from matrix.pages.base import Page
@@ -51,12 +44,12 @@ def again(request: HttpRequest, page: Page, **forms: Any) -> HttpResponse:  # no
 @for_whom(GET=holders(ADD_SITE), POST=holders(ADD_SITE))
 def add_site(request: HttpRequest) -> HttpResponseBase:
     if request.method != "POST":
-        return show(request, AddSitePage, {})
+        return show(request, pages.AddSitePage, {})
     form = SiteForm(data=request.POST)
     with transaction.atomic():
         Version.lock_registry()
         if not form.is_valid():
-            return again(request, AddSitePage(), form=form)
+            return again(request, pages.AddSitePage(), form=form)
         form.site.save()
         keep_in_the_log(request, form.site, ADDITION, f"Added the site {form.site.name}.")
     return HttpResponseRedirect(address("add-endpoint", form.site.name))
@@ -65,9 +58,9 @@ def add_site(request: HttpRequest) -> HttpResponseBase:
 @for_whom(GET=of_site, POST=holders(ADD_SITE))
 def set_up_site(request: HttpRequest, name: str) -> HttpResponseBase:
     if request.method != "POST":
-        return show(request, SetUpSitePage, {"name": name})
+        return show(request, pages.SetUpSitePage, {"name": name})
     with transaction.atomic():
-        page = SetUpSitePage(registered(name, lock=True))
+        page = pages.SetUpSitePage(registered(name, lock=True))
         form = SiteForm(page.site, request.POST)
         if not form.is_valid():
             return again(request, page, form=form)
@@ -83,8 +76,8 @@ def set_up_site(request: HttpRequest, name: str) -> HttpResponseBase:
 @for_whom(GET=of_site, POST=of_site)
 def add_endpoint(request: HttpRequest, name: str) -> HttpResponseBase:
     if request.method != "POST":
-        return show(request, AddEndpointPage, {"name": name})
-    page = AddEndpointPage(registered(name))
+        return show(request, pages.AddEndpointPage, {"name": name})
+    page = pages.AddEndpointPage(registered(name))
     row = Endpoint(site=page.site, enabled=False)
     form = EndpointForm(row, request.POST, is_operator=pages.may_operate(request.user))
     with transaction.atomic():
@@ -99,10 +92,10 @@ def add_endpoint(request: HttpRequest, name: str) -> HttpResponseBase:
 @for_whom(GET=of_site, POST=of_site)
 def set_up_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
     if request.method != "POST":
-        return show(request, SetUpEndpointPage, {"name": name, "endpoint": endpoint})
+        return show(request, pages.SetUpEndpointPage, {"name": name, "endpoint": endpoint})
     with transaction.atomic():
         Version.lock_registry()
-        page = SetUpEndpointPage(locked(name, endpoint))
+        page = pages.SetUpEndpointPage(locked(name, endpoint))
         row, before = page.endpoint, page.endpoint.credential
         if row.enabled or row.retired_at:
             messages.error(request, f"{row.name} is in use, so it stays where it is.")
@@ -118,7 +111,7 @@ def set_up_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpRespo
             messages.warning(request, gone)
             sentence = f"{sentence} {gone}"
         keep_in_the_log(request, row.site, CHANGE, sentence)
-    return HttpResponseRedirect(SetUpPage(row).path())
+    return HttpResponseRedirect(pages.SetUpPage(row).path())
 
 
 def locked(name: str, endpoint: str) -> Endpoint:
@@ -129,7 +122,7 @@ def locked(name: str, endpoint: str) -> Endpoint:
 
 @for_whom(GET=of_site)
 def set_up(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
-    return show(request, SetUpPage, {"name": name, "endpoint": endpoint})
+    return show(request, pages.SetUpPage, {"name": name, "endpoint": endpoint})
 
 
 @sensitive_post_parameters()
@@ -138,7 +131,7 @@ def set_credential(request: HttpRequest, name: str, endpoint: str) -> HttpRespon
     """Give an endpoint a credential by one of four ways, or none, and let it be checked."""
     with transaction.atomic():
         Version.lock_registry()
-        page = SetUpPage(locked(name, endpoint))
+        page = pages.SetUpPage(locked(name, endpoint))
         act = WAYS.get(request.POST.get("how", ""), upload)
         refused = act(request, page)
     if refused is not None:
@@ -151,7 +144,7 @@ def set_credential(request: HttpRequest, name: str, endpoint: str) -> HttpRespon
     return HttpResponseRedirect(f"{page.path()}#check")
 
 
-def upload(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
+def upload(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
     """Keep a secret that was uploaded; return the page with what is wrong with it."""
     now, endpoint = timezone.now(), page.endpoint
     is_operator = pages.may_operate(request.user)
@@ -176,7 +169,7 @@ def upload(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
     return None
 
 
-def choose(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
+def choose(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
     choosable = pages.known_credentials(page.endpoint, request.user)
     form = KnownForm(page.endpoint, choosable, request.POST)
     if not form.is_valid():
@@ -184,7 +177,7 @@ def choose(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
     return attach(request, page, form.cleaned_data["credential"], form)
 
 
-def name_file(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
+def name_file(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
     """Register a file on the workers as a credential for the host of the endpoint."""
     if not pages.is_administrator(request.user):
         raise PermissionDenied
@@ -197,7 +190,10 @@ def name_file(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
 
 
 def attach(
-    request: HttpRequest, page: SetUpPage, credential: Credential, form: KnownForm | FileNameForm
+    request: HttpRequest,
+    page: pages.SetUpPage,
+    credential: Credential,
+    form: KnownForm | FileNameForm,
 ) -> HttpResponse | None:
     endpoint, before = page.endpoint, page.endpoint.credential
     first = next(iter(form.fields))
@@ -222,7 +218,7 @@ def attach(
     return None
 
 
-def need_none(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
+def need_none(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
     """Let an endpoint go on without a credential; one that it has is taken from it."""
     endpoint, before = page.endpoint, page.endpoint.credential
     if before is None:
@@ -236,7 +232,7 @@ def need_none(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
     return None
 
 
-def remove(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
+def remove(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
     own = page.endpoint.credential
     if own is None or not pages.may_remove(page.endpoint, request.user):
         raise PermissionDenied
@@ -259,11 +255,11 @@ def start(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
     if not {"start", "later"} & request.POST.keys():
         sent = [(field, request.POST.get(field, "")) for field in mesh_step.FIELDS]
         sent += [("shown", request.POST["shown"])] if "shown" in request.POST else []
-        path = SetUpPage(endpoint_of(name, endpoint)).path()
+        path = pages.SetUpPage(endpoint_of(name, endpoint)).path()
         return HttpResponseRedirect(f"{path}?{urlencode(sent)}#mesh")
     with transaction.atomic():
         registered(name, lock=True)
-        page = SetUpPage(locked(name, endpoint))
+        page = pages.SetUpPage(locked(name, endpoint))
         form = pages.mesh_form(page.endpoint, request.user, request.POST)
         if not form.is_valid():
             return again(request, page, **page.cost(timezone.now(), request.user, form))

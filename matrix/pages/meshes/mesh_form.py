@@ -28,16 +28,9 @@ from sonar.models.member_filters import ENDS, filter_column
 from sonar.models.mesh import LIMITS, Mode, mover_choices
 from sonar.models.registry import MOST_DAILY_BYTES
 from sonar.notation import vantages
+from sonar.registry import written_fields
 from sonar.registry.compatibility import mesh_problem
 from sonar.registry.file.sections import LONGEST_INTERVAL_SECONDS, set_intervals, set_members
-from sonar.registry.written_fields import (
-    BytesField,
-    EndpointFilterField,
-    ScitagField,
-    SecondsField,
-    between,
-    small_input,
-)
 
 BOTH = "Write a filter or names, not both."
 NO_SIZE = "Write for at least one size class how often each link is tested."
@@ -66,12 +59,12 @@ class NamesField(forms.CharField):
         return [rows[name] for name in names]
 
 
-def filter_field(label: str) -> EndpointFilterField:
-    return EndpointFilterField(
+def filter_field(label: str) -> written_fields.EndpointFilterField:
+    return written_fields.EndpointFilterField(
         label=label,
         required=False,
         help_text="As the matrix has it in its address: cloud=UK&label=DATADISK&tag=!tape.",
-        widget=small_input(44),
+        widget=written_fields.small_input(44),
     )
 
 
@@ -98,34 +91,38 @@ class MeshRowForm(RowForm):
     )
     mode = forms.ChoiceField(label="mode", choices=Mode.choices, widget=CHOICE)
     streams = forms.IntegerField(
-        label="streams", validators=between(1, 9999), widget=small_input(4)
+        label="streams",
+        validators=written_fields.between(1, 9999),
+        widget=written_fields.small_input(4),
     )
     priority = forms.IntegerField(
-        label="priority (the higher goes first)", validators=between(0, 9999), widget=small_input(4)
+        label="priority (the higher goes first)",
+        validators=written_fields.between(0, 9999),
+        widget=written_fields.small_input(4),
     )
     vantage = line(
         "vantage whose workers run its tests (empty: whoever reaches the ends)",
         vantages.LONGEST,
         14,
     )
-    bytes_per_hour = BytesField(
+    bytes_per_hour = written_fields.BytesField(
         label="at most, an hour (like 10 TB; empty: no limit)",
         required=False,
-        validators=between(1, MOST_DAILY_BYTES),
-        widget=small_input(10),
+        validators=written_fields.between(1, MOST_DAILY_BYTES),
+        widget=written_fields.small_input(10),
     )
     quiet_from = ClockField("quiet from (UTC)", "22:00")
     quiet_until = ClockField("quiet to (UTC)", "06:00")
-    tcp_buffer_bytes = BytesField(
+    tcp_buffer_bytes = written_fields.BytesField(
         label="TCP buffer (like 8 MB; empty: the servers choose)",
         required=False,
-        validators=between(1, 2**31 - 1),
-        widget=small_input(10),
+        validators=written_fields.between(1, 2**31 - 1),
+        widget=written_fields.small_input(10),
     )
-    scitag = ScitagField(
+    scitag = written_fields.ScitagField(
         label="flow label as experiment/activity (like 2/11; empty: none)",
         required=False,
-        widget=small_input(8),
+        widget=written_fields.small_input(8),
     )
     service = line("URL of the service that moves the files", 400, 44)
     service_credential = forms.ModelChoiceField(
@@ -159,11 +156,11 @@ class MeshRowForm(RowForm):
         self.columns = {"alike": "destinations", **intervals}
         self.fields["service_credential"].queryset = Credential.objects.all()  # type: ignore[attr-defined]
         for size in self.sizes:
-            self.fields[f"{EVERY}{size.name}"] = SecondsField(
+            self.fields[f"{EVERY}{size.name}"] = written_fields.SecondsField(
                 label=f"{size.name} files, each link every",
                 required=False,
-                validators=between(1, LONGEST_INTERVAL_SECONDS),
-                widget=small_input(8),
+                validators=written_fields.between(1, LONGEST_INTERVAL_SECONDS),
+                widget=written_fields.small_input(8),
             )
         if not self.is_new:  # what was measured goes by the name
             del self.fields["name"]

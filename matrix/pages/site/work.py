@@ -20,22 +20,8 @@ from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.endpoint import EndpointPage, costs_of, endpoint_of, show_endpoint
 from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.parts.notes import back
+from matrix.pages.site import work_forms
 from matrix.pages.site.page import SitePage
-from matrix.pages.site.work_forms import (
-    CHANGE,
-    DECLARE,
-    LIMITS,
-    TIMES,
-    WITHDRAW,
-    DowntimeEndForm,
-    DowntimeForm,
-    EndpointLimitsForm,
-    PauseForm,
-    QuietHoursForm,
-    SiteNoteForm,
-    downtimes_of,
-    site_work,
-)
 from matrix.pages.views import rendered
 from matrix.query.addresses import address
 from matrix.store.notes import WRITE
@@ -90,7 +76,7 @@ def acting(
                 if again:
                     return again(request, site, error.form, **path)
                 now, page = timezone.now(), SitePage(compared_question(QueryDict()), site)
-                work = site_work(site, request.user, now, error.form)
+                work = work_forms.site_work(site, request.user, now, error.form)
                 return rendered(request, page, now, None, status=400, work=work)
             return back(request, f"{address('site', site.name)}#site-work")
 
@@ -110,9 +96,9 @@ def ended(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-@acting(DECLARE)
+@acting(work_forms.DECLARE)
 def declare_downtime(request: HttpRequest, site: Site) -> Change:
-    form = checked(DowntimeForm(site, timezone.now(), request.POST))
+    form = checked(work_forms.DowntimeForm(site, timezone.now(), request.POST))
     for row in form.rows:
         row.save()
     first = form.rows[0]
@@ -130,10 +116,10 @@ def declare_downtime(request: HttpRequest, site: Site) -> Change:
     return f"Declared {declaration} {first.times_words}: {ended(first.reason)}", effect
 
 
-@acting(CHANGE)
+@acting(work_forms.CHANGE)
 def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noqa: A002
     """Let a downtime end at another time; with `end` it ends now, or never begins."""
-    row = downtimes_of(site).select_for_update(of=("self",)).filter(id=id).first()
+    row = work_forms.downtimes_of(site).select_for_update(of=("self",)).filter(id=id).first()
     if row is None:
         raise Http404(f"{site.name} has no downtime {id}: it may have been withdrawn.")
     if not row.is_by_hand:
@@ -142,7 +128,7 @@ def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noq
     subject = row.site or row.endpoint
     now, words = timezone.now(), f"The downtime of {subject} ({row.reason})"
     if "end" not in request.POST:
-        checked(DowntimeEndForm(row, request.POST))
+        checked(work_forms.DowntimeEndForm(row, request.POST))
         row.save(update_fields=["ends_at"])
         return f"{words} now lasts {row.until_words}.", ""
     if row.ends_at <= now:
@@ -152,7 +138,7 @@ def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noq
         row.ends_at = now
         row.save(update_fields=["ends_at"])
         return f"{words} has ended.", "Tests of its links start again." if row.stops_tests else ""
-    if not roles.may(request.user, WITHDRAW, [site.id]):
+    if not roles.may(request.user, work_forms.WITHDRAW, [site.id]):
         raise PermissionDenied
     row.delete()
     return f"{words} was withdrawn before it began.", ""
@@ -167,10 +153,10 @@ def in_use(site: Site, endpoint: str) -> Endpoint:
     return row
 
 
-@acting(LIMITS)
+@acting(work_forms.LIMITS)
 def change_limits(request: HttpRequest, site: Site, endpoint: str) -> Change:
     row = in_use(site, endpoint)
-    form = checked(EndpointLimitsForm(row, request.POST))
+    form = checked(work_forms.EndpointLimitsForm(row, request.POST))
     if not form.changes:
         raise UnchangedError(f"{row.name} stays as it is: nothing was changed.")
     row.save(update_fields=list(form.changes))
@@ -178,7 +164,7 @@ def change_limits(request: HttpRequest, site: Site, endpoint: str) -> Change:
     return sentence, "This applies from now on; running tests continue."
 
 
-@acting(LIMITS)
+@acting(work_forms.LIMITS)
 def enable_endpoint(request: HttpRequest, site: Site, endpoint: str) -> Change:
     """Let tests with one endpoint of a site start; with `disable` no more of them do."""
     row, enabled = in_use(site, endpoint), "disable" not in request.POST
@@ -192,14 +178,14 @@ def enable_endpoint(request: HttpRequest, site: Site, endpoint: str) -> Change:
     return f"Disabled {row.name}.", "No tests of its links start; running tests continue."
 
 
-@for_whom(GET=readers, POST=holders(LIMITS, lambda name, **_: [registered(name).id]))
+@for_whom(GET=readers, POST=holders(work_forms.LIMITS, lambda name, **_: [registered(name).id]))
 def endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
     if request.method == "POST":
         return change_limits(request, name=name, endpoint=endpoint)
     return show_endpoint(request, name=name, endpoint=endpoint)
 
 
-@acting(TIMES)
+@acting(work_forms.TIMES)
 def change_quiet_hours(request: HttpRequest, site: Site) -> Change:
     """Set the quiet hours of a site; both fields empty take them away."""
 
@@ -208,7 +194,7 @@ def change_quiet_hours(request: HttpRequest, site: Site) -> Change:
 
     row = Site.objects.select_for_update(of=("self",)).get(pk=site.pk)
     before = hours(row)
-    checked(QuietHoursForm(row, request.POST))
+    checked(work_forms.QuietHoursForm(row, request.POST))
     if hours(row) == before:
         raise UnchangedError(f"Quiet hours of {row.name} stay as they are: {before}.")
     row.save(update_fields=["quiet_from", "quiet_until"])
@@ -218,7 +204,7 @@ def change_quiet_hours(request: HttpRequest, site: Site) -> Change:
     )
 
 
-@acting(TIMES)
+@acting(work_forms.TIMES)
 def change_pause(request: HttpRequest, site: Site) -> Change:
     """Pause the tests of a site, or change the pause that lasts; with `resume` it is over."""
     return keep_pause(request, Site.objects.select_for_update(of=("self",)).get(pk=site.pk))
@@ -231,7 +217,7 @@ def endpoint_again(
     return rendered(request, page, timezone.now(), None, status=400, pause=form)
 
 
-@acting(LIMITS, endpoint_again)
+@acting(work_forms.LIMITS, endpoint_again)
 def pause_endpoint(request: HttpRequest, site: Site, endpoint: str) -> Change:
     return keep_pause(request, in_use(site, endpoint))
 
@@ -249,7 +235,7 @@ def keep_pause(request: HttpRequest, row: Site | Endpoint) -> Change:
             f"Resumed the tests of {row.name}, paused since {since} ({reason}).",
             "What is due is tested as soon as there is room.",
         )
-    form = checked(PauseForm(row, now, request.POST))
+    form = checked(work_forms.PauseForm(row, now, request.POST))
     reason, until = form.cleaned_data["pause_reason"], form.cleaned_data["paused_until"]
     row.pause(now, reason, until, cast(User, request.user))
     row.save(update_fields=PAUSE_COLUMNS)
@@ -262,7 +248,7 @@ def keep_pause(request: HttpRequest, row: Site | Endpoint) -> Change:
 
 @acting(WRITE)
 def write_note(request: HttpRequest, site: Site) -> Change:
-    form = checked(SiteNoteForm(site, request.POST))
+    form = checked(work_forms.SiteNoteForm(site, request.POST))
     form.instance.author = cast(User, request.user)
     note = form.save()
     whom = "all readers" if note.public else "operators and admins of the site"
