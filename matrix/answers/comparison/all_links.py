@@ -167,18 +167,14 @@ def sentence(grid: Grid, now: datetime) -> str:
     together = grid_together(grid, now)
     if together is None or not together.links:
         return ""
-    return f"{subject(grid, together)}: {factor_words(together, CountWords.of(grid.query, now))}."
-
-
-def subject(grid: Grid, together: Together) -> str:
-    """Say which links: all that are shown, or so many of them as have tests on both sides."""
-    states, narrowed = grid.states(), bool(on_links(grid.query.filters))
+    states, query = grid.states(), grid.query
     links = sum(states.values()) - states["not_applicable"]
-    is_pooled = (grid.query.rows, grid.query.columns) != ENDPOINTS
     count = counted(together.links, "link")
-    if is_pooled or together.links != links:
-        return f"{count} with tests on both sides, together"
-    return f"{'These' if narrowed else 'All'} {count} together"
+    # All that are shown, or those of them that have tests on both sides.
+    subject = f"{'These' if on_links(query.filters) else 'All'} {count} together"
+    if (query.rows, query.columns) != ENDPOINTS or together.links != links:
+        subject = f"{count} with tests on both sides, together"
+    return f"{subject}: {factor_words(together, CountWords.of(query, now))}."
 
 
 @dataclass(frozen=True)
@@ -228,19 +224,9 @@ def changes(query: MatrixQuery, now: datetime) -> Grid | None:
     return build(query, now)
 
 
-def logs_of(matrix: Grid) -> Floats:
-    """Return the logarithms of the changes, NaN for holes."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(matrix.cells.value)
-    return np.where(np.isfinite(logs), logs, np.nan)
-
-
-def paired_logs(matrix: Grid) -> Floats:
-    """Return the logarithms of the changes of links with a test on both sides, however few."""
-    if matrix.comparison is None:
-        raise ValueError("the grid is compared with nothing")
+def finite_logs(changes: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(matrix.comparison.value / matrix.comparison.other)
+        logs = np.log(changes)
     return np.where(np.isfinite(logs), logs, np.nan)
 
 
@@ -250,7 +236,7 @@ def link_net_change(matrix: Grid, source: str, destination: str) -> NetChange | 
     columns = {group.name: column for column, group in enumerate(matrix.destinations)}
     if source not in rows or destination not in columns:
         return None
-    at, logs = (rows[source], columns[destination]), logs_of(matrix)
+    at, logs = (rows[source], columns[destination]), finite_logs(matrix.cells.value)
     model = two_way.fit(logs)
     leverage = float(model.leverage[at])
     if not leverage < ALONE or model.dof < 2:
@@ -266,9 +252,14 @@ def site_net_change(matrix: Grid, site: str, end: str) -> NetChange | None:
     """Return what the links of one end of a site did, on average, beyond those of the others."""
     groups = matrix.sources if end == "source" else matrix.destinations
     is_own = np.array([group.site == site for group in groups], dtype=bool)
-    logs = paired_logs(matrix) if end == "source" else paired_logs(matrix).T
+    if matrix.comparison is None:
+        raise ValueError("the grid is compared with nothing")
     if not is_own.any():
         return None
+    # Of links with a test on both sides, however few.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = finite_logs(matrix.comparison.value / matrix.comparison.other)
+    logs = logs if end == "source" else logs.T
     model = two_way.fit(np.where(is_own[:, None], np.nan, logs))
     rest = (logs[is_own] - (model.level + model.column)).ravel()
     rest = rest[~np.isnan(rest)]

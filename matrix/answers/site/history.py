@@ -12,7 +12,7 @@ import numpy as np
 from matrix.answers.link.series import BUCKETS, MOST, Cut, cut_for
 from matrix.query.comparison import OF, around
 from matrix.query.filters import Filter
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
 from matrix.statistics.samples.quantiles import across_links, quantiles_by
 from matrix.statistics.samples.reduce import ratio
@@ -32,7 +32,7 @@ SHORTEST = timedelta(minutes=20)
 
 
 @dataclass(frozen=True)
-class LinkResults:
+class LinkResults(ArrayFields):
     """Results that say something about a link; arrays by result.
 
     ``link`` is a place in the links that were asked for, ``started`` in Unix ms, ``rate`` in MB/s
@@ -65,9 +65,6 @@ class LinkResults:
             rows["bytes"].astype(np.int64),
         )
         return results.taken(link >= 0)
-
-    def taken(self, rows: Flags) -> LinkResults:
-        return LinkResults(self.link[rows], self.started[rows], self.rate[rows], self.size[rows])
 
     def of_links(self, links: Sequence[int], count: int) -> LinkResults:
         """Return those of some of ``count`` links, numbered by their place among these."""
@@ -170,14 +167,6 @@ def span_of(window: Window, sides: Iterable[WindowPair]) -> Window:
     return Window(min(part.start for part in every), max(part.end for part in every))
 
 
-def by_link(results: LinkResults, window: Window, links: int) -> tuple[Floats, Integers]:
-    """Return the median rate of each link in a window, NaN for none, and how many succeeded."""
-    inside = results.during(window.start, window.end)
-    ok = inside.taken(inside.ok)
-    (medians,) = quantiles_by(ok.link, ok.rate, links, [0.5])
-    return medians, np.bincount(ok.link, minlength=links)
-
-
 @dataclass(frozen=True)
 class EndHistory:
     """The results of the links of one end, in the order of ``usual``, and their line over time."""
@@ -193,10 +182,14 @@ class EndHistory:
 
     def together(self, sides: WindowPair, scatter: DayScatter) -> Together:
         """Compare all links together; ``scatter`` is how far they scatter then."""
-        links = len(self.usual)
-        own, other = (by_link(self.results, side, links) for side in (sides.own, sides.other))
-        centres, counts = (np.stack(pair) for pair in zip(own, other, strict=True))
-        return Together.of(centres, counts, OF[0], scatter, days_apart(sides.own, sides.other))
+        links, medians, counts = len(self.usual), [], []
+        for side in (sides.own, sides.other):
+            inside = self.results.during(side.start, side.end)
+            ok = inside.taken(inside.ok)
+            medians += quantiles_by(ok.link, ok.rate, links, [0.5])
+            counts.append(np.bincount(ok.link, minlength=links))
+        centres, tests = np.stack(medians), np.stack(counts)
+        return Together.of(centres, tests, OF[0], scatter, days_apart(sides.own, sides.other))
 
     def sizes(self) -> list[tuple[float, float]]:
         """Return mean and standard deviation of the bytes of each link's files in the window."""

@@ -56,14 +56,6 @@ def choices_for(endpoint: Endpoint, *, joins: bool) -> list[MeshChoice]:
     return sorted(choices, key=lambda choice: not choice.is_meant)
 
 
-def join(mesh: Mesh, endpoint: Endpoint) -> None:
-    """Add an endpoint to the ends at which a mesh names its endpoints."""
-    for end in ENDS:
-        named = getattr(mesh, end)
-        if named.all():
-            named.add(endpoint)
-
-
 class MeshForm(ShownForm, forms.Form):
     """The mesh, and limits of one's own: of the endpoint, and the quiet hours of its site."""
 

@@ -27,6 +27,7 @@ from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
 from sonar.models import Credential, Endpoint, Version
+from sonar.models.member_filters import ENDS
 from sonar.notation.windows import format_minute
 from sonar.obstacles.catalogue import advice_on
 from sonar.ordering import request_checks
@@ -288,7 +289,10 @@ def kept(endpoint: Endpoint, form: mesh_step.MeshForm, *, starts: bool) -> Itera
     endpoint.site.save(update_fields=["quiet_from", "quiet_until"])
     choice = form.chosen()
     if choice and not choice.is_meant:
-        mesh_step.join(choice.mesh, endpoint)
+        # To the ends at which it names its endpoints.
+        for named in (getattr(choice.mesh, end) for end in ENDS):
+            if named.all():
+                named.add(endpoint)
         yield f"{endpoint.name} joined the mesh {choice.mesh.name}."
     if not starts:
         yield f"Kept the limits of {endpoint.name}."

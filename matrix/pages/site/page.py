@@ -239,7 +239,6 @@ class SitePage(QueryPage):
             ],
             "sides": sides,
             "short_name": names.site(name),
-            "short_sites": names.sites,
             "short_ends": names.endpoints,
             "links": sum(side["figures"].links for side in sides),
             "left_out": sum(side["left_out"] for side in sides),

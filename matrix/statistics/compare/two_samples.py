@@ -219,7 +219,9 @@ def judged(
 
     ratios = Ratios.joined(each(compared, range(number)))
     rule = rule or Rule(prior, largest_p(ratios.p, FALSE_SHARE))
-    return replace(ratios, sure=sure(ratios, rule)), rule
+    # Beyond chance, and by more than nobody would look into.
+    sure = is_far(ratios.ratio) & (ratios.p <= rule.most_p * (1 + ROUNDING))
+    return replace(ratios, sure=sure), rule
 
 
 def scatter_of(pairs: Pairs, known_scatter: KnownScatter | None) -> tuple[Floats, Floats]:
@@ -236,11 +238,6 @@ def prior_of(pairs: Pairs, known_scatter: KnownScatter | None) -> Prior:
     """Learn from all groups that can be compared how far one scatters."""
     enough = (pairs.counts >= FEWEST_TESTS).all(axis=0)
     return Prior.of(*(values[enough] for values in scatter_of(pairs, known_scatter)))
-
-
-def sure(ratios: Ratios, rule: Rule) -> Flags:
-    """Say which differ beyond chance, and by more than nobody would look into."""
-    return is_far(ratios.ratio) & (ratios.p <= rule.most_p * (1 + ROUNDING))
 
 
 def is_far(ratio: Floats) -> Flags:
