@@ -144,10 +144,7 @@ class SitesPage(QueryPage):
         }
 
     def head(self, name: str) -> dict[str, str]:
-        """Sort by a column, if it can be, and the other way where that is done already.
-
-        `sort` is what aria-sort says.
-        """
+        """Sort by a column, if it can be, or the other way; `sort` is what aria-sort says."""
         label, title = HEADS[name]
         usual = f"-{name}" if name in DESCENDING else name
         other = name if usual.startswith("-") else f"-{name}"

@@ -112,12 +112,7 @@ def figure(
     is_slower: bool = False,
     other: EndComparison | None = None,
 ) -> Json:
-    """Return data and layout; ``is_slower`` says that some of the links are slower than usual.
-
-    ``other`` is what the links are compared with; of another window, it has its own axis of time.
-
-    The axis of ratios is logarithmic, with usual at 1; that of failed tests begins at 0.
-    """
+    """Return data and layout; ``other`` is what links are compared with, and may have own times."""
     colour = SLOWER if is_slower else OTHERS
     line = median(series, over_time.THERE, colour, axes.written)
     data = [middle_half(series, colour), line, failures(series)]
@@ -252,10 +247,7 @@ def end_figures(
     notes: Sequence[over_time.Noted],
     events: Sequence[Event],
 ) -> dict[str, Json]:
-    """Return a figure for each end: with downtimes, notes, and jumps of the links of this end.
-
-    Both have the same axes; rates are drawn without what they are compared with.
-    """
+    """Return a figure for each end, with downtimes, notes and jumps of its links."""
     window, short = report.window, short_names_of(report.all_endpoints)
     during = [downtime for downtime in downtimes if downtime.ends_at > window.start]
     spans = over_time.spans_of(during, notes, window)

@@ -214,10 +214,7 @@ class NetChange:
 
 
 def changes(query: MatrixQuery, now: datetime) -> Grid | None:
-    """Return the changes of all links between the two windows of a question.
-
-    None where more differs between its sides than the window: then nothing has changed.
-    """
+    """Return the changes of all links; None where more differs than the window."""
     compare = query.compare
     if compare is None or not compare.is_of_time:
         return None

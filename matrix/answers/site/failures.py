@@ -55,10 +55,7 @@ class Failures:
 def grouped(
     links: Sequence[tuple[int, int]], size: str, window: Window, filters: Sequence[Filter]
 ) -> tuple[list[Failures], int]:
-    """Return the largest groups, and how many failures all groups have. At most two SQL queries.
-
-    ``links`` are the ids of their ends.
-    """
+    """Return the largest groups, and how many failures all have; ``links`` are ids of ends."""
     if not links:
         return [], 0
     allowed = passing(counted(filters) if on_profiles(filters) else ())

@@ -203,10 +203,7 @@ class EndHistory:
 
 
 def rates_over_time(histories: Mapping[str, EndHistory]) -> dict[str, EndHistory]:
-    """Return the same with rates in MB/s in place of ratios, from the first result on.
-
-    So links have a line before any rate of theirs is usual.
-    """
+    """Return the same with rates in MB/s, from the first result on, before any is usual."""
     inside = [history.inside for history in histories.values()]
     window = next(iter(histories.values())).window
     firsts = [int(end.started.min()) for end in inside if end.started.size]

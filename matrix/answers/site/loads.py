@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 
-from sonar.models import Endpoint, Probe
+from sonar.models import Probe
 from sonar.notation.units import MB
 from sonar.obstacles.catalogue import NAMED, why_waiting
 
@@ -86,10 +85,7 @@ class PlannedTests:
     open: tuple[tuple[int, int, str], ...]
 
     def of(self, **own: object) -> Load:
-        """Return what parts have together that have this `direction`, `endpoint` and so on.
-
-        What an endpoint sends and receives is what its budget of bytes counts.
-        """
+        """Return what all parts with this `direction`, `endpoint` and so on have together."""
         parts = [part for part in self.parts if own.items() <= vars(part).items()]
         return Load(*(sum(getattr(part, field.name) for part in parts) for field in fields(Load)))
 
@@ -100,33 +96,6 @@ class PlannedTests:
             out, into = (self.of(mesh=mesh, size=size, direction=way) for way in (OUT, IN))
             lines.append((mesh, size, out, into))
         return lines
-
-    def at_once(self, end: str, means_mb_s: Mapping[str, float]) -> float:
-        """Estimate how many tests run at once on average, at these rates by size class.
-
-        NaN if a class that is planned has no rate.
-        """
-        seconds = sum(
-            part.bytes_per_day / (means_mb_s[part.size] * MB)
-            for part in self.parts
-            if part.direction == DIRECTIONS[end]
-        )
-        return seconds / DAY_SECONDS
-
-    def most_at_once(self, end: str, endpoints: Iterable[Endpoint]) -> int:
-        """Return how many tests may run at once out of these endpoints, or into them.
-
-        That many their caps allow, as many links as they have, and Sonar in all.
-        """
-        direction = DIRECTIONS[end]
-        most = sum(
-            min(
-                self.of(direction=direction, endpoint=each.pk).links,
-                each.outbound_cap if direction == OUT else each.inbound_cap,
-            )
-            for each in endpoints
-        )
-        return min(most, settings.SONAR_IN_FLIGHT)
 
     def waiting(self) -> list[tuple[str, int, datetime | None]]:
         """Return each reason why tests wait, how many do, and since when; most first."""

@@ -254,12 +254,7 @@ class Report:
 
 
 def build(name: str, query: MatrixQuery, now: datetime) -> Report:
-    """Report on a site as of one moment; the query has no filters on links.
-
-    What it compares with is left to site_now.
-
-    The number of SQL queries depends on that of the size classes alone.
-    """
+    """Report on a site as of one moment. SQL queries grow with the number of size classes alone."""
     window = query.window_at(now)
     with snapshot():
         version = data_version.read(query.size, standing.reach(window))
@@ -301,10 +296,8 @@ def of_sites(
     return grid.compute(of_sites, now, version, extras, results, standings=standings)
 
 
-@dataclass(frozen=True)
-class PartnerDirection:
-    cell: ReportCell
-    url: str
+# One direction with a partner: its cell, and the page that has more of it.
+PartnerDirection = tuple[ReportCell, str]
 
 
 @dataclass(frozen=True)
@@ -316,15 +309,11 @@ class Partner:
     received: PartnerDirection | None
 
     @property
-    def directions(self) -> tuple[PartnerDirection | None, PartnerDirection | None]:
-        return self.sent, self.received
-
-    @property
     def ratio(self) -> float:
         """Return how many times faster sending to it is than receiving from it."""
-        if self.sent is None or self.received is None or not self.received.cell.mean:
+        if self.sent is None or self.received is None or not self.received[0].mean:
             return math.nan
-        return self.sent.cell.mean / self.received.cell.mean
+        return self.sent[0].mean / self.received[0].mean
 
 
 def partners_of(report: Report) -> list[Partner]:
@@ -338,10 +327,10 @@ def partners_of(report: Report) -> list[Partner]:
         """Lead to the link between two sites, or to the matrix of links if there are several."""
         names = [endpoints.get(site, []) for site in (cell.source, cell.destination)]
         if [len(each) for each in names] == [1, 1]:
-            return PartnerDirection(cell, link_url(names[0][0], names[1][0], report.query))
+            return cell, link_url(names[0][0], names[1][0], report.query)
         sites = (("source_site", cell.source), ("destination_site", cell.destination))
         filters = (*(Filter(*site) for site in sites), *on_profiles(report.query.filters))
-        return PartnerDirection(cell, matrix_url(report.query.replace(filters=filters)))
+        return cell, matrix_url(report.query.replace(filters=filters))
 
     sent, received = (
         {getattr(cell, other): direction(cell) for cell in report.cells(end)}

@@ -156,10 +156,7 @@ def results_of(
     *,
     is_reverse: bool = False,
 ) -> dict[str, history.LinkResults]:
-    """Read the results of the links of each end, or of their reverse, in a window.
-
-    One SQL statement. ``query`` says which results, by filters and size class.
-    """
+    """Read the results of the links of each end, or of their reverse. One SQL statement."""
     ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
     of_end = {
         end: [(ids[link.source], ids[link.destination]) for link in links]
@@ -179,10 +176,7 @@ def results_of(
 def history_of(
     report: Report, ends: Mapping[str, Sequence[SiteLink]], sides: Sequence[history.WindowPair]
 ) -> dict[str, history.EndHistory]:
-    """Read the links of each end over the window, and on both sides of these comparisons.
-
-    One SQL statement. All ends are cut into the same buckets.
-    """
+    """Read the links of each end over the window and these comparisons. One SQL statement."""
     window = report.window
     results = results_of(report, ends, report.query, history.span_of(window, sides))
     inside = [part.during(window.start, window.end) for part in results.values()]

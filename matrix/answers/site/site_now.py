@@ -228,10 +228,7 @@ def site_now(
 
 
 def day_scatters(report: Report, windows: Sequence[Window], of: str) -> list[dict[str, DayScatter]]:
-    """Return of each window, by end, how far the links scatter before it.
-
-    ``of`` is `median` or `mean`. One SQL statement, or none without windows.
-    """
+    """Return of each window, by end, how far links scatter before it. One SQL statement at most."""
     query, links = report.query, LinkIndex(report.all_endpoints)
     own = [place.site == report.name for place in links.places]
     choices = np.stack([links.ends(own, end).reshape(links.shape) for end in ENDS])

@@ -117,10 +117,7 @@ class SiteAnswer:
 
 
 def is_own(condition: Condition, site: str) -> bool:
-    """Say whether a condition is of a site, of an endpoint there, or of a link of one.
-
-    Others that have links of the site as members are of its partners.
-    """
+    """Say whether a condition is of a site, or an endpoint or link there, not of its partners."""
     ends = (condition.source, condition.destination)
     return (condition.site is not None and condition.site.name == site) or any(
         end is not None and end.site.name == site for end in ends

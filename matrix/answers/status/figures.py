@@ -319,10 +319,7 @@ def read_work(now: datetime) -> Work:
 
 
 def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:
-    """Count the tests that are due by why they wait; all reasons, in the order of REASONS.
-
-    One SQL query, and a few more where people must act.
-    """
+    """Count the tests that are due by why they wait, in the order of REASONS."""
     due = Schedule.objects.filter(next_due__lte=now).values_list("skipped_because").order_by()
     counts = list(due.annotate(Count("id"), Min("skipped_since")))
     because: dict[str, list[str]] = {}

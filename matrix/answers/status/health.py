@@ -91,10 +91,7 @@ def look_at_replica(database: Part) -> Part:
 
 
 def look_at_database(now: datetime) -> tuple[Part, Life | None, Judgement | None]:
-    """Ask whether it answers and is up to date; return who has given signs of life, too.
-
-    And what makes results doubtful: no other conditions.
-    """
+    """Ask if it answers and is up to date; return who lives, and what makes results doubtful."""
     try:
         with asked_quickly() as session:
             if sentence := tables.problem(session):

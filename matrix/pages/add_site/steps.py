@@ -109,7 +109,7 @@ def credential_lines(credential: Credential) -> list[str]:
 
 def check_words(report: CheckReport) -> str:
     """Say how a check ended: `5 work, 1 hint`."""
-    counts = Counter(step.state for step in report.steps)
+    counts: Counter[str] = Counter(step.state for step in report.steps)
     hints = "hints" if counts["warning"] > 1 else "hint"
     words = {"fine": "work", "warning": hints, "failed": "wrong"}
     return ", ".join(f"{counts[state]} {word}" for state, word in words.items() if counts[state])
@@ -125,10 +125,7 @@ class Draft:
 
 
 def drafts(reader: Anyone, site: Site | None = None) -> list[Draft]:
-    """Return the drafts of all sites that a reader looks after, or of one of them.
-
-    Two SQL queries, none for who looks after nothing.
-    """
+    """Return the drafts of all sites that a reader looks after, or of one. Two SQL queries."""
     sites = sites_of(reader)
     if not roles.may_somewhere(reader, ADD_ENDPOINT):
         return []

@@ -202,10 +202,7 @@ class MeshRowForm(RowForm):
         return self.mesh
 
     def cost(self, now: datetime) -> CostInAll | None:
-        """Return what it costs as it would be saved and enabled; None while it is not right.
-
-        Before the form is sent: what the mesh that is kept costs.
-        """
+        """Return what it costs as it was sent, or is kept; None while it is not right."""
         if not self.is_bound:
             return None if self.is_new else CostInAll(cost.of_mesh(self.mesh, now))
         if not self.is_valid():

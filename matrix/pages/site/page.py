@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Self
 
 import numpy as np
+from django.conf import settings
 from django.http import QueryDict
 from django.utils.text import capfirst
 
@@ -20,7 +21,7 @@ from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.incidents.expectation_counts import below_of
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of
-from matrix.answers.site.loads import DIRECTIONS, IN, OUT, PlannedTests
+from matrix.answers.site.loads import DAY_SECONDS, DIRECTIONS, IN, OUT, PlannedTests
 from matrix.answers.site.overview import compared_question, registered
 from matrix.answers.site.reports import ENDS, Report, capacity, partners_of
 from matrix.answers.site.site_now import (
@@ -55,6 +56,7 @@ from matrix.statistics.compare.together import Together
 from matrix.store import downtimes, notes, profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import Annotation, Condition, Downtime, Endpoint, Site
+from sonar.notation.units import MB
 from sonar.notation.windows import format_window
 from sonar.obstacles.catalogue import BY_NAME
 from sonar.people import roles
@@ -280,16 +282,23 @@ def cost(
     That is on average how many tests run and which share of the WAN they take; and at the peak,
     when as many run as caps and links allow, each as fast as the fastest one in this window.
     """
-    load, standings = plan.of(direction=DIRECTIONS[end]), report.standings(end)
-    planned = {part.size for part in plan.parts if part.direction == DIRECTIONS[end]}
-    means = {size: standing.mean for size, standing in standings.items()}
-    rates = [standings[size].fastest for size in planned if size in standings]
+    direction, standings = DIRECTIONS[end], report.standings(end)
+    load = plan.of(direction=direction)
+    parts = [part for part in plan.parts if part.direction == direction]
+    # NaN if a class that is planned has no rate.
+    busy = sum(part.bytes_per_day / (standings[part.size].mean * MB) for part in parts)
+    rates = [standings[part.size].fastest for part in parts]
     fastest = float(np.fmax.reduce(rates, initial=math.nan))
-    most = plan.most_at_once(end, endpoints)
+    cap = "outbound_cap" if direction == OUT else "inbound_cap"
+    of_endpoints = sum(
+        min(plan.of(direction=direction, endpoint=each.pk).links, getattr(each, cap))
+        for each in endpoints
+    )
+    most = min(of_endpoints, settings.SONAR_IN_FLIGHT)
     of_capacity = 1 / capacity(wan_gbit_s) if wan_gbit_s else math.nan
     return {
         "load": load,
-        "at_once": plan.at_once(end, means),
+        "at_once": busy / DAY_SECONDS,
         "share": load.rate_mb_s * of_capacity,
         "most": most,
         "fastest": fastest,
@@ -352,10 +361,7 @@ def effect_lines(
 
 
 def drift_of(page: QueryPage, drift: ComparedEnds | None, end: str) -> tuple[str, str] | None:
-    """Say whether an end has drifted in the window; None for a short one, or without tests.
-
-    With the sentence comes the page that compares the second half of the window with the first.
-    """
+    """Say whether an end has drifted, with the page that compares both halves of the window."""
     if drift is None or not drift.ends[end].links:
         return None
     factor = factor_words(drift.ends[end], AROUND)

@@ -70,10 +70,7 @@ def line(label: str, most: int, size: int, sentence: str = "") -> forms.CharFiel
 
 
 class RowForm(ShownForm, forms.Form):
-    """A form about a row: what may be is said by its model, as in the admin and the API.
-
-    ``otherwise`` is the field that rules about several get.
-    """
+    """A form about a row that its model judges; the field ``otherwise`` gets what is of several."""
 
     otherwise: str
 

@@ -205,10 +205,7 @@ def judged(
     rule: Rule | None = None,
     unit: float = 1.0,
 ) -> tuple[Ratios, Rule]:
-    """Compare the two samples of each group by ``rule``, or by that which all of them make.
-
-    With several threads if there are many.
-    """
+    """Compare the samples of each group by ``rule``, or by that which all make; many by threads."""
     prior = rule.prior if rule else prior_of(pairs, known_scatter)
     number = THREADS if pairs.squares.size > GROUPS else 1
     parts = pairs.parts(number)
@@ -301,10 +298,7 @@ class SideRuns:
 
 @dataclass(frozen=True)
 class Sides:
-    """Both sides of each cell: ``reduced`` are the results of this one, as reduce() has them.
-
-    ``rule`` is what the cells were judged by.
-    """
+    """Both sides of each cell: this one as reduce() has it, and by which rule they were judged."""
 
     reduced: Reduced
     ratios: Ratios
