@@ -182,7 +182,8 @@ class EndHistory:
 
     def together(self, sides: WindowPair, scatter: DayScatter) -> Together:
         """Compare all links together; ``scatter`` is how far they scatter then."""
-        links, medians, counts = len(self.usual), [], []
+        links, counts = len(self.usual), []
+        medians: list[Floats] = []
         for side in (sides.own, sides.other):
             inside = self.results.during(side.start, side.end)
             ok = inside.taken(inside.ok)

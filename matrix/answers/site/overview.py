@@ -10,7 +10,7 @@ import numpy as np
 from django.http import Http404, QueryDict
 
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.site.reports import ENDS, RankedSide, Standing, of_sites, standings
+from matrix.answers.site.reports import ENDS, Standing, of_sites, standings
 from matrix.query.attributes import SITE_FACTS, SITE_LISTS, search_text
 from matrix.query.comparison import OF_A_LINK
 from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter, alternatives
@@ -128,11 +128,7 @@ def build(query: MatrixQuery, now: datetime) -> tuple[Grid, list[SiteOverview]]:
         grid = of_sites(query, now, versions)
         sites = list(Site.objects.listed())
         endpoints = registry.read_places(versions)
-    sides = []
-    for end in ENDS:
-        side = RankedSide.of(grid, end)
-        names = (group.name for group in side.groups)
-        sides.append(dict(zip(names, standings(side), strict=True)))
+    sides = [standings(grid, end) for end in ENDS]
     members: dict[str, list[EndpointInfo]] = {}
     for endpoint in endpoints:
         members.setdefault(endpoint.site, []).append(endpoint)

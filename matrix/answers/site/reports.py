@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -17,8 +16,8 @@ from matrix.query.addresses import link_url, matrix_url
 from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import Filter, on_profiles
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.cells.axes import AxisGroup, EndpointInfo, LinkIndex
+from matrix.statistics.arrays import Flags, Floats
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells.standing import LEVELS, Standings
 from matrix.statistics.cells.states import FAILING, NOT_APPLICABLE, STATES
 from matrix.statistics.samples.reduce import averages, ratio
@@ -33,47 +32,6 @@ ENDS = ("source", "destination")
 # So many links are named one by one; the table and the API have all.
 MOST_NAMED = 10
 NUMBERS = ("mean", "std", "ok", "failed", "last", "now", "usual", "since")
-
-
-@dataclass(frozen=True)
-class RankedSide:
-    """A matrix seen from one end: the groups of that end are the rows of all arrays.
-
-    Rates are in MB/s; ``fastest`` is the best single one. ``failing`` and ``slower`` count links,
-    ``to_usual`` is what is now over what is usual.
-    """
-
-    end: str
-    groups: tuple[AxisGroup, ...]
-    partners: tuple[AxisGroup, ...]
-    mean: Floats
-    fastest: Floats
-    ok: Integers
-    failed: Integers
-    last: Floats
-    failing: Integers
-    slower: Integers
-    to_usual: Floats
-
-    @classmethod
-    def of(cls, grid: Grid, end: str) -> RankedSide:
-        """Turn a grid with the extra `max` so that this end is first."""
-        cells = grid.cells
-        is_source = end == "source"
-        groups, partners = grid.sources, grid.destinations
-        if not is_source:
-            groups, partners = partners, groups
-        arrays = (
-            *(cells.mean, cells.extras["max"], cells.ok, cells.failed, cells.last),
-            *(cells.failing_links, cells.slower_links, ratio(cells.now, cells.usual)),
-        )
-        turned = arrays if is_source else [array.T for array in arrays]
-        return cls(end, groups, partners, *turned)
-
-    @cached_property
-    def tiers(self) -> Integers:
-        tiers = [-1 if group.tier is None else group.tier for group in self.groups]
-        return np.array(tiers, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -117,34 +75,54 @@ def capacity(wan_gbit_s: float) -> float:
     return wan_gbit_s * 1e9 / 8 / MB
 
 
-def standings(side: RankedSide) -> list[Standing]:
-    means = averages(side.mean).row
-    return [standing_in_row(side, row, means) for row in range(len(side.groups))]
+def standings(matrix: Grid, end: str, only: str = "", tier: int = -1) -> dict[str, Standing]:
+    """Return by name the standing of each site at this end of a matrix with the extra `max`.
+
+    Or of ``only`` one; without a row it still has peers, those of its ``tier``.
+    """
+    cells, groups, partners = matrix.cells, matrix.sources, matrix.destinations
+    arrays = [cells.mean, cells.extras["max"], cells.ok, cells.failed, cells.last]
+    arrays += [cells.failing_links, cells.slower_links, ratio(cells.now, cells.usual)]
+    if end != "source":
+        groups, partners, arrays = partners, groups, [array.T for array in arrays]
+    mean, best, ok, failed, last, failing, slower, to_usual = arrays
+    means, found = averages(mean).row, {}
+    tiers = np.array([-1 if group.tier is None else group.tier for group in groups], dtype=np.int64)
+    for row, group in enumerate(groups):
+        if only not in ("", group.name):
+            continue
+        ranked = (tiers == tiers[row]) & ~np.isnan(means)
+        peers = means[ranked & (np.arange(len(means)) != row)]
+        # The best single rate, and with whom; what stays within the site is no WAN.
+        is_own = np.array([partner.name == group.name for partner in partners], dtype=bool)
+        rates = np.where(is_own, np.nan, best[row])
+        at = None if np.isnan(rates).all() else int(np.nanargmax(rates))
+        found[group.name] = Standing(
+            mean=float(means[row]),
+            cells=int((ok[row] > 0).sum()),
+            ok=int(ok[row].sum()),
+            failed=int(failed[row].sum()),
+            last=float(np.fmax.reduce(last[row], initial=np.nan)),
+            rank=None if np.isnan(means[row]) else int((peers > means[row]).sum()) + 1,
+            ranked=int(ranked.sum()),
+            peers_median=median(peers),
+            fastest=np.nan if at is None else float(rates[at]),
+            fastest_partner="" if at is None else partners[at].name,
+            failing=int(failing[row].sum()),
+            slower=int(slower[row].sum()),
+            to_usual=median(to_usual[row]),
+        )
+    if only and only not in found:
+        peers = means[(tiers == tier) & ~np.isnan(means)]
+        found[only] = Standing(ranked=len(peers), peers_median=median(peers))
+    return found
 
 
-def standing_in_row(side: RankedSide, row: int, means: Floats) -> Standing:
-    ranked = (side.tiers == side.tiers[row]) & ~np.isnan(means)
-    peers = means[ranked & (np.arange(len(means)) != row)]
-    # The best single rate, and with whom; what stays within the site is no WAN.
-    is_own = np.array([group.name == side.groups[row].name for group in side.partners], dtype=bool)
-    rates = np.where(is_own, np.nan, side.fastest[row])
-    at = None if np.isnan(rates).all() else int(np.nanargmax(rates))
-    ratios = side.to_usual[row][~np.isnan(side.to_usual[row])]
-    return Standing(
-        mean=float(means[row]),
-        cells=int((side.ok[row] > 0).sum()),
-        ok=int(side.ok[row].sum()),
-        failed=int(side.failed[row].sum()),
-        last=float(np.fmax.reduce(side.last[row], initial=np.nan)),
-        rank=None if np.isnan(means[row]) else int((peers > means[row]).sum()) + 1,
-        ranked=int(ranked.sum()),
-        peers_median=float(np.median(peers)) if peers.size else np.nan,
-        fastest=np.nan if at is None else float(rates[at]),
-        fastest_partner="" if at is None else side.partners[at].name,
-        failing=int(side.failing[row].sum()),
-        slower=int(side.slower[row].sum()),
-        to_usual=float(np.median(ratios)) if ratios.size else np.nan,
-    )
+def median(values: Floats | Sequence[float]) -> float:
+    """Return the median of the values that are numbers, NaN for none."""
+    numbers = np.asarray(values, dtype=np.float64)
+    numbers = numbers[~np.isnan(numbers)]
+    return float(np.median(numbers)) if numbers.size else np.nan
 
 
 @dataclass(frozen=True)
@@ -221,17 +199,10 @@ class Report:
     def standings(self, end: str) -> dict[str, Standing]:
         """Return how the site stands at this end, by size class; without a row it has peers."""
         tier = self.endpoints[0].tier if self.endpoints else -1
-        by_size = {}
-        for size, matrix in self.sites.items():
-            side = RankedSide.of(matrix, end)
-            means, names = averages(side.mean).row, [group.name for group in side.groups]
-            if self.name in names:
-                by_size[size] = standing_in_row(side, names.index(self.name), means)
-                continue
-            peers = means[(side.tiers == tier) & ~np.isnan(means)]
-            median = float(np.median(peers)) if peers.size else np.nan
-            by_size[size] = Standing(ranked=len(peers), peers_median=median)
-        return by_size
+        return {
+            size: standings(matrix, end, self.name, tier)[self.name]
+            for size, matrix in self.sites.items()
+        }
 
     def cells(self, end: str, size: str = "") -> list[ReportCell]:
         """Return the site's row (as source) or column of the matrix of sites."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrix.answers.site import history
-from matrix.answers.site.reports import Report, ReportCell, at_end, cells_of
+from matrix.answers.site.reports import Report, ReportCell, at_end, cells_of, median
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import NOT_APPLICABLE
 from sonar.notation.units import MB
@@ -141,11 +141,6 @@ def figures_of(links: Sequence[SiteLink]) -> EndFigures:
         ok=sum(link.ok for link in links),
         failed=sum(link.failed for link in links),
     )
-
-
-def median(values: Sequence[float]) -> float:
-    numbers = [value for value in values if not math.isnan(value)]
-    return float(np.median(numbers)) if numbers else math.nan
 
 
 def results_of(

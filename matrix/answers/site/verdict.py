@@ -14,8 +14,8 @@ from django.utils.text import capfirst
 from matrix.answers.conditions import words
 from matrix.answers.conditions.lines import KINDS, ConditionLine, of_class, worst_kind
 from matrix.answers.conditions.reading import Judgement
-from matrix.answers.site.reports import Report
-from matrix.answers.site.site_links import SiteLink, median
+from matrix.answers.site.reports import Report, median
+from matrix.answers.site.site_links import SiteLink
 from matrix.answers.words.names import NO_NAMES
 from matrix.answers.words.phrases import counted, join, sentences
 from matrix.statistics.cells.standing import FEWEST_SUCCESSES

@@ -54,11 +54,6 @@ class SiteForm(RowForm):
     def clean_country(self) -> str:
         return str(self.cleaned_data["country"]).upper()
 
-    def filled(self, cleaned: Mapping[str, Any]) -> Site:
-        for name, value in cleaned.items():
-            setattr(self.site, name, value)
-        return self.site
-
 
 NO_PRIVATE = (
     "This address is inside the network of Sonar: ask an operator to add an endpoint there."
@@ -128,8 +123,7 @@ class EndpointForm(RowForm):
         return base_url
 
     def filled(self, cleaned: Mapping[str, Any]) -> Endpoint:
-        for name, value in cleaned.items():
-            setattr(self.endpoint, name, value)
+        super().filled(cleaned)
         if self.is_moved:
             self.endpoint.credential = self.endpoint.credential_lent = None
             self.endpoint.lend_credential = False

@@ -90,7 +90,10 @@ class RowForm(ShownForm, forms.Form):
 
     def filled(self, cleaned: Mapping[str, Any]) -> Model | None:
         """Return the row with what was sent; None with an error where that cannot be."""
-        raise NotImplementedError
+        row: Model = getattr(self, self.row_attribute)
+        for name, value in cleaned.items():
+            setattr(row, name, value)
+        return row
 
 
 class DowntimeForm(RowForm):
@@ -155,10 +158,6 @@ class DowntimeEndForm(RowForm):
         initial = {"ends_at": downtime.ends_at}
         super().__init__(data, auto_id=f"downtime-{downtime.id}-%s", initial=initial)
         self.downtime = downtime
-
-    def filled(self, cleaned: Mapping[str, Any]) -> Downtime:
-        self.downtime.ends_at = cleaned["ends_at"]
-        return self.downtime
 
 
 def cap_field(label: str) -> forms.IntegerField:
@@ -303,11 +302,8 @@ class QuietHoursForm(RowForm):
         super().__init__(data, auto_id="quiet-%s", initial=initial)
         self.site = site
 
-    def filled(self, cleaned: Mapping[str, Any]) -> Site | None:
-        if refuse_one_end(self, cleaned):
-            return None
-        self.site.quiet_from, self.site.quiet_until = cleaned["quiet_from"], cleaned["quiet_until"]
-        return self.site
+    def filled(self, cleaned: Mapping[str, Any]) -> Model | None:
+        return None if refuse_one_end(self, cleaned) else super().filled(cleaned)
 
 
 class PauseForm(ShownForm, forms.Form):

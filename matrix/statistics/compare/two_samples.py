@@ -8,6 +8,7 @@ far as links are alike in that, by those of all links that are compared (see mod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from statistics import NormalDist
 from typing import Self
 
@@ -55,11 +56,6 @@ class Pairs(ArrayFields):
     centres: Floats
     squares: Floats
 
-    def parts(self, number: int) -> list[Self]:
-        arrays = (self.counts, 1), (self.centres, 1), (self.squares, 0)
-        cut = (np.array_split(values, number, axis=axis) for values, axis in arrays)
-        return [type(self)(*values) for values in zip(*cut, strict=True)]
-
 
 @dataclass(frozen=True)
 class KnownScatter(ArrayFields):
@@ -71,10 +67,6 @@ class KnownScatter(ArrayFields):
 
     squares: Floats
     dof: Floats
-
-    def parts(self, number: int) -> list[Self | None]:
-        both = (np.array_split(values, number) for values in (self.squares, self.dof))
-        return [type(self)(*values) for values in zip(*both, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -208,13 +200,13 @@ def judged(
     """Compare the samples of each group by ``rule``, or by that which all make; many by threads."""
     prior = rule.prior if rule else prior_of(pairs, known_scatter)
     number = THREADS if pairs.squares.size > GROUPS else 1
-    parts = pairs.parts(number)
-    scatters = known_scatter.parts(number) if known_scatter else [None] * number
+    edges = np.linspace(0, len(pairs.squares), number + 1).astype(int).tolist()
 
-    def compared(part: int) -> Ratios:
-        return Ratios.of(parts[part], of, prior, scatters[part], unit)
+    def compared(part: slice) -> Ratios:
+        own = Pairs(pairs.counts[:, part], pairs.centres[:, part], pairs.squares[part])
+        return Ratios.of(own, of, prior, known_scatter and known_scatter.taken(part), unit)
 
-    ratios = Ratios.joined(each(compared, range(number)))
+    ratios = Ratios.joined(each(compared, [slice(*edge) for edge in pairwise(edges)]))
     rule = rule or Rule(prior, largest_p(ratios.p, FALSE_SHARE))
     # Beyond chance, and by more than nobody would look into.
     sure = is_far(ratios.ratio) & (ratios.p <= rule.most_p * (1 + ROUNDING))
