@@ -438,7 +438,7 @@ def of_site(site: Site) -> Json:
 def compared_links(site_is: SiteNow, end: str) -> Iterator[Json]:
     """Yield the links of an end in the order of the report, with both sides."""
     comparison = site_is.comparisons[end]
-    rows = zip(site_is.links[end], comparison.pairs, comparison.changed.tolist(), strict=True)
+    rows = zip(site_is.links[end], comparison.pairs, comparison.ratios.sure.tolist(), strict=True)
     for link, pair, changed in rows:
         ends = {name: getattr(link, name) for name in ("source", "destination", "partner")}
         yield ends | record(ComparedRates, pair) | {"change": pair.kind if changed else ""}

@@ -11,6 +11,7 @@ from matrix.answers.site import overview, reports
 from matrix.answers.site.overview import KEYS, LONGEST_SEARCH
 from matrix.answers.site.reports import ENDS
 from matrix.answers.site.site_now import site_now
+from matrix.api import site_report
 from matrix.api.base import ApiView
 from matrix.api.parameters import PAGING, PageRequest, TableCursor, following, one_of, wrong
 from matrix.api.rendering import as_csv, as_figure, as_json, as_rows, file_name
@@ -19,16 +20,6 @@ from matrix.api.schema.describe import described
 from matrix.api.schema.link_parts import ComparedRates
 from matrix.api.schema.records import At, Number, UnixTime, record
 from matrix.api.schema.schemas import Listed
-from matrix.api.site_report import (
-    RegisteredSite,
-    SiteCell,
-    SiteReport,
-    compared_links,
-    echo_of,
-    names_of,
-    of_report,
-    of_site,
-)
 from matrix.http.negotiation import FIGURE, LIST, TABLE, asked_format
 from matrix.plots.site import end_figures
 from matrix.plots.standalone import FigureTitle
@@ -36,7 +27,7 @@ from matrix.query.filters import PROFILE_FILTERS
 from matrix.store import downtimes, notes
 
 
-class ListedSite(RegisteredSite):  # type: ignore[misc, valid-type]
+class ListedSite(site_report.RegisteredSite):  # type: ignore[misc, valid-type]
     """A site with its endpoints and what was measured there; rates are of its cells."""
 
     endpoints: list[str]
@@ -81,7 +72,7 @@ FORMATS = (*TABLE, *FIGURE)
 
 REPORT_ON_SITE = described(
     "The report on a site",
-    answer=SiteReport,
+    answer=site_report.SiteReport,
     parameters=[
         *(schema.SIZE_CLASS, *schema.WINDOW, *schema.METHOD_FILTERED),
         *(*schema.COMPARE, *schema.compared_by(PROFILE_FILTERS)),
@@ -113,8 +104,8 @@ class SitesView(ApiView):
             record(
                 ListedSite,
                 site,
-                **of_site(site.site),
-                **names_of(site.endpoints),
+                **site_report.of_site(site.site),
+                **site_report.names_of(site.endpoints),
                 ok=site.source.ok + site.destination.ok,
                 failed=site.source.failed + site.destination.failed,
             )
@@ -123,7 +114,10 @@ class SitesView(ApiView):
         if form == "json":
             end = cursor.rows + page.size
             after = cursor.after(page.size) if end < len(rows) else None
-            answer = {"query": echo_of(query, grid.window), "sites": rows[cursor.rows : end]}
+            answer = {
+                "query": site_report.echo_of(query, grid.window),
+                "sites": rows[cursor.rows : end],
+            }
             return as_json(answer | {"next": following(request, after)})
         return as_rows(rows, form, LISTED, file_name("sites", query=query, window=grid.window))
 
@@ -151,7 +145,9 @@ class SiteView(ApiView):
                 for end in ENDS
                 for cell in report.cells(end, size)
             }
-            rows = [record(SiteCell, cell) | {"size": key[0]} for key, cell in cells.items()]
+            rows = [
+                record(site_report.SiteCell, cell) | {"size": key[0]} for key, cell in cells.items()
+            ]
             return as_csv(rows, CELLS, saved_as)
         notes_on_site = notes.on_site(site, report.window, request.user)
         site_is = site_now(report, notes_on_site, now)
@@ -170,12 +166,12 @@ class SiteView(ApiView):
             rows = [
                 {"end": end} | row
                 for end in site_is.comparisons
-                for row in compared_links(site_is, end)
+                for row in site_report.compared_links(site_is, end)
             ]
             return as_csv(rows, COMPARED_LINKS, saved_as)
-        return as_json(of_report(report, site, site_is, now))
+        return as_json(site_report.of_report(report, site, site_is, now))
 
 
 LISTED = tuple(ListedSite.model_fields)
 COMPARED_LINKS = ("end", "source", "destination", "partner", *ComparedRates.model_fields, "change")
-CELLS = ("source", "destination", "size", *list(SiteCell.model_fields)[2:])
+CELLS = ("source", "destination", "size", *list(site_report.SiteCell.model_fields)[2:])

@@ -214,7 +214,7 @@ def test_what_changed_is_what_the_matrix_of_all_links_says():
         for groups in (whole.sources, whole.destinations)
     ]
     for end, comparison in site.comparisons.items():
-        for link, changed in zip(site.links[end], comparison.changed, strict=True):
+        for link, changed in zip(site.links[end], comparison.ratios.sure, strict=True):
             assert whole.changed[places[0][link.source], places[1][link.destination]] == changed
     assert sum(int(each.changed.sum()) for each in site.comparisons.values()) == 5
     received, sent = (site.comparisons[end] for end in ("destination", "source"))

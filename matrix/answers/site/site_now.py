@@ -33,7 +33,6 @@ from matrix.answers.words.phrases import counted, join
 from matrix.answers.words.ratios import PairRatio
 from matrix.query.comparison import OF
 from matrix.query.filters import Filter
-from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.states import DOWN, NOT_APPLICABLE
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
@@ -115,31 +114,19 @@ class EndComparison:
         return [PairRatio.at(self.ratios, (link,)) for link in range(len(self.ratios.ok))]
 
     @property
-    def changed(self) -> Flags:
-        return self.ratios.sure
-
-    @property
     def slower(self) -> int:
-        return int((self.changed & (self.ratios.ratio < 1)).sum())
+        return int((self.ratios.sure & (self.ratios.ratio < 1)).sum())
 
     @property
     def faster(self) -> int:
-        return int((self.changed & (self.ratios.ratio > 1)).sum())
+        return int((self.ratios.sure & (self.ratios.ratio > 1)).sum())
 
     @property
     def kind(self) -> str:
         """Return `slower` or `faster` if any link or all together are beyond chance, or `usual`."""
-        if self.changed.any():
+        if self.ratios.sure.any():
             return "slower" if self.slower >= self.faster else "faster"
         return {"same": "usual", "": "unknown"}.get(self.together.kind, self.together.kind)
-
-    @property
-    def counts(self) -> str:
-        """Say how many links differ by themselves: `4 links are slower and 0 faster`."""
-        if not self.changed.any():
-            return "No single link changed significantly."
-        slower = f"{format_count(self.slower)} link{'s are' if self.slower != 1 else ' is'} slower"
-        return f"Of single links, {slower} and {format_count(self.faster)} faster."
 
     def sentence(self, site: str) -> str:
         """Say how the site does at this end against the other side, to be quoted."""
@@ -147,8 +134,11 @@ class EndComparison:
         if not links:
             return f"No link {verb.links} {site} has successful transfers on both sides."
         factor = factor_words(self.together, self.tests)
-        of_links = f"on {counted(links, 'link')}"
-        return f"{site} {verb.then} at {factor}, {of_links}. {self.counts}"
+        counts = "No single link changed significantly."
+        if self.ratios.sure.any():
+            slower = f"{format_count(self.slower)} link{'s are' if self.slower != 1 else ' is'}"
+            counts = f"Of single links, {slower} slower and {format_count(self.faster)} faster."
+        return f"{site} {verb.then} at {factor}, on {counted(links, 'link')}. {counts}"
 
 
 @dataclass(frozen=True)
@@ -215,12 +205,12 @@ def site_now(
         NoteEffect(of.sides, of.ends, note) for (note, _), of in zip(around, compared, strict=False)
     ]
     is_past = not reading.is_now(report.window, now)
-    verdict = verdict_of(report, links, judgement, is_past=is_past, names=names)
+    answer = verdict_of(report, links, judgement, is_past=is_past, names=names)
     return SiteNow(
         links,
         histories,
         judgement,
-        replace(verdict, others=other_classes(report, judgement, names)),
+        replace(answer, others=other_classes(report, judgement, names)),
         effects,
         compare(report, links, histories, now),
         compared[-1] if halves else None,

@@ -12,17 +12,7 @@ from django.http import QueryDict
 
 from matrix.answers import cost
 from matrix.pages.parts.cost_words import CostInAll
-from matrix.pages.site.work_forms import (
-    CHOICE,
-    HOURS,
-    NEEDED,
-    SMALL,
-    ClockField,
-    RowForm,
-    line,
-    not_reserved,
-    refuse_one_end,
-)
+from matrix.pages.site import work_forms
 from sonar.models import Credential, Endpoint, Mesh, SizeClass
 from sonar.models.member_filters import ENDS, filter_column
 from sonar.models.mesh import LIMITS, Mode, mover_choices
@@ -41,7 +31,7 @@ EVERY = "every-"
 
 class NamesField(forms.CharField):
     def __init__(self, label: str) -> None:
-        widget = forms.Textarea({"class": SMALL, "rows": 4, "cols": 34})
+        widget = forms.Textarea({"class": work_forms.SMALL, "rows": 4, "cols": 34})
         super().__init__(label=label, required=False, widget=widget)
 
     def prepare_value(self, value: Any) -> Any:  # noqa: ANN401 - Django's own
@@ -68,12 +58,12 @@ def filter_field(label: str) -> written_fields.EndpointFilterField:
     )
 
 
-class MeshRowForm(RowForm):
+class MeshRowForm(work_forms.RowForm):
     """A mesh that is not kept by it before `save`; endpoints and intervals are beside its row."""
 
     otherwise, row_attribute = "quiet_until", "mesh"
 
-    name = line("name", 80, 24, NEEDED.format("uk-disks"))
+    name = work_forms.line("name", 80, 24, work_forms.NEEDED.format("uk-disks"))
     sources_filter = filter_field("endpoints by filter")
     sources = NamesField("or by name, one to a line (both empty: every endpoint)")
     alike = forms.BooleanField(
@@ -86,10 +76,10 @@ class MeshRowForm(RowForm):
     mover = forms.ChoiceField(
         label="mover",
         choices=mover_choices,
-        widget=CHOICE,
+        widget=work_forms.CHOICE,
         error_messages={"invalid_choice": "There is no mover “%(value)s”: choose one of these."},
     )
-    mode = forms.ChoiceField(label="mode", choices=Mode.choices, widget=CHOICE)
+    mode = forms.ChoiceField(label="mode", choices=Mode.choices, widget=work_forms.CHOICE)
     streams = forms.IntegerField(
         label="streams",
         validators=written_fields.between(1, 9999),
@@ -100,7 +90,7 @@ class MeshRowForm(RowForm):
         validators=written_fields.between(0, 9999),
         widget=written_fields.small_input(4),
     )
-    vantage = line(
+    vantage = work_forms.line(
         "vantage whose workers run its tests (empty: whoever reaches the ends)",
         vantages.LONGEST,
         14,
@@ -111,8 +101,8 @@ class MeshRowForm(RowForm):
         validators=written_fields.between(1, MOST_DAILY_BYTES),
         widget=written_fields.small_input(10),
     )
-    quiet_from = ClockField("quiet from (UTC)", "22:00")
-    quiet_until = ClockField("quiet to (UTC)", "06:00")
+    quiet_from = work_forms.ClockField("quiet from (UTC)", "22:00")
+    quiet_until = work_forms.ClockField("quiet to (UTC)", "06:00")
     tcp_buffer_bytes = written_fields.BytesField(
         label="TCP buffer (like 8 MB; empty: the servers choose)",
         required=False,
@@ -124,14 +114,14 @@ class MeshRowForm(RowForm):
         required=False,
         widget=written_fields.small_input(8),
     )
-    service = line("URL of the service that moves the files", 400, 44)
+    service = work_forms.line("URL of the service that moves the files", 400, 44)
     service_credential = forms.ModelChoiceField(
         label="credential for the service",
         queryset=Credential.objects.none(),
         to_field_name="name",
         required=False,
         empty_label="none",
-        widget=CHOICE,
+        widget=work_forms.CHOICE,
     )
 
     SPECIAL = ("tcp_buffer_bytes", "scitag", "service", "service_credential")
@@ -141,7 +131,7 @@ class MeshRowForm(RowForm):
         self.mesh, self.is_new = mesh, mesh.pk is None
         self.sizes = list(SizeClass.objects.all())
         initial: dict[str, Any] = {"alike": True}
-        initial |= {name: getattr(mesh, name) for name in (*self.COLUMNS, *HOURS)}
+        initial |= {name: getattr(mesh, name) for name in (*self.COLUMNS, *work_forms.HOURS)}
         if not self.is_new:
             filters = [mesh.filter_of(end) for end in ENDS]
             members = [list(getattr(mesh, end).all()) for end in ENDS]
@@ -166,7 +156,7 @@ class MeshRowForm(RowForm):
             del self.fields["name"]
 
     def clean_name(self) -> str:
-        return not_reserved("mesh", self.cleaned_data["name"])
+        return work_forms.not_reserved("mesh", self.cleaned_data["name"])
 
     def filled(self, cleaned: Mapping[str, Any]) -> Mesh | None:
         """Set the columns of the mesh; ``ends`` and ``every`` are what is kept beside them."""
@@ -176,7 +166,7 @@ class MeshRowForm(RowForm):
         for end in ENDS:
             chosen = cleaned[filter_column(ENDS[0] if cleaned["alike"] else end)]
             setattr(self.mesh, filter_column(end), chosen)
-        for name in (*self.COLUMNS, *HOURS, *({"name"} & self.fields.keys())):
+        for name in (*self.COLUMNS, *work_forms.HOURS, *({"name"} & self.fields.keys())):
             setattr(self.mesh, name, cleaned[name])
         # What of several fields does not fit each other, at the field where it is mended. An error
         # takes the value of its field away.
@@ -186,7 +176,7 @@ class MeshRowForm(RowForm):
                 self.add_error(filter_column(end), BOTH)
         if not self.every:
             self.add_error(f"{EVERY}{self.sizes[-1].name}", NO_SIZE)
-        refuse_one_end(self, sent)
+        work_forms.refuse_one_end(self, sent)
         mover, mode, ends = sent["mover"], sent["mode"], [*self.ends.values()]
         if sentence := mesh_problem(self.mesh.name, mover, mode, ends):
             self.add_error("mover", sentence)
@@ -234,7 +224,9 @@ class MeshRowForm(RowForm):
 
     @property
     def of_tests(self) -> Sequence[BoundField]:
-        return self.named("mover", "mode", "streams", "priority", "vantage", *LIMITS, *HOURS)
+        return self.named(
+            "mover", "mode", "streams", "priority", "vantage", *LIMITS, *work_forms.HOURS
+        )
 
     @property
     def of_some_movers(self) -> Sequence[BoundField]:

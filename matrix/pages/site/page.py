@@ -317,6 +317,7 @@ def compared_end(
     links, comparison = site_is.links[end], site_is.comparisons.get(end)
     if comparison is None or report.query.compare is None:
         return None
+    is_sure = comparison.ratios.sure.tolist()
     rows: list[dict[str, Any]] = [
         {
             "name": name,
@@ -326,7 +327,7 @@ def compared_end(
             "pair": pair,
         }
         for link, name, pair, changed in zip(
-            links, names.links(links), comparison.pairs, comparison.changed.tolist(), strict=True
+            links, names.links(links), comparison.pairs, is_sure, strict=True
         )
     ]
     rows.sort(key=lambda row: (not row["kind"], not row["pair"].kind, row["pair"].ratio))
