@@ -364,7 +364,6 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
 
 
 def names_of(endpoints: Iterable[EndpointInfo]) -> Json:
-    """Name the endpoints of a site: those in use, and the others."""
     in_use: dict[bool, list[str]] = {True: [], False: []}
     for endpoint in endpoints:
         in_use[not endpoint.retired].append(endpoint.name)

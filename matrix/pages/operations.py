@@ -151,7 +151,6 @@ class OperationsPage(Page):
 
 
 def queue_words(queue: str) -> str:
-    """Say what workers of a queue do, and where."""
     name, _, vantage = queue.partition("@")
     return f"{WORDS_AT_VANTAGES[name]}, at the vantage {vantage}" if vantage else QUEUE_WORDS[name]
 
@@ -212,7 +211,6 @@ def waiting_reasons(status: Status, endpoints: Sequence[EndpointInfo]) -> list[d
 
 
 def results(now: datetime, endpoints: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
-    """Return the newest tests of the last day, of all sizes and states."""
     names = {endpoint.id: endpoint.name for endpoint in endpoints}
     states = tuple(Transfer.State.values)
     rows = TransferSelection(preset(WINDOW, now), None, TESTS, states).rows(endpoints)

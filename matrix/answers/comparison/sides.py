@@ -27,7 +27,6 @@ def other_side(query: MatrixQuery, now: datetime, links: LinkIndex) -> OtherSide
 
 
 def read(other: MatrixQuery) -> tuple[Run, ...]:
-    """Read the results of the other side, which has two bounds."""
     return runs.read(other.size, bounds_of(other), other.filters)
 
 

@@ -166,7 +166,6 @@ def passes(site: Site, endpoints: Iterable[EndpointInfo], filters: Iterable[Filt
 
 
 def searched(sites: Iterable[SiteOverview], text: str) -> list[SiteOverview]:
-    """Return the sites that have every word somewhere."""
     words = text.casefold().split()
     texts = ((site, site.text) for site in sites)
     return [site for site, searchable in texts if all(word in searchable for word in words)]

@@ -167,7 +167,6 @@ def cells_of(kind: type[Cell], matrix: Grid, where: Flags, **more: Sequence[obje
 
 
 def at_end(matrix: Grid, end: str, site: str) -> Flags:
-    """Say which cells have this site at this end."""
     groups = matrix.sources if end == "source" else matrix.destinations
     own = np.array([group.site == site for group in groups], dtype=bool)
     shape = matrix.cells.state.shape

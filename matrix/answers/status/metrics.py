@@ -84,17 +84,16 @@ def read_queues(
     for test in tests:
         lists[at(worker_movers.TRANSFERS, vantage_of(test))].add(test)
     try:
-        count = rabbitmq.lengths if health.is_apart() else in_redis
-        counts = count(set().union(*lists.values()))
+        every = set().union(*lists.values())
+        if health.is_apart():
+            counts = rabbitmq.lengths(every)
+        else:
+            with health.queue() as client:
+                counts = {each: int(client.llen(each)) for each in every}
     except (redis.RedisError, *rabbitmq.AWAY) as error:
         log.warning("The queues cannot be counted: %s", one_line(error))
         return None
     return {name: sum(counts[each] for each in parts) for name, parts in lists.items()}
-
-
-def in_redis(names: Collection[str]) -> dict[str, int]:
-    with health.queue() as client:
-        return {name: int(client.llen(name)) for name in names}
 
 
 def of_life(life: Life) -> Iterator[Metric]:

@@ -185,7 +185,6 @@ def is_administrator(reader: Anyone) -> bool:
 
 
 def may_remove(endpoint: Endpoint, reader: Anyone) -> bool:
-    """Say whether somebody may delete the uploaded secret of an endpoint."""
     own = endpoint.credential
     if own is None or not own.is_uploaded or not hasattr(own, "uploaded_secret"):
         return False

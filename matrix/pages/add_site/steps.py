@@ -82,7 +82,11 @@ def done_of(
     elif report is not None:
         done["credential"] = ["none: its storage lets anyone in"]
     if report is not None and report.state == "done" and not (report.changed or report.failed):
-        done["check"] = [check_words(report)]
+        counts: Counter[str] = Counter(step.state for step in report.steps)
+        hints = "hints" if counts["warning"] > 1 else "hint"
+        words = {"fine": "work", "warning": hints, "failed": "wrong"}
+        ended = [f"{counts[state]} {word}" for state, word in words.items() if counts[state]]
+        done["check"] = [", ".join(ended)]
     if endpoint.enabled:
         done["mesh"] = ["it is enabled"]
     return done
@@ -105,14 +109,6 @@ def credential_lines(credential: Credential) -> list[str]:
         kind = {kinds.FILE: "token", kinds.X509: "proxy"}.get(kind, kind)
     lines = [f"{kind.capitalize()}, uploaded {format_minute(credential.uploaded_at)}"]
     return lines + ([f"valid until {format_minute(kept.expires_at)}"] if kept.expires_at else [])
-
-
-def check_words(report: CheckReport) -> str:
-    """Say how a check ended: `5 work, 1 hint`."""
-    counts: Counter[str] = Counter(step.state for step in report.steps)
-    hints = "hints" if counts["warning"] > 1 else "hint"
-    words = {"fine": "work", "warning": hints, "failed": "wrong"}
-    return ", ".join(f"{counts[state]} {word}" for state, word in words.items() if counts[state])
 
 
 @dataclass(frozen=True)

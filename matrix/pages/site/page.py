@@ -25,7 +25,6 @@ from matrix.answers.site.loads import DAY_SECONDS, DIRECTIONS, IN, OUT, PlannedT
 from matrix.answers.site.overview import compared_question, registered
 from matrix.answers.site.reports import ENDS, Report, capacity, partners_of
 from matrix.answers.site.site_now import (
-    ComparedEnds,
     EndComparison,
     NoteEffect,
     SiteNow,
@@ -184,7 +183,13 @@ class SitePage(QueryPage):
         sides, histories = [], histories_drawn(site_is)
         for end in ENDS:
             compared = compared_end(report, site_is, end, names)
-            drift = None if compared else drift_of(self, site_is.drift, end)
+            drift, halves = None, None if compared else site_is.drift
+            if halves and halves.ends[end].links:
+                factor = factor_words(halves.ends[end], AROUND)
+                said = f"Since the middle of this window it has {VERBS[end].then} at {factor}."
+                before = Comparison(CUSTOM, halves.sides.other.start, halves.sides.other.end)
+                after = query.replace(compare=None).during(halves.sides.own)
+                drift = said, self.asking(after.replace(compare=before)).url()
             side = side_of(
                 *(report, self.site, end),
                 site_is=site_is,
@@ -359,14 +364,3 @@ def effect_lines(
         }
         for effect in effects
     ]
-
-
-def drift_of(page: QueryPage, drift: ComparedEnds | None, end: str) -> tuple[str, str] | None:
-    """Say whether an end has drifted, with the page that compares both halves of the window."""
-    if drift is None or not drift.ends[end].links:
-        return None
-    factor = factor_words(drift.ends[end], AROUND)
-    sentence = f"Since the middle of this window it has {VERBS[end].then} at {factor}."
-    compare = Comparison(CUSTOM, drift.sides.other.start, drift.sides.other.end)
-    after = page.query.replace(compare=None).during(drift.sides.own)
-    return sentence, page.asking(after.replace(compare=compare)).url()

@@ -112,7 +112,6 @@ def side_of(
 
 
 def why_empty(series: RatioSeries) -> str:
-    """Say why there is no line to draw; nothing where there is."""
     if series.links.any():
         return ""
     if series.ok.any():

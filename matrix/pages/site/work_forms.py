@@ -1,6 +1,6 @@
 """The part of a site's page for who looks after it: its forms, and who changed what."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -343,6 +343,11 @@ def site_work(
 
     if not reader.is_authenticated or not any(map(may, (DECLARE, LIMITS, TIMES, WRITE))):
         return {}
+    waiting, off = [], Endpoint.objects.in_use().filter(site=site, enabled=False)
+    # Endpoints that are switched off, the first of them with what they would cost.
+    for number, row in enumerate(off.select_related("site") if may(LIMITS) else ()):
+        costs = estimate.in_its_meshes(row, now) if number < MOST_COSTS else None
+        waiting.append((row, "" if costs is None else words.in_its_meshes(costs)))
     # What was changed for it, as the admin has it in its history.
     kind = ContentType.objects.get_for_model(Site)
     changes = LogEntry.objects.filter(content_type=kind, object_id=str(site.pk))
@@ -365,7 +370,7 @@ def site_work(
         else [],
         "may_add": may(TIMES),
         "drafts": steps.drafts(reader, site),
-        "waiting": list(waiting_of(site, now)) if may(LIMITS) else [],
+        "waiting": waiting,
         # Tests that run with an end there, the longest first.
         "running": list(
             probes.rows()
@@ -382,14 +387,6 @@ def site_work(
         ),
         "refused": refusal is not None,
     }
-
-
-def waiting_of(site: Site, now: datetime) -> Iterator[tuple[Endpoint, str]]:
-    """Yield the endpoints that are switched off, the first of them with what they would cost."""
-    rows = Endpoint.objects.in_use().filter(site=site, enabled=False)
-    for number, row in enumerate(rows.select_related("site")):
-        costs = estimate.in_its_meshes(row, now) if number < MOST_COSTS else None
-        yield row, "" if costs is None else words.in_its_meshes(costs)
 
 
 def sent(refusal: forms.BaseForm | None, form: forms.BaseForm) -> forms.BaseForm:
