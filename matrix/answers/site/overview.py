@@ -11,7 +11,7 @@ from django.http import Http404, QueryDict
 
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.site.reports import ENDS, Standing, of_sites, standings
-from matrix.query.attributes import SITE_FACTS, SITE_LISTS, search_text
+from matrix.query.attributes import SITE_FACTS, search_text
 from matrix.query.comparison import OF_A_LINK
 from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter, alternatives
 from matrix.query.forms import BadQueryError, check_names
@@ -49,10 +49,6 @@ class SiteOverview:
         return sum(not endpoint.retired for endpoint in self.endpoints)
 
     @property
-    def endpoints_text(self) -> str:
-        return ", ".join(f"{each.name}{' (retired)' * each.retired}" for each in self.endpoints)
-
-    @property
     def simulated(self) -> bool:
         return any(endpoint.simulated for endpoint in self.endpoints)
 
@@ -82,18 +78,6 @@ class SiteOverview:
         of_site = [(each, each.of_site(self.site)) for each in every if each.site_columns]
         of_endpoints = [(each, place.value(each.key)) for place in self.endpoints for each in own]
         return search_text([*of_site, *of_endpoints])
-
-    @property
-    def facts(self) -> list[tuple[str, str]]:
-        """Return what tables say of the site, each with the words for none."""
-        return [
-            (str(attribute.of_site(self.site)), f"no {attribute.title} registered")
-            for attribute in SITE_FACTS.values()
-        ]
-
-    def lists(self, keys: Iterable[str]) -> list[str]:
-        """Return what the site has of each of these, which may be several values, as text."""
-        return [", ".join(texts_of(SITE_LISTS[key].of_site(self.site))) for key in keys]
 
 
 def by_fact(attribute: EndpointAttribute, overview: SiteOverview) -> str | float:
