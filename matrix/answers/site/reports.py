@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -81,7 +81,7 @@ def standings(matrix: Grid, end: str, only: str = "", tier: int = -1) -> dict[st
     Or of ``only`` one; without a row it still has peers, those of its ``tier``.
     """
     cells, groups, partners = matrix.cells, matrix.sources, matrix.destinations
-    arrays = [cells.mean, cells.extras["max"], cells.ok, cells.failed, cells.last]
+    arrays: list[Any] = [cells.mean, cells.extras["max"], cells.ok, cells.failed, cells.last]
     arrays += [cells.failing_links, cells.slower_links, ratio(cells.now, cells.usual)]
     if end != "source":
         groups, partners, arrays = partners, groups, [array.T for array in arrays]

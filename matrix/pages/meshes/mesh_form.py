@@ -1,7 +1,7 @@
 """The form of a mesh: which endpoints, how often, and how; it can say what that costs."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -125,13 +125,20 @@ class MeshRowForm(work_forms.RowForm):
     )
 
     SPECIAL = ("tcp_buffer_bytes", "scitag", "service", "service_credential")
-    COLUMNS = ("mover", "mode", "streams", "priority", "vantage", *LIMITS, *SPECIAL)
+    TESTS = ("mover", "mode", "streams", "priority", "vantage", *LIMITS)
+    COLUMNS = (*TESTS, *SPECIAL, *work_forms.HOURS)
+    PARTS = {
+        "ends": ("sources_filter", "sources", "alike"),
+        "destinations": ("destinations_filter", "destinations"),
+        "tests": (*TESTS, *work_forms.HOURS),
+        "special": SPECIAL,
+    }
 
     def __init__(self, mesh: Mesh, data: QueryDict | None = None) -> None:
         self.mesh, self.is_new = mesh, mesh.pk is None
         self.sizes = list(SizeClass.objects.all())
         initial: dict[str, Any] = {"alike": True}
-        initial |= {name: getattr(mesh, name) for name in (*self.COLUMNS, *work_forms.HOURS)}
+        initial |= {name: getattr(mesh, name) for name in self.COLUMNS}
         if not self.is_new:
             filters = [mesh.filter_of(end) for end in ENDS]
             members = [list(getattr(mesh, end).all()) for end in ENDS]
@@ -166,7 +173,7 @@ class MeshRowForm(work_forms.RowForm):
         for end in ENDS:
             chosen = cleaned[filter_column(ENDS[0] if cleaned["alike"] else end)]
             setattr(self.mesh, filter_column(end), chosen)
-        for name in (*self.COLUMNS, *work_forms.HOURS, *({"name"} & self.fields.keys())):
+        for name in (*self.COLUMNS, *({"name"} & self.fields.keys())):
             setattr(self.mesh, name, cleaned[name])
         # What of several fields does not fit each other, at the field where it is mended. An error
         # takes the value of its field away.
@@ -203,35 +210,18 @@ class MeshRowForm(work_forms.RowForm):
         every = {size.name: seconds for size, seconds in self.every.items()}
         return CostInAll(cost.of_mesh(as_enabled, now, ends=ends, every=every))
 
-    def named(self, *names: str) -> list[BoundField]:
-        return [self[name] for name in names if name in self.fields]
-
     @property
-    def of_ends(self) -> Sequence[BoundField]:
-        return self.named("sources_filter", "sources", "alike")
-
-    @property
-    def of_destinations(self) -> Sequence[BoundField]:
-        return self.named("destinations_filter", "destinations")
+    def parts(self) -> dict[str, list[BoundField]]:
+        """Return the fields but the name, by the part of the page where they are."""
+        intervals = [f"{EVERY}{size.name}" for size in self.sizes]
+        named = {**self.PARTS, "intervals": intervals}
+        return {part: [self[name] for name in names] for part, names in named.items()}
 
     @property
     def has_destinations(self) -> bool:
-        return not self["alike"].value() or any(field.errors for field in self.of_destinations)
-
-    @property
-    def of_intervals(self) -> Sequence[BoundField]:
-        return self.named(*(f"{EVERY}{size.name}" for size in self.sizes))
-
-    @property
-    def of_tests(self) -> Sequence[BoundField]:
-        return self.named(
-            "mover", "mode", "streams", "priority", "vantage", *LIMITS, *work_forms.HOURS
-        )
-
-    @property
-    def of_some_movers(self) -> Sequence[BoundField]:
-        return self.named(*self.SPECIAL)
+        fields = self.parts["destinations"]
+        return not self["alike"].value() or any(field.errors for field in fields)
 
     @property
     def has_special(self) -> bool:
-        return any(field.errors or field.value() for field in self.of_some_movers)
+        return any(field.errors or field.value() for field in self.parts["special"])

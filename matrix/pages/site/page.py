@@ -26,7 +26,6 @@ from matrix.answers.site.overview import compared_question, registered
 from matrix.answers.site.reports import ENDS, Report, capacity, partners_of
 from matrix.answers.site.site_now import (
     EndComparison,
-    NoteEffect,
     SiteNow,
     beyond_words,
     inside_of,
@@ -51,7 +50,6 @@ from matrix.query.catalogue import EXPECTATION
 from matrix.query.comparison import CUSTOM, Comparison
 from matrix.query.filters import Filter, on_profiles
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.compare.together import Together
 from matrix.store import downtimes, notes, profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import Annotation, Condition, Downtime, Endpoint, Site
@@ -210,6 +208,16 @@ class SitePage(QueryPage):
         conditions = site_is.verdict.conditions
         slow, fast = ([each.since for each in conditions if each.type == kind] for kind in kinds)
         since = None if query.compare else min(slow or fast, default=None)
+        # Each note, the page that compares before it with after it, and what that says by end: what
+        # colours it, the factor (empty for no tests), it in words, the tests after it and before.
+        effects = []
+        for effect in site_is.effects:
+            ends = []
+            for end in (effect.ends[name] for name in reversed(ENDS)):
+                said = (end.kind, factor_alone(end), verdict(end)) if end.links else ("", "", "")
+                ends.append((*said, end.ok, end.other_ok))
+            url = around_url(self, effect.note.starts_at, now)
+            effects.append({"note": effect.note, "url": url, "ends": ends})
         partners = partners_of(report)
         return {
             "report": report,
@@ -250,7 +258,7 @@ class SitePage(QueryPage):
             "links": sum(side["figures"].links for side in sides),
             "left_out": sum(side["left_out"] for side in sides),
             "strips": strips(sent["rows"], received["rows"], names),
-            "effects": effect_lines(self, site_is.effects, now),
+            "effects": effects,
             "events": events,
             "comparison": self.comparison(site_is.comparisons, names.site(name), now),
             "results": bool(classes),
@@ -341,26 +349,3 @@ def compared_end(
         "of": report.query.compare.of,
         "rows": [row | {"first": at < MOST_FIRST} for at, row in enumerate(rows)],
     }
-
-
-def effect_lines(
-    page: QueryPage, effects: Sequence[NoteEffect], now: datetime
-) -> list[dict[str, Any]]:
-    """Return each note, the page that compares before it with after it, and what that says by end.
-
-    Of an end stand there what colours it, the factor (empty for no tests), it in words, and the
-    tests after it and before.
-    """
-
-    def words_of(end: Together) -> tuple[str, str, str, int, int]:
-        said = (end.kind, factor_alone(end), verdict(end)) if end.links else ("", "", "")
-        return *said, end.ok, end.other_ok
-
-    return [
-        {
-            "note": effect.note,
-            "url": around_url(page, effect.note.starts_at, now),
-            "ends": [words_of(effect.ends[end]) for end in reversed(ENDS)],
-        }
-        for effect in effects
-    ]
