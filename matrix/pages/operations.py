@@ -126,21 +126,14 @@ class OperationsPage(Page):
             "doubtful_since": doubtful and condition_words.since(doubtful),
             "failing_ends": failing_endpoints(status.judgement, status.work.circuits, now),
             "credentials": failing_credentials(status.work.credentials, now, reader),
-            "lines": lines(status.life),
-            "workers": [
-                (queue, queue_words(queue), named(status.life.workers(queue)))
-                for queue in status.life.queues
-            ],
-            "running": running(now, reader),
+            **life_part(status.life),
+            **tests_part(status, now, reader, endpoints),
             "stop": StopForm(status.all_tests, now) if roles.may(reader, STOP_ALL) else None,
-            "ordered": ordered(now, reader),
             "unsealed": unsealed(status.work.unsealed),
             "limit": settings.SONAR_IN_FLIGHT,
-            "waiting": waiting_reasons(status, endpoints),
             "coverage": coverage,
             "planned": any(line.links for line in status.coverage),
             "meshes": meshes.table(),
-            "results": results(now, endpoints),
             "downtimes": [(downtime, downtime.starts_at <= now) for downtime in declared],
             "sources": [(source, source_words(source, now)) for source in status.sources],
             "pauses": [(pause, end_words(pause.until)) for pause in pauses_of(endpoints, now)],
@@ -150,74 +143,79 @@ class OperationsPage(Page):
         }
 
 
-def queue_words(queue: str) -> str:
-    name, _, vantage = queue.partition("@")
-    return f"{WORDS_AT_VANTAGES[name]}, at the vantage {vantage}" if vantage else QUEUE_WORDS[name]
-
-
-def lines(life: Life) -> list[dict[str, Any]]:
-    """List the beat and its tasks, with when they were last heard of, and how often they run."""
+def life_part(life: Life) -> dict[str, Any]:
+    """Return when the beat and its tasks were last heard of, and what workers do for each queue."""
     does = "sends each task below when it is due"
-    listed = [{"name": "beat", "does": does, "sign": life.beat, "late": life.is_late(life.beat)}]
+    late = life.is_late(life.beat)
+    lines: list[dict[str, Any]] = [{"name": "beat", "does": does, "sign": life.beat, "late": late}]
     for task in TASKS:
         (name, does), schedule = TASK_WORDS[task], settings.CELERY_BEAT_SCHEDULE[task]["schedule"]
         every = format_span(timedelta(seconds=float(str(schedule))))
         line = {"name": name, "does": does, "sign": life.task(task), "late": life.is_stuck(task)}
-        listed.append(line | {"every": every})
-    return listed
+        lines.append(line | {"every": every})
+    workers = []
+    for queue in life.queues:
+        name, _, vantage = queue.partition("@")
+        does = (
+            f"{WORDS_AT_VANTAGES[name]}, at the vantage {vantage}" if vantage else QUEUE_WORDS[name]
+        )
+        signs = []
+        for sign in life.workers(queue):
+            ahead = sign.clock_ahead_seconds
+            side = "ahead" if ahead > 0 else "behind"
+            wrong = f" (its clock is {abs(ahead):.0f} s {side})" if has_wrong_clock(sign) else ""
+            signs.append((sign, f"{sign.name}{wrong}"))
+        workers.append((queue, does, signs))
+    return {"lines": lines, "workers": workers}
 
 
-def running(now: datetime, reader: Anyone) -> list[dict[str, Any]]:
-    """Return the tests that run, the longest first, and whether the reader may cancel each."""
-    rows = probes.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
-    return [
-        {
-            "snapshot": (snapshot := ProbeProgress(probe, None, now)),
-            "percent": round(100 * snapshot.share),
-            "progress": progress_words(probe),
-            "url": address("transfer", probe.id),
-            "may_cancel": roles.may(reader, ORDER, sites_of([probe])),
-        }
-        for probe in rows[:MOST_RUNNING]
-    ]
-
-
-def ordered(now: datetime, reader: Anyone) -> list[tuple[ProbeProgress, bool]]:
-    """Return the ordered tests that have not begun, oldest first, and if the reader may cancel."""
-    rows = probes.rows().filter(mesh=None).exclude(state=Probe.State.RUNNING)
-    rows = rows.order_by(*probes.ORDER)[:MOST_ORDERED]
-    return [
-        (snapshot, roles.may(reader, ORDER, sites_of([snapshot.probe])))
-        for snapshot in probes.progress_of(list(rows), now)
-    ]
-
-
-def waiting_reasons(status: Status, endpoints: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
-    """Return the reasons for which tests wait, with the links that wait the longest."""
+def tests_part(
+    status: Status, now: datetime, reader: Anyone, endpoints: Sequence[EndpointInfo]
+) -> dict[str, Any]:
+    """Return the tests that run, are ordered and wait, and the newest results of the last day."""
+    running = probes.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
+    ordered = probes.rows().filter(mesh=None).exclude(state=Probe.State.RUNNING)
+    ordered = ordered.order_by(*probes.ORDER)[:MOST_ORDERED]
     examples = probes.longest_waiting(status.moment)
     names = {endpoint.id: endpoint.name for endpoint in endpoints}
-    return [
-        {
-            "waiting": reason,
-            "words": " ".join(reason.because) or REASON_WORDS[reason.reason],
-            "examples": [
-                (link, names[link.source], names[link.destination])
-                for link in examples.get(reason.reason, [])
-            ],
-        }
-        for reason in status.work.waiting
-        if reason.tests
-    ]
-
-
-def results(now: datetime, endpoints: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
-    names = {endpoint.id: endpoint.name for endpoint in endpoints}
     states = tuple(Transfer.State.values)
-    rows = TransferSelection(preset(WINDOW, now), None, TESTS, states).rows(endpoints)
-    return [
-        {"line": TransferLine.of(row), "ends": (names[row.source_id], names[row.destination_id])}
-        for row in transfers.listing(rows, MOST_RESULTS).results
-    ]
+    newest = TransferSelection(preset(WINDOW, now), None, TESTS, states).rows(endpoints)
+    return {
+        "running": [
+            {
+                "snapshot": (snapshot := ProbeProgress(probe, None, now)),
+                "percent": round(100 * snapshot.share),
+                "progress": progress_words(probe),
+                "url": address("transfer", probe.id),
+                "may_cancel": roles.may(reader, ORDER, sites_of([probe])),
+            }
+            for probe in running[:MOST_RUNNING]
+        ],
+        "ordered": [
+            (snapshot, roles.may(reader, ORDER, sites_of([snapshot.probe])))
+            for snapshot in probes.progress_of(list(ordered), now)
+        ],
+        # The reasons for which tests wait, with the links that wait the longest.
+        "waiting": [
+            {
+                "waiting": reason,
+                "words": " ".join(reason.because) or REASON_WORDS[reason.reason],
+                "examples": [
+                    (link, names[link.source], names[link.destination])
+                    for link in examples.get(reason.reason, [])
+                ],
+            }
+            for reason in status.work.waiting
+            if reason.tests
+        ],
+        "results": [
+            {
+                "line": TransferLine.of(row),
+                "ends": (names[row.source_id], names[row.destination_id]),
+            }
+            for row in transfers.listing(newest, MOST_RESULTS).results
+        ],
+    }
 
 
 def source_words(source: SourceState, now: datetime) -> str:
@@ -268,17 +266,6 @@ def of_silence(life: Life) -> Iterator[Notice]:
             "The beat sends nothing:",
             f"{age_of(life, life.beat)}. No tests are planned without it. Start it, once only.",
         )
-
-
-def named(workers: list[SignOfLife]) -> list[tuple[SignOfLife, str]]:
-    """Return signs with the names of their workers, and by how much their clocks are wrong."""
-    signs = []
-    for sign in workers:
-        ahead = sign.clock_ahead_seconds
-        side = "ahead" if ahead > 0 else "behind"
-        wrong = f" (its clock is {abs(ahead):.0f} s {side})" if has_wrong_clock(sign) else ""
-        signs.append((sign, f"{sign.name}{wrong}"))
-    return signs
 
 
 def of_delays(status: Status) -> Iterator[Notice]:

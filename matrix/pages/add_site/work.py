@@ -171,32 +171,22 @@ def upload(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
 
 
 def choose(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
-    choosable = pages.known_credentials(page.endpoint, request.user)
-    form = KnownForm(page.endpoint, choosable, request.POST)
-    if not form.is_valid():
-        return again(request, page, registered_ones=form)
-    return attach(request, page, form.cleaned_data["credential"], form)
-
-
-def name_file(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
-    """Register a file on the workers as a credential for the host of the endpoint."""
-    if not pages.is_administrator(request.user):
-        raise PermissionDenied
-    form = FileNameForm(request.POST)
-    if not form.is_valid():
-        return again(request, page, file_name=form)
-    hosts = uploads.hosts_at([page.endpoint.base_url])
-    credential = Credential(**form.cleaned_data, hosts=hosts)
-    return attach(request, page, credential, form)
-
-
-def attach(
-    request: HttpRequest,
-    page: pages.SetUpPage,
-    credential: Credential,
-    form: KnownForm | FileNameForm,
-) -> HttpResponse | None:
+    """Give the endpoint a credential that is registered, or one of a file on the workers."""
     endpoint, before = page.endpoint, page.endpoint.credential
+    form: KnownForm | FileNameForm
+    if request.POST["how"] == "file":
+        if not pages.is_administrator(request.user):
+            raise PermissionDenied
+        name, form = "file_name", FileNameForm(request.POST)
+    else:
+        choosable = pages.known_credentials(endpoint, request.user)
+        name, form = "registered_ones", KnownForm(endpoint, choosable, request.POST)
+    if not form.is_valid():
+        return again(request, page, **{name: form})
+    credential = form.cleaned_data.get("credential")
+    if credential is None:
+        hosts = uploads.hosts_at([endpoint.base_url])
+        credential = Credential(**form.cleaned_data, hosts=hosts)
     first = next(iter(form.fields))
     try:
         with transaction.atomic():
@@ -213,7 +203,6 @@ def attach(
     except ValidationError as error:
         for faults in error.error_dict.values():
             form.add_error(first, faults)
-        name = "registered_ones" if isinstance(form, KnownForm) else "file_name"
         return again(request, page, **{name: form})
     messages.success(request, sentence)
     return None
@@ -244,7 +233,7 @@ def remove(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
     return HttpResponseRedirect(page.path())
 
 
-WAYS = {"known": choose, "file": name_file, "none": need_none, "remove": remove}
+WAYS = {"known": choose, "file": choose, "none": need_none, "remove": remove}
 
 
 @for_whom(POST=of_site)

@@ -24,13 +24,7 @@ from matrix.answers.site.failures import errors_of
 from matrix.answers.site.loads import DAY_SECONDS, DIRECTIONS, IN, OUT, PlannedTests
 from matrix.answers.site.overview import compared_question, registered
 from matrix.answers.site.reports import ENDS, Report, capacity, partners_of
-from matrix.answers.site.site_now import (
-    EndComparison,
-    SiteNow,
-    beyond_words,
-    inside_of,
-    site_now,
-)
+from matrix.answers.site.site_now import EndComparison, SiteNow, beyond_words, inside_of, site_now
 from matrix.answers.site.verdict import VERBS
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.controls import compare_control, question_controls, resized
