@@ -1,6 +1,6 @@
 """The report on a site as the API answers it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -363,11 +363,10 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
     )
 
 
-def names_of(endpoints: Iterable[EndpointInfo]) -> Json:
-    in_use: dict[bool, list[str]] = {True: [], False: []}
-    for endpoint in endpoints:
-        in_use[not endpoint.retired].append(endpoint.name)
-    return {"endpoints": in_use[True], "retired_endpoints": in_use[False]}
+def names_of(endpoints: Collection[EndpointInfo]) -> Json:
+    retired = [each.name for each in endpoints if each.retired]
+    in_use = [each.name for each in endpoints if not each.retired]
+    return {"endpoints": in_use, "retired_endpoints": retired}
 
 
 def of_end(report: Report, end: str, site: Site, site_is: SiteNow) -> Json:

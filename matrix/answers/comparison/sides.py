@@ -66,7 +66,13 @@ def reduce_sides(
     other = replace(other, shown=other.shown & (rows >= 0)[:, None] & (columns >= 0))
     pooling = replace(frame.pooling, rows=rows, columns=columns)
     own = SideRuns(results, frame.newest > 0)
-    known_scatter = placed(scatter, rows, columns, pooling.shape)
+    known_scatter = None
+    if scatter is not None:  # of links, brought into their cells
+        known = np.ix_(np.flatnonzero(rows >= 0), np.flatnonzero(columns >= 0))
+        cells = np.ix_(rows[rows >= 0], columns[columns >= 0])
+        squares, dof = np.zeros((2, *pooling.shape))
+        squares[cells], dof[cells] = scatter.squares[known], scatter.dof[known]
+        known_scatter = KnownScatter(squares, dof)
     return compare_cells(
         pooling, own, other, centre(query), extras, known_scatter=known_scatter, rule=rule
     )
@@ -79,19 +85,6 @@ def all_links_query(query: MatrixQuery) -> MatrixQuery | None:
         return None
     filters = tuple(on_profiles(query.filters))
     return query.replace(filters=filters, stat=MatrixQuery.stat, max_age="")
-
-
-def placed(
-    scatter: KnownScatter | None, rows: Integers, columns: Integers, shape: tuple[int, int]
-) -> KnownScatter | None:
-    """Bring what is known of links into their cells; ``rows`` and ``columns`` are of places."""
-    if scatter is None:
-        return None
-    own = np.ix_(np.flatnonzero(rows >= 0), np.flatnonzero(columns >= 0))
-    cells = np.ix_(rows[rows >= 0], columns[columns >= 0])
-    squares, dof = np.zeros((2, *shape))
-    squares[cells], dof[cells] = scatter.squares[own], scatter.dof[own]
-    return KnownScatter(squares, dof)
 
 
 def centre(query: MatrixQuery) -> str:

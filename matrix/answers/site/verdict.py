@@ -27,21 +27,19 @@ from sonar.notation.windows import short_time
 SCOPES = Condition.Scope
 # As many conditions are said in full; more are counted.
 MOST_SAID = 3
-AT_PARTNERS = "At its partners:"
 
 
 class Verb(NamedTuple):
-    """What a site does at one end of its links; ``partners`` and ``links`` are prepositions."""
+    """What a site does at one end of its links, and the preposition of these."""
 
     now: str
     then: str
-    partners: str
     links: str
 
 
 VERBS = {
-    "source": Verb("sends", "sent", "to", "from"),
-    "destination": Verb("receives", "received", "from", "to"),
+    "source": Verb("sends", "sent", "from"),
+    "destination": Verb("receives", "received", "to"),
 }
 # Why nothing is said of the links of an end, or of both.
 MISSING = {
@@ -107,7 +105,7 @@ class SiteAnswer:
 
     @property
     def sentence(self) -> str:
-        partners = [AT_PARTNERS, *(line.sentence for line in self.partners)]
+        partners = ["At its partners:", *(line.sentence for line in self.partners)]
         return sentences(
             [line.sentence for line in self.lines],
             partners if self.partners else "",
@@ -119,9 +117,8 @@ class SiteAnswer:
 def is_own(condition: Condition, site: str) -> bool:
     """Say whether a condition is of a site, or an endpoint or link there, not of its partners."""
     ends = (condition.source, condition.destination)
-    return (condition.site is not None and condition.site.name == site) or any(
-        end is not None and end.site.name == site for end in ends
-    )
+    sites = [condition.site, *(end.site for end in ends if end)]
+    return any(each is not None and each.name == site for each in sites)
 
 
 def own_conditions(

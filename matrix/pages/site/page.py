@@ -77,8 +77,9 @@ class SitePage(QueryPage):
         plan = loads.plan_for([endpoint.id for endpoint in report.endpoints])
         because = plan.because(now)
         circuits = open_circuits().filter(endpoint__site=site)
-        endpoints: list[dict[str, Any]] = []
-        for row in Endpoint.objects.listed().filter(site=site).select_related("paused_by"):
+        rows = list(Endpoint.objects.listed().filter(site=site).select_related("paused_by"))
+        endpoints = []
+        for row in rows:
             load, budget = plan.of(endpoint=row.id), row.budget_bytes_per_day
             line = {
                 "endpoint": row,
@@ -118,7 +119,7 @@ class SitePage(QueryPage):
             "work": site_work(site, reader, now),
             "paused": [
                 row
-                for row in (site, *(line["endpoint"] for line in endpoints))
+                for row in (site, *rows)
                 if row.is_paused(now) and not getattr(row, "retired_at", None)
             ],
             "is_quiet": site.is_quiet(now),
@@ -128,7 +129,7 @@ class SitePage(QueryPage):
             # Evidence of what fails; the verdict has the conditions.
             "failing": failures_in_a_row(circuits.select_related("endpoint"), now),
             "endpoints": endpoints,
-            "tagged": any(line["endpoint"].tags for line in endpoints),
+            "tagged": any(row.tags for row in rows),
             "plan": plan,
             "waiting": [
                 (REASONS.get(reason, reason), links, since, because.get(reason, ()))
@@ -136,10 +137,7 @@ class SitePage(QueryPage):
             ],
             "running": plan.probes("running"),
             "queued": plan.probes("queued"),
-            "costs": [
-                cost(plan, report, end, site.wan_gbit_s, [line["endpoint"] for line in endpoints])
-                for end in ENDS
-            ],
+            "costs": [cost(plan, report, end, site.wan_gbit_s, rows) for end in ENDS],
             "strip": strip_for(self, report.window, now, [own_filter]),
             "share": share,
             **self.results(report, notes_on_site, declared, now),
