@@ -99,7 +99,7 @@ class AddEndpointPage(OfSite):
         return {
             **head_of(self.site, listed="Add an endpoint to {}"),
             "steps": steps.steps_of(self.site, None, None, "endpoint"),
-            "drafts": [each for each in drafts if each.name != self.site.name],
+            "drafts": [each for each in drafts if each["name"] != self.site.name],
             "form": EndpointForm(new, is_operator=may_operate(reader)),
         }
 

@@ -1,9 +1,7 @@
 """How far a site is that is being added: its steps, and where each goes on."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 from matrix.answers.endpoint_check import CheckReport
 from matrix.query.addresses import address
@@ -18,7 +16,6 @@ ADD_SITE, ADD_ENDPOINT = "sonar.add_site", "sonar.change_site"
 # Who registers endpoints wherever they are.
 OPERATE = "sonar.add_endpoint"
 
-StepState = Literal["done", "now", "later"]
 TITLES = {
     "site": ("Site", "name, tier, country"),
     "endpoint": ("Endpoint", "where its storage is"),
@@ -28,21 +25,13 @@ TITLES = {
 }
 
 
-@dataclass(frozen=True)
-class SetUpStep:
-    """A step at the side of the page; ``url`` is empty where it cannot be opened yet."""
-
-    number: int
-    title: str
-    state: StepState
-    lines: Sequence[str]
-    url: str
-
-
 def steps_of(
     site: Site | None, endpoint: Endpoint | None, report: CheckReport | None, current: str
-) -> list[SetUpStep]:
-    """Return the five steps; ``current`` is the one that the page shows."""
+) -> list[dict[str, Any]]:
+    """Return the five steps; ``current`` is the one that the page shows.
+
+    `state` is `done`, `now` or `later`, and `url` is empty where one cannot be opened yet.
+    """
     done, urls = done_of(site, endpoint, report), {}
     if site is not None:
         urls["site"] = address("set-up-site", site.name)
@@ -54,13 +43,13 @@ def steps_of(
         after = ("check", "mesh") if "credential" in done else ()
         urls |= {name: f"{own}#{name}" for name in ("credential", *after)}
     return [
-        SetUpStep(
-            number,
-            title,
-            "now" if name == current else "done" if name in done else "later",
-            done.get(name) or [words],
-            urls.get(name, "") if name != current else "",
-        )
+        {
+            "number": number,
+            "title": title,
+            "state": "now" if name == current else "done" if name in done else "later",
+            "lines": done.get(name) or [words],
+            "url": urls.get(name, "") if name != current else "",
+        }
         for number, (name, (title, words)) in enumerate(TITLES.items(), start=1)
     ]
 
@@ -111,16 +100,7 @@ def credential_lines(credential: Credential) -> list[str]:
     return lines + ([f"valid until {format_minute(kept.expires_at)}"] if kept.expires_at else [])
 
 
-@dataclass(frozen=True)
-class Draft:
-    """What waits for somebody to go on with it."""
-
-    name: str
-    words: str
-    url: str
-
-
-def drafts(reader: Anyone, site: Site | None = None) -> list[Draft]:
+def drafts(reader: Anyone, site: Site | None = None) -> list[dict[str, str]]:
     """Return the drafts of all sites that a reader looks after, or of one. Two SQL queries."""
     sites = sites_of(reader)
     if not roles.may_somewhere(reader, ADD_ENDPOINT):
@@ -131,12 +111,15 @@ def drafts(reader: Anyone, site: Site | None = None) -> list[Draft]:
         rows, empty = rows.filter(site=site), empty.filter(pk=site.pk)
     if sites is not None:
         rows, empty = rows.filter(site__in=sites), empty.filter(pk__in=sites)
+    words = "is not enabled yet"
     waiting = [
-        Draft(row.name, "is not enabled yet", address("set-up", row.site.name, row.name))
+        {"name": row.name, "words": words, "url": address("set-up", row.site.name, row.name)}
         for row in rows
     ]
+    words = "has no endpoint yet"
     return waiting + [
-        Draft(row.name, "has no endpoint yet", address("add-endpoint", row.name)) for row in empty
+        {"name": row.name, "words": words, "url": address("add-endpoint", row.name)}
+        for row in empty
     ]
 
 

@@ -205,9 +205,10 @@ class SitePage(QueryPage):
         effects = []
         for effect in site_is.effects:
             ends = []
-            for end in (effect.ends[name] for name in reversed(ENDS)):
-                said = (end.kind, factor_alone(end), verdict(end)) if end.links else ("", "", "")
-                ends.append((*said, end.ok, end.other_ok))
+            for of_end in (effect.ends[end] for end in reversed(ENDS)):
+                texts = of_end.kind, factor_alone(of_end), verdict(of_end)
+                counts = of_end.ok, of_end.other_ok
+                ends.append((*(texts if of_end.links else ("", "", "")), *counts))
             url = around_url(self, effect.note.starts_at, now)
             effects.append({"note": effect.note, "url": url, "ends": ends})
         partners = partners_of(report)

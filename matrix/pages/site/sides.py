@@ -31,7 +31,6 @@ WORDS = {
 # Of an end the page shows so many links before it is asked for all.
 MOST_FIRST = 10
 SHIFTED = ("silent", "slower", "faster")
-STATE_NAMES = {"not_applicable": "not applicable"}
 
 
 @dataclass(frozen=True)
@@ -178,7 +177,7 @@ def status_of(link: SiteLink, moment: datetime) -> str:
         unknown = "unconfirmed" if link.unconfirmed else "no usual yet"
         level = "as usual" if link.level == "usual" else unknown
         return f"{level}, {link.failed} of {link.ok + link.failed} failed" if link.partly else level
-    return STATE_NAMES.get(link.state, link.state)
+    return link.state
 
 
 def strips(

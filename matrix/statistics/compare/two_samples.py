@@ -160,8 +160,10 @@ class Ratios(ArrayFields):
     @classmethod
     def blank(cls, groups: int) -> Self:
         """Return those of groups without samples."""
-        rates, tests = np.full((6, groups), np.nan), np.zeros((2, groups), dtype=np.int64)
-        return cls(*rates, *tests, np.zeros(groups, dtype=bool))
+        value, other, ratio, low, high, p = np.full((6, groups), np.nan)
+        ok, other_ok = np.zeros((2, groups), dtype=np.int64)
+        sure = np.zeros(groups, dtype=bool)
+        return cls(value, other, ratio, low, high, p, ok, other_ok, sure)
 
     @classmethod
     def of(
