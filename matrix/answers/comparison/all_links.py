@@ -5,12 +5,10 @@ Each link's change between two windows is a row effect, a column effect and a re
 the grid says of a link, or of the links of a site, is what was to be expected of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -76,7 +74,7 @@ class CountWords(NamedTuple):
     other: str
 
     @classmethod
-    def of(cls, query: MatrixQuery, now: datetime) -> CountWords:
+    def of(cls, query: MatrixQuery, now: datetime) -> Self:
         if query.other(now).window_at(now).end > query.window_at(now).start:
             return cls("here", "there")
         return cls("now" if query.window else "after", "before")
@@ -189,7 +187,7 @@ class NetChange:
     links: int
 
     @classmethod
-    def of_logs(cls, expected: float, own: float, error: float, dof: int, links: int) -> NetChange:
+    def of_logs(cls, expected: float, own: float, error: float, dof: int, links: int) -> Self:
         """Take what is beyond, as a logarithm with a standard error."""
         half = student.one_quantile((1 + CONFIDENCE) / 2, dof) * error
         p = float(student.two_sided(own / error, dof)) if error else float(not own)

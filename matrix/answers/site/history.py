@@ -1,11 +1,10 @@
 """The links of a site over time: their results, their rates against usual, what notes say."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Self
 
 import numpy as np
 
@@ -51,7 +50,7 @@ class LinkResults(ArrayFields):
     @classmethod
     def read(
         cls, links: Sequence[Ends], window: Window, filters: Sequence[Filter], size: str
-    ) -> LinkResults:
+    ) -> Self:
         """Read those of these links and of a size class. One SQL statement."""
         rows = transfers.read_links(links, window, filters, size)
         place = {ends: at for at, ends in enumerate(links)}
@@ -66,14 +65,14 @@ class LinkResults(ArrayFields):
         )
         return results.taken(link >= 0)
 
-    def of_links(self, links: Sequence[int], count: int) -> LinkResults:
+    def of_links(self, links: Sequence[int], count: int) -> Self:
         """Return those of some of ``count`` links, numbered by their place among these."""
         place = np.full(count, -1)
         place[list(links)] = np.arange(len(links))
         link = place[self.link]
         return replace(self, link=link).taken(link >= 0)
 
-    def during(self, start: datetime, end: datetime) -> LinkResults:
+    def during(self, start: datetime, end: datetime) -> Self:
         low, high = unix_ms(start), unix_ms(end)
         return self.taken((self.started >= low) & (self.started < high))
 
@@ -153,7 +152,7 @@ class WindowPair:
     other: Window
 
     @classmethod
-    def around(cls, moment: datetime, now: datetime) -> WindowPair | None:
+    def around(cls, moment: datetime, now: datetime) -> Self | None:
         """Return those before and after a moment; None where nothing is on a side."""
         try:
             return cls(*around(moment, now))
@@ -177,7 +176,7 @@ class EndHistory:
     window: Window
 
     @property
-    def inside(self) -> LinkResults:
+    def inside(self) -> Self:
         return self.results.during(self.window.start, self.window.end)
 
     def together(self, sides: WindowPair, scatter: DayScatter) -> Together:

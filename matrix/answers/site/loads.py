@@ -1,7 +1,5 @@
 """What is planned for the endpoints of a site: tests and bytes per day, and what waits and why."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields

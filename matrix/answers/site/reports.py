@@ -1,7 +1,5 @@
 """Sites: their row and column of the matrix of sites, their rank, partners and single links."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
