@@ -68,10 +68,10 @@ def reduce_sides(
     own = SideRuns(results, frame.newest > 0)
     known_scatter = None
     if scatter is not None:  # of links, brought into their cells
-        known = np.ix_(np.flatnonzero(rows >= 0), np.flatnonzero(columns >= 0))
+        places = np.ix_(np.flatnonzero(rows >= 0), np.flatnonzero(columns >= 0))
         cells = np.ix_(rows[rows >= 0], columns[columns >= 0])
         squares, dof = np.zeros((2, *pooling.shape))
-        squares[cells], dof[cells] = scatter.squares[known], scatter.dof[known]
+        squares[cells], dof[cells] = scatter.squares[places], scatter.dof[places]
         known_scatter = KnownScatter(squares, dof)
     return compare_cells(
         pooling, own, other, centre(query), extras, known_scatter=known_scatter, rule=rule

@@ -91,7 +91,7 @@ class PlannedTests:
         """Return mesh, size class, what goes out and what comes in, in the order of the parts."""
         lines = []
         for mesh, size in dict.fromkeys((part.mesh, part.size) for part in self.parts):
-            out, into = (self.of(mesh=mesh, size=size, direction=way) for way in (OUT, IN))
+            out, into = (self.of(mesh=mesh, size=size, direction=each) for each in (OUT, IN))
             lines.append((mesh, size, out, into))
         return lines
 

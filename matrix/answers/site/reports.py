@@ -84,7 +84,7 @@ def standings(matrix: Grid, end: str, only: str = "", tier: int = -1) -> dict[st
     if end != "source":
         groups, partners, arrays = partners, groups, [array.T for array in arrays]
     mean, best, ok, failed, last, failing, slower, to_usual = arrays
-    means, found = averages(mean).row, {}
+    means, by_name = averages(mean).row, {}
     tiers = np.array([-1 if group.tier is None else group.tier for group in groups], dtype=np.int64)
     for row, group in enumerate(groups):
         if only not in ("", group.name):
@@ -95,7 +95,7 @@ def standings(matrix: Grid, end: str, only: str = "", tier: int = -1) -> dict[st
         is_own = np.array([partner.name == group.name for partner in partners], dtype=bool)
         rates = np.where(is_own, np.nan, best[row])
         at = None if np.isnan(rates).all() else int(np.nanargmax(rates))
-        found[group.name] = Standing(
+        by_name[group.name] = Standing(
             mean=float(means[row]),
             cells=int((ok[row] > 0).sum()),
             ok=int(ok[row].sum()),
@@ -110,10 +110,10 @@ def standings(matrix: Grid, end: str, only: str = "", tier: int = -1) -> dict[st
             slower=int(slower[row].sum()),
             to_usual=median(to_usual[row]),
         )
-    if only and only not in found:
+    if only and only not in by_name:
         peers = means[(tiers == tier) & ~np.isnan(means)]
-        found[only] = Standing(ranked=len(peers), peers_median=median(peers))
-    return found
+        by_name[only] = Standing(ranked=len(peers), peers_median=median(peers))
+    return by_name
 
 
 def median(values: Floats | Sequence[float]) -> float:

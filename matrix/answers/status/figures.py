@@ -303,11 +303,13 @@ def read_work(now: datetime) -> Work:
     troubled = tuple(states.select_related("endpoint__site", "mesh", "credential"))
     # What is to be told, and to whom it cannot be.
     is_waiting, has_failed = Q(state="waiting"), Q(state="failed")
-    told = Notification.objects.filter(is_waiting | (has_failed & Q(ended_at__gt=now - DAY)))
+    notifications = Notification.objects.filter(
+        is_waiting | (has_failed & Q(ended_at__gt=now - DAY))
+    )
     failing = Subscription.objects.filter(enabled=True, failing_since__isnull=False)
     incidents = Incident.objects.filter(closed_at=None).values_list("condition", flat=True)
     calls = Calls(
-        **told.aggregate(
+        **notifications.aggregate(
             waiting=Count("id", filter=is_waiting),
             failed=Count("id", filter=has_failed),
             due_since=Min("due_at", filter=is_waiting & Q(due_at__lte=now)),

@@ -117,8 +117,8 @@ class EndpointForm(RowForm):
             # No address inside, unless operators have registered it at the site.
             host = rules.host_of_url(base_url)
             urls = self.endpoint.site.endpoints.values_list("base_url", flat=True)
-            known = {each.name for each in map(rules.host_of_url, urls) if each}
-            if host and host.name not in known and is_inside(host.name):
+            registered = {each.name for each in map(rules.host_of_url, urls) if each}
+            if host and host.name not in registered and is_inside(host.name):
                 raise ValidationError(NO_PRIVATE)
         return base_url
 

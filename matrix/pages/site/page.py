@@ -38,7 +38,7 @@ from matrix.pages.parts.transfers import inside_part
 from matrix.pages.site.sides import MOST_FIRST, WORDS, ShortNames, side_of, strips
 from matrix.pages.site.work_forms import site_work
 from matrix.pages.site.written_rows import both_directions
-from matrix.plots.site import end_figures, histories_drawn
+from matrix.plots.site import end_figures, histories_drawn, is_of_rates
 from matrix.query.addresses import address, causes_url, link_url, matrix_url, table_url
 from matrix.query.catalogue import EXPECTATION
 from matrix.query.comparison import CUSTOM, Comparison
@@ -186,6 +186,7 @@ class SitePage(QueryPage):
                 history=histories[end],
                 figure=figures[end],
                 names=names,
+                is_of_rates=is_of_rates(site_is),
             )
             sides.append(side | {"compared": compared, "drift": drift})
         sent, received = sides

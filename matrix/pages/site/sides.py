@@ -15,7 +15,6 @@ from matrix.answers.site.verdict import end_kind
 from matrix.answers.words.names import uncut_names_of
 from matrix.answers.words.phrases import time_words, why_no_rate
 from matrix.pages.site.written_rows import link_rows, strip_rows
-from matrix.plots.site import is_of_rates
 from matrix.query.addresses import link_url
 from matrix.statistics.cells.axes import AxisGroup, EndpointInfo
 from matrix.statistics.cells.standing import FEWEST_SUCCESSES
@@ -71,6 +70,7 @@ def side_of(
     history: EndHistory,
     figure: dict[str, Any],
     names: ShortNames,
+    is_of_rates: bool,
 ) -> dict[str, Any]:
     """Return all of a site as source, or as destination.
 
@@ -80,7 +80,7 @@ def side_of(
     the site stands in each size class, and its share of the WAN.
     """
     links, words = site_is.links[end], WORDS[end]
-    figures, of_rates = figures_of(links), is_of_rates(site_is)
+    figures = figures_of(links)
     rows = partner_rows(report, links, history.sizes(), names)
     median = "No link has a usual rate to compare with."
     if not math.isnan(figures.ratio):
@@ -95,15 +95,15 @@ def side_of(
             for size, standing in report.standings(end).items()
         ],
         "rows": rows,
-        "written_rows": link_rows(rows, is_of_rates=of_rates),
+        "written_rows": link_rows(rows, is_of_rates=is_of_rates),
         "left_out": sum(not row["first"] for row in rows),
         "bucket_words": BUCKET_WORDS[history.series.bucket],
-        "is_of_rates": of_rates,
+        "is_of_rates": is_of_rates,
         "why_empty": why_empty(history.series),
         "figure": figure,
         "figure_label": (
             f"Rates of the links {words['preposition']} {site.name}"
-            f"{'' if of_rates else ' relative to their usual rate'} over time, and failed "
+            f"{'' if is_of_rates else ' relative to their usual rate'} over time, and failed "
             f"tests, with {report.query.size} files. {median}"
         ),
         "data_id": f"over-time-{end}-data",
