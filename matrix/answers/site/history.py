@@ -186,7 +186,7 @@ class EndHistory:
         for side in (sides.own, sides.other):
             inside = self.results.during(side.start, side.end)
             ok = inside.taken(inside.ok)
-            medians += quantiles_by(ok.link, ok.rate, links, [0.5])
+            medians.extend(quantiles_by(ok.link, ok.rate, links, [0.5]))
             counts.append(np.bincount(ok.link, minlength=links))
         centres, tests = np.stack(medians), np.stack(counts)
         return Together.of(centres, tests, OF[0], scatter, days_apart(sides.own, sides.other))
