@@ -8,7 +8,6 @@ from rest_framework.request import Request
 
 from matrix.answers.events.reading import events_of_site
 from matrix.answers.site import overview, reports
-from matrix.answers.site.overview import KEYS, LONGEST_SEARCH
 from matrix.answers.site.reports import ENDS
 from matrix.answers.site.site_now import site_now
 from matrix.api import site_report
@@ -46,7 +45,7 @@ class ListedSite(site_report.RegisteredSite):  # type: ignore[misc, valid-type]
     ratio_as_destination: Annotated[Number, At("destination.to_usual")]
 
 
-ORDERINGS = [f"{sign}{name}" for name in KEYS for sign in ("", "-")]
+ORDERINGS = [f"{sign}{name}" for name in overview.KEYS for sign in ("", "-")]
 
 ALL_SITES = described(
     "All sites",
@@ -60,7 +59,7 @@ ALL_SITES = described(
             "search",
             "Only sites where each word is in an attribute.",
             "GLAS",
-            maxLength=LONGEST_SEARCH,
+            maxLength=overview.LONGEST_SEARCH,
         ),
         schema.choice("ordering", ORDERINGS, "What to sort by; - for descending order.", "name"),
         *schema.paging(),

@@ -20,7 +20,6 @@ from matrix.answers.foreign_names import count_unknown
 from matrix.answers.ordering import probe_requests
 from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.answers.status import figures
-from matrix.answers.status.figures import CLEAN, PLAN, TASKS, WINDOW, Life, Status
 from matrix.answers.status.health import NO_ROOM, clock_words, look_at_broker
 from matrix.answers.words.names import short_names_of
 from matrix.http.page_rights import for_whom, holders
@@ -63,9 +62,9 @@ MOST_ROWS = 10
 AHEAD = timedelta(days=7)
 # What the beat sends, by what it is for; the second word is what logs and settings call it.
 TASK_WORDS = {
-    PLAN: ("planner", "starts the tests that are due"),
+    figures.PLAN: ("planner", "starts the tests that are due"),
     "sweep": ("sweep", "ends lost tests and sends stuck ones again"),
-    CLEAN: ("cleaning", "deletes test files left behind at endpoints"),
+    figures.CLEAN: ("cleaning", "deletes test files left behind at endpoints"),
     "check_credentials": ("credentials", "rechecks credentials and warns before they expire"),
     "import_downtimes": ("downtimes", "reads downtimes that sites announce elsewhere, if set up"),
     "propose_topology": ("topology", "reads what catalogues say of sites and endpoints, if set up"),
@@ -105,7 +104,7 @@ class OperationsPage(Page):
         # Each state of links, how many have it, and the matrix of only those.
         coverage = []
         for line in status.coverage:
-            query = MatrixQuery(size=line.size, window=WINDOW)
+            query = MatrixQuery(size=line.size, window=figures.WINDOW)
             states = [
                 (state, links, MatrixAddress(query, Display(only=(state,))).url() if links else "")
                 for state, links in line.states.items()
@@ -143,12 +142,12 @@ class OperationsPage(Page):
         }
 
 
-def life_part(life: Life) -> dict[str, Any]:
+def life_part(life: figures.Life) -> dict[str, Any]:
     """Return when the beat and its tasks were last heard of, and what workers do for each queue."""
     does = "sends each task below when it is due"
     late = life.is_late(life.beat)
     lines: list[dict[str, Any]] = [{"name": "beat", "does": does, "sign": life.beat, "late": late}]
-    for task in TASKS:
+    for task in figures.TASKS:
         (name, does), schedule = TASK_WORDS[task], settings.CELERY_BEAT_SCHEDULE[task]["schedule"]
         every = format_span(timedelta(seconds=float(str(schedule))))
         line = {"name": name, "does": does, "sign": life.task(task), "late": life.is_stuck(task)}
@@ -170,7 +169,7 @@ def life_part(life: Life) -> dict[str, Any]:
 
 
 def tests_part(
-    status: Status, now: datetime, reader: Anyone, endpoints: Sequence[EndpointInfo]
+    status: figures.Status, now: datetime, reader: Anyone, endpoints: Sequence[EndpointInfo]
 ) -> dict[str, Any]:
     """Return the tests that run, are ordered and wait, and the newest results of the last day."""
     running = probes.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
@@ -179,7 +178,7 @@ def tests_part(
     examples = probes.longest_waiting(status.moment)
     names = {endpoint.id: endpoint.name for endpoint in endpoints}
     states = tuple(Transfer.State.values)
-    newest = TransferSelection(preset(WINDOW, now), None, TESTS, states).rows(endpoints)
+    newest = TransferSelection(preset(figures.WINDOW, now), None, TESTS, states).rows(endpoints)
     return {
         "running": [
             {
@@ -231,7 +230,7 @@ LONG_QUEUED, LONG_UNSEALED = timedelta(minutes=5), timedelta(minutes=15)
 LONG_FAILING = timedelta(minutes=15)
 
 
-def problems(status: Status) -> list[Notice]:
+def problems(status: figures.Status) -> list[Notice]:
     """Look at everything; what follows from something else that is wrong is left out."""
     life = status.life
     silent = list(of_silence(life))
@@ -246,7 +245,7 @@ def problems(status: Status) -> list[Notice]:
     return [*silent, *of_all_alive, *others]
 
 
-def of_silence(life: Life) -> Iterator[Notice]:
+def of_silence(life: figures.Life) -> Iterator[Notice]:
     """Look which queues have no worker, and whether the beat lives."""
     does = {
         "transfers": "nothing is measured",
@@ -268,7 +267,7 @@ def of_silence(life: Life) -> Iterator[Notice]:
         )
 
 
-def of_delays(status: Status) -> Iterator[Notice]:
+def of_delays(status: figures.Status) -> Iterator[Notice]:
     """Look at clocks, tasks and sources of downtimes, which are late though everybody lives."""
     life = status.life
     if words := clock_words(life):
@@ -278,9 +277,9 @@ def of_delays(status: Status) -> Iterator[Notice]:
             "tokens and certificates count as expired too early or too late, and results get wrong "
             "times. Let NTP set the clock of that machine.",
         )
-    for task in TASKS:
+    for task in figures.TASKS:
         sign = life.task(task)
-        if life.is_stuck(task) or (task == PLAN and sign is None):
+        if life.is_stuck(task) or (task == figures.PLAN and sign is None):
             schedule = settings.CELERY_BEAT_SCHEDULE[task]
             route = settings.CELERY_TASK_ROUTES.get(str(schedule["task"]), {})
             queue = route.get("queue", settings.CELERY_TASK_DEFAULT_QUEUE)
@@ -301,7 +300,7 @@ def of_delays(status: Status) -> Iterator[Notice]:
             )
 
 
-def of_work(status: Status) -> Iterator[Notice]:
+def of_work(status: figures.Status) -> Iterator[Notice]:
     """Look at what waits: for another credential, for a worker, for being sealed or sent."""
     for advice in all_advice(status.moment):
         title = f"Not all tests of {advice.subject} can run:"
@@ -331,7 +330,7 @@ def of_work(status: Status) -> Iterator[Notice]:
         )
 
 
-def age_of(life: Life, sign: SignOfLife | None) -> str:
+def age_of(life: figures.Life, sign: SignOfLife | None) -> str:
     if sign is None:
         return "it has never been seen"
     return f"last seen {format_age(life.moment - sign.seen_at)}"

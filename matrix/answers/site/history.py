@@ -176,7 +176,7 @@ class EndHistory:
     window: Window
 
     @property
-    def inside(self) -> Self:
+    def inside(self) -> LinkResults:
         return self.results.during(self.window.start, self.window.end)
 
     def together(self, sides: WindowPair, scatter: DayScatter) -> Together:

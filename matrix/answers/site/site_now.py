@@ -10,9 +10,7 @@ from matrix.answers.comparison import all_links
 from matrix.answers.comparison.all_links import CountWords, factor_words, ratios_together
 from matrix.answers.conditions import reading, words
 from matrix.answers.conditions.lines import KINDS, worst_kind
-from matrix.answers.conditions.reading import Judgement
 from matrix.answers.link import rate_profile
-from matrix.answers.link.rate_profile import TransferProfiles
 from matrix.answers.link.series import cut_for
 from matrix.answers.matrix import standing
 from matrix.answers.matrix.grid_cells import Grid
@@ -47,7 +45,7 @@ SHORTEST_DRIFT = timedelta(days=14)
 
 
 def other_classes(
-    report: Report, judgement: Judgement, names: Mapping[str, str]
+    report: Report, judgement: reading.Judgement, names: Mapping[str, str]
 ) -> tuple[ClassNews, ...]:
     """Return what is so with those that are tested, the worst first; classes alike are one."""
     alike: dict[tuple[str, str], list[str]] = {}
@@ -59,7 +57,7 @@ def other_classes(
 
 
 def news_of(
-    report: Report, size: str, judgement: Judgement, names: Mapping[str, str]
+    report: Report, size: str, judgement: reading.Judgement, names: Mapping[str, str]
 ) -> tuple[str, str] | None:
     """Return one of KINDS and the words for it; None where nothing is tested."""
     matrix, name = report.sites[size], report.name
@@ -86,7 +84,7 @@ def news_of(
     return "unknown", "no usual rates to compare with yet"
 
 
-def inside_of(report: Report, end: str) -> TransferProfiles | None:
+def inside_of(report: Report, end: str) -> rate_profile.TransferProfiles | None:
     """Look into the transfers that have the site at this end. One SQL query."""
     ends = [Filter(f"{end}_site", report.name)]
     return rate_profile.read(report.query, report.window, report.all_endpoints, ends, [report.name])
@@ -167,7 +165,7 @@ class SiteNow:
 
     links: dict[str, list[SiteLink]]
     histories: dict[str, EndHistory]
-    judgement: Judgement
+    judgement: reading.Judgement
     verdict: SiteAnswer
     effects: list[NoteEffect]
     comparisons: dict[str, EndComparison]

@@ -14,7 +14,6 @@ from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
 from matrix.answers.conditions import reading
-from matrix.answers.conditions.reading import Judgement
 from matrix.answers.matrix import grid
 from matrix.query.filters import TESTS
 from matrix.query.matrix_query import MatrixQuery
@@ -231,7 +230,7 @@ class Status:
     life: Life
     probes: Probes
     work: Work
-    judgement: Judgement
+    judgement: reading.Judgement
     coverage: tuple[Coverage, ...]
     data_version: DataVersion
     sources: tuple[SourceState, ...]
@@ -250,7 +249,7 @@ class Status:
 
 
 _work: Kept[Work] = Kept(TTLCache(1, WORK_SECONDS))
-_judgement: Kept[Judgement] = Kept(TTLCache(1, WORK_SECONDS))
+_judgement: Kept[reading.Judgement] = Kept(TTLCache(1, WORK_SECONDS))
 _coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 

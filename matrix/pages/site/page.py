@@ -14,14 +14,12 @@ from django.utils.text import capfirst
 from matrix.answers import other_origins
 from matrix.answers.causes.words import site_conclusion
 from matrix.answers.comparison import all_links
-from matrix.answers.comparison.all_links import AROUND, factor_alone, factor_words, verdict
 from matrix.answers.conditions import words
 from matrix.answers.conditions.lines import KINDS
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.incidents.expectation_counts import below_of
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of
-from matrix.answers.site.loads import DAY_SECONDS, DIRECTIONS, IN, OUT, PlannedTests
 from matrix.answers.site.overview import compared_question, registered
 from matrix.answers.site.reports import ENDS, Report, capacity, partners_of
 from matrix.answers.site.site_now import EndComparison, SiteNow, beyond_words, inside_of, site_now
@@ -84,8 +82,8 @@ class SitePage(QueryPage):
             line = {
                 "endpoint": row,
                 "load": load,
-                "running_out": plan.running(row.id, OUT),
-                "running_in": plan.running(row.id, IN),
+                "running_out": plan.running(row.id, loads.OUT),
+                "running_in": plan.running(row.id, loads.IN),
                 "url": address("endpoint", site.name, row.name),
                 # Which share of its budget of bytes a day the plan takes.
                 "of_budget": load.bytes_per_day / budget if budget else None,
@@ -175,7 +173,7 @@ class SitePage(QueryPage):
             compared = compared_end(report, site_is, end, names)
             drift, halves = None, None if compared else site_is.drift
             if halves and halves.ends[end].links:
-                factor = factor_words(halves.ends[end], AROUND)
+                factor = all_links.factor_words(halves.ends[end], all_links.AROUND)
                 said = f"Since the middle of this window it has {VERBS[end].then} at {factor}."
                 before = Comparison(CUSTOM, halves.sides.other.start, halves.sides.other.end)
                 after = query.replace(compare=None).during(halves.sides.own)
@@ -207,7 +205,7 @@ class SitePage(QueryPage):
         for effect in site_is.effects:
             ends = []
             for of_end in (effect.ends[end] for end in reversed(ENDS)):
-                texts = of_end.kind, factor_alone(of_end), verdict(of_end)
+                texts = of_end.kind, all_links.factor_alone(of_end), all_links.verdict(of_end)
                 counts = of_end.ok, of_end.other_ok
                 ends.append((*(texts if of_end.links else ("", "", "")), *counts))
             url = around_url(self, effect.note.starts_at, now)
@@ -278,7 +276,7 @@ class SitePage(QueryPage):
 
 
 def cost(
-    plan: PlannedTests,
+    plan: loads.PlannedTests,
     report: Report,
     end: str,
     wan_gbit_s: float | None,
@@ -289,14 +287,14 @@ def cost(
     That is on average how many tests run and which share of the WAN they take; and at the peak,
     when as many run as caps and links allow, each as fast as the fastest one in this window.
     """
-    direction, standings = DIRECTIONS[end], report.standings(end)
+    direction, standings = loads.DIRECTIONS[end], report.standings(end)
     load = plan.of(direction=direction)
     parts = [part for part in plan.parts if part.direction == direction]
     # NaN if a class that is planned has no rate.
     busy = sum(part.bytes_per_day / (standings[part.size].mean * MB) for part in parts)
     rates = [standings[part.size].fastest for part in parts]
     fastest = float(np.fmax.reduce(rates, initial=math.nan))
-    cap = "outbound_cap" if direction == OUT else "inbound_cap"
+    cap = "outbound_cap" if direction == loads.OUT else "inbound_cap"
     of_endpoints = sum(
         min(plan.of(direction=direction, endpoint=each.pk).links, getattr(each, cap))
         for each in endpoints
@@ -305,7 +303,7 @@ def cost(
     of_capacity = 1 / capacity(wan_gbit_s) if wan_gbit_s else math.nan
     return {
         "load": load,
-        "at_once": busy / DAY_SECONDS,
+        "at_once": busy / loads.DAY_SECONDS,
         "share": load.rate_mb_s * of_capacity,
         "most": most,
         "fastest": fastest,
