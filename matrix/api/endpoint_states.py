@@ -1,6 +1,5 @@
 """GET /api/v1/endpoints/state/: which endpoints can be used, for brokers and Rucio."""
 
-from datetime import datetime
 from typing import Annotated
 
 from django.db.models import Q
@@ -84,7 +83,21 @@ class EndpointStatesView(ApiView, of_primary=True):
         """A state does not change with each test: it follows from confirmed conditions."""
         check_names(request.query_params, ["since", "format"])
         form, now = asked_format(request, TABLE), timezone.now()
-        chosen = chosen_by(text_of(request.query_params, "since"), now)
+        since, chosen = text_of(request.query_params, "since"), Q()
+        if since.isdigit() or not since:
+            number = event_id("since", since, incidents.last_event())
+            event = IncidentEvent.objects.filter(pk__lte=number).order_by("-pk").first()
+            if event:
+                chosen = endpoint_state.changed_since(number, event.at, now)
+        else:
+            try:
+                at = parse_time(since)
+            except ValueError:
+                sentence = "is neither the id of an event nor a time like 2026-11-20T04:00:00Z."
+                raise wrong("since", f"since “{since}” {sentence}") from None
+            if at > now:
+                raise wrong("since", f"since “{since}” is in the future.")
+            chosen = endpoint_state.changed_since(None, at, now)
         states = endpoint_state.states(now, chosen)
         causes = {each.pk for state in states for each in state.evidence}
         rows = Incident.objects.filter(closed_at=None, cause__in=causes)
@@ -106,19 +119,3 @@ class EndpointStatesView(ApiView, of_primary=True):
             ]
             return as_csv(flat, tuple(StateOfEndpoint.model_fields), file_name("endpoint-states"))
         return as_json({"endpoints": records, "next_since": incidents.last_event()})
-
-
-def chosen_by(since: str, now: datetime) -> Q:
-    """Return which endpoints `since` asks for; raise BadQueryError."""
-    if since.isdigit() or not since:
-        number = event_id("since", since, incidents.last_event())
-        event = IncidentEvent.objects.filter(pk__lte=number).order_by("-pk").first()
-        return endpoint_state.changed_since(number, event.at, now) if event else Q()
-    try:
-        at = parse_time(since)
-    except ValueError:
-        sentence = "is neither the id of an event nor a time like 2026-11-20T04:00:00Z."
-        raise wrong("since", f"since “{since}” {sentence}") from None
-    if at > now:
-        raise wrong("since", f"since “{since}” is in the future.")
-    return endpoint_state.changed_since(None, at, now)

@@ -316,22 +316,19 @@ def read_work(now: datetime) -> Work:
         **failing.aggregate(failing=Count("id"), failing_since=Min("failing_since")),
         incidents=Counter(incidents),
     )
-    return Work(read_waiting(now), by_state, unsealed, dirty_since, failing_ends, troubled, calls)
-
-
-def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:
-    """Count the tests that are due by why they wait, in the order of REASONS."""
+    # The tests that are due by why they wait, in the order of REASONS.
     due = Schedule.objects.filter(next_due__lte=now).values_list("skipped_because").order_by()
     counts = list(due.annotate(Count("id"), Min("skipped_since")))
     because: dict[str, list[str]] = {}
-    if not NAMED.isdisjoint(reason for reason, *_ in counts):
+    if not NAMED.isdisjoint(reason for reason, *_ in counts):  # people must act
         held = chain.from_iterable(probes.longest_waiting(now).values())
         because = why_waiting([test.schedule for test in held], now)
-    by_reason = {reason or NEXT_TICK: (tests, since) for reason, tests, since in counts}
-    return tuple(
+    by_reason = {reason or NEXT_TICK: (number, since) for reason, number, since in counts}
+    waiting = tuple(
         WaitingTests(reason, *by_reason.get(reason, (0, None)), because.get(reason, ()))
         for reason in REASONS
     )
+    return Work(waiting, by_state, unsealed, dirty_since, failing_ends, troubled, calls)
 
 
 def read_coverage(now: datetime) -> tuple[Coverage, ...]:

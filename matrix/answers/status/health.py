@@ -40,7 +40,6 @@ FOR_ITSELF = "each web process counts requests and passwords for itself."
 UNTIL_THEN = f"Until then nothing is sent to workers, and {FOR_ITSELF}"
 # The parts without which all is ready.
 REPLICA, MEASUREMENTS = "replica", "measurements"
-BY_PRIMARY = "Readers are answered by the primary."
 NO_ROOM = (
     "The disk of the database was full within the last two minutes. Make room there: until then "
     "nothing new is kept, and workers keep their results waiting."
@@ -71,18 +70,16 @@ def look(now: datetime) -> dict[str, Part]:
         if doubtful := judgement.doubtful:
             parts[MEASUREMENTS] = Part(False, words.doubtful(doubtful))
     if replica.is_configured():
-        parts[REPLICA] = look_at_replica(database)
+        # Where no replica may answer readers, the database does, and that is no harm.
+        state = replica.state() if database.ok else None
+        if state is None:
+            parts[REPLICA] = Part(False, UNKNOWN)
+        elif state.problem:
+            parts[REPLICA] = Part(False, f"{state.problem} Readers are answered by the primary.")
+        else:
+            detail = f"The replica answers readers; its data is {state.age:.0f} s old."
+            parts[REPLICA] = Part(True, detail)
     return parts
-
-
-def look_at_replica(database: Part) -> Part:
-    """Say who answers readers; where no replica may, the database does, and that is no harm."""
-    state = replica.state() if database.ok else None
-    if state is None:
-        return Part(False, UNKNOWN)
-    if state.problem:
-        return Part(False, f"{state.problem} {BY_PRIMARY}")
-    return Part(True, f"The replica answers readers; its data is {state.age:.0f} s old.")
 
 
 def look_at_database(now: datetime) -> tuple[Part, Life | None, Judgement | None]:

@@ -3,7 +3,6 @@
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import product
 from typing import Any
 
@@ -17,14 +16,13 @@ from prometheus_client.registry import Collector
 import sonar
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.status import figures, health, rabbitmq
-from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Calls, Coverage, Life, Status
+from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Coverage, Life, Status
 from sonar.database.retry import one_line
 from sonar.models import Condition, CredentialState, Incident, Probe
 from sonar.movers import catalogue
 from sonar.notation.units import MB
 from sonar.notation.vantages import at, vantage_of
 from sonar.obstacles import worker_movers
-from sonar.registry.downtimes.state import SourceState
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +32,12 @@ class Figures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         now = timezone.now()
-        status = read_status(now)
+        status: Status | None = None
+        if health.look_at_database(now)[0].ok:
+            try:
+                status = figures.read(now)
+            except DatabaseTrouble as error:
+                log.warning("The status cannot be read: %s", str(error).partition("\n")[0])
         waiting = read_queues(status.life.queues, status.life.offered) if status else read_queues()
         takes = health.look_at_redis().ok and (waiting is not None or health.is_apart())
         up = {"database": status is not None, "redis": takes}
@@ -51,23 +54,10 @@ class Figures(Collector):
             yield gauge("queue_messages", "Messages that no worker has taken.", waiting, "queue")
         if status is not None:
             yield from of_life(status.life)
-            yield from of_tests(status)
+            yield from of_work(status)
             yield from of_conditions(status.judgement)
             yield from of_rates(status.coverage)
-            yield from of_calls(status.work.calls, now)
             yield from of_credentials(status.work.credentials)
-            yield from of_sources(status.sources)
-
-
-def read_status(now: datetime) -> Status | None:
-    """Read the status; nothing if the database does not answer soon."""
-    if not health.look_at_database(now)[0].ok:
-        return None
-    try:
-        return figures.read(now)
-    except DatabaseTrouble as error:
-        log.warning("The status cannot be read: %s", str(error).partition("\n")[0])
-        return None
 
 
 def read_queues(
@@ -111,7 +101,7 @@ def of_life(life: Life) -> Iterator[Metric]:
     yield gauge("clock_ahead_seconds", words, wrong)
 
 
-def of_tests(status: Status) -> Iterator[Metric]:
+def of_work(status: Status) -> Iterator[Metric]:
     probes = {state: getattr(status.probes, state) for state in Probe.State.values}
     waiting = {tests.reason: tests.tests for tests in status.work.waiting}
     results = status.work.results
@@ -130,6 +120,22 @@ def of_tests(status: Status) -> Iterator[Metric]:
         for state, links in each.states.items()
     }
     yield gauge("coverage_links", words, states, "size", "state")
+    calls = status.work.calls
+    counts = {"waiting": calls.waiting, "failed": calls.failed}
+    words = "Notifications that wait, and those of the last day that could not be sent."
+    yield gauge("notifications", words, counts, "state")
+    failing = {"": calls.failing}
+    yield gauge("subscriptions_failing", "Subscriptions whose channel does not answer.", failing)
+    late = {"": (status.moment - calls.due_since).total_seconds() if calls.due_since else 0.0}
+    words = "For how long the first notification that is due has waited; 0 if none is due."
+    yield gauge("notifications_oldest_due_seconds", words, late)
+    incidents = {name: calls.incidents.get(name, 0) for name in Incident.Condition.values}
+    yield gauge("incidents_open", "Open incidents.", incidents, "condition")
+    answered = {
+        each.source: each.answered_at.timestamp() for each in status.sources if each.answered_at
+    }
+    words = "When a source of downtimes last gave a good answer."
+    yield gauge("downtimes_last_good_timestamp_seconds", words, answered, "source")
 
 
 def of_conditions(judgement: Judgement) -> Iterator[Metric]:
@@ -172,19 +178,6 @@ def of_rates(coverage: Sequence[Coverage]) -> Iterator[Metric]:
     yield gauge("link_rates_omitted", words, {each.size: each.omitted for each in coverage}, "size")
 
 
-def of_calls(calls: Calls, now: datetime) -> Iterator[Metric]:
-    counts = {"waiting": calls.waiting, "failed": calls.failed}
-    words = "Notifications that wait, and those of the last day that could not be sent."
-    yield gauge("notifications", words, counts, "state")
-    failing = {"": calls.failing}
-    yield gauge("subscriptions_failing", "Subscriptions whose channel does not answer.", failing)
-    late = {"": (now - calls.due_since).total_seconds() if calls.due_since else 0.0}
-    words = "For how long the first notification that is due has waited; 0 if none is due."
-    yield gauge("notifications_oldest_due_seconds", words, late)
-    incidents = {name: calls.incidents.get(name, 0) for name in Incident.Condition.values}
-    yield gauge("incidents_open", "Open incidents.", incidents, "condition")
-
-
 def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:
     """Since when credentials are in trouble, by where they are: their names are not for all."""
     since, ends = {}, {}
@@ -199,12 +192,6 @@ def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:
     yield gauge("credential_trouble_since_timestamp_seconds", words, since, *labels)
     words = "When a credential in trouble expires, where that is known."
     yield gauge("credential_expires_timestamp_seconds", words, ends, *labels)
-
-
-def of_sources(sources: Iterable[SourceState]) -> Iterator[Metric]:
-    answered = {each.source: each.answered_at.timestamp() for each in sources if each.answered_at}
-    words = "When a source of downtimes last gave a good answer."
-    yield gauge("downtimes_last_good_timestamp_seconds", words, answered, "source")
 
 
 def written(flag: bool) -> str:

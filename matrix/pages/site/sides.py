@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from matrix.answers.site.history import EndHistory, RatioSeries
+from matrix.answers.site.history import EndHistory
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink, figures_of
 from matrix.answers.site.site_now import SiteNow
@@ -80,7 +80,14 @@ def side_of(
     the site stands in each size class, and its share of the WAN.
     """
     links, words = site_is.links[end], WORDS[end]
-    figures = figures_of(links)
+    figures, series = figures_of(links), history.series
+    why_empty = ""
+    if not series.links.any():
+        succeeded = " succeeded" if series.failed.any() else ""
+        why_empty = f"No test{succeeded} in this window."
+        if series.ok.any():
+            before = f"that takes {FEWEST_SUCCESSES} successful tests before."
+            why_empty = f"No link has a usual rate yet: {before}"
     rows = partner_rows(report, links, history.sizes(), names)
     median = "No link has a usual rate to compare with."
     if not math.isnan(figures.ratio):
@@ -97,9 +104,9 @@ def side_of(
         "rows": rows,
         "written_rows": link_rows(rows, is_of_rates=is_of_rates),
         "left_out": sum(not row["first"] for row in rows),
-        "bucket_words": BUCKET_WORDS[history.series.bucket],
+        "bucket_words": BUCKET_WORDS[series.bucket],
         "is_of_rates": is_of_rates,
-        "why_empty": why_empty(history.series),
+        "why_empty": why_empty,
         "figure": figure,
         "figure_label": (
             f"Rates of the links {words['preposition']} {site.name}"
@@ -108,16 +115,6 @@ def side_of(
         ),
         "data_id": f"over-time-{end}-data",
     }
-
-
-def why_empty(series: RatioSeries) -> str:
-    if series.links.any():
-        return ""
-    if series.ok.any():
-        return (
-            f"No link has a usual rate yet: that takes {FEWEST_SUCCESSES} successful tests before."
-        )
-    return "No test succeeded in this window." if series.failed.any() else "No test in this window."
 
 
 def partner_rows(
