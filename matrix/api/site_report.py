@@ -101,7 +101,6 @@ RegisteredSite = record_of(
     NewSite, "A site as it is registered.", "RegisteredSite", paused_since=datetime | None
 )
 
-
 STANDING = (
     "mean_mb_s cells ok failed success last rank ranked peers_median_mb_s ratio fastest_mb_s "
     "fastest_partner"

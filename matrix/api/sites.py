@@ -84,7 +84,6 @@ REPORT_ON_SITE = described(
     tag="results",
 )
 
-
 OWN = ("format", *PAGING)
 
 

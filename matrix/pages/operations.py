@@ -53,7 +53,6 @@ from sonar.people import roles
 from sonar.people.roles import STOP_ALL, Anyone
 from sonar.processes import full_disk
 from sonar.processes.heartbeats import has_wrong_clock
-from sonar.registry.downtimes.state import SourceState
 
 SEE_NAMES = "sonar.view_unknownname"
 MOST_RUNNING, MOST_ORDERED, MOST_RESULTS, MOST_DOWNTIMES = 30, 30, 10, 20
@@ -110,6 +109,14 @@ class OperationsPage(Page):
                 for state, links in line.states.items()
             ]
             coverage.append((line, states))
+        # How old what is known of a source of downtimes is, and what that means.
+        sources = []
+        for source in status.sources:
+            words = "has not answered yet" if source.asked_at else "has not been asked yet"
+            if source.answered_at:
+                regularly = "" if source.is_set else "; it is not asked regularly"
+                words = f"read {format_age(now - source.answered_at)}{regularly}"
+            sources.append((source, words))
         # Declared downtimes that go on or begin soon.
         soon = Downtime.objects.filter(ends_at__gt=now, starts_at__lt=now + AHEAD)
         rows = soon.select_related("site", "endpoint").order_by("starts_at", "id")
@@ -134,7 +141,7 @@ class OperationsPage(Page):
             "planned": any(line.links for line in status.coverage),
             "meshes": meshes.table(),
             "downtimes": [(downtime, downtime.starts_at <= now) for downtime in declared],
-            "sources": [(source, source_words(source, now)) for source in status.sources],
+            "sources": sources,
             "pauses": [(pause, end_words(pause.until)) for pause in pauses_of(endpoints, now)],
             "unknown_names": count_unknown() if roles.may(reader, SEE_NAMES) else 0,
             "share": Share(address("api-status")),
@@ -215,14 +222,6 @@ def tests_part(
             for row in transfers.listing(newest, MOST_RESULTS).results
         ],
     }
-
-
-def source_words(source: SourceState, now: datetime) -> str:
-    """Say how old what is known of a source of downtimes is, and what that means."""
-    if source.answered_at is None:
-        return "has not answered yet" if source.asked_at else "has not been asked yet"
-    age = f"read {format_age(now - source.answered_at)}"
-    return age if source.is_set else f"{age}; it is not asked regularly"
 
 
 # Tests wait for a worker for some seconds; an hour is sealed within minutes of its end.

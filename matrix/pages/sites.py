@@ -64,7 +64,6 @@ DESCENDING = (
     *("trouble", "slower_source", "slower_destination"),
 )
 
-
 # What a narrow screen has on the card of a site, each with what stands before it there.
 ON_CARDS = {
     "trouble": "failing",
@@ -92,10 +91,8 @@ class SitesPage(QueryPage):
         return cls(*sites_question(params, ordering=WORST_FIRST))
 
     def own_params(self) -> Params:
-        own = {
-            "search": self.search,
-            "ordering": "" if self.ordering == WORST_FIRST else self.ordering,
-        }
+        ordering = "" if self.ordering == WORST_FIRST else self.ordering
+        own = {"search": self.search, "ordering": ordering}
         return {name: [text] for name, text in own.items() if text}
 
     def version(self, now: datetime) -> DataVersion:
