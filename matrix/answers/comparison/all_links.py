@@ -195,10 +195,7 @@ class NetChange:
         return cls(float(np.exp(expected)), factor, low, high, p, links)
 
     def sentence(self, subject: str, *, has_changed: bool) -> str:
-        """Say what the others did meanwhile, and what `it sent` beyond that.
-
-        ``has_changed`` says whether it is certain that this one has changed at all.
-        """
+        """Say what others did, and what `it sent` beyond; ``has_changed`` says if it surely did."""
         others = f"{counted(self.links, 'link')}, {format_factor(self.expected)}"
         is_same = not is_far(np.array(self.expected))
         if self.p < SURE:

@@ -48,9 +48,7 @@ class LinkResults(ArrayFields):
 
 @dataclass(frozen=True)
 class RatioSeries:
-    """The links of one end by bucket: what a link's rate is to its usual, and tests.
-
-    Of `rates_over_time` it is the rate itself, in MB/s.
+    """The links of one end by bucket: what a link's rate is to its usual (or in MB/s), and tests.
 
     ``starts`` are when the buckets begin, in Unix s; ``low``, ``median`` and ``high`` are the
     middle of the ``links`` that have a ratio in a bucket, NaN for none. A link has one value in a

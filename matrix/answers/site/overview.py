@@ -33,10 +33,7 @@ LONGEST_SEARCH = 200
 
 @dataclass(frozen=True)
 class SiteOverview:
-    """A site with its endpoints, retired ones too.
-
-    ``within`` is how many links between its own endpoints fail: those are in both standings.
-    """
+    """A site with all its endpoints; ``within`` counts links between them that fail."""
 
     site: Site
     endpoints: tuple[EndpointInfo, ...]

@@ -158,10 +158,7 @@ class Life:
 
     @property
     def deserted(self) -> list[str]:
-        """Return the queues that nobody takes from, where Sonar cannot do without.
-
-        That tests have workers at vantages alone is for the obstacle of that name.
-        """
+        """Return the queues that nobody takes from; tests may have workers at vantages alone."""
         by_place = [each for each in self.queues if each.partition("@")[0] == TRANSFERS]
         is_moving = any(map(self.workers, by_place))
         others = [queue for queue in QUEUES[1:] if not self.workers(queue)]

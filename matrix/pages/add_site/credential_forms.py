@@ -41,10 +41,7 @@ class SecretText(forms.Textarea):
 
 
 class UploadForm(ShownForm, forms.Form):
-    """A secret for an endpoint; ``secret`` once it is valid.
-
-    ``is_operator`` may name an issuer at any address.
-    """
+    """A secret for an endpoint, ``secret`` once valid; operators may name any issuer."""
 
     row_attribute = "endpoint"
 

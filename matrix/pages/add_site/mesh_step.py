@@ -36,11 +36,7 @@ class MeshChoice:
 
 
 def choices_for(endpoint: Endpoint, *, joins: bool) -> list[MeshChoice]:
-    """Return the enabled meshes whose mover can move files of an endpoint. Four SQL queries.
-
-    Those that mean it stand first, as it is tested by each of them. Of those that name others it
-    is offered with ``joins``.
-    """
+    """Return the enabled meshes that can test an endpoint, or it ``joins``; first what means it."""
     scheme, others = scheme_of(endpoint.base_url), mesh_members.read_endpoints()
     # A draft is not among those in use.
     own = Member.of(endpoint, timezone.now())

@@ -141,7 +141,9 @@ class SetUpPage(OfEndpoint):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         endpoint = self.endpoint
         report = endpoint_check.of_endpoint(endpoint, now, internal=True)
-        current = steps.next_of(endpoint, report)
+        # The first step that is not done.
+        done = steps.done_of(endpoint.site, endpoint, report)
+        current = next((name for name in steps.TITLES if name not in done), "mesh")
         own, choosable = endpoint.credential, known_credentials(endpoint, reader)
         return {
             **head_of(self.endpoint.site),

@@ -28,10 +28,7 @@ TITLES = {
 def steps_of(
     site: Site | None, endpoint: Endpoint | None, report: CheckReport | None, current: str
 ) -> list[dict[str, Any]]:
-    """Return the five steps; ``current`` is the one that the page shows.
-
-    `state` is `done`, `now` or `later`, and `url` is empty where one cannot be opened yet.
-    """
+    """Return the five steps; the `state` of each is `done`, `now` (``current``) or `later`."""
     done, urls = done_of(site, endpoint, report), {}
     if site is not None:
         urls["site"] = address("set-up-site", site.name)
@@ -79,11 +76,6 @@ def done_of(
     if endpoint.enabled:
         done["mesh"] = ["it is enabled"]
     return done
-
-
-def next_of(endpoint: Endpoint, report: CheckReport | None) -> str:
-    done = done_of(endpoint.site, endpoint, report)
-    return next((name for name in TITLES if name not in done), "mesh")
 
 
 def credential_lines(credential: Credential) -> list[str]:

@@ -315,10 +315,7 @@ def cost(
 def compared_end(
     report: Report, site_is: SiteNow, end: str, names: ShortNames
 ) -> dict[str, Any] | None:
-    """Return the links that differ beyond chance first, and of alike ones the slowest.
-
-    `kind` colours those; `first` are shown before all are asked for.
-    """
+    """Return the links that differ beyond chance first, coloured by `kind`, then the slowest."""
     links, comparison = site_is.links[end], site_is.comparisons.get(end)
     if comparison is None or report.query.compare is None:
         return None

@@ -333,10 +333,7 @@ MOST_DOWNTIMES, MOST_ENTRIES, MOST_COSTS, MOST_RUNNING = 20, 8, 3, 30
 def site_work(
     site: Site, reader: Anyone, now: datetime, refusal: forms.BaseForm | None = None
 ) -> dict[str, Any]:
-    """Return what somebody may do for a site; nothing for others.
-
-    ``refusal`` is the form that was sent and could not be kept: it stands in its place.
-    """
+    """Return what somebody may do for a site; ``refusal`` is a form that could not be kept."""
 
     def may(permission: str) -> bool:
         return roles.may(reader, permission, [site.id])

@@ -83,10 +83,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Precision(ArrayFields):
-    """How well the ratio of the two centres of each group is known.
-
-    ``error`` is the standard error of its natural log, of ``dof`` degrees of freedom.
-    """
+    """How well the ratio of two centres is known: the error of its natural log, and its dof."""
 
     error: Floats
     dof: Floats
