@@ -10,12 +10,18 @@ import numpy as np
 
 from matrix.answers.link.series import BUCKETS, MOST, Cut, cut_for
 from matrix.query.comparison import OF, around
+from matrix.query.filters import Filter
 from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
 from matrix.statistics.samples.quantiles import across_links, quantiles_by
 from matrix.statistics.samples.reduce import ratio
+from matrix.store import transfers
 from matrix.store.read_plan import Span, moment
+from matrix.store.transfers import Ends
+from sonar.database import pg_columns
+from sonar.notation.units import MB
 from sonar.notation.windows import Window, unix_ms
+from sonar.results import segments
 
 # A bucket of fewer links on average has no middle half.
 FEWEST_LINKS = 3
@@ -40,6 +46,24 @@ class LinkResults(ArrayFields):
     @property
     def ok(self) -> Flags:
         return ~np.isnan(self.rate)
+
+    @classmethod
+    def read(
+        cls, links: Sequence[Ends], window: Window, filters: Sequence[Filter], size: str
+    ) -> Self:
+        """Read those of these links and of a size class. One SQL statement."""
+        rows = transfers.read_links(links, window, filters, size)
+        place = {ends: at for at, ends in enumerate(links)}
+        pairs = zip(rows["source_id"].tolist(), rows["destination_id"].tolist(), strict=True)
+        link = np.fromiter((place.get(pair, -1) for pair in pairs), np.int64, count=len(rows))
+        rates = segments.rates(rows)
+        results = cls(
+            link,
+            pg_columns.unix_ms(rows["started_at"]),
+            np.where(rates >= 0, rates / np.float64(MB), np.nan),
+            rows["bytes"].astype(np.int64),
+        )
+        return results.taken(link >= 0)
 
     def during(self, start: datetime, end: datetime) -> Self:
         low, high = unix_ms(start), unix_ms(end)

@@ -1,7 +1,7 @@
 """What is planned for the endpoints of a site: tests and bytes per day, and what waits and why."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 
@@ -94,6 +94,15 @@ class PlannedTests:
             out, into = (self.of(mesh=mesh, size=size, direction=each) for each in (OUT, IN))
             lines.append((mesh, size, out, into))
         return lines
+
+    def at_once(self, end: str, means_mb_s: Mapping[str, float]) -> float:
+        """Estimate how many tests run at once on average; NaN if a planned class has no rate."""
+        seconds = sum(
+            part.bytes_per_day / (means_mb_s[part.size] * MB)
+            for part in self.parts
+            if part.direction == DIRECTIONS[end]
+        )
+        return seconds / DAY_SECONDS
 
     def waiting(self) -> list[tuple[str, int, datetime | None]]:
         """Return each reason why tests wait, how many do, and since when; most first."""

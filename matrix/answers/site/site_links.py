@@ -10,11 +10,8 @@ from matrix.answers.site import history
 from matrix.answers.site.reports import Report, ReportCell, at_end, cells_of, median
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import NOT_APPLICABLE
-from matrix.store import transfers
-from sonar.database import pg_columns
 from sonar.notation.units import MB
 from sonar.notation.windows import Window
-from sonar.results import segments
 
 # How links look, the worst first, as in the table: a failed test or two is less than being slower.
 ORDER = ("failing", "silent", "slower", "failed", "", "untested", "down")
@@ -164,22 +161,13 @@ def results_of(
         of_end = {end: [(back, out) for out, back in pairs] for end, pairs in of_end.items()}
     every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
     place = {pair: at for at, pair in enumerate(every)}
-    rows = transfers.read_links(every, window, query.filters, query.size)
-    ends_of_rows = zip(rows["source_id"].tolist(), rows["destination_id"].tolist(), strict=True)
-    link = np.fromiter((place.get(pair, -1) for pair in ends_of_rows), np.int64, count=len(rows))
-    rates = segments.rates(rows)
-    whole = history.LinkResults(
-        link,
-        pg_columns.unix_ms(rows["started_at"]),
-        np.where(rates >= 0, rates / np.float64(MB), np.nan),
-        rows["bytes"].astype(np.int64),
-    )
+    whole = history.LinkResults.read(every, window, query.filters, query.size)
     results = {}
     for end, pairs in of_end.items():
-        # Links are numbered by their place at this end; others, and the last, of none, have -1.
-        numbers = np.full(len(every) + 1, -1)
+        # Links are numbered by their place at this end; others have -1.
+        numbers = np.full(len(every), -1)
         numbers[[place[pair] for pair in pairs]] = np.arange(len(pairs))
-        own = replace(whole, link=numbers[link])
+        own = replace(whole, link=numbers[whole.link])
         results[end] = own.taken(own.link >= 0)
     return results
 

@@ -195,10 +195,7 @@ class Life:
         return sign is None or heartbeats.is_silent(sign, self.moment)
 
     def is_stuck(self, task: str) -> bool:
-        """Say whether a task has ended well before and does not any more.
-
-        One that comes once an hour has not ended yet in the first hour of a Sonar.
-        """
+        """Say whether a task has ended well before, which takes up to an hour, and does not now."""
         sign = self.task(task)
         return sign is not None and self.is_late(sign)
 

@@ -46,10 +46,7 @@ def is_kept(request: HttpRequest) -> bool:
 
 
 def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh) -> HttpResponse:
-    """Keep a mesh as a form has it; without `save` and `start` show only what it would cost.
-
-    The caller locks an existing mesh that is kept.
-    """
+    """Keep a mesh as sent, or only show its cost; the caller locks an existing one that is kept."""
     form = MeshRowForm(mesh, request.POST)
     verb, flag = ("Changed", CHANGE) if mesh.pk else ("Added", ADDITION)
     if is_kept(request) and form.is_valid():

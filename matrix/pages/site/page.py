@@ -45,7 +45,6 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.store import downtimes, notes, profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import Annotation, Condition, Downtime, Endpoint, Site
-from sonar.notation.units import MB
 from sonar.notation.windows import format_window
 from sonar.obstacles.catalogue import BY_NAME
 from sonar.people import roles
@@ -205,9 +204,10 @@ class SitePage(QueryPage):
         for effect in site_is.effects:
             ends = []
             for of_end in (effect.ends[end] for end in reversed(ENDS)):
-                texts = of_end.kind, all_links.factor_alone(of_end), all_links.verdict(of_end)
-                counts = of_end.ok, of_end.other_ok
-                ends.append((*(texts if of_end.links else ("", "", "")), *counts))
+                texts = ("", "", "")
+                if of_end.links:
+                    texts = of_end.kind, all_links.factor_alone(of_end), all_links.verdict(of_end)
+                ends.append((*texts, of_end.ok, of_end.other_ok))
             url = around_url(self, effect.note.starts_at, now)
             effects.append({"note": effect.note, "url": url, "ends": ends})
         partners = partners_of(report)
@@ -289,10 +289,9 @@ def cost(
     """
     direction, standings = loads.DIRECTIONS[end], report.standings(end)
     load = plan.of(direction=direction)
-    parts = [part for part in plan.parts if part.direction == direction]
-    # NaN if a class that is planned has no rate.
-    busy = sum(part.bytes_per_day / (standings[part.size].mean * MB) for part in parts)
-    rates = [standings[part.size].fastest for part in parts]
+    means = {size: standing.mean for size, standing in standings.items()}
+    planned = {part.size for part in plan.parts if part.direction == direction}
+    rates = [standings[size].fastest for size in planned]
     fastest = float(np.fmax.reduce(rates, initial=math.nan))
     cap = "outbound_cap" if direction == loads.OUT else "inbound_cap"
     of_endpoints = sum(
@@ -303,7 +302,7 @@ def cost(
     of_capacity = 1 / capacity(wan_gbit_s) if wan_gbit_s else math.nan
     return {
         "load": load,
-        "at_once": busy / loads.DAY_SECONDS,
+        "at_once": plan.at_once(end, means),
         "share": load.rate_mb_s * of_capacity,
         "most": most,
         "fastest": fastest,
