@@ -74,10 +74,7 @@ def capacity(wan_gbit_s: float) -> float:
 
 
 def standings(matrix: Grid, end: str, only: str = "", tier: int = -1) -> dict[str, Standing]:
-    """Return by name the standing of each site at this end of a matrix with the extra `max`.
-
-    Or of ``only`` one; without a row it still has peers, those of its ``tier``.
-    """
+    """Return standings by name at an end; ``only`` one, without a row, has peers of a ``tier``."""
     cells, groups, partners = matrix.cells, matrix.sources, matrix.destinations
     arrays: list[Any] = [cells.mean, cells.extras["max"], cells.ok, cells.failed, cells.last]
     arrays += [cells.failing_links, cells.slower_links, ratio(cells.now, cells.usual)]

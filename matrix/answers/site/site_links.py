@@ -56,10 +56,7 @@ class SiteLink(ReportCell):
 
     @property
     def rank(self) -> tuple[int, bool, float, float]:
-        """Return what puts the worst first: by ORDER, then the slowest against its usual.
-
-        Then come links without a usual rate, by failed tests and then by rate.
-        """
+        """Return what puts the worst first: by ORDER, ratio to usual, failed tests, rate."""
         is_state = self.state in ORDER and self.level != "silent"
         look = self.state if is_state else self.level
         rank = ORDER.index(look if look in ORDER else "")

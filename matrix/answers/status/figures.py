@@ -70,10 +70,7 @@ OLDEST_DIRTY = """
 
 @dataclass(frozen=True)
 class WaitingTests:
-    """Tests that are due and wait for one reason, the longest ``since``.
-
-    ``because`` are sentences on what those that are due longest lack, where people must act.
-    """
+    """Tests that wait for one reason; ``because`` says what those that are due longest lack."""
 
     reason: str
     tests: int

@@ -63,10 +63,7 @@ class Figures(Collector):
 def read_queues(
     names: Collection[str] = QUEUES, offered: Collection[str] = ()
 ) -> dict[str, int] | None:
-    """Count the messages in each queue; nothing if the broker does not answer soon.
-
-    ``offered`` are the queues that workers take from, for tests of the network one for each end.
-    """
+    """Count the messages in each queue, ``offered`` ones too; nothing if no broker answers."""
     # Tests lie in the queue of their mover.
     tests = {name for name in offered if name.startswith(f"{worker_movers.TRANSFERS}.")}
     tests.update(map(worker_movers.queue_of, catalogue.names()))
