@@ -9,7 +9,6 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
 from matrix.answers import endpoint_check
-from matrix.answers.endpoint_check import CheckReport
 from matrix.api.base import ApiView, body_of
 from matrix.api.parameters import wrong
 from matrix.api.registry.sites import ENDPOINTS
@@ -70,11 +69,7 @@ SHOW = described(
     tag="operation",
 )
 CHECK = described(
-    "Check an endpoint",
-    answer=EndpointCheckAnswer,
-    status=202,
-    errors=(404, 409),
-    tag="operation",
+    "Check an endpoint", answer=EndpointCheckAnswer, status=202, errors=(404, 409), tag="operation"
 )
 
 
@@ -100,18 +95,13 @@ class EndpointCheckView(ApiView, of_primary=True):
         endpoint = visible(ENDPOINTS, ENDPOINTS.rows(), name, request.user)
         allow(request, ORDER, [endpoint.site_id])
         refuse_parameters(request)
-        refuse_fields(request)
+        for field in body_of(request):
+            raise wrong(str(field), f"There is no field “{field}” to write: a check takes none.")
         try:
             request_checks.order(endpoint, cast(User, request.user), timezone.now())
         except request_checks.CheckRefusedError as error:
             raise Conflict({"endpoint": [str(error)]}) from error
         return as_json(of_endpoint(endpoint, request), status=202)
-
-
-def refuse_fields(request: Request) -> None:
-    """Raise BadQueryError for a field of the body, which may be left out."""
-    for name in body_of(request):
-        raise wrong(str(name), f"There is no field “{name}” to write: a check takes none.")
 
 
 def of_endpoint(endpoint: Endpoint, request: Request) -> Json:
@@ -120,10 +110,6 @@ def of_endpoint(endpoint: Endpoint, request: Request) -> Json:
     report = endpoint_check.of_endpoint(endpoint, timezone.now(), internal=internal)
     if report is None:
         raise NotFound(f"{endpoint.name} has not been checked yet: POST to check it.")
-    return of_report(report, request)
-
-
-def of_report(report: CheckReport, request: Request) -> Json:
-    url = request.build_absolute_uri(address("api-endpoint-check", report.check.endpoint.name))
+    url = request.build_absolute_uri(address("api-endpoint-check", endpoint.name))
     steps = [record(StepOfCheck, step) for step in report.steps]
     return record(EndpointCheckAnswer, report, url=url, steps=steps)

@@ -14,12 +14,12 @@ from matrix.api.registry.views import visible
 from matrix.api.rendering import as_json
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
-from matrix.api.schema.records import As, At, Json, Number, record, to_number
+from matrix.api.schema.records import As, At, Number, record, to_number
 from matrix.api.schema.schemas import Answer
 from matrix.http.negotiation import asked_format
 from matrix.http.permissions import reader_of
 from matrix.query.forms import check_names
-from sonar.models import Endpoint, Mesh
+from sonar.models import Mesh
 from sonar.registry.cost import words
 
 Figure = Annotated[float, As(to_number)]
@@ -119,16 +119,11 @@ class EndpointCostView(ApiView, of_primary=True):
         mesh = named(request.query_params, "mesh", Mesh)
         if mesh is None:
             raise wrong("mesh", "mesh is missing: name the mesh that the endpoint joins.")
-        return as_json(_of(endpoint, mesh))
-
-
-def _of(endpoint: Endpoint, mesh: Mesh) -> Json:
-    answer = cost.of_endpoint(endpoint, mesh, timezone.now())
-    sizes = list(zip(answer.cost.classes, answer.noticed, strict=True))
-    return record(
-        EndpointCost,
-        answer.cost,
-        in_words=words.summary(answer.cost),
-        remarks=list(answer.cost.remarks),
-        sizes=sizes,
-    )
+        answer = cost.of_endpoint(endpoint, mesh, timezone.now())
+        shown = record(
+            EndpointCost,
+            answer.cost,
+            in_words=words.summary(answer.cost),
+            sizes=list(zip(answer.cost.classes, answer.noticed, strict=True)),
+        )
+        return as_json(shown)

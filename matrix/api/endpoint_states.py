@@ -1,7 +1,5 @@
 """GET /api/v1/endpoints/state/: which endpoints can be used, for brokers and Rucio."""
 
-from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated
 
 from django.db.models import Q
@@ -17,12 +15,12 @@ from matrix.api.parameters import event_id, text_of, wrong
 from matrix.api.rendering import as_csv, as_json, file_name
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import text
-from matrix.api.schema.records import At, MomentOrNull, Name, record
+from matrix.api.schema.records import At, Json, MomentOrNull, Name, record
 from matrix.api.schema.schemas import Answer, word_of
 from matrix.http.negotiation import TABLE, asked_format
 from matrix.query.forms import check_names
 from matrix.store import incidents
-from sonar.models import Incident, IncidentEvent
+from sonar.models import Condition, Incident, IncidentEvent
 from sonar.notation.windows import parse_time
 
 State = Annotated[str, word_of(STATES)]
@@ -85,13 +83,34 @@ class EndpointStatesView(ApiView, of_primary=True):
         """A state does not change with each test: it follows from confirmed conditions."""
         check_names(request.query_params, ["since", "format"])
         form, now = asked_format(request, TABLE), timezone.now()
-        chosen = chosen_by(text_of(request.query_params, "since"), now)
+        since, chosen = text_of(request.query_params, "since"), Q()
+        if since.isdigit() or not since:
+            number = event_id("since", since, incidents.last_event())
+            event = IncidentEvent.objects.filter(pk__lte=number).order_by("-pk").first()
+            if event:
+                chosen = endpoint_state.changed_since(number, event.at, now)
+        else:
+            try:
+                at = parse_time(since)
+            except ValueError:
+                sentence = "is neither the id of an event nor a time like 2026-11-20T04:00:00Z."
+                raise wrong("since", f"since “{since}” {sentence}") from None
+            if at > now:
+                raise wrong("since", f"since “{since}” is in the future.")
+            chosen = endpoint_state.changed_since(None, at, now)
         states = endpoint_state.states(now, chosen)
         causes = {each.pk for state in states for each in state.evidence}
         rows = Incident.objects.filter(closed_at=None, cause__in=causes)
         of_condition = {row.cause_id: row for row in rows if row.cause_id}
+
+        def evidence(condition: Condition) -> Json:
+            incident = of_condition.get(condition.pk)
+            path = words.path(incident) if incident else condition_words.path(condition)
+            url = request.build_absolute_uri(path)
+            return record(StateEvidence, condition, incident=incident and incident.pk, url=url)
+
         records = [
-            record(StateOfEndpoint, each, evidence=evidence(each, request, of_condition))
+            record(StateOfEndpoint, each, evidence=list(map(evidence, each.evidence)))
             for each in states
         ]
         if form == "csv":
@@ -100,31 +119,3 @@ class EndpointStatesView(ApiView, of_primary=True):
             ]
             return as_csv(flat, tuple(StateOfEndpoint.model_fields), file_name("endpoint-states"))
         return as_json({"endpoints": records, "next_since": incidents.last_event()})
-
-
-def evidence(
-    state: endpoint_state.EndpointState, request: Request, of_condition: Mapping[int, Incident]
-) -> list[dict[str, object]]:
-    records = []
-    for condition in state.evidence:
-        incident = of_condition.get(condition.pk)
-        path = words.path(incident) if incident else condition_words.path(condition)
-        url = request.build_absolute_uri(path)
-        records.append(record(StateEvidence, condition, incident=incident and incident.pk, url=url))
-    return records
-
-
-def chosen_by(since: str, now: datetime) -> Q:
-    """Return which endpoints `since` asks for; raise BadQueryError."""
-    if since.isdigit() or not since:
-        number = event_id("since", since, incidents.last_event())
-        event = IncidentEvent.objects.filter(pk__lte=number).order_by("-pk").first()
-        return endpoint_state.changed_since(number, event.at, now) if event else Q()
-    try:
-        at = parse_time(since)
-    except ValueError:
-        sentence = "is neither the id of an event nor a time like 2026-11-20T04:00:00Z."
-        raise wrong("since", f"since “{since}” {sentence}") from None
-    if at > now:
-        raise wrong("since", f"since “{since}” is in the future.")
-    return endpoint_state.changed_since(None, at, now)

@@ -1,6 +1,6 @@
 """The report on a site as the API answers it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -16,7 +16,6 @@ from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.link.series import BUCKETS
 from matrix.answers.site import loads
 from matrix.answers.site.failures import Failures, errors_of
-from matrix.answers.site.history import RatioSeries
 from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
 from matrix.answers.site.reports import ENDS, Report, ReportCell, Standing
 from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
@@ -39,34 +38,22 @@ from matrix.api.schema.records import (
     record,
     unix_time,
 )
-from matrix.api.schema.schemas import (
-    Answer,
-    CellLevel,
-    CellState,
-    OtherOrigins,
-    like,
-    word_of,
-)
+from matrix.api.schema.schemas import Answer, CellLevel, CellState, OtherOrigins, like, word_of
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.compare.together import Together
 from sonar.models import Condition, Site
 from sonar.notation.windows import Window, format_time
 
+DIGITS = dict.fromkeys(("ratio", "low", "high", "p"), Digits)
 
-class TogetherAnswer(Answer):
+
+class TogetherAnswer(like(Together, "ratio low high p links ok other_ok", **DIGITS)):  # type: ignore[misc]
     """What `links` have in common: a factor with its 95 % interval, and p of chance.
 
     Each link is taken against itself and counts by its tests, of which `ok` and `other_ok`
     succeeded on both sides. Null where there are too few to tell.
     """
-
-    ratio: Digits
-    low: Digits
-    high: Digits
-    p: Digits
-    links: int
-    ok: int
-    other_ok: int
 
 
 class ComparedSiteLink(ComparedRates):
@@ -113,7 +100,6 @@ class SiteComparison(Answer):
 RegisteredSite = record_of(
     NewSite, "A site as it is registered.", "RegisteredSite", paused_since=datetime | None
 )
-
 
 STANDING = (
     "mean_mb_s cells ok failed success last rank ranked peers_median_mb_s ratio fastest_mb_s "
@@ -250,11 +236,6 @@ class SiteFinding(Answer):
     confirmed_at: MomentOrNull
 
 
-def of_condition(condition: Condition) -> Json:
-    texts = {name: getattr(judged, name)(condition) for name in ("title", "sentence", "advice")}
-    return record(SiteFinding, condition, **texts)
-
-
 ERRORS = "where error count links first last newest"
 
 
@@ -327,8 +308,24 @@ class SiteReport(Answer):
 
 
 def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Json:
-    """Return the report on a site."""
-    comparison = of_comparison(report, site_is, now)
+    judgement, size = site_is.judgement, report.query.size
+    own = [
+        each
+        for is_confirmed in (True, False)
+        for each in own_conditions(judgement, report.name, size, confirmed=is_confirmed)
+    ]
+    comparison: Json = {}
+    if site_is.comparisons:
+        others = all_links.changes(report.query, now)
+        comparison = {"description": report.query.other_words()}
+        for end, compared in site_is.comparisons.items():
+            comparison[f"as_{end}"] = record(
+                SiteEndComparison,
+                compared,
+                sentence=compared.sentence(report.name),
+                beyond=beyond_words(others, report.name, compared),
+                links=list(compared_links(site_is, end)),
+            )
     return record(
         SiteReport,
         report,
@@ -339,39 +336,48 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
         site=of_site(site),
         **names_of(report.endpoints),
         verdict=site_is.verdict,
-        against_peers=words.site_conclusion(report.sites[report.query.size], report.name),
+        against_peers=words.site_conclusion(report.sites[size], report.name),
         **{f"as_{end}": of_end(report, end, site, site_is) for end in ENDS},
         notes=[of_sides(SiteNote, effect) for effect in site_is.effects],
         drift=site_is.drift and of_sides(SiteSides, site_is.drift),
         findings=[
-            of_condition(each)
-            for flag in (True, False)
-            for each in own_conditions(
-                site_is.judgement, report.name, report.query.size, confirmed=flag
+            record(
+                SiteFinding,
+                each,
+                title=judged.title(each),
+                sentence=judged.sentence(each),
+                advice=judged.advice(each),
             )
+            for each in own
         ],
-        assessed_at=site_is.judgement.as_of,
+        assessed_at=judgement.as_of,
         **{name: part for name, part in errors_of(report).items() if name != "errors_left"},
         planned=of_plan(loads.plan_for([endpoint.id for endpoint in report.endpoints]), now),
         diagnoses=[
             {"source": link.source, "destination": link.destination}
             | record(RuleSays, link.diagnosis)
-            for link in site_diagnosis.diagnosed_links(report, site_is.judgement, now)
+            for link in site_diagnosis.diagnosed_links(report, judgement, now)
         ],
         **({"comparison": comparison} if comparison else {}),
     )
 
 
-def names_of(endpoints: Iterable[EndpointInfo]) -> Json:
-    """Name the endpoints of a site: those in use, and the others."""
-    in_use: dict[bool, list[str]] = {True: [], False: []}
-    for endpoint in endpoints:
-        in_use[not endpoint.retired].append(endpoint.name)
-    return {"endpoints": in_use[True], "retired_endpoints": in_use[False]}
+def names_of(endpoints: Collection[EndpointInfo]) -> Json:
+    retired = [each.name for each in endpoints if each.retired]
+    in_use = [each.name for each in endpoints if not each.retired]
+    return {"endpoints": in_use, "retired_endpoints": retired}
 
 
 def of_end(report: Report, end: str, site: Site, site_is: SiteNow) -> Json:
     links, history = site_is.links[end], site_is.histories[end]
+    series = history.series
+    arrays = (series.starts, series.links, series.low, series.median, series.high)
+    tested = series.ok + series.failed > 0
+    columns = (array[tested].tolist() for array in (*arrays, series.ok, series.failed))
+    points = [
+        record(RatioPoint, **dict(zip(RatioPoint.model_fields, point, strict=True)))
+        for point in zip(*columns, strict=True)
+    ]
     return record(
         SiteEnd,
         classes={
@@ -388,21 +394,9 @@ def of_end(report: Report, end: str, site: Site, site_is: SiteNow) -> Json:
             record(SiteLinkRow, link, size_mean_bytes=mean, size_std_bytes=std)
             for link, (mean, std) in zip(links, history.sizes(), strict=True)
         ],
-        over_time=of_series(history.series),
+        over_time={"bucket": series.bucket, "points": points},
         inside=inside_of(report, end),
     )
-
-
-def of_series(series: RatioSeries) -> Json:
-    """Return a line over time; a bucket without any test is left out."""
-    arrays = series.starts, series.links, series.low, series.median, series.high
-    tested = series.ok + series.failed > 0
-    columns = (array[tested].tolist() for array in (*arrays, series.ok, series.failed))
-    points = [
-        record(RatioPoint, **dict(zip(RatioPoint.model_fields, point, strict=True)))
-        for point in zip(*columns, strict=True)
-    ]
-    return {"bucket": series.bucket, "points": points}
 
 
 def of_sides(answer: type[SiteSides], compared: ComparedEnds) -> Json:
@@ -438,27 +432,10 @@ def of_site(site: Site) -> Json:
     return {name: getattr(site, name) for name in others} | times
 
 
-def of_comparison(report: Report, site_is: SiteNow, now: datetime) -> Json | None:
-    if not site_is.comparisons:
-        return None
-    others = all_links.changes(report.query, now)
-    ends = {
-        f"as_{end}": record(
-            SiteEndComparison,
-            comparison,
-            sentence=comparison.sentence(report.name),
-            beyond=beyond_words(others, report.name, comparison),
-            links=list(compared_links(site_is, end)),
-        )
-        for end, comparison in site_is.comparisons.items()
-    }
-    return {"description": report.query.other_words(), **ends}
-
-
 def compared_links(site_is: SiteNow, end: str) -> Iterator[Json]:
     """Yield the links of an end in the order of the report, with both sides."""
     comparison = site_is.comparisons[end]
-    rows = zip(site_is.links[end], comparison.pairs, comparison.changed.tolist(), strict=True)
+    rows = zip(site_is.links[end], comparison.pairs, comparison.ratios.sure.tolist(), strict=True)
     for link, pair, changed in rows:
         ends = {name: getattr(link, name) for name in ("source", "destination", "partner")}
         yield ends | record(ComparedRates, pair) | {"change": pair.kind if changed else ""}

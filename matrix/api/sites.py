@@ -1,37 +1,24 @@
 """/api/v1/sites/ and /api/v1/sites/<name>/: what the pages of sites show, and the registry."""
 
-from collections.abc import Mapping
 from typing import Annotated
 
-from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.answers.events.reading import events_of_site
 from matrix.answers.site import overview, reports
-from matrix.answers.site.overview import KEYS, LONGEST_SEARCH, SiteOverview
-from matrix.answers.site.reports import ENDS, Report
+from matrix.answers.site.reports import ENDS
 from matrix.answers.site.site_now import site_now
-from matrix.api import rendering
+from matrix.api import site_report
 from matrix.api.base import ApiView
 from matrix.api.parameters import PAGING, PageRequest, TableCursor, following, one_of, wrong
-from matrix.api.rendering import as_csv, as_json, as_rows, file_name
+from matrix.api.rendering import as_csv, as_figure, as_json, as_rows, file_name
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.link_parts import ComparedRates
-from matrix.api.schema.records import At, Json, Number, UnixTime, record
+from matrix.api.schema.records import At, Number, UnixTime, record
 from matrix.api.schema.schemas import Listed
-from matrix.api.site_report import (
-    RegisteredSite,
-    SiteCell,
-    SiteReport,
-    compared_links,
-    echo_of,
-    names_of,
-    of_report,
-    of_site,
-)
 from matrix.http.negotiation import FIGURE, LIST, TABLE, asked_format
 from matrix.plots.site import end_figures
 from matrix.plots.standalone import FigureTitle
@@ -39,7 +26,7 @@ from matrix.query.filters import PROFILE_FILTERS
 from matrix.store import downtimes, notes
 
 
-class ListedSite(RegisteredSite):  # type: ignore[misc, valid-type]
+class ListedSite(site_report.RegisteredSite):  # type: ignore[misc, valid-type]
     """A site with its endpoints and what was measured there; rates are of its cells."""
 
     endpoints: list[str]
@@ -58,7 +45,7 @@ class ListedSite(RegisteredSite):  # type: ignore[misc, valid-type]
     ratio_as_destination: Annotated[Number, At("destination.to_usual")]
 
 
-ORDERINGS = [f"{sign}{name}" for name in KEYS for sign in ("", "-")]
+ORDERINGS = [f"{sign}{name}" for name in overview.KEYS for sign in ("", "-")]
 
 ALL_SITES = described(
     "All sites",
@@ -72,7 +59,7 @@ ALL_SITES = described(
             "search",
             "Only sites where each word is in an attribute.",
             "GLAS",
-            maxLength=LONGEST_SEARCH,
+            maxLength=overview.LONGEST_SEARCH,
         ),
         schema.choice("ordering", ORDERINGS, "What to sort by; - for descending order.", "name"),
         *schema.paging(),
@@ -84,7 +71,7 @@ FORMATS = (*TABLE, *FIGURE)
 
 REPORT_ON_SITE = described(
     "The report on a site",
-    answer=SiteReport,
+    answer=site_report.SiteReport,
     parameters=[
         *(schema.SIZE_CLASS, *schema.WINDOW, *schema.METHOD_FILTERED),
         *(*schema.COMPARE, *schema.compared_by(PROFILE_FILTERS)),
@@ -96,7 +83,6 @@ REPORT_ON_SITE = described(
     formats=FORMATS,
     tag="results",
 )
-
 
 OWN = ("format", *PAGING)
 
@@ -112,11 +98,24 @@ class SitesView(ApiView):
         query, search, ordering = overview.sites_question(request.query_params, also=OWN)
         grid, sites = overview.build(query, cursor.moment)
         shown = overview.ordered(overview.searched(sites, search), ordering)
-        rows = [of_overview(site) for site in shown]
+        rows = [
+            record(
+                ListedSite,
+                site,
+                **site_report.of_site(site.site),
+                **site_report.names_of(site.endpoints),
+                ok=site.source.ok + site.destination.ok,
+                failed=site.source.failed + site.destination.failed,
+            )
+            for site in shown
+        ]
         if form == "json":
             end = cursor.rows + page.size
             after = cursor.after(page.size) if end < len(rows) else None
-            answer = {"query": echo_of(query, grid.window), "sites": rows[cursor.rows : end]}
+            answer = {
+                "query": site_report.echo_of(query, grid.window),
+                "sites": rows[cursor.rows : end],
+            }
             return as_json(answer | {"next": following(request, after)})
         return as_rows(rows, form, LISTED, file_name("sites", query=query, window=grid.window))
 
@@ -137,57 +136,40 @@ class SiteView(ApiView):
         report = reports.build(site.name, query, now)
         saved_as = file_name("site", site.name, query=query, window=report.window)
         if form == "csv" and query.compare is None:
-            return as_csv(row_and_column(report), CELLS, saved_as)
+            # That with itself is in its row and in its column, and comes once.
+            cells = {
+                (size, cell.source, cell.destination): cell
+                for size in report.sites
+                for end in ENDS
+                for cell in report.cells(end, size)
+            }
+            rows = [
+                record(site_report.SiteCell, cell) | {"size": key[0]} for key, cell in cells.items()
+            ]
+            return as_csv(rows, CELLS, saved_as)
         notes_on_site = notes.on_site(site, report.window, request.user)
         site_is = site_now(report, notes_on_site, now)
         if form in FIGURE:
             declared = downtimes.declared(notes.downtimes_of(site, report.window, now))
             ends = end_figures(report, site_is, declared, notes_on_site, events_of_site(report))
-            return as_figure(report, end or ENDS[0], ends, form)
+            end = end or ENDS[0]
+            rates = f"{report.name} as {end}, {query.size} files: rates of its links"
+            simulated = report.links.simulated
+            title = FigureTitle(
+                f"{rates} relative to usual", report.window, "", simulated=simulated
+            )
+            saved_as = file_name("site", site.name, "as", end, query=query, window=report.window)
+            return as_figure(ends[end], title, form, saved_as)
         if form == "csv":
             rows = [
                 {"end": end} | row
                 for end in site_is.comparisons
-                for row in compared_links(site_is, end)
+                for row in site_report.compared_links(site_is, end)
             ]
             return as_csv(rows, COMPARED_LINKS, saved_as)
-        return as_json(of_report(report, site, site_is, now))
-
-
-def as_figure(report: Report, end: str, ends: Mapping[str, Json], form: str) -> HttpResponse:
-    title = FigureTitle(
-        f"{report.name} as {end}, {report.query.size} files: rates of its links relative to usual",
-        report.window,
-        "",
-        simulated=report.links.simulated,
-    )
-    saved_as = file_name("site", report.name, "as", end, query=report.query, window=report.window)
-    return rendering.as_figure(ends[end], title, form, saved_as)
-
-
-def of_overview(listed: SiteOverview) -> Json:
-    ends = (listed.source, listed.destination)
-    return record(
-        ListedSite,
-        listed,
-        **of_site(listed.site),
-        **names_of(listed.endpoints),
-        ok=sum(end.ok for end in ends),
-        failed=sum(end.failed for end in ends),
-    )
+        return as_json(site_report.of_report(report, site, site_is, now))
 
 
 LISTED = tuple(ListedSite.model_fields)
 COMPARED_LINKS = ("end", "source", "destination", "partner", *ComparedRates.model_fields, "change")
-CELLS = ("source", "destination", "size", *list(SiteCell.model_fields)[2:])
-
-
-def row_and_column(report: Report) -> list[Json]:
-    """Return the site's cells of all size classes; that with itself is in both, and comes once."""
-    cells = {
-        (size, cell.source, cell.destination): cell
-        for size in report.sites
-        for end in ENDS
-        for cell in report.cells(end, size)
-    }
-    return [record(SiteCell, cell) | {"size": size} for (size, *_), cell in cells.items()]
+CELLS = ("source", "destination", "size", *list(site_report.SiteCell.model_fields)[2:])

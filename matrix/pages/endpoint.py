@@ -48,7 +48,6 @@ CHECK = "sonar.change_endpoint"
 
 
 def endpoint_of(name: str, endpoint: str) -> Endpoint:
-    """Return an endpoint of a site; raise Http404 with a sentence if there is none."""
     rows = Endpoint.objects.select_related("site", "credential", "credential_lent", "paused_by")
     row = rows.filter(site__name=name, name=endpoint).first()
     if row is None:
@@ -59,13 +58,6 @@ def endpoint_of(name: str, endpoint: str) -> Endpoint:
 def costs_of(endpoint: Endpoint, now: datetime) -> str:
     """Say what its tests cost, or would cost if it were enabled."""
     return words.in_its_meshes(estimate.in_its_meshes(endpoint, now))
-
-
-def no_worker_for(endpoint: Endpoint, now: datetime) -> str:
-    """Say that no worker is alive at its vantage; empty if one is, or none is named."""
-    if not endpoint.vantage:
-        return ""
-    return worker_movers.no_worker_at(endpoint.vantage, worker_movers.by_living(now))
 
 
 class DataHostsForm(ShownForm, forms.Form):
@@ -100,8 +92,6 @@ OF_CHECK = "check"
 
 @dataclass(frozen=True)
 class OfEndpoint(Page):
-    """A page about an endpoint that is registered."""
-
     nav: ClassVar[str] = "sites"
 
     endpoint: Endpoint
@@ -128,6 +118,9 @@ class EndpointPage(OfEndpoint):
         own = Q(condition__source=endpoint) | Q(condition__destination=endpoint)
         own |= Q(condition__site=site)
         report = endpoint_check.of_endpoint(endpoint, now, internal=internal)
+        no_worker = ""
+        if vantage := endpoint.vantage:
+            no_worker = worker_movers.no_worker_at(vantage, worker_movers.by_living(now))
         return {
             "heading": endpoint.name,
             "endpoint": endpoint,
@@ -146,7 +139,7 @@ class EndpointPage(OfEndpoint):
             "pause": PauseForm(endpoint, now) if may_change and not endpoint.retired_at else None,
             "enabling": costs_of(endpoint, now) if may_change and is_waiting else "",
             "data_servers": data_servers.of_endpoint(endpoint),
-            "no_worker": no_worker_for(endpoint, now),
+            "no_worker": no_worker,
             "form": DataHostsForm(endpoint) if roles.may(reader, DECLARE) else None,
             "missing": None,
             "last_change": LastChange.of(endpoint, reader, [site.id]),
@@ -158,7 +151,6 @@ show_endpoint = showing(EndpointPage)
 
 @for_whom(POST=holders(CHECK, lambda name, **_: [registered(name).id]))
 def check_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
-    """Let a worker check an endpoint; the page shows how far it is."""
     page = EndpointPage(endpoint_of(name, endpoint))
     try:
         request_checks.order(page.endpoint, cast(User, request.user), timezone.now())

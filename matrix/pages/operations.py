@@ -20,15 +20,6 @@ from matrix.answers.foreign_names import count_unknown
 from matrix.answers.ordering import probe_requests
 from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.answers.status import figures
-from matrix.answers.status.figures import (
-    CLEAN,
-    PLAN,
-    TASKS,
-    WINDOW,
-    Coverage,
-    Life,
-    Status,
-)
 from matrix.answers.status.health import NO_ROOM, clock_words, look_at_broker
 from matrix.answers.words.names import short_names_of
 from matrix.http.page_rights import for_whom, holders
@@ -50,7 +41,6 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo, pauses_of
 from matrix.store import downtimes, probes, registry, transfers
 from matrix.store.data_version import DataVersion
-from matrix.store.downtimes import DeclaredDowntime
 from matrix.store.probes import NEXT_TICK, ProbeProgress
 from matrix.store.transfers import TransferSelection
 from sonar.models import AllTests, Downtime, Probe, SignOfLife, Transfer
@@ -63,7 +53,6 @@ from sonar.people import roles
 from sonar.people.roles import STOP_ALL, Anyone
 from sonar.processes import full_disk
 from sonar.processes.heartbeats import has_wrong_clock
-from sonar.registry.downtimes.state import SourceState
 
 SEE_NAMES = "sonar.view_unknownname"
 MOST_RUNNING, MOST_ORDERED, MOST_RESULTS, MOST_DOWNTIMES = 30, 30, 10, 20
@@ -72,9 +61,9 @@ MOST_ROWS = 10
 AHEAD = timedelta(days=7)
 # What the beat sends, by what it is for; the second word is what logs and settings call it.
 TASK_WORDS = {
-    PLAN: ("planner", "starts the tests that are due"),
+    figures.PLAN: ("planner", "starts the tests that are due"),
     "sweep": ("sweep", "ends lost tests and sends stuck ones again"),
-    CLEAN: ("cleaning", "deletes test files left behind at endpoints"),
+    figures.CLEAN: ("cleaning", "deletes test files left behind at endpoints"),
     "check_credentials": ("credentials", "rechecks credentials and warns before they expire"),
     "import_downtimes": ("downtimes", "reads downtimes that sites announce elsewhere, if set up"),
     "propose_topology": ("topology", "reads what catalogues say of sites and endpoints, if set up"),
@@ -111,6 +100,27 @@ class OperationsPage(Page):
         if roles.may(reader, ORDER, roles.sites_of(reader)):
             everywhere = reader.has_perm(ORDER)
             form = {"probe_form": ProbeForm(), "ends": ends(), "everywhere": everywhere}
+        # Each state of links, how many have it, and the matrix of only those.
+        coverage = []
+        for line in status.coverage:
+            query = MatrixQuery(size=line.size, window=figures.WINDOW)
+            states = [
+                (state, links, MatrixAddress(query, Display(only=(state,))).url() if links else "")
+                for state, links in line.states.items()
+            ]
+            coverage.append((line, states))
+        # How old what is known of a source of downtimes is, and what that means.
+        sources = []
+        for source in status.sources:
+            words = "has not answered yet" if source.asked_at else "has not been asked yet"
+            if source.answered_at:
+                regularly = "" if source.is_set else "; it is not asked regularly"
+                words = f"read {format_age(now - source.answered_at)}{regularly}"
+            sources.append((source, words))
+        # Declared downtimes that go on or begin soon.
+        soon = Downtime.objects.filter(ends_at__gt=now, starts_at__lt=now + AHEAD)
+        rows = soon.select_related("site", "endpoint").order_by("starts_at", "id")
+        declared = downtimes.declared(rows[: MOST_DOWNTIMES * MOST_ROWS])[:MOST_DOWNTIMES]
         return {
             "status": status,
             # The page that orders the stop never shows an old notice of it.
@@ -122,23 +132,16 @@ class OperationsPage(Page):
             "doubtful_since": doubtful and condition_words.since(doubtful),
             "failing_ends": failing_endpoints(status.judgement, status.work.circuits, now),
             "credentials": failing_credentials(status.work.credentials, now, reader),
-            "lines": lines(status.life),
-            "workers": [
-                (queue, queue_words(queue), named(status.life.workers(queue)))
-                for queue in status.life.queues
-            ],
-            "running": running(now, reader),
+            **life_part(status.life),
+            **tests_part(status, now, reader, endpoints),
             "stop": StopForm(status.all_tests, now) if roles.may(reader, STOP_ALL) else None,
-            "ordered": ordered(now, reader),
             "unsealed": unsealed(status.work.unsealed),
             "limit": settings.SONAR_IN_FLIGHT,
-            "waiting": waiting_reasons(status, endpoints),
-            "coverage": [(line, state_urls(line)) for line in status.coverage],
+            "coverage": coverage,
             "planned": any(line.links for line in status.coverage),
             "meshes": meshes.table(),
-            "results": results(now, endpoints),
-            "downtimes": listed_downtimes(now),
-            "sources": [(source, source_words(source, now)) for source in status.sources],
+            "downtimes": [(downtime, downtime.starts_at <= now) for downtime in declared],
+            "sources": sources,
             "pauses": [(pause, end_words(pause.until)) for pause in pauses_of(endpoints, now)],
             "unknown_names": count_unknown() if roles.may(reader, SEE_NAMES) else 0,
             "share": Share(address("api-status")),
@@ -146,116 +149,79 @@ class OperationsPage(Page):
         }
 
 
-def queue_words(queue: str) -> str:
-    """Say what workers of a queue do, and where."""
-    name, _, vantage = queue.partition("@")
-    return f"{WORDS_AT_VANTAGES[name]}, at the vantage {vantage}" if vantage else QUEUE_WORDS[name]
+def life_part(life: figures.Life) -> dict[str, Any]:
+    """Return when the beat and its tasks were last heard of, and what workers do for each queue."""
+    does = "sends each task below when it is due"
+    late = life.is_late(life.beat)
+    lines: list[dict[str, Any]] = [{"name": "beat", "does": does, "sign": life.beat, "late": late}]
+    for task in figures.TASKS:
+        (name, does), schedule = TASK_WORDS[task], settings.CELERY_BEAT_SCHEDULE[task]["schedule"]
+        every = format_span(timedelta(seconds=float(str(schedule))))
+        line = {"name": name, "does": does, "sign": life.task(task), "late": life.is_stuck(task)}
+        lines.append(line | {"every": every})
+    workers = []
+    for queue in life.queues:
+        name, _, vantage = queue.partition("@")
+        does = (
+            f"{WORDS_AT_VANTAGES[name]}, at the vantage {vantage}" if vantage else QUEUE_WORDS[name]
+        )
+        signs = []
+        for sign in life.workers(queue):
+            ahead = sign.clock_ahead_seconds
+            side = "ahead" if ahead > 0 else "behind"
+            wrong = f" (its clock is {abs(ahead):.0f} s {side})" if has_wrong_clock(sign) else ""
+            signs.append((sign, f"{sign.name}{wrong}"))
+        workers.append((queue, does, signs))
+    return {"lines": lines, "workers": workers}
 
 
-def lines(life: Life) -> list[dict[str, Any]]:
-    """List the beat and its tasks, with when they were last heard of, and how often they run."""
-    beat = {
-        "name": "beat",
-        "does": "sends each task below when it is due",
-        "sign": life.beat,
-        "late": life.is_late(life.beat),
-    }
-    tasks = [
-        {
-            "name": TASK_WORDS[task][0],
-            "does": TASK_WORDS[task][1],
-            "sign": life.task(task),
-            "late": life.is_stuck(task),
-            "every": format_span(
-                timedelta(seconds=float(str(settings.CELERY_BEAT_SCHEDULE[task]["schedule"])))
-            ),
-        }
-        for task in TASKS
-    ]
-    return [beat, *tasks]
-
-
-def running(now: datetime, reader: Anyone) -> list[dict[str, Any]]:
-    """Return the tests that run, the longest first, and whether the reader may cancel each."""
-    rows = probes.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
-    return [
-        {
-            "snapshot": snapshot,
-            "percent": round(100 * snapshot.share),
-            "progress": progress_words(probe),
-            "url": address("transfer", probe.id),
-            "may_cancel": roles.may(reader, ORDER, sites_of([probe])),
-        }
-        for probe in rows[:MOST_RUNNING]
-        for snapshot in [ProbeProgress(probe, None, now)]
-    ]
-
-
-def ordered(now: datetime, reader: Anyone) -> list[tuple[ProbeProgress, bool]]:
-    """Return the ordered tests that have not begun, oldest first, and if the reader may cancel."""
-    rows = probes.rows().filter(mesh=None).exclude(state=Probe.State.RUNNING)
-    rows = rows.order_by(*probes.ORDER)[:MOST_ORDERED]
-    return [
-        (snapshot, roles.may(reader, ORDER, sites_of([snapshot.probe])))
-        for snapshot in probes.progress_of(list(rows), now)
-    ]
-
-
-def waiting_reasons(status: Status, endpoints: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
-    """Return the reasons for which tests wait, with the links that wait the longest."""
+def tests_part(
+    status: figures.Status, now: datetime, reader: Anyone, endpoints: Sequence[EndpointInfo]
+) -> dict[str, Any]:
+    """Return the tests that run, are ordered and wait, and the newest results of the last day."""
+    running = probes.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
+    ordered = probes.rows().filter(mesh=None).exclude(state=Probe.State.RUNNING)
+    ordered = ordered.order_by(*probes.ORDER)[:MOST_ORDERED]
     examples = probes.longest_waiting(status.moment)
     names = {endpoint.id: endpoint.name for endpoint in endpoints}
-    return [
-        {
-            "waiting": reason,
-            "words": " ".join(reason.because) or REASON_WORDS[reason.reason],
-            "examples": [
-                (link, names[link.source], names[link.destination])
-                for link in examples.get(reason.reason, [])
-            ],
-        }
-        for reason in status.work.waiting
-        if reason.tests
-    ]
-
-
-def state_urls(line: Coverage) -> list[tuple[str, int, str]]:
-    """Return each state, how many links have it, and the matrix of only those."""
-    query = MatrixQuery(size=line.size, window=WINDOW)
-    return [
-        (state, links, MatrixAddress(query, Display(only=(state,))).url() if links else "")
-        for state, links in line.states.items()
-    ]
-
-
-def results(now: datetime, endpoints: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
-    """Return the newest tests of the last day, of all sizes and states."""
-    names = {endpoint.id: endpoint.name for endpoint in endpoints}
     states = tuple(Transfer.State.values)
-    rows = TransferSelection(preset(WINDOW, now), None, TESTS, states).rows(endpoints)
-    return [
-        {
-            "line": TransferLine.of(transfer),
-            "ends": (names[transfer.source_id], names[transfer.destination_id]),
-        }
-        for transfer in transfers.listing(rows, MOST_RESULTS).results
-    ]
-
-
-def listed_downtimes(now: datetime) -> list[tuple[DeclaredDowntime, bool]]:
-    """Return the declared downtimes that go on or begin soon, and whether each goes on."""
-    soon = Downtime.objects.filter(ends_at__gt=now, starts_at__lt=now + AHEAD)
-    rows = soon.select_related("site", "endpoint").order_by("starts_at", "id")
-    listed = downtimes.declared(rows[: MOST_DOWNTIMES * MOST_ROWS])[:MOST_DOWNTIMES]
-    return [(downtime, downtime.starts_at <= now) for downtime in listed]
-
-
-def source_words(source: SourceState, now: datetime) -> str:
-    """Say how old what is known of a source of downtimes is, and what that means."""
-    if source.answered_at is None:
-        return "has not answered yet" if source.asked_at else "has not been asked yet"
-    age = f"read {format_age(now - source.answered_at)}"
-    return age if source.is_set else f"{age}; it is not asked regularly"
+    newest = TransferSelection(preset(figures.WINDOW, now), None, TESTS, states).rows(endpoints)
+    return {
+        "running": [
+            {
+                "snapshot": (snapshot := ProbeProgress(probe, None, now)),
+                "percent": round(100 * snapshot.share),
+                "progress": progress_words(probe),
+                "url": address("transfer", probe.id),
+                "may_cancel": roles.may(reader, ORDER, sites_of([probe])),
+            }
+            for probe in running[:MOST_RUNNING]
+        ],
+        "ordered": [
+            (snapshot, roles.may(reader, ORDER, sites_of([snapshot.probe])))
+            for snapshot in probes.progress_of(list(ordered), now)
+        ],
+        # The reasons for which tests wait, with the links that wait the longest.
+        "waiting": [
+            {
+                "waiting": reason,
+                "words": " ".join(reason.because) or REASON_WORDS[reason.reason],
+                "examples": [
+                    (link, names[link.source], names[link.destination])
+                    for link in examples.get(reason.reason, [])
+                ],
+            }
+            for reason in status.work.waiting
+            if reason.tests
+        ],
+        "results": [
+            {
+                "line": TransferLine.of(row),
+                "ends": (names[row.source_id], names[row.destination_id]),
+            }
+            for row in transfers.listing(newest, MOST_RESULTS).results
+        ],
+    }
 
 
 # Tests wait for a worker for some seconds; an hour is sealed within minutes of its end.
@@ -263,7 +229,7 @@ LONG_QUEUED, LONG_UNSEALED = timedelta(minutes=5), timedelta(minutes=15)
 LONG_FAILING = timedelta(minutes=15)
 
 
-def problems(status: Status) -> list[Notice]:
+def problems(status: figures.Status) -> list[Notice]:
     """Look at everything; what follows from something else that is wrong is left out."""
     life = status.life
     silent = list(of_silence(life))
@@ -272,13 +238,13 @@ def problems(status: Status) -> list[Notice]:
         broker = look_at_broker()
         if not broker.ok:
             silent = [Notice("no-broker", "The queue does not work:", broker.detail)]
-    of_all_alive = [] if silent else [*of_clocks(life), *of_tasks(life), *of_sources(status)]
+    of_all_alive = [] if silent else [*of_delays(status)]
     full = [Notice("database-full", "The database cannot write:", NO_ROOM)] * full_disk.is_noted()
-    others = [*full, *of_work(status), *of_calls(status), *notices.of_replica(status.replica)]
+    others = [*full, *of_work(status), *notices.of_replica(status.replica)]
     return [*silent, *of_all_alive, *others]
 
 
-def of_silence(life: Life) -> Iterator[Notice]:
+def of_silence(life: figures.Life) -> Iterator[Notice]:
     """Look which queues have no worker, and whether the beat lives."""
     does = {
         "transfers": "nothing is measured",
@@ -300,21 +266,9 @@ def of_silence(life: Life) -> Iterator[Notice]:
         )
 
 
-def named(workers: list[SignOfLife]) -> list[tuple[SignOfLife, str]]:
-    """Return signs with the names of their workers, and by how much their clocks are wrong."""
-    return [(sign, " ".join(filter(None, (sign.name, wrong_clock(sign))))) for sign in workers]
-
-
-def wrong_clock(sign: SignOfLife) -> str:
-    """Say in brackets by how much the clock of a process is wrong; empty if it is right."""
-    if not has_wrong_clock(sign):
-        return ""
-    ahead = sign.clock_ahead_seconds
-    return f"(its clock is {abs(ahead):.0f} s {'ahead' if ahead > 0 else 'behind'})"
-
-
-def of_clocks(life: Life) -> Iterator[Notice]:
-    """Look whose clock differs from that of the database."""
+def of_delays(status: figures.Status) -> Iterator[Notice]:
+    """Look at clocks, tasks and sources of downtimes, which are late though everybody lives."""
+    life = status.life
     if words := clock_words(life):
         yield Notice(
             "wrong-clock",
@@ -322,10 +276,31 @@ def of_clocks(life: Life) -> Iterator[Notice]:
             "tokens and certificates count as expired too early or too late, and results get wrong "
             "times. Let NTP set the clock of that machine.",
         )
+    for task in figures.TASKS:
+        sign = life.task(task)
+        if life.is_stuck(task) or (task == figures.PLAN and sign is None):
+            schedule = settings.CELERY_BEAT_SCHEDULE[task]
+            route = settings.CELERY_TASK_ROUTES.get(str(schedule["task"]), {})
+            queue = route.get("queue", settings.CELERY_TASK_DEFAULT_QUEUE)
+            yield Notice(
+                f"late-{task}",
+                f"The task “{task}” does not finish:",
+                f"{age_of(life, sign)}. Check the log of the worker for the queue “{queue}”.",
+            )
+    for source in status.sources:
+        if source.is_set and source.stale and source.asked_at:
+            answered_at = source.answered_at
+            since = f"for {format_span(status.moment - answered_at)}" if answered_at else "yet"
+            yield Notice(
+                f"stale-{source.source}",
+                f"{source.name} has not answered {since}:",
+                "downtimes that were announced there since are not known here, and endpoints that "
+                "are down may be shown as failing. “Sources of downtimes” below says more.",
+            )
 
 
-def of_work(status: Status) -> Iterator[Notice]:
-    """Look at what waits: for another credential, for a worker, for being sealed."""
+def of_work(status: figures.Status) -> Iterator[Notice]:
+    """Look at what waits: for another credential, for a worker, for being sealed or sent."""
     for advice in all_advice(status.moment):
         title = f"Not all tests of {advice.subject} can run:"
         yield Notice(f"obstacle-{advice.obstacle}", title, advice.sentence)
@@ -344,44 +319,6 @@ def of_work(status: Status) -> Iterator[Notice]:
             f"{unsealed(status.work.unsealed)}. Pages read their results one by one and get "
             "slower. Check whether the worker for “control” keeps up.",
         )
-
-
-def of_tasks(life: Life) -> Iterator[Notice]:
-    """Look at who does not end though everybody lives."""
-    for task in TASKS:
-        sign = life.task(task)
-        if life.is_stuck(task) or (task == PLAN and sign is None):
-            yield Notice(
-                f"late-{task}",
-                f"The task “{task}” does not finish:",
-                f"{age_of(life, sign)}. Check the log of the worker for the queue "
-                f"“{queue_of(task)}”.",
-            )
-
-
-def queue_of(task: str) -> str:
-    """Return the queue of a task, by its name in the schedule of the beat."""
-    name = str(settings.CELERY_BEAT_SCHEDULE[task]["task"])
-    route = settings.CELERY_TASK_ROUTES.get(name, {})
-    return route.get("queue", settings.CELERY_TASK_DEFAULT_QUEUE)
-
-
-def of_sources(status: Status) -> Iterator[Notice]:
-    """Look which sources of downtimes are asked and have not answered for too long."""
-    for source in status.sources:
-        if source.is_set and source.stale and source.asked_at:
-            answered_at = source.answered_at
-            since = f"for {format_span(status.moment - answered_at)}" if answered_at else "yet"
-            yield Notice(
-                f"stale-{source.source}",
-                f"{source.name} has not answered {since}:",
-                "downtimes that were announced there since are not known here, and endpoints that "
-                "are down may be shown as failing. “Sources of downtimes” below says more.",
-            )
-
-
-def of_calls(status: Status) -> Iterator[Notice]:
-    """Look whether those who are to be called are."""
     calls = status.work.calls
     if calls.failing_since and status.moment - calls.failing_since > LONG_FAILING:
         yield Notice(
@@ -392,8 +329,7 @@ def of_calls(status: Status) -> Iterator[Notice]:
         )
 
 
-def age_of(life: Life, sign: SignOfLife | None) -> str:
-    """Say when somebody was last heard of."""
+def age_of(life: figures.Life, sign: SignOfLife | None) -> str:
     if sign is None:
         return "it has never been seen"
     return f"last seen {format_age(life.moment - sign.seen_at)}"
@@ -412,7 +348,6 @@ def sites_of_test(id: UUID) -> set[int]:  # noqa: A002 - of the route
 
 @for_whom(POST=holders(probe_requests.ORDER))
 def order_probes(request: HttpRequest) -> HttpResponse:
-    """Order tests of any link, and lead to the page that follows them."""
     user = cast(User, request.user)
     form = ProbeForm(request.POST)
     if status := refused(request, form, user):

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
@@ -21,6 +21,7 @@ from matrix.query.addresses import address, matrix_url, site_url
 from matrix.query.attributes import SITE_FACTS, SITE_LISTS
 from matrix.store.data_version import DataVersion
 from matrix.templatetags.figures import NO_RESULT, age_words, pads
+from sonar.notation.endpoint_attributes import texts_of
 from sonar.notation.units import DASH, format_count, format_factor, format_share, three_digits
 from sonar.notation.windows import format_moment
 from sonar.people import roles
@@ -63,7 +64,6 @@ DESCENDING = (
     *("trouble", "slower_source", "slower_destination"),
 )
 
-
 # What a narrow screen has on the card of a site, each with what stands before it there.
 ON_CARDS = {
     "trouble": "failing",
@@ -91,10 +91,8 @@ class SitesPage(QueryPage):
         return cls(*sites_question(params, ordering=WORST_FIRST))
 
     def own_params(self) -> Params:
-        own = {
-            "search": self.search,
-            "ordering": "" if self.ordering == WORST_FIRST else self.ordering,
-        }
+        ordering = "" if self.ordering == WORST_FIRST else self.ordering
+        own = {"search": self.search, "ordering": ordering}
         return {name: [text] for name, text in own.items() if text}
 
     def version(self, now: datetime) -> DataVersion:
@@ -114,7 +112,15 @@ class SitesPage(QueryPage):
             for name, cells in columns.items()
             if name in lasting or any(cell.text not in ("", "0", DASH) for cell in cells)
         ]
-        cells = zip(*(aligned(name, columns[name]) for name in shown), strict=True)
+        # Each cell with its label on cards, and what a number lacks of a fraction: so the points of
+        # a column stand in one line.
+        aligned = []
+        for name in shown:
+            cells, label = columns[name], ON_CARDS.get(name, "")
+            padding = [""] * len(cells)
+            if "number" in cells[0].look:
+                padding = pads([cell.text for cell in cells])
+            aligned.append([(cell, label, pad) for cell, pad in zip(cells, padding, strict=True)])
         own_texts = {name: texts[0] for name, texts in self.own_params().items()}
         everything = self.query.replace(filters=())
         moment = reading.state_moment(report.window, now)
@@ -125,8 +131,8 @@ class SitesPage(QueryPage):
             "kept": kept(self, ("search",)),
             "heads": [self.head(name) for name in ("name", *shown)],
             "rows": [
-                (line, site_url(line.site.name, self.query), own)
-                for line, own in zip(lines, cells, strict=True)
+                (line, site_url(line.site.name, self.query), [column[at] for column in aligned])
+                for at, line in enumerate(lines)
             ],
             "assessed": words.as_of(judgement),
             "doubtful": judgement.doubtful and words.doubtful(judgement.doubtful),
@@ -144,10 +150,7 @@ class SitesPage(QueryPage):
         }
 
     def head(self, name: str) -> dict[str, str]:
-        """Sort by a column, if it can be, and the other way where that is done already.
-
-        `sort` is what aria-sort says.
-        """
+        """Sort by a column, if it can be, or the other way; `sort` is what aria-sort says."""
         label, title = HEADS[name]
         usual = f"-{name}" if name in DESCENDING else name
         other = name if usual.startswith("-") else f"-{name}"
@@ -163,16 +166,12 @@ class SitesPage(QueryPage):
 
 
 class OverviewCell(NamedTuple):
-    """A text, what it says on hover, and its look."""
-
     text: str
     title: str = ""
     look: str = "number"
 
 
 def cells_of(site: SiteOverview, now: datetime) -> dict[str, OverviewCell]:
-    """Return the cells of all columns but the name, in their order."""
-
     def counted(number: int, trouble: str = "", title: str = "") -> OverviewCell:
         look = f"number {trouble}".strip() if number else "number"
         return OverviewCell(format_count(number), title, look)
@@ -183,6 +182,7 @@ def cells_of(site: SiteOverview, now: datetime) -> dict[str, OverviewCell]:
     source, destination, wan = site.source, site.destination, site.site.wan_gbit_s
     no_usual = "no link {} it has a usual rate to compare with"
     no_mean = "no measured link {} it in this window"
+    endpoints = ", ".join(f"{each.name}{' (retired)' * each.retired}" for each in site.endpoints)
     last = OverviewCell(DASH, NO_RESULT)
     if not math.isnan(site.last):
         moment = format_moment(datetime.fromtimestamp(site.last, UTC))
@@ -194,14 +194,15 @@ def cells_of(site: SiteOverview, now: datetime) -> dict[str, OverviewCell]:
         "ratio_source": written(source.to_usual, format_factor, no_usual.format("from")),
         "ratio_destination": written(destination.to_usual, format_factor, no_usual.format("to")),
         **{
-            key: OverviewCell(text or DASH, "" if text else none, "")
-            for key, (text, none) in zip(SITE_FACTS, site.facts, strict=True)
+            key: OverviewCell(text or DASH, "" if text else f"no {each.title} registered", "")
+            for key, each in SITE_FACTS.items()
+            for text in [str(each.of_site(site.site))]
         },
         **{
-            key: OverviewCell(text, "", "list")
-            for key, text in zip(SITE_LISTS, site.lists(SITE_LISTS), strict=True)
+            key: OverviewCell(", ".join(texts_of(each.of_site(site.site))), "", "list")
+            for key, each in SITE_LISTS.items()
         },
-        "endpoints": counted(site.in_use, title=site.endpoints_text),
+        "endpoints": counted(site.in_use, title=endpoints),
         "wan": OverviewCell(f"{wan:g}")
         if wan
         else OverviewCell(DASH, "no nominal WAN capacity registered"),
@@ -210,14 +211,3 @@ def cells_of(site: SiteOverview, now: datetime) -> dict[str, OverviewCell]:
         "success": written(site.success, format_share, NO_RESULT),
         "last": last,
     }
-
-
-def aligned(name: str, cells: Sequence[OverviewCell]) -> list[tuple[OverviewCell, str, str]]:
-    """Return the cells of a column, its label on cards, and what each number lacks of a fraction.
-
-    So the points of its numbers stand in one line.
-    """
-    label = ON_CARDS.get(name, "")
-    is_number = "number" in cells[0].look
-    padding = pads([cell.text for cell in cells]) if is_number else [""] * len(cells)
-    return [(cell, label, pad) for cell, pad in zip(cells, padding, strict=True)]

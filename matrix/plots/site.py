@@ -10,20 +10,10 @@ import numpy as np
 from matrix.answers.events.event import Event
 from matrix.answers.site.history import EndHistory, RatioSeries, rates_over_time
 from matrix.answers.site.reports import Report
-from matrix.answers.site.site_now import SiteNow
+from matrix.answers.site.site_now import EndComparison, SiteNow
 from matrix.answers.words.names import short_names_of
 from matrix.answers.words.phrases import counted
 from matrix.plots import Json, over_time
-from matrix.plots.over_time import (
-    OTHER,
-    SECOND_AXIS,
-    THERE,
-    Declared,
-    Look,
-    Noted,
-    TimeSpan,
-    other_look,
-)
 from matrix.plots.sparkline import marks_of
 from matrix.query.catalogue import RATE
 from matrix.statistics.arrays import Flags, Floats, Integers
@@ -50,29 +40,17 @@ USUAL_LINE: Json = {
     "y0": 1,
     "y1": 1,
 }
-TIME_FORMATS = [
-    {"dtickrange": [None, 43_200_000], "value": "%H:%M<br>%-d %b"},
-    {"dtickrange": [43_200_000, None], "value": "%-d %b"},
-]
-
-
 TIME_AXIS = {
     "anchor": "y2",
     "gridcolor": "var(--line)",
     "showgrid": False,
     "automargin": True,
-    "tickformatstops": TIME_FORMATS,
+    "tickformatstops": [
+        {"dtickrange": [None, 43_200_000], "value": "%H:%M<br>%-d %b"},
+        {"dtickrange": [43_200_000, None], "value": "%-d %b"},
+    ],
     "nticks": 9,
 }
-
-
-@dataclass(frozen=True)
-class OtherSeries:
-    """What the links of an end are compared with, over its window, and how it is drawn."""
-
-    series: RatioSeries
-    window: Window
-    look: Look
 
 
 @dataclass(frozen=True)
@@ -117,7 +95,6 @@ def axes_of_rates(ends: Sequence[RatioSeries]) -> Axes:
 
 
 def spread_of(ends: Sequence[RatioSeries]) -> Floats:
-    """Return the bounds of all middle halves."""
     spread = [values[series.links > 0] for series in ends for values in (series.low, series.high)]
     return np.concatenate(spread)
 
@@ -129,24 +106,21 @@ def most_failed(ends: Sequence[RatioSeries]) -> int:
 def figure(
     series: RatioSeries,
     window: Window,
-    spans: Sequence[TimeSpan],
+    spans: Sequence[over_time.TimeSpan],
     axes: Axes,
     *,
     is_slower: bool = False,
-    other: OtherSeries | None = None,
+    other: EndComparison | None = None,
 ) -> Json:
-    """Return data and layout; ``is_slower`` says that some of the links are slower than usual.
-
-    ``other`` is what the links are compared with; of another window, it has its own axis of time.
-
-    The axis of ratios is logarithmic, with usual at 1; that of failed tests begins at 0.
-    """
+    """Return data and layout; ``other`` is what links are compared with, and may have own times."""
     colour = SLOWER if is_slower else OTHERS
-    line = median(series, THERE, colour, axes.written)
+    line = median(series, over_time.THERE, colour, axes.written)
     data = [middle_half(series, colour), line, failures(series)]
+    shown = None
     if other:
-        data.insert(1, median(other.series, other.look, OTHER.colour, axes.written))
-    shown = other.window if other and other.look.axis == SECOND_AXIS else None
+        look = over_time.other_look(other.words, has_own_times=other.window != window)
+        data.insert(1, median(other.series, look, over_time.OTHER.colour, axes.written))
+        shown = other.window if look.axis == over_time.SECOND_AXIS else None
     layout = over_time.layout_of(spans, window, shown, TIME_AXIS) | {
         "showlegend": False,
         "bargap": 0.1,
@@ -169,16 +143,25 @@ def figure(
     return {"data": data, "layout": layout}
 
 
-def median(series: RatioSeries, look: Look, colour: str, written: Callable[[float], str]) -> Json:
+def median(
+    series: RatioSeries, look: over_time.Look, colour: str, written: Callable[[float], str]
+) -> Json:
     """Draw the median as steps as wide as their buckets, with gaps where no link was measured."""
     x: list[int | None] = []
     y: list[float | None] = []
     texts: list[str] = []
     for stretch in stretches_of(series.links > 0):
         x += [*edges(series, stretch), None]
-        buckets = np.repeat(stretch, 2).tolist()
-        y += [*(digits(float(series.median[bucket])) for bucket in buckets), None]
-        texts += [*(words(series, bucket, written) for bucket in buckets), ""]
+        for bucket in np.repeat(stretch, 2).tolist():
+            low, middle, high = (
+                float(values[bucket]) for values in (series.low, series.median, series.high)
+            )
+            number = counted(int(series.links[bucket]), "link")
+            half = f"middle half {written(low)} to {written(high)}"
+            y.append(digits(middle))
+            texts.append(f"{written(middle)}, median of {number}<br>{half}")
+        y.append(None)
+        texts.append("")
     return {
         "type": "scatter",
         "mode": "lines",
@@ -191,15 +174,6 @@ def median(series: RatioSeries, look: Look, colour: str, written: Callable[[floa
         "hovertemplate": f"{look.prefix}%{{text}}<br>{series.bucket} from %{{x|%-d %b %H:%M}} UTC"
         "<extra></extra>",
     }
-
-
-def words(series: RatioSeries, bucket: int, written: Callable[[float], str]) -> str:
-    low, middle, high = (
-        written(float(values[bucket])) for values in (series.low, series.median, series.high)
-    )
-    links = int(series.links[bucket])
-    number = counted(links, "link")
-    return f"{middle}, median of {number}<br>middle half {low} to {high}"
 
 
 def middle_half(series: RatioSeries, colour: str) -> Json:
@@ -225,8 +199,14 @@ def middle_half(series: RatioSeries, colour: str) -> Json:
 
 
 def failures(series: RatioSeries) -> Json:
-    """Draw how many tests failed as bars from 0."""
     buckets = np.flatnonzero(series.failed).tolist()
+    texts = []
+    for bucket in buckets:
+        failed = int(series.failed[bucket])
+        tests = format_count(failed + int(series.ok[bucket]))
+        begin = format_minute(datetime.fromtimestamp(int(series.starts[bucket]), UTC))
+        of_all = f"{format_count(failed)} of {tests} tests failed"
+        texts.append(f"{of_all}<br>{series.bucket} from {begin}")
     half = series.seconds / 2
     return {
         "type": "bar",
@@ -236,16 +216,9 @@ def failures(series: RatioSeries) -> Json:
         "y": [int(series.failed[bucket]) for bucket in buckets],
         "yaxis": "y2",
         "marker": {"color": "var(--failing)"},
-        "hovertext": [failed_words(series, bucket) for bucket in buckets],
+        "hovertext": texts,
         "hoverinfo": "text",
     }
-
-
-def failed_words(series: RatioSeries, bucket: int) -> str:
-    failed = int(series.failed[bucket])
-    tests = format_count(failed + int(series.ok[bucket]))
-    begin = format_minute(datetime.fromtimestamp(int(series.starts[bucket]), UTC))
-    return f"{format_count(failed)} of {tests} tests failed<br>{series.bucket} from {begin}"
 
 
 def stretches_of(drawn: Flags) -> list[Integers]:
@@ -270,26 +243,20 @@ def digits(ratio: float) -> float:
 def end_figures(
     report: Report,
     site_is: SiteNow,
-    downtimes: Sequence[Declared],
-    notes: Sequence[Noted],
+    downtimes: Sequence[over_time.Declared],
+    notes: Sequence[over_time.Noted],
     events: Sequence[Event],
 ) -> dict[str, Json]:
-    """Return a figure for each end: with downtimes, notes, and jumps of the links of this end.
-
-    Both have the same axes; rates are drawn without what they are compared with.
-    """
+    """Return a figure for each end, with downtimes, notes and jumps of its links."""
     window, short = report.window, short_names_of(report.all_endpoints)
     during = [downtime for downtime in downtimes if downtime.ends_at > window.start]
     spans = over_time.spans_of(during, notes, window)
     histories = histories_drawn(site_is)
     lines = [history.series for history in histories.values()]
-    others: dict[str, OtherSeries] = {}
+    others = {} if is_of_rates(site_is) else site_is.comparisons
     if is_of_rates(site_is):
         axes = axes_of_rates(lines)
     else:
-        for end, compared in site_is.comparisons.items():
-            look = other_look(compared.words, has_own_times=compared.window != window)
-            others[end] = OtherSeries(compared.series, compared.window, look)
         axes = axes_of_ratios([*lines, *(other.series for other in others.values())])
     return {
         end: figure(

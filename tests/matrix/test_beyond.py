@@ -63,7 +63,7 @@ def least_squares(logs: np.ndarray, without: np.ndarray) -> tuple[np.ndarray, np
 @pytest.mark.parametrize("link", ["CD", "BE"])
 def test_a_link_is_expected_to_do_what_the_model_without_it_says(grid_that_changed, link):
     matrix = changes()
-    logs = all_links.logs_of(matrix)
+    logs = all_links.finite_logs(matrix.cells.value)
     row, column = map(NAMES.index, link)
     without = np.zeros(logs.shape, dtype=bool)
     without[row, column] = True
@@ -100,7 +100,7 @@ def test_what_is_its_own_is_told_from_what_all_did(grid_that_changed):
 
 def test_a_site_is_compared_with_the_links_of_others(grid_that_changed):
     matrix = changes()
-    logs = all_links.logs_of(matrix)
+    logs = all_links.finite_logs(matrix.cells.value)
     row = NAMES.index("B")
     without = np.zeros(logs.shape, dtype=bool)
     without[row] = True

@@ -11,7 +11,7 @@ from django.test import RequestFactory
 from django.utils.html import escape
 from isal import igzip
 
-from matrix.answers.site.reports import Partner, PartnerDirection, ReportCell
+from matrix.answers.site.reports import Partner, ReportCell
 from matrix.http.compression import QuickGZipMiddleware, padded
 from matrix.pages.parts.controls import Choice
 from matrix.pages.site.written_rows import both_directions, strip_rows
@@ -67,7 +67,7 @@ def test_rows_of_tables_are_escaped_and_have_a_dash_for_what_is_missing():
     assert written_cell(cell, "opens", EVIL, ".0") == expected
     values = dict.fromkeys(["mean", "std", "last", "now", "usual", "since"], math.nan)
     ends = ReportCell(EVIL, EVIL, ok=0, failed=2, state="failed", level="unknown", **values)
-    row = both_directions([Partner(EVIL, None, PartnerDirection(ends, EVIL))], NOW, EVIL, {})
+    row = both_directions([Partner(EVIL, None, (ends, EVIL))], NOW, EVIL, {})
     assert EVIL not in row
     assert row.count(escape(EVIL)) == 9
     assert 'title="no result in this window">–' in row

@@ -214,16 +214,16 @@ def test_what_changed_is_what_the_matrix_of_all_links_says():
         for groups in (whole.sources, whole.destinations)
     ]
     for end, comparison in site.comparisons.items():
-        for link, changed in zip(site.links[end], comparison.changed, strict=True):
+        for link, changed in zip(site.links[end], comparison.ratios.sure, strict=True):
             assert whole.changed[places[0][link.source], places[1][link.destination]] == changed
-    assert sum(int(each.changed.sum()) for each in site.comparisons.values()) == 5
+    assert sum(int(each.ratios.sure.sum()) for each in site.comparisons.values()) == 5
     received, sent = (site.comparisons[end] for end in ("destination", "source"))
     assert (received.slower, received.faster, received.kind) == (4, 0, "slower")
     # NDGF-T1 is twice as fast since the middle of the week before.
     assert (sent.slower, sent.faster, sent.kind) == (0, 1, "faster")
     slowed = [
         link.partner
-        for link, changed in zip(site.links["destination"], received.changed, strict=True)
+        for link, changed in zip(site.links["destination"], received.ratios.sure, strict=True)
         if changed
     ]
     assert sorted(slowed) == sorted(SLOWED)

@@ -205,6 +205,12 @@ def test_filters_choose_the_links_that_count(client, measured):
     assert "No site passes these filters." in look(client, "?country=FR")
 
 
+def test_a_site_of_which_nothing_is_known_but_its_name_is_listed(client, small_world):
+    Endpoint.objects.filter(name="Glasgow_DATADISK").update(retired_at=NOW)
+    Site.objects.filter(name="Glasgow").update(cloud="", country="", tier=0)
+    assert order(client, "?search=Glasgow") == ["Glasgow retired"]
+
+
 def test_a_site_whose_endpoints_are_retired_is_listed_as_history(client, measured):
     Endpoint.objects.filter(name="Glasgow_DATADISK").update(retired_at=NOW)
     Endpoint.objects.filter(name="DESY_SCRATCHDISK").update(retired_at=NOW, simulated=True)

@@ -5,12 +5,10 @@ Each link's change between two windows is a row effect, a column effect and a re
 the grid says of a link, or of the links of a site, is what was to be expected of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -36,7 +34,6 @@ ALONE = 1 - 1e-9
 
 
 def build(query: MatrixQuery, now: datetime) -> Grid:
-    """Compare all links as a question compares some of them."""
     if query.compare is None:
         raise ValueError("the question is compared with nothing")
     whole = query.replace(
@@ -64,7 +61,6 @@ def ratios_of(whole: Grid, links: Sequence[Link]) -> Ratios:
 
 
 def link_ratio(query: MatrixQuery, now: datetime, source: str, destination: str) -> PairRatio:
-    """Return how one link compares."""
     return PairRatio.at(ratios_of(build(query, now), [(source, destination)]), (0,))
 
 
@@ -78,8 +74,7 @@ class CountWords(NamedTuple):
     other: str
 
     @classmethod
-    def of(cls, query: MatrixQuery, now: datetime) -> CountWords:
-        """Say it of a question that compares."""
+    def of(cls, query: MatrixQuery, now: datetime) -> Self:
         if query.other(now).window_at(now).end > query.window_at(now).start:
             return cls("here", "there")
         return cls("now" if query.window else "after", "before")
@@ -157,7 +152,6 @@ def tells_nothing(together: Together) -> bool:
 
 
 def verdict(together: Together) -> str:
-    """Say in a word or two what the interval tells."""
     if together.kind in ("slower", "faster"):
         return together.kind
     if tells_nothing(together):
@@ -171,18 +165,14 @@ def sentence(grid: Grid, now: datetime) -> str:
     together = grid_together(grid, now)
     if together is None or not together.links:
         return ""
-    return f"{subject(grid, together)}: {factor_words(together, CountWords.of(grid.query, now))}."
-
-
-def subject(grid: Grid, together: Together) -> str:
-    """Say which links: all that are shown, or so many of them as have tests on both sides."""
-    states, narrowed = grid.states(), bool(on_links(grid.query.filters))
+    states, query = grid.states(), grid.query
     links = sum(states.values()) - states["not_applicable"]
-    is_pooled = (grid.query.rows, grid.query.columns) != ENDPOINTS
     count = counted(together.links, "link")
-    if is_pooled or together.links != links:
-        return f"{count} with tests on both sides, together"
-    return f"{'These' if narrowed else 'All'} {count} together"
+    # All that are shown, or those of them that have tests on both sides.
+    subject = f"{'These' if on_links(query.filters) else 'All'} {count} together"
+    if (query.rows, query.columns) != ENDPOINTS or together.links != links:
+        subject = f"{count} with tests on both sides, together"
+    return f"{subject}: {factor_words(together, CountWords.of(query, now))}."
 
 
 @dataclass(frozen=True)
@@ -197,7 +187,7 @@ class NetChange:
     links: int
 
     @classmethod
-    def of_logs(cls, expected: float, own: float, error: float, dof: int, links: int) -> NetChange:
+    def of_logs(cls, expected: float, own: float, error: float, dof: int, links: int) -> Self:
         """Take what is beyond, as a logarithm with a standard error."""
         half = student.one_quantile((1 + CONFIDENCE) / 2, dof) * error
         p = float(student.two_sided(own / error, dof)) if error else float(not own)
@@ -205,10 +195,7 @@ class NetChange:
         return cls(float(np.exp(expected)), factor, low, high, p, links)
 
     def sentence(self, subject: str, *, has_changed: bool) -> str:
-        """Say what the others did meanwhile, and what `it sent` beyond that.
-
-        ``has_changed`` says whether it is certain that this one has changed at all.
-        """
+        """Say what others did, and what `it sent` beyond; ``has_changed`` says if it surely did."""
         others = f"{counted(self.links, 'link')}, {format_factor(self.expected)}"
         is_same = not is_far(np.array(self.expected))
         if self.p < SURE:
@@ -222,29 +209,16 @@ class NetChange:
 
 
 def changes(query: MatrixQuery, now: datetime) -> Grid | None:
-    """Return the changes of all links between the two windows of a question.
-
-    None where more differs between its sides than the window: then nothing has changed.
-    """
+    """Return the changes of all links; None where more differs than the window."""
     compare = query.compare
     if compare is None or not compare.is_of_time:
         return None
     return build(query, now)
 
 
-def logs_of(matrix: Grid) -> Floats:
-    """Return the logarithms of the changes, NaN for holes."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(matrix.cells.value)
-    return np.where(np.isfinite(logs), logs, np.nan)
-
-
-def paired_logs(matrix: Grid) -> Floats:
-    """Return the logarithms of the changes of links with a test on both sides, however few."""
-    if matrix.comparison is None:
-        raise ValueError("the grid is compared with nothing")
+def finite_logs(changes: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(matrix.comparison.value / matrix.comparison.other)
+        logs = np.log(changes)
     return np.where(np.isfinite(logs), logs, np.nan)
 
 
@@ -254,7 +228,7 @@ def link_net_change(matrix: Grid, source: str, destination: str) -> NetChange | 
     columns = {group.name: column for column, group in enumerate(matrix.destinations)}
     if source not in rows or destination not in columns:
         return None
-    at, logs = (rows[source], columns[destination]), logs_of(matrix)
+    at, logs = (rows[source], columns[destination]), finite_logs(matrix.cells.value)
     model = two_way.fit(logs)
     leverage = float(model.leverage[at])
     if not leverage < ALONE or model.dof < 2:
@@ -270,9 +244,14 @@ def site_net_change(matrix: Grid, site: str, end: str) -> NetChange | None:
     """Return what the links of one end of a site did, on average, beyond those of the others."""
     groups = matrix.sources if end == "source" else matrix.destinations
     is_own = np.array([group.site == site for group in groups], dtype=bool)
-    logs = paired_logs(matrix) if end == "source" else paired_logs(matrix).T
+    if matrix.comparison is None:
+        raise ValueError("the grid is compared with nothing")
     if not is_own.any():
         return None
+    # Of links with a test on both sides, however few.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = finite_logs(matrix.comparison.value / matrix.comparison.other)
+    logs = logs if end == "source" else logs.T
     model = two_way.fit(np.where(is_own[:, None], np.nan, logs))
     rest = (logs[is_own] - (model.level + model.column)).ravel()
     rest = rest[~np.isnan(rest)]

@@ -20,7 +20,6 @@ from sonar.notation.windows import Window
 
 
 def other_side(query: MatrixQuery, now: datetime, links: LinkIndex) -> OtherSide:
-    """Return what a question is compared with."""
     other = query.other(now)
     ends = np.logical_or(*links.touched(links.matching(other.filters)))
     simulated = any(links.places[index].simulated for index in np.flatnonzero(ends))
@@ -28,7 +27,6 @@ def other_side(query: MatrixQuery, now: datetime, links: LinkIndex) -> OtherSide
 
 
 def read(other: MatrixQuery) -> tuple[Run, ...]:
-    """Read the results of the other side, which has two bounds."""
     return runs.read(other.size, bounds_of(other), other.filters)
 
 
@@ -68,7 +66,13 @@ def reduce_sides(
     other = replace(other, shown=other.shown & (rows >= 0)[:, None] & (columns >= 0))
     pooling = replace(frame.pooling, rows=rows, columns=columns)
     own = SideRuns(results, frame.newest > 0)
-    known_scatter = placed(scatter, rows, columns, pooling.shape)
+    known_scatter = None
+    if scatter is not None:  # of links, brought into their cells
+        places = np.ix_(np.flatnonzero(rows >= 0), np.flatnonzero(columns >= 0))
+        cells = np.ix_(rows[rows >= 0], columns[columns >= 0])
+        squares, dof = np.zeros((2, *pooling.shape))
+        squares[cells], dof[cells] = scatter.squares[places], scatter.dof[places]
+        known_scatter = KnownScatter(squares, dof)
     return compare_cells(
         pooling, own, other, centre(query), extras, known_scatter=known_scatter, rule=rule
     )
@@ -83,21 +87,7 @@ def all_links_query(query: MatrixQuery) -> MatrixQuery | None:
     return query.replace(filters=filters, stat=MatrixQuery.stat, max_age="")
 
 
-def placed(
-    scatter: KnownScatter | None, rows: Integers, columns: Integers, shape: tuple[int, int]
-) -> KnownScatter | None:
-    """Bring what is known of links into their cells; ``rows`` and ``columns`` are of places."""
-    if scatter is None:
-        return None
-    own = np.ix_(np.flatnonzero(rows >= 0), np.flatnonzero(columns >= 0))
-    cells = np.ix_(rows[rows >= 0], columns[columns >= 0])
-    squares, dof = np.zeros((2, *shape))
-    squares[cells], dof[cells] = scatter.squares[own], scatter.dof[own]
-    return KnownScatter(squares, dof)
-
-
 def centre(query: MatrixQuery) -> str:
-    """Return by what the sides are compared, `median` or `mean`."""
     if query.compare is None:
         raise ValueError("the question is compared with nothing")
     return query.compare.of

@@ -55,10 +55,7 @@ class Failures:
 def grouped(
     links: Sequence[tuple[int, int]], size: str, window: Window, filters: Sequence[Filter]
 ) -> tuple[list[Failures], int]:
-    """Return the largest groups, and how many failures all groups have. At most two SQL queries.
-
-    ``links`` are the ids of their ends.
-    """
+    """Return the largest groups, and how many failures all have; ``links`` are ids of ends."""
     if not links:
         return [], 0
     allowed = passing(counted(filters) if on_profiles(filters) else ())
@@ -72,23 +69,17 @@ def grouped(
         "profiles": None if allowed is None else np.flatnonzero(allowed).tolist(),
         "most": MOST_GROUPS,
     }
+    # Filters on what no profile has, as SQL.
+    own = ""
+    if on_results := condition(filters, RESULT_FIELDS):
+        started = Q(started_at__gte=window.start, started_at__lt=window.end)
+        ids = Transfer.objects.filter(on_results, started).values_list("id")
+        own = f"AND id IN ({pg_copy.sql_of(ids)})".replace("%", "%%")
+    statement = GROUPS.format(cause=cause_sql(), own=own, not_counted=NOT_COUNTED)
     with connection.cursor() as cursor:
-        own = own_condition(window, filters)
-        cursor.execute(
-            GROUPS.format(cause=cause_sql(), own=own, not_counted=NOT_COUNTED), parameters
-        )
+        cursor.execute(statement, parameters)
         rows = cursor.fetchall()
     return [Failures(*row[:-1]) for row in rows], int(rows[0][-1]) if rows else 0
-
-
-def own_condition(window: Window, filters: Sequence[Filter]) -> str:
-    """Return the filters on what no profile has as SQL; empty for none."""
-    own = condition(filters, RESULT_FIELDS)
-    if not own:
-        return ""
-    started = Q(started_at__gte=window.start, started_at__lt=window.end)
-    ids = pg_copy.sql_of(Transfer.objects.filter(own, started).values_list("id"))
-    return f"AND id IN ({ids})".replace("%", "%%")
 
 
 def errors_of(report: Report) -> dict[str, Any]:

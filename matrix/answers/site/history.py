@@ -1,18 +1,17 @@
 """The links of a site over time: their results, their rates against usual, what notes say."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Self
 
 import numpy as np
 
 from matrix.answers.link.series import BUCKETS, MOST, Cut, cut_for
 from matrix.query.comparison import OF, around
 from matrix.query.filters import Filter
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
 from matrix.statistics.samples.quantiles import across_links, quantiles_by
 from matrix.statistics.samples.reduce import ratio
@@ -32,7 +31,7 @@ SHORTEST = timedelta(minutes=20)
 
 
 @dataclass(frozen=True)
-class LinkResults:
+class LinkResults(ArrayFields):
     """Results that say something about a link; arrays by result.
 
     ``link`` is a place in the links that were asked for, ``started`` in Unix ms, ``rate`` in MB/s
@@ -51,7 +50,7 @@ class LinkResults:
     @classmethod
     def read(
         cls, links: Sequence[Ends], window: Window, filters: Sequence[Filter], size: str
-    ) -> LinkResults:
+    ) -> Self:
         """Read those of these links and of a size class. One SQL statement."""
         rows = transfers.read_links(links, window, filters, size)
         place = {ends: at for at, ends in enumerate(links)}
@@ -66,28 +65,14 @@ class LinkResults:
         )
         return results.taken(link >= 0)
 
-    def taken(self, rows: Flags) -> LinkResults:
-        return LinkResults(self.link[rows], self.started[rows], self.rate[rows], self.size[rows])
-
-    def of_links(self, links: Sequence[int], count: int) -> LinkResults:
-        """Return those of some of ``count`` links, numbered by their place among these."""
-        place = np.full(count, -1)
-        place[list(links)] = np.arange(len(links))
-        link = place[self.link]
-        own = link >= 0
-        return LinkResults(link[own], self.started[own], self.rate[own], self.size[own])
-
-    def during(self, start: datetime, end: datetime) -> LinkResults:
-        """Return those that started at or after ``start`` and before ``end``."""
+    def during(self, start: datetime, end: datetime) -> Self:
         low, high = unix_ms(start), unix_ms(end)
         return self.taken((self.started >= low) & (self.started < high))
 
 
 @dataclass(frozen=True)
 class RatioSeries:
-    """The links of one end by bucket: what a link's rate is to its usual, and tests.
-
-    Of `rates_over_time` it is the rate itself, in MB/s.
+    """The links of one end by bucket: what a link's rate is to its usual (or in MB/s), and tests.
 
     ``starts`` are when the buckets begin, in Unix s; ``low``, ``median`` and ``high`` are the
     middle of the ``links`` that have a ratio in a bucket, NaN for none. A link has one value in a
@@ -106,7 +91,6 @@ class RatioSeries:
 
     @property
     def seconds(self) -> float:
-        """Return how long a bucket is."""
         return BUCKETS[self.bucket] / 1000
 
 
@@ -159,7 +143,7 @@ class WindowPair:
     other: Window
 
     @classmethod
-    def around(cls, moment: datetime, now: datetime) -> WindowPair | None:
+    def around(cls, moment: datetime, now: datetime) -> Self | None:
         """Return those before and after a moment; None where nothing is on a side."""
         try:
             return cls(*around(moment, now))
@@ -173,14 +157,6 @@ def span_of(window: Window, sides: Iterable[WindowPair]) -> Window:
     return Window(min(part.start for part in every), max(part.end for part in every))
 
 
-def by_link(results: LinkResults, window: Window, links: int) -> tuple[Floats, Integers]:
-    """Return the median rate of each link in a window, NaN for none, and how many succeeded."""
-    inside = results.during(window.start, window.end)
-    ok = inside.taken(inside.ok)
-    (medians,) = quantiles_by(ok.link, ok.rate, links, [0.5])
-    return medians, np.bincount(ok.link, minlength=links)
-
-
 @dataclass(frozen=True)
 class EndHistory:
     """The results of the links of one end, in the order of ``usual``, and their line over time."""
@@ -192,15 +168,19 @@ class EndHistory:
 
     @property
     def inside(self) -> LinkResults:
-        """Return the results in the window."""
         return self.results.during(self.window.start, self.window.end)
 
     def together(self, sides: WindowPair, scatter: DayScatter) -> Together:
         """Compare all links together; ``scatter`` is how far they scatter then."""
-        links = len(self.usual)
-        own, other = (by_link(self.results, side, links) for side in (sides.own, sides.other))
-        centres, counts = (np.stack(pair) for pair in zip(own, other, strict=True))
-        return Together.of(centres, counts, OF[0], scatter, days_apart(sides.own, sides.other))
+        links, counts = len(self.usual), []
+        medians: list[Floats] = []
+        for side in (sides.own, sides.other):
+            inside = self.results.during(side.start, side.end)
+            ok = inside.taken(inside.ok)
+            medians.extend(quantiles_by(ok.link, ok.rate, links, [0.5]))
+            counts.append(np.bincount(ok.link, minlength=links))
+        centres, tests = np.stack(medians), np.stack(counts)
+        return Together.of(centres, tests, OF[0], scatter, days_apart(sides.own, sides.other))
 
     def sizes(self) -> list[tuple[float, float]]:
         """Return mean and standard deviation of the bytes of each link's files in the window."""
@@ -214,10 +194,7 @@ class EndHistory:
 
 
 def rates_over_time(histories: Mapping[str, EndHistory]) -> dict[str, EndHistory]:
-    """Return the same with rates in MB/s in place of ratios, from the first result on.
-
-    So links have a line before any rate of theirs is usual.
-    """
+    """Return the same with rates in MB/s, from the first result on, before any is usual."""
     inside = [history.inside for history in histories.values()]
     window = next(iter(histories.values())).window
     firsts = [int(end.started.min()) for end in inside if end.started.size]

@@ -1,17 +1,14 @@
 """What is planned for the endpoints of a site: tests and bytes per day, and what waits and why."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 
-from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 
-from sonar.models import Endpoint, Probe
+from sonar.models import Probe
 from sonar.notation.units import MB
 from sonar.obstacles.catalogue import NAMED, why_waiting
 
@@ -69,15 +66,12 @@ class LoadPart:
 
 @dataclass(frozen=True)
 class Load:
-    """Parts put together."""
-
     links: int
     tests_per_day: float
     bytes_per_day: float
 
     @property
     def rate_mb_s(self) -> float:
-        """Return what it costs on average, in MB/s."""
         return self.bytes_per_day / DAY_SECONDS / MB
 
 
@@ -89,55 +83,26 @@ class PlannedTests:
     open: tuple[tuple[int, int, str], ...]
 
     def of(self, **own: object) -> Load:
-        """Return what parts have together that have this `direction`, `endpoint` and so on.
-
-        What an endpoint sends and receives is what its budget of bytes counts.
-        """
+        """Return what all parts with this `direction`, `endpoint` and so on have together."""
         parts = [part for part in self.parts if own.items() <= vars(part).items()]
-        return Load(
-            sum(part.links for part in parts),
-            sum(part.tests_per_day for part in parts),
-            sum(part.bytes_per_day for part in parts),
-        )
+        return Load(*(sum(getattr(part, field.name) for part in parts) for field in fields(Load)))
 
     def lines(self) -> list[tuple[str, str, Load, Load]]:
         """Return mesh, size class, what goes out and what comes in, in the order of the parts."""
-        return [
-            (
-                mesh,
-                size,
-                self.of(mesh=mesh, size=size, direction=OUT),
-                self.of(mesh=mesh, size=size, direction=IN),
-            )
-            for mesh, size in dict.fromkeys((part.mesh, part.size) for part in self.parts)
-        ]
+        lines = []
+        for mesh, size in dict.fromkeys((part.mesh, part.size) for part in self.parts):
+            out, into = (self.of(mesh=mesh, size=size, direction=each) for each in (OUT, IN))
+            lines.append((mesh, size, out, into))
+        return lines
 
     def at_once(self, end: str, means_mb_s: Mapping[str, float]) -> float:
-        """Estimate how many tests run at once on average, at these rates by size class.
-
-        NaN if a class that is planned has no rate.
-        """
+        """Estimate how many tests run at once on average; NaN if a planned class has no rate."""
         seconds = sum(
             part.bytes_per_day / (means_mb_s[part.size] * MB)
             for part in self.parts
             if part.direction == DIRECTIONS[end]
         )
         return seconds / DAY_SECONDS
-
-    def most_at_once(self, end: str, endpoints: Iterable[Endpoint]) -> int:
-        """Return how many tests may run at once out of these endpoints, or into them.
-
-        That many their caps allow, as many links as they have, and Sonar in all.
-        """
-        direction = DIRECTIONS[end]
-        most = sum(
-            min(
-                self.of(direction=direction, endpoint=each.pk).links,
-                each.outbound_cap if direction == OUT else each.inbound_cap,
-            )
-            for each in endpoints
-        )
-        return min(most, settings.SONAR_IN_FLIGHT)
 
     def waiting(self) -> list[tuple[str, int, datetime | None]]:
         """Return each reason why tests wait, how many do, and since when; most first."""
@@ -159,7 +124,6 @@ class PlannedTests:
         return sum(probe[2] == state for probe in self.open)
 
     def running(self, endpoint: int, direction: str) -> int:
-        """Return how many tests run out of an endpoint, or into it: what its cap counts."""
         at = 0 if direction == OUT else 1
         return sum(probe[at] == endpoint and probe[2] == "running" for probe in self.open)
 

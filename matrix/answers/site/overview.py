@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 from django.http import Http404, QueryDict
 
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.site.reports import ENDS, RankedSide, Standing, of_sites, standings
-from matrix.query.attributes import SITE_FACTS, SITE_LISTS, search_text
+from matrix.answers.site.reports import ENDS, Standing, of_sites, standings
+from matrix.query.attributes import SITE_FACTS, search_text
 from matrix.query.comparison import OF_A_LINK
 from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter, alternatives
 from matrix.query.forms import BadQueryError, check_names
@@ -32,10 +33,7 @@ LONGEST_SEARCH = 200
 
 @dataclass(frozen=True)
 class SiteOverview:
-    """A site with its endpoints, retired ones too.
-
-    ``within`` is how many links between its own endpoints fail: those are in both standings.
-    """
+    """A site with all its endpoints; ``within`` counts links between them that fail."""
 
     site: Site
     endpoints: tuple[EndpointInfo, ...]
@@ -46,12 +44,6 @@ class SiteOverview:
     @property
     def in_use(self) -> int:
         return sum(not endpoint.retired for endpoint in self.endpoints)
-
-    @property
-    def endpoints_text(self) -> str:
-        return ", ".join(
-            f"{endpoint.name}{' (retired)' * endpoint.retired}" for endpoint in self.endpoints
-        )
 
     @property
     def simulated(self) -> bool:
@@ -78,47 +70,23 @@ class SiteOverview:
 
     @property
     def text(self) -> str:
-        """Return what a search looks into."""
-        of_site = (
-            (attribute, attribute.of_site(self.site))
-            for attribute in OF_ENDPOINTS.values()
-            if attribute.site_columns
-        )
-        of_endpoints = (
-            (attribute, place.value(attribute.key))
-            for place in self.endpoints
-            for attribute in OF_ENDPOINTS.values()
-            if attribute.finds and attribute.is_own
-        )
+        every = OF_ENDPOINTS.values()
+        own = [each for each in every if each.finds and each.is_own]
+        of_site = [(each, each.of_site(self.site)) for each in every if each.site_columns]
+        of_endpoints = [(each, place.value(each.key)) for place in self.endpoints for each in own]
         return search_text([*of_site, *of_endpoints])
 
-    @property
-    def facts(self) -> list[tuple[str, str]]:
-        """Return what tables say of the site, each with the words for none."""
-        return [
-            (str(attribute.of_site(self.site)), f"no {attribute.title} registered")
-            for attribute in SITE_FACTS.values()
-        ]
 
-    def lists(self, keys: Iterable[str]) -> list[str]:
-        """Return what the site has of each of these, which may be several values, as text."""
-        return [", ".join(texts_of(SITE_LISTS[key].of_site(self.site))) for key in keys]
-
-
-def by_fact(attribute: EndpointAttribute) -> Callable[[SiteOverview], str | float]:
-    """Return what sites are sorted by one of their facts by: a number, or text in its order."""
-
-    def key(overview: SiteOverview) -> str | float:
-        value = attribute.of_site(overview.site)
-        return value if isinstance(value, int) else str(value).casefold()
-
-    return key
+def by_fact(attribute: EndpointAttribute, overview: SiteOverview) -> str | float:
+    """Return what a site is sorted by one of its facts by: a number, or text in its order."""
+    value = attribute.of_site(overview.site)
+    return value if isinstance(value, int) else str(value).casefold()
 
 
 # What the list can be sorted by. Text comes in its order, and NaN last whichever way.
 KEYS: dict[str, Callable[[SiteOverview], str | float]] = {
     "name": lambda site: site.site.name.casefold(),
-    **{key: by_fact(attribute) for key, attribute in SITE_FACTS.items()},
+    **{key: partial(by_fact, attribute) for key, attribute in SITE_FACTS.items()},
     "endpoints": lambda site: site.in_use,
     "wan": lambda site: site.site.wan_gbit_s or math.nan,
     "source": lambda site: site.source.mean,
@@ -141,15 +109,17 @@ def build(query: MatrixQuery, now: datetime) -> tuple[Grid, list[SiteOverview]]:
         grid = of_sites(query, now, versions)
         sites = list(Site.objects.listed())
         endpoints = registry.read_places(versions)
-    sides = []
-    for end in ENDS:
-        side = RankedSide.of(grid, end)
-        names = (group.name for group in side.groups)
-        sides.append(dict(zip(names, standings(side), strict=True)))
+    sides = [standings(grid, end) for end in ENDS]
     members: dict[str, list[EndpointInfo]] = {}
     for endpoint in endpoints:
         members.setdefault(endpoint.site, []).append(endpoint)
-    failing = failing_within(grid)
+    # Links that fail within each site that has any between its own endpoints.
+    columns = {group.name: column for column, group in enumerate(grid.destinations)}
+    within = {
+        group.name: int(grid.cells.failing_links[row, columns[group.name]])
+        for row, group in enumerate(grid.sources)
+        if group.name in columns
+    }
     overviews = []
     for site in sites:
         own = members.get(site.name, ())
@@ -157,39 +127,26 @@ def build(query: MatrixQuery, now: datetime) -> tuple[Grid, list[SiteOverview]]:
             # A site without a row or a column has a blank standing there.
             blank = Standing()
             source, destination = (by_name.get(site.name, blank) for by_name in sides)
-            within = failing.get(site.name, 0)
-            overviews.append(SiteOverview(site, tuple(own), source, destination, within))
+            failing = within.get(site.name, 0)
+            overviews.append(SiteOverview(site, tuple(own), source, destination, failing))
     return grid, overviews
-
-
-def failing_within(grid: Grid) -> dict[str, int]:
-    """Return how many links fail within each site that has any between its own endpoints."""
-    columns = {group.name: column for column, group in enumerate(grid.destinations)}
-    failing = grid.cells.failing_links
-    return {
-        group.name: int(failing[row, columns[group.name]])
-        for row, group in enumerate(grid.sources)
-        if group.name in columns
-    }
 
 
 def passes(site: Site, endpoints: Iterable[EndpointInfo], filters: Iterable[Filter]) -> bool:
     """Apply to the site itself the filters that speak of either end of a link."""
+
+    def has(condition: Filter) -> bool:
+        attribute, value = OF_ENDPOINTS[condition.attribute], condition.value
+        if attribute.site_columns and value in texts_of(attribute.of_site(site)):
+            return True
+        return attribute.is_own and any(place.has(attribute.name, value) for place in endpoints)
+
     return all(
-        any(has(site, endpoints, condition) for condition in group) != group[0].exclude
-        for group in alternatives(filters, OF_ENDPOINTS)
+        any(map(has, group)) != group[0].exclude for group in alternatives(filters, OF_ENDPOINTS)
     )
 
 
-def has(site: Site, endpoints: Iterable[EndpointInfo], condition: Filter) -> bool:
-    attribute, value = OF_ENDPOINTS[condition.attribute], condition.value
-    if attribute.site_columns and value in texts_of(attribute.of_site(site)):
-        return True
-    return attribute.is_own and any(place.has(attribute.name, value) for place in endpoints)
-
-
 def searched(sites: Iterable[SiteOverview], text: str) -> list[SiteOverview]:
-    """Return the sites that have every word somewhere."""
     words = text.casefold().split()
     texts = ((site, site.text) for site in sites)
     return [site for site, searchable in texts if all(word in searchable for word in words)]
@@ -205,12 +162,6 @@ def ordered(sites: Iterable[SiteOverview], ordering: str) -> list[SiteOverview]:
         empty = value == "" if isinstance(value, str) else math.isnan(value)
         (without if empty else with_value).append(site)
     return sorted(with_value, key=key, reverse=ordering.startswith("-")) + without
-
-
-def question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuery:
-    """Read the parameters of a report on one site; they cannot choose among its links."""
-    check_names(params, (*PARAMETERS, *also))
-    return MatrixQuery.from_params(params, also=also)
 
 
 def compared_question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuery:

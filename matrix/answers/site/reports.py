@@ -1,12 +1,10 @@
 """Sites: their row and column of the matrix of sites, their rank, partners and single links."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,8 +14,8 @@ from matrix.query.addresses import link_url, matrix_url
 from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import Filter, on_profiles
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.cells.axes import AxisGroup, EndpointInfo, LinkIndex
+from matrix.statistics.arrays import Flags, Floats
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells.standing import LEVELS, Standings
 from matrix.statistics.cells.states import FAILING, NOT_APPLICABLE, STATES
 from matrix.statistics.samples.reduce import averages, ratio
@@ -32,52 +30,6 @@ ENDS = ("source", "destination")
 # So many links are named one by one; the table and the API have all.
 MOST_NAMED = 10
 NUMBERS = ("mean", "std", "ok", "failed", "last", "now", "usual", "since")
-
-
-@dataclass(frozen=True)
-class RankedSide:
-    """A matrix seen from one end: the groups of that end are the rows of all arrays.
-
-    Rates are in MB/s; ``fastest`` is the best single one. ``failing`` and ``slower`` count links,
-    ``to_usual`` is what is now over what is usual.
-    """
-
-    end: str
-    groups: tuple[AxisGroup, ...]
-    partners: tuple[AxisGroup, ...]
-    mean: Floats
-    fastest: Floats
-    ok: Integers
-    failed: Integers
-    last: Floats
-    failing: Integers
-    slower: Integers
-    to_usual: Floats
-
-    @classmethod
-    def of(cls, grid: Grid, end: str) -> RankedSide:
-        """Turn a grid with the extra `max` so that this end is first."""
-        cells = grid.cells
-        is_source = end == "source"
-        groups, partners = grid.sources, grid.destinations
-        if not is_source:
-            groups, partners = partners, groups
-        arrays = (
-            *(cells.mean, cells.extras["max"], cells.ok, cells.failed, cells.last),
-            *(cells.failing_links, cells.slower_links, ratio(cells.now, cells.usual)),
-        )
-        turned = arrays if is_source else [array.T for array in arrays]
-        return cls(end, groups, partners, *turned)
-
-    def row_of(self, name: str) -> int | None:
-        names = [group.name for group in self.groups]
-        return names.index(name) if name in names else None
-
-    @property
-    def tiers(self) -> Integers:
-        """Return the tier of each group; a site has one."""
-        tiers = [-1 if group.tier is None else group.tier for group in self.groups]
-        return np.array(tiers, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -106,7 +58,6 @@ class Standing:
 
     @property
     def success(self) -> float:
-        """Return the share of tests that were ok."""
         return float(ratio(np.int64(self.ok), np.int64(self.ok + self.failed)))
 
     @property
@@ -119,57 +70,54 @@ class Standing:
 
 
 def capacity(wan_gbit_s: float) -> float:
-    """Turn Gbit/s into MB/s."""
     return wan_gbit_s * 1e9 / 8 / MB
 
 
-def standings(side: RankedSide) -> list[Standing]:
-    """Return the standing of each group at this end."""
-    means = averages(side.mean).row
-    return [standing_in_row(side, row, means, side.tiers) for row in range(len(side.groups))]
+def standings(matrix: Grid, end: str, only: str = "", tier: int = -1) -> dict[str, Standing]:
+    """Return standings by name at an end; ``only`` one, without a row, has peers of a ``tier``."""
+    cells, groups, partners = matrix.cells, matrix.sources, matrix.destinations
+    arrays: list[Any] = [cells.mean, cells.extras["max"], cells.ok, cells.failed, cells.last]
+    arrays += [cells.failing_links, cells.slower_links, ratio(cells.now, cells.usual)]
+    if end != "source":
+        groups, partners, arrays = partners, groups, [array.T for array in arrays]
+    mean, best, ok, failed, last, failing, slower, to_usual = arrays
+    means, by_name = averages(mean).row, {}
+    tiers = np.array([-1 if group.tier is None else group.tier for group in groups], dtype=np.int64)
+    for row, group in enumerate(groups):
+        if only not in ("", group.name):
+            continue
+        ranked = (tiers == tiers[row]) & ~np.isnan(means)
+        peers = means[ranked & (np.arange(len(means)) != row)]
+        # The best single rate, and with whom; what stays within the site is no WAN.
+        is_own = np.array([partner.name == group.name for partner in partners], dtype=bool)
+        rates = np.where(is_own, np.nan, best[row])
+        at = None if np.isnan(rates).all() else int(np.nanargmax(rates))
+        by_name[group.name] = Standing(
+            mean=float(means[row]),
+            cells=int((ok[row] > 0).sum()),
+            ok=int(ok[row].sum()),
+            failed=int(failed[row].sum()),
+            last=float(np.fmax.reduce(last[row], initial=np.nan)),
+            rank=None if np.isnan(means[row]) else int((peers > means[row]).sum()) + 1,
+            ranked=int(ranked.sum()),
+            peers_median=median(peers),
+            fastest=np.nan if at is None else float(rates[at]),
+            fastest_partner="" if at is None else partners[at].name,
+            failing=int(failing[row].sum()),
+            slower=int(slower[row].sum()),
+            to_usual=median(to_usual[row]),
+        )
+    if only and only not in by_name:
+        peers = means[(tiers == tier) & ~np.isnan(means)]
+        by_name[only] = Standing(ranked=len(peers), peers_median=median(peers))
+    return by_name
 
 
-def standing_of(side: RankedSide, name: str, tier: int) -> Standing:
-    """Return the standing of one site; without a row at this end it still has peers."""
-    row, means = side.row_of(name), averages(side.mean).row
-    if row is not None:
-        return standing_in_row(side, row, means, side.tiers)
-    peers = means[(side.tiers == tier) & ~np.isnan(means)]
-    median = float(np.median(peers)) if peers.size else np.nan
-    return Standing(ranked=len(peers), peers_median=median)
-
-
-def standing_in_row(side: RankedSide, row: int, means: Floats, tiers: Integers) -> Standing:
-    ranked = (tiers == tiers[row]) & ~np.isnan(means)
-    peers = means[ranked & (np.arange(len(means)) != row)]
-    fastest, partner = best(side, row)
-    ratios = side.to_usual[row][~np.isnan(side.to_usual[row])]
-    return Standing(
-        mean=float(means[row]),
-        cells=int((side.ok[row] > 0).sum()),
-        ok=int(side.ok[row].sum()),
-        failed=int(side.failed[row].sum()),
-        last=float(np.fmax.reduce(side.last[row], initial=np.nan)),
-        rank=None if np.isnan(means[row]) else int((peers > means[row]).sum()) + 1,
-        ranked=int(ranked.sum()),
-        peers_median=float(np.median(peers)) if peers.size else np.nan,
-        fastest=fastest,
-        fastest_partner=partner,
-        failing=int(side.failing[row].sum()),
-        slower=int(side.slower[row].sum()),
-        to_usual=float(np.median(ratios)) if ratios.size else np.nan,
-    )
-
-
-def best(side: RankedSide, row: int) -> tuple[float, str]:
-    """Return the best single rate, and with whom; what stays within the site is no WAN."""
-    own = side.groups[row].name
-    outside = np.array([group.name != own for group in side.partners], dtype=bool)
-    rates = np.where(outside, side.fastest[row], np.nan)
-    if np.isnan(rates).all():
-        return np.nan, ""
-    at = int(np.nanargmax(rates))
-    return float(rates[at]), side.partners[at].name
+def median(values: Floats | Sequence[float]) -> float:
+    """Return the median of the values that are numbers, NaN for none."""
+    numbers = np.asarray(values, dtype=np.float64)
+    numbers = numbers[~np.isnan(numbers)]
+    return float(np.median(numbers)) if numbers.size else np.nan
 
 
 @dataclass(frozen=True)
@@ -214,7 +162,6 @@ def cells_of(kind: type[Cell], matrix: Grid, where: Flags, **more: Sequence[obje
 
 
 def at_end(matrix: Grid, end: str, site: str) -> Flags:
-    """Say which cells have this site at this end."""
     groups = matrix.sources if end == "source" else matrix.destinations
     own = np.array([group.site == site for group in groups], dtype=bool)
     shape = matrix.cells.state.shape
@@ -244,10 +191,10 @@ class Report:
         return [endpoint for endpoint in self.all_endpoints if endpoint.site == self.name]
 
     def standings(self, end: str) -> dict[str, Standing]:
-        """Return how the site stands at this end, by size class."""
+        """Return how the site stands at this end, by size class; without a row it has peers."""
         tier = self.endpoints[0].tier if self.endpoints else -1
         return {
-            size: standing_of(RankedSide.of(matrix, end), self.name, tier)
+            size: standings(matrix, end, self.name, tier)[self.name]
             for size, matrix in self.sites.items()
         }
 
@@ -263,23 +210,16 @@ class Report:
         means = np.where(measured, self.links.cells.mean, np.nan)
         lowest = np.sort(means[measured])[:MOST_NAMED]
         few = measured & (means <= lowest[-1]) if lowest.size else measured
-        return sorted(cells_of(ReportCell, self.links, few), key=lambda cell: cell.mean)[
-            :MOST_NAMED
-        ]
+        cells = cells_of(ReportCell, self.links, few)
+        return sorted(cells, key=lambda cell: cell.mean)[:MOST_NAMED]
 
     def failing(self, end: str) -> list[ReportCell]:
-        """Return the links of the site that are failing, those with most failed tests first."""
         own = at_end(self.links, end, self.name) & (self.links.cells.state == FAILING)
         return sorted(cells_of(ReportCell, self.links, own), key=lambda cell: -cell.failed)
 
 
 def build(name: str, query: MatrixQuery, now: datetime) -> Report:
-    """Report on a site as of one moment; the query has no filters on links.
-
-    What it compares with is left to site_now.
-
-    The number of SQL queries depends on that of the size classes alone.
-    """
+    """Report on a site as of one moment. SQL queries grow with the number of size classes alone."""
     window = query.window_at(now)
     with snapshot():
         version = data_version.read(query.size, standing.reach(window))
@@ -292,11 +232,7 @@ def build(name: str, query: MatrixQuery, now: datetime) -> Report:
         marks = standing.read_marks(sizes, window, now, links)
         standings = {
             size: standing.read(
-                size,
-                query.filters,
-                window,
-                now,
-                links,
+                *(size, query.filters, window, now, links),
                 version=versions.get(size),
                 marks=marks[size],
             )
@@ -325,12 +261,8 @@ def of_sites(
     return grid.compute(of_sites, now, version, extras, results, standings=standings)
 
 
-@dataclass(frozen=True)
-class PartnerDirection:
-    """One direction with a partner, and the page that has more of it."""
-
-    cell: ReportCell
-    url: str
+# One direction with a partner: its cell, and the page that has more of it.
+PartnerDirection = tuple[ReportCell, str]
 
 
 @dataclass(frozen=True)
@@ -342,43 +274,32 @@ class Partner:
     received: PartnerDirection | None
 
     @property
-    def directions(self) -> tuple[PartnerDirection | None, PartnerDirection | None]:
-        return self.sent, self.received
-
-    @property
     def ratio(self) -> float:
         """Return how many times faster sending to it is than receiving from it."""
-        if self.sent is None or self.received is None or not self.received.cell.mean:
+        if self.sent is None or self.received is None or not self.received[0].mean:
             return math.nan
-        return self.sent.cell.mean / self.received.cell.mean
+        return self.sent[0].mean / self.received[0].mean
 
 
 def partners_of(report: Report) -> list[Partner]:
-    """Return all partners by name, in the size class asked for."""
     groups = {group.name: group for group in (*report.links.sources, *report.links.destinations)}
     # Of each site that links lead to or from here.
     endpoints: dict[str, list[str]] = {}
     for group in groups.values():
         endpoints.setdefault(group.site or "", []).append(group.name)
+
+    def direction(cell: ReportCell) -> PartnerDirection:
+        """Lead to the link between two sites, or to the matrix of links if there are several."""
+        names = [endpoints.get(site, []) for site in (cell.source, cell.destination)]
+        if [len(each) for each in names] == [1, 1]:
+            return cell, link_url(names[0][0], names[1][0], report.query)
+        sites = (("source_site", cell.source), ("destination_site", cell.destination))
+        filters = (*(Filter(*site) for site in sites), *on_profiles(report.query.filters))
+        return cell, matrix_url(report.query.replace(filters=filters))
+
     sent, received = (
-        {
-            getattr(cell, other): PartnerDirection(cell, url_of(cell, endpoints, report.query))
-            for cell in report.cells(end)
-        }
-        for end, other in (("source", "destination"), ("destination", "source"))
+        {getattr(cell, other): direction(cell) for cell in report.cells(end)}
+        for end, other in (ENDS, ENDS[::-1])
     )
     names = sorted(sent.keys() | received.keys(), key=str.casefold)
     return [Partner(name, sent.get(name), received.get(name)) for name in names]
-
-
-def url_of(cell: ReportCell, endpoints: dict[str, list[str]], query: MatrixQuery) -> str:
-    """Return the link between two sites, or the matrix of the links if there are several."""
-    sources, destinations = endpoints.get(cell.source, []), endpoints.get(cell.destination, [])
-    if len(sources) == len(destinations) == 1:
-        return link_url(sources[0], destinations[0], query)
-    filters = (
-        Filter("source_site", cell.source),
-        Filter("destination_site", cell.destination),
-        *on_profiles(query.filters),
-    )
-    return matrix_url(query.replace(filters=filters))

@@ -2,20 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from matrix.answers.site.history import (
-    EndHistory,
-    LinkResults,
-    WindowPair,
-    cut_of,
-    drawable,
-    series_of,
-    span_of,
-)
-from matrix.answers.site.reports import Report, ReportCell, at_end, cells_of
+from matrix.answers.site import history
+from matrix.answers.site.reports import Report, ReportCell, at_end, cells_of, median
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import NOT_APPLICABLE
 from sonar.notation.units import MB
@@ -64,10 +56,7 @@ class SiteLink(ReportCell):
 
     @property
     def rank(self) -> tuple[int, bool, float, float]:
-        """Return what puts the worst first: by ORDER, then the slowest against its usual.
-
-        Then come links without a usual rate, by failed tests and then by rate.
-        """
+        """Return what puts the worst first: by ORDER, ratio to usual, failed tests, rate."""
         is_state = self.state in ORDER and self.level != "silent"
         look = self.state if is_state else self.level
         rank = ORDER.index(look if look in ORDER else "")
@@ -151,12 +140,6 @@ def figures_of(links: Sequence[SiteLink]) -> EndFigures:
     )
 
 
-def median(values: Sequence[float]) -> float:
-    """Return the median of the values that are numbers, NaN for none."""
-    numbers = [value for value in values if not math.isnan(value)]
-    return float(np.median(numbers)) if numbers else math.nan
-
-
 def results_of(
     report: Report,
     ends: Mapping[str, Sequence[SiteLink]],
@@ -164,11 +147,8 @@ def results_of(
     window: Window,
     *,
     is_reverse: bool = False,
-) -> dict[str, LinkResults]:
-    """Read the results of the links of each end, or of their reverse, in a window.
-
-    One SQL statement. ``query`` says which results, by filters and size class.
-    """
+) -> dict[str, history.LinkResults]:
+    """Read the results of the links of each end, or of their reverse. One SQL statement."""
     ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
     of_end = {
         end: [(ids[link.source], ids[link.destination]) for link in links]
@@ -178,27 +158,28 @@ def results_of(
         of_end = {end: [(back, out) for out, back in pairs] for end, pairs in of_end.items()}
     every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
     place = {pair: at for at, pair in enumerate(every)}
-    whole = LinkResults.read(every, window, query.filters, query.size)
-    return {
-        end: whole.of_links([place[pair] for pair in pairs], len(every))
-        for end, pairs in of_end.items()
-    }
+    whole = history.LinkResults.read(every, window, query.filters, query.size)
+    results = {}
+    for end, pairs in of_end.items():
+        # Links are numbered by their place at this end; others have -1.
+        numbers = np.full(len(every), -1)
+        numbers[[place[pair] for pair in pairs]] = np.arange(len(pairs))
+        own = replace(whole, link=numbers[whole.link])
+        results[end] = own.taken(own.link >= 0)
+    return results
 
 
 def history_of(
-    report: Report, ends: Mapping[str, Sequence[SiteLink]], sides: Sequence[WindowPair]
-) -> dict[str, EndHistory]:
-    """Read the links of each end over the window, and on both sides of these comparisons.
-
-    One SQL statement. All ends are cut into the same buckets.
-    """
+    report: Report, ends: Mapping[str, Sequence[SiteLink]], sides: Sequence[history.WindowPair]
+) -> dict[str, history.EndHistory]:
+    """Read the links of each end over the window and these comparisons. One SQL statement."""
     window = report.window
-    results = results_of(report, ends, report.query, span_of(window, sides))
+    results = results_of(report, ends, report.query, history.span_of(window, sides))
     inside = [part.during(window.start, window.end) for part in results.values()]
-    cut = cut_of(drawable(window, inside), inside)
+    cut = history.cut_of(history.drawable(window, inside), inside)
     histories = {}
     for end, part in results.items():
         usual = np.array([link.usual for link in ends[end]], dtype=np.float64)
-        series = series_of(part, usual, window, cut)
-        histories[end] = EndHistory(part, usual, series, window)
+        series = history.series_of(part, usual, window, cut)
+        histories[end] = history.EndHistory(part, usual, series, window)
     return histories

@@ -10,10 +10,8 @@ from matrix.answers.comparison import all_links
 from matrix.answers.comparison.all_links import CountWords, factor_words, ratios_together
 from matrix.answers.conditions import reading, words
 from matrix.answers.conditions.lines import KINDS, worst_kind
-from matrix.answers.conditions.reading import Judgement
 from matrix.answers.link import rate_profile
-from matrix.answers.link.rate_profile import TransferProfiles
-from matrix.answers.link.series import Cut, cut_for
+from matrix.answers.link.series import cut_for
 from matrix.answers.matrix import standing
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.site.history import EndHistory, RatioSeries, WindowPair, drawable, series_of
@@ -33,7 +31,6 @@ from matrix.answers.words.phrases import counted, join
 from matrix.answers.words.ratios import PairRatio
 from matrix.query.comparison import OF
 from matrix.query.filters import Filter
-from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.states import DOWN, NOT_APPLICABLE
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
@@ -48,7 +45,7 @@ SHORTEST_DRIFT = timedelta(days=14)
 
 
 def other_classes(
-    report: Report, judgement: Judgement, names: Mapping[str, str]
+    report: Report, judgement: reading.Judgement, names: Mapping[str, str]
 ) -> tuple[ClassNews, ...]:
     """Return what is so with those that are tested, the worst first; classes alike are one."""
     alike: dict[tuple[str, str], list[str]] = {}
@@ -60,7 +57,7 @@ def other_classes(
 
 
 def news_of(
-    report: Report, size: str, judgement: Judgement, names: Mapping[str, str]
+    report: Report, size: str, judgement: reading.Judgement, names: Mapping[str, str]
 ) -> tuple[str, str] | None:
     """Return one of KINDS and the words for it; None where nothing is tested."""
     matrix, name = report.sites[size], report.name
@@ -87,7 +84,7 @@ def news_of(
     return "unknown", "no usual rates to compare with yet"
 
 
-def inside_of(report: Report, end: str) -> TransferProfiles | None:
+def inside_of(report: Report, end: str) -> rate_profile.TransferProfiles | None:
     """Look into the transfers that have the site at this end. One SQL query."""
     ends = [Filter(f"{end}_site", report.name)]
     return rate_profile.read(report.query, report.window, report.all_endpoints, ends, [report.name])
@@ -115,32 +112,19 @@ class EndComparison:
         return [PairRatio.at(self.ratios, (link,)) for link in range(len(self.ratios.ok))]
 
     @property
-    def changed(self) -> Flags:
-        """Say which links surely differ, among all links of the grid."""
-        return self.ratios.sure
-
-    @property
     def slower(self) -> int:
-        return int((self.changed & (self.ratios.ratio < 1)).sum())
+        return int((self.ratios.sure & (self.ratios.ratio < 1)).sum())
 
     @property
     def faster(self) -> int:
-        return int((self.changed & (self.ratios.ratio > 1)).sum())
+        return int((self.ratios.sure & (self.ratios.ratio > 1)).sum())
 
     @property
     def kind(self) -> str:
         """Return `slower` or `faster` if any link or all together are beyond chance, or `usual`."""
-        if self.changed.any():
+        if self.ratios.sure.any():
             return "slower" if self.slower >= self.faster else "faster"
         return {"same": "usual", "": "unknown"}.get(self.together.kind, self.together.kind)
-
-    @property
-    def counts(self) -> str:
-        """Say how many links differ by themselves: `4 links are slower and 0 faster`."""
-        if not self.changed.any():
-            return "No single link changed significantly."
-        slower = f"{format_count(self.slower)} link{'s are' if self.slower != 1 else ' is'} slower"
-        return f"Of single links, {slower} and {format_count(self.faster)} faster."
 
     def sentence(self, site: str) -> str:
         """Say how the site does at this end against the other side, to be quoted."""
@@ -148,8 +132,11 @@ class EndComparison:
         if not links:
             return f"No link {verb.links} {site} has successful transfers on both sides."
         factor = factor_words(self.together, self.tests)
-        of_links = f"on {counted(links, 'link')}"
-        return f"{site} {verb.then} at {factor}, {of_links}. {self.counts}"
+        counts = "No single link changed significantly."
+        if self.ratios.sure.any():
+            slower = f"{format_count(self.slower)} link{'s are' if self.slower != 1 else ' is'}"
+            counts = f"Of single links, {slower} slower and {format_count(self.faster)} faster."
+        return f"{site} {verb.then} at {factor}, on {counted(links, 'link')}. {counts}"
 
 
 @dataclass(frozen=True)
@@ -178,7 +165,7 @@ class SiteNow:
 
     links: dict[str, list[SiteLink]]
     histories: dict[str, EndHistory]
-    judgement: Judgement
+    judgement: reading.Judgement
     verdict: SiteAnswer
     effects: list[NoteEffect]
     comparisons: dict[str, EndComparison]
@@ -186,10 +173,7 @@ class SiteNow:
 
 
 def site_now(
-    report: Report,
-    notes: Sequence[Annotation],
-    now: datetime,
-    names: Mapping[str, str] = NO_NAMES,
+    report: Report, notes: Sequence[Annotation], now: datetime, names: Mapping[str, str] = NO_NAMES
 ) -> SiteNow:
     """Judge a site by its report; ``notes`` are those that a reader may see.
 
@@ -203,7 +187,11 @@ def site_now(
     judgement = reading.read_open(moment, own_links)
     begun = [note for note in notes if report.window.start <= note.starts_at]
     around = [(note, sides) for note in begun if (sides := WindowPair.around(note.starts_at, now))]
-    halves = halves_of(report.window)
+    # A window of weeks is cut in the middle.
+    halves, window = None, report.window
+    if (length := window.end - window.start) >= SHORTEST_DRIFT:
+        middle = (window.start + length / 2).replace(microsecond=0)
+        halves = WindowPair(Window(middle, window.end), Window(window.start, middle))
     every = [sides for _, sides in around] + ([halves] if halves else [])
     histories = history_of(report, links, every)
     scatters = day_scatters(report, [sides.own for sides in every], OF[0])
@@ -215,32 +203,20 @@ def site_now(
         NoteEffect(of.sides, of.ends, note) for (note, _), of in zip(around, compared, strict=False)
     ]
     is_past = not reading.is_now(report.window, now)
-    verdict = verdict_of(report, links, judgement, is_past=is_past, names=names)
+    answer = verdict_of(report, links, judgement, is_past=is_past, names=names)
     return SiteNow(
         links,
         histories,
         judgement,
-        replace(verdict, others=other_classes(report, judgement, names)),
+        replace(answer, others=other_classes(report, judgement, names)),
         effects,
         compare(report, links, histories, now),
         compared[-1] if halves else None,
     )
 
 
-def halves_of(window: Window) -> WindowPair | None:
-    """Cut a window of weeks in the middle; None for a shorter one."""
-    length = window.end - window.start
-    if length < SHORTEST_DRIFT:
-        return None
-    middle = (window.start + length / 2).replace(microsecond=0)
-    return WindowPair(Window(middle, window.end), Window(window.start, middle))
-
-
 def day_scatters(report: Report, windows: Sequence[Window], of: str) -> list[dict[str, DayScatter]]:
-    """Return of each window, by end, how far the links scatter before it.
-
-    ``of`` is `median` or `mean`. One SQL statement, or none without windows.
-    """
+    """Return of each window, by end, how far links scatter before it. One SQL statement at most."""
     query, links = report.query, LinkIndex(report.all_endpoints)
     own = [place.site == report.name for place in links.places]
     choices = np.stack([links.ends(own, end).reshape(links.shape) for end in ENDS])
@@ -271,7 +247,11 @@ def compare(
     for end in links:
         names = [(link.source, link.destination) for link in links[end]]
         ratios = all_links.ratios_of(all_compared, names)
-        cut = cut_like(drawable(window, [there[end]]), histories[end].series.bucket)
+        drawn, bucket = drawable(window, [there[end]]), histories[end].series.bucket
+        try:
+            cut = cut_for(drawn, bucket)
+        except ValueError:  # there are too many of this length
+            cut = cut_for(drawn)
         series = series_of(there[end], histories[end].usual, window, cut)
         apart = days_apart(report.window, window)
         together = ratios_together(ratios, query.compare.of, scatters.get(end), apart)
@@ -287,11 +267,3 @@ def beyond_words(changes: Grid | None, site: str, comparison: EndComparison) -> 
     has_changed = comparison.kind in ("slower", "faster")
     verb = VERBS[comparison.end].then
     return own.sentence(f"it {verb}", has_changed=has_changed) if own else ""
-
-
-def cut_like(window: Window, bucket: str) -> Cut:
-    """Cut a window into buckets of this length, or of the finest of which there are few enough."""
-    try:
-        return cut_for(window, bucket)
-    except ValueError:
-        return cut_for(window)

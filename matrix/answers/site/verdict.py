@@ -14,8 +14,8 @@ from django.utils.text import capfirst
 from matrix.answers.conditions import words
 from matrix.answers.conditions.lines import KINDS, ConditionLine, of_class, worst_kind
 from matrix.answers.conditions.reading import Judgement
-from matrix.answers.site.reports import Report
-from matrix.answers.site.site_links import SiteLink, median
+from matrix.answers.site.reports import Report, median
+from matrix.answers.site.site_links import SiteLink
 from matrix.answers.words.names import NO_NAMES
 from matrix.answers.words.phrases import counted, join, sentences
 from matrix.statistics.cells.standing import FEWEST_SUCCESSES
@@ -27,21 +27,19 @@ from sonar.notation.windows import short_time
 SCOPES = Condition.Scope
 # As many conditions are said in full; more are counted.
 MOST_SAID = 3
-AT_PARTNERS = "At its partners:"
 
 
 class Verb(NamedTuple):
-    """What a site does at one end of its links; ``partners`` and ``links`` are prepositions."""
+    """What a site does at one end of its links, and the preposition of these."""
 
     now: str
     then: str
-    partners: str
     links: str
 
 
 VERBS = {
-    "source": Verb("sends", "sent", "to", "from"),
-    "destination": Verb("receives", "received", "from", "to"),
+    "source": Verb("sends", "sent", "from"),
+    "destination": Verb("receives", "received", "to"),
 }
 # Why nothing is said of the links of an end, or of both.
 MISSING = {
@@ -107,7 +105,7 @@ class SiteAnswer:
 
     @property
     def sentence(self) -> str:
-        partners = [AT_PARTNERS, *(line.sentence for line in self.partners)]
+        partners = ["At its partners:", *(line.sentence for line in self.partners)]
         return sentences(
             [line.sentence for line in self.lines],
             partners if self.partners else "",
@@ -117,14 +115,10 @@ class SiteAnswer:
 
 
 def is_own(condition: Condition, site: str) -> bool:
-    """Say whether a condition is of a site, of an endpoint there, or of a link of one.
-
-    Others that have links of the site as members are of its partners.
-    """
+    """Say whether a condition is of a site, or an endpoint or link there, not of its partners."""
     ends = (condition.source, condition.destination)
-    return (condition.site is not None and condition.site.name == site) or any(
-        end is not None and end.site.name == site for end in ends
-    )
+    sites = [condition.site, *(end.site for end in ends if end)]
+    return any(each is not None and each.name == site for each in sites)
 
 
 def own_conditions(
@@ -200,9 +194,13 @@ def as_usual(
 
     An end with links that cannot be judged is not called as usual, and one that is ``unsure``.
     """
-    missing = {end: why_unknown(ends[end]) for end in ("source", "destination")}
-    judged = [end for end, why in missing.items() if not why]
-    kinds = {end: {kind_of(link) for link in ends[end]} for end in judged}
+    kinds = {end: {kind_of(link) for link in ends[end]} for end in VERBS}
+    missing = {
+        end: min(of_end, key=KINDS.index, default="none")
+        for end, of_end in kinds.items()
+        if of_end <= MISSING.keys()
+    }
+    judged = [end for end in VERBS if end not in missing]
     parts = [
         f"{VERBS[end].now} at {factor_of(ends[end])}"
         for end in judged
@@ -210,7 +208,9 @@ def as_usual(
     ]
     if parts:
         yield f"As usual: {join(parts)} of the usual rate."
-    if len(set().union(*kinds.values())) > 1 and (counts := list(count_words(every))):
+    if len(set().union(*(kinds[end] for end in judged))) > 1 and (
+        counts := list(count_words(every))
+    ):
         yield f"{join(counts)}."
     elif not judged and "unknown" in missing.values():
         yield tests_words(every)
@@ -220,14 +220,6 @@ def as_usual(
             site = names.get(report.name, report.name)
             sentence = text.format(links=" or ".join(of_kind), site=site, size=report.query.size)
             yield capfirst(sentence)
-
-
-def why_unknown(links: Sequence[SiteLink]) -> str:
-    """Return the one of MISSING that holds for the links of an end, empty if any is judged."""
-    kinds = {kind_of(link) for link in links}
-    if not kinds:
-        return "none"
-    return min(kinds, key=KINDS.index) if kinds <= MISSING.keys() else ""
 
 
 def tests_words(links: Collection[SiteLink]) -> str:

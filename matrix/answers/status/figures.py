@@ -14,7 +14,6 @@ from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
 from matrix.answers.conditions import reading
-from matrix.answers.conditions.reading import Judgement
 from matrix.answers.matrix import grid
 from matrix.query.filters import TESTS
 from matrix.query.matrix_query import MatrixQuery
@@ -71,10 +70,7 @@ OLDEST_DIRTY = """
 
 @dataclass(frozen=True)
 class WaitingTests:
-    """Tests that are due and wait for one reason, the longest ``since``.
-
-    ``because`` are sentences on what those that are due longest lack, where people must act.
-    """
+    """Tests that wait for one reason; ``because`` says what those that are due longest lack."""
 
     reason: str
     tests: int
@@ -149,7 +145,6 @@ class Life:
 
     @property
     def beat(self) -> SignOfLife | None:
-        """Return the sign of the beat, the newest if there are several."""
         return self._newest(SignOfLife.Kind.BEAT)
 
     @property
@@ -160,17 +155,13 @@ class Life:
 
     @property
     def deserted(self) -> list[str]:
-        """Return the queues that nobody takes from, where Sonar cannot do without.
-
-        That tests have workers at vantages alone is for the obstacle of that name.
-        """
+        """Return the queues that nobody takes from; tests may have workers at vantages alone."""
         by_place = [each for each in self.queues if each.partition("@")[0] == TRANSFERS]
         is_moving = any(map(self.workers, by_place))
         others = [queue for queue in QUEUES[1:] if not self.workers(queue)]
         return others if is_moving else [TRANSFERS, *others]
 
     def workers(self, queue: str) -> list[SignOfLife]:
-        """Return the workers that take from a queue and are not silent."""
         return [
             sign
             for sign in self.signs
@@ -201,10 +192,7 @@ class Life:
         return sign is None or heartbeats.is_silent(sign, self.moment)
 
     def is_stuck(self, task: str) -> bool:
-        """Say whether a task has ended well before and does not any more.
-
-        One that comes once an hour has not ended yet in the first hour of a Sonar.
-        """
+        """Say whether a task has ended well before, which takes up to an hour, and does not now."""
         sign = self.task(task)
         return sign is not None and self.is_late(sign)
 
@@ -229,13 +217,11 @@ class Probes:
 
 @dataclass(frozen=True)
 class Status:
-    """Everything, at a moment."""
-
     moment: datetime
     life: Life
     probes: Probes
     work: Work
-    judgement: Judgement
+    judgement: reading.Judgement
     coverage: tuple[Coverage, ...]
     data_version: DataVersion
     sources: tuple[SourceState, ...]
@@ -244,7 +230,6 @@ class Status:
 
     @property
     def stopped(self) -> AllTests | None:
-        """Return the stop of all tests; None while they run."""
         return self.all_tests if self.all_tests.is_paused(self.moment) else None
 
     @property
@@ -255,7 +240,7 @@ class Status:
 
 
 _work: Kept[Work] = Kept(TTLCache(1, WORK_SECONDS))
-_judgement: Kept[Judgement] = Kept(TTLCache(1, WORK_SECONDS))
+_judgement: Kept[reading.Judgement] = Kept(TTLCache(1, WORK_SECONDS))
 _coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 
@@ -264,13 +249,20 @@ def read(now: datetime) -> Status:
 
     Conditions, and how many links they make failing, are never older than a change of them.
     """
+    queued = Q(state=Probe.State.QUEUED)
     with snapshot(of_primary=True):
+        counts = Probe.objects.aggregate(
+            waiting=Count("id", filter=Q(state=Probe.State.WAITING)),
+            queued=Count("id", filter=queued),
+            running=Count("id", filter=Q(state=Probe.State.RUNNING)),
+            oldest_queued=Min(Coalesce("queued_at", "requested_at"), filter=queued),
+        )
         version = data_version.fetch(data_version.OF_ALL)
         judged = replace(version.plan, incidents=version.incidents)
         return Status(
             moment=now,
             life=Life(now, tuple(SignOfLife.objects.all())),
-            probes=read_probes(),
+            probes=Probes(**counts),
             work=_work.get(version.plan, lambda: read_work(now)),
             judgement=_judgement.get(judged, lambda: reading.read_open(now)),
             coverage=_coverage.get(judged, lambda: read_coverage(now)),
@@ -288,37 +280,6 @@ def forget() -> None:
     _coverage.forget()
 
 
-def read_probes() -> Probes:
-    """Count the probes, which are few."""
-    queued = Q(state=Probe.State.QUEUED)
-    counts = Probe.objects.aggregate(
-        waiting=Count("id", filter=Q(state=Probe.State.WAITING)),
-        queued=Count("id", filter=queued),
-        running=Count("id", filter=Q(state=Probe.State.RUNNING)),
-        oldest_queued=Min(Coalesce("queued_at", "requested_at"), filter=queued),
-    )
-    return Probes(**counts)
-
-
-def read_calls(now: datetime) -> Calls:
-    """Count what is open, what is to be told, and to whom it cannot be. Three SQL queries."""
-    rows = Notification.objects.filter(
-        Q(state="waiting") | Q(state="failed", ended_at__gt=now - DAY)
-    )
-    counts = rows.aggregate(
-        waiting=Count("id", filter=Q(state="waiting")),
-        failed=Count("id", filter=Q(state="failed")),
-        due_since=Min("due_at", filter=Q(state="waiting", due_at__lte=now)),
-    )
-    failing = Subscription.objects.filter(enabled=True, failing_since__isnull=False)
-    conditions = Incident.objects.filter(closed_at=None).values_list("condition", flat=True)
-    return Calls(
-        **counts,
-        **failing.aggregate(failing=Count("id"), failing_since=Min("failing_since")),
-        incidents=Counter(conditions),
-    )
-
-
 def read_work(now: datetime) -> Work:
     """Count what waits, what came in the last hour, and what should be sealed. 9 SQL queries."""
     with connection.cursor() as cursor:
@@ -327,31 +288,38 @@ def read_work(now: datetime) -> Work:
     tests = made_so(Transfer.objects.filter(started_at__gte=now - HOUR), TESTS)
     recent = tests.values_list("state").order_by()
     by_state = dict.fromkeys(Transfer.State.values, 0) | dict(recent.annotate(Count("id")))
-    failing = tuple(circuits.open_circuits().select_related("endpoint__site"))
+    failing_ends = tuple(circuits.open_circuits().select_related("endpoint__site"))
     states = CredentialState.objects.filter(endpoint__retired_at=None).exclude(mesh__enabled=False)
     troubled = tuple(states.select_related("endpoint__site", "mesh", "credential"))
-    calls = read_calls(now)
-    return Work(read_waiting(now), by_state, unsealed, dirty_since, failing, troubled, calls)
-
-
-def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:
-    """Count the tests that are due by why they wait; all reasons, in the order of REASONS.
-
-    One SQL query, and a few more where people must act.
-    """
+    # What is to be told, and to whom it cannot be.
+    is_waiting, has_failed = Q(state="waiting"), Q(state="failed")
+    notifications = Notification.objects.filter(
+        is_waiting | (has_failed & Q(ended_at__gt=now - DAY))
+    )
+    failing = Subscription.objects.filter(enabled=True, failing_since__isnull=False)
+    incidents = Incident.objects.filter(closed_at=None).values_list("condition", flat=True)
+    calls = Calls(
+        **notifications.aggregate(
+            waiting=Count("id", filter=is_waiting),
+            failed=Count("id", filter=has_failed),
+            due_since=Min("due_at", filter=is_waiting & Q(due_at__lte=now)),
+        ),
+        **failing.aggregate(failing=Count("id"), failing_since=Min("failing_since")),
+        incidents=Counter(incidents),
+    )
+    # The tests that are due by why they wait, in the order of REASONS.
     due = Schedule.objects.filter(next_due__lte=now).values_list("skipped_because").order_by()
     counts = list(due.annotate(Count("id"), Min("skipped_since")))
     because: dict[str, list[str]] = {}
-    if not NAMED.isdisjoint(reason for reason, *_ in counts):
+    if not NAMED.isdisjoint(reason for reason, *_ in counts):  # people must act
         held = chain.from_iterable(probes.longest_waiting(now).values())
         because = why_waiting([test.schedule for test in held], now)
-    by_reason = {
-        reason or NEXT_TICK: WaitingTests(
-            reason or NEXT_TICK, tests, since, because.get(reason, ())
-        )
-        for reason, tests, since in counts
-    }
-    return tuple(by_reason.get(reason, WaitingTests(reason, 0, None)) for reason in REASONS)
+    by_reason = {reason or NEXT_TICK: (number, since) for reason, number, since in counts}
+    waiting = tuple(
+        WaitingTests(reason, *by_reason.get(reason, (0, None)), because.get(reason, ()))
+        for reason in REASONS
+    )
+    return Work(waiting, by_state, unsealed, dirty_since, failing_ends, troubled, calls)
 
 
 def read_coverage(now: datetime) -> tuple[Coverage, ...]:

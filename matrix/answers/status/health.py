@@ -40,7 +40,6 @@ FOR_ITSELF = "each web process counts requests and passwords for itself."
 UNTIL_THEN = f"Until then nothing is sent to workers, and {FOR_ITSELF}"
 # The parts without which all is ready.
 REPLICA, MEASUREMENTS = "replica", "measurements"
-BY_PRIMARY = "Readers are answered by the primary."
 NO_ROOM = (
     "The disk of the database was full within the last two minutes. Make room there: until then "
     "nothing new is kept, and workers keep their results waiting."
@@ -61,40 +60,30 @@ def look(now: datetime) -> dict[str, Part]:
     database, life, judgement = look_at_database(now)
     if database.ok and full_disk.is_noted():
         database = Part(False, NO_ROOM)
-    return {
-        "database": database,
-        "redis": look_at_redis(),
-        **({"broker": look_at_broker()} if is_apart() else {}),
-        "workers": look_at_workers(life) if life else Part(False, UNKNOWN),
-        "beat": look_at_beat(life) if life else Part(False, UNKNOWN),
-        **({"tests": Part(True, f"{life.stopped or 'Tests may start'}.")} if life else {}),
-        **({MEASUREMENTS: look_at_measurements(judgement)} if judgement else {}),
-        **({REPLICA: look_at_replica(database)} if replica.is_configured() else {}),
-    }
-
-
-def look_at_measurements(judgement: Judgement) -> Part:
-    """Say whether results are doubtful or no longer assessed: Sonar runs all the same."""
-    if doubtful := judgement.doubtful:
-        return Part(False, words.doubtful(doubtful))
-    return Part(not judgement.is_late, f"Results: {words.as_of(judgement)}.")
-
-
-def look_at_replica(database: Part) -> Part:
-    """Say who answers readers; where no replica may, the database does, and that is no harm."""
-    state = replica.state() if database.ok else None
-    if state is None:
-        return Part(False, UNKNOWN)
-    if state.problem:
-        return Part(False, f"{state.problem} {BY_PRIMARY}")
-    return Part(True, f"The replica answers readers; its data is {state.age:.0f} s old.")
+    parts = {"database": database, "redis": look_at_redis()}
+    if is_apart():
+        parts["broker"] = look_at_broker()
+    unknown = dict.fromkeys(("workers", "beat"), Part(False, UNKNOWN))
+    parts |= look_at_life(life) if life else unknown
+    if judgement:  # without good results Sonar runs all the same
+        parts[MEASUREMENTS] = Part(not judgement.is_late, f"Results: {words.as_of(judgement)}.")
+        if doubtful := judgement.doubtful:
+            parts[MEASUREMENTS] = Part(False, words.doubtful(doubtful))
+    if replica.is_configured():
+        # Where no replica may answer readers, the database does, and that is no harm.
+        state = replica.state() if database.ok else None
+        if state is None:
+            parts[REPLICA] = Part(False, UNKNOWN)
+        elif state.problem:
+            parts[REPLICA] = Part(False, f"{state.problem} Readers are answered by the primary.")
+        else:
+            detail = f"The replica answers readers; its data is {state.age:.0f} s old."
+            parts[REPLICA] = Part(True, detail)
+    return parts
 
 
 def look_at_database(now: datetime) -> tuple[Part, Life | None, Judgement | None]:
-    """Ask whether it answers and is up to date; return who has given signs of life, too.
-
-    And what makes results doubtful: no other conditions.
-    """
+    """Ask if it answers and is up to date; return who lives, and what makes results doubtful."""
     try:
         with asked_quickly() as session:
             if sentence := tables.problem(session):
@@ -128,12 +117,10 @@ def look_at_redis() -> Part:
 
 
 def is_apart() -> bool:
-    """Say whether something else than Redis carries the messages."""
     return bool(settings.BROKER_NAME != "Redis")
 
 
 def look_at_broker() -> Part:
-    """Ask what carries messages to workers whether it takes one."""
     if not is_apart():
         return look_at_redis()
     try:
@@ -159,19 +146,25 @@ def refusal(error: redis.RedisError) -> str:
 
 
 def queue() -> redis.Redis:
-    """Return a client of the queue that gives up soon."""
     return quick_client(settings.REDIS_URL, LONGEST_SECONDS)
 
 
-def look_at_workers(life: Life) -> Part:
-    counts = {queue: len(life.workers(queue)) for queue in life.queues}
+def look_at_life(life: Life) -> dict[str, Part]:
+    """Say who works: the beat must send, and the planner must come to its end."""
+    numbers = (f"{len(life.workers(queue))} from {queue}" for queue in life.queues)
+    clocks = f" {wrong}." if (wrong := clock_words(life)) else ""
+    workers = Part(True, f"Workers take tests and tasks: {', '.join(numbers)}.{clocks}")
     if without := life.deserted:
         queues = " nor from ".join(f"“{queue}”" for queue in without)
-        return Part(False, f"No worker takes from the queue {queues}: start one.")
-    numbers = (f"{count} from {queue}" for queue, count in counts.items())
-    wrong = clock_words(life)
-    clocks = f" {wrong}." if wrong else ""
-    return Part(True, f"Workers take tests and tasks: {', '.join(numbers)}.{clocks}")
+        workers = Part(False, f"No worker takes from the queue {queues}: start one.")
+    beat, plan = Part(True, "The beat sends, and the planner plans."), life.task(PLAN)
+    if life.is_late(life.beat):
+        beat = Part(False, f"The beat sends nothing: {since(life, life.beat)}. Start it.")
+    elif life.is_late(plan):
+        ends = f"no tick of the planner ends: {since(life, plan)}"
+        beat = Part(False, f"The beat sends, but {ends}.")
+    tests = Part(True, f"{life.stopped or 'Tests may start'}.")
+    return {"workers": workers, "beat": beat, "tests": tests}
 
 
 def clock_words(life: Life) -> str:
@@ -184,16 +177,6 @@ def clock_words(life: Life) -> str:
     whose = "The clock of one worker or beat" if len(wrong) == 1 else f"{len(wrong)} clocks"
     most = "is" if len(wrong) == 1 else "are wrong, one"
     return f"{whose} {most} {abs(ahead):.0f} s {side} that of the database"
-
-
-def look_at_beat(life: Life) -> Part:
-    """The beat must send, and the planner must come to its end."""
-    if life.is_late(life.beat):
-        return Part(False, f"The beat sends nothing: {since(life, life.beat)}. Start it.")
-    plan = life.task(PLAN)
-    if life.is_late(plan):
-        return Part(False, f"The beat sends, but no tick of the planner ends: {since(life, plan)}.")
-    return Part(True, "The beat sends, and the planner plans.")
 
 
 def since(life: Life, sign: SignOfLife | None) -> str:

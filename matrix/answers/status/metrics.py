@@ -2,9 +2,9 @@
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from typing import Any
 
 import redis
 from django.conf import settings
@@ -16,14 +16,13 @@ from prometheus_client.registry import Collector
 import sonar
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.status import figures, health, rabbitmq
-from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Calls, Coverage, Life, Status
+from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Coverage, Life, Status
 from sonar.database.retry import one_line
 from sonar.models import Condition, CredentialState, Incident, Probe
 from sonar.movers import catalogue
 from sonar.notation.units import MB
 from sonar.notation.vantages import at, vantage_of
 from sonar.obstacles import worker_movers
-from sonar.registry.downtimes.state import SourceState
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +32,12 @@ class Figures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         now = timezone.now()
-        status = read_status(now)
+        status: Status | None = None
+        if health.look_at_database(now)[0].ok:
+            try:
+                status = figures.read(now)
+            except DatabaseTrouble as error:
+                log.warning("The status cannot be read: %s", str(error).partition("\n")[0])
         waiting = read_queues(status.life.queues, status.life.offered) if status else read_queues()
         takes = health.look_at_redis().ok and (waiting is not None or health.is_apart())
         up = {"database": status is not None, "redis": takes}
@@ -50,32 +54,16 @@ class Figures(Collector):
             yield gauge("queue_messages", "Messages that no worker has taken.", waiting, "queue")
         if status is not None:
             yield from of_life(status.life)
-            yield from of_tests(status)
+            yield from of_work(status)
             yield from of_conditions(status.judgement)
             yield from of_rates(status.coverage)
-            yield from of_calls(status.work.calls, now)
             yield from of_credentials(status.work.credentials)
-            yield from of_sources(status.sources)
-
-
-def read_status(now: datetime) -> Status | None:
-    """Read the status; nothing if the database does not answer soon."""
-    if not health.look_at_database(now)[0].ok:
-        return None
-    try:
-        return figures.read(now)
-    except DatabaseTrouble as error:
-        log.warning("The status cannot be read: %s", str(error).partition("\n")[0])
-        return None
 
 
 def read_queues(
     names: Collection[str] = QUEUES, offered: Collection[str] = ()
 ) -> dict[str, int] | None:
-    """Count the messages in each queue; nothing if the broker does not answer soon.
-
-    ``offered`` are the queues that workers take from, for tests of the network one for each end.
-    """
+    """Count the messages in each queue, ``offered`` ones too; nothing if no broker answers."""
     # Tests lie in the queue of their mover.
     tests = {name for name in offered if name.startswith(f"{worker_movers.TRANSFERS}.")}
     tests.update(map(worker_movers.queue_of, catalogue.names()))
@@ -83,17 +71,16 @@ def read_queues(
     for test in tests:
         lists[at(worker_movers.TRANSFERS, vantage_of(test))].add(test)
     try:
-        count = rabbitmq.lengths if health.is_apart() else in_redis
-        counts = count(set().union(*lists.values()))
+        every = set().union(*lists.values())
+        if health.is_apart():
+            counts = rabbitmq.lengths(every)
+        else:
+            with health.queue() as client:
+                counts = {each: int(client.llen(each)) for each in every}
     except (redis.RedisError, *rabbitmq.AWAY) as error:
         log.warning("The queues cannot be counted: %s", one_line(error))
         return None
     return {name: sum(counts[each] for each in parts) for name, parts in lists.items()}
-
-
-def in_redis(names: Collection[str]) -> dict[str, int]:
-    with health.queue() as client:
-        return {name: int(client.llen(name)) for name in names}
 
 
 def of_life(life: Life) -> Iterator[Metric]:
@@ -111,7 +98,7 @@ def of_life(life: Life) -> Iterator[Metric]:
     yield gauge("clock_ahead_seconds", words, wrong)
 
 
-def of_tests(status: Status) -> Iterator[Metric]:
+def of_work(status: Status) -> Iterator[Metric]:
     probes = {state: getattr(status.probes, state) for state in Probe.State.values}
     waiting = {tests.reason: tests.tests for tests in status.work.waiting}
     results = status.work.results
@@ -124,25 +111,38 @@ def of_tests(status: Status) -> Iterator[Metric]:
     yield gauge("unsealed_buckets", "Hours and days that are over and not sealed.", unsealed)
     yield gauge("oldest_dirty_seconds", "For how long the first of them is over.", dirty)
     words = "Links by their state in the matrix of the last 24 hours."
-    family = GaugeMetricFamily("sonar_coverage_links", words, labels=["size", "state"])
-    for coverage in status.coverage:
-        for state, links in coverage.states.items():
-            family.add_metric([coverage.size, state], links)
-    yield family
+    states = {
+        (each.size, state): links
+        for each in status.coverage
+        for state, links in each.states.items()
+    }
+    yield gauge("coverage_links", words, states, "size", "state")
+    calls = status.work.calls
+    counts = {"waiting": calls.waiting, "failed": calls.failed}
+    words = "Notifications that wait, and those of the last day that could not be sent."
+    yield gauge("notifications", words, counts, "state")
+    failing = {"": calls.failing}
+    yield gauge("subscriptions_failing", "Subscriptions whose channel does not answer.", failing)
+    late = {"": (status.moment - calls.due_since).total_seconds() if calls.due_since else 0.0}
+    words = "For how long the first notification that is due has waited; 0 if none is due."
+    yield gauge("notifications_oldest_due_seconds", words, late)
+    incidents = {name: calls.incidents.get(name, 0) for name in Incident.Condition.values}
+    yield gauge("incidents_open", "Open incidents.", incidents, "condition")
+    answered = {
+        each.source: each.answered_at.timestamp() for each in status.sources if each.answered_at
+    }
+    words = "When a source of downtimes last gave a good answer."
+    yield gauge("downtimes_last_good_timestamp_seconds", words, answered, "source")
 
 
 def of_conditions(judgement: Judgement) -> Iterator[Metric]:
     """Count open conditions by what they are; those that there are none of have samples, too."""
     counts = Counter(
-        (each.type, each.scope, each.confirmed_at is not None) for each in judgement.open
+        (each.type, each.scope, written(each.confirmed_at is not None)) for each in judgement.open
     )
-    labels = ["type", "scope", "confirmed"]
-    family = GaugeMetricFamily("sonar_conditions_open", "Open conditions.", labels=labels)
-    kinds = product(Condition.Type.values, Condition.Scope.values, (True, False))
-    for type_, scope, confirmed in kinds:
-        number = counts[type_, scope, confirmed]
-        family.add_metric([type_, scope, str(confirmed).lower()], number)
-    yield family
+    kinds = product(Condition.Type.values, Condition.Scope.values, ("true", "false"))
+    numbers = {kind: counts[kind] for kind in kinds}
+    yield gauge("conditions_open", "Open conditions.", numbers, "type", "scope", "confirmed")
     words = "Whether a confirmed condition of the whole grid makes results doubtful."
     doubtful = {"": float(judgement.doubtful is not None)}
     yield gauge("measurements_doubtful", words, doubtful)
@@ -151,81 +151,54 @@ def of_conditions(judgement: Judgement) -> Iterator[Metric]:
     yield gauge("incidents_evaluated_timestamp_seconds", words, assessed)
 
 
-def of_rates(coverage: Iterable[Coverage]) -> Iterator[Metric]:
+def of_rates(coverage: Sequence[Coverage]) -> Iterator[Metric]:
     """Rates of the matrix of the last 24 hours, in bytes per second, the base unit of rates here.
 
     The number of samples is bounded: links by SONAR_METRICS_LINKS for each size class, endpoints
     by two for each of them and each size class.
     """
-    links, endpoints, omitted = (
-        GaugeMetricFamily(f"sonar_{name}", words, labels=labels)
-        for name, words, labels in (
-            (
-                "link_rate_bytes_per_second",
-                "Mean rate of the tests of a link that succeeded in the last 24 hours.",
-                ["source", "destination", "simulated", "size"],
-            ),
-            (
-                "endpoint_rate_bytes_per_second",
-                "Mean of the rates of an endpoint's links, as their source or destination.",
-                ["endpoint", "end", "simulated", "size"],
-            ),
-            (
-                "link_rates_omitted",
-                "Links whose rates are left out because there are more than SONAR_METRICS_LINKS.",
-                ["size"],
-            ),
-        )
+    links, endpoints = (
+        {
+            (*names, written(simulated), each.size): rate * MB
+            for each in coverage
+            for (*names, simulated), rate in getattr(each, kind).items()
+        }
+        for kind in ("rates", "averages")
     )
-    for of_size in coverage:
-        for family, rates in ((links, of_size.rates), (endpoints, of_size.averages)):
-            for (*names, simulated), rate in rates.items():
-                family.add_metric([*names, str(simulated).lower(), of_size.size], rate * MB)
-        omitted.add_metric([of_size.size], of_size.omitted)
-    yield from (links, endpoints, omitted)
-
-
-def of_calls(calls: Calls, now: datetime) -> Iterator[Metric]:
-    counts = {"waiting": calls.waiting, "failed": calls.failed}
-    words = "Notifications that wait, and those of the last day that could not be sent."
-    yield gauge("notifications", words, counts, "state")
-    failing = {"": calls.failing}
-    yield gauge("subscriptions_failing", "Subscriptions whose channel does not answer.", failing)
-    late = {"": (now - calls.due_since).total_seconds() if calls.due_since else 0.0}
-    words = "For how long the first notification that is due has waited; 0 if none is due."
-    yield gauge("notifications_oldest_due_seconds", words, late)
-    incidents = {name: calls.incidents.get(name, 0) for name in Incident.Condition.values}
-    yield gauge("incidents_open", "Open incidents.", incidents, "condition")
+    words = "Mean rate of the tests of a link that succeeded in the last 24 hours."
+    labels = ("source", "destination", "simulated", "size")
+    yield gauge("link_rate_bytes_per_second", words, links, *labels)
+    words = "Mean of the rates of an endpoint's links, as their source or destination."
+    labels = ("endpoint", "end", "simulated", "size")
+    yield gauge("endpoint_rate_bytes_per_second", words, endpoints, *labels)
+    words = "Links whose rates are left out because there are more than SONAR_METRICS_LINKS."
+    yield gauge("link_rates_omitted", words, {each.size: each.omitted for each in coverage}, "size")
 
 
 def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:
     """Since when credentials are in trouble, by where they are: their names are not for all."""
-    labels = ["endpoint", "mesh", "role", "tests"]
-    words = "Since when a credential does not work, or will soon not work any more."
-    since = GaugeMetricFamily(
-        "sonar_credential_trouble_since_timestamp_seconds", words, None, labels
-    )
-    words = "When a credential in trouble expires, where that is known."
-    ends = GaugeMetricFamily("sonar_credential_expires_timestamp_seconds", words, None, labels)
+    since, ends = {}, {}
     for row in states:
-        place = [str(row.endpoint or ""), str(row.mesh or "")]
-        place += [row.role, "wait" if row.holds else "run"]
-        since.add_metric(place, row.since.timestamp())
+        where = str(row.endpoint or ""), str(row.mesh or "")
+        place = (*where, row.role, "wait" if row.holds else "run")
+        since[place] = row.since.timestamp()
         if row.expires_at:
-            ends.add_metric(place, row.expires_at.timestamp())
-    yield from (since, ends)
+            ends[place] = row.expires_at.timestamp()
+    labels = ("endpoint", "mesh", "role", "tests")
+    words = "Since when a credential does not work, or will soon not work any more."
+    yield gauge("credential_trouble_since_timestamp_seconds", words, since, *labels)
+    words = "When a credential in trouble expires, where that is known."
+    yield gauge("credential_expires_timestamp_seconds", words, ends, *labels)
 
 
-def of_sources(sources: Iterable[SourceState]) -> Iterator[Metric]:
-    """When each source of downtimes last gave a good answer; who never did has no sample."""
-    answered = {each.source: each.answered_at.timestamp() for each in sources if each.answered_at}
-    words = "When a source of downtimes last gave a good answer."
-    yield gauge("downtimes_last_good_timestamp_seconds", words, answered, "source")
+def written(flag: bool) -> str:
+    return str(flag).lower()
 
 
-def gauge(name: str, words: str, values: Mapping[str, float], label: str = "") -> Metric:
-    """Return a gauge with a value for each value of a label; without a label, for ``""``."""
-    family = GaugeMetricFamily(f"sonar_{name}", words, labels=[label] if label else [])
-    for label_value, value in values.items():
-        family.add_metric([label_value] if label else [], value)
+def gauge(name: str, words: str, values: Mapping[Any, float], *labels: str) -> Metric:
+    """Return a gauge; ``values`` are by value of its label, by those of several, or by ``""``."""
+    family = GaugeMetricFamily(f"sonar_{name}", words, labels=labels)
+    for key, value in values.items():
+        texts = key if isinstance(key, tuple) else (key,)
+        family.add_metric(texts if labels else (), value)
     return family

@@ -1,7 +1,7 @@
 """A RabbitMQ that carries messages: whether it takes them, and how many wait in its queues."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 from amqp import Channel, Message
@@ -49,15 +49,12 @@ def try_a_message() -> None:
 def lengths(names: Iterable[str]) -> dict[str, int]:
     """Count the messages of each queue; those that nobody has made yet have none."""
     with connected() as connection:
-        return {name: length(opened(connection), name) for name in names}
-
-
-def length(channel: Channel, name: str) -> int:
-    try:
-        declared: Any = channel.queue_declare(name, passive=True)
-    except NotFound:  # which closes the channel
-        return 0
-    return int(declared.message_count)
+        counts = dict.fromkeys(names, 0)
+        for name in counts:
+            with suppress(NotFound):  # which closes the channel
+                declared: Any = opened(connection).queue_declare(name, passive=True)
+                counts[name] = int(declared.message_count)
+        return counts
 
 
 def opened(connection: Connection) -> Channel:

@@ -14,7 +14,6 @@ from django.utils.datastructures import MultiValueDict
 
 from matrix.pages.site.work_forms import CHOICE, SMALL, line
 from sonar.credentials import kinds, rules, uploads
-from sonar.credentials.uploads import MOST_BYTES, UploadError
 from sonar.models import Credential, Endpoint
 from sonar.notation.addresses import is_inside
 from sonar.registry.shown_forms import ShownForm
@@ -42,10 +41,7 @@ class SecretText(forms.Textarea):
 
 
 class UploadForm(ShownForm, forms.Form):
-    """A secret for an endpoint; ``secret`` once it is valid.
-
-    ``is_operator`` may name an issuer at any address.
-    """
+    """A secret for an endpoint, ``secret`` once valid; operators may name any issuer."""
 
     row_attribute = "endpoint"
 
@@ -60,7 +56,7 @@ class UploadForm(ShownForm, forms.Form):
         label="or its text",
         required=False,
         strip=False,
-        max_length=MOST_BYTES,
+        max_length=uploads.MOST_BYTES,
         widget=SecretText(
             {"class": SMALL, "rows": 3, "cols": 50, "spellcheck": "false", "autocomplete": "off"}
         ),
@@ -117,7 +113,7 @@ class UploadForm(ShownForm, forms.Form):
             self.add_error(name, sentence)
         try:
             upload = uploads.read(cleaned["kind"], self._sent(), self.now)
-        except UploadError as error:
+        except uploads.UploadError as error:
             self.add_error("content", str(error))
         else:
             self.secret = NewSecret(upload, cleaned["kind"], values)
@@ -129,10 +125,10 @@ class UploadForm(ShownForm, forms.Form):
         file: UploadedFile[bytes] | None = self.cleaned_data["content"]
         text: str = self.cleaned_data["text"]
         if file and text.strip():
-            raise UploadError(BOTH)
+            raise uploads.UploadError(BOTH)
         if not file and not text.strip():
-            raise UploadError(NOTHING)
-        return file.read(MOST_BYTES + 1) if file else text.encode()
+            raise uploads.UploadError(NOTHING)
+        return file.read(uploads.MOST_BYTES + 1) if file else text.encode()
 
 
 class KnownForm(forms.Form):

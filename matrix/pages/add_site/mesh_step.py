@@ -7,13 +7,12 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils import timezone
 
 from matrix.answers import cost
 from matrix.pages.parts.cost_words import CostInAll
-from matrix.pages.site.work_forms import CHOICE, GB, ONE_END, ClockField, EndpointLimitsForm
+from matrix.pages.site import work_forms
 from sonar.models import Endpoint, Mesh
 from sonar.models.member_filters import ENDS
 from sonar.notation.addresses import scheme_of
@@ -21,7 +20,7 @@ from sonar.registry import mesh_members
 from sonar.registry.cost.grid import Member
 from sonar.registry.shown_forms import ShownForm
 
-FIELDS = ("mesh", "budget", "quiet_from", "quiet_until")
+FIELDS = ("mesh", "budget", *work_forms.HOURS)
 
 
 @dataclass(frozen=True)
@@ -37,68 +36,46 @@ class MeshChoice:
 
 
 def choices_for(endpoint: Endpoint, *, joins: bool) -> list[MeshChoice]:
-    """Return the enabled meshes whose mover can move files of an endpoint. Four SQL queries.
-
-    Those that mean it stand first, as it is tested by each of them. Of those that name others it
-    is offered with ``joins``.
-    """
+    """Return the enabled meshes that can test an endpoint, or it ``joins``; first what means it."""
     scheme, others = scheme_of(endpoint.base_url), mesh_members.read_endpoints()
     # A draft is not among those in use.
     own = Member.of(endpoint, timezone.now())
     endpoints = [*(each for each in others if each.id != own.id), own]
     rows = Mesh.objects.filter(enabled=True).prefetch_related(*ENDS, "intervals__size_class")
-    able = [mesh for mesh in rows if scheme in mesh.mover_description.schemes_in(mesh.mode)]
-    choices = [
-        MeshChoice(mesh, is_meant)
-        for mesh in able
-        if (is_meant := _means(mesh, endpoint, endpoints)) or (joins and _names_endpoints(mesh))
-    ]
+    choices = []
+    for mesh in rows:
+        if scheme in mesh.mover_description.schemes_in(mesh.mode):
+            members = [mesh_members.at_end(mesh, end, endpoints) for end in ENDS]
+            is_meant = any(each.id == own.id for at_end in members for each in at_end)
+            if is_meant or (joins and any(getattr(mesh, end).all() for end in ENDS)):
+                choices.append(MeshChoice(mesh, is_meant))
     return sorted(choices, key=lambda choice: not choice.is_meant)
-
-
-def _means(mesh: Mesh, endpoint: Endpoint, endpoints: Sequence[mesh_members.EndpointInUse]) -> bool:
-    return any(
-        endpoint.pk in {each.id for each in mesh_members.at_end(mesh, end, endpoints)}
-        for end in ENDS
-    )
-
-
-def _names_endpoints(mesh: Mesh) -> bool:
-    return any(getattr(mesh, end).all() for end in ENDS)
-
-
-def join(mesh: Mesh, endpoint: Endpoint) -> None:
-    """Add an endpoint to the ends at which a mesh names its endpoints."""
-    for end in ENDS:
-        named = getattr(mesh, end)
-        if named.all():
-            named.add(endpoint)
 
 
 class MeshForm(ShownForm, forms.Form):
     """The mesh, and limits of one's own: of the endpoint, and the quiet hours of its site."""
 
-    row_attribute, columns = "endpoint", EndpointLimitsForm.columns
+    row_attribute, columns = "endpoint", work_forms.EndpointLimitsForm.columns
 
     mesh = forms.ChoiceField(
         label="mesh",
-        widget=CHOICE,
+        widget=work_forms.CHOICE,
         error_messages={
             "required": "Choose a mesh.",
             "invalid_choice": "Choose one of these meshes: no other can test this endpoint.",
         },
     )
-    budget = EndpointLimitsForm.base_fields["budget"]
-    quiet_from = ClockField("quiet from (UTC)", "22:00")
-    quiet_until = ClockField("quiet to (UTC)", "06:00")
+    budget = work_forms.EndpointLimitsForm.base_fields["budget"]
+    quiet_from = work_forms.ClockField("quiet from (UTC)", "22:00")
+    quiet_until = work_forms.ClockField("quiet to (UTC)", "06:00")
 
     def __init__(
         self, endpoint: Endpoint, choices: Sequence[MeshChoice], data: QueryDict | None = None
     ) -> None:
         site, limit = endpoint.site, endpoint.budget_bytes_per_day
-        initial: dict[str, Any] = {"quiet_from": site.quiet_from, "quiet_until": site.quiet_until}
+        initial: dict[str, Any] = {name: getattr(site, name) for name in work_forms.HOURS}
         if limit:
-            initial["budget"] = f"{Decimal(limit) / GB:f}"
+            initial["budget"] = f"{Decimal(limit) / work_forms.GB:f}"
         super().__init__(data, auto_id="mesh-%s", initial=initial)
         self.endpoint, self.by_name = endpoint, {each.mesh.name: each for each in choices}
         choice = self.fields["mesh"]
@@ -108,12 +85,8 @@ class MeshForm(ShownForm, forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        if not {"quiet_from", "quiet_until"} <= cleaned.keys():
-            return cleaned
-        for name, other in (("quiet_from", "quiet_until"), ("quiet_until", "quiet_from")):
-            if cleaned[name] is None and cleaned[other] is not None:
-                self.add_error(name, ValidationError(ONE_END))
-                break
+        if cleaned.keys() >= set(work_forms.HOURS):
+            work_forms.refuse_one_end(self, cleaned)
         return cleaned
 
     def chosen(self) -> MeshChoice | None:
@@ -126,11 +99,9 @@ class MeshForm(ShownForm, forms.Form):
         if not self.is_bound or not self.is_valid():
             return
         budget = self.cleaned_data["budget"]
-        self.endpoint.budget_bytes_per_day = None if budget is None else int(budget * GB)
-        site = self.endpoint.site
-        site.quiet_from, site.quiet_until = (
-            self.cleaned_data[name] for name in ("quiet_from", "quiet_until")
-        )
+        self.endpoint.budget_bytes_per_day = None if budget is None else int(budget * work_forms.GB)
+        for name in work_forms.HOURS:
+            setattr(self.endpoint.site, name, self.cleaned_data[name])
 
 
 def cost_of(form: MeshForm, now: datetime) -> CostInAll | None:
@@ -139,10 +110,7 @@ def cost_of(form: MeshForm, now: datetime) -> CostInAll | None:
     if choice is None:
         return None
     form.fill()
-    others = [
-        each.mesh
-        for each in form.by_name.values()
-        if each.is_meant and each.mesh.pk != choice.mesh.pk
-    ]
-    answers = [cost.of_endpoint(form.endpoint, mesh, now) for mesh in (choice.mesh, *others)]
+    meant = [each.mesh for each in form.by_name.values() if each.is_meant]
+    meshes = [choice.mesh, *(mesh for mesh in meant if mesh.pk != choice.mesh.pk)]
+    answers = [cost.of_endpoint(form.endpoint, mesh, now) for mesh in meshes]
     return CostInAll(answers[0], answers[1:])

@@ -41,8 +41,6 @@ def head_of(site: Site, *, listed: str = "Set up {}") -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class AddSitePage(Page):
-    """The first step, of a site that there is not yet."""
-
     template: ClassVar[str] = TEMPLATE.format("site")
     route: ClassVar[str] = "add-site"
     nav: ClassVar[str] = "sites"
@@ -59,8 +57,6 @@ class AddSitePage(Page):
 
 @dataclass(frozen=True)
 class OfSite(Page):
-    """A page about a site that is registered."""
-
     nav: ClassVar[str] = "sites"
     of_primary: ClassVar[bool] = True
 
@@ -77,8 +73,6 @@ class OfSite(Page):
 
 @dataclass(frozen=True)
 class SetUpSitePage(OfSite):
-    """The first step, of a site that is registered."""
-
     template: ClassVar[str] = TEMPLATE.format("site")
     route: ClassVar[str] = "set-up-site"
 
@@ -94,8 +88,6 @@ class SetUpSitePage(OfSite):
 
 @dataclass(frozen=True)
 class AddEndpointPage(OfSite):
-    """The second step, of an endpoint that there is not yet."""
-
     template: ClassVar[str] = TEMPLATE.format("endpoint")
     route: ClassVar[str] = "add-endpoint"
 
@@ -107,15 +99,13 @@ class AddEndpointPage(OfSite):
         return {
             **head_of(self.site, listed="Add an endpoint to {}"),
             "steps": steps.steps_of(self.site, None, None, "endpoint"),
-            "drafts": [each for each in drafts if each.name != self.site.name],
+            "drafts": [each for each in drafts if each["name"] != self.site.name],
             "form": EndpointForm(new, is_operator=may_operate(reader)),
         }
 
 
 @dataclass(frozen=True)
 class SetUpEndpointPage(OfEndpoint):
-    """The second step, of an endpoint that is not enabled yet."""
-
     template: ClassVar[str] = TEMPLATE.format("endpoint")
     route: ClassVar[str] = "set-up-endpoint"
 
@@ -151,8 +141,10 @@ class SetUpPage(OfEndpoint):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         endpoint = self.endpoint
         report = endpoint_check.of_endpoint(endpoint, now, internal=True)
-        current = steps.next_of(endpoint, report)
-        choosable = known_credentials(endpoint, reader)
+        # The first step that is not done.
+        done = steps.done_of(endpoint.site, endpoint, report)
+        current = next((name for name in steps.TITLES if name not in done), "mesh")
+        own, choosable = endpoint.credential, known_credentials(endpoint, reader)
         return {
             **head_of(self.endpoint.site),
             "endpoint": endpoint,
@@ -163,7 +155,7 @@ class SetUpPage(OfEndpoint):
             "why_not_start": endpoint_check.why_not_start(report),
             "internal": True,
             "may_check": True,
-            "credential_lines": credential_lines(endpoint),
+            "credential_lines": own and steps.credential_lines(own),
             "may_remove": may_remove(endpoint, reader),
             "upload": UploadForm(endpoint, now),
             "registered_ones": KnownForm(endpoint, choosable) if choosable else None,
@@ -174,17 +166,12 @@ class SetUpPage(OfEndpoint):
     def cost(
         self, now: datetime, reader: Anyone, sent: mesh_step.MeshForm | None = None
     ) -> dict[str, Any]:
-        form = sent or mesh_form(self.endpoint, reader, self.question())
-        return {"mesh": form, "cost": mesh_step.cost_of(form, now), "chosen": form.chosen()}
-
-    def question(self) -> QueryDict | None:
-        """Return what the address says of mesh and limits; None if it says nothing."""
-        if not self.chosen:
-            return None
+        # What the address says of mesh and limits, if it says anything.
         question = QueryDict(mutable=True)
         for name, values in self.chosen.items():
             question.setlist(name, values)
-        return question
+        form = sent or mesh_form(self.endpoint, reader, question or None)
+        return {"mesh": form, "cost": mesh_step.cost_of(form, now), "chosen": form.chosen()}
 
 
 def mesh_form(
@@ -200,15 +187,10 @@ def is_administrator(reader: Anyone) -> bool:
 
 
 def may_remove(endpoint: Endpoint, reader: Anyone) -> bool:
-    """Say whether somebody may delete the uploaded secret of an endpoint."""
     own = endpoint.credential
     if own is None or not own.is_uploaded or not hasattr(own, "uploaded_secret"):
         return False
     return uploads.is_of_sites(own, sites_of(reader))
-
-
-def credential_lines(endpoint: Endpoint) -> list[str]:
-    return steps.credential_lines(endpoint.credential) if endpoint.credential else []
 
 
 def known_credentials(endpoint: Endpoint, reader: Anyone) -> QuerySet[Credential]:

@@ -54,11 +54,6 @@ class SiteForm(RowForm):
     def clean_country(self) -> str:
         return str(self.cleaned_data["country"]).upper()
 
-    def filled(self, cleaned: Mapping[str, Any]) -> Site:
-        for name, value in cleaned.items():
-            setattr(self.site, name, value)
-        return self.site
-
 
 NO_PRIVATE = (
     "This address is inside the network of Sonar: ask an operator to add an endpoint there."
@@ -119,23 +114,16 @@ class EndpointForm(RowForm):
     def clean_base_url(self) -> str:
         base_url: str = self.cleaned_data["base_url"].strip()
         if not self.is_operator and base_url != self.was_at:
-            self._refuse_inside(base_url)
+            # No address inside, unless operators have registered it at the site.
+            host = rules.host_of_url(base_url)
+            urls = self.endpoint.site.endpoints.values_list("base_url", flat=True)
+            registered = {each.name for each in map(rules.host_of_url, urls) if each}
+            if host and host.name not in registered and is_inside(host.name):
+                raise ValidationError(NO_PRIVATE)
         return base_url
 
-    def _refuse_inside(self, base_url: str) -> None:
-        """Raise ValidationError for an address inside, unless operators have registered it."""
-        host = rules.host_of_url(base_url)
-        if host and host.name not in self._known_hosts() and is_inside(host.name):
-            raise ValidationError(NO_PRIVATE)
-
-    def _known_hosts(self) -> set[str]:
-        """Return the hosts of its site that operators have registered."""
-        urls = self.endpoint.site.endpoints.values_list("base_url", flat=True)
-        return {host.name for host in map(rules.host_of_url, urls) if host}
-
     def filled(self, cleaned: Mapping[str, Any]) -> Endpoint:
-        for name, value in cleaned.items():
-            setattr(self.endpoint, name, value)
+        super().filled(cleaned)
         if self.is_moved:
             self.endpoint.credential = self.endpoint.credential_lent = None
             self.endpoint.lend_credential = False

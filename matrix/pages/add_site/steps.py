@@ -1,8 +1,7 @@
 """How far a site is that is being added: its steps, and where each goes on."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections import Counter
+from typing import Any
 
 from matrix.answers.endpoint_check import CheckReport
 from matrix.query.addresses import address
@@ -17,7 +16,6 @@ ADD_SITE, ADD_ENDPOINT = "sonar.add_site", "sonar.change_site"
 # Who registers endpoints wherever they are.
 OPERATE = "sonar.add_endpoint"
 
-StepState = Literal["done", "now", "later"]
 TITLES = {
     "site": ("Site", "name, tier, country"),
     "endpoint": ("Endpoint", "where its storage is"),
@@ -26,37 +24,29 @@ TITLES = {
     "mesh": ("Mesh and cost", "who tests it, how often"),
 }
 
-# What the page shows only once there is a credential, or none is needed.
-AFTER_CREDENTIAL = ("check", "mesh")
-
-
-@dataclass(frozen=True)
-class SetUpStep:
-    """A step at the side of the page; ``url`` is empty where it cannot be opened yet."""
-
-    number: int
-    title: str
-    state: StepState
-    lines: Sequence[str]
-    url: str
-
 
 def steps_of(
     site: Site | None, endpoint: Endpoint | None, report: CheckReport | None, current: str
-) -> list[SetUpStep]:
-    """Return the five steps; ``current`` is the one that the page shows."""
-    done = done_of(site, endpoint, report)
-    urls = _urls(site, endpoint)
-    if "credential" not in done:
-        urls = {name: url for name, url in urls.items() if name not in AFTER_CREDENTIAL}
+) -> list[dict[str, Any]]:
+    """Return the five steps; the `state` of each is `done`, `now` (``current``) or `later`."""
+    done, urls = done_of(site, endpoint, report), {}
+    if site is not None:
+        urls["site"] = address("set-up-site", site.name)
+        urls["endpoint"] = address("add-endpoint", site.name)
+    if site is not None and endpoint is not None:
+        urls["endpoint"] = address("set-up-endpoint", site.name, endpoint.name)
+        own = address("set-up", site.name, endpoint.name)
+        # What the page shows only once there is a credential, or none is needed.
+        after = ("check", "mesh") if "credential" in done else ()
+        urls |= {name: f"{own}#{name}" for name in ("credential", *after)}
     return [
-        SetUpStep(
-            number,
-            title,
-            "now" if name == current else "done" if name in done else "later",
-            done.get(name) or [words],
-            urls.get(name, "") if name != current else "",
-        )
+        {
+            "number": number,
+            "title": title,
+            "state": "now" if name == current else "done" if name in done else "later",
+            "lines": done.get(name) or [words],
+            "url": urls.get(name, "") if name != current else "",
+        }
         for number, (name, (title, words)) in enumerate(TITLES.items(), start=1)
     ]
 
@@ -64,39 +54,28 @@ def steps_of(
 def done_of(
     site: Site | None, endpoint: Endpoint | None, report: CheckReport | None
 ) -> dict[str, list[str]]:
-    """Return the steps that are done, with what came of each."""
     done = {}
     if site is not None:
-        done["site"] = site_lines(site)
+        facts = [f"Tier {site.tier}", site.cloud, site.country]
+        facts += [f"{site.wan_gbit_s:g} Gbit/s"] if site.wan_gbit_s else []
+        done["site"] = [site.name, ", ".join(filter(None, facts))]
     if endpoint is None:
         return done
-    done["endpoint"] = [endpoint.name, _host(endpoint)]
+    host = rules.host_of_url(endpoint.base_url)
+    done["endpoint"] = [endpoint.name, host.name if host else ""]
     if endpoint.credential is not None:
         done["credential"] = credential_lines(endpoint.credential)
     elif report is not None:
         done["credential"] = ["none: its storage lets anyone in"]
     if report is not None and report.state == "done" and not (report.changed or report.failed):
-        done["check"] = [check_words(report)]
+        counts: Counter[str] = Counter(step.state for step in report.steps)
+        hints = "hints" if counts["warning"] > 1 else "hint"
+        words = {"fine": "work", "warning": hints, "failed": "wrong"}
+        ended = [f"{counts[state]} {word}" for state, word in words.items() if counts[state]]
+        done["check"] = [", ".join(ended)]
     if endpoint.enabled:
         done["mesh"] = ["it is enabled"]
     return done
-
-
-def next_of(endpoint: Endpoint, report: CheckReport | None) -> str:
-    """Return the first step of an endpoint that is not done."""
-    done = done_of(endpoint.site, endpoint, report)
-    return next((name for name in TITLES if name not in done), "mesh")
-
-
-def site_lines(site: Site) -> list[str]:
-    facts = [f"Tier {site.tier}", site.cloud, site.country]
-    facts += [f"{site.wan_gbit_s:g} Gbit/s"] if site.wan_gbit_s else []
-    return [site.name, ", ".join(filter(None, facts))]
-
-
-def _host(endpoint: Endpoint) -> str:
-    host = rules.host_of_url(endpoint.base_url)
-    return host.name if host else ""
 
 
 def credential_lines(credential: Credential) -> list[str]:
@@ -106,55 +85,15 @@ def credential_lines(credential: Credential) -> list[str]:
     kept = getattr(credential, "uploaded_secret", None)
     if kept is None:
         return [credential.name, "its secret was removed"]
-    lines = [f"{_kind(credential).capitalize()}, uploaded {format_minute(credential.uploaded_at)}"]
+    kind = credential.kind
+    if kind in kinds.names():
+        kind = {kinds.FILE: "token", kinds.X509: "proxy"}.get(kind, kind)
+    lines = [f"{kind.capitalize()}, uploaded {format_minute(credential.uploaded_at)}"]
     return lines + ([f"valid until {format_minute(kept.expires_at)}"] if kept.expires_at else [])
 
 
-def _kind(credential: Credential) -> str:
-    if credential.kind not in kinds.names():
-        return credential.kind
-    return {kinds.FILE: "token", kinds.X509: "proxy"}.get(credential.kind, credential.kind)
-
-
-def check_words(report: CheckReport) -> str:
-    """Say how a check ended: `5 work, 1 hint`."""
-    counts = {
-        "work": sum(step.state == "fine" for step in report.steps),
-        "hint": sum(step.state == "warning" for step in report.steps),
-        "wrong": sum(step.state == "failed" for step in report.steps),
-    }
-    plural = "hints" if counts["hint"] > 1 else "hint"
-    words = {"work": "work", "hint": plural, "wrong": "wrong"}
-    return ", ".join(f"{count} {words[name]}" for name, count in counts.items() if count)
-
-
-def _urls(site: Site | None, endpoint: Endpoint | None) -> dict[str, str]:
-    if site is None:
-        return {}
-    urls = {"site": address("set-up-site", site.name)}
-    if endpoint is None:
-        return urls | {"endpoint": address("add-endpoint", site.name)}
-    own = address("set-up", site.name, endpoint.name)
-    return urls | {
-        "endpoint": address("set-up-endpoint", site.name, endpoint.name),
-        **{name: f"{own}#{name}" for name in ("credential", *AFTER_CREDENTIAL)},
-    }
-
-
-@dataclass(frozen=True)
-class Draft:
-    """What waits for somebody to go on with it."""
-
-    name: str
-    words: str
-    url: str
-
-
-def drafts(reader: Anyone, site: Site | None = None) -> list[Draft]:
-    """Return the drafts of all sites that a reader looks after, or of one of them.
-
-    Two SQL queries, none for who looks after nothing.
-    """
+def drafts(reader: Anyone, site: Site | None = None) -> list[dict[str, str]]:
+    """Return the drafts of all sites that a reader looks after, or of one. Two SQL queries."""
     sites = sites_of(reader)
     if not roles.may_somewhere(reader, ADD_ENDPOINT):
         return []
@@ -164,12 +103,15 @@ def drafts(reader: Anyone, site: Site | None = None) -> list[Draft]:
         rows, empty = rows.filter(site=site), empty.filter(pk=site.pk)
     if sites is not None:
         rows, empty = rows.filter(site__in=sites), empty.filter(pk__in=sites)
+    words = "is not enabled yet"
     waiting = [
-        Draft(row.name, "is not enabled yet", address("set-up", row.site.name, row.name))
+        {"name": row.name, "words": words, "url": address("set-up", row.site.name, row.name)}
         for row in rows
     ]
+    words = "has no endpoint yet"
     return waiting + [
-        Draft(row.name, "has no endpoint yet", address("add-endpoint", row.name)) for row in empty
+        {"name": row.name, "words": words, "url": address("add-endpoint", row.name)}
+        for row in empty
     ]
 
 

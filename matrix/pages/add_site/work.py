@@ -19,13 +19,6 @@ from matrix.answers.site.overview import registered
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.add_site import mesh_step, pages
 from matrix.pages.add_site.credential_forms import FileNameForm, KnownForm, UploadForm
-from matrix.pages.add_site.pages import (
-    AddEndpointPage,
-    AddSitePage,
-    SetUpEndpointPage,
-    SetUpPage,
-    SetUpSitePage,
-)
 from matrix.pages.add_site.site_forms import EndpointForm, SiteForm
 from matrix.pages.add_site.steps import ADD_ENDPOINT, ADD_SITE, sites_of
 from matrix.pages.base import Page
@@ -33,7 +26,8 @@ from matrix.pages.endpoint import OF_CHECK, endpoint_of
 from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
-from sonar.models import Credential, Endpoint, Site, Version
+from sonar.models import Credential, Endpoint, Version
+from sonar.models.member_filters import ENDS
 from sonar.notation.windows import format_minute
 from sonar.obstacles.catalogue import advice_on
 from sonar.ordering import request_checks
@@ -50,14 +44,13 @@ def again(request: HttpRequest, page: Page, **forms: Any) -> HttpResponse:  # no
 
 @for_whom(GET=holders(ADD_SITE), POST=holders(ADD_SITE))
 def add_site(request: HttpRequest) -> HttpResponseBase:
-    """Register a site, which has no endpoint yet."""
     if request.method != "POST":
-        return show(request, AddSitePage, {})
+        return show(request, pages.AddSitePage, {})
     form = SiteForm(data=request.POST)
     with transaction.atomic():
         Version.lock_registry()
         if not form.is_valid():
-            return again(request, AddSitePage(), form=form)
+            return again(request, pages.AddSitePage(), form=form)
         form.site.save()
         keep_in_the_log(request, form.site, ADDITION, f"Added the site {form.site.name}.")
     return HttpResponseRedirect(address("add-endpoint", form.site.name))
@@ -65,33 +58,27 @@ def add_site(request: HttpRequest) -> HttpResponseBase:
 
 @for_whom(GET=of_site, POST=holders(ADD_SITE))
 def set_up_site(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Change what is registered of a site."""
     if request.method != "POST":
-        return show(request, SetUpSitePage, {"name": name})
+        return show(request, pages.SetUpSitePage, {"name": name})
     with transaction.atomic():
-        page = SetUpSitePage(registered(name, lock=True))
+        page = pages.SetUpSitePage(registered(name, lock=True))
         form = SiteForm(page.site, request.POST)
         if not form.is_valid():
             return again(request, page, form=form)
         form.site.save(update_fields=list(form.fields))
         keep_in_the_log(request, form.site, CHANGE, f"Changed the site {form.site.name}.")
-    return HttpResponseRedirect(next_address(form.site))
-
-
-def next_address(site: Site) -> str:
-    """Return where a site goes on: at its only endpoint that waits, or at a new one."""
-    waiting = site.endpoints.filter(retired_at=None, enabled=False).first()
+    # It goes on at its only endpoint that waits, or at a new one.
+    waiting = form.site.endpoints.filter(retired_at=None, enabled=False).first()
     if waiting is None:
-        return address("add-endpoint", site.name)
-    return address("set-up", site.name, waiting.name)
+        return HttpResponseRedirect(address("add-endpoint", name))
+    return HttpResponseRedirect(address("set-up", name, waiting.name))
 
 
 @for_whom(GET=of_site, POST=of_site)
 def add_endpoint(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Register an endpoint that is not enabled."""
     if request.method != "POST":
-        return show(request, AddEndpointPage, {"name": name})
-    page = AddEndpointPage(registered(name))
+        return show(request, pages.AddEndpointPage, {"name": name})
+    page = pages.AddEndpointPage(registered(name))
     row = Endpoint(site=page.site, enabled=False)
     form = EndpointForm(row, request.POST, is_operator=pages.may_operate(request.user))
     with transaction.atomic():
@@ -105,46 +92,38 @@ def add_endpoint(request: HttpRequest, name: str) -> HttpResponseBase:
 
 @for_whom(GET=of_site, POST=of_site)
 def set_up_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
-    """Change where an endpoint is that is not enabled."""
     if request.method != "POST":
-        return show(request, SetUpEndpointPage, {"name": name, "endpoint": endpoint})
+        return show(request, pages.SetUpEndpointPage, {"name": name, "endpoint": endpoint})
     with transaction.atomic():
         Version.lock_registry()
-        return moved(request, SetUpEndpointPage(locked(name, endpoint)))
-
-
-def locked(name: str, endpoint: str) -> Endpoint:
-    """Return an endpoint, locked until the transaction ends."""
-    rows = Endpoint.objects.select_for_update(of=("self",), no_key=True)
-    list(rows.filter(site__name=name, name=endpoint))
-    return endpoint_of(name, endpoint)
-
-
-def moved(request: HttpRequest, page: SetUpEndpointPage) -> HttpResponse:
-    """Change where a locked endpoint is, unless it is in use."""
-    endpoint = page.endpoint.name
-    if page.endpoint.enabled or page.endpoint.retired_at:
-        messages.error(request, f"{endpoint} is in use, so it stays where it is.")
-        return HttpResponseRedirect(page.path())
-    before = page.endpoint.credential
-    form = EndpointForm(page.endpoint, request.POST, is_operator=pages.may_operate(request.user))
-    if not form.is_valid():
-        return again(request, page, form=form)
-    with transaction.atomic():
-        page.endpoint.save()
-        sentence = f"Changed where {page.endpoint.name} is, or what it is called."
+        page = pages.SetUpEndpointPage(locked(name, endpoint))
+        row, before = page.endpoint, page.endpoint.credential
+        if row.enabled or row.retired_at:
+            messages.error(request, f"{row.name} is in use, so it stays where it is.")
+            return HttpResponseRedirect(page.path())
+        form = EndpointForm(row, request.POST, is_operator=pages.may_operate(request.user))
+        if not form.is_valid():
+            return again(request, page, form=form)
+        row.save()
+        sentence = f"Changed where {row.name} is, or what it is called."
         if before and form.is_moved:
             uploads.forget_unused(before)
             gone = f"Its credential {before} was for the other server: it needs another one."
             messages.warning(request, gone)
             sentence = f"{sentence} {gone}"
-        keep_in_the_log(request, page.endpoint.site, CHANGE, sentence)
-    return HttpResponseRedirect(SetUpPage(page.endpoint).path())
+        keep_in_the_log(request, row.site, CHANGE, sentence)
+    return HttpResponseRedirect(pages.SetUpPage(row).path())
+
+
+def locked(name: str, endpoint: str) -> Endpoint:
+    rows = Endpoint.objects.select_for_update(of=("self",), no_key=True)
+    list(rows.filter(site__name=name, name=endpoint))
+    return endpoint_of(name, endpoint)
 
 
 @for_whom(GET=of_site)
 def set_up(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
-    return show(request, SetUpPage, {"name": name, "endpoint": endpoint})
+    return show(request, pages.SetUpPage, {"name": name, "endpoint": endpoint})
 
 
 @sensitive_post_parameters()
@@ -153,16 +132,20 @@ def set_credential(request: HttpRequest, name: str, endpoint: str) -> HttpRespon
     """Give an endpoint a credential by one of four ways, or none, and let it be checked."""
     with transaction.atomic():
         Version.lock_registry()
-        page = SetUpPage(locked(name, endpoint))
+        page = pages.SetUpPage(locked(name, endpoint))
         act = WAYS.get(request.POST.get("how", ""), upload)
         refused = act(request, page)
     if refused is not None:
         return refused
-    check(request, page.endpoint)
+    try:
+        request_checks.order(page.endpoint, cast(User, request.user), timezone.now())
+    except request_checks.CheckRefusedError as error:
+        sentence = f"It was not checked again. {error}"
+        messages.warning(request, sentence, extra_tags=OF_CHECK)
     return HttpResponseRedirect(f"{page.path()}#check")
 
 
-def upload(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
+def upload(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
     """Keep a secret that was uploaded; return the page with what is wrong with it."""
     now, endpoint = timezone.now(), page.endpoint
     is_operator = pages.may_operate(request.user)
@@ -187,32 +170,23 @@ def upload(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
     return None
 
 
-def choose(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
-    """Give the endpoint a credential that is registered."""
-    form = KnownForm(
-        page.endpoint, pages.known_credentials(page.endpoint, request.user), request.POST
-    )
-    if not form.is_valid():
-        return again(request, page, registered_ones=form)
-    return attach(request, page, form.cleaned_data["credential"], form)
-
-
-def name_file(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
-    """Register a file on the workers as a credential for the host of the endpoint."""
-    if not pages.is_administrator(request.user):
-        raise PermissionDenied
-    form = FileNameForm(request.POST)
-    if not form.is_valid():
-        return again(request, page, file_name=form)
-    hosts = uploads.hosts_at([page.endpoint.base_url])
-    credential = Credential(**form.cleaned_data, hosts=hosts)
-    return attach(request, page, credential, form)
-
-
-def attach(
-    request: HttpRequest, page: SetUpPage, credential: Credential, form: KnownForm | FileNameForm
-) -> HttpResponse | None:
+def choose(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
+    """Give the endpoint a credential that is registered, or one of a file on the workers."""
     endpoint, before = page.endpoint, page.endpoint.credential
+    form: KnownForm | FileNameForm
+    if request.POST["how"] == "file":
+        if not pages.is_administrator(request.user):
+            raise PermissionDenied
+        name, form = "file_name", FileNameForm(request.POST)
+    else:
+        choosable = pages.known_credentials(endpoint, request.user)
+        name, form = "registered_ones", KnownForm(endpoint, choosable, request.POST)
+    if not form.is_valid():
+        return again(request, page, **{name: form})
+    credential = form.cleaned_data.get("credential")
+    if credential is None:
+        hosts = uploads.hosts_at([endpoint.base_url])
+        credential = Credential(**form.cleaned_data, hosts=hosts)
     first = next(iter(form.fields))
     try:
         with transaction.atomic():
@@ -229,50 +203,37 @@ def attach(
     except ValidationError as error:
         for faults in error.error_dict.values():
             form.add_error(first, faults)
-        name = "registered_ones" if isinstance(form, KnownForm) else "file_name"
         return again(request, page, **{name: form})
     messages.success(request, sentence)
     return None
 
 
-def need_none(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
+def need_none(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
     """Let an endpoint go on without a credential; one that it has is taken from it."""
     endpoint, before = page.endpoint, page.endpoint.credential
     if before is None:
         return None
-    with transaction.atomic():
-        endpoint.credential, endpoint.lend_credential = None, False
-        endpoint.save(update_fields=["credential", "lend_credential"])
-        uploads.forget_unused(before)
-        sentence = f"Took the credential {before} from {endpoint.name}."
-        keep_in_the_log(request, endpoint.site, CHANGE, sentence)
+    endpoint.credential, endpoint.lend_credential = None, False
+    endpoint.save(update_fields=["credential", "lend_credential"])
+    uploads.forget_unused(before)
+    sentence = f"Took the credential {before} from {endpoint.name}."
+    keep_in_the_log(request, endpoint.site, CHANGE, sentence)
     messages.success(request, sentence)
     return None
 
 
-def remove(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
-    """Delete the secret that was uploaded for an endpoint."""
+def remove(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
     own = page.endpoint.credential
     if own is None or not pages.may_remove(page.endpoint, request.user):
         raise PermissionDenied
-    with transaction.atomic():
-        uploads.remove(own)
-        sentence = f"Removed the secret of {own}."
-        keep_in_the_log(request, page.endpoint.site, CHANGE, sentence)
+    uploads.remove(own)
+    sentence = f"Removed the secret of {own}."
+    keep_in_the_log(request, page.endpoint.site, CHANGE, sentence)
     messages.success(request, f"{sentence} Tests that need it wait until there is another one.")
     return HttpResponseRedirect(page.path())
 
 
-WAYS = {"known": choose, "file": name_file, "none": need_none, "remove": remove}
-
-
-def check(request: HttpRequest, endpoint: Endpoint) -> None:
-    """Let a worker check an endpoint, if one may be checked now."""
-    try:
-        request_checks.order(endpoint, cast(User, request.user), timezone.now())
-    except request_checks.CheckRefusedError as error:
-        sentence = f"It was not checked again. {error}"
-        messages.warning(request, sentence, extra_tags=OF_CHECK)
+WAYS = {"known": choose, "file": choose, "none": need_none, "remove": remove}
 
 
 @for_whom(POST=of_site)
@@ -284,11 +245,11 @@ def start(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
     if not {"start", "later"} & request.POST.keys():
         sent = [(field, request.POST.get(field, "")) for field in mesh_step.FIELDS]
         sent += [("shown", request.POST["shown"])] if "shown" in request.POST else []
-        path = SetUpPage(endpoint_of(name, endpoint)).path()
+        path = pages.SetUpPage(endpoint_of(name, endpoint)).path()
         return HttpResponseRedirect(f"{path}?{urlencode(sent)}#mesh")
     with transaction.atomic():
         registered(name, lock=True)
-        page = SetUpPage(locked(name, endpoint))
+        page = pages.SetUpPage(locked(name, endpoint))
         form = pages.mesh_form(page.endpoint, request.user, request.POST)
         if not form.is_valid():
             return again(request, page, **page.cost(timezone.now(), request.user, form))
@@ -317,7 +278,10 @@ def kept(endpoint: Endpoint, form: mesh_step.MeshForm, *, starts: bool) -> Itera
     endpoint.site.save(update_fields=["quiet_from", "quiet_until"])
     choice = form.chosen()
     if choice and not choice.is_meant:
-        mesh_step.join(choice.mesh, endpoint)
+        # To the ends at which it names its endpoints.
+        for named in (getattr(choice.mesh, end) for end in ENDS):
+            if named.all():
+                named.add(endpoint)
         yield f"{endpoint.name} joined the mesh {choice.mesh.name}."
     if not starts:
         yield f"Kept the limits of {endpoint.name}."

@@ -1,7 +1,7 @@
 """The form of a mesh: which endpoints, how often, and how; it can say what that costs."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -12,31 +12,15 @@ from django.http import QueryDict
 
 from matrix.answers import cost
 from matrix.pages.parts.cost_words import CostInAll
-from matrix.pages.site.work_forms import (
-    CHOICE,
-    NEEDED,
-    ONE_END,
-    SMALL,
-    ClockField,
-    RowForm,
-    line,
-    not_reserved,
-)
+from matrix.pages.site import work_forms
 from sonar.models import Credential, Endpoint, Mesh, SizeClass
 from sonar.models.member_filters import ENDS, filter_column
 from sonar.models.mesh import LIMITS, Mode, mover_choices
 from sonar.models.registry import MOST_DAILY_BYTES
 from sonar.notation import vantages
+from sonar.registry import written_fields
 from sonar.registry.compatibility import mesh_problem
 from sonar.registry.file.sections import LONGEST_INTERVAL_SECONDS, set_intervals, set_members
-from sonar.registry.written_fields import (
-    BytesField,
-    EndpointFilterField,
-    ScitagField,
-    SecondsField,
-    between,
-    small_input,
-)
 
 BOTH = "Write a filter or names, not both."
 NO_SIZE = "Write for at least one size class how often each link is tested."
@@ -46,10 +30,8 @@ EVERY = "every-"
 
 
 class NamesField(forms.CharField):
-    """Endpoints by name, one to a line."""
-
     def __init__(self, label: str) -> None:
-        widget = forms.Textarea({"class": SMALL, "rows": 4, "cols": 34})
+        widget = forms.Textarea({"class": work_forms.SMALL, "rows": 4, "cols": 34})
         super().__init__(label=label, required=False, widget=widget)
 
     def prepare_value(self, value: Any) -> Any:  # noqa: ANN401 - Django's own
@@ -67,21 +49,21 @@ class NamesField(forms.CharField):
         return [rows[name] for name in names]
 
 
-def filter_field(label: str) -> EndpointFilterField:
-    return EndpointFilterField(
+def filter_field(label: str) -> written_fields.EndpointFilterField:
+    return written_fields.EndpointFilterField(
         label=label,
         required=False,
         help_text="As the matrix has it in its address: cloud=UK&label=DATADISK&tag=!tape.",
-        widget=small_input(44),
+        widget=written_fields.small_input(44),
     )
 
 
-class MeshRowForm(RowForm):
+class MeshRowForm(work_forms.RowForm):
     """A mesh that is not kept by it before `save`; endpoints and intervals are beside its row."""
 
     otherwise, row_attribute = "quiet_until", "mesh"
 
-    name = line("name", 80, 24, NEEDED.format("uk-disks"))
+    name = work_forms.line("name", 80, 24, work_forms.NEEDED.format("uk-disks"))
     sources_filter = filter_field("endpoints by filter")
     sources = NamesField("or by name, one to a line (both empty: every endpoint)")
     alike = forms.BooleanField(
@@ -94,87 +76,94 @@ class MeshRowForm(RowForm):
     mover = forms.ChoiceField(
         label="mover",
         choices=mover_choices,
-        widget=CHOICE,
+        widget=work_forms.CHOICE,
         error_messages={"invalid_choice": "There is no mover “%(value)s”: choose one of these."},
     )
-    mode = forms.ChoiceField(label="mode", choices=Mode.choices, widget=CHOICE)
+    mode = forms.ChoiceField(label="mode", choices=Mode.choices, widget=work_forms.CHOICE)
     streams = forms.IntegerField(
-        label="streams", validators=between(1, 9999), widget=small_input(4)
+        label="streams",
+        validators=written_fields.between(1, 9999),
+        widget=written_fields.small_input(4),
     )
     priority = forms.IntegerField(
-        label="priority (the higher goes first)", validators=between(0, 9999), widget=small_input(4)
+        label="priority (the higher goes first)",
+        validators=written_fields.between(0, 9999),
+        widget=written_fields.small_input(4),
     )
-    vantage = line(
+    vantage = work_forms.line(
         "vantage whose workers run its tests (empty: whoever reaches the ends)",
         vantages.LONGEST,
         14,
     )
-    bytes_per_hour = BytesField(
+    bytes_per_hour = written_fields.BytesField(
         label="at most, an hour (like 10 TB; empty: no limit)",
         required=False,
-        validators=between(1, MOST_DAILY_BYTES),
-        widget=small_input(10),
+        validators=written_fields.between(1, MOST_DAILY_BYTES),
+        widget=written_fields.small_input(10),
     )
-    quiet_from = ClockField("quiet from (UTC)", "22:00")
-    quiet_until = ClockField("quiet to (UTC)", "06:00")
-    tcp_buffer_bytes = BytesField(
+    quiet_from = work_forms.ClockField("quiet from (UTC)", "22:00")
+    quiet_until = work_forms.ClockField("quiet to (UTC)", "06:00")
+    tcp_buffer_bytes = written_fields.BytesField(
         label="TCP buffer (like 8 MB; empty: the servers choose)",
         required=False,
-        validators=between(1, 2**31 - 1),
-        widget=small_input(10),
+        validators=written_fields.between(1, 2**31 - 1),
+        widget=written_fields.small_input(10),
     )
-    scitag = ScitagField(
+    scitag = written_fields.ScitagField(
         label="flow label as experiment/activity (like 2/11; empty: none)",
         required=False,
-        widget=small_input(8),
+        widget=written_fields.small_input(8),
     )
-    service = line("URL of the service that moves the files", 400, 44)
+    service = work_forms.line("URL of the service that moves the files", 400, 44)
     service_credential = forms.ModelChoiceField(
         label="credential for the service",
         queryset=Credential.objects.none(),
         to_field_name="name",
         required=False,
         empty_label="none",
-        widget=CHOICE,
+        widget=work_forms.CHOICE,
     )
 
     SPECIAL = ("tcp_buffer_bytes", "scitag", "service", "service_credential")
-    COLUMNS = ("mover", "mode", "streams", "priority", "vantage", *LIMITS, *SPECIAL)
-    HOURS = ("quiet_from", "quiet_until")
+    TESTS = ("mover", "mode", "streams", "priority", "vantage", *LIMITS)
+    COLUMNS = (*TESTS, *SPECIAL, *work_forms.HOURS)
+    PARTS = {
+        "ends": ("sources_filter", "sources", "alike"),
+        "destinations": ("destinations_filter", "destinations"),
+        "tests": (*TESTS, *work_forms.HOURS),
+        "special": SPECIAL,
+    }
 
     def __init__(self, mesh: Mesh, data: QueryDict | None = None) -> None:
         self.mesh, self.is_new = mesh, mesh.pk is None
         self.sizes = list(SizeClass.objects.all())
-        super().__init__(data, auto_id="mesh-%s", initial=self._initial())
+        initial: dict[str, Any] = {"alike": True}
+        initial |= {name: getattr(mesh, name) for name in self.COLUMNS}
+        if not self.is_new:
+            filters = [mesh.filter_of(end) for end in ENDS]
+            members = [list(getattr(mesh, end).all()) for end in ENDS]
+            ids = [{row.pk for row in rows} for rows in members]
+            initial |= dict(zip(map(filter_column, ENDS), filters, strict=True))
+            initial |= dict(zip(ENDS, members, strict=True))
+            initial["alike"] = filters[0] == filters[1] and ids[0] == ids[1]
+            for step in mesh.intervals.select_related("size_class"):
+                initial[f"{EVERY}{step.size_class.name}"] = step.every_seconds
+        super().__init__(data, auto_id="mesh-%s", initial=initial)
         intervals = {f"{EVERY}{size.name}": f"intervals.{size.name}" for size in self.sizes}
         self.columns = {"alike": "destinations", **intervals}
         self.fields["service_credential"].queryset = Credential.objects.all()  # type: ignore[attr-defined]
         for size in self.sizes:
-            self.fields[f"{EVERY}{size.name}"] = SecondsField(
+            self.fields[f"{EVERY}{size.name}"] = written_fields.SecondsField(
                 label=f"{size.name} files, each link every",
                 required=False,
-                validators=between(1, LONGEST_INTERVAL_SECONDS),
-                widget=small_input(8),
+                validators=written_fields.between(1, LONGEST_INTERVAL_SECONDS),
+                widget=written_fields.small_input(8),
             )
         if not self.is_new:  # what was measured goes by the name
             del self.fields["name"]
 
-    def _initial(self) -> dict[str, Any]:
-        mesh = self.mesh
-        initial = {name: getattr(mesh, name) for name in (*self.COLUMNS, *self.HOURS)}
-        kept: dict[str, Any] = {filter_column(end): mesh.filter_of(end) for end in ENDS}
-        if self.is_new:
-            return initial | {"alike": True}
-        kept |= {end: list(getattr(mesh, end).all()) for end in ENDS}
-        ends = [(kept[filter_column(end)], {row.pk for row in kept[end]}) for end in ENDS]
-        every = {
-            f"{EVERY}{step.size_class.name}": step.every_seconds
-            for step in mesh.intervals.select_related("size_class")
-        }
-        return initial | kept | every | {"alike": ends[0] == ends[1]}
-
     def clean_name(self) -> str:
-        return not_reserved("mesh", self.cleaned_data["name"])
+        return work_forms.not_reserved("mesh", self.cleaned_data["name"])
 
     def filled(self, cleaned: Mapping[str, Any]) -> Mesh | None:
         """Set the columns of the mesh; ``ends`` and ``every`` are what is kept beside them."""
@@ -184,24 +173,21 @@ class MeshRowForm(RowForm):
         for end in ENDS:
             chosen = cleaned[filter_column(ENDS[0] if cleaned["alike"] else end)]
             setattr(self.mesh, filter_column(end), chosen)
-        for name in (*self.COLUMNS, *self.HOURS, *({"name"} & self.fields.keys())):
+        for name in (*self.COLUMNS, *({"name"} & self.fields.keys())):
             setattr(self.mesh, name, cleaned[name])
-        self._refuse(dict(cleaned))
-        return None if self.errors else self.mesh
-
-    def _refuse(self, cleaned: Mapping[str, Any]) -> None:
-        """Say what of several fields does not fit each other, at the field where it is mended."""
+        # What of several fields does not fit each other, at the field where it is mended. An error
+        # takes the value of its field away.
+        sent = dict(cleaned)
         for end in ENDS:
-            if cleaned[end] and cleaned[filter_column(end)]:
+            if sent[end] and sent[filter_column(end)]:
                 self.add_error(filter_column(end), BOTH)
         if not self.every:
             self.add_error(f"{EVERY}{self.sizes[-1].name}", NO_SIZE)
-        for name, other in (self.HOURS, self.HOURS[::-1]):
-            if cleaned[name] is None and cleaned[other] is not None:
-                self.add_error(name, ONE_END)
-        mover, mode = cleaned["mover"], cleaned["mode"]
-        if sentence := mesh_problem(self.mesh.name, mover, mode, [*self.ends.values()]):
+        work_forms.refuse_one_end(self, sent)
+        mover, mode, ends = sent["mover"], sent["mode"], [*self.ends.values()]
+        if sentence := mesh_problem(self.mesh.name, mover, mode, ends):
             self.add_error("mover", sentence)
+        return None if self.errors else self.mesh
 
     def save(self, *, enabled: bool) -> Mesh:
         """Keep the mesh; within a transaction."""
@@ -213,10 +199,7 @@ class MeshRowForm(RowForm):
         return self.mesh
 
     def cost(self, now: datetime) -> CostInAll | None:
-        """Return what it costs as it would be saved and enabled; None while it is not right.
-
-        Before the form is sent: what the mesh that is kept costs.
-        """
+        """Return what it costs as it was sent, or is kept; None while it is not right."""
         if not self.is_bound:
             return None if self.is_new else CostInAll(cost.of_mesh(self.mesh, now))
         if not self.is_valid():
@@ -227,34 +210,18 @@ class MeshRowForm(RowForm):
         every = {size.name: seconds for size, seconds in self.every.items()}
         return CostInAll(cost.of_mesh(as_enabled, now, ends=ends, every=every))
 
-    def named(self, *names: str) -> list[BoundField]:
-        return [self[name] for name in names if name in self.fields]
-
     @property
-    def of_ends(self) -> Sequence[BoundField]:
-        return self.named("sources_filter", "sources", "alike")
-
-    @property
-    def of_destinations(self) -> Sequence[BoundField]:
-        return self.named("destinations_filter", "destinations")
+    def parts(self) -> dict[str, list[BoundField]]:
+        """Return the fields but the name, by the part of the page where they are."""
+        intervals = [f"{EVERY}{size.name}" for size in self.sizes]
+        named = {**self.PARTS, "intervals": intervals}
+        return {part: [self[name] for name in names] for part, names in named.items()}
 
     @property
     def has_destinations(self) -> bool:
-        """Say whether destinations of their own are to be seen."""
-        return not self["alike"].value() or any(field.errors for field in self.of_destinations)
-
-    @property
-    def of_intervals(self) -> Sequence[BoundField]:
-        return self.named(*(f"{EVERY}{size.name}" for size in self.sizes))
-
-    @property
-    def of_tests(self) -> Sequence[BoundField]:
-        return self.named("mover", "mode", "streams", "priority", "vantage", *LIMITS, *self.HOURS)
-
-    @property
-    def of_some_movers(self) -> Sequence[BoundField]:
-        return self.named(*self.SPECIAL)
+        fields = self.parts["destinations"]
+        return not self["alike"].value() or any(field.errors for field in fields)
 
     @property
     def has_special(self) -> bool:
-        return any(field.errors or field.value() for field in self.of_some_movers)
+        return any(field.errors or field.value() for field in self.parts["special"])

@@ -32,10 +32,7 @@ MOST_MEMBERS = 200
 
 
 def mesh_of(name: str, *, lock: bool = False) -> Mesh:
-    """Return a mesh; raise Http404 with a sentence if there is none.
-
-    With ``lock`` it is nobody else's until the transaction ends.
-    """
+    """Return a mesh, locked if asked; raise Http404 with a sentence if there is none."""
     rows = Mesh.objects.select_for_update(of=("self",)) if lock else Mesh.objects
     row = rows.select_related("service_credential").filter(name=name).first()
     if row is None:
@@ -65,8 +62,6 @@ class MeshesPage(NumberedPage):
 
 @dataclass(frozen=True)
 class OfMesh(Page):
-    """A page about a mesh that is kept."""
-
     nav: ClassVar[str] = "operations"
 
     mesh: Mesh

@@ -46,15 +46,15 @@ def is_kept(request: HttpRequest) -> bool:
 
 
 def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh) -> HttpResponse:
-    """Keep a mesh as a form has it; without `save` and `start` show only what it would cost.
-
-    The caller locks an existing mesh that is kept.
-    """
-    form, verb = MeshRowForm(mesh, request.POST), "Changed" if mesh.pk else "Added"
+    """Keep a mesh as sent, or only show its cost; the caller locks an existing one that is kept."""
+    form = MeshRowForm(mesh, request.POST)
+    verb, flag = ("Changed", CHANGE) if mesh.pk else ("Added", ADDITION)
     if is_kept(request) and form.is_valid():
         try:
             with transaction.atomic():
-                sentence = keep(request, form, verb)
+                form.save(enabled=mesh.enabled or "start" in request.POST)
+                sentence = f"{verb} the mesh {mesh.name}: {mesh_size.words_now(mesh)}."
+                keep_in_the_log(request, mesh, flag, sentence)
         except IntegrityError:
             form.add_error("name", MEANWHILE)
     if not is_kept(request) or form.errors:
@@ -63,15 +63,6 @@ def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh)
     messages.success(request, f"{sentence} {effect(mesh)}".strip())
     warn(request, mesh)
     return HttpResponseRedirect(MeshPage(mesh).path())
-
-
-def keep(request: HttpRequest, form: MeshRowForm, verb: str) -> str:
-    """Keep the mesh of a form within a transaction, and say so."""
-    mesh = form.mesh
-    form.save(enabled=mesh.enabled or "start" in request.POST)
-    sentence = f"{verb} the mesh {mesh.name}: {mesh_size.words_now(mesh)}."
-    keep_in_the_log(request, mesh, CHANGE if verb == "Changed" else ADDITION, sentence)
-    return sentence
 
 
 def effect(mesh: Mesh) -> str:
@@ -109,7 +100,6 @@ def enable_mesh(request: HttpRequest, mesh: str) -> HttpResponse:
 
 @for_whom(POST=holders(pages.DELETE))
 def delete_mesh(request: HttpRequest, mesh: str) -> HttpResponse:
-    """Delete a mesh without results."""
     with transaction.atomic():
         row = mesh_of(mesh, lock=True)
         if hindrance := mesh_removal.hindrance(row):

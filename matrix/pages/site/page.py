@@ -1,39 +1,29 @@
 """The site page."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
 import numpy as np
+from django.conf import settings
 from django.http import QueryDict
 from django.utils.text import capfirst
 
 from matrix.answers import other_origins
 from matrix.answers.causes.words import site_conclusion
 from matrix.answers.comparison import all_links
-from matrix.answers.comparison.all_links import AROUND, factor_alone, factor_words, verdict
 from matrix.answers.conditions import words
 from matrix.answers.conditions.lines import KINDS
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.incidents.expectation_counts import below_of
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of
-from matrix.answers.site.loads import DIRECTIONS, IN, OUT, PlannedTests
 from matrix.answers.site.overview import compared_question, registered
 from matrix.answers.site.reports import ENDS, Report, capacity, partners_of
-from matrix.answers.site.site_links import SiteLink
-from matrix.answers.site.site_now import (
-    ComparedEnds,
-    EndComparison,
-    NoteEffect,
-    SiteNow,
-    beyond_words,
-    inside_of,
-    site_now,
-)
-from matrix.answers.site.verdict import VERBS, end_kind
+from matrix.answers.site.site_now import EndComparison, SiteNow, beyond_words, inside_of, site_now
+from matrix.answers.site.verdict import VERBS
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.controls import compare_control, question_controls, resized
 from matrix.pages.parts.events import EventsPart
@@ -52,7 +42,6 @@ from matrix.query.catalogue import EXPECTATION
 from matrix.query.comparison import CUSTOM, Comparison
 from matrix.query.filters import Filter, on_profiles
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.compare.together import Together
 from matrix.store import downtimes, notes, profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import Annotation, Condition, Downtime, Endpoint, Site
@@ -79,16 +68,26 @@ class SitePage(QueryPage):
     def path(self) -> str:
         return address("site", self.site.name)
 
-    def resized_url(self, size: str) -> str:
-        return self.asking(resized(self.query, size)).url()
-
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         site, query = self.site, self.query
         report = reports.build(site.name, query, now)
         plan = loads.plan_for([endpoint.id for endpoint in report.endpoints])
         because = plan.because(now)
         circuits = open_circuits().filter(endpoint__site=site)
-        endpoints = list(endpoint_lines(self, plan))
+        rows = list(Endpoint.objects.listed().filter(site=site).select_related("paused_by"))
+        endpoints = []
+        for row in rows:
+            load, budget = plan.of(endpoint=row.id), row.budget_bytes_per_day
+            line = {
+                "endpoint": row,
+                "load": load,
+                "running_out": plan.running(row.id, loads.OUT),
+                "running_in": plan.running(row.id, loads.IN),
+                "url": address("endpoint", site.name, row.name),
+                # Which share of its budget of bytes a day the plan takes.
+                "of_budget": load.bytes_per_day / budget if budget else None,
+            }
+            endpoints.append(line)
         notes_on_site = notes.on_site(site, report.window, reader)
         declared = notes.downtimes_of(site, report.window, now)
         choices, own_filter = profiles.read(), Filter("site", site.name)
@@ -117,7 +116,7 @@ class SitePage(QueryPage):
             "work": site_work(site, reader, now),
             "paused": [
                 row
-                for row in (site, *(line["endpoint"] for line in endpoints))
+                for row in (site, *rows)
                 if row.is_paused(now) and not getattr(row, "retired_at", None)
             ],
             "is_quiet": site.is_quiet(now),
@@ -127,7 +126,7 @@ class SitePage(QueryPage):
             # Evidence of what fails; the verdict has the conditions.
             "failing": failures_in_a_row(circuits.select_related("endpoint"), now),
             "endpoints": endpoints,
-            "tagged": any(line["endpoint"].tags for line in endpoints),
+            "tagged": any(row.tags for row in rows),
             "plan": plan,
             "waiting": [
                 (REASONS.get(reason, reason), links, since, because.get(reason, ()))
@@ -135,10 +134,7 @@ class SitePage(QueryPage):
             ],
             "running": plan.probes("running"),
             "queued": plan.probes("queued"),
-            "costs": [
-                cost(plan, report, end, site.wan_gbit_s, [line["endpoint"] for line in endpoints])
-                for end in ENDS
-            ],
+            "costs": [cost(plan, report, end, site.wan_gbit_s, rows) for end in ENDS],
             "strip": strip_for(self, report.window, now, [own_filter]),
             "share": share,
             **self.results(report, notes_on_site, declared, now),
@@ -160,7 +156,6 @@ class SitePage(QueryPage):
         declared: Sequence[Downtime],
         now: datetime,
     ) -> dict[str, Any]:
-        """Return what is said and drawn of its links."""
         query, name = self.query, self.site.name
         names = ShortNames.of(report.all_endpoints)
         called = {**names.endpoints, **names.sites}
@@ -170,7 +165,27 @@ class SitePage(QueryPage):
         figures = end_figures(
             report, site_is, downtimes.declared(declared), notes_on_site, events.events
         )
-        sides = self.sides(report, site_is, names, figures)
+        # As source and as destination; before anything is usual, with its rates. `compared` is
+        # there if the question compares with something, `drift` if the window is long.
+        sides, histories = [], histories_drawn(site_is)
+        for end in ENDS:
+            compared = compared_end(report, site_is, end, names)
+            drift, halves = None, None if compared else site_is.drift
+            if halves and halves.ends[end].links:
+                factor = all_links.factor_words(halves.ends[end], all_links.AROUND)
+                said = f"Since the middle of this window it has {VERBS[end].then} at {factor}."
+                before = Comparison(CUSTOM, halves.sides.other.start, halves.sides.other.end)
+                after = query.replace(compare=None).during(halves.sides.own)
+                drift = said, self.asking(after.replace(compare=before)).url()
+            side = side_of(
+                *(report, self.site, end),
+                site_is=site_is,
+                history=histories[end],
+                figure=figures[end],
+                names=names,
+                is_of_rates=is_of_rates(site_is),
+            )
+            sides.append(side | {"compared": compared, "drift": drift})
         sent, received = sides
         classes = [
             chosen
@@ -178,8 +193,23 @@ class SitePage(QueryPage):
             for _, chosen, standing, _ in side["lines"]
             if standing.ok + standing.failed
         ]
-        # Where the links that changed are compared with the time before the first did.
-        since = None if query.compare else changed_since(site_is)
+        # Where the links that are slow now, or else fast, are compared with the time before.
+        kinds = (Condition.Type.SLOW, Condition.Type.FAST)
+        conditions = site_is.verdict.conditions
+        slow, fast = ([each.since for each in conditions if each.type == kind] for kind in kinds)
+        since = None if query.compare else min(slow or fast, default=None)
+        # Each note, the page that compares before it with after it, and what that says by end: what
+        # colours it, the factor (empty for no tests), it in words, the tests after it and before.
+        effects = []
+        for effect in site_is.effects:
+            ends = []
+            for of_end in (effect.ends[end] for end in reversed(ENDS)):
+                texts = ("", "", "")
+                if of_end.links:
+                    texts = of_end.kind, all_links.factor_alone(of_end), all_links.verdict(of_end)
+                ends.append((*texts, of_end.ok, of_end.other_ok))
+            url = around_url(self, effect.note.starts_at, now)
+            effects.append({"note": effect.note, "url": url, "ends": ends})
         partners = partners_of(report)
         return {
             "report": report,
@@ -208,7 +238,7 @@ class SitePage(QueryPage):
                 (
                     others.words,
                     [
-                        (size if at else capfirst(size), self.resized_url(size))
+                        (size if at else capfirst(size), self.asking(resized(query, size)).url())
                         for at, size in enumerate(others.sizes)
                     ],
                 )
@@ -216,53 +246,37 @@ class SitePage(QueryPage):
             ],
             "sides": sides,
             "short_name": names.site(name),
-            "short_sites": names.sites,
             "short_ends": names.endpoints,
             "links": sum(side["figures"].links for side in sides),
             "left_out": sum(side["left_out"] for side in sides),
             "strips": strips(sent["rows"], received["rows"], names),
-            "effects": effect_lines(self, site_is.effects, now),
+            "effects": effects,
             "events": events,
-            "comparison": comparison_part(query, name, site_is.comparisons, now, names),
+            "comparison": self.comparison(site_is.comparisons, names.site(name), now),
             "results": bool(classes),
             "results_of_class": any(classes),
             "partners": partners,
             "partner_rows": both_directions(partners, now, names.site(name), names.sites),
         }
 
-    def sides(
-        self,
-        report: Report,
-        site_is: SiteNow,
-        names: ShortNames,
-        figures: Mapping[str, dict[str, Any]],
-    ) -> list[dict[str, Any]]:
-        """Return the site as source and as destination; before anything is usual, with its rates.
-
-        `compared` is there if the question compares with something, `drift` if the window is long.
-        """
-        sides, histories = [], histories_drawn(site_is)
-        for end in ENDS:
-            links = site_is.links[end]
-            compared = compared_end(report, links, site_is.comparisons.get(end), names)
-            side = side_of(
-                report,
-                self.site,
-                end,
-                links=links,
-                history=histories[end],
-                figure=figures[end],
-                names=names,
-                level=end_kind(site_is.verdict.conditions, report.name, end),
-                is_of_rates=is_of_rates(site_is),
-            )
-            drift = None if compared else drift_of(self, site_is.drift, end)
-            sides.append(side | {"compared": compared, "drift": drift})
-        return sides
+    def comparison(
+        self, comparisons: Mapping[str, EndComparison], name: str, now: datetime
+    ) -> dict[str, Any] | None:
+        """Return what the page says of both ends together, None if it compares with nothing."""
+        if not comparisons:
+            return None
+        ends = [comparisons[end] for end in reversed(ENDS)]
+        changes = all_links.changes(self.query, now)
+        said = [(end.sentence(name), beyond_words(changes, self.site.name, end)) for end in ends]
+        return {
+            "kind": min((end.kind for end in ends), key=KINDS.index),
+            "words": ends[0].words,
+            "sentences": [" ".join(filter(None, sentences)) for sentences in said],
+        }
 
 
 def cost(
-    plan: PlannedTests,
+    plan: loads.PlannedTests,
     report: Report,
     end: str,
     wan_gbit_s: float | None,
@@ -273,12 +287,18 @@ def cost(
     That is on average how many tests run and which share of the WAN they take; and at the peak,
     when as many run as caps and links allow, each as fast as the fastest one in this window.
     """
-    load, standings = plan.of(direction=DIRECTIONS[end]), report.standings(end)
-    planned = {part.size for part in plan.parts if part.direction == DIRECTIONS[end]}
+    direction, standings = loads.DIRECTIONS[end], report.standings(end)
+    load = plan.of(direction=direction)
     means = {size: standing.mean for size, standing in standings.items()}
-    rates = [standings[size].fastest for size in planned if size in standings]
+    planned = {part.size for part in plan.parts if part.direction == direction}
+    rates = [standings[size].fastest for size in planned]
     fastest = float(np.fmax.reduce(rates, initial=math.nan))
-    most = plan.most_at_once(end, endpoints)
+    cap = "outbound_cap" if direction == loads.OUT else "inbound_cap"
+    of_endpoints = sum(
+        min(plan.of(direction=direction, endpoint=each.pk).links, getattr(each, cap))
+        for each in endpoints
+    )
+    most = min(of_endpoints, settings.SONAR_IN_FLIGHT)
     of_capacity = 1 / capacity(wan_gbit_s) if wan_gbit_s else math.nan
     return {
         "load": load,
@@ -291,32 +311,14 @@ def cost(
     }
 
 
-def endpoint_lines(page: SitePage, plan: PlannedTests) -> Iterator[dict[str, Any]]:
-    """Yield endpoints with what is planned for them, and their pages.
-
-    `of_budget` is which share of its budget of bytes a day the plan takes.
-    """
-    for endpoint in Endpoint.objects.listed().filter(site=page.site).select_related("paused_by"):
-        load, budget = plan.of(endpoint=endpoint.id), endpoint.budget_bytes_per_day
-        yield {
-            "endpoint": endpoint,
-            "load": load,
-            "running_out": plan.running(endpoint.id, OUT),
-            "running_in": plan.running(endpoint.id, IN),
-            "url": address("endpoint", page.site.name, endpoint.name),
-            "of_budget": load.bytes_per_day / budget if budget else None,
-        }
-
-
 def compared_end(
-    report: Report, links: Sequence[SiteLink], comparison: EndComparison | None, names: ShortNames
+    report: Report, site_is: SiteNow, end: str, names: ShortNames
 ) -> dict[str, Any] | None:
-    """Return the links that differ beyond chance first, and of alike ones the slowest.
-
-    `kind` colours those; `first` are shown before all are asked for.
-    """
+    """Return the links that differ beyond chance first, coloured by `kind`, then the slowest."""
+    links, comparison = site_is.links[end], site_is.comparisons.get(end)
     if comparison is None or report.query.compare is None:
         return None
+    is_sure = comparison.ratios.sure.tolist()
     rows: list[dict[str, Any]] = [
         {
             "name": name,
@@ -326,7 +328,7 @@ def compared_end(
             "pair": pair,
         }
         for link, name, pair, changed in zip(
-            links, names.links(links), comparison.pairs, comparison.changed.tolist(), strict=True
+            links, names.links(links), comparison.pairs, is_sure, strict=True
         )
     ]
     rows.sort(key=lambda row: (not row["kind"], not row["pair"].kind, row["pair"].ratio))
@@ -335,70 +337,3 @@ def compared_end(
         "of": report.query.compare.of,
         "rows": [row | {"first": at < MOST_FIRST} for at, row in enumerate(rows)],
     }
-
-
-def comparison_part(
-    query: MatrixQuery,
-    site: str,
-    comparisons: Mapping[str, EndComparison],
-    now: datetime,
-    names: ShortNames,
-) -> dict[str, Any] | None:
-    """Return what the page says of both ends together, None if it compares with nothing."""
-    if not comparisons:
-        return None
-    ends = [comparisons[end] for end in reversed(ENDS)]
-    changes = all_links.changes(query, now)
-    said = [(end.sentence(names.site(site)), beyond_words(changes, site, end)) for end in ends]
-    return {
-        "kind": min((end.kind for end in ends), key=KINDS.index),
-        "words": ends[0].words,
-        "sentences": [" ".join(filter(None, sentences)) for sentences in said],
-    }
-
-
-def changed_since(site_is: SiteNow) -> datetime | None:
-    """Return when the first of its conditions began that slow links, or else speed them."""
-    conditions = site_is.verdict.conditions
-    kinds = (Condition.Type.SLOW, Condition.Type.FAST)
-    slow, fast = ([each.since for each in conditions if each.type == kind] for kind in kinds)
-    return min(slow or fast, default=None)
-
-
-def effect_lines(
-    page: QueryPage, effects: Sequence[NoteEffect], now: datetime
-) -> list[dict[str, Any]]:
-    """Return each note, the page that compares before it with after it, and what that says by end.
-
-    Of an end stand there what colours it, the factor (empty for no tests), it in words, and the
-    tests after it and before.
-    """
-    return [
-        {
-            "note": effect.note,
-            "url": around_url(page, effect.note.starts_at, now),
-            "ends": [effect_of(effect.ends[end]) for end in reversed(ENDS)],
-        }
-        for effect in effects
-    ]
-
-
-def effect_of(together: Together) -> tuple[str, str, str, int, int]:
-    counts = together.ok, together.other_ok
-    if not together.links:
-        return "", "", "", *counts
-    return together.kind, factor_alone(together), verdict(together), *counts
-
-
-def drift_of(page: QueryPage, drift: ComparedEnds | None, end: str) -> tuple[str, str] | None:
-    """Say whether an end has drifted in the window; None for a short one, or without tests.
-
-    With the sentence comes the page that compares the second half of the window with the first.
-    """
-    if drift is None or not drift.ends[end].links:
-        return None
-    factor = factor_words(drift.ends[end], AROUND)
-    sentence = f"Since the middle of this window it has {VERBS[end].then} at {factor}."
-    compare = Comparison(CUSTOM, drift.sides.other.start, drift.sides.other.end)
-    after = page.query.replace(compare=None).during(drift.sides.own)
-    return sentence, page.asking(after.replace(compare=compare)).url()

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from matrix.answers.site.history import EndHistory, RatioSeries
+from matrix.answers.site.history import EndHistory
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink, figures_of
+from matrix.answers.site.site_now import SiteNow
+from matrix.answers.site.verdict import end_kind
 from matrix.answers.words.names import uncut_names_of
 from matrix.answers.words.phrases import time_words, why_no_rate
 from matrix.pages.site.written_rows import link_rows, strip_rows
@@ -28,7 +30,6 @@ WORDS = {
 # Of an end the page shows so many links before it is asked for all.
 MOST_FIRST = 10
 SHIFTED = ("silent", "slower", "faster")
-STATE_NAMES = {"not_applicable": "not applicable"}
 
 
 @dataclass(frozen=True)
@@ -65,21 +66,28 @@ def side_of(
     site: Site,
     end: str,
     *,
-    links: Sequence[SiteLink],
+    site_is: SiteNow,
     history: EndHistory,
     figure: dict[str, Any],
     names: ShortNames,
-    level: str,
     is_of_rates: bool,
 ) -> dict[str, Any]:
-    """Return all of a site as source, or as destination; ``level`` is what its condition says.
+    """Return all of a site as source, or as destination.
 
     `figure_label` says what the picture shows to those who do not see it, and `data_id` is the id
     of its JSON in the page. Where there is nothing to draw, `why_empty` says why. `left_out` is how
     many rows are not shown at first; `is_of_rates` says that nothing is usual yet. `lines` have how
     the site stands in each size class, and its share of the WAN.
     """
-    figures, words = figures_of(links), WORDS[end]
+    links, words = site_is.links[end], WORDS[end]
+    figures, series = figures_of(links), history.series
+    why_empty = ""
+    if not series.links.any():
+        succeeded = " succeeded" if series.failed.any() else ""
+        why_empty = f"No test{succeeded} in this window."
+        if series.ok.any():
+            before = f"that takes {FEWEST_SUCCESSES} successful tests before."
+            why_empty = f"No link has a usual rate yet: {before}"
     rows = partner_rows(report, links, history.sizes(), names)
     median = "No link has a usual rate to compare with."
     if not math.isnan(figures.ratio):
@@ -88,7 +96,7 @@ def side_of(
         "end": end,
         "words": words,
         "figures": figures,
-        "level": level,
+        "level": end_kind(site_is.verdict.conditions, report.name, end),
         "lines": [
             (size, size == report.query.size, standing, standing.of_capacity(site.wan_gbit_s))
             for size, standing in report.standings(end).items()
@@ -96,9 +104,9 @@ def side_of(
         "rows": rows,
         "written_rows": link_rows(rows, is_of_rates=is_of_rates),
         "left_out": sum(not row["first"] for row in rows),
-        "bucket_words": BUCKET_WORDS[history.series.bucket],
+        "bucket_words": BUCKET_WORDS[series.bucket],
         "is_of_rates": is_of_rates,
-        "why_empty": why_empty(history.series),
+        "why_empty": why_empty,
         "figure": figure,
         "figure_label": (
             f"Rates of the links {words['preposition']} {site.name}"
@@ -107,17 +115,6 @@ def side_of(
         ),
         "data_id": f"over-time-{end}-data",
     }
-
-
-def why_empty(series: RatioSeries) -> str:
-    """Say why there is no line to draw; nothing where there is."""
-    if series.links.any():
-        return ""
-    if series.ok.any():
-        return (
-            f"No link has a usual rate yet: that takes {FEWEST_SUCCESSES} successful tests before."
-        )
-    return "No test succeeded in this window." if series.failed.any() else "No test in this window."
 
 
 def partner_rows(
@@ -177,7 +174,7 @@ def status_of(link: SiteLink, moment: datetime) -> str:
         unknown = "unconfirmed" if link.unconfirmed else "no usual yet"
         level = "as usual" if link.level == "usual" else unknown
         return f"{level}, {link.failed} of {link.ok + link.failed} failed" if link.partly else level
-    return STATE_NAMES.get(link.state, link.state)
+    return link.state
 
 
 def strips(

@@ -15,31 +15,17 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
-from matrix.answers.site.overview import question, registered
+from matrix.answers.site.overview import compared_question, registered
 from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.endpoint import EndpointPage, costs_of, endpoint_of, show_endpoint
 from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.parts.notes import back
+from matrix.pages.site import work_forms
 from matrix.pages.site.page import SitePage
-from matrix.pages.site.work_forms import (
-    CHANGE,
-    DECLARE,
-    LIMITS,
-    TIMES,
-    WITHDRAW,
-    DowntimeEndForm,
-    DowntimeForm,
-    EndpointLimitsForm,
-    PauseForm,
-    QuietHoursForm,
-    SiteNoteForm,
-    downtimes_of,
-    site_work,
-)
 from matrix.pages.views import rendered
 from matrix.query.addresses import address
 from matrix.store.notes import WRITE
-from sonar.models import Downtime, Endpoint, Site
+from sonar.models import Endpoint, Site
 from sonar.models.fields import PAUSE_COLUMNS
 from sonar.notation.windows import format_minute, format_typed
 from sonar.people import roles
@@ -65,22 +51,13 @@ class UnchangedError(Exception):
         self.level = level
 
 
-def site_again(
-    request: HttpRequest, site: Site, form: forms.BaseForm, **path: object
-) -> HttpResponse:
-    """Show the page of a site with a form that was refused."""
-    now, page = timezone.now(), SitePage(question(QueryDict()), site)
-    work = site_work(site, request.user, now, form)
-    return rendered(request, page, now, None, status=400, work=work)
-
-
 def acting(
-    permission: str, again: Callable[..., HttpResponse] = site_again
+    permission: str, again: Callable[..., HttpResponse] | None = None
 ) -> Callable[[Action], Callable[..., HttpResponse]]:
     """Return the view of an action, for who has a permission for the site of a path.
 
     It keeps the change in one transaction with the log of the admin, says it, and leads back; or
-    it shows the page ``again``, with what was typed and what is wrong with it.
+    it shows the page ``again``, that of the site, with what was typed and what is wrong with it.
     """
 
     def decorate(action: Action) -> Callable[..., HttpResponse]:
@@ -96,7 +73,11 @@ def acting(
             except UnchangedError as error:
                 messages.add_message(request, error.level, str(error))
             except FormRefusedError as error:
-                return again(request, site, error.form, **path)
+                if again:
+                    return again(request, site, error.form, **path)
+                now, page = timezone.now(), SitePage(compared_question(QueryDict()), site)
+                work = work_forms.site_work(site, request.user, now, error.form)
+                return rendered(request, page, now, None, status=400, work=work)
             return back(request, f"{address('site', site.name)}#site-work")
 
         return view
@@ -110,26 +91,18 @@ def checked(form: Form) -> Form:
     return form
 
 
-def locked(site: Site) -> Site:
-    return Site.objects.select_for_update(of=("self",)).get(pk=site.pk)
-
-
 def ended(text: str) -> str:
     """Return what somebody wrote as a sentence that another can follow."""
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def subject(row: Downtime) -> str:
-    return str(row.site or row.endpoint)
-
-
-@acting(DECLARE)
+@acting(work_forms.DECLARE)
 def declare_downtime(request: HttpRequest, site: Site) -> Change:
-    form = checked(DowntimeForm(site, timezone.now(), request.POST))
+    form = checked(work_forms.DowntimeForm(site, timezone.now(), request.POST))
     for row in form.rows:
         row.save()
     first = form.rows[0]
-    subjects = ", ".join(subject(row) for row in form.rows)
+    subjects = ", ".join(str(row.site or row.endpoint) for row in form.rows)
     declaration, effect = {
         True: (
             f"a downtime of {subjects}",
@@ -143,16 +116,19 @@ def declare_downtime(request: HttpRequest, site: Site) -> Change:
     return f"Declared {declaration} {first.times_words}: {ended(first.reason)}", effect
 
 
-@acting(CHANGE)
+@acting(work_forms.CHANGE)
 def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noqa: A002
     """Let a downtime end at another time; with `end` it ends now, or never begins."""
-    row = downtimes_of(site).select_for_update(of=("self",)).filter(id=id).first()
+    row = work_forms.downtimes_of(site).select_for_update(of=("self",)).filter(id=id).first()
     if row is None:
         raise Http404(f"{site.name} has no downtime {id}: it may have been withdrawn.")
-    refuse_if_from_elsewhere(row)
-    now, words = timezone.now(), f"The downtime of {subject(row)} ({row.reason})"
+    if not row.is_by_hand:
+        sentence = f"This downtime was declared in {row.get_origin_display()}: change it there."
+        raise UnchangedError(f"{sentence} Sonar follows within minutes.", messages.ERROR)
+    subject = row.site or row.endpoint
+    now, words = timezone.now(), f"The downtime of {subject} ({row.reason})"
     if "end" not in request.POST:
-        checked(DowntimeEndForm(row, request.POST))
+        checked(work_forms.DowntimeEndForm(row, request.POST))
         row.save(update_fields=["ends_at"])
         return f"{words} now lasts {row.until_words}.", ""
     if row.ends_at <= now:
@@ -162,16 +138,10 @@ def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noq
         row.ends_at = now
         row.save(update_fields=["ends_at"])
         return f"{words} has ended.", "Tests of its links start again." if row.stops_tests else ""
-    if not roles.may(request.user, WITHDRAW, [site.id]):
+    if not roles.may(request.user, work_forms.WITHDRAW, [site.id]):
         raise PermissionDenied
     row.delete()
     return f"{words} was withdrawn before it began.", ""
-
-
-def refuse_if_from_elsewhere(row: Downtime) -> None:
-    if not row.is_by_hand:
-        sentence = f"This downtime was declared in {row.get_origin_display()}: change it there."
-        raise UnchangedError(f"{sentence} Sonar follows within minutes.", messages.ERROR)
 
 
 def in_use(site: Site, endpoint: str) -> Endpoint:
@@ -183,11 +153,10 @@ def in_use(site: Site, endpoint: str) -> Endpoint:
     return row
 
 
-@acting(LIMITS)
+@acting(work_forms.LIMITS)
 def change_limits(request: HttpRequest, site: Site, endpoint: str) -> Change:
-    """Change caps, budget, label and software of one endpoint of a site."""
     row = in_use(site, endpoint)
-    form = checked(EndpointLimitsForm(row, request.POST))
+    form = checked(work_forms.EndpointLimitsForm(row, request.POST))
     if not form.changes:
         raise UnchangedError(f"{row.name} stays as it is: nothing was changed.")
     row.save(update_fields=list(form.changes))
@@ -195,7 +164,7 @@ def change_limits(request: HttpRequest, site: Site, endpoint: str) -> Change:
     return sentence, "This applies from now on; running tests continue."
 
 
-@acting(LIMITS)
+@acting(work_forms.LIMITS)
 def enable_endpoint(request: HttpRequest, site: Site, endpoint: str) -> Change:
     """Let tests with one endpoint of a site start; with `disable` no more of them do."""
     row, enabled = in_use(site, endpoint), "disable" not in request.POST
@@ -209,20 +178,23 @@ def enable_endpoint(request: HttpRequest, site: Site, endpoint: str) -> Change:
     return f"Disabled {row.name}.", "No tests of its links start; running tests continue."
 
 
-@for_whom(GET=readers, POST=holders(LIMITS, lambda name, **_: [registered(name).id]))
+@for_whom(GET=readers, POST=holders(work_forms.LIMITS, lambda name, **_: [registered(name).id]))
 def endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
-    """Show an endpoint, or change its limits."""
     if request.method == "POST":
         return change_limits(request, name=name, endpoint=endpoint)
     return show_endpoint(request, name=name, endpoint=endpoint)
 
 
-@acting(TIMES)
+@acting(work_forms.TIMES)
 def change_quiet_hours(request: HttpRequest, site: Site) -> Change:
     """Set the quiet hours of a site; both fields empty take them away."""
-    row = locked(site)
+
+    def hours(row: Site) -> str:
+        return f"{row.quiet_hours} UTC" if row.quiet_hours else "none"
+
+    row = Site.objects.select_for_update(of=("self",)).get(pk=site.pk)
     before = hours(row)
-    checked(QuietHoursForm(row, request.POST))
+    checked(work_forms.QuietHoursForm(row, request.POST))
     if hours(row) == before:
         raise UnchangedError(f"Quiet hours of {row.name} stay as they are: {before}.")
     row.save(update_fields=["quiet_from", "quiet_until"])
@@ -232,14 +204,10 @@ def change_quiet_hours(request: HttpRequest, site: Site) -> Change:
     )
 
 
-def hours(site: Site) -> str:
-    return f"{site.quiet_hours} UTC" if site.quiet_hours else "none"
-
-
-@acting(TIMES)
+@acting(work_forms.TIMES)
 def change_pause(request: HttpRequest, site: Site) -> Change:
     """Pause the tests of a site, or change the pause that lasts; with `resume` it is over."""
-    return keep_pause(request, locked(site))
+    return keep_pause(request, Site.objects.select_for_update(of=("self",)).get(pk=site.pk))
 
 
 def endpoint_again(
@@ -249,14 +217,12 @@ def endpoint_again(
     return rendered(request, page, timezone.now(), None, status=400, pause=form)
 
 
-@acting(LIMITS, endpoint_again)
+@acting(work_forms.LIMITS, endpoint_again)
 def pause_endpoint(request: HttpRequest, site: Site, endpoint: str) -> Change:
-    """Do the same with the tests of one endpoint of a site."""
     return keep_pause(request, in_use(site, endpoint))
 
 
 def keep_pause(request: HttpRequest, row: Site | Endpoint) -> Change:
-    """Let a pause of a locked row begin, change or end."""
     now = timezone.now()
     if "resume" in request.POST:
         if not row.is_paused(now):
@@ -269,7 +235,7 @@ def keep_pause(request: HttpRequest, row: Site | Endpoint) -> Change:
             f"Resumed the tests of {row.name}, paused since {since} ({reason}).",
             "What is due is tested as soon as there is room.",
         )
-    form = checked(PauseForm(row, now, request.POST))
+    form = checked(work_forms.PauseForm(row, now, request.POST))
     reason, until = form.cleaned_data["pause_reason"], form.cleaned_data["paused_until"]
     row.pause(now, reason, until, cast(User, request.user))
     row.save(update_fields=PAUSE_COLUMNS)
@@ -282,7 +248,7 @@ def keep_pause(request: HttpRequest, row: Site | Endpoint) -> Change:
 
 @acting(WRITE)
 def write_note(request: HttpRequest, site: Site) -> Change:
-    form = checked(SiteNoteForm(site, request.POST))
+    form = checked(work_forms.SiteNoteForm(site, request.POST))
     form.instance.author = cast(User, request.user)
     note = form.save()
     whom = "all readers" if note.public else "operators and admins of the site"

@@ -1,6 +1,6 @@
 """The part of a site's page for who looks after it: its forms, and who changed what."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -60,21 +60,17 @@ def not_reserved(noun: str, name: str) -> str:
 
 
 def line(label: str, most: int, size: int, sentence: str = "") -> forms.CharField:
-    attrs = {"class": SMALL, "size": size}
     return forms.CharField(
         label=label,
         max_length=most,
         required=bool(sentence),
         error_messages={"required": sentence},
-        widget=forms.TextInput(attrs),
+        widget=forms.TextInput({"class": SMALL, "size": size}),
     )
 
 
 class RowForm(ShownForm, forms.Form):
-    """A form about a row: what may be is said by its model, as in the admin and the API.
-
-    ``otherwise`` is the field that rules about several get.
-    """
+    """A form about a row that its model judges; the field ``otherwise`` gets what is of several."""
 
     otherwise: str
 
@@ -94,7 +90,10 @@ class RowForm(ShownForm, forms.Form):
 
     def filled(self, cleaned: Mapping[str, Any]) -> Model | None:
         """Return the row with what was sent; None with an error where that cannot be."""
-        raise NotImplementedError
+        row: Model = getattr(self, self.row_attribute)
+        for name, value in cleaned.items():
+            setattr(row, name, value)
+        return row
 
 
 class DowntimeForm(RowForm):
@@ -113,17 +112,16 @@ class DowntimeForm(RowForm):
         ],
         required=False,
         error_messages={"invalid_choice": "A downtime is an outage or a warning."},
-        widget=forms.Select({"class": "form-select form-select-sm"}),
+        widget=CHOICE,
     )
     endpoints = forms.ModelMultipleChoiceField(
         Endpoint.objects.none(),
         label="only these endpoints (none: the whole site)",
         required=False,
         widget=forms.CheckboxSelectMultiple({"class": "form-check-input"}),
-        error_messages={
-            "invalid_choice": "This is not an endpoint of the site.",
-            "invalid_pk_value": "This is not an endpoint of the site.",
-        },
+        error_messages=dict.fromkeys(
+            ("invalid_choice", "invalid_pk_value"), "This is not an endpoint of the site."
+        ),
     )
 
     def __init__(self, site: Site, now: datetime, data: QueryDict | None = None) -> None:
@@ -152,8 +150,6 @@ class DowntimeForm(RowForm):
 
 
 class DowntimeEndForm(RowForm):
-    """When a downtime that was declared ends."""
-
     otherwise, row_attribute = "ends_at", "downtime"
 
     ends_at = UtcField("ends (UTC)")
@@ -162,10 +158,6 @@ class DowntimeEndForm(RowForm):
         initial = {"ends_at": downtime.ends_at}
         super().__init__(data, auto_id=f"downtime-{downtime.id}-%s", initial=initial)
         self.downtime = downtime
-
-    def filled(self, cleaned: Mapping[str, Any]) -> Downtime:
-        self.downtime.ends_at = cleaned["ends_at"]
-        return self.downtime
 
 
 def cap_field(label: str) -> forms.IntegerField:
@@ -183,8 +175,6 @@ NO_BUDGET = "A budget is a number of GB from 0.000000001 on, like 500; leave it 
 
 
 class EndpointLimitsForm(RowForm):
-    """Caps and budget of an endpoint, and what it is called."""
-
     otherwise, row_attribute = "budget", "endpoint"
     columns = {"budget": "budget_bytes_per_day"}
 
@@ -228,7 +218,7 @@ class EndpointLimitsForm(RowForm):
     def words(self) -> list[str]:
         """Say what changes: `tests to it at once from 2 to 4`."""
         return [
-            f"{WORDS[name]} from {shown(name, old)} to {shown(name, new)}"
+            f"{WORDS.get(name, name)} from {shown(name, old)} to {shown(name, new)}"
             for name, (old, new) in self.changes.items()
         ]
 
@@ -237,8 +227,6 @@ WORDS = {
     "inbound_cap": "tests to it at once",
     "outbound_cap": "tests from it at once",
     "budget_bytes_per_day": "budget a day",
-    "label": "label",
-    "software": "software",
 }
 
 
@@ -249,8 +237,6 @@ def shown(column: str, value: object) -> str:
 
 
 class SiteNoteForm(NoteForm):
-    """A note on a site; its subject is the page."""
-
     text = line("note", 500, 60, "Write the text of the note.")
     starts_at = UtcField("from (UTC, empty: now)", required=False)
     ends_at = UtcField("to (UTC, empty: until it is removed)", required=False)
@@ -273,6 +259,7 @@ class SiteNoteForm(NoteForm):
         return [self.instance.site_id]
 
 
+HOURS = ("quiet_from", "quiet_until")
 CLOCK = "%H:%M"
 NO_CLOCK = "Write a time of day in UTC, from 00:00 to 23:59, like 22:30."
 ONE_END = "Quiet hours need both times; leave both empty for none."
@@ -294,6 +281,14 @@ class ClockField(forms.TimeField):
         )
 
 
+def refuse_one_end(form: forms.BaseForm, cleaned: Mapping[str, Any]) -> bool:
+    """Add an error where quiet hours have only one of both ends, and say whether there is one."""
+    missing = [name for name in HOURS if cleaned[name] is None]
+    if len(missing) == 1:
+        form.add_error(missing[0], ONE_END)
+    return len(missing) == 1
+
+
 class QuietHoursForm(RowForm):
     """The hours of each day in which no scheduled test of a site's links starts."""
 
@@ -303,17 +298,12 @@ class QuietHoursForm(RowForm):
     quiet_until = ClockField("to (UTC)", "06:00")
 
     def __init__(self, site: Site, data: QueryDict | None = None) -> None:
-        initial = {"quiet_from": site.quiet_from, "quiet_until": site.quiet_until}
+        initial = {name: getattr(site, name) for name in HOURS}
         super().__init__(data, auto_id="quiet-%s", initial=initial)
         self.site = site
 
-    def filled(self, cleaned: Mapping[str, Any]) -> Site | None:
-        for name, other in (("quiet_from", "quiet_until"), ("quiet_until", "quiet_from")):
-            if cleaned[name] is None and cleaned[other] is not None:
-                self.add_error(name, ONE_END)
-                return None
-        self.site.quiet_from, self.site.quiet_until = cleaned["quiet_from"], cleaned["quiet_until"]
-        return self.site
+    def filled(self, cleaned: Mapping[str, Any]) -> Model | None:
+        return None if refuse_one_end(self, cleaned) else super().filled(cleaned)
 
 
 class PauseForm(ShownForm, forms.Form):
@@ -343,16 +333,21 @@ MOST_DOWNTIMES, MOST_ENTRIES, MOST_COSTS, MOST_RUNNING = 20, 8, 3, 30
 def site_work(
     site: Site, reader: Anyone, now: datetime, refusal: forms.BaseForm | None = None
 ) -> dict[str, Any]:
-    """Return what somebody may do for a site; nothing for others.
-
-    ``refusal`` is the form that was sent and could not be kept: it stands in its place.
-    """
+    """Return what somebody may do for a site; ``refusal`` is a form that could not be kept."""
 
     def may(permission: str) -> bool:
         return roles.may(reader, permission, [site.id])
 
     if not reader.is_authenticated or not any(map(may, (DECLARE, LIMITS, TIMES, WRITE))):
         return {}
+    waiting, off = [], Endpoint.objects.in_use().filter(site=site, enabled=False)
+    # Endpoints that are switched off, the first of them with what they would cost.
+    for number, row in enumerate(off.select_related("site") if may(LIMITS) else ()):
+        costs = estimate.in_its_meshes(row, now) if number < MOST_COSTS else None
+        waiting.append((row, "" if costs is None else words.in_its_meshes(costs)))
+    # What was changed for it, as the admin has it in its history.
+    kind = ContentType.objects.get_for_model(Site)
+    changes = LogEntry.objects.filter(content_type=kind, object_id=str(site.pk))
     return {
         "declare": sent(refusal, DowntimeForm(site, now)) if may(DECLARE) else None,
         # Those that have not ended, with whether they go on, and the form to end one another time.
@@ -372,43 +367,29 @@ def site_work(
         else [],
         "may_add": may(TIMES),
         "drafts": steps.drafts(reader, site),
-        "waiting": list(waiting_of(site, now)) if may(LIMITS) else [],
-        "running": list(running_at(site)) if may(ORDER) else [],
+        "waiting": waiting,
+        # Tests that run with an end there, the longest first.
+        "running": list(
+            probes.rows()
+            .filter(Q(source__site=site) | Q(destination__site=site), state=Probe.State.RUNNING)
+            .order_by("started_at", "id")[:MOST_RUNNING]
+        )
+        if may(ORDER)
+        else [],
         "quiet": sent(refusal, QuietHoursForm(site)) if may(TIMES) else None,
         "pause": sent(refusal, PauseForm(site, now)) if may(TIMES) else None,
         "note": sent(refusal, SiteNoteForm(site)) if may(WRITE) else None,
-        "entries": list(entries_of(site)[:MOST_ENTRIES]),
+        "entries": list(
+            changes.select_related("user").order_by("-action_time", "-id")[:MOST_ENTRIES]
+        ),
         "refused": refusal is not None,
     }
 
 
-def running_at(site: Site) -> QuerySet[Probe]:
-    """Return the tests that run with an end at a site, the longest first."""
-    at_site = probes.rows().filter(Q(source__site=site) | Q(destination__site=site))
-    return at_site.filter(state=Probe.State.RUNNING).order_by("started_at", "id")[:MOST_RUNNING]
-
-
-def waiting_of(site: Site, now: datetime) -> Iterator[tuple[Endpoint, str]]:
-    """Yield the endpoints that are switched off, the first of them with what they would cost."""
-    rows = Endpoint.objects.in_use().filter(site=site, enabled=False)
-    for number, row in enumerate(rows.select_related("site")):
-        costs = estimate.in_its_meshes(row, now) if number < MOST_COSTS else None
-        yield row, "" if costs is None else words.in_its_meshes(costs)
-
-
 def sent(refusal: forms.BaseForm | None, form: forms.BaseForm) -> forms.BaseForm:
-    """Return the form that was sent, if it is the same as this one."""
     return refusal if refusal and refusal.auto_id == form.auto_id else form
 
 
 def downtimes_of(site: Site) -> QuerySet[Downtime]:
-    """Return the downtimes of a site and of its endpoints."""
     rows = Downtime.objects.filter(Q(site=site) | Q(endpoint__site=site))
     return rows.select_related("site", "endpoint")
-
-
-def entries_of(site: Site) -> QuerySet[LogEntry]:
-    """Return what was changed for a site, newest first, as the admin has it in its history."""
-    kind = ContentType.objects.get_for_model(Site)
-    entries = LogEntry.objects.filter(content_type=kind, object_id=str(site.pk))
-    return entries.select_related("user").order_by("-action_time", "-id")

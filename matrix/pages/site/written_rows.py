@@ -80,17 +80,14 @@ def strip_cell(cell: Mapping[str, Any] | None) -> str:
 def both_directions(
     partners: Iterable[Partner], now: datetime, site: str, names: Mapping[str, str]
 ) -> SafeString:
-    """Write both directions with each partner.
-
-    ``site`` and ``names`` are what the page calls the site and its partners.
-    """
+    """Write both directions with each partner; ``site`` and ``names`` are their names here."""
     labels = f"from {escape(site)}", f"to {escape(site)}"
     return joined(
         f'<tr><th scope="row" title="{escape(partner.name)}">'
         f"{escape(names.get(partner.name, partner.name))}</th>"
         + "".join(
             direction_cells(direction, label, now)
-            for direction, label in zip(partner.directions, labels, strict=True)
+            for direction, label in zip((partner.sent, partner.received), labels, strict=True)
         )
         + f'<td data-label="ratio">{rate(partner.ratio, "not measured both ways")}</td></tr>\n'
         for partner in partners
@@ -101,7 +98,7 @@ def direction_cells(direction: PartnerDirection | None, label: str, now: datetim
     if direction is None:
         look = f'colspan="4" class="word muted" data-label="{label}"'
         return f"<td {look}>not tested, no results</td>"
-    cell, url = direction.cell, escape(direction.url)
+    cell, url = direction[0], escape(direction[1])
     ends = escape(f"from {cell.source} to {cell.destination}")
     beside = spread(cell.std) if cell.ok else f' <span class="visually-hidden">{ends}</span>'
     return (

@@ -68,7 +68,6 @@ def _in_a_row(runs: Sequence[Run], count: int, numbering: Numbering) -> KnownSca
 
 
 def known_scatter(numbering: Numbering, variance: Floats, dof: Floats) -> KnownScatter:
-    """Bring variances by the number of a link into a square."""
     return KnownScatter(numbering.square(variance * dof), numbering.square(dof))
 
 

@@ -8,6 +8,7 @@ far as links are alike in that, by those of all links that are compared (see mod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from statistics import NormalDist
 from typing import Self
 
@@ -55,11 +56,6 @@ class Pairs(ArrayFields):
     centres: Floats
     squares: Floats
 
-    def parts(self, number: int) -> list[Self]:
-        arrays = (self.counts, 1), (self.centres, 1), (self.squares, 0)
-        cut = (np.array_split(values, number, axis=axis) for values, axis in arrays)
-        return [type(self)(*values) for values in zip(*cut, strict=True)]
-
 
 @dataclass(frozen=True)
 class KnownScatter(ArrayFields):
@@ -71,10 +67,6 @@ class KnownScatter(ArrayFields):
 
     squares: Floats
     dof: Floats
-
-    def parts(self, number: int) -> list[Self | None]:
-        both = (np.array_split(values, number) for values in (self.squares, self.dof))
-        return [type(self)(*values) for values in zip(*both, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -91,10 +83,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Precision(ArrayFields):
-    """How well the ratio of the two centres of each group is known.
-
-    ``error`` is the standard error of its natural log, of ``dof`` degrees of freedom.
-    """
+    """How well the ratio of two centres is known: the error of its natural log, and its dof."""
 
     error: Floats
     dof: Floats
@@ -205,21 +194,20 @@ def judged(
     rule: Rule | None = None,
     unit: float = 1.0,
 ) -> tuple[Ratios, Rule]:
-    """Compare the two samples of each group by ``rule``, or by that which all of them make.
-
-    With several threads if there are many.
-    """
+    """Compare the samples of each group by ``rule``, or by that which all make; many by threads."""
     prior = rule.prior if rule else prior_of(pairs, known_scatter)
     number = THREADS if pairs.squares.size > GROUPS else 1
-    parts = pairs.parts(number)
-    scatters = known_scatter.parts(number) if known_scatter else [None] * number
+    edges = np.linspace(0, len(pairs.squares), number + 1).astype(int).tolist()
 
-    def compared(part: int) -> Ratios:
-        return Ratios.of(parts[part], of, prior, scatters[part], unit)
+    def compared(part: slice) -> Ratios:
+        own = Pairs(pairs.counts[:, part], pairs.centres[:, part], pairs.squares[part])
+        return Ratios.of(own, of, prior, known_scatter and known_scatter.taken(part), unit)
 
-    ratios = Ratios.joined(each(compared, range(number)))
+    ratios = Ratios.joined(each(compared, [slice(*edge) for edge in pairwise(edges)]))
     rule = rule or Rule(prior, largest_p(ratios.p, FALSE_SHARE))
-    return replace(ratios, sure=sure(ratios, rule)), rule
+    # Beyond chance, and by more than nobody would look into.
+    sure = is_far(ratios.ratio) & (ratios.p <= rule.most_p * (1 + ROUNDING))
+    return replace(ratios, sure=sure), rule
 
 
 def scatter_of(pairs: Pairs, known_scatter: KnownScatter | None) -> tuple[Floats, Floats]:
@@ -236,11 +224,6 @@ def prior_of(pairs: Pairs, known_scatter: KnownScatter | None) -> Prior:
     """Learn from all groups that can be compared how far one scatters."""
     enough = (pairs.counts >= FEWEST_TESTS).all(axis=0)
     return Prior.of(*(values[enough] for values in scatter_of(pairs, known_scatter)))
-
-
-def sure(ratios: Ratios, rule: Rule) -> Flags:
-    """Say which differ beyond chance, and by more than nobody would look into."""
-    return is_far(ratios.ratio) & (ratios.p <= rule.most_p * (1 + ROUNDING))
 
 
 def is_far(ratio: Floats) -> Flags:
@@ -282,7 +265,6 @@ def compare_each(pairs: Sequence[tuple[ArrayLike, ArrayLike]], of: str = "median
 
 
 def log_squares(rates: Floats) -> float:
-    """Return how far the logs of rates are from their mean: the squares, added up."""
     logs = np.log(np.maximum(rates, LEAST_RATE))
     return float(np.square(logs - logs.mean()).sum()) if rates.size else 0.0
 
@@ -305,10 +287,7 @@ class SideRuns:
 
 @dataclass(frozen=True)
 class Sides:
-    """Both sides of each cell: ``reduced`` are the results of this one, as reduce() has them.
-
-    ``rule`` is what the cells were judged by.
-    """
+    """Both sides of each cell: this one as reduce() has it, and by which rule they were judged."""
 
     reduced: Reduced
     ratios: Ratios
