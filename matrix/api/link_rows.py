@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matrix.answers.table.column_filters import column_name
-from matrix.answers.table.columns import COMPARED, SURE, Arrays
-from matrix.answers.table.link_table import LinkTable
+from matrix.answers.table.link_table import COMPARED, SURE, Arrays, LinkTable
 from matrix.answers.words.documents import DOCUMENTS
 from matrix.answers.words.ratios import PairRatio
 from matrix.api.encoding import csv_of, dumps
@@ -152,21 +152,21 @@ def heads(table: LinkTable) -> list[str]:
 
 
 def lines(table: LinkTable) -> Iterator[list[str]]:
-    classes = [
-        [[*texts, *compared] for texts, compared in zip(*written, strict=True)]
-        for columns in map(table.of_class, table.sizes)
-        for written in [(class_texts(columns, table.quantiles), compared_texts(columns))]
-    ]
-    ends = zip(table.source.tolist(), table.destination.tolist(), strict=True)
-    for at, (source, destination) in enumerate(ends):
-        texts = [text for of_class in classes for text in of_class[at]]
-        yield [table.places[source].name, table.places[destination].name, *texts]
+    """Yield the texts of each link: its ends, and what is said of it in each size class."""
+    classes = [class_texts(table.of_class(size), table.quantiles) for size in table.sizes]
+    ends = (table.source.tolist(), table.destination.tolist())
+    for source, destination, *texts in zip(*ends, *classes, strict=True):
+        yield [table.places[source].name, table.places[destination].name, *chain(*texts)]
 
 
 def class_texts(columns: Arrays, quantiles: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the texts of one size class, link by link."""
+    """Yield the texts of one size class, link by link; while comparing, with the comparison."""
     shown = ("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes", "ok", "failed", "state")
     numbers = zip(*(columns[name].tolist() for name in shown), strict=True)
+    ratios = None
+    if SURE in columns:
+        arrays = {field: columns[name] for name, field in COMPARED.items()}
+        ratios = Ratios(**arrays, ok=columns["ok"], sure=columns[SURE])
     for at, (mean, std, size, size_std, ok, failed, state) in enumerate(numbers):
         rates = [mean, *(columns[name][at] for name in quantiles)] if ok else []
         texts = [three_digits(rate) for rate in rates] or [DASH] * (1 + len(quantiles))
@@ -175,22 +175,11 @@ def class_texts(columns: Arrays, quantiles: Sequence[str]) -> Iterator[list[str]
         volume = format_bytes(size) if ok else DASH
         if size_std > 0:
             volume += f" ± {format_bytes(size_std)}"
-        counts = format_count(ok), format_count(failed)
-        yield [*texts, volume, *counts, STATES[state].replace("_", " ")]
+        texts += [volume, format_count(ok), format_count(failed), STATES[state].replace("_", " ")]
+        yield texts + (pair_texts(PairRatio.at(ratios, (at,))) if ratios else [])
 
 
-def compared_texts(columns: Arrays) -> Iterator[list[str]]:
-    """Yield what a comparison says of each link, nothing where nothing is compared."""
-    if SURE not in columns:
-        yield from ([] for _ in columns["ok"])
-        return
-    arrays = {field: columns[name] for name, field in COMPARED.items()}
-    ratios = Ratios(**arrays, ok=columns["ok"], sure=columns[SURE])
-    for at in range(len(ratios.ok)):
-        pair = PairRatio.at(ratios, (at,))
-        rates = [
-            DASH if math.isnan(rate) else three_digits(rate) for rate in (pair.value, pair.other)
-        ]
-        ratio = DASH if math.isnan(pair.ratio) else pair.factor_words
-        chance = DASH if math.isnan(pair.p) else format_chance(pair.p)
-        yield [*rates, ratio, pair.n_words, chance]
+def pair_texts(pair: PairRatio) -> list[str]:
+    rates = [DASH if math.isnan(rate) else three_digits(rate) for rate in (pair.value, pair.other)]
+    ratio = DASH if math.isnan(pair.ratio) else pair.factor_words
+    return [*rates, ratio, pair.n_words, DASH if math.isnan(pair.p) else format_chance(pair.p)]

@@ -15,9 +15,8 @@ from rest_framework.request import Request
 from matrix.answers import other_origins
 from matrix.answers.table import column_filters, link_table, table_query
 from matrix.answers.table.column_filters import LONGEST_TEXT
-from matrix.answers.table.columns import COLUMNS
-from matrix.answers.table.columns import COMPARED as COMPARED_FIELDS
-from matrix.answers.table.link_table import CHANGE, LinkTable
+from matrix.answers.table.link_table import CHANGE, COLUMNS, LinkTable
+from matrix.answers.table.link_table import COMPARED as COMPARED_FIELDS
 from matrix.answers.table.table_query import SHORT, TableQuery, orderings
 from matrix.api import link_rows
 from matrix.api.base import ApiView, unless_known
@@ -242,9 +241,6 @@ class LinksRequest:
         page = PageRequest.read(request, form, TableCursor.parse, OF_LINKS)
         return cls(query, chosen, page.after, page.size, form)
 
-    def begin(self, now: datetime) -> TableCursor:
-        return self.cursor or TableCursor(now)
-
 
 NOT_HERE = {
     "page": "page is only for the page: in JSON, follow `next`.",
@@ -260,9 +256,9 @@ class LinksView(ApiView, one_snapshot=False):
         call, version = read_once(
             request,
             lambda: LinksRequest.read(request, now),
-            lambda call: link_table.version(call.query, call.begin(now).moment),
+            lambda call: link_table.version(call.query, call.cursor.moment if call.cursor else now),
         )
-        cursor = call.begin(now)
+        cursor = call.cursor or TableCursor(now)
 
         def make() -> HttpResponseBase:
             if call.format == "json":
@@ -295,10 +291,17 @@ def as_json(
 ) -> bytes:
     table, rows = chosen_rows(call, cursor, version)
     page = rows[cursor.rows : cursor.rows + call.page_size]
+    query, chosen = call.query, call.chosen
+    # What was asked, defaults included; the window as the two times it stands for.
+    own: dict[str, Any] = {"ordering": chosen.ordering, "search": chosen.search}
+    own |= {"quantiles": chosen.quantiles} if chosen.quantiles else {}
+    own |= {"overhead": "1"} if chosen.overhead else {}
+    own |= {condition.name: condition.text for condition in chosen.conditions}
+    asked = echo(query, table.window, **own) | (query.compare.to_params() if query.compare else {})
     answer: dict[str, Any] = {
-        "query": echo_of(call, table),
-        **({"comparison": compared(call, table, cursor.moment)} if call.query.compare else {}),
-        "other_origins": other_origins.of_table(table, call.query, version).counts,
+        "query": asked,
+        **({"comparison": compared(query, table, cursor.moment)} if query.compare else {}),
+        "other_origins": other_origins.of_table(table, query, version).counts,
         "total": len(table),
         "found": len(rows),
         "links": link_rows.records(table.taken(page)),
@@ -309,23 +312,13 @@ def as_json(
     return dumps(answer)
 
 
-def echo_of(call: LinksRequest, table: LinkTable) -> dict[str, Any]:
-    """Say what was asked, defaults included; the window as the two times it stands for."""
-    query, chosen = call.query, call.chosen
-    own: dict[str, Any] = {"ordering": chosen.ordering, "search": chosen.search}
-    own |= {"quantiles": chosen.quantiles} if chosen.quantiles else {}
-    own |= {"overhead": "1"} if chosen.overhead else {}
-    own |= {condition.name: condition.text for condition in chosen.conditions}
-    return echo(query, table.window, **own) | (query.compare.to_params() if query.compare else {})
-
-
-def compared(call: LinksRequest, table: LinkTable, now: datetime) -> dict[str, Any]:
+def compared(query: MatrixQuery, table: LinkTable, now: datetime) -> dict[str, Any]:
     """Say what the links are compared with, and how many of them differ beyond chance."""
-    other = call.query.other(now)
-    window, size = other.window_at(now), call.query.size
+    other = query.other(now)
+    window, size = other.window_at(now), query.size
     changes = table.column(f"{size}.{CHANGE}")
     return {
-        "description": call.query.other_words(),
+        "description": query.other_words(),
         "size": other.size,
         "start": format_time(window.start),
         "end": format_time(window.end),

@@ -1,6 +1,5 @@
 """GET /api/v1/matrix/, the whole matrix in one call; /cells/ and /cells/codes/ of its page."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -13,15 +12,16 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from matrix.answers import other_origins
-from matrix.answers.matrix import glance, grid
+from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import names_of, on_cards, read_judgement
 from matrix.answers.words.documents import DOCUMENTS
-from matrix.api import matrix_formats, rendering
+from matrix.api import matrix_formats
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_types import kind_of
 from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, EXPECTED, FIELDS
 from matrix.api.parameters import one_of, wrong
+from matrix.api.rendering import as_figure, file_name, named
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import QUERY, Echo, choice, text
 from matrix.api.schema.schemas import Answer, OtherOrigins, with_facts, word_of
@@ -43,9 +43,8 @@ from matrix.plots.matrix import figure_alone
 from matrix.plots.standalone import FigureTitle
 from matrix.query.catalogue import EXPECTATION, UNITS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store.data_version import DataVersion, of_one_server, snapshot
+from matrix.store.data_version import of_one_server, snapshot
 from sonar.notation.enumeration import either
-from sonar.notation.windows import Window
 
 
 class MatrixEcho(Echo):
@@ -161,19 +160,23 @@ class MatrixView(ApiView, one_snapshot=False):
         query, fields, form, shape = question
 
         def make() -> HttpResponseBase:
+            statistic, window = query.statistic, query.window_at(now)
+            kind = "matrix-wide" if (form, shape) == ("csv", "wide") else "matrix"
+            name = file_name(kind, statistic.name, query=query, window=window)
             if form in FIGURE:
                 # Not kept: of an HTML file, the library is nearly all.
-                return as_figure(grid.build(query, now, version), form)
+                found = grid.build(query, now, version)
+                title = FigureTitle(
+                    query.describe(), window, statistic.unit.behind, simulated=found.simulated
+                )
+                return as_figure(figure_alone(arrange(found, Display())), title, form, name)
             response = respond_once(
                 request,
                 ("matrix", version, *question),
                 CONTENT_TYPES[form],
                 lambda: written(grid.build(query, now, version), fields, form, shape),
             )
-            if form == "json":
-                return response
-            kind = ["wide"] if (form, shape) == ("csv", "wide") else []
-            return rendering.named(response, form, saved_as(query, query.window_at(now), *kind))
+            return response if form == "json" else named(response, form, name)
 
         shown = version if form == "json" else version.shown(f"{form}{shape}")
         return unless_known(request, shown, make)
@@ -184,22 +187,9 @@ def written(grid: Grid, fields: tuple[str, ...], form: str, shape: str) -> bytes
         return matrix_formats.as_document(grid, form)
     if form == "json":
         return matrix_formats.as_json(grid, fields, other_origins.of_grid(grid))
-    return (
-        matrix_formats.as_csv(grid, fields) if shape == "long" else matrix_formats.as_wide_csv(grid)
-    )
-
-
-def saved_as(query: MatrixQuery, window: Window, *kind: str) -> str:
-    return rendering.file_name("matrix", *kind, query.statistic.name, query=query, window=window)
-
-
-def as_figure(grid: Grid, form: str) -> HttpResponse:
-    query = grid.query
-    title = FigureTitle(
-        query.describe(), grid.window, query.statistic.unit.behind, simulated=grid.simulated
-    )
-    figure = figure_alone(arrange(grid, Display()))
-    return rendering.as_figure(figure, title, form, saved_as(query, grid.window))
+    if shape == "wide":
+        return matrix_formats.as_wide_csv(grid)
+    return matrix_formats.as_csv(grid, fields)
 
 
 def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
@@ -209,19 +199,17 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
     form, shape = asked_format(request, FORMATS), one_of(params, "shape", SHAPES)
     if shape == "wide" and form != "csv":
         raise wrong("shape", f"shape=wide is for CSV: use format=csv, or leave it out for {form}.")
-    fields = fields_of(params, default=default_fields(query))
-    only_value = default_fields(query), ("value",)
-    if form in FIGURE and fields != default_fields(query):
+    default: tuple[str, ...] = DEFAULT_FIELDS
+    if query.compare:
+        default = (*DEFAULT_FIELDS, *COMPARED)
+    elif query.stat == EXPECTATION.name:
+        default = (*DEFAULT_FIELDS, *EXPECTED)
+    fields = fields_of(params, default)
+    if form in FIGURE and fields != default:
         raise wrong("fields", "fields must be left out: a figure has no fields.")
-    if (shape == "wide" or form in DOCUMENTS) and fields not in only_value:
+    if (shape == "wide" or form in DOCUMENTS) and fields not in (default, ("value",)):
         raise wrong("fields", "fields must be value, or left out: a wide table has only one.")
     return query, fields, form, shape or "long"
-
-
-def default_fields(query: MatrixQuery) -> tuple[str, ...]:
-    if query.compare:
-        return (*DEFAULT_FIELDS, *COMPARED)
-    return (*DEFAULT_FIELDS, *EXPECTED) if query.stat == EXPECTATION.name else DEFAULT_FIELDS
 
 
 def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
@@ -240,32 +228,11 @@ def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in FIELDS if name in (names or default))
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A question of the matrix page and how it is drawn, at a moment."""
-
-    query: MatrixQuery
-    display: Display
-    now: datetime
-    version: DataVersion
-
-    @snapshot()
-    def cells(self) -> bytes:
-        answer = grid.build(self.query, self.now, self.version, whole=True)
-        texts = on_cards(read_judgement(answer, self.now), names_of(answer))
-        return cells_file.encode(arrange(answer, self.display), texts)
-
-    @snapshot()
-    def codes(self) -> bytes:
-        is_glanced = glance.suffices(self.query) and not self.display.only
-        build = glance.build if is_glanced else grid.build
-        return codes_file.encode(arrange(build(self.query, self.now, self.version), self.display))
-
-
-class DrawnView(APIView):
-    """Has the parameters of the matrix page; errors are answered in JSON."""
+class CellsView(APIView):
+    """The numbers of the cells of the matrix page, by its parameters; errors are in JSON."""
 
     content_negotiation_class = ErrorsInJson
+    is_of_codes = False
 
     @of_one_server()
     def get(self, request: Request) -> HttpResponseBase:
@@ -276,28 +243,30 @@ class DrawnView(APIView):
             lambda: display.read(request.query_params),
             lambda question: grid.version(question[0], now),
         )
+
+        @snapshot()
+        def encode() -> bytes:
+            if self.is_of_codes:
+                is_glanced = grid.is_glanced(query) and not drawn.only
+                build = grid.glance if is_glanced else grid.build
+                return codes_file.encode(arrange(build(query, now, version), drawn))
+            answer = grid.build(query, now, version, whole=True)
+            texts = on_cards(read_judgement(answer, now), names_of(answer))
+            return cells_file.encode(arrange(answer, drawn), texts)
+
         shown = version.shown(drawn.fingerprint)
         response: HttpResponseBase | None = get_conditional_response(request, etag=shown.etag)
-        if response is None:
-            response = self.respond(request, shown, Drawn(query, drawn, now, version))
+        if response is None and self.is_of_codes:
+            response = respond_once(request, ("codes", shown), ARRAYS, encode)
+        elif response is None:
+            response = HttpResponse(encode(), content_type=ARRAYS)
         response["ETag"] = shown.etag
         response["Cache-Control"] = "private, no-cache"
         response["Vary"] = "Cookie"
         return response
 
-    def respond(self, request: Request, shown: DataVersion, drawn: Drawn) -> HttpResponse:
-        raise NotImplementedError
 
-
-class CellsView(DrawnView):
-    """The numbers of the cells."""
-
-    def respond(self, request: Request, shown: DataVersion, drawn: Drawn) -> HttpResponse:
-        return HttpResponse(drawn.cells(), content_type=ARRAYS)
-
-
-class CodesView(DrawnView):
+class CodesView(CellsView):
     """The colours of the cells, of a window that is only dragged over: often back and forth."""
 
-    def respond(self, request: Request, shown: DataVersion, drawn: Drawn) -> HttpResponse:
-        return respond_once(request, ("codes", shown), ARRAYS, drawn.codes)
+    is_of_codes = True

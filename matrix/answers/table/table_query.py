@@ -21,12 +21,11 @@ from matrix.answers.table.column_filters import (
     Condition,
     read_condition,
     read_page,
-    read_quantiles,
+    read_some,
     read_text,
     wrong,
 )
-from matrix.answers.table.columns import COLUMNS, COMPARED, LINE_COLUMNS
-from matrix.answers.table.link_table import TROUBLE, LinkTable
+from matrix.answers.table.link_table import COLUMNS, COMPARED, LINE_COLUMNS, TROUBLE, LinkTable
 from matrix.query.attributes import ENDS, FACTS
 from matrix.query.catalogue import TABLE_QUANTILES, Statistic
 from matrix.query.forms import BadQueryError
@@ -62,10 +61,10 @@ class TableQuery:
 
     def params(self) -> Params:
         """Return the URL parameters, defaults left out."""
-        turning = {"page": self.page, "per_page": self.per_page}
-        changed = {name: at for name, at in turning.items() if at != getattr(TableQuery, name)}
-        changed |= {"constant": 1} if self.constant else {}
-        return self.choosing() | {name: [str(value)] for name, value in changed.items()}
+        turning = {"page": self.page, "per_page": self.per_page, "constant": int(self.constant)}
+        return self.choosing() | {
+            name: [str(at)] for name, at in turning.items() if at != getattr(TableQuery, name)
+        }
 
     def choosing(self) -> Params:
         """Return the parameters that say which links are shown, and in what order."""
@@ -106,26 +105,19 @@ class TableQuery:
 
     def without_lines(self) -> Self:
         """Return the listing without overhead and bandwidth, neither ordered nor filtered by it."""
-        return self._without(LINE_COLUMNS).replace(overhead=False)
+        return self.without_fields(LINE_COLUMNS).replace(overhead=False)
 
     def without_column(self, dropped: Statistic) -> Self:
         """Return the listing without a quantile, and so neither ordered nor filtered by it."""
         names = tuple(name for name in self.quantiles if name != dropped.name)
-        return self._without({dropped.field}).replace(quantiles=names)
+        return self.without_fields({dropped.field}).replace(quantiles=names)
 
-    def without_comparison(self) -> Self:
-        """Return the listing as it is where nothing is compared."""
-        return self._without(COMPARED)
-
-    def _without(self, fields: Collection[str]) -> Self:
+    def without_fields(self, fields: Collection[str]) -> Self:
         """Return the listing neither ordered nor filtered by columns of these fields."""
-
-        def is_dropped(column: str) -> bool:
-            return column.rpartition(".")[2] in fields
-
-        conditions = tuple(own for own in self.conditions if not is_dropped(own.column))
-        ordering = self.usual if is_dropped(self.column) else self.ordering
-        return self.replace(ordering=ordering, conditions=conditions)
+        kept = [own for own in self.conditions if own.column.rpartition(".")[2] not in fields]
+        is_dropped = self.column.rpartition(".")[2] in fields
+        ordering = self.usual if is_dropped else self.ordering
+        return self.replace(ordering=ordering, conditions=tuple(kept))
 
     @property
     def column(self) -> str:
@@ -213,7 +205,7 @@ def read_values(
     readers: dict[str, Callable[[str, str], Any]] = {
         "search": read_text,
         "ordering": partial(read_ordering, orderings(sizes, *compared)),
-        "quantiles": read_quantiles,
+        "quantiles": partial(read_some, tuple(TABLE_QUANTILES)),
         "overhead": partial(read_choice, ("1",)),
         "constant": partial(read_choice, ("1",)),
         "page": read_page,

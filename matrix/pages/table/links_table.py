@@ -9,10 +9,12 @@ import numpy as np
 from django.http import QueryDict
 from django.utils.safestring import SafeString
 
-from matrix.answers.table.columns import EVERY, Arrays
-from matrix.answers.table.link_table import CHANGE, LinkTable
+from matrix.answers.table.link_table import CHANGE, EVERY, Arrays, LinkTable
 from matrix.answers.table.table_query import TableQuery
 from matrix.pages.table.columns import (
+    COMPARED,
+    OF_LINES,
+    STANDING,
     ColumnFilter,
     Context,
     Count,
@@ -23,11 +25,11 @@ from matrix.pages.table.columns import (
     QuantileColumn,
     RateColumn,
     Size,
+    StateColumn,
     TableCell,
     TableRow,
     Values,
 )
-from matrix.pages.table.standing_columns import COMPARED, OF_LINES, STANDING, StateColumn
 from matrix.query.catalogue import Statistic
 from matrix.query.forms import BadQueryError
 from matrix.statistics.compare.two_samples import CHANGE_KINDS
@@ -40,7 +42,7 @@ PARAMETERS = ("filter_column", "filter_how", "filter_value")
 Columns = list[tuple[str, LinkColumn]]
 
 
-def columns(
+def all_columns(
     context: Context, sizes: Sequence[str], quantiles: Sequence[Statistic], *, lines: bool = False
 ) -> Columns:
     """Return all columns, with those of lines if they are asked for.
@@ -77,12 +79,11 @@ def shown_columns(
     every: Columns, table: LinkTable, listing: TableQuery
 ) -> tuple[Columns, list[str]]:
     """Leave out what all links have alike, unless it is asked for or ordered by; say it instead."""
-    if listing.constant:
+    if listing.constant or len(table) < 2:
         return every, []
-    words = {name: column.constant(table) for name, column in every if len(table) > 1}
-    same = {name for name, text in words.items() if text and name != listing.column}
-    shown = [column for column in every if column[0] not in same]
-    return shown, list(dict.fromkeys(text for name, text in words.items() if name in same))
+    words = {name: text for name, column in every if (text := column.constant(table))}
+    words.pop(listing.column, None)
+    return [each for each in every if each[0] not in words], list(dict.fromkeys(words.values()))
 
 
 def rows_of(table: LinkTable) -> list[TableRow]:
@@ -112,12 +113,6 @@ def values_of(columns: Arrays) -> list[Values]:
     return [Values(**dict(zip(columns, row, strict=True))) for row in rows]
 
 
-def groups(shown: Columns) -> list[tuple[str, int]]:
-    """Return what stands above the columns, and above how many."""
-    names = [column.group for _, column in shown]
-    return [(name, len(list(members))) for name, members in groupby(names)]
-
-
 def body(rows: Sequence[TableRow], shown: Columns, ordered_by: str) -> SafeString:
     """Write the rows of a page: there are thousands of cells, for which a template takes too long.
 
@@ -139,13 +134,19 @@ def written_column(
     if "carded" in place or name == ordered_by:
         label = head.label
         place = place if "carded" in place else f"{place} carded"
-    if name in ("source", "destination"):
-        write = written_source if name == "source" else written_destination
-        yield from (write(cell, place, row) for cell, row in zip(cells, rows, strict=True))
-        return
     padding = pads([cell.text for cell in cells]) if "number" in head.look else [""] * len(cells)
-    for cell, pad in zip(cells, padding, strict=True):
-        yield written_cell(cell, place, label, pad)
+    for cell, pad, row in zip(cells, padding, rows, strict=True):
+        if name not in ("source", "destination"):
+            yield written_cell(cell, place, label, pad)
+            continue
+        text, url, marks = escape(cell.text), escape(cell.url), written_marks(cell)
+        looks = f'class="{place}" title="{escape(cell.title)}"'
+        if name == "source":
+            to = f'<span class="visually-hidden"> to {escape(row.destination.name)}</span>'
+            yield f'<th scope="row" {looks}><a href="{url}">{text}{to}</a>{marks}</th>'
+        else:
+            arrow = '<span aria-hidden="true">→ </span>'
+            yield f'<td {looks}>{arrow}<a href="{url}" tabindex="-1">{text}</a>{marks}</td>'
 
 
 def written_cell(cell: TableCell, place: str, label: str, pad: str) -> str:
@@ -156,19 +157,6 @@ def written_cell(cell: TableCell, place: str, label: str, pad: str) -> str:
     padded = f'<span data-pad="{pad}">{text}</span>' if pad else text
     look = f"{cell.look} {place}"
     return f'<td class="{look}"{title}{on_card}>{lead}{padded}{written_marks(cell)}</td>'
-
-
-def written_source(cell: TableCell, place: str, row: TableRow) -> str:
-    to = f'<span class="visually-hidden"> to {escape(row.destination.name)}</span>'
-    link = f'<a href="{escape(cell.url)}">{escape(cell.text)}{to}</a>'
-    title = escape(cell.title)
-    return f'<th scope="row" class="{place}" title="{title}">{link}{written_marks(cell)}</th>'
-
-
-def written_destination(cell: TableCell, place: str, row: TableRow) -> str:
-    arrow = '<span aria-hidden="true">→ </span>'
-    link = f'{arrow}<a href="{escape(cell.url)}" tabindex="-1">{escape(cell.text)}</a>'
-    return f'<td class="{place}" title="{escape(cell.title)}">{link}{written_marks(cell)}</td>'
 
 
 def written_marks(cell: TableCell) -> str:

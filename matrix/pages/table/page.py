@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any, Self, cast
 
 import numpy as np
-from django.core.paginator import Page as PageOfRows
 from django.core.paginator import Paginator
 from django.db.models import Q
 from django.http import QueryDict
@@ -46,12 +46,10 @@ from matrix.pages.parts.pager import pager, shown_words
 from matrix.pages.parts.share import Share
 from matrix.pages.table.columns import Context, LinkColumn
 from matrix.pages.table.links_table import (
-    Columns,
     added,
+    all_columns,
     body,
-    columns,
     filter_forms,
-    groups,
     rows_of,
     shown_columns,
 )
@@ -64,7 +62,7 @@ from matrix.statistics.arrays import Integers
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import profiles, registry
 from matrix.store.data_version import DataVersion
-from sonar.models import Condition, Endpoint, SizeClass
+from sonar.models import Endpoint, SizeClass
 from sonar.notation.units import format_age, format_count
 from sonar.notation.windows import format_minute
 from sonar.people.roles import Anyone
@@ -108,7 +106,8 @@ class TablePage(QueryPage):
     def asking(self, query: MatrixQuery) -> Self:
         listing = self.listing.replace()
         if query.compare is None or query.size != self.query.size:
-            listing = listing.without_comparison()
+            # As it is where nothing is compared.
+            listing = listing.without_fields(link_table.COMPARED)
         return dataclasses.replace(self, query=query, listing=listing)
 
     def listed(self, changed: TableQuery) -> str:
@@ -117,7 +116,8 @@ class TablePage(QueryPage):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         whole = self.table(now, version)
-        names, left_out = shortened(ends := whole.ends(), shared_ending(ends))
+        ends = whole.ends()
+        names, left_out = shortened(ends, ending := shared_ending(ends))
         meant = self.meant(ends, names)
         table = whole if meant is self else meant.table(now, version)
         rows = meant.listing.rows(table, now)
@@ -126,15 +126,31 @@ class TablePage(QueryPage):
         records = rows_of(shown)
         ids = np.unique(shown.column(f"{self.query.size}.condition")).tolist()
         judgement = read_open(state_moment(table.window, now), Q(condition__in=ids))
-        every = self.columns(whole, now, names, judgement.conditions)
+        simulated = {endpoint.simulated for endpoint in ends}
+        written_with = Context(
+            self.query,
+            now,
+            min(now, table.window.end),
+            marks=len(simulated) > 1,
+            ending=ending,
+            names=names,
+            conditions={each.id: each for each in judgement.conditions},
+        )
+        quantiles = self.listing.columns
+        every = all_columns(written_with, table.sizes, quantiles, lines=self.listing.lines)
         columns, same = shown_columns(every, whole, self.listing)
+        heading = ["Rates of links by size class", self.query.window_words()]
+        heading += [condition.words() for condition in self.query.filters]
+        if self.query.compare:
+            heading.append(f"{self.query.size} files compared with {self.query.other_words()}")
         profile_choices = profiles.read()
         mixture = mixed_ways.mixed_in_table(table, meant.query, version, profile_choices)
         others = other_origins.NONE
         if profile_choices.have_others:
             others = other_origins.of_table(table, meant.query, version)
+        total = f" (filtered from {format_count(len(whole))})" if len(rows) != len(whole) else ""
         return {
-            "heading": self.heading(),
+            "heading": ", ".join(heading),
             "sizes": size_choices(self, table.sizes),
             "windows": window_choices(self),
             "compare": compare_control(self, table.window, profile_choices, table.sizes),
@@ -147,21 +163,26 @@ class TablePage(QueryPage):
             "filters_kept": kept(self, {"page"}),
             "chips": list(self.chips(meant)),
             "notices": list(self.notices(whole, len(rows), mixture, others, now)),
-            "simulated": any(endpoint.simulated for endpoint in ends),
+            "simulated": True in simulated,
             "total": len(whole),
             "assessed": as_of(judgement),
-            "of_all_tests": bool([*on_profiles(self.query.filters)]),
-            "count": count_words(at, len(whole)),
+            "of_all_tests": bool(on_profiles(self.query.filters)),
+            # Which rows are shown: `Showing 1 to 24 of 24 links (filtered from 39 800)`.
+            "count": f"{shown_words(at, 'link', 'links')}{total}",
             "trouble_first": ""
             if self.listing.ordering == TROUBLE_FIRST
             else self.listed(self.listing.replace(ordering=TROUBLE_FIRST)),
-            "groups": groups(columns),
+            # What stands above the columns, and above how many.
+            "groups": [
+                (name, len(list(members)))
+                for name, members in groupby(column.group for _, column in columns)
+            ],
             "heads": [self.head(column) for _, column in columns],
             "hidden": kept(self, {"search", "page", "per_page"}),
             "rows": at,
             "lines": body(records, columns, self.listing.column),
             "left_out": left_out,
-            **pager(at, self.numbered),
+            **pager(at, lambda number: self.listed(self.listing.replace(page=number))),
             "per_page": PER_PAGE,
             "share": Share.of_links(meant.api_url()),
         }
@@ -170,40 +191,24 @@ class TablePage(QueryPage):
         names = [quantile.name for quantile in self.listing.columns]
         return link_table.build(self.query, now, version, names, lines=self.listing.lines)
 
-    def columns(
-        self,
-        table: LinkTable,
-        now: datetime,
-        names: Mapping[str, str],
-        conditions: Iterable[Condition],
-    ) -> Columns:
-        ends = table.ends()
-        is_mixed = len({endpoint.simulated for endpoint in ends}) > 1
-        moment = min(now, table.window.end)
-        by_id = {each.id: each for each in conditions}
-        context = Context(self.query, now, moment, is_mixed, shared_ending(ends), names, by_id)
-        return columns(context, table.sizes, self.listing.columns, lines=self.listing.lines)
-
     def meant(self, ends: Iterable[EndpointInfo], names: Mapping[str, str]) -> Self:
         """Return the page of a site's links, if the search is for the name of a site alone.
 
         RAL is not RALPP: other links have that text somewhere, too, but nobody means them.
         """
         text = self.listing.search.casefold()
-        sites = {place.site for place in ends if text in names_of(place, names)}
+        # A site is called by its whole name, or by that of its endpoint as it is shortened.
+        sites = {
+            place.site
+            for place in ends
+            if text in (place.site.casefold(), names[place.name].casefold())
+        }
         # Of two sites both would be shown.
         is_chosen = any(own.attribute == "site" for own in self.query.filters)
         if len(sites) != 1 or is_chosen:
             return self
         query = self.query.replace(filters=(*self.query.filters, Filter("site", sites.pop())))
         return dataclasses.replace(self, query=query, listing=self.listing.replace(search=""))
-
-    def heading(self) -> str:
-        filters = [condition.words() for condition in self.query.filters]
-        parts = ["Rates of links by size class", self.query.window_words(), *filters]
-        if self.query.compare:
-            parts.append(f"{self.query.size} files compared with {self.query.other_words()}")
-        return ", ".join(parts)
 
     def chips(self, meant: Self) -> Iterator[Choice]:
         yield from filter_chips(self)
@@ -220,17 +225,14 @@ class TablePage(QueryPage):
     ) -> Iterator[tuple[str, int, Choice]]:
         """Yield what shows only links that are so now, with how many of those listed are."""
         parameter = f"{self.query.size}.state"
-        chosen = next(
-            (condition for condition in self.listing.conditions if condition.column == parameter),
-            None,
-        )
-        others = self.listing.without(chosen) if chosen else self.listing
+        own = [each for each in self.listing.conditions if each.column == parameter]
+        others = self.listing.without(own[0]) if own else self.listing
         searched = others.replace(search=meant.listing.search)
         listed = table.taken(searched.rows(table, now))
         compared = COMPARED_WORDS if self.query.compare else {}
         for look, words in (LOOK_WORDS | compared).items():
             count = int(links_with_look(listed, self.query.size, look).sum())
-            is_chosen = chosen is not None and look in chosen.text.split(",")
+            is_chosen = bool(own) and look in own[0].text.split(",")
             if count or is_chosen:
                 only = column_filters.Condition(parameter, "is", look)
                 changed = others.replace(conditions=(*others.conditions, only))
@@ -273,8 +275,14 @@ class TablePage(QueryPage):
         yield from about_work(work_at_hand(self.query.size), now)
         if not shown:
             every_link = self.listing.replace(search="", conditions=())
-            dropped = bare.listed(every_link) if everything else ""
-            yield nothing_found(self.listed(every_link), dropped)
+            links = [("Clear the search and the column filters", self.listed(every_link))]
+            links += [("Clear all filters", bare.listed(every_link))] if everything else []
+            yield Notice(
+                "nothing-found",
+                "No link matches the search and the column filters.",
+                "There are links, but none matches all of them.",
+                tuple(links),
+            )
             return
         longest = self.asking(self.query.replace(window="90d")).url()
         notice = about_results(table, now, longest)
@@ -304,26 +312,12 @@ class TablePage(QueryPage):
             "sorted": direction if any(title.chosen for title in titles) else "",
         }
 
-    def numbered(self, number: int) -> str:
-        return self.listed(self.listing.replace(page=number))
-
     def api_url(self) -> str:
         """Return the call of the API that answers with the rows of all pages."""
         query = self.query.replace(stat="mean", rows="endpoint", columns="endpoint")
         listing = dataclasses.replace(self.listing, usual=TableQuery.usual)
         text = encoded(query.to_params() | listing.choosing())
         return f"{address('api-links')}?{text}".removesuffix("?")
-
-
-def names_of(place: EndpointInfo, names: Mapping[str, str]) -> set[str]:
-    """Return what the site of an endpoint is called, whole and as it is shortened, for a search."""
-    return {place.site.casefold(), names[place.name].casefold()}
-
-
-def count_words(at: PageOfRows[Any], total: int) -> str:
-    """Say which rows are shown: `Showing 1 to 24 of 24 links (filtered from 39 800)`."""
-    filtered = f" (filtered from {format_count(total)})" if at.paginator.count != total else ""
-    return f"{shown_words(at, 'link', 'links')}{filtered}"
 
 
 def about_empty(drop_filters: str) -> Notice:
@@ -369,14 +363,3 @@ def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None
         sentence = f"The last was {format_age(now - newest)}, at {format_minute(newest)}."
     links = (("Show the last 90 days", longer),)
     return Notice("no-results", "No results in this window.", sentence, links)
-
-
-def nothing_found(drop: str, drop_all: str) -> Notice:
-    """Say that no link is left; ``drop`` and ``drop_all`` lead to where more of them are."""
-    links = (("Clear the search and the column filters", drop),)
-    return Notice(
-        "nothing-found",
-        "No link matches the search and the column filters.",
-        "There are links, but none matches all of them.",
-        (*links, ("Clear all filters", drop_all)) if drop_all else links,
-    )
