@@ -127,7 +127,6 @@ class StripView(ApiView, one_snapshot=False):
 
 
 def read(request: Request, now: datetime) -> tuple[MatrixQuery, str, str]:
-    """Return the question, the length of its buckets, and the format."""
     params = request.query_params
     check_names(params, (*WINDOW_AND_METHOD, *LINK_FILTERS, *OWN))
     query = MatrixQuery.from_params(params, also=OWN)

@@ -80,20 +80,14 @@ class Display:
         """Return the URL parameters, defaults left out."""
         if self == Display():  # as most links of a page, which has a hundred
             return {}
-        texts = {
-            "order": [self.order],
-            "transpose": ["1"],
+        own = {name: value for name, value in vars(self).items() if value != getattr(Display, name)}
+        texts: dict[str, list[str]] = {
+            **{name: [value] for name, value in own.items() if isinstance(value, str)},
+            **{name: ["1"] for name in FLAGS},
+            **{name: [number_text(own.get(name))] for name in BOUNDS},
             "only": list(self.only),
-            **{name: [number_text(getattr(self, name))] for name in BOUNDS},
-            "palette": [self.palette],
-            "scale": [self.scale],
-            "wall": ["1"],
         }
-        return {
-            name: texts[name]
-            for name in PARAMETERS
-            if name in texts and getattr(self, name) != getattr(Display, name)
-        }
+        return {name: texts[name] for name in own}
 
     @property
     def focuses(self) -> bool:
@@ -115,7 +109,6 @@ class Display:
 
     @property
     def fingerprint(self) -> str:
-        """Return what differs between displays."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:8]
 
     def for_statistic(self, stat: str) -> Display:
@@ -162,7 +155,6 @@ class Number(ParameterField):
 
 
 def looks_of(stat: str) -> tuple[str, ...]:
-    """Return what cells can be chosen by that show a statistic."""
     return (*LOOKS, *EXPECTED_LOOKS) if stat == EXPECTATION.name else LOOKS
 
 
@@ -227,7 +219,6 @@ def read(params: QueryDict) -> tuple[MatrixQuery, Display]:
 
 
 def write(query: MatrixQuery, display: Display) -> dict[str, list[str]]:
-    """Return the parameters of which read() makes them again, defaults left out."""
     params = query.to_params() | display.to_params()
     if query.stat == MatrixQuery.stat and tells_levels(query, display):
         return {"stat": [query.stat]} | params

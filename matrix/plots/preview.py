@@ -95,7 +95,6 @@ class Plot:
 
 
 def draw(image: Image.Image, figure: Json, box: Box) -> None:
-    """Draw a figure, whose colours are in it, into a box of an image."""
     layout = figure["layout"]
     cells = next((trace for trace in figure["data"] if trace.get("name") == "cells"), None)
     if cells:
@@ -164,7 +163,6 @@ def draw_times(plot: Plot) -> None:
 
 
 def draw_ticks(plot: Plot) -> None:
-    """Draw lines at values of the first axis of values, each with its number."""
     own, axis = plot.layout["yaxis"], plot.axis("y")
     values = own.get("tickvals", ())
     if "tickvals" not in own:
@@ -229,7 +227,6 @@ def draw_scatter(plot: Plot, trace: Json) -> None:
 def stretches(
     xs: Sequence[float | None], ys: Sequence[float | None]
 ) -> Iterator[list[tuple[float, float]]]:
-    """Yield the points between gaps."""
     stretch: list[tuple[float, float]] = []
     for x, y in [*zip(xs, ys, strict=True), (None, None)]:
         if x is not None and y is not None:
@@ -269,7 +266,6 @@ def colour_of(text: str, share: float = 1) -> Colour:
 
 
 def channels_of(text: str) -> list[float]:
-    """Return red, green and blue, and the opacity of rgba(...)."""
     if text.startswith("#"):
         return [float(int(text[at : at + 2], 16)) for at in (1, 3, 5)]
     return [float(channel) for channel in CHANNELS.findall(text)]

@@ -84,7 +84,6 @@ def site_url(name: str, query: MatrixQuery) -> str:
 
 
 def table_url(query: MatrixQuery) -> str:
-    """Return the table of the links that a matrix shows."""
     return bare(query).url(address("table"))
 
 
@@ -103,5 +102,4 @@ def causes_url(query: MatrixQuery) -> str:
 
 
 def endpoint_url(name: str) -> str:
-    """Return the matrix of the links of one endpoint."""
     return matrix_url(MatrixQuery(filters=(Filter("endpoint", name),)))

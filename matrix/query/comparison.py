@@ -80,7 +80,6 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Say whether anything is different on the other side."""
         return bool(self.window or self.reverse or self.size or self.filters or self.dropped)
 
     def narrowed(
@@ -125,7 +124,6 @@ class Comparison:
         return rest if rest.differs else None
 
     def window_of(self, window: Window) -> Window:
-        """Return the window of the other side."""
         if self.start and self.end:
             return Window(self.start, self.end)
         if self.window == MONTH:

@@ -90,17 +90,15 @@ class FilterField(ParameterField):
             for text in value or ()
             if text
         ]
-        for sentence in filter(None, map(problem, filters)):
-            raise ValidationError(f"{self.prefix}{sentence}")
+        for option in filters:
+            attribute, text = BY_NAME[option.attribute], option.value
+            allowed = ALLOWED_VALUES.get(attribute.name, ())
+            sentence = value_problem(self.parameter, attribute, text, allowed)
+            if option.exclude and text and text == getattr(attribute, "every", ""):
+                sentence = f"{self.parameter} “!{text}” leaves nothing: exclude single values."
+            if sentence:
+                raise ValidationError(f"{self.prefix}{sentence}")
         return tuple(sorted(set(filters), key=lambda option: (option.exclude, option.value)))
-
-
-def problem(option: Filter) -> str:
-    """Say what is wrong with the value of a filter; empty if nothing is."""
-    parameter, value, attribute = option.parameter, option.value, BY_NAME[option.attribute]
-    if option.exclude and value and value == getattr(attribute, "every", ""):
-        return f"{parameter} “{option.text}” leaves nothing: exclude single values."
-    return value_problem(parameter, attribute, value, ALLOWED_VALUES.get(attribute.name, ()))
 
 
 def unregistered(filters: Iterable[Filter]) -> Iterator[tuple[str, str]]:
@@ -149,7 +147,6 @@ def unknown(names: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]
 
 
 def check_names(params: Iterable[str], allowed: Sequence[str] = ()) -> None:
-    """Raise BadQueryError for parameters that are not ``allowed``."""
     if errors := unknown(params, allowed):
         raise BadQueryError(errors, errors)
 
@@ -231,7 +228,6 @@ def check_once(form: forms.Form, params: Mapping[str, Sequence[str]], names: Ite
 
 
 def sentences_of(form: forms.Form) -> dict[str, list[str]]:
-    """Return what is wrong, by parameter."""
     return {name: list(map(str, sentences)) for name, sentences in form.errors.items()}
 
 
@@ -258,15 +254,14 @@ class QueryForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         once = [name for name in self.fields if name not in FILTERS]
         check_once(self, dict(self.params.lists()), once)
-        self._check_bounds()
+        start, end = self.cleaned_data.get("from"), self.cleaned_data.get("to")
+        if (start or end) and not self.errors.keys() & {"from", "to"}:
+            self.check_bounds(start, end)
         for parameter, sentence in unregistered(self.filters()):
             self.add_error(parameter, sentence)
         return self.cleaned_data
 
-    def _check_bounds(self) -> None:
-        start, end = self.cleaned_data.get("from"), self.cleaned_data.get("to")
-        if self.errors.keys() & {"from", "to"} or not (start or end):
-            return
+    def check_bounds(self, start: datetime | None, end: datetime | None) -> None:
         if self.cleaned_data.get("window"):
             self.add_error("window", "window and from/to exclude each other: use one of the two.")
         elif not (start and end):

@@ -69,12 +69,9 @@ class Compared(forms.Field):
         if len(named) > 1:
             names = " and ".join(named)
             raise ValidationError(f"compare names {len(named)} windows, {names}: give one of them.")
-        compared = self._of_window(named[0]) if named else Comparison()
-        return replace(compared, reverse=REVERSE in texts)
-
-    def _of_window(self, text: str) -> Comparison:
-        if text in WINDOWS:
-            return Comparison(text)
+        text, reverse = named[0] if named else "", REVERSE in texts
+        if not text or text in WINDOWS:
+            return Comparison(text, reverse=reverse)
         if BETWEEN not in text:
             raise ValidationError(f"compare “{text}” is not known: {ALLOWED}.")
         start, end = (Moment("compare").clean(part) for part in text.split(BETWEEN, 1))
@@ -82,7 +79,7 @@ class Compared(forms.Field):
             raise ValidationError(f"compare “{text}” has one time: {ALLOWED}.")
         if start >= end:
             raise ValidationError(f"compare “{text}” must begin before it ends.")
-        return Comparison(CUSTOM, start, end)
+        return Comparison(CUSTOM, start, end, reverse)
 
 
 class ComparisonForm(forms.Form):
@@ -109,30 +106,24 @@ class ComparisonForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         check_once(self, self.params, (OF_SIZE, OF_OF, OF_AROUND))
-        self._clean_around()
+        moment: datetime | None = self.cleaned_data.get(OF_AROUND)
+        compared: Comparison | None = self.cleaned_data.get("compare")
+        if moment and compared and compared.window:
+            sentence = "brings its own window to compare: leave out the other."
+            self.add_error(OF_AROUND, f"{OF_AROUND} {sentence}")
+        elif moment and compared:
+            # The two windows around a moment: ``after`` is that of the question.
+            try:
+                self.after, before = around(moment, timezone.now())
+            except ValueError as error:
+                self.add_error(OF_AROUND, f"{OF_AROUND}: {error}.")
+            else:
+                self.cleaned_data["compare"] = replace(
+                    compared, window=CUSTOM, start=before.start, end=before.end
+                )
         for parameter, sentence in unregistered(self._filters()):
             self.add_error(f"{PREFIX}{parameter}", f"{PREFIX}{sentence}")
         return self.cleaned_data
-
-    def _clean_around(self) -> None:
-        """Take the two windows around a moment: ``after`` is that of the question."""
-        moment: datetime | None = self.cleaned_data.get(OF_AROUND)
-        compared: Comparison | None = self.cleaned_data.get("compare")
-        if moment is None or compared is None:
-            return
-        if compared.window:
-            self.add_error(
-                OF_AROUND, f"{OF_AROUND} brings its own window to compare: leave out the other."
-            )
-            return
-        try:
-            self.after, before = around(moment, timezone.now())
-        except ValueError as error:
-            self.add_error(OF_AROUND, f"{OF_AROUND}: {error}.")
-            return
-        self.cleaned_data["compare"] = replace(
-            compared, window=CUSTOM, start=before.start, end=before.end
-        )
 
     def _filters(self) -> tuple[Filter, ...]:
         return tuple(
@@ -159,36 +150,22 @@ class ComparisonForm(forms.Form):
             dropped=tuple(name.removeprefix(PREFIX) for name in self.empty),
             of=self.cleaned_data[OF_OF] or OF[0],
         )
-        narrowed = compared.narrowed(size, filters, bounds, groupings)
-        sentences = self._not_possible(compared, bounds, groupings)
-        if not sentences and narrowed is None:
-            sentences = self._nothing_else(compared.of)
-        if sentences:
-            raise BadQueryError({name: [sentence] for name, sentence in sentences.items()})
-        return narrowed
-
-    def _not_possible(
-        self, compared: Comparison, bounds: Window | None, groupings: tuple[str, str]
-    ) -> dict[str, str]:
-        """Return a sentence by parameter for what cannot be compared."""
         if compared.reverse and groupings[0] != groupings[1]:
             kinds = " and ".join(groupings)
             sentence = "compare=reverse needs rows and columns of the same kind"
-            return {"compare": f"{sentence}: these are by {kinds}."}
+            raise BadQueryError({"compare": [f"{sentence}: these are by {kinds}."]})
         if bounds and not compared.is_possible(bounds):
-            return {"compare": f"compare={compared.window} reaches back to before 1970."}
-        return {}
-
-    def _nothing_else(self, of: str) -> dict[str, str]:
-        """Return a sentence by parameter if what is given leaves nothing to compare with."""
-        for name in self.params:
-            if name != OF_OF:
-                sentence = "is what the question has already: compare with something else"
-                return {name: f"{name} {sentence}."}
-        if of == OF[0]:
-            return {}
-        sentence = f"says what is divided: give compare, {OF_SIZE} or {PREFIX}<filter>, too"
-        return {OF_OF: f"{OF_OF} {sentence}."}
+            sentence = f"compare={compared.window} reaches back to before 1970."
+            raise BadQueryError({"compare": [sentence]})
+        narrowed = compared.narrowed(size, filters, bounds, groupings)
+        named = [name for name in self.params if name != OF_OF]
+        if narrowed is None and named:
+            sentence = "is what the question has already: compare with something else"
+            raise BadQueryError({named[0]: [f"{named[0]} {sentence}."]})
+        if narrowed is None and compared.of != OF[0]:
+            sentence = f"says what is divided: give compare, {OF_SIZE} or {PREFIX}<filter>, too"
+            raise BadQueryError({OF_OF: [f"{OF_OF} {sentence}."]})
+        return narrowed
 
 
 NAMED = ("size", "window", "stat", "rows", "columns", "max_age")
@@ -264,7 +241,6 @@ class MatrixQuery:
         return params | self.compare.to_params() if self.compare else params
 
     def url(self, path: str, **also: str) -> str:
-        """Return a path with these parameters and the caller's own behind it."""
         text = encoded(self.to_params() | {name: [value] for name, value in also.items()})
         return f"{path}?{text}" if text else path
 
@@ -291,7 +267,6 @@ class MatrixQuery:
         )
 
     def during(self, window: Window) -> MatrixQuery:
-        """Return the same question about a window between two bounds."""
         return self.replace(window="", start=window.start, end=window.end)
 
     def around(
@@ -345,16 +320,13 @@ class MatrixQuery:
         return ", ".join(parts)
 
     def describe_in_unit(self) -> str:
-        """Say the question and the unit of its answer, if it has one."""
         unit = self.statistic.unit.behind
         return f"{self.describe()}, in {unit}" if unit else self.describe()
 
     def other_words(self) -> str:
-        """Say what the question is compared with; nothing if with nothing."""
         return self.compare.words(self.window, self.bounds) if self.compare else ""
 
     def age_words(self) -> str:
-        """Say how old a last success may be."""
         unit = " s" if self.max_age.isdigit() else ""
         return f"only with a success in the last {self.max_age}{unit}"
 

@@ -28,13 +28,12 @@ from matrix.statistics.samples.reduce import Reduced
 from matrix.statistics.samples.reduce import reduce as reduce_runs
 from matrix.statistics.samples.run import Run
 from matrix.statistics.transfers import overhead
-from matrix.statistics.transfers.overhead import ClassTimes, Lines
+from matrix.statistics.transfers.overhead import ClassTimes
 from matrix.store import data_version, registry, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion, snapshot
 from sonar.models import Downtime, SizeClass
 from sonar.notation.units import MB
-from sonar.notation.windows import Window
 
 
 def version(query: MatrixQuery, now: datetime) -> DataVersion:
@@ -103,7 +102,17 @@ def compute(
     standings = standings or standing.read(
         query.size, query.filters, window, now, links, version=known_version
     )
-    lines = fit_lines(query, window, frame) if query.statistic.of_line else None
+    lines = None
+    if query.statistic.of_line:
+        # Those of the cells, each through the pooled times of its links.
+        pooled, shape = frame.pooling, frame.pooling.shape
+        pooling = Pooling(pooled.numbering, pooled.rows, pooled.columns, frame.applicable, shape)
+        with snapshot():
+            times = [
+                ClassTimes.of_runs(runs.read(size, window, query.filters, sizes=True), pooling)
+                for size in SizeClass.objects.values_list("name", flat=True)
+            ]
+        lines = overhead.fit(times)
     # The rule of all links, so that filters change nothing in what is said of one; a question about
     # all of them makes the rule itself.
     whole = comparing.all_links_query(query) if query.compare else None
@@ -222,21 +231,6 @@ def reduce_cells(
 def shown_stat(query: MatrixQuery) -> str:
     """Return the statistic of this side; what is shown while comparing is filled in afterwards."""
     return MatrixQuery.stat if query.compare else query.stat
-
-
-def fit_lines(query: MatrixQuery, window: Window, frame: Frame) -> Lines:
-    """Fit the lines of the cells of a frame, each through the pooled times of its links.
-
-    The number of SQL statements depends on that of the classes alone.
-    """
-    pooled = frame.pooling
-    pooling = Pooling(pooled.numbering, pooled.rows, pooled.columns, frame.applicable, pooled.shape)
-    with snapshot():
-        times = [
-            ClassTimes.of_runs(runs.read(size, window, query.filters, sizes=True), pooling)
-            for size in SizeClass.objects.values_list("name", flat=True)
-        ]
-    return overhead.fit(times)
 
 
 # What a glance leaves blank: the names of CellArrays, by the number that they have everywhere.

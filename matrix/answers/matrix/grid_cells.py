@@ -101,7 +101,6 @@ class Grid:
         return bool(self.cells.ok.any() or self.cells.failed.any())
 
     def short_names(self) -> dict[str, str]:
-        """Return what rows and columns are called in lists."""
         return short_names_of([*self.sources, *self.destinations])
 
     def states(self) -> dict[str, int]:
@@ -166,7 +165,6 @@ class Grid:
         return {name: int(np.count_nonzero(of_cells)) for name, of_cells in flags.items()}
 
     def links(self) -> dict[str, int]:
-        """Count the links that are failing, silent, slower, faster, and as usual."""
         kinds = ("failing", "silent", "slower", "faster", "judged")
         counts = {kind: int(getattr(self.cells, f"{kind}_links").sum()) for kind in kinds}
         counts["usual"] = counts.pop("judged") - counts["slower"] - counts["faster"]

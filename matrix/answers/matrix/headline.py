@@ -12,13 +12,7 @@ from django.utils.text import capfirst
 
 from matrix.answers.conditions import words
 from matrix.answers.conditions.lines import KIND_OF
-from matrix.answers.conditions.reading import (
-    Judgement,
-    is_now,
-    members_q,
-    read_open,
-    state_moment,
-)
+from matrix.answers.conditions.reading import Judgement, is_now, members_q, read_open, state_moment
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.words.names import short_names_of
 from matrix.answers.words.phrases import counted, join
@@ -155,9 +149,7 @@ class Headline:
         )
 
     def words(self) -> str:
-        """Return all of it as one line."""
-        parts = self.parts()
-        return " ".join(f"{part.words} {part.detail}".strip() + part.stop for part in parts)
+        return " ".join(f"{part.words} {part.detail}".strip() + part.stop for part in self.parts())
 
     def parts(self) -> list[AnswerWords]:
         """Say whether measurements are doubtful, what is wrong, and what differs.
@@ -180,7 +172,6 @@ class Headline:
         return parts
 
     def conditions(self) -> Iterator[AnswerWords]:
-        """Yield the worst confirmed conditions, and how many more there are."""
         listed = worst_first(self.judgement, self.judgement.confirmed)
         for each in listed[:MOST_NAMED]:
             text = words.title(each, self.names)
@@ -282,7 +273,6 @@ def on_cards(judgement: Judgement, names: Mapping[str, str]) -> dict[int, str]:
 
 
 def page_of(condition: Condition, query: MatrixQuery) -> str:
-    """Return the page of a condition's link or site, for the time range of a query."""
     return about_link(query).url(words.path(condition))
 
 

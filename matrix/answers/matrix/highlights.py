@@ -10,13 +10,7 @@ from matrix.answers.conditions import words
 from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.matrix.headline import (
-    SCOPES,
-    TYPES,
-    names_of,
-    page_of,
-    worst_first,
-)
+from matrix.answers.matrix.headline import SCOPES, TYPES, names_of, page_of, worst_first
 from matrix.answers.words.phrases import counted
 from matrix.answers.words.ratios import PairRatio
 from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS, TIMES

@@ -81,7 +81,6 @@ class TimeStrip:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Return all counts by bucket, as answers name them."""
         return self.counts.arrays() | self.declared.arrays()
 
 

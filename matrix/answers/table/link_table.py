@@ -300,7 +300,6 @@ def size_moments(
 def sizes_by_link(
     results: Iterable[Run], numbering: Numbering
 ) -> Iterator[tuple[NDArray[np.intp], Floats]]:
-    """Yield for each run the links' numbers and the sizes of its ok samples."""
     for run in results:
         if run.sizes is None:
             raise ValueError("the link table needs runs with sizes")
@@ -336,12 +335,10 @@ class LinkTable:
 
     @property
     def sizes(self) -> list[str]:
-        """Name the size classes."""
         return list(self.links.classes)
 
     @property
     def quantiles(self) -> tuple[str, ...]:
-        """Name the columns of quantiles that were asked for."""
         arrays: Arrays = next(iter(self.links.classes.values()), {})
         return tuple(own.field for own in TABLE_QUANTILES.values() if own.field in arrays)
 
@@ -350,7 +347,6 @@ class LinkTable:
         return (*COMPARED, SURE, CHANGE) if SURE in self.links.classes[size] else ()
 
     def of_class(self, size: str) -> Arrays:
-        """Return all that is said of the links in a size class, by name."""
         names = (*COLUMNS, *self.quantiles, *self.compared_fields(size))
         return {name: self.column(f"{size}.{name}") for name in names}
 
@@ -368,7 +364,6 @@ class LinkTable:
 
     @property
     def lines(self) -> Arrays:
-        """Return the columns of the lines, if they were asked for."""
         return {name: self._of_rows(values) for name, values in self.links.lines.items()}
 
     def column(self, name: str) -> NDArray[Any]:
@@ -461,7 +456,6 @@ class LinkTable:
         return np.asarray(self._of_rows(self.changed) & is_such)
 
     def ends(self) -> list[EndpointInfo]:
-        """Return the places that at least one of the links starts from or goes to."""
         used = np.zeros(len(self.places), dtype=bool)
         used[self.source] = used[self.destination] = True
         return [self.places[at] for at in np.flatnonzero(used).tolist()]

@@ -67,7 +67,6 @@ class TableQuery:
         }
 
     def choosing(self) -> Params:
-        """Return the parameters that say which links are shown, and in what order."""
         changed = {"search": self.search} if self.search else {}
         changed |= {"ordering": self.ordering} if self.ordering != self.usual else {}
         changed |= {"quantiles": ",".join(self.quantiles)} if self.quantiles else {}
@@ -96,11 +95,9 @@ class TableQuery:
 
     @property
     def lines(self) -> bool:
-        """Say whether a table needs the columns of overhead and bandwidth."""
         return self.overhead or not self._used().isdisjoint(LINE_COLUMNS)
 
     def _used(self) -> set[str]:
-        """Name the columns that rows are ordered or chosen by."""
         return {self.column, *(condition.column for condition in self.conditions)}
 
     def without_lines(self) -> Self:
@@ -113,7 +110,6 @@ class TableQuery:
         return self.without_fields({dropped.field}).replace(quantiles=names)
 
     def without_fields(self, fields: Collection[str]) -> Self:
-        """Return the listing neither ordered nor filtered by columns of these fields."""
         kept = [own for own in self.conditions if own.column.rpartition(".")[2] not in fields]
         is_dropped = self.column.rpartition(".")[2] in fields
         ordering = self.usual if is_dropped else self.ordering
@@ -128,7 +124,6 @@ class TableQuery:
         return self.ordering.startswith("-")
 
     def rows(self, table: LinkTable, now: datetime) -> Integers:
-        """Return the rows of the table that are shown, in their order."""
         shown = table.searched(self.search)
         for condition in self.conditions:
             shown &= condition.holds(table, now)
@@ -182,6 +177,13 @@ def read(
     )
 
 
+def heading(query: MatrixQuery) -> str:
+    parts = ["Rates of links by size class", query.window_words()]
+    parts += [condition.words() for condition in query.filters]
+    parts += [f"{query.size} files compared with {query.other_words()}"] if query.compare else []
+    return ", ".join(parts)
+
+
 def parameters(sizes: Sequence[str], *compared: str) -> tuple[str, ...]:
     """Name all parameters of a listing, in which these size classes are ``compared``."""
     turning = ("search", "ordering", "quantiles", "overhead", "constant", "page", "per_page")
@@ -189,7 +191,6 @@ def parameters(sizes: Sequence[str], *compared: str) -> tuple[str, ...]:
 
 
 def orderings(sizes: Iterable[str], *compared: str) -> list[str]:
-    """Name the columns that a table can be ordered by."""
     places = [f"{end}.{key}" for end in ENDS for key in FACTS]
     fields = (*COLUMNS, *(quantile.field for quantile in TABLE_QUANTILES.values()))
     named = ((sizes, fields), (compared, COMPARED))

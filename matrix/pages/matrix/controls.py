@@ -56,26 +56,17 @@ NAMES = {
 }
 # The counts next to the answer, the worst first; where cells pool links, OF_LINKS are counts of
 # links and the others of cells.
-COUNTED = {
-    "failing": "failing",
+OF_LINKS = ("failing", "silent", "slower", "faster", "usual")
+COUNTED = (*OF_LINKS, "partly", "stale", "untested", "down", "failed", "unknown")
+COUNTED_CHANGES = ("failing", "perhaps", "unchanged", "too_few")
+COUNT_NAMES = NAMES | {
     "silent": "not tested",
-    "slower": "slower",
-    "faster": "faster",
-    "usual": "as usual",
-    "partly": "partly failing",
-    "stale": "stale",
-    "untested": "untested",
     "down": "in downtime",
     "failed": "without a success",
-    "unknown": "with too few tests",
-}
-COUNTED_CHANGES = {
-    "failing": "failing",
     "perhaps": "perhaps different, not certain",
     "unchanged": "without a significant difference",
     "too_few": "with too few results",
 }
-OF_LINKS = ("failing", "silent", "slower", "faster", "usual")
 
 
 @dataclass(frozen=True)
@@ -117,12 +108,9 @@ def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
     only = page.display.only
     return [
         LegendEntry(
-            name,
-            names.get(name, name.replace("_", " ")),
-            words,
-            counts[name],
-            toggling(page, name),
-            name in only,
+            *(name, names.get(name, name.replace("_", " ")), words, counts[name]),
+            url=toggling(page, name),
+            chosen=name in only,
         )
         for name, words in looks.items()
         if counts[name] or name in only
@@ -179,14 +167,12 @@ def answer(page: MatrixAddress, headline: Headline) -> list[AnswerPart]:
 def counts(page: MatrixAddress, headline: Headline) -> Iterator[LegendEntry]:
     """Yield the counts next to the answer: how many links are how."""
     tally = headline.tally
-    numbers, words = vars(tally), COUNTED
-    if headline.changes:
-        numbers, words = numbers | vars(headline.changes), COUNTED_CHANGES
-    for name, text in words.items():
-        number = numbers[name]
+    numbers = vars(tally) | (vars(headline.changes) if headline.changes else {})
+    for name in COUNTED_CHANGES if headline.changes else COUNTED:
+        number, label = numbers[name], COUNT_NAMES.get(name, name)
         if number and not (tally.pooled and name == "unknown"):
-            is_cells = tally.pooled and name not in OF_LINKS
-            label = f"{'cell' if number == 1 else 'cells'} {text}" if is_cells else text
+            if tally.pooled and name not in OF_LINKS:
+                label = f"{'cell' if number == 1 else 'cells'} {label}"
             chosen = page.display.only == (name,)
             yield LegendEntry(name, label, "", number, focusing(page, name), chosen)
 
@@ -245,11 +231,7 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
         "chips": list(chips(page, grid.unit)),
         "shows": list(shows(page)),
         "groupings": [
-            Choice(
-                name,
-                page.grouping(name, name).url(),
-                query.rows == query.columns == name,
-            )
+            Choice(name, page.grouping(name, name).url(), query.rows == query.columns == name)
             for name in GROUPINGS
         ],
         "grouping": query.rows if square else f"{query.rows} × {query.columns}",

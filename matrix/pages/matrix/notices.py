@@ -81,7 +81,14 @@ def notices_for(
         if not count:
             return [no_endpoints()]
         if not view.grid.query.filters:
-            without_mesh = no_mesh(view.grid, count, now)
+            without_mesh = Notice(
+                "no-mesh",
+                f"No mesh tests links with {view.grid.query.size} files.",
+                f"{format_count(count)} endpoints are registered, but no enabled mesh (test "
+                "schedule) has an interval for this size class. This window has no results. "
+                f"{last_result(view.grid, now)}",
+                (("An operator can add a mesh", address("meshes")),),
+            )
             return [without_mesh, not_counted] if not_counted else [without_mesh]
         without = view.asking(view.grid.query.replace(filters=()))
         return [
@@ -93,13 +100,16 @@ def notices_for(
             )
         ]
     work = work_at_hand(view.grid.query.size)
+    of_ways = "What is failing, slower or faster is judged from all tests of a link."
     notices = [
         *about_work(work, now),
         *about_results(view, work, now),
         about_pauses(view.grid),
         about_risks(view),
         about_lines(view.grid),
-        about_ways(view.grid.query),
+        Notice("ways", "Numbers are of the chosen tests.", of_ways, (), quiet=True)
+        if on_profiles(view.grid.query.filters)
+        else None,
         about_focus(view),
         view.about_groups,
         mixed(view.grid.query, view.asking, mixture, "cells") if mixture.are_many else None,
@@ -124,18 +134,7 @@ def planted_faults(moment: datetime) -> list[tuple[str, str]]:
     ]
 
 
-def no_mesh(grid: Grid, count: int, now: datetime) -> Notice:
-    return Notice(
-        "no-mesh",
-        f"No mesh tests links with {grid.query.size} files.",
-        f"{format_count(count)} endpoints are registered, but no enabled mesh (test schedule) has "
-        f"an interval for this size class. This window has no results. {last_result(grid, now)}",
-        (("An operator can add a mesh", address("meshes")),),
-    )
-
-
 def about_pauses(grid: Grid) -> Notice | None:
-    """Name what is paused of the sites in sight, each with until when and why."""
     # A row of several sites has none: then all of them are in sight.
     in_sight = {group.site for group in (*grid.sources, *grid.destinations)}
     pauses = pauses_of(registry.read_places(grid.version), grid.moment)
@@ -150,21 +149,10 @@ def about_pauses(grid: Grid) -> Notice | None:
         title,
         "No test of these links starts meanwhile, so their results get older.",
         tuple(
-            (
-                f"{pause.name}, {end_words(pause.until)}: {pause.reason}",
-                address("site", pause.site),
-            )
+            (f"{pause.name}, {end_words(pause.until)}: {pause.reason}", address("site", pause.site))
             for pause in paused[:MOST_PAUSES]
         ),
     )
-
-
-def about_ways(query: MatrixQuery) -> Notice | None:
-    """Say what is not of the tests that the filters choose, if some choose how they were made."""
-    if not on_profiles(query.filters):
-        return None
-    sentence = "What is failing, slower or faster is judged from all tests of a link."
-    return Notice("ways", "Numbers are of the chosen tests.", sentence, (), quiet=True)
 
 
 def about_focus(view: View) -> Notice | None:
@@ -202,7 +190,12 @@ def about_results(view: View, work: Mapping[str, Any], now: datetime) -> Iterato
             () if longer == query else (("Show the last 90 days", view.asking(longer)),),
         )
         return
-    last = data_stopped(grid, now)
+    # The newest result, where it is older than the meshes promise in a window up to now.
+    newest = float(np.nanmax(grid.cells.last))
+    age = grid.moment.timestamp() - newest
+    is_late = age > STALE_AFTER_INTERVALS * grid.shortest_promise and is_now(grid.window, now)
+    has_stale = is_late and (grid.cells.state == STALE).any()
+    last = datetime.fromtimestamp(int(newest), UTC) if has_stale else None
     until = store.until() if last else None
     if last and until and last < until:
         yield Notice(
@@ -245,24 +238,11 @@ def last_result(grid: Grid, now: datetime) -> str:
     return f"The last result with {grid.query.size} files was {age}, at {format_minute(last)}."
 
 
-def data_stopped(grid: Grid, now: datetime) -> datetime | None:
-    """Return the newest result if it is older than the meshes promise, in a window up to now."""
-    newest = float(np.nanmax(grid.cells.last))
-    age = grid.moment.timestamp() - newest
-    is_late = age > STALE_AFTER_INTERVALS * grid.shortest_promise
-    if not is_now(grid.window, now) or not is_late or not (grid.cells.state == STALE).any():
-        return None
-    return datetime.fromtimestamp(int(newest), UTC)
-
-
-def site_of(row: Downtime) -> str:
-    return DeclaredDowntime((row,)).site_name
-
-
 def downtimes_of(links: Grid) -> list[Downtime]:
     """Return the downtimes of the sites of links: in force, or within a day. One or two queries."""
     in_sight = {group.site for group in (*links.sources, *links.destinations)}
-    return [row for row in downtimes.read_soon(links.moment) if site_of(row) in in_sight]
+    rows = downtimes.read_soon(links.moment)
+    return [row for row in rows if DeclaredDowntime((row,)).site_name in in_sight]
 
 
 def downtime_line(soon: Sequence[Downtime], links: Grid, now: datetime) -> dict[str, str]:
@@ -298,7 +278,6 @@ def downtime_line(soon: Sequence[Downtime], links: Grid, now: datetime) -> dict[
 
 
 def about_risks(view: View) -> Notice | None:
-    """Name the sites and endpoints in sight that are declared to be at risk."""
     moment = view.grid.moment
     rows = [row for row in view.soon if not row.stops_tests and row.starts_at <= moment]
     risks = downtimes.declared(rows)

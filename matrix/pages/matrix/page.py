@@ -47,10 +47,11 @@ from matrix.pages.views import showing
 from matrix.plots import display
 from matrix.plots.arrangement import Arrangement, arrange
 from matrix.plots.display import Display
-from matrix.plots.layout import labels_for
+from matrix.plots.matrix import labels_for
 from matrix.plots.palettes import palette_for
 from matrix.query import forms
 from matrix.query.addresses import address, table_url
+from matrix.query.attributes import ENDS, PREPOSITIONS
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.url_text import encoded
@@ -93,17 +94,13 @@ class GridPage(MatrixAddress):
     def address(self, query: MatrixQuery, display: Display) -> str:
         return self.asking(query).displaying(display).url()
 
-    @property
-    def is_of_links(self) -> bool:
-        return (self.query.rows, self.query.columns) == ("endpoint", "endpoint")
-
     def grouped(self, links: Grid, now: datetime) -> tuple[Self, Grid, Arrangement]:
         """Return the page as it draws a grid of links: grouped if rows or columns are too many.
 
         Unless the address says what rows or columns are. A grouped grid takes one SQL query more.
         """
         query, arranged = self.query, arrange(links, self.display)
-        if self.grouped_by or not self.is_of_links:
+        if self.grouped_by or arranged.is_pooled:
             return self, links, arranged
         by = {side.end: suited(side.groups) for side in (arranged.rows, arranged.columns)}
         # The lines of strips have both directions, and each is compared with its opposite.
@@ -174,7 +171,13 @@ class MatrixPage(GridPage):
         judgement = read_judgement(links, now)
         headline = Headline.of(links, judgement, now)
         url_of_link = CellLinks(links, self.display).url
-        highlights = Highlights(links, judgement, url_of_link, self.all_of_a_kind()).all()
+        # Where all cells are of which the first stand out.
+        kinds = ("failing", "slower", "faster", "failed", "stale")
+        of_kinds = {kind: self.showing((kind,)).url() for kind in kinds}
+        of_kinds["changed"] = self.showing(CHANGES).url()
+        if ordering := worst_first(self.query):
+            of_kinds["worst"] = ordered_table(self.query, ordering)
+        highlights = Highlights(links, judgement, url_of_link, of_kinds).all()
         mixture = mixed_ways.mixed_in_grid(links, known_ways)
         others = other_origins.of_grid(links) if known_ways.have_others else other_origins.NONE
         soon = downtimes_of(links)
@@ -207,8 +210,8 @@ class MatrixPage(GridPage):
             if self.asks and links.simulated and (until := store.until())
             else [],
             "group_urls": [
-                (preposition, cell_links.group_urls(end).items())
-                for end, preposition in (("source", "from"), ("destination", "to"))
+                (PREPOSITIONS[end], cell_links.group_urls(end).items())
+                for end in ENDS
                 if is_grouped
             ],
         }
@@ -237,7 +240,8 @@ class MatrixPage(GridPage):
                 ),
                 quiet=True,
             )
-        if self.grouped_by != READER or max(counts.values()) <= MOST_LINES or not page.is_of_links:
+        is_of_links = (query.rows, query.columns) == ("endpoint", "endpoint")
+        if self.grouped_by != READER or max(counts.values()) <= MOST_LINES or not is_of_links:
             return None
         return Notice(
             "ungrouped",
@@ -253,17 +257,6 @@ class MatrixPage(GridPage):
         sizes = SizeClass.objects.filter(name=self.query.size)
         return sizes.values_list("test_bytes", flat=True).first()
 
-    def all_of_a_kind(self) -> dict[str, str]:
-        """Return where all cells are of which the first stand out."""
-        looks: dict[str, tuple[str, ...]] = {
-            name: (name,) for name in ("failing", "slower", "faster", "failed", "stale")
-        }
-        looks["changed"] = CHANGES
-        ordering = worst_first(self.query)
-        return {name: self.showing(only).url() for name, only in looks.items()} | (
-            {"worst": ordered_table(self.query, ordering)} if ordering else {}
-        )
-
 
 # What its address has beside the views; what a view says would be of none of them there.
 OWN = ("views", "every", "view")
@@ -277,7 +270,6 @@ CALM_KINDS = ("worst",)
 # So many links have room beside the matrix, of which a heading takes one and a notice two.
 LINES = 12
 FEWEST = 2
-UNMARKED = ("measured", "not_applicable")
 
 
 @dataclass(frozen=True)
@@ -298,7 +290,8 @@ class Rotation:
         for name in ("every", "view"):
             if (count := len(params.getlist(name))) > 1:
                 raise bad(name, f"{name} is given {count} times: give it once.")
-        every = read_every(params.get("every", "").strip() or EVERY)
+        every = params.get("every", "").strip() or EVERY
+        seconds_of(every)
         views = read_views(texts) if texts else ()
         at, count = params.get("view", "").strip() or "1", max(len(views), 1)
         if not (at.isascii() and at.isdigit() and 1 <= int(at) <= count):
@@ -333,9 +326,10 @@ def text_of(view: MatrixAddress) -> str:
     return encoded(plain.params())
 
 
-def read_every(text: str) -> str:
+def seconds_of(text: str) -> int:
+    """Read how long a view is shown; raise BadQueryError."""
     try:
-        seconds = seconds_of(text)
+        seconds = int(parse_duration(f"{text}s" if text.isdigit() else text).total_seconds())
     except ValueError:
         seconds = 0
     if not SHORTEST <= seconds <= LONGEST:
@@ -344,12 +338,7 @@ def read_every(text: str) -> str:
             f"every “{text}” is not a time from 5 seconds to an hour. Write seconds, or a number "
             "with s, m or h, like 30s.",
         )
-    return text
-
-
-def seconds_of(text: str) -> int:
-    whole = f"{text}s" if text.isdigit() else text
-    return int(parse_duration(whole).total_seconds())
+    return seconds
 
 
 def read_views(texts: Sequence[str]) -> tuple[MatrixAddress, ...]:
@@ -425,6 +414,8 @@ class WallPage(GridPage):
         judgement = read_judgement(links, now)
         headline = Headline.of(links, judgement, now)
         last = links.cells.last
+        sizes = SizeClass.objects.values_list("name", flat=True)
+        of_sizes = tuple(self.asking(self.query.replace(size=size)) for size in sizes)
         # Nothing that is merely good to know must be read from four metres.
         notices = [
             notice
@@ -442,23 +433,18 @@ class WallPage(GridPage):
             "lists": list(lists(links, judgement, url_of_link, LINES - 2 * len(notices))),
             "short": links.short_names(),
             "marks": [
-                entry
-                for entry in legend(page, answered)
-                if entry.count and entry.state not in UNMARKED
+                each
+                for each in legend(page, answered)
+                if each.count and each.state not in ("measured", "not_applicable")
             ],
             "turns": [self.turned(at) for at in range(len(self.rotation.views))],
             "next": self.turned(self.rotation.at + 1) if self.rotation.views else self,
-            "all_sizes": self.all_sizes(),
+            # The wall with this view in each size class in turn.
+            "all_sizes": ""
+            if self.rotation.views or len(of_sizes) < 2
+            else dataclasses.replace(self, rotation=Rotation(of_sizes)).url(),
             "leave": address_of(self.query, self.display.replace(wall=False)),
         }
-
-    def all_sizes(self) -> str:
-        """Return the wall with this view in each size class in turn. One SQL query."""
-        sizes = SizeClass.objects.values_list("name", flat=True)
-        views = tuple(self.asking(self.query.replace(size=size)) for size in sizes)
-        if self.rotation.views or len(views) < 2:
-            return ""
-        return dataclasses.replace(self, rotation=Rotation(views)).url()
 
 
 def address_of(query: MatrixQuery, drawn: Display) -> str:

@@ -1,10 +1,12 @@
 """The table page: every link with its rate, file size and counts by size class."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from html import escape
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, Self, cast
 
 import numpy as np
@@ -20,7 +22,7 @@ from matrix.answers.matrix.mixed_ways import MixedWays
 from matrix.answers.other_origins import OtherOrigins
 from matrix.answers.table import column_filters, link_table, table_query
 from matrix.answers.table.column_filters import links_with_look
-from matrix.answers.table.link_table import TROUBLE, LinkTable
+from matrix.answers.table.link_table import CHANGE, EVERY, TROUBLE, Arrays, LinkTable
 from matrix.answers.table.table_query import PER_PAGE, TableQuery
 from matrix.answers.words.names import shared_ending, shortened
 from matrix.answers.words.phrases import counted
@@ -44,25 +46,40 @@ from matrix.pages.parts.notices import (
 )
 from matrix.pages.parts.pager import pager, shown_words
 from matrix.pages.parts.share import Share
-from matrix.pages.table.columns import Context, LinkColumn
-from matrix.pages.table.links_table import (
-    added,
-    all_columns,
-    body,
-    filter_forms,
-    rows_of,
-    shown_columns,
+from matrix.pages.table.columns import (
+    COMPARED,
+    OF_LINES,
+    STANDING,
+    ColumnFilter,
+    Context,
+    Count,
+    EndColumn,
+    LinkColumn,
+    OfSize,
+    Priority,
+    QuantileColumn,
+    RateColumn,
+    Size,
+    StateColumn,
+    TableCell,
+    TableRow,
+    Values,
 )
 from matrix.query.addresses import address
-from matrix.query.catalogue import TABLE_QUANTILES
+from matrix.query.catalogue import TABLE_QUANTILES, Statistic
 from matrix.query.filters import Filter, on_profiles
+from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.url_text import encoded
 from matrix.statistics.arrays import Integers
 from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.compare.two_samples import CHANGE_KINDS
 from matrix.store import profiles, registry
 from matrix.store.data_version import DataVersion
+from matrix.templatetags.figures import pads
+from matrix.templatetags.long_parts import joined
 from sonar.models import Endpoint, SizeClass
+from sonar.notation.endpoint_attributes import OF_ENDPOINTS
 from sonar.notation.units import format_age, format_count
 from sonar.notation.windows import format_minute
 from sonar.people.roles import Anyone
@@ -82,6 +99,10 @@ LOOK_WORDS = {
 # What the page has first where its address says no order; calls of the API say it.
 TROUBLE_FIRST = f"-{TROUBLE}"
 COMPARED_WORDS = {"slower": "certainly slower", "faster": "certainly faster"}
+
+FILTER_SHEET = ("filter_column", "filter_how", "filter_value")
+# Each with its name in an ordering.
+Columns = list[tuple[str, LinkColumn]]
 
 
 @dataclass(frozen=True)
@@ -111,7 +132,6 @@ class TablePage(QueryPage):
         return dataclasses.replace(self, query=query, listing=listing)
 
     def listed(self, changed: TableQuery) -> str:
-        """Return the URL of the same table listed otherwise."""
         return dataclasses.replace(self, listing=changed).url()
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
@@ -138,11 +158,13 @@ class TablePage(QueryPage):
         )
         quantiles = self.listing.columns
         every = all_columns(written_with, table.sizes, quantiles, lines=self.listing.lines)
-        columns, same = shown_columns(every, whole, self.listing)
-        heading = ["Rates of links by size class", self.query.window_words()]
-        heading += [condition.words() for condition in self.query.filters]
-        if self.query.compare:
-            heading.append(f"{self.query.size} files compared with {self.query.other_words()}")
+        # What all links have alike is left out, unless it is asked for or ordered by; it is said.
+        told = every if len(whole) > 1 and not self.listing.constant else []
+        same = {name: text for name, own in told if (text := own.constant(whole))}
+        same.pop(self.listing.column, None)
+        columns = [each for each in every if each[0] not in same]
+        by = self.listing.column
+        written = [written_column(name, column, records, by) for name, column in columns]
         profile_choices = profiles.read()
         mixture = mixed_ways.mixed_in_table(table, meant.query, version, profile_choices)
         others = other_origins.NONE
@@ -150,14 +172,14 @@ class TablePage(QueryPage):
             others = other_origins.of_table(table, meant.query, version)
         total = f" (filtered from {format_count(len(whole))})" if len(rows) != len(whole) else ""
         return {
-            "heading": ", ".join(heading),
+            "heading": table_query.heading(self.query),
             "sizes": size_choices(self, table.sizes),
             "windows": window_choices(self),
             "compare": compare_control(self, table.window, profile_choices, table.sizes),
             "looks": list(self.look_choices(meant, table, now)),
             "bounds": bounds_of(self, table.window),
             "more_columns": list(self.column_choices()),
-            "same": same,
+            "same": list(dict.fromkeys(same.values())),
             "all_columns": self.listed(self.listing.replace(constant=True)),
             "filters": filter_forms(column for _, column in every),
             "filters_kept": kept(self, {"page"}),
@@ -180,7 +202,8 @@ class TablePage(QueryPage):
             "heads": [self.head(column) for _, column in columns],
             "hidden": kept(self, {"search", "page", "per_page"}),
             "rows": at,
-            "lines": body(records, columns, self.listing.column),
+            # There are thousands of cells, for which a template takes too long.
+            "lines": joined(f"<tr>{''.join(cells)}</tr>\n" for cells in zip(*written, strict=True)),
             "left_out": left_out,
             **pager(at, lambda number: self.listed(self.listing.replace(page=number))),
             "per_page": PER_PAGE,
@@ -243,11 +266,12 @@ class TablePage(QueryPage):
         """Yield what puts a column of a quantile into the table, or takes it out again."""
         listing = self.listing
         for quantile in TABLE_QUANTILES.values():
-            is_shown = quantile in listing.columns
             names = {*listing.quantiles, quantile.name}
-            with_it = tuple(name for name in TABLE_QUANTILES if name in names)
-            without = listing.without_column(quantile)
-            changed = without if is_shown else listing.replace(quantiles=with_it)
+            changed = listing.replace(
+                quantiles=tuple(own for own in TABLE_QUANTILES if own in names)
+            )
+            if is_shown := quantile in listing.columns:
+                changed = listing.without_column(quantile)
             title = f"A column with the {quantile.label} of the rates of each size class"
             yield Choice(quantile.label, self.listed(changed), is_shown, title)
         changed = listing.without_lines() if listing.lines else listing.replace(overhead=True)
@@ -258,12 +282,7 @@ class TablePage(QueryPage):
         yield Choice("those that are the same for all", url, listing.constant, title)
 
     def notices(
-        self,
-        table: LinkTable,
-        shown: int,
-        mixture: MixedWays,
-        others: OtherOrigins,
-        now: datetime,
+        self, table: LinkTable, shown: int, mixture: MixedWays, others: OtherOrigins, now: datetime
     ) -> Iterator[Notice]:
         if about := about_others(self.query, lambda query: self.asking(query).url(), others):
             yield about
@@ -313,7 +332,6 @@ class TablePage(QueryPage):
         }
 
     def api_url(self) -> str:
-        """Return the call of the API that answers with the rows of all pages."""
         query = self.query.replace(stat="mean", rows="endpoint", columns="endpoint")
         listing = dataclasses.replace(self.listing, usual=TableQuery.usual)
         text = encoded(query.to_params() | listing.choosing())
@@ -363,3 +381,138 @@ def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None
         sentence = f"The last was {format_age(now - newest)}, at {format_minute(newest)}."
     links = (("Show the last 90 days", longer),)
     return Notice("no-results", "No results in this window.", sentence, links)
+
+
+def all_columns(
+    context: Context, sizes: Sequence[str], quantiles: Sequence[Statistic], *, lines: bool = False
+) -> Columns:
+    """Return all columns, with those of lines if they are asked for.
+
+    The size class that is asked for comes first, and with how its links are now.
+    """
+    every: Columns = []
+    for end in ("source", "destination"):
+        every += [(end, EndColumn(context, end, "endpoint"))]
+        every += [
+            (f"{end}.{attribute.key}", EndColumn(context, end, name))
+            for name, attribute in OF_ENDPOINTS.items()
+            if attribute.listed
+        ]
+    every.append(("priority", Priority(context)))
+    if lines:
+        every += [(column.field, column(context)) for column in OF_LINES]
+    standing: tuple[type[OfSize], ...] = COMPARED if context.query.compare else STANDING
+    for size in sorted(sizes, key=lambda size: size != context.query.size):
+        is_chosen = size == context.query.size
+        of_size: list[OfSize] = [
+            *([StateColumn(context, size)] if is_chosen else []),
+            RateColumn(context, size, tells=not is_chosen),
+            *(column(context, size) for column in standing if is_chosen),
+            *(QuantileColumn(context, size, quantile) for quantile in quantiles),
+            Size(context, size),
+            Count(context, size),
+        ]
+        every += [(f"{size}.{column.field}", column) for column in of_size]
+    return every
+
+
+def rows_of(table: LinkTable) -> list[TableRow]:
+    classes = {}
+    for size in table.sizes:
+        columns = table.of_class(size) | {EVERY: table.column(f"{size}.{EVERY}")}
+        if CHANGE in columns:
+            columns[CHANGE] = np.array(CHANGE_KINDS, dtype=object)[columns[CHANGE]]
+        classes[size] = values_of(columns)
+    lines = values_of(table.lines) or [Values()] * len(table)
+    numbers = (table.source.tolist(), table.destination.tolist(), table.priority.tolist())
+    return [
+        TableRow(
+            table.places[source],
+            table.places[destination],
+            priority,
+            {size: values[at] for size, values in classes.items()},
+            lines[at],
+        )
+        for at, (source, destination, priority) in enumerate(zip(*numbers, strict=True))
+    ]
+
+
+def values_of(columns: Arrays) -> list[Values]:
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    return [Values(**dict(zip(columns, row, strict=True))) for row in rows]
+
+
+def written_column(
+    name: str, head: LinkColumn, rows: Sequence[TableRow], ordered_by: str
+) -> Iterator[str]:
+    """Yield the cells below one head; those that rows are ordered by are on cards.
+
+    A number is as long as the longest fraction below its head makes it.
+    """
+    cells = [head.render(row) for row in rows]
+    place, label = head.place, ""
+    if "carded" in place or name == ordered_by:
+        label = head.label
+        place = place if "carded" in place else f"{place} carded"
+    padding = pads([cell.text for cell in cells]) if "number" in head.look else [""] * len(cells)
+    for cell, pad, row in zip(cells, padding, rows, strict=True):
+        if name not in ("source", "destination"):
+            yield written_cell(cell, place, label, pad)
+            continue
+        text, url, marks = escape(cell.text), escape(cell.url), written_marks(cell)
+        looks = f'class="{place}" title="{escape(cell.title)}"'
+        if name == "source":
+            to = f'<span class="visually-hidden"> to {escape(row.destination.name)}</span>'
+            yield f'<th scope="row" {looks}><a href="{url}">{text}{to}</a>{marks}</th>'
+        else:
+            arrow = '<span aria-hidden="true">→ </span>'
+            yield f'<td {looks}>{arrow}<a href="{url}" tabindex="-1">{text}</a>{marks}</td>'
+
+
+def written_cell(cell: TableCell, place: str, label: str, pad: str) -> str:
+    title = f' title="{escape(cell.title)}"' if cell.title else ""
+    on_card = f' data-label="{escape(label)}"' if label else ""
+    lead = f'<small class="state-word">{escape(cell.lead)}</small> ' if cell.lead else ""
+    text = escape(cell.text)
+    padded = f'<span data-pad="{pad}">{text}</span>' if pad else text
+    look = f"{cell.look} {place}"
+    return f'<td class="{look}"{title}{on_card}>{lead}{padded}{written_marks(cell)}</td>'
+
+
+def written_marks(cell: TableCell) -> str:
+    return "".join(f" <small>{escape(mark)}</small>" for mark in cell.marks)
+
+
+def filter_forms(
+    columns: Iterable[LinkColumn],
+) -> Mapping[str, list[tuple[str, list[ColumnFilter]]]]:
+    """Return what can be filtered, as two forms: columns of text, and of numbers with two bounds.
+
+    Each by what stands above it.
+    """
+    offered = [(column.group or "link", own) for column in columns for own in column.filters]
+    return {
+        words: [
+            (group, [own for _, own in members])
+            for group, members in groupby(
+                (pair for pair in offered if pair[1].is_number is is_number), itemgetter(0)
+            )
+        ]
+        for words, is_number in (("text", False), ("number", True))
+    }
+
+
+def added(params: QueryDict, conditions: Collection[str]) -> QueryDict:
+    """Turn the fields of the sheet into the parameter of their filter; without a value it is none.
+
+    Raises BadQueryError for a column that has no such condition; the value is for it to check.
+    """
+    whole = params.copy()
+    column, how, value = (whole.pop(name, [""])[-1].strip() for name in FILTER_SHEET)
+    if not value:
+        return whole
+    name = f"{column}.{how}" if how else column
+    if name not in conditions:
+        raise BadQueryError({"filter_column": [f"“{name}” is no filter: choose one of the list."]})
+    whole[name] = value
+    return whole
