@@ -25,16 +25,9 @@ from matrix.api.rendering import as_figure, file_name, named
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import QUERY, Echo, choice, text
 from matrix.api.schema.schemas import Answer, OtherOrigins, with_facts, word_of
+from matrix.http import negotiation
 from matrix.http.compression import ARRAYS, respond_once
 from matrix.http.exceptions import refuse_hidden_filters
-from matrix.http.negotiation import (
-    CONTENT_TYPES,
-    DOCUMENT,
-    FIGURE,
-    TABLE,
-    ErrorsInJson,
-    asked_format,
-)
 from matrix.http.questions import read_once
 from matrix.plots import cells_file, codes_file, display
 from matrix.plots.arrangement import arrange
@@ -121,7 +114,7 @@ class Matrix(Answer):
     average: float | None
 
 
-FORMATS = (*TABLE, *DOCUMENT, *FIGURE)
+FORMATS = (*negotiation.TABLE, *negotiation.DOCUMENT, *negotiation.FIGURE)
 SHAPES = ("long", "wide")
 FIELD_LIST = rf"^({'|'.join(FIELDS)})(,({'|'.join(FIELDS)}))*$"
 
@@ -163,7 +156,7 @@ class MatrixView(ApiView, one_snapshot=False):
             statistic, window = query.statistic, query.window_at(now)
             kind = "matrix-wide" if (form, shape) == ("csv", "wide") else "matrix"
             name = file_name(kind, statistic.name, query=query, window=window)
-            if form in FIGURE:
+            if form in negotiation.FIGURE:
                 # Not kept: of an HTML file, the library is nearly all.
                 found = grid.build(query, now, version)
                 title = FigureTitle(
@@ -173,7 +166,7 @@ class MatrixView(ApiView, one_snapshot=False):
             response = respond_once(
                 request,
                 ("matrix", version, *question),
-                CONTENT_TYPES[form],
+                negotiation.CONTENT_TYPES[form],
                 lambda: written(grid.build(query, now, version), fields, form, shape),
             )
             return response if form == "json" else named(response, form, name)
@@ -196,7 +189,7 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
     """Return the question, the fields that are answered, the format, and the shape of CSV."""
     params = request.query_params
     query = MatrixQuery.from_params(params, also=("format", "fields", "shape"))
-    form, shape = asked_format(request, FORMATS), one_of(params, "shape", SHAPES)
+    form, shape = negotiation.asked_format(request, FORMATS), one_of(params, "shape", SHAPES)
     if shape == "wide" and form != "csv":
         raise wrong("shape", f"shape=wide is for CSV: use format=csv, or leave it out for {form}.")
     default: tuple[str, ...] = DEFAULT_FIELDS
@@ -205,7 +198,7 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
     elif query.stat == EXPECTATION.name:
         default = (*DEFAULT_FIELDS, *EXPECTED)
     fields = fields_of(params, default)
-    if form in FIGURE and fields != default:
+    if form in negotiation.FIGURE and fields != default:
         raise wrong("fields", "fields must be left out: a figure has no fields.")
     if (shape == "wide" or form in DOCUMENTS) and fields not in (default, ("value",)):
         raise wrong("fields", "fields must be value, or left out: a wide table has only one.")
@@ -231,7 +224,7 @@ def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
 class CellsView(APIView):
     """The numbers of the cells of the matrix page, by its parameters; errors are in JSON."""
 
-    content_negotiation_class = ErrorsInJson
+    content_negotiation_class = negotiation.ErrorsInJson
     is_of_codes = False
 
     @of_one_server()

@@ -17,14 +17,6 @@ from typing import Any, Self
 from django.http import QueryDict
 
 from matrix.answers.table import column_filters
-from matrix.answers.table.column_filters import (
-    Condition,
-    read_condition,
-    read_page,
-    read_some,
-    read_text,
-    wrong,
-)
 from matrix.answers.table.link_table import COLUMNS, COMPARED, LINE_COLUMNS, TROUBLE, LinkTable
 from matrix.query.attributes import ENDS, FACTS
 from matrix.query.catalogue import TABLE_QUANTILES, Statistic
@@ -55,7 +47,7 @@ class TableQuery:
     quantiles: tuple[str, ...] = ()
     overhead: bool = False
     constant: bool = False
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[column_filters.Condition, ...] = ()
     page: int = 1
     per_page: int = 50
 
@@ -78,7 +70,7 @@ class TableQuery:
         """Return the same listing with something changed, from its first page on."""
         return dataclasses.replace(self, **{"page": 1, **changes})
 
-    def without(self, dropped: Condition) -> Self:
+    def without(self, dropped: column_filters.Condition) -> Self:
         return self.replace(
             conditions=tuple(condition for condition in self.conditions if condition != dropped)
         )
@@ -171,7 +163,9 @@ def read(
         quantiles=values["quantiles"],
         overhead=bool(values["overhead"]),
         constant=bool(values["constant"]),
-        conditions=tuple(value for value in values.values() if isinstance(value, Condition)),
+        conditions=tuple(
+            value for value in values.values() if isinstance(value, column_filters.Condition)
+        ),
         page=values["page"],
         per_page=int(values["per_page"] or TableQuery.per_page),
     )
@@ -204,14 +198,14 @@ def read_values(
     """Read the parameters of a listing, each of which is given once; raise BadQueryError."""
     conditions = [name for name in column_filters.names(sizes, *compared) if name in params]
     readers: dict[str, Callable[[str, str], Any]] = {
-        "search": read_text,
+        "search": column_filters.read_text,
         "ordering": partial(read_ordering, orderings(sizes, *compared)),
-        "quantiles": partial(read_some, tuple(TABLE_QUANTILES)),
+        "quantiles": partial(column_filters.read_some, tuple(TABLE_QUANTILES)),
         "overhead": partial(read_choice, ("1",)),
         "constant": partial(read_choice, ("1",)),
-        "page": read_page,
+        "page": column_filters.read_page,
         "per_page": partial(read_choice, [str(number) for number in PER_PAGE]),
-        **dict.fromkeys(conditions, read_condition),
+        **dict.fromkeys(conditions, column_filters.read_condition),
     }
     values: dict[str, Any] = {}
     errors: dict[str, list[str]] = {}
@@ -231,12 +225,12 @@ def read_values(
 
 def read_choice(allowed: Sequence[str], parameter: str, value: str) -> str:
     if value and value not in allowed:
-        raise wrong(parameter, value, f"known: use {either(allowed)}")
+        raise column_filters.wrong(parameter, value, f"known: use {either(allowed)}")
     return value
 
 
 def read_ordering(columns: Sequence[str], parameter: str, value: str) -> str:
     if value and value.removeprefix("-") not in columns:
-        refusal = wrong(parameter, value, f"known: use {either(columns)}")
+        refusal = column_filters.wrong(parameter, value, f"known: use {either(columns)}")
         raise ValueError(f"{refusal} Put - in front for the greatest first.")
     return value

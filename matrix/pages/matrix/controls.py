@@ -9,24 +9,9 @@ import numpy as np
 
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import Headline, page_of
-from matrix.pages.parts.controls import (
-    OF_LABELS,
-    Choice,
-    bounds_of,
-    compare_control,
-    filter_chips,
-    kept,
-    select,
-    size_choices,
-    window_choices,
-)
-from matrix.pages.parts.matrix_address import (
-    MatrixAddress,
-    any_site,
-    filter_menu,
-    known_values,
-    presets,
-)
+from matrix.pages.parts import controls, matrix_address
+from matrix.pages.parts.controls import Choice
+from matrix.pages.parts.matrix_address import MatrixAddress
 from matrix.plots.display import BOUNDS, ORDERS, SCALES, looks_of, number_text
 from matrix.plots.matrix import scale_of
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES, palette_for
@@ -216,7 +201,7 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
     the form of their order and colours. ``clear`` takes all away that narrows; it may be empty.
     """
     query, display = page.query, page.display
-    sizes, windows = size_choices(page), window_choices(page)
+    sizes, windows = controls.size_choices(page), controls.window_choices(page)
     square = query.rows == query.columns
     whole = query.replace(filters=(), max_age="", compare=None)
     unfocused = page.displaying(display.unfocused())
@@ -227,7 +212,7 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
         "sizes": sizes,
         "windows": [choice for choice in windows if choice.label not in SHORT_WINDOWS],
         "short_windows": [choice for choice in windows if choice.label in SHORT_WINDOWS],
-        "bounds": bounds_of(page, grid.window),
+        "bounds": controls.bounds_of(page, grid.window),
         "chips": list(chips(page, grid.unit)),
         "shows": list(shows(page)),
         "groupings": [
@@ -236,8 +221,8 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
         ],
         "grouping": query.rows if square else f"{query.rows} × {query.columns}",
         "selects": [
-            select("rows", "rows", GROUPINGS, query.rows),
-            select("columns", "columns", GROUPINGS, query.columns),
+            controls.select("rows", "rows", GROUPINGS, query.rows),
+            controls.select("columns", "columns", GROUPINGS, query.columns),
         ],
         "kept": kept_with_unit(page, grid, ("rows", "columns")),
         "focus": {
@@ -252,20 +237,23 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
             "kept": kept_with_unit(page, grid, ("only", "above", "below", "max_age")),
         },
         "drawing": {
-            "order": select("order", "order", ORDERS, display.order, ORDER_LABELS),
-            "scale": select("scale", "colour range", SCALES, display.scale, SCALE_LABELS),
+            "order": controls.select("order", "order", ORDERS, display.order, ORDER_LABELS),
+            "scale": controls.select("scale", "colour range", SCALES, display.scale, SCALE_LABELS),
             "low": number_text(display.low),
             "high": number_text(display.high),
             "kept": kept_with_unit(page, grid, ("order", "scale", "low", "high")),
         },
         "unit": grid.unit,
-        **{end: filter_menu(page, end) for end in ("source", "destination", "either")},
-        "values": known_values(grid, profiles),
-        "presets": list(presets(page)),
-        "any_site": any_site(page),
+        **{
+            end: matrix_address.filter_menu(page, end)
+            for end in ("source", "destination", "either")
+        },
+        "values": matrix_address.known_values(grid, profiles),
+        "presets": list(matrix_address.presets(page)),
+        "any_site": matrix_address.any_site(page),
         "transpose": page.displaying(transposed).url(),
         "wall": page.displaying(on_wall).url(),
-        "compare": compare_control(
+        "compare": controls.compare_control(
             page, grid.window, profiles, [size.label for size in sizes], reversible=square
         ),
         "clear": unfocused.asking(whole).url() if whole != query or display.focuses else "",
@@ -274,7 +262,7 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
 
 def chips(page: MatrixAddress, unit: str) -> Iterator[Choice]:
     """Yield what narrows the view, each with the address of the view without it."""
-    yield from filter_chips(page)
+    yield from controls.filter_chips(page)
     query, display = page.query, page.display
     if query.max_age:
         yield Choice(query.age_words(), page.asking(query.replace(max_age="")).url(), True)
@@ -297,7 +285,7 @@ def shows(page: MatrixAddress) -> Iterator[Choice]:
         for name in OF:
             compare = dataclasses.replace(query.compare, of=name)
             url = page.asking(query.replace(compare=compare)).url()
-            yield Choice(f"ratio of {OF_LABELS[name]}", url, name == query.compare.of)
+            yield Choice(f"ratio of {controls.OF_LABELS[name]}", url, name == query.compare.of)
         return
     for name, statistic in STATISTICS.items():
         # Bounds in another unit are dropped.
@@ -311,4 +299,4 @@ def shows(page: MatrixAddress) -> Iterator[Choice]:
 def kept_with_unit(page: MatrixAddress, grid: Grid, but: Iterable[str]) -> list[tuple[str, str]]:
     """Return hidden fields that also say what the numbers of the display are in, if any."""
     has_bounds = any(getattr(page.display, name) is not None for name in BOUNDS)
-    return kept(page, but) + ([("unit", grid.unit)] if has_bounds else [])
+    return controls.kept(page, but) + ([("unit", grid.unit)] if has_bounds else [])

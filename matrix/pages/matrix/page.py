@@ -19,17 +19,10 @@ from matrix.answers.matrix import grid, mixed_ways
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import Headline, read_judgement
 from matrix.answers.matrix.highlights import Highlight, Highlights, Item
-from matrix.answers.matrix.mixed_ways import NOTHING
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Params
 from matrix.pages.matrix.controls import answer, controls_for, counts, legend, palettes
-from matrix.pages.matrix.notices import (
-    View,
-    downtime_line,
-    downtimes_of,
-    notices_for,
-    planted_faults,
-)
+from matrix.pages.matrix.notices import downtime_line, downtimes_of, notices_for, planted_faults
 from matrix.pages.matrix.payload import (
     CellLinks,
     number_tables,
@@ -181,7 +174,13 @@ class MatrixPage(GridPage):
         mixture = mixed_ways.mixed_in_grid(links, known_ways)
         others = other_origins.of_grid(links) if known_ways.have_others else other_origins.NONE
         soon = downtimes_of(links)
-        view = View(arranged, page.address, soon, self.about_groups(page, links))
+        notices = notices_for(
+            *(arranged, page.address, now),
+            soon=soon,
+            mixture=mixture,
+            others=others,
+            about_groups=self.about_groups(page, links),
+        )
         return {
             **page.drawn(arranged, cell_links, links, now, reader),
             "page": page,
@@ -198,7 +197,7 @@ class MatrixPage(GridPage):
             "counts": list(counts(self, headline)),
             "query": page.query,
             "controls": controls_for(page, answered, known_ways),
-            "notices": notices_for(view, mixture, now, others),
+            "notices": notices,
             "legend": legend(page, answered),
             "palettes": palettes(page),
             "short": links.short_names(),
@@ -419,7 +418,7 @@ class WallPage(GridPage):
         # Nothing that is merely good to know must be read from four metres.
         notices = [
             notice
-            for notice in notices_for(View(arranged, address_of, downtimes_of(links)), NOTHING, now)
+            for notice in notices_for(arranged, address_of, now, soon=downtimes_of(links))
             if not notice.quiet
         ]
         return {

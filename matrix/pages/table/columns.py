@@ -4,7 +4,7 @@ Columns of ends, rates, sizes and counts; how a link is now, a comparison, and i
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -14,24 +14,17 @@ import numpy as np
 
 from matrix.answers.conditions.words import sentence, since
 from matrix.answers.table.column_filters import how_of
-from matrix.answers.table.link_table import LinkTable
+from matrix.answers.table.link_table import CHANGE, EVERY, Arrays, LinkTable
 from matrix.answers.words.phrases import why_no_rate
 from matrix.answers.words.ratios import with_interval
 from matrix.pages.parts.controls import own_words
 from matrix.query.addresses import link_url
 from matrix.query.catalogue import RATE, Statistic
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.cells import standing
 from matrix.statistics.cells.axes import EndpointInfo
-from matrix.statistics.cells.standing import (
-    FASTER,
-    FEWEST_SUCCESSES,
-    LEVEL_WORDS,
-    LEVELS,
-    SLOWER,
-    USUAL_DAYS,
-)
 from matrix.statistics.cells.states import DOWN, MEASURED, STATE_WORDS, STATES
-from matrix.statistics.compare.two_samples import FEWEST_TESTS
+from matrix.statistics.compare.two_samples import CHANGE_KINDS, FEWEST_TESTS
 from matrix.statistics.transfers import overhead
 from matrix.statistics.transfers.overhead import FITS, LEAST_RATIO, LINE
 from matrix.templatetags.figures import age_words
@@ -72,7 +65,8 @@ class Context:
 # LinkTable.of_class, and `every`; `change` is the word for it.
 Values = SimpleNamespace
 TOO_FEW_LATELY = (
-    f"too few tests: it needs {FEWEST_SUCCESSES} successes in {USUAL_DAYS} days before the window"
+    f"too few tests: it needs {standing.FEWEST_SUCCESSES} successes in "
+    f"{standing.USUAL_DAYS} days before the window"
 )
 TOO_FEW = f"fewer than {FEWEST_TESTS} successful tests on one side"
 WHY_NONE = {
@@ -362,10 +356,10 @@ class StateColumn(OfSize):
 
     def render(self, record: TableRow) -> TableCell:
         values = record.classes[self.size]
-        state, level = STATES[values.state], LEVELS[values.level]
+        state, level = STATES[values.state], standing.LEVELS[values.level]
         look, words, title = state, state.replace("_", " "), STATE_WORDS[state]
-        if level in LEVEL_WORDS:
-            look, words, title = level, level, LEVEL_WORDS[level]
+        if level in standing.LEVEL_WORDS:
+            look, words, title = level, level, standing.LEVEL_WORDS[level]
         elif values.state == MEASURED:
             look, title = "", ""
             words = "as usual" if level == "usual" else "unknown"
@@ -429,7 +423,7 @@ class RatioColumn(StandingColumn):
     def of(self, values: Values) -> TableCell:
         ratio, low, high, level = values.ratio, values.ratio_low, values.ratio_high, values.level
         title = "" if math.isnan(low) else with_interval(ratio, low, high)
-        look = LEVELS[level] if SLOWER <= level <= FASTER else ""
+        look = standing.LEVELS[level] if standing.SLOWER <= level <= standing.FASTER else ""
         return TableCell(format_factor(ratio), title, f"{self.look} {look}".strip())
 
 
@@ -549,3 +543,64 @@ class HalfSizeColumn(LineColumn):
 STANDING = NowColumn, UsualColumn, RatioColumn
 COMPARED = ThisColumn, OtherColumn, ComparedRatio, ChanceColumn
 OF_LINES = OverheadColumn, BandwidthColumn, HalfSizeColumn
+# Each with its name in an ordering.
+Columns = list[tuple[str, LinkColumn]]
+
+
+def all_columns(
+    context: Context, sizes: Sequence[str], quantiles: Sequence[Statistic], *, lines: bool = False
+) -> Columns:
+    """Return all columns, with those of lines if they are asked for.
+
+    The size class that is asked for comes first, and with how its links are now.
+    """
+    every: Columns = []
+    for end in ("source", "destination"):
+        every += [(end, EndColumn(context, end, "endpoint"))]
+        every += [
+            (f"{end}.{attribute.key}", EndColumn(context, end, name))
+            for name, attribute in OF_ENDPOINTS.items()
+            if attribute.listed
+        ]
+    every.append(("priority", Priority(context)))
+    if lines:
+        every += [(column.field, column(context)) for column in OF_LINES]
+    standing: tuple[type[OfSize], ...] = COMPARED if context.query.compare else STANDING
+    for size in sorted(sizes, key=lambda size: size != context.query.size):
+        is_chosen = size == context.query.size
+        of_size: list[OfSize] = [
+            *([StateColumn(context, size)] if is_chosen else []),
+            RateColumn(context, size, tells=not is_chosen),
+            *(column(context, size) for column in standing if is_chosen),
+            *(QuantileColumn(context, size, quantile) for quantile in quantiles),
+            Size(context, size),
+            Count(context, size),
+        ]
+        every += [(f"{size}.{column.field}", column) for column in of_size]
+    return every
+
+
+def rows_of(table: LinkTable) -> list[TableRow]:
+    classes = {}
+    for size in table.sizes:
+        columns = table.of_class(size) | {EVERY: table.column(f"{size}.{EVERY}")}
+        if CHANGE in columns:
+            columns[CHANGE] = np.array(CHANGE_KINDS, dtype=object)[columns[CHANGE]]
+        classes[size] = values_of(columns)
+    lines = values_of(table.lines) or [Values()] * len(table)
+    numbers = (table.source.tolist(), table.destination.tolist(), table.priority.tolist())
+    return [
+        TableRow(
+            table.places[source],
+            table.places[destination],
+            priority,
+            {size: values[at] for size, values in classes.items()},
+            lines[at],
+        )
+        for at, (source, destination, priority) in enumerate(zip(*numbers, strict=True))
+    ]
+
+
+def values_of(columns: Arrays) -> list[Values]:
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    return [Values(**dict(zip(columns, row, strict=True))) for row in rows]

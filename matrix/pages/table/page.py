@@ -22,20 +22,13 @@ from matrix.answers.matrix.mixed_ways import MixedWays
 from matrix.answers.other_origins import OtherOrigins
 from matrix.answers.table import column_filters, link_table, table_query
 from matrix.answers.table.column_filters import links_with_look
-from matrix.answers.table.link_table import CHANGE, EVERY, TROUBLE, Arrays, LinkTable
+from matrix.answers.table.link_table import TROUBLE, LinkTable
 from matrix.answers.table.table_query import PER_PAGE, TableQuery
 from matrix.answers.words.names import shared_ending, shortened
 from matrix.answers.words.phrases import counted
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.parts.controls import (
-    Choice,
-    bounds_of,
-    compare_control,
-    filter_chips,
-    kept,
-    size_choices,
-    window_choices,
-)
+from matrix.pages.parts import controls
+from matrix.pages.parts.controls import Choice
 from matrix.pages.parts.notices import (
     Notice,
     about_others,
@@ -47,39 +40,27 @@ from matrix.pages.parts.notices import (
 from matrix.pages.parts.pager import pager, shown_words
 from matrix.pages.parts.share import Share
 from matrix.pages.table.columns import (
-    COMPARED,
-    OF_LINES,
-    STANDING,
     ColumnFilter,
     Context,
-    Count,
-    EndColumn,
     LinkColumn,
-    OfSize,
-    Priority,
-    QuantileColumn,
-    RateColumn,
-    Size,
-    StateColumn,
     TableCell,
     TableRow,
-    Values,
+    all_columns,
+    rows_of,
 )
 from matrix.query.addresses import address
-from matrix.query.catalogue import TABLE_QUANTILES, Statistic
+from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.filters import Filter, on_profiles
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.url_text import encoded
 from matrix.statistics.arrays import Integers
 from matrix.statistics.cells.axes import EndpointInfo
-from matrix.statistics.compare.two_samples import CHANGE_KINDS
 from matrix.store import profiles, registry
 from matrix.store.data_version import DataVersion
 from matrix.templatetags.figures import pads
 from matrix.templatetags.long_parts import joined
 from sonar.models import Endpoint, SizeClass
-from sonar.notation.endpoint_attributes import OF_ENDPOINTS
 from sonar.notation.units import format_age, format_count
 from sonar.notation.windows import format_minute
 from sonar.people.roles import Anyone
@@ -101,8 +82,6 @@ TROUBLE_FIRST = f"-{TROUBLE}"
 COMPARED_WORDS = {"slower": "certainly slower", "faster": "certainly faster"}
 
 FILTER_SHEET = ("filter_column", "filter_how", "filter_value")
-# Each with its name in an ordering.
-Columns = list[tuple[str, LinkColumn]]
 
 
 @dataclass(frozen=True)
@@ -173,16 +152,16 @@ class TablePage(QueryPage):
         total = f" (filtered from {format_count(len(whole))})" if len(rows) != len(whole) else ""
         return {
             "heading": table_query.heading(self.query),
-            "sizes": size_choices(self, table.sizes),
-            "windows": window_choices(self),
-            "compare": compare_control(self, table.window, profile_choices, table.sizes),
+            "sizes": controls.size_choices(self, table.sizes),
+            "windows": controls.window_choices(self),
+            "compare": controls.compare_control(self, table.window, profile_choices, table.sizes),
             "looks": list(self.look_choices(meant, table, now)),
-            "bounds": bounds_of(self, table.window),
+            "bounds": controls.bounds_of(self, table.window),
             "more_columns": list(self.column_choices()),
             "same": list(dict.fromkeys(same.values())),
             "all_columns": self.listed(self.listing.replace(constant=True)),
             "filters": filter_forms(column for _, column in every),
-            "filters_kept": kept(self, {"page"}),
+            "filters_kept": controls.kept(self, {"page"}),
             "chips": list(self.chips(meant)),
             "notices": list(self.notices(whole, len(rows), mixture, others, now)),
             "simulated": True in simulated,
@@ -200,7 +179,7 @@ class TablePage(QueryPage):
                 for name, members in groupby(column.group for _, column in columns)
             ],
             "heads": [self.head(column) for _, column in columns],
-            "hidden": kept(self, {"search", "page", "per_page"}),
+            "hidden": controls.kept(self, {"search", "page", "per_page"}),
             "rows": at,
             # There are thousands of cells, for which a template takes too long.
             "lines": joined(f"<tr>{''.join(cells)}</tr>\n" for cells in zip(*written, strict=True)),
@@ -234,7 +213,7 @@ class TablePage(QueryPage):
         return dataclasses.replace(self, query=query, listing=self.listing.replace(search=""))
 
     def chips(self, meant: Self) -> Iterator[Choice]:
-        yield from filter_chips(self)
+        yield from controls.filter_chips(self)
         if self.listing.search:
             words = f"search “{self.listing.search}”"
             if meant is not self:
@@ -381,65 +360,6 @@ def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None
         sentence = f"The last was {format_age(now - newest)}, at {format_minute(newest)}."
     links = (("Show the last 90 days", longer),)
     return Notice("no-results", "No results in this window.", sentence, links)
-
-
-def all_columns(
-    context: Context, sizes: Sequence[str], quantiles: Sequence[Statistic], *, lines: bool = False
-) -> Columns:
-    """Return all columns, with those of lines if they are asked for.
-
-    The size class that is asked for comes first, and with how its links are now.
-    """
-    every: Columns = []
-    for end in ("source", "destination"):
-        every += [(end, EndColumn(context, end, "endpoint"))]
-        every += [
-            (f"{end}.{attribute.key}", EndColumn(context, end, name))
-            for name, attribute in OF_ENDPOINTS.items()
-            if attribute.listed
-        ]
-    every.append(("priority", Priority(context)))
-    if lines:
-        every += [(column.field, column(context)) for column in OF_LINES]
-    standing: tuple[type[OfSize], ...] = COMPARED if context.query.compare else STANDING
-    for size in sorted(sizes, key=lambda size: size != context.query.size):
-        is_chosen = size == context.query.size
-        of_size: list[OfSize] = [
-            *([StateColumn(context, size)] if is_chosen else []),
-            RateColumn(context, size, tells=not is_chosen),
-            *(column(context, size) for column in standing if is_chosen),
-            *(QuantileColumn(context, size, quantile) for quantile in quantiles),
-            Size(context, size),
-            Count(context, size),
-        ]
-        every += [(f"{size}.{column.field}", column) for column in of_size]
-    return every
-
-
-def rows_of(table: LinkTable) -> list[TableRow]:
-    classes = {}
-    for size in table.sizes:
-        columns = table.of_class(size) | {EVERY: table.column(f"{size}.{EVERY}")}
-        if CHANGE in columns:
-            columns[CHANGE] = np.array(CHANGE_KINDS, dtype=object)[columns[CHANGE]]
-        classes[size] = values_of(columns)
-    lines = values_of(table.lines) or [Values()] * len(table)
-    numbers = (table.source.tolist(), table.destination.tolist(), table.priority.tolist())
-    return [
-        TableRow(
-            table.places[source],
-            table.places[destination],
-            priority,
-            {size: values[at] for size, values in classes.items()},
-            lines[at],
-        )
-        for at, (source, destination, priority) in enumerate(zip(*numbers, strict=True))
-    ]
-
-
-def values_of(columns: Arrays) -> list[Values]:
-    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-    return [Values(**dict(zip(columns, row, strict=True))) for row in rows]
 
 
 def written_column(
