@@ -78,14 +78,10 @@ AGES = {
     "min": "Only links whose last success is at least this old.",
     "max": "Only links whose last success is at most this old.",
 }
-
-
-End = with_facts("End", "An endpoint at one end of a link.", ("simulated", "retired"))
-
-
+End = with_facts("End", "An endpoint at one end of a link.", FLAGS)
 ADDED = (*(quantile.field for quantile in TABLE_QUANTILES.values()), *COMPARED_FIELDS)
 CLASS_COLUMNS: dict[str, Any] = {name: (kind_of(name), ...) for name in COLUMNS}
-CLASS_COLUMNS |= {name: (kind_of(name), None) for name in (*ADDED, "other_ok", CHANGE)}
+CLASS_COLUMNS |= {name: (kind_of(name), None) for name in (*ADDED, CHANGE)}
 
 
 class OfClass(create_model("Columns", __base__=Answer, **CLASS_COLUMNS)):  # type: ignore[misc]
@@ -138,8 +134,6 @@ ECHO: dict[str, Any] = {
     "required": ["size", "window", "start", "end", "ordering", "search"],
     "additionalProperties": {"type": ["string", "array"], "items": {"type": "string"}},
 }
-
-
 COMPARISON: dict[str, Any] = {
     "type": "object",
     "description": "While comparing: the other side, and how many links differ beyond chance.",
@@ -234,8 +228,6 @@ LINKS = described(
     formats=FORMATS,
     tag="results",
 )
-
-
 OWN = ("format", "cursor", "page_size")
 
 
@@ -250,7 +242,7 @@ class LinksRequest:
     format: str
 
     @classmethod
-    def read(cls, request: Request, now: datetime) -> Self:
+    def read(cls, request: Request) -> Self:
         params = request.query_params
         sizes = list(SizeClass.objects.values_list("name", flat=True))
         query, chosen = table_query.read(params, sizes, also=OWN)
@@ -275,7 +267,7 @@ class LinksView(ApiView, one_snapshot=False):
         now = timezone.now()
         call, version = read_once(
             request,
-            lambda: LinksRequest.read(request, now),
+            lambda: LinksRequest.read(request),
             lambda call: link_table.version(call.query, call.cursor.moment if call.cursor else now),
         )
         cursor = call.cursor or TableCursor(now)
@@ -441,12 +433,11 @@ def texts(values: NDArray[Any]) -> NDArray[Any]:
 def heads(table: LinkTable) -> list[str]:
     quantiles = [f"{LABELS[name]} ({RATE.name})" for name in table.quantiles]
     of_class = [TITLES[0], *quantiles, *TITLES[1:]]
-    titles = (
-        f"{size} {title}"
-        for size in table.sizes
-        for title in (*of_class, *(COMPARED_TITLES if table.compared_fields(size) else ()))
-    )
-    return ["from", "to", *titles]
+    titles = ["from", "to"]
+    for size in table.sizes:
+        compared = COMPARED_TITLES if table.compared_fields(size) else ()
+        titles += [f"{size} {title}" for title in (*of_class, *compared)]
+    return titles
 
 
 def lines(table: LinkTable) -> Iterator[list[str]]:

@@ -53,8 +53,6 @@ Group = with_facts(
     ("simulated",),
     shared=True,
 )
-
-
 CELL_FIELDS: dict[str, Any] = {name: (list[list[kind_of(name)]], []) for name in FIELDS}  # type: ignore[misc]
 
 

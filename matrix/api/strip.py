@@ -92,8 +92,6 @@ STRIP = described(
     formats=FORMATS,
     tag="results",
 )
-
-
 OWN = ("bucket", "format")
 
 
@@ -118,7 +116,6 @@ class StripView(ApiView, one_snapshot=False):
                 title = FigureTitle(words, question.window, "", simulated=simulated)
                 return rendering.as_figure(picture.figure(question, strip), title, form, name)
             if form == "csv":
-                # A line for each bucket.
                 table = pd.DataFrame({"start": unix_time(strip.starts), **strip.columns})
                 return rendering.as_table(table, name)
             return as_json(question, strip)

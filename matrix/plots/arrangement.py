@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,9 +75,6 @@ class Cross:
         cells[self.missing] = np.nan if np.issubdtype(values.dtype, np.floating) else 0
         return cells
 
-    def within(self, columns: Flags) -> Self:
-        return type(self)(self.sources[:, columns], self.destinations[:, columns], self.sending)
-
 
 def strips_of(grid: Grid) -> Strips | None:
     """Return the strips of a grid in which filters have left a cross.
@@ -102,7 +99,8 @@ def strips_of(grid: Grid) -> Strips | None:
     is_partner = np.asarray((state != NOT_APPLICABLE).any(axis=0))
     rows = [grid.sources[at] for at in sending] + [grid.destinations[at] for at in receiving]
     columns = [by_name[partners[at]] for at in np.flatnonzero(is_partner)]
-    return filled(grid, cross.within(is_partner), tuple(rows), tuple(columns))
+    shown = Cross(cross.sources[:, is_partner], cross.destinations[:, is_partner], cross.sending)
+    return filled(grid, shown, tuple(rows), tuple(columns))
 
 
 def own_names(grid: Grid, left_out: Flags) -> set[str]:
@@ -143,9 +141,7 @@ def filled(
     grid: Grid, cross: Cross, rows: tuple[AxisGroup, ...], columns: tuple[AxisGroup, ...]
 ) -> Strips:
     """Make strips of the cells of a grid; the mean of all stays that of the grid."""
-    named = {
-        field.name: getattr(grid.cells, field.name) for field in dataclasses.fields(CellArrays)
-    }
+    named = dict(vars(grid.cells))
     extras = {name: cross.gather(values) for name, values in named.pop("extras").items()}
     expectations = named.pop("expectations")
     arrays = {name: cross.gather(values) for name, values in named.items()}

@@ -52,7 +52,6 @@ COLOURS = (
     *("failed", "failed-few", "untested", "down", "not-applicable"),
     *("raised", "too-few", "unfocused", "surface"),
 )
-
 # The ink of the states whose number does not stand on the palette itself.
 INKS_OF_STATES = {STALE: "var(--ink)", DOWN: "var(--down-mark)"}
 # By state, and LEFT_OUT behind them; 0 for those whose cells have a value.
@@ -62,7 +61,6 @@ CODE_OF_STATE[LEFT_OUT] = GAP
 Codes = NDArray[np.uint8]
 Names = NDArray[np.str_]
 Outline = tuple[tuple[float, float], ...]
-
 # Pixels: of a line of cells, of what stands above them, and of a letter of a label. Of fewer lines
 # than these the colour bar has no room.
 LINE_PIXELS, ABOVE_PIXELS, LETTER_PIXELS = 28, 260, 6.5
@@ -75,7 +73,6 @@ OUTLINES: dict[str, Outline] = {
     "faster": ((0.22, -0.08), (0.48, -0.08), (0.35, -0.46)),
     "partly": ((-0.5, 0.25), (-0.34, 0.25), (-0.34, 0.5), (-0.5, 0.5)),
 }
-
 LONGEST_ROW, LONGEST_COLUMN = 26, 24
 # How each axis is called, by its end; of strips each own line says its direction.
 TITLES = {
@@ -342,7 +339,6 @@ def coloraxis(arrangement: Arrangement, scale: Scale) -> Json:
     has_top = scale.high in scale.ticks
     colours = palette_for(display.palette, statistic)
     return {
-        # Evenly spaced stops.
         "colorscale": [[at / (len(colours) - 1), colour] for at, colour in enumerate(colours)],
         "cmin": scale.low,
         "cmax": scale.high,

@@ -10,7 +10,6 @@ from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Flags, Floats
 
 Inks = NDArray[np.int64]
-
 DEFAULT_PALETTE = "viridis"
 
 

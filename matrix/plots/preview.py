@@ -24,7 +24,6 @@ from sonar.notation.windows import Window, format_window
 
 Colour = tuple[int, int, int]
 Point = tuple[float, float]
-
 INK, LINE = (20, 24, 29), (201, 207, 214)
 WHITE = (255, 255, 255)
 CHANNELS = re.compile(r"[\d.]+")

@@ -152,17 +152,9 @@ def overhead_figure(overhead: Overhead) -> Json:
         "line": {"color": "var(--there)", "width": 2, "dash": "solid" if overhead.fits else "dot"},
         "hoverinfo": "skip",
     }
-    layout = BASE | {
-        "xaxis": axis_of("file size", least, most, lambda size: format_bytes(size * MB)),
-        "yaxis": axis_of("time", lowest, highest, lambda time: f"{time:g} s") | GRID,
-        "shapes": [band(least, half, "var(--there-band)", 0.5)] if overhead.fits else [],
-    }
-    return {"data": [line, class_points(overhead)], "layout": layout}
-
-
-def class_points(overhead: Overhead) -> Json:
+    # The medians, with the middle half of the times as bars.
     classes = overhead.classes
-    return {
+    points = {
         "type": "scatter",
         "mode": "markers",
         "x": [each.size for each in classes],
@@ -183,6 +175,12 @@ def class_points(overhead: Overhead) -> Json:
         ],
         "hoverinfo": "text",
     }
+    layout = BASE | {
+        "xaxis": axis_of("file size", least, most, lambda size: format_bytes(size * MB)),
+        "yaxis": axis_of("time", lowest, highest, lambda time: f"{time:g} s") | GRID,
+        "shapes": [band(least, half, "var(--there-band)", 0.5)] if overhead.fits else [],
+    }
+    return {"data": [line, points], "layout": layout}
 
 
 def axis_of(title: str, low: float, high: float, written: Callable[[float], str]) -> Json:

@@ -27,7 +27,6 @@ AGES: dict[float, str] = {
     30 * 86400: "30 d",
     90 * 86400: "90 d",
 }
-
 # The ticks of each decade, for scales of more than so many of them.
 STEPS = {4: (1,), 2: (1, 3), 0.7: (1, 2, 5), -1: (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)}
 # Ratios reach from a quarter to four times, so that a colour means the same wherever it is; where

@@ -11,8 +11,6 @@ from matrix.query.matrix_query import MatrixQuery
 
 # Stand for the ends of a link; no name has a colon.
 SOURCE, DESTINATION = ":source", ":destination"
-
-
 # What messages lead to. Workers write them, whose image lacks libraries that pages need: there the
 # routes, which load all pages, cannot be read.
 OF_MESSAGES = {

@@ -32,13 +32,8 @@ from matrix.query.comparison import (
 )
 from matrix.query.filters import FILTERS, Filter
 from sonar.models import Endpoint, Profile, SizeClass, Transfer
-from sonar.notation import windows
-from sonar.notation.endpoint_attributes import (
-    ENDPOINT_ATTRIBUTES,
-    OF_ENDPOINTS,
-    Attribute,
-    value_problem,
-)
+from sonar.notation import endpoint_attributes, windows
+from sonar.notation.endpoint_attributes import ENDPOINT_ATTRIBUTES, OF_ENDPOINTS, Attribute
 from sonar.notation.endpoint_filters import MOST_FILTERS
 from sonar.notation.enumeration import either
 from sonar.notation.units import parse_duration
@@ -46,9 +41,7 @@ from sonar.notation.windows import EARLIEST, PRESETS, Window
 
 DEFAULT_SIZE = "large"
 Texts = Mapping[str, Sequence[str]]
-
 ALL_FILTERS = frozenset((*FILTERS, *OF_FILTERS))
-
 PARAMETERS = (
     *("size", "window", "from", "to", "stat", "rows", "columns", "max_age"),
     *FILTERS,
@@ -56,7 +49,6 @@ PARAMETERS = (
 )
 FILTER_FORM = ("filter_end", "filter_on", "filter_not", "filter_value")
 FILTER_FORM_ALLOWED = {"filter_end": ("either", *ENDS), "filter_on": OFFERED, "filter_not": ("1",)}
-
 COMPARED_ALLOWED = (
     f"use {', '.join(WINDOWS)}, {REVERSE}, or two times with {BETWEEN} between them, "
     f"like 2026-11-01{BETWEEN}2026-11-08"
@@ -114,7 +106,7 @@ class FilterField(ParameterField):
         for option in filters:
             attribute, text = BY_NAME[option.attribute], option.value
             allowed = ALLOWED_VALUES.get(attribute.name, ())
-            sentence = value_problem(self.parameter, attribute, text, allowed)
+            sentence = endpoint_attributes.value_problem(self.parameter, attribute, text, allowed)
             if option.exclude and text and text == getattr(attribute, "every", ""):
                 sentence = f"{self.parameter} “!{text}” leaves nothing: exclude single values."
             if sentence:

@@ -84,10 +84,8 @@ class MatrixQuery:
             if text and text != getattr(MatrixQuery, name)
         }
         if self.start and self.end:
-            params |= {
-                "from": [windows.format_time(self.start)],
-                "to": [windows.format_time(self.end)],
-            }
+            bounds = windows.format_time(self.start), windows.format_time(self.end)
+            params |= {"from": [bounds[0]], "to": [bounds[1]]}
         params |= by_parameter(self.filters)
         return params | self.compare.to_params() if self.compare else params
 

@@ -157,11 +157,8 @@ class Grid:
 
     def changes(self) -> dict[str, int]:
         """Count the cells that are compared, that have too few results to be, and that changed."""
-        flags = {
-            "compared": ~np.isnan(self.cells.value),
-            "too_few": self.too_few,
-            **{kind: self.of_look(kind) for kind in CHANGES},
-        }
+        flags = {"compared": ~np.isnan(self.cells.value), "too_few": self.too_few}
+        flags |= {kind: self.of_look(kind) for kind in CHANGES}
         return {name: int(np.count_nonzero(of_cells)) for name, of_cells in flags.items()}
 
     def links(self) -> dict[str, int]:

@@ -76,14 +76,11 @@ class Tally:
         by_link = grid.links()
         return cls(
             links=sum(states.values()) - states["not_applicable"],
-            failing=by_link["failing"],
-            silent=by_link["silent"],
-            slower=by_link["slower"],
-            faster=by_link["faster"],
             usual=by_link["usual"] if pooled else int(np.count_nonzero(cells.of_look("usual"))),
             unknown=int(np.count_nonzero(cells.of_look("unknown"))),
             partly=int(np.count_nonzero(cells.partly)),
             pooled=pooled,
+            **{name: by_link[name] for name in ("failing", "silent", "slower", "faster")},
             **{name: states[name] for name in ("failed", "stale", "untested", "down")},
         )
 

@@ -24,7 +24,6 @@ from sonar.notation.windows import format_moment
 MOST_ITEMS = 10
 # Less of a difference between the directions is not remarkable.
 MOST_OF_REVERSE = 1 / 1.5
-
 # What is said of a cell, by its row and column.
 Words = Callable[[int, int], str]
 # What lists of conditions are called, by the look of what shows them.
@@ -246,11 +245,10 @@ class Highlights:
         return Highlight(kind, title, count, items, self.more.get(kind, ""))
 
     def value_figure(self, row: int, column: int) -> str:
-        if STATISTICS[self.grid.query.stat].unit == AGE:
+        unit, value = STATISTICS[self.grid.query.stat].unit, self.grid.cells.value[row, column]
+        if unit == AGE:
             return self.age_figure(row, column)
-        value = float(self.grid.cells.value[row, column])
-        is_factor = STATISTICS[self.grid.query.stat].unit == TIMES
-        return format_factor(value) if is_factor else three_digits(value)
+        return format_factor(float(value)) if unit == TIMES else three_digits(float(value))
 
     def age_figure(self, row: int, column: int) -> str:
         """Say how long before the moment of the grid its last result was: `30 h`."""
@@ -259,23 +257,21 @@ class Highlights:
 
     def value_words(self, row: int, column: int) -> str:
         cells, stat = self.grid.cells, self.grid.query.stat
-        unit = STATISTICS[stat].unit
+        unit, value = STATISTICS[stat].unit, float(cells.value[row, column])
         if unit == AGE:
             return self.age_words(row, column)
         if unit == PERCENT:
-            share = three_digits(float(cells.value[row, column]))
-            return f"{share} % succeeded, {self.counts(row, column)}"
+            return f"{three_digits(value)} % succeeded, {self.counts(row, column)}"
         if STATISTICS[stat].of_line:
-            value = three_digits(float(cells.value[row, column]))
-            return f"{value} {unit.name}, from the times of all size classes"
+            return f"{three_digits(value)} {unit.name}, from the times of all size classes"
         tests = counted(int(cells.ok[row, column]), "test")
         if unit == TIMES:
-            return f"{format_factor(float(cells.value[row, column]))} the expected rate, {tests}"
+            return f"{format_factor(value)} the expected rate, {tests}"
         if STATISTICS[stat].of_now:
             usual = float(cells.usual[row, column])
             beside = "" if np.isnan(usual) else f", {three_digits(usual)} usual"
-            return f"{rate(cells.value[row, column])} now{beside}"
-        return f"{rate(cells.value[row, column])}, {stat} of {tests}"
+            return f"{rate(value)} now{beside}"
+        return f"{rate(value)}, {stat} of {tests}"
 
     def counts(self, row: int, column: int) -> str:
         cells = self.grid.cells

@@ -105,17 +105,15 @@ def compute(question: StripQuestion, known_version: DataVersion) -> TimeStrip:
     links = registry.read_links(known_version)
     matching = links.matching(query.filters)
     tests = runs.read(query.size, question.window, query.filters, offsets=True)
-    types = Condition.Type
+    failing, slow = Condition.Type.FAILING, Condition.Type.SLOW
+    lasting = conditions.lasting_links(query.size, question.window, (failing, slow), links)
     spans = [
         ConditionSpan(
-            each.links,
-            unix_ms(each.since),
+            *(each.links, unix_ms(each.since)),
             unix_ms(each.ended_at) if each.ended_at else question.begun,
-            each.type == types.FAILING,
+            each.type == failing,
         )
-        for each in conditions.lasting_links(
-            query.size, question.window, (types.FAILING, types.SLOW), links
-        )
+        for each in lasting
     ]
     buckets = TimeBuckets(cut.first, question.width, cut.count)
     counts = time_strip.count(tests, spans, links.numbering, matching.reshape(links.shape), buckets)

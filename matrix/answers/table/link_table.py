@@ -70,7 +70,6 @@ DERIVED: dict[str, tuple[Callable[[Any, Any], NDArray[Any]], str, str]] = {
     "last": (np.fmax, "last_ok", "last_failed"),
     "ratio": (np.divide, "now_mb_s", "usual_mb_s"),
 }
-
 # And while comparing, in the size class that is asked for: the rates of this side and of the other
 # (medians, or means), their ratio, its interval, the p of chance, and the successes there.
 COMPARED = {

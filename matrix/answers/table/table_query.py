@@ -17,6 +17,7 @@ from typing import Any, Self
 from django.http import QueryDict
 
 from matrix.answers.table import column_filters
+from matrix.answers.table.column_filters import Condition
 from matrix.answers.table.link_table import COLUMNS, COMPARED, LINE_COLUMNS, TROUBLE, LinkTable
 from matrix.query.attributes import ENDS, FACTS
 from matrix.query.catalogue import TABLE_QUANTILES, Statistic
@@ -33,7 +34,6 @@ SHORT = {
     "max_age": "age.max",
     "only": "state.is",
 }
-
 Params = dict[str, list[str]]
 
 
@@ -47,7 +47,7 @@ class TableQuery:
     quantiles: tuple[str, ...] = ()
     overhead: bool = False
     constant: bool = False
-    conditions: tuple[column_filters.Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     page: int = 1
     per_page: int = 50
 
@@ -70,7 +70,7 @@ class TableQuery:
         """Return the same listing with something changed, from its first page on."""
         return dataclasses.replace(self, **{"page": 1, **changes})
 
-    def without(self, dropped: column_filters.Condition) -> Self:
+    def without(self, dropped: Condition) -> Self:
         return self.replace(
             conditions=tuple(condition for condition in self.conditions if condition != dropped)
         )
@@ -159,15 +159,11 @@ def read(
     return query, TableQuery(
         ordering=values["ordering"] or usual,
         usual=usual,
-        search=values["search"],
-        quantiles=values["quantiles"],
         overhead=bool(values["overhead"]),
         constant=bool(values["constant"]),
-        conditions=tuple(
-            value for value in values.values() if isinstance(value, column_filters.Condition)
-        ),
-        page=values["page"],
+        conditions=tuple(own for own in values.values() if isinstance(own, Condition)),
         per_page=int(values["per_page"] or TableQuery.per_page),
+        **{name: values[name] for name in ("search", "quantiles", "page")},
     )
 
 

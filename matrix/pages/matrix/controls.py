@@ -66,7 +66,7 @@ class LegendEntry:
     chosen: bool
 
 
-def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
+def legend(page: MatrixAddress, grid: Grid) -> Iterator[LegendEntry]:
     """Say what each state and mark that occurs looks like, and where only its cells are shown."""
     looks, names, counts = LEGEND_WORDS, NAMES, grid.states() | marked(grid)
     other = grid.query.other_words()
@@ -91,15 +91,10 @@ def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
         run = f"{factor_text(1 / reach)} to {factor_text(reach)}"
         names = names | {"measured": f"{run} of {against}"}
     only = page.display.only
-    return [
-        LegendEntry(
-            *(name, names.get(name, name.replace("_", " ")), words, counts[name]),
-            url=toggling(page, name),
-            chosen=name in only,
-        )
-        for name, words in looks.items()
-        if counts[name] or name in only
-    ]
+    for name, words in looks.items():
+        if counts[name] or name in only:
+            label, url = names.get(name, name.replace("_", " ")), toggling(page, name)
+            yield LegendEntry(name, label, words, counts[name], url, name in only)
 
 
 def marked(grid: Grid) -> dict[str, int]:
@@ -133,20 +128,13 @@ class AnswerPart:
     chosen: bool
 
 
-def answer(page: MatrixAddress, headline: Headline) -> list[AnswerPart]:
-    """Return the parts of the answer: conditions lead to their pages, counts to their cells."""
-    return [
-        AnswerPart(
-            part.look,
-            part.words,
-            part.detail,
-            part.stop,
-            page_of(part.condition, page.query) if part.condition else focusing(page, part.look),
-            leaves=part.condition is not None,
-            chosen=page.display.only == (part.look,) and part.condition is None,
-        )
-        for part in headline.parts()
-    ]
+def answer(page: MatrixAddress, headline: Headline) -> Iterator[AnswerPart]:
+    """Yield the parts of the answer: conditions lead to their pages, counts to their cells."""
+    for part in headline.parts():
+        leads_to, chosen = part.condition, page.display.only == (part.look,)
+        url = page_of(leads_to, page.query) if leads_to else focusing(page, part.look)
+        words = part.look, part.words, part.detail, part.stop
+        yield AnswerPart(*words, url, leaves=bool(leads_to), chosen=chosen and not leads_to)
 
 
 def counts(page: MatrixAddress, headline: Headline) -> Iterator[LegendEntry]:
@@ -169,22 +157,13 @@ def focusing(page: MatrixAddress, name: str) -> str:
     return page.showing(() if page.display.only == (name,) else (name,)).url()
 
 
-def palettes(page: MatrixAddress) -> list[tuple[Choice, str]]:
-    """Return the palettes to choose from, each with its ramp; around 1 there is the one."""
+def palettes(page: MatrixAddress) -> Iterator[tuple[Choice, str]]:
+    """Yield the palettes to choose from, each with its ramp; around 1 there is the one."""
     statistic, display = page.query.statistic, page.display
-    if statistic.scale == "diverging":
-        return []
-    return [
-        (
-            Choice(
-                PALETTE_LABELS.get(name, name),
-                page.displaying(display.replace(palette=name)).url(),
-                name == display.palette_name,
-            ),
-            ", ".join(palette_for(name, statistic)),
-        )
-        for name in PALETTES
-    ]
+    for name in PALETTES if statistic.scale != "diverging" else ():
+        label, is_chosen = PALETTE_LABELS.get(name, name), name == display.palette_name
+        url = page.displaying(display.replace(palette=name)).url()
+        yield Choice(label, url, is_chosen), ", ".join(palette_for(name, statistic))
 
 
 # These windows stand in the menu of dates.

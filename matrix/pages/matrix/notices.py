@@ -12,14 +12,8 @@ from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.mixed_ways import NOTHING, MixedWays
 from matrix.answers.other_origins import NONE, OtherOrigins
 from matrix.pages.matrix.payload import ordered_table
-from matrix.pages.parts.notices import (
-    Notice,
-    about_others,
-    about_work,
-    mixed,
-    no_endpoints,
-    work_at_hand,
-)
+from matrix.pages.parts import notices as common
+from matrix.pages.parts.notices import Notice
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.display import Display
 from matrix.query.addresses import address
@@ -40,7 +34,6 @@ from sonar.sandbox.stories import STORIES
 
 HOUR = timedelta(hours=1)
 MOST_PAUSES = 6
-# In one line of the head.
 MOST_DOWNTIMES = 3
 
 
@@ -66,11 +59,11 @@ def notices_for(
     def asking(query: MatrixQuery) -> str:
         return address_of(query, arrangement.display)
 
-    not_counted = about_others(query, asking, others)
+    not_counted = common.about_others(query, asking, others)
     if not grid.sources:
         count = Endpoint.objects.in_use().count()
         if not count:
-            return [no_endpoints()]
+            return [common.no_endpoints()]
         if not query.filters:
             without_mesh = Notice(
                 "no-mesh",
@@ -90,10 +83,10 @@ def notices_for(
                 (("Show the matrix without filters", without),),
             )
         ]
-    work = work_at_hand(query.size)
+    work = common.work_at_hand(query.size)
     of_ways = "What is failing, slower or faster is judged from all tests of a link."
     notices = [
-        *about_work(work, now),
+        *common.about_work(work, now),
         *about_results(grid, asking, work, now),
         about_pauses(grid),
         about_risks(grid, soon),
@@ -103,7 +96,7 @@ def notices_for(
         else None,
         about_focus(arrangement, address_of),
         about_groups,
-        mixed(query, asking, mixture, "cells") if mixture.are_many else None,
+        common.mixed(query, asking, mixture, "cells") if mixture.are_many else None,
         not_counted,
     ]
     return [notice for notice in notices if notice]

@@ -21,15 +21,10 @@ from matrix.answers.matrix.headline import Headline, read_judgement
 from matrix.answers.matrix.highlights import Highlight, Highlights, Item
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Params
+from matrix.pages.matrix import payload
 from matrix.pages.matrix.controls import answer, controls_for, counts, legend, palettes
 from matrix.pages.matrix.notices import downtime_line, downtimes_of, notices_for, planted_faults
-from matrix.pages.matrix.payload import (
-    CellLinks,
-    number_tables,
-    ordered_table,
-    payload,
-    worst_first,
-)
+from matrix.pages.matrix.payload import CellLinks
 from matrix.pages.parts.events import todays_sentence
 from matrix.pages.parts.incidents import IncidentsNow
 from matrix.pages.parts.matrix_address import PAGE, READER, MatrixAddress, chooser_of_groups
@@ -62,8 +57,6 @@ from sonar.results import store
 PLANTED_COOKIE = "sonar_planted"
 # How many of a kind stand beside the matrix, if not three.
 IN_RAIL = {"changed": 10, "failing": 6, "perhaps": 5, "slower": 5, "unconfirmed": 5}
-
-
 # More rows or columns than these are grouped.
 MOST_LINES = 60
 
@@ -123,7 +116,7 @@ class GridPage(MatrixAddress):
         ``links`` is the same grid with each link in a cell of its own.
         """
         answered, statistic = cell_links.grid, self.query.statistic
-        labels = labels_for(arranged)
+        labels, has_rows = labels_for(arranged), bool(arranged.rows.groups)
         return {
             "incidents_now": IncidentsNow.read(now, reader, links.short_names()),
             "heading": self.query.describe(),
@@ -131,11 +124,11 @@ class GridPage(MatrixAddress):
             "grid": answered,
             "is_now": is_now(answered.window, now),
             "today": todays_sentence(links, now, self.most_events),
-            "picture": payload(arranged, cell_links, labels) if arranged.rows.groups else None,
+            "picture": payload.payload(arranged, cell_links, labels) if has_rows else None,
             "left_out": labels.left_out,
             "ramp": ", ".join(palette_for(self.display.palette_name, statistic)),
             "table_url": table_url(self.query),
-            **number_tables(arranged),
+            **payload.number_tables(arranged),
         }
 
 
@@ -168,12 +161,14 @@ class MatrixPage(GridPage):
         kinds = ("failing", "slower", "faster", "failed", "stale")
         of_kinds = {kind: self.showing((kind,)).url() for kind in kinds}
         of_kinds["changed"] = self.showing(CHANGES).url()
-        if ordering := worst_first(self.query):
-            of_kinds["worst"] = ordered_table(self.query, ordering)
+        if ordering := payload.worst_first(self.query):
+            of_kinds["worst"] = payload.ordered_table(self.query, ordering)
         highlights = Highlights(links, judgement, url_of_link, of_kinds).all()
         mixture = mixed_ways.mixed_in_grid(links, known_ways)
         others = other_origins.of_grid(links) if known_ways.have_others else other_origins.NONE
         soon = downtimes_of(links)
+        until = store.until() if self.asks and links.simulated else None
+        ends = ENDS if is_grouped else ()
         notices = notices_for(
             *(arranged, page.address, now),
             soon=soon,
@@ -191,28 +186,22 @@ class MatrixPage(GridPage):
                 headline.words(),
                 simulated=links.simulated,
             ),
-            "answer": answer(self, headline),
+            "answer": list(answer(self, headline)),
             "downtimes": downtime_line(soon, links, now),
             "together": all_links.sentence(links, now),
             "counts": list(counts(self, headline)),
             "query": page.query,
             "controls": controls_for(page, answered, known_ways),
             "notices": notices,
-            "legend": legend(page, answered),
-            "palettes": palettes(page),
+            "legend": list(legend(page, answered)),
+            "palettes": list(palettes(page)),
             "short": links.short_names(),
             "standouts": highlights,
             "rail": [(kind, kind.items[: IN_RAIL.get(kind.kind, 3)]) for kind in highlights],
             "strip": strip_for(self, links.window, now),
             "share": Share.of_matrix(page.query.url(address("api-matrix"))),
-            "planted": planted_faults(until)
-            if self.asks and links.simulated and (until := store.until())
-            else [],
-            "group_urls": [
-                (PREPOSITIONS[end], cell_links.group_urls(end).items())
-                for end in ENDS
-                if is_grouped
-            ],
+            "planted": planted_faults(until) if until else [],
+            "group_urls": [(PREPOSITIONS[end], cell_links.group_urls(end).items()) for end in ends],
         }
 
     def about_groups(self, page: Self, links: Grid) -> Notice | None:
@@ -222,21 +211,15 @@ class MatrixPage(GridPage):
         many = [f"{format_count(count)} {name}" for name, count in counts.items()]
         many = many[: len(set(counts.values()))]
         if page.grouped_by == PAGE:
-            by = {
-                name: getattr(query, name) for name in counts if getattr(query, name) != "endpoint"
-            }
+            by = {name: kind for name in counts if (kind := getattr(query, name)) != "endpoint"}
             subject = "Grouped" if len(by) == 2 else f"{next(iter(by)).capitalize()} are grouped"
+            every = page.grouping("endpoint", "endpoint").url()
             return Notice(
                 "grouped",
                 f"{subject} by {' and '.join(dict.fromkeys(by.values()))}, because there are "
                 f"{' and '.join(many)}.",
                 "Numbers on red and orange: failing and slower links. Click to open.",
-                (
-                    (
-                        f"Show all {max(counts.values())}",
-                        page.grouping("endpoint", "endpoint").url(),
-                    ),
-                ),
+                ((f"Show all {max(counts.values())}", every),),
                 quiet=True,
             )
         is_of_links = (query.rows, query.columns) == ("endpoint", "endpoint")
@@ -308,11 +291,8 @@ class Rotation:
     def to_params(self) -> Params:
         """Return the URL parameters, defaults left out; views are counted from 1 there."""
         params = {"views": [text_of(view) for view in self.views]}
-        if self.every != EVERY:
-            params["every"] = [self.every]
-        if self.at:
-            params["view"] = [str(self.at + 1)]
-        return params
+        params |= {"every": [self.every]} if self.every != EVERY else {}
+        return params | ({"view": [str(self.at + 1)]} if self.at else {})
 
 
 def bad(name: str, sentence: str) -> BadQueryError:
@@ -426,7 +406,6 @@ class WallPage(GridPage):
             "headline": headline.words(),
             "answer": headline.parts(),
             "as_usual": headline.tally.usual,
-            # When the newest result started, in Unix s.
             "newest": None if np.isnan(last).all() else float(np.nanmax(last)),
             "notices": notices,
             "lists": list(lists(links, judgement, url_of_link, LINES - 2 * len(notices))),

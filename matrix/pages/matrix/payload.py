@@ -182,10 +182,8 @@ def side_numbers(side: Side, labels: list[str]) -> Json:
 
 def numbers(values: Floats | float) -> list[float | None]:
     """Return numbers for JSON, which has no NaN."""
-    return [
-        None if math.isnan(value) else value
-        for value in rounded(np.atleast_1d(np.asarray(values))).tolist()
-    ]
+    of_all = rounded(np.atleast_1d(np.asarray(values))).tolist()
+    return [None if math.isnan(value) else value for value in of_all]
 
 
 # Larger tables are of no use to a reader and cost the browser seconds.
@@ -227,18 +225,15 @@ def number_tables(arrangement: Arrangement) -> dict[str, Any]:
                 for name, side, axis, means in sides
             }
         }
-    lines = zip(headings(rows), arrangement.value, looks_of(arrangement), averages, strict=True)
+    written = map(texts, arrangement.value)
+    lines = zip(headings(rows), written, looks_of(arrangement), averages, strict=True)
     return {
         "table": {
             "corner": CORNERS[rows.end],
             "columns": headings(columns),
             "rows": [
-                (
-                    name,
-                    [(text, *look) for text, look in zip(texts(values), looks, strict=True)],
-                    average,
-                )
-                for name, values, looks, average in lines
+                (name, [(text, *look) for text, look in zip(cells, looks, strict=True)], average)
+                for name, cells, looks, average in lines
             ],
             "averages": below,
             "average": grand,

@@ -194,11 +194,8 @@ class EndColumn(LinkColumn):
         place: EndpointInfo = getattr(record, self.end)
         if self.attribute != "endpoint":
             value = place.cell(OF_ENDPOINTS[self.attribute].key)
-            return (
-                TableCell(str(value))
-                if value != ""
-                else TableCell(DASH, f"no {self.attribute} is known")
-            )
+            missing = TableCell(DASH, f"no {self.attribute} is known")
+            return TableCell(str(value)) if value != "" else missing
         title = f"{record.source.name} → {record.destination.name}, site {place.site}"
         url = link_url(record.source.name, record.destination.name, self.context.query)
         name = self.context.names.get(place.name, place.name)

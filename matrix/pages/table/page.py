@@ -1,7 +1,7 @@
 """The table page: every link with its rate, file size and counts by size class."""
 
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
@@ -28,15 +28,9 @@ from matrix.answers.words.names import shared_ending, shortened
 from matrix.answers.words.phrases import counted
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.parts import controls
+from matrix.pages.parts import notices as common
 from matrix.pages.parts.controls import Choice
-from matrix.pages.parts.notices import (
-    Notice,
-    about_others,
-    about_work,
-    mixed,
-    no_endpoints,
-    work_at_hand,
-)
+from matrix.pages.parts.notices import Notice
 from matrix.pages.parts.pager import pager, shown_words
 from matrix.pages.parts.share import Share
 from matrix.pages.table.columns import (
@@ -76,11 +70,9 @@ LOOK_WORDS = {
     "stale": "stale",
     "down": "down",
 }
-
 # What the page has first where its address says no order; calls of the API say it.
 TROUBLE_FIRST = f"-{TROUBLE}"
 COMPARED_WORDS = {"slower": "certainly slower", "faster": "certainly faster"}
-
 FILTER_SHEET = ("filter_column", "filter_how", "filter_value")
 
 
@@ -94,7 +86,15 @@ class TablePage(QueryPage):
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         sizes = list(SizeClass.objects.values_list("name", flat=True))
-        whole = added(params, column_filters.names(sizes, *sizes))
+        # The fields of the sheet are the parameter of their filter; without a value it is none.
+        whole = params.copy()
+        column, how, value = (whole.pop(name, [""])[-1].strip() for name in FILTER_SHEET)
+        name = f"{column}.{how}" if how else column
+        if value and name not in column_filters.names(sizes, *sizes):
+            sentence = f"“{name}” is no filter: choose one of the list."
+            raise BadQueryError({"filter_column": [sentence]})
+        if value:
+            whole[name] = value
         return cls(*table_query.read(whole, sizes, usual=TROUBLE_FIRST))
 
     def own_params(self) -> Params:
@@ -106,7 +106,6 @@ class TablePage(QueryPage):
     def asking(self, query: MatrixQuery) -> Self:
         listing = self.listing.replace()
         if query.compare is None or query.size != self.query.size:
-            # As it is where nothing is compared.
             listing = listing.without_fields(link_table.COMPARED)
         return dataclasses.replace(self, query=query, listing=listing)
 
@@ -173,7 +172,6 @@ class TablePage(QueryPage):
             "trouble_first": ""
             if self.listing.ordering == TROUBLE_FIRST
             else self.listed(self.listing.replace(ordering=TROUBLE_FIRST)),
-            # What stands above the columns, and above how many.
             "groups": [
                 (name, len(list(members)))
                 for name, members in groupby(column.group for _, column in columns)
@@ -263,14 +261,18 @@ class TablePage(QueryPage):
     def notices(
         self, table: LinkTable, shown: int, mixture: MixedWays, others: OtherOrigins, now: datetime
     ) -> Iterator[Notice]:
-        if about := about_others(self.query, lambda query: self.asking(query).url(), others):
+
+        def url_of(query: MatrixQuery) -> str:
+            return self.asking(query).url()
+
+        if about := common.about_others(self.query, url_of, others):
             yield about
         bare = self.asking(self.query.replace(filters=()))
         everything = bare.url() if self.query.filters else ""
         if not len(table):
             yield about_empty(everything)
             return
-        yield from about_work(work_at_hand(self.query.size), now)
+        yield from common.about_work(common.work_at_hand(self.query.size), now)
         if not shown:
             every_link = self.listing.replace(search="", conditions=())
             links = [("Clear the search and the column filters", self.listed(every_link))]
@@ -285,7 +287,7 @@ class TablePage(QueryPage):
         longest = self.asking(self.query.replace(window="90d")).url()
         notice = about_results(table, now, longest)
         if notice is None and mixture.are_many:
-            notice = mixed(self.query, lambda query: self.asking(query).url(), mixture, "rates")
+            notice = common.mixed(self.query, url_of, mixture, "rates")
         if notice:
             yield notice
 
@@ -328,7 +330,7 @@ def about_empty(drop_filters: str) -> Notice:
         )
     count = Endpoint.objects.in_use().count()
     if not count:
-        return no_endpoints()
+        return common.no_endpoints()
     return Notice(
         "no-mesh",
         "No mesh tests any link.",
@@ -420,19 +422,3 @@ def filter_forms(
         ]
         for words, is_number in (("text", False), ("number", True))
     }
-
-
-def added(params: QueryDict, conditions: Collection[str]) -> QueryDict:
-    """Turn the fields of the sheet into the parameter of their filter; without a value it is none.
-
-    Raises BadQueryError for a column that has no such condition; the value is for it to check.
-    """
-    whole = params.copy()
-    column, how, value = (whole.pop(name, [""])[-1].strip() for name in FILTER_SHEET)
-    if not value:
-        return whole
-    name = f"{column}.{how}" if how else column
-    if name not in conditions:
-        raise BadQueryError({"filter_column": [f"“{name}” is no filter: choose one of the list."]})
-    whole[name] = value
-    return whole
