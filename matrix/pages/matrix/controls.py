@@ -16,7 +16,7 @@ from matrix.plots.display import BOUNDS, ORDERS, SCALES, looks_of, number_text
 from matrix.plots.matrix import scale_of
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES, palette_for
 from matrix.plots.scales import factor_text
-from matrix.query.attributes import GROUPINGS
+from matrix.query.attributes import ENDS, GROUPINGS
 from matrix.query.catalogue import STATISTICS
 from matrix.query.comparison import OF
 from matrix.statistics.cells.expected import AGAINST_WORDS
@@ -223,10 +223,7 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
             "kept": kept_with_unit(page, grid, ("order", "scale", "low", "high")),
         },
         "unit": grid.unit,
-        **{
-            end: matrix_address.filter_menu(page, end)
-            for end in ("source", "destination", "either")
-        },
+        **{end: matrix_address.filter_menu(page, end) for end in (*ENDS, "either")},
         "values": matrix_address.known_values(grid, profiles),
         "presets": list(matrix_address.presets(page)),
         "any_site": matrix_address.any_site(page),
