@@ -309,9 +309,9 @@ def as_json(
     own |= {"quantiles": chosen.quantiles} if chosen.quantiles else {}
     own |= {"overhead": "1"} if chosen.overhead else {}
     own |= {condition.name: condition.text for condition in chosen.conditions}
-    asked = echo(query, table.window, **own) | (query.compare.to_params() if query.compare else {})
+    compare = query.compare.to_params() if query.compare else {}
     answer: dict[str, Any] = {
-        "query": asked,
+        "query": echo(query, table.window, **own) | compare,
         **({"comparison": compared(query, table, cursor.moment)} if query.compare else {}),
         "other_origins": other_origins.of_table(table, query, version).counts,
         "total": len(table),

@@ -156,11 +156,11 @@ class MatrixView(ApiView, one_snapshot=False):
             name = file_name(kind, statistic.name, query=query, window=window)
             if form in negotiation.FIGURE:
                 # Not kept: of an HTML file, the library is nearly all.
-                found = grid.build(query, now, version)
+                answered = grid.build(query, now, version)
                 title = FigureTitle(
-                    query.describe(), window, statistic.unit.behind, simulated=found.simulated
+                    query.describe(), window, statistic.unit.behind, simulated=answered.simulated
                 )
-                return as_figure(figure_alone(arrange(found, Display())), title, form, name)
+                return as_figure(figure_alone(arrange(answered, Display())), title, form, name)
             response = respond_once(
                 request,
                 ("matrix", version, *question),

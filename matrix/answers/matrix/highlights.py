@@ -104,12 +104,12 @@ class Highlights:
         kinds.append(Highlight("unconfirmed", "unconfirmed", len(items), items[:MOST_ITEMS], ""))
         if self.grid.comparison is None:
             kinds += [*self.worst(), *self.asymmetric()]
-        told = self.age_words, self.age_figure
-        kinds.append(self.of("stale", "stale", cells.state == STALE, lambda: cells.last, told=told))
+        say = self.age_words, self.age_figure
+        kinds.append(self.of("stale", "stale", cells.state == STALE, lambda: cells.last, say=say))
         title = "without a success, too few tests to judge"
-        told = self.counts, lambda *at: format_count(int(cells.failed[at]))
+        say = self.counts, lambda *at: format_count(int(cells.failed[at]))
         is_failed = cells.state == FAILED
-        kinds.append(self.of("failed", title, is_failed, lambda: -cells.failed, told=told))
+        kinds.append(self.of("failed", title, is_failed, lambda: -cells.failed, say=say))
         return [highlight for highlight in kinds if highlight.count]
 
     def conditions(self) -> Iterator[Highlight]:
@@ -191,8 +191,8 @@ class Highlights:
             bad &= values < statistic.greatest
         if self.grid.cells.expectations:
             bad &= self.grid.of_look("below")
-        told = self.value_words, self.value_figure
-        yield self.of("worst", statistic.worst, bad, lambda: badness, told=told)
+        say = self.value_words, self.value_figure
+        yield self.of("worst", statistic.worst, bad, lambda: badness, say=say)
 
     def asymmetric(self) -> Iterable[Highlight]:
         """Compare both directions of each pair; the slow one is the item, in parts of the other."""
@@ -209,8 +209,8 @@ class Highlights:
         def figure(row: int, column: int) -> str:
             return format_factor(float(parts[row, column]))
 
-        where, told = parts <= MOST_OF_REVERSE, (words, figure)
-        yield self.of("asymmetric", "most asymmetric", where, lambda: parts, told=told)
+        where, say = parts <= MOST_OF_REVERSE, (words, figure)
+        yield self.of("asymmetric", "most asymmetric", where, lambda: parts, say=say)
 
     def of(
         self,
@@ -219,13 +219,13 @@ class Highlights:
         where: Flags,
         badness: Callable[[], Floats | Integers],
         *,
-        told: tuple[Words, Words],
+        say: tuple[Words, Words],
     ) -> Highlight:
         """Find these cells, the lowest in ``badness`` first, which is not asked for without any.
 
-        Each is ``told`` by why it stands out, and by a figure in a word.
+        ``say`` gives of each why it stands out, and a figure in a word.
         """
-        why, figure = told
+        why, figure = say
         count = int(np.count_nonzero(where))
         cells = lowest(np.where(where, badness(), np.nan), MOST_ITEMS) if count else []
         lasts = [self.grid.cells.last[at] for at in cells]

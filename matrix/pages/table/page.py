@@ -137,8 +137,8 @@ class TablePage(QueryPage):
         quantiles = self.listing.columns
         every = all_columns(written_with, table.sizes, quantiles, lines=self.listing.lines)
         # What all links have alike is left out, unless it is asked for or ordered by; it is said.
-        told = every if len(whole) > 1 and not self.listing.constant else []
-        same = {name: text for name, own in told if (text := own.constant(whole))}
+        candidates = every if len(whole) > 1 and not self.listing.constant else []
+        same = {name: text for name, own in candidates if (text := own.constant(whole))}
         same.pop(self.listing.column, None)
         columns = [each for each in every if each[0] not in same]
         by = self.listing.column
