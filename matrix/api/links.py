@@ -1,50 +1,59 @@
 """GET /api/v1/links/: a row for each link, searched, narrowed and ordered as on the table page."""
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Self
 
 import numpy as np
+import orjson
+import pandas as pd
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter
+from numpy.typing import NDArray
 from pydantic import BaseModel, TypeAdapter, create_model
 from rest_framework.request import Request
 
 from matrix.answers import other_origins
 from matrix.answers.table import column_filters, link_table, table_query
-from matrix.answers.table.column_filters import LONGEST_TEXT
-from matrix.answers.table.columns import COLUMNS
-from matrix.answers.table.columns import COMPARED as COMPARED_FIELDS
-from matrix.answers.table.link_table import CHANGE, LinkTable
+from matrix.answers.table.column_filters import LONGEST_TEXT, column_name
+from matrix.answers.table.link_table import CHANGE, COLUMNS, SURE, Arrays, LinkTable
+from matrix.answers.table.link_table import COMPARED as COMPARED_FIELDS
 from matrix.answers.table.table_query import SHORT, TableQuery, orderings
-from matrix.api import link_rows
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_types import kind_of
-from matrix.api.encoding import dumps
+from matrix.api.encoding import csv_of, dumps
+from matrix.api.matrix_formats import CHANCES, COUNTS, TIMES, WORDS, csv_column, unix_time
 from matrix.api.parameters import OF_LINKS, PageRequest, TableCursor, echo, following
 from matrix.api.rendering import file_name
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.schemas import Answer, Listed, OtherOrigins, with_facts
-from matrix.api.streaming import stream
+from matrix.api.streaming import Pieces, stream
 from matrix.http.compression import respond_once
 from matrix.http.negotiation import LIST, TYPES, asked_format
 from matrix.http.questions import read_once
-from matrix.query.attributes import BY_KEY, GROUPINGS
+from matrix.query.attributes import BY_KEY, ENDS, GROUPINGS
 from matrix.query.catalogue import STATS, TABLE_QUANTILES
 from matrix.query.filters import by_parameter
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Integers
+from matrix.statistics.arrays import Floats, Integers, rounded, significant
 from matrix.statistics.cells.states import LOOKS
 from matrix.statistics.compare.two_samples import CHANGE_KINDS, CHANGES
 from matrix.statistics.transfers.overhead import FITS
 from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
+from sonar.notation import csv_text
 from sonar.notation.windows import format_time
 
+# So many rows are some 10 MB in memory while they are written, and a few of text.
+BLOCK = 10_000
+# What an end is, besides what a table can be ordered by.
+FLAGS = ("simulated", "retired")
+Records = list[dict[str, Any]]
 WHILE_COMPARING = " Only with compare, in the size class that is asked for."
 DESCRIPTIONS = {
     "has": "Only rows with this text in the column.",
@@ -59,14 +68,10 @@ AGES = {
     "min": "Only links whose last success is at least this old.",
     "max": "Only links whose last success is at most this old.",
 }
-
-
-End = with_facts("End", "An endpoint at one end of a link.", ("simulated", "retired"))
-
-
+End = with_facts("End", "An endpoint at one end of a link.", FLAGS)
 ADDED = (*(quantile.field for quantile in TABLE_QUANTILES.values()), *COMPARED_FIELDS)
 CLASS_COLUMNS: dict[str, Any] = {name: (kind_of(name), ...) for name in COLUMNS}
-CLASS_COLUMNS |= {name: (kind_of(name), None) for name in (*ADDED, "other_ok", CHANGE)}
+CLASS_COLUMNS |= {name: (kind_of(name), None) for name in (*ADDED, CHANGE)}
 
 
 class OfClass(create_model("Columns", __base__=Answer, **CLASS_COLUMNS)):  # type: ignore[misc]
@@ -119,8 +124,6 @@ ECHO: dict[str, Any] = {
     "required": ["size", "window", "start", "end", "ordering", "search"],
     "additionalProperties": {"type": ["string", "array"], "items": {"type": "string"}},
 }
-
-
 COMPARISON: dict[str, Any] = {
     "type": "object",
     "description": "While comparing: the other side, and how many links differ beyond chance.",
@@ -214,8 +217,6 @@ LINKS = described(
     formats=LIST,
     tag="results",
 )
-
-
 OWN = ("format", "cursor", "page_size")
 
 
@@ -230,7 +231,7 @@ class LinksRequest:
     format: str
 
     @classmethod
-    def read(cls, request: Request, now: datetime) -> Self:
+    def read(cls, request: Request) -> Self:
         params = request.query_params
         sizes = list(SizeClass.objects.values_list("name", flat=True))
         query, chosen = table_query.read(params, sizes, also=OWN)
@@ -240,9 +241,6 @@ class LinksRequest:
                 raise BadQueryError({name: [sentence]})
         page = PageRequest.read(request, form, TableCursor.parse, OF_LINKS)
         return cls(query, chosen, page.after, page.size, form)
-
-    def begin(self, now: datetime) -> TableCursor:
-        return self.cursor or TableCursor(now)
 
 
 NOT_HERE = {
@@ -258,10 +256,10 @@ class LinksView(ApiView, one_snapshot=False):
         now = timezone.now()
         call, version = read_once(
             request,
-            lambda: LinksRequest.read(request, now),
-            lambda call: link_table.version(call.query, call.begin(now).moment),
+            lambda: LinksRequest.read(request),
+            lambda call: link_table.version(call.query, call.cursor.moment if call.cursor else now),
         )
-        cursor = call.begin(now)
+        cursor = call.cursor or TableCursor(now)
 
         def make() -> HttpResponseBase:
             if call.format == "json":
@@ -271,10 +269,9 @@ class LinksView(ApiView, one_snapshot=False):
                     request, key, TYPES["json"], lambda: as_json(request, call, cursor, version)
                 )
             table, rows = chosen_rows(call, cursor, version)
-            pieces = link_rows.pieces(table, rows, call.format)
             window = call.query.window_at(cursor.moment)
             name = file_name("links", query=call.query, window=window)
-            return stream(request, pieces, call.format, name)
+            return stream(request, pieces(table, rows, call.format), call.format, name)
 
         # The table is the same for many calls, their rows are not.
         return unless_known(request, version.of_question((version.question, call)), make)
@@ -294,13 +291,20 @@ def as_json(
 ) -> bytes:
     table, rows = chosen_rows(call, cursor, version)
     page = rows[cursor.rows : cursor.rows + call.page_size]
+    query, chosen = call.query, call.chosen
+    # What was asked, defaults included; the window as the two times it stands for.
+    own: dict[str, Any] = {"ordering": chosen.ordering, "search": chosen.search}
+    own |= {"quantiles": chosen.quantiles} if chosen.quantiles else {}
+    own |= {"overhead": "1"} if chosen.overhead else {}
+    own |= {condition.name: condition.text for condition in chosen.conditions}
+    compare = query.compare.to_params() if query.compare else {}
     answer: dict[str, Any] = {
-        "query": echo_of(call, table),
-        **({"comparison": compared(call, table, cursor.moment)} if call.query.compare else {}),
-        "other_origins": other_origins.of_table(table, call.query, version).counts,
+        "query": echo(query, table.window, **own) | compare,
+        **({"comparison": compared(query, table, cursor.moment)} if query.compare else {}),
+        "other_origins": other_origins.of_table(table, query, version).counts,
         "total": len(table),
         "found": len(rows),
-        "links": link_rows.records(table.taken(page)),
+        "links": records(table.taken(page)),
         "next": None,
     }
     if cursor.rows + len(page) < len(rows):
@@ -308,23 +312,12 @@ def as_json(
     return dumps(answer)
 
 
-def echo_of(call: LinksRequest, table: LinkTable) -> dict[str, Any]:
-    """Say what was asked, defaults included; the window as the two times it stands for."""
-    query, chosen = call.query, call.chosen
-    own: dict[str, Any] = {"ordering": chosen.ordering, "search": chosen.search}
-    own |= {"quantiles": chosen.quantiles} if chosen.quantiles else {}
-    own |= {"overhead": "1"} if chosen.overhead else {}
-    own |= {condition.name: condition.text for condition in chosen.conditions}
-    return echo(query, table.window, **own) | (query.compare.to_params() if query.compare else {})
-
-
-def compared(call: LinksRequest, table: LinkTable, now: datetime) -> dict[str, Any]:
-    """Say what the links are compared with, and how many of them differ beyond chance."""
-    other = call.query.other(now)
-    window, size = other.window_at(now), call.query.size
+def compared(query: MatrixQuery, table: LinkTable, now: datetime) -> dict[str, Any]:
+    other = query.other(now)
+    window, size = other.window_at(now), query.size
     changes = table.column(f"{size}.{CHANGE}")
     return {
-        "description": call.query.other_words(),
+        "description": query.other_words(),
         "size": other.size,
         "start": format_time(window.start),
         "end": format_time(window.end),
@@ -332,3 +325,83 @@ def compared(call: LinksRequest, table: LinkTable, now: datetime) -> dict[str, A
         "compared": int(np.count_nonzero(~np.isnan(table.column(f"{size}.compared_ratio")))),
         **{kind: int(np.count_nonzero(changes == CHANGE_KINDS.index(kind))) for kind in CHANGES},
     }
+
+
+def records(table: LinkTable) -> Records:
+    """Return a record for each row; a NaN in it is written as null."""
+    places = [orjson.Fragment(dumps(place.record)) for place in table.places]
+    classes: dict[str, Records] = {}
+    for size in table.sizes:
+        columns = {name: json_column(name, of) for name, of in columns_of(table, size).items()}
+        rows = zip(*columns.values(), strict=True)
+        classes[size] = [dict(zip(columns, row, strict=True)) for row in rows]
+    lines = {name: json_column(name, values) for name, values in table.lines.items()}
+    numbers = zip(table.source.tolist(), table.destination.tolist(), strict=True)
+    return [
+        {
+            "source": places[source],
+            "destination": places[destination],
+            "priority": priority,
+            **{name: values[at] for name, values in lines.items()},
+            **{size: of_size[at] for size, of_size in classes.items()},
+        }
+        for at, ((source, destination), priority) in enumerate(
+            zip(numbers, whole(table.priority), strict=True)
+        )
+    ]
+
+
+def columns_of(table: LinkTable, size: str) -> Arrays:
+    """Return what is said of the links in a size class; what is sure is told by `change`."""
+    return {name: values for name, values in table.of_class(size).items() if name != SURE}
+
+
+def json_column(name: str, values: NDArray[Any]) -> list[Any]:
+    if name in COUNTS:
+        return list(values.tolist())
+    if name in WORDS:
+        return list(WORDS[name].take(values).tolist())
+    if name in CHANCES:
+        return list(significant(values).tolist())
+    if name not in TIMES:
+        return list(rounded(values).tolist())
+    texts = np.datetime_as_string(unix_time(values)).tolist()
+    return [None if text == "NaT" else f"{text}Z" for text in texts]
+
+
+def whole(values: Floats) -> list[int | None]:
+    return [None if math.isnan(value) else int(value) for value in values.tolist()]
+
+
+def pieces(table: LinkTable, rows: Integers, form: str) -> Pieces:
+    """Yield rows block by block as `ndjson`, or as `csv` with a header."""
+    for start in range(0, max(len(rows), 1), BLOCK):
+        block = table.taken(rows[start : start + BLOCK])
+        if form == "ndjson":
+            yield b"".join(dumps(record) + b"\n" for record in records(block))
+        else:
+            yield csv_of(pd.DataFrame(csv_columns(block)), header=start == 0)
+
+
+def csv_columns(table: LinkTable) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    for end, at in zip(ENDS, (table.source, table.destination), strict=True):
+        names = [column_name(end, key) for key in BY_KEY]
+        columns |= {name: texts(table.column(name)) for name in names}
+        for name in FLAGS:
+            words = [str(getattr(place, name)).lower() for place in table.places]
+            columns[f"{end}.{name}"] = np.array(words, dtype=object)[at]
+    columns["priority"] = pd.array(whole(table.priority), dtype="Int64")
+    columns |= {name: csv_column(name, values) for name, values in table.lines.items()}
+    for size in table.sizes:
+        for name, values in columns_of(table, size).items():
+            columns[f"{size}.{name}"] = csv_column(name, values)
+    return columns
+
+
+def texts(values: NDArray[Any]) -> NDArray[Any]:
+    """Quote what an end is called or has written about it; a tier is a number."""
+    written = {
+        value: csv_text.quoted(value) for value in set(values.tolist()) if isinstance(value, str)
+    }
+    return np.array([written.get(value, value) for value in values.tolist()], dtype=object)

@@ -1,6 +1,5 @@
 """GET /api/v1/matrix/, the whole matrix in one call; /cells/ and /cells/codes/ of its page."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -13,20 +12,21 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from matrix.answers import other_origins
-from matrix.answers.matrix import glance, grid
+from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import names_of, on_cards, read_judgement
-from matrix.api import matrix_formats, rendering
+from matrix.api import matrix_formats
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_types import kind_of
 from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, EXPECTED, FIELDS
 from matrix.api.parameters import one_of, wrong
+from matrix.api.rendering import as_figure, file_name, named
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import QUERY, Echo, choice, text
 from matrix.api.schema.schemas import Answer, OtherOrigins, with_facts, word_of
+from matrix.http import negotiation
 from matrix.http.compression import ARRAYS, respond_once
 from matrix.http.exceptions import refuse_hidden_filters
-from matrix.http.negotiation import CONTENT_TYPES, FIGURE, TABLE, ErrorsInJson, asked_format
 from matrix.http.questions import read_once
 from matrix.plots import cells_file, codes_file, display
 from matrix.plots.arrangement import arrange
@@ -35,9 +35,8 @@ from matrix.plots.matrix import figure_alone
 from matrix.plots.standalone import FigureTitle
 from matrix.query.catalogue import EXPECTATION, UNITS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store.data_version import DataVersion, of_one_server, snapshot
+from matrix.store.data_version import of_one_server, snapshot
 from sonar.notation.enumeration import either
-from sonar.notation.windows import Window
 
 
 class MatrixEcho(Echo):
@@ -53,8 +52,6 @@ Group = with_facts(
     ("simulated",),
     shared=True,
 )
-
-
 CELL_FIELDS: dict[str, Any] = {name: (list[list[kind_of(name)]], []) for name in FIELDS}  # type: ignore[misc]
 
 
@@ -114,7 +111,7 @@ class Matrix(Answer):
     average: float | None
 
 
-FORMATS = (*TABLE, *FIGURE)
+FORMATS = (*negotiation.TABLE, *negotiation.FIGURE)
 SHAPES = ("long", "wide")
 FIELD_LIST = rf"^({'|'.join(FIELDS)})(,({'|'.join(FIELDS)}))*$"
 
@@ -153,19 +150,23 @@ class MatrixView(ApiView, one_snapshot=False):
         query, fields, form, shape = question
 
         def make() -> HttpResponseBase:
-            if form in FIGURE:
+            statistic, window = query.statistic, query.window_at(now)
+            kind = "matrix-wide" if (form, shape) == ("csv", "wide") else "matrix"
+            name = file_name(kind, statistic.name, query=query, window=window)
+            if form in negotiation.FIGURE:
                 # Not kept: of an HTML file, the library is nearly all.
-                return as_figure(grid.build(query, now, version), form)
+                answered = grid.build(query, now, version)
+                title = FigureTitle(
+                    query.describe(), window, statistic.unit.behind, simulated=answered.simulated
+                )
+                return as_figure(figure_alone(arrange(answered, Display())), title, form, name)
             response = respond_once(
                 request,
                 ("matrix", version, *question),
-                CONTENT_TYPES[form],
+                negotiation.CONTENT_TYPES[form],
                 lambda: written(grid.build(query, now, version), fields, form, shape),
             )
-            if form == "json":
-                return response
-            kind = ["wide"] if (form, shape) == ("csv", "wide") else []
-            return rendering.named(response, form, saved_as(query, query.window_at(now), *kind))
+            return response if form == "json" else named(response, form, name)
 
         shown = version if form == "json" else version.shown(f"{form}{shape}")
         return unless_known(request, shown, make)
@@ -174,43 +175,29 @@ class MatrixView(ApiView, one_snapshot=False):
 def written(grid: Grid, fields: tuple[str, ...], form: str, shape: str) -> bytes:
     if form == "json":
         return matrix_formats.as_json(grid, fields, other_origins.of_grid(grid))
-    return (
-        matrix_formats.as_csv(grid, fields) if shape == "long" else matrix_formats.as_wide_csv(grid)
-    )
-
-
-def saved_as(query: MatrixQuery, window: Window, *kind: str) -> str:
-    return rendering.file_name("matrix", *kind, query.statistic.name, query=query, window=window)
-
-
-def as_figure(grid: Grid, form: str) -> HttpResponse:
-    query = grid.query
-    title = FigureTitle(
-        query.describe(), grid.window, query.statistic.unit.behind, simulated=grid.simulated
-    )
-    figure = figure_alone(arrange(grid, Display()))
-    return rendering.as_figure(figure, title, form, saved_as(query, grid.window))
+    if shape == "wide":
+        return matrix_formats.as_wide_csv(grid)
+    return matrix_formats.as_csv(grid, fields)
 
 
 def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
     """Return the question, the fields that are answered, the format, and the shape of CSV."""
     params = request.query_params
     query = MatrixQuery.from_params(params, also=("format", "fields", "shape"))
-    form, shape = asked_format(request, FORMATS), one_of(params, "shape", SHAPES)
+    form, shape = negotiation.asked_format(request, FORMATS), one_of(params, "shape", SHAPES)
     if shape == "wide" and form != "csv":
         raise wrong("shape", f"shape=wide is for CSV: use format=csv, or leave it out for {form}.")
-    fields = fields_of(params, default=default_fields(query))
-    if form in FIGURE and fields != default_fields(query):
+    default: tuple[str, ...] = DEFAULT_FIELDS
+    if query.compare:
+        default = (*DEFAULT_FIELDS, *COMPARED)
+    elif query.stat == EXPECTATION.name:
+        default = (*DEFAULT_FIELDS, *EXPECTED)
+    fields = fields_of(params, default)
+    if form in negotiation.FIGURE and fields != default:
         raise wrong("fields", "fields must be left out: a figure has no fields.")
-    if shape == "wide" and fields not in (default_fields(query), ("value",)):
+    if shape == "wide" and fields not in (default, ("value",)):
         raise wrong("fields", "fields must be value, or left out: a wide table has only one.")
     return query, fields, form, shape or "long"
-
-
-def default_fields(query: MatrixQuery) -> tuple[str, ...]:
-    if query.compare:
-        return (*DEFAULT_FIELDS, *COMPARED)
-    return (*DEFAULT_FIELDS, *EXPECTED) if query.stat == EXPECTATION.name else DEFAULT_FIELDS
 
 
 def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
@@ -229,32 +216,11 @@ def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in FIELDS if name in (names or default))
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A question of the matrix page and how it is drawn, at a moment."""
+class CellsView(APIView):
+    """The numbers of the cells of the matrix page, by its parameters; errors are in JSON."""
 
-    query: MatrixQuery
-    display: Display
-    now: datetime
-    version: DataVersion
-
-    @snapshot()
-    def cells(self) -> bytes:
-        answer = grid.build(self.query, self.now, self.version, whole=True)
-        texts = on_cards(read_judgement(answer, self.now), names_of(answer))
-        return cells_file.encode(arrange(answer, self.display), texts)
-
-    @snapshot()
-    def codes(self) -> bytes:
-        is_glanced = glance.suffices(self.query) and not self.display.only
-        build = glance.build if is_glanced else grid.build
-        return codes_file.encode(arrange(build(self.query, self.now, self.version), self.display))
-
-
-class DrawnView(APIView):
-    """Has the parameters of the matrix page; errors are answered in JSON."""
-
-    content_negotiation_class = ErrorsInJson
+    content_negotiation_class = negotiation.ErrorsInJson
+    is_of_codes = False
 
     @of_one_server()
     def get(self, request: Request) -> HttpResponseBase:
@@ -265,28 +231,30 @@ class DrawnView(APIView):
             lambda: display.read(request.query_params),
             lambda question: grid.version(question[0], now),
         )
+
+        @snapshot()
+        def encode() -> bytes:
+            if self.is_of_codes:
+                is_glanced = grid.is_glanced(query) and not drawn.only
+                build = grid.glance if is_glanced else grid.build
+                return codes_file.encode(arrange(build(query, now, version), drawn))
+            answer = grid.build(query, now, version, whole=True)
+            texts = on_cards(read_judgement(answer, now), names_of(answer))
+            return cells_file.encode(arrange(answer, drawn), texts)
+
         shown = version.shown(drawn.fingerprint)
         response: HttpResponseBase | None = get_conditional_response(request, etag=shown.etag)
-        if response is None:
-            response = self.respond(request, shown, Drawn(query, drawn, now, version))
+        if response is None and self.is_of_codes:
+            response = respond_once(request, ("codes", shown), ARRAYS, encode)
+        elif response is None:
+            response = HttpResponse(encode(), content_type=ARRAYS)
         response["ETag"] = shown.etag
         response["Cache-Control"] = "private, no-cache"
         response["Vary"] = "Cookie"
         return response
 
-    def respond(self, request: Request, shown: DataVersion, drawn: Drawn) -> HttpResponse:
-        raise NotImplementedError
 
-
-class CellsView(DrawnView):
-    """The numbers of the cells."""
-
-    def respond(self, request: Request, shown: DataVersion, drawn: Drawn) -> HttpResponse:
-        return HttpResponse(drawn.cells(), content_type=ARRAYS)
-
-
-class CodesView(DrawnView):
+class CodesView(CellsView):
     """The colours of the cells, of a window that is only dragged over: often back and forth."""
 
-    def respond(self, request: Request, shown: DataVersion, drawn: Drawn) -> HttpResponse:
-        return respond_once(request, ("codes", shown), ARRAYS, drawn.codes)
+    is_of_codes = True

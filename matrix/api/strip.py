@@ -25,7 +25,6 @@ from matrix.plots.standalone import FigureTitle
 from matrix.query.filters import LINK_FILTERS, alternatives, words_of
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store.downtimes import DeclaredDowntime
 from sonar.models import Downtime
 from sonar.notation.windows import format_time
 
@@ -93,8 +92,6 @@ STRIP = described(
     formats=FORMATS,
     tag="results",
 )
-
-
 OWN = ("bucket", "format")
 
 
@@ -111,15 +108,22 @@ class StripView(ApiView, one_snapshot=False):
 
         def make() -> HttpResponse:
             strip = time_strip.build(question, version)
+            name = rendering.file_name("strip", query=query, window=question.window)
             if form in FIGURE:
-                return as_figure(question, strip, form)
-            return as_csv(question, strip) if form == "csv" else as_json(question, strip)
+                parts = [f"Links that were failing or slower than usual, {query.size} files"]
+                parts += [words_of(group) for group in alternatives(query.filters)]
+                words, simulated = ", ".join(parts), strip.simulated
+                title = FigureTitle(words, question.window, "", simulated=simulated)
+                return rendering.as_figure(picture.figure(question, strip), title, form, name)
+            if form == "csv":
+                table = pd.DataFrame({"start": unix_time(strip.starts), **strip.columns})
+                return rendering.as_table(table, name)
+            return as_json(question, strip)
 
         return unless_known(request, version.shown(form), make)
 
 
 def read(request: Request, now: datetime) -> tuple[MatrixQuery, str, str]:
-    """Return the question, the length of its buckets, and the format."""
     params = request.query_params
     check_names(params, (*WINDOW_AND_METHOD, *LINK_FILTERS, *OWN))
     query = MatrixQuery.from_params(params, also=OWN)
@@ -138,38 +142,17 @@ def as_json(question: StripQuestion, strip: TimeStrip) -> HttpResponse:
             "bucket": question.cut.bucket,
             "bucket_seconds": question.width // 1000,
             "buckets": {"start": times(strip.starts), **strip.columns},
-            "downtimes": [downtime_record(each) for each in strip.downtimes],
+            "downtimes": [
+                {
+                    "subject": each.subject,
+                    "severity": each.rows[0].severity,
+                    "starts_at": format_time(each.starts_at),
+                    "ends_at": format_time(each.ends_at),
+                    "reason": each.reason,
+                    "source": each.source or None,
+                }
+                for each in strip.downtimes
+            ],
             "downtime_count": strip.downtime_count,
         }
     )
-
-
-def downtime_record(downtime: DeclaredDowntime) -> dict[str, object]:
-    return {
-        "subject": downtime.subject,
-        "severity": downtime.rows[0].severity,
-        "starts_at": format_time(downtime.starts_at),
-        "ends_at": format_time(downtime.ends_at),
-        "reason": downtime.reason,
-        "source": downtime.source or None,
-    }
-
-
-def as_figure(question: StripQuestion, strip: TimeStrip, form: str) -> HttpResponse:
-    query = question.query
-    words = f"Links that were failing or slower than usual, {query.size} files"
-    filters = [words_of(group) for group in alternatives(query.filters)]
-    title = FigureTitle(
-        ", ".join([words, *filters]), question.window, "", simulated=strip.simulated
-    )
-    return rendering.as_figure(picture.figure(question, strip), title, form, saved_as(question))
-
-
-def as_csv(question: StripQuestion, strip: TimeStrip) -> HttpResponse:
-    """Write a line for each bucket."""
-    table = pd.DataFrame({"start": unix_time(strip.starts), **strip.columns})
-    return rendering.as_table(table, saved_as(question))
-
-
-def saved_as(question: StripQuestion) -> str:
-    return rendering.file_name("strip", query=question.query, window=question.window)

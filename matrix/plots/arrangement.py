@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,9 +75,6 @@ class Cross:
         cells[self.missing] = np.nan if np.issubdtype(values.dtype, np.floating) else 0
         return cells
 
-    def within(self, columns: Flags) -> Self:
-        return type(self)(self.sources[:, columns], self.destinations[:, columns], self.sending)
-
 
 def strips_of(grid: Grid) -> Strips | None:
     """Return the strips of a grid in which filters have left a cross.
@@ -88,9 +85,12 @@ def strips_of(grid: Grid) -> Strips | None:
     if grid.left_out is None or grid.query.rows != grid.query.columns:
         return None
     own = own_names(grid, grid.left_out)
-    groups = {group.name: group for group in (*grid.sources, *grid.destinations)}
-    partners = sorted(groups, key=str.casefold)
-    sending, receiving = own_in(grid.sources, own), own_in(grid.destinations, own)
+    by_name = {group.name: group for group in (*grid.sources, *grid.destinations)}
+    partners = sorted(by_name, key=str.casefold)
+    sending, receiving = (
+        [at for at, group in enumerate(groups) if group.name in own]
+        for groups in (grid.sources, grid.destinations)
+    )
     cells = (len(sending) + len(receiving)) * len(partners)
     if not own or (len(own) > 1 and 2 * cells > grid.left_out.size):
         return None
@@ -98,8 +98,9 @@ def strips_of(grid: Grid) -> Strips | None:
     state = np.where(cross.missing, NOT_APPLICABLE, cross.gather(grid.cells.state))
     is_partner = np.asarray((state != NOT_APPLICABLE).any(axis=0))
     rows = [grid.sources[at] for at in sending] + [grid.destinations[at] for at in receiving]
-    columns = [groups[partners[at]] for at in np.flatnonzero(is_partner)]
-    return filled(grid, cross.within(is_partner), tuple(rows), tuple(columns))
+    columns = [by_name[partners[at]] for at in np.flatnonzero(is_partner)]
+    shown = Cross(cross.sources[:, is_partner], cross.destinations[:, is_partner], cross.sending)
+    return filled(grid, shown, tuple(rows), tuple(columns))
 
 
 def own_names(grid: Grid, left_out: Flags) -> set[str]:
@@ -114,10 +115,6 @@ def own_names(grid: Grid, left_out: Flags) -> set[str]:
     if shown[np.ix_(np.isin(sources, cut), np.isin(destinations, cut))].any():
         return set()
     return set(np.union1d(sources, destinations).tolist()) - set(cut.tolist())
-
-
-def own_in(groups: Sequence[AxisGroup], own: set[str]) -> list[int]:
-    return [at for at, group in enumerate(groups) if group.name in own]
 
 
 def cross_of(
@@ -144,9 +141,7 @@ def filled(
     grid: Grid, cross: Cross, rows: tuple[AxisGroup, ...], columns: tuple[AxisGroup, ...]
 ) -> Strips:
     """Make strips of the cells of a grid; the mean of all stays that of the grid."""
-    named = {
-        field.name: getattr(grid.cells, field.name) for field in dataclasses.fields(CellArrays)
-    }
+    named = dict(vars(grid.cells))
     extras = {name: cross.gather(values) for name, values in named.pop("extras").items()}
     expectations = named.pop("expectations")
     arrays = {name: cross.gather(values) for name, values in named.items()}
@@ -302,12 +297,10 @@ class Arrangement:
 
     @property
     def is_pooled(self) -> bool:
-        """Say whether a cell may have several links."""
         return (self.grid.query.rows, self.grid.query.columns) != ("endpoint", "endpoint")
 
     @property
     def version(self) -> DataVersion:
-        """Return what changes whenever the picture may."""
         return self.grid.version.shown(self.display.fingerprint)
 
     @property

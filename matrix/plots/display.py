@@ -15,16 +15,9 @@ from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
+from matrix.query import forms as query_forms
 from matrix.query.catalogue import EXPECTATION, STATISTICS, VS_USUAL
-from matrix.query.forms import (
-    FILTER_FORM,
-    BadQueryError,
-    OneOf,
-    ParameterField,
-    check_once,
-    sentences_of,
-    with_filter_form,
-)
+from matrix.query.forms import BadQueryError, OneOf
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.expected import EXPECTED_LOOKS
 from matrix.statistics.cells.standing import FASTER, LEVELS, SLOWER
@@ -72,7 +65,7 @@ class Display:
             own_params = {name: texts for name, texts in own_params.items() if name not in BOUNDS}
         form = DisplayForm(MultiValueDict(own_params), stat)
         if form.errors:
-            raise BadQueryError(sentences_of(form))
+            raise BadQueryError(query_forms.sentences_of(form))
         values = {name: value for name, value in form.cleaned_data.items() if value != ""}
         return cls(**values | {name: True for name in FLAGS if name in values})
 
@@ -80,20 +73,14 @@ class Display:
         """Return the URL parameters, defaults left out."""
         if self == Display():  # as most links of a page, which has a hundred
             return {}
-        texts = {
-            "order": [self.order],
-            "transpose": ["1"],
+        own = {name: value for name, value in vars(self).items() if value != getattr(Display, name)}
+        texts: dict[str, list[str]] = {
+            **{name: [value] for name, value in own.items() if isinstance(value, str)},
+            **{name: ["1"] for name in FLAGS},
+            **{name: [number_text(own.get(name))] for name in BOUNDS},
             "only": list(self.only),
-            **{name: [number_text(getattr(self, name))] for name in BOUNDS},
-            "palette": [self.palette],
-            "scale": [self.scale],
-            "wall": ["1"],
         }
-        return {
-            name: texts[name]
-            for name in PARAMETERS
-            if name in texts and getattr(self, name) != getattr(Display, name)
-        }
+        return {name: texts[name] for name in own}
 
     @property
     def focuses(self) -> bool:
@@ -115,7 +102,6 @@ class Display:
 
     @property
     def fingerprint(self) -> str:
-        """Return what differs between displays."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:8]
 
     def for_statistic(self, stat: str) -> Display:
@@ -137,7 +123,7 @@ def number_text(value: float | None) -> str:
     return "" if value is None else repr(value).removesuffix(".0")
 
 
-class Number(ParameterField):
+class Number(query_forms.ParameterField):
     """A number that a statistic can have; a logarithm needs one above 0."""
 
     def __init__(self, parameter: str, *, positive: bool) -> None:
@@ -162,7 +148,6 @@ class Number(ParameterField):
 
 
 def looks_of(stat: str) -> tuple[str, ...]:
-    """Return what cells can be chosen by that show a statistic."""
     return (*LOOKS, *EXPECTED_LOOKS) if stat == EXPECTATION.name else LOOKS
 
 
@@ -204,7 +189,7 @@ class DisplayForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         once = [name for name in self.fields if name != "only"]
-        check_once(self, dict(self.params.lists()), once)
+        query_forms.check_once(self, dict(self.params.lists()), once)
         above, below, low, high = (self.cleaned_data.get(name) for name in BOUNDS)
         if above is not None and below is not None and above > below:
             self.add_error("above", "above must not be greater than below.")
@@ -218,8 +203,8 @@ def read(params: QueryDict) -> tuple[MatrixQuery, Display]:
 
     Where it names no statistic, what is slower or faster than usual is shown as such.
     """
-    lists = with_filter_form(params)
-    query = MatrixQuery.from_params(lists, also=(*PARAMETERS, *FILTER_FORM))
+    lists = query_forms.with_filter_form(params)
+    query = MatrixQuery.from_params(lists, also=(*PARAMETERS, *query_forms.FILTER_FORM))
     display = Display.from_params(lists, query.stat)
     if not any(lists.get("stat", ())) and tells_levels(query, display):
         query = query.replace(stat=VS_USUAL.name)
@@ -227,7 +212,6 @@ def read(params: QueryDict) -> tuple[MatrixQuery, Display]:
 
 
 def write(query: MatrixQuery, display: Display) -> dict[str, list[str]]:
-    """Return the parameters of which read() makes them again, defaults left out."""
     params = query.to_params() | display.to_params()
     if query.stat == MatrixQuery.stat and tells_levels(query, display):
         return {"stat": [query.stat]} | params

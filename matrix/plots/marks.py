@@ -21,9 +21,9 @@ from sonar.notation.units import DASH, format_count
 COLUMNS_WITH_NUMBERS, ROWS_WITH_NUMBERS = 25, 40
 CELLS_APART = 60
 TRANSPARENT = "rgba(0,0,0,0)"
+SCATTER: Json = {"type": "scatter", "hoverinfo": "skip", "showlegend": False}
 # Symbol, colour, and part of the full size.
 Mark = tuple[str, str, float]
-
 # Above this a mark in every cell is a blur that costs seconds to draw.
 MOST_MARKS = 3000
 MARKS = {
@@ -61,31 +61,17 @@ SHAPES = {"near": "slower"}
 FRAME = (None, "var(--ink)")
 
 
-def packed(array: NDArray[Any], kind: str) -> dict[str, str]:
-    """Write an array in base64, a tenth of the cost of a list of lists; NaN stays NaN."""
-    body = base64.b64encode(array.astype(f"<{kind}").tobytes()).decode()
-    return {"dtype": kind, "bdata": body, "shape": ", ".join(map(str, array.shape))}
-
-
 def heatmap(z: NDArray[Any], kind: str, looks: Json) -> Json:
     apart = int(max(z.shape) <= CELLS_APART)
-    plain = {
-        "type": "heatmap",
-        "z": packed(z, kind),
-        "x0": 0,
-        "dx": 1,
-        "y0": 0,
-        "dy": 1,
-        "xgap": apart,
-        "ygap": apart,
-        "showscale": False,
-        "hoverinfo": "skip",
-    }
-    return plain | looks
+    # In base64, a tenth of the cost of a list of lists; NaN stays NaN.
+    body = base64.b64encode(z.astype(f"<{kind}").tobytes()).decode()
+    packed = {"dtype": kind, "bdata": body, "shape": ", ".join(map(str, z.shape))}
+    plain = {"type": "heatmap", "z": packed, "showscale": False, "hoverinfo": "skip"}
+    axes = {"x0": 0, "dx": 1, "y0": 0, "dy": 1, "xgap": apart, "ygap": apart}
+    return plain | axes | looks
 
 
 def dashes(where: Flags, axes: Json) -> list[Json]:
-    """Write a dash where there is no number."""
     return text_in(where, np.where(where, DASH, "").tolist(), "var(--ink)", axes)
 
 
@@ -132,13 +118,8 @@ def has_room(where: Flags) -> bool:
 
 
 def outlined(arrangement: Arrangement) -> list[Json]:
-    """Return the outlines of what stands out, as far as there is room for them."""
-    return [
-        outlines(name, shown, arrangement)
-        for name, where in standing(arrangement).items()
-        for shown in [where & arrangement.in_focus]
-        if has_room(shown)
-    ]
+    marked = [(name, at & arrangement.in_focus) for name, at in standing(arrangement).items()]
+    return [outlines(name, at, arrangement) for name, at in marked if has_room(at)]
 
 
 def link_counts(arrangement: Arrangement) -> list[Json]:
@@ -155,8 +136,8 @@ def link_counts(arrangement: Arrangement) -> list[Json]:
         rows, columns = np.nonzero(where)
         texts = [format_count(count) for count in counts[where].tolist()]
         traces.append(
-            {
-                "type": "scatter",
+            SCATTER
+            | {
                 "mode": "markers+text",
                 "name": f"{look} links",
                 "x": (arrangement.columns.at[columns] + right).tolist(),
@@ -170,8 +151,6 @@ def link_counts(arrangement: Arrangement) -> list[Json]:
                     "opacity": 1,
                     "size": [8 + 5 * len(text) for text in texts],
                 },
-                "hoverinfo": "skip",
-                "showlegend": False,
             }
         )
     return traces
@@ -203,14 +182,11 @@ def outlines(name: str, where: Flags, arrangement: Arrangement) -> Json:
     is_framed = name in CHANGES and (query.compare is not None or query.stat == VS_USUAL.name)
     fill, line = FRAME if is_framed else OUTLINES[name]
     rows, columns = np.nonzero(where)
-    outline = {
-        "type": "scatter",
+    outline = SCATTER | {
         "mode": "lines",
         "name": name,
         "x": arrangement.columns.at[columns].tolist(),
         "y": arrangement.rows.at[rows].tolist(),
-        "hoverinfo": "skip",
-        "showlegend": False,
     }
     if name == "failing" and max(arrangement.rows.length, arrangement.columns.length) > CELLS_APART:
         # A frame would be as small as its cell, and could not be found.
@@ -233,8 +209,7 @@ def marks_of(name: str, mark: Mark, where: Flags, arrangement: Arrangement) -> J
     rows, columns = np.nonzero(where)
     places = {STATES[state]: place for state, place in NEXT_TO_NUMBER.items()}
     right, down, small = places.get(name, (0.0, 0.0, part))
-    return {
-        "type": "scatter",
+    return SCATTER | {
         "mode": "markers",
         "name": name,
         "x": (arrangement.columns.at[columns] + right * is_moved).tolist(),
@@ -245,6 +220,4 @@ def marks_of(name: str, mark: Mark, where: Flags, arrangement: Arrangement) -> J
             "size": (size * np.where(is_moved, small, part)).tolist(),
             "line": {"color": colour, "width": 1.5 if size > 4 else 1},
         },
-        "hoverinfo": "skip",
-        "showlegend": False,
     }

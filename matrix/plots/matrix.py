@@ -5,7 +5,10 @@ static/js/colours.js puts in, so that light and dark need one figure; it mixes t
 veil(...) with the surface. Alone, what the page's script works out stands in the figure.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from html import escape
 from typing import Any
 
@@ -13,19 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.answers.matrix.grid_cells import Grid
+from matrix.answers.words.names import LONGEST_LISTED, cut, shared_ending, shortened
 from matrix.answers.words.numbers import number
-from matrix.plots import Json
-from matrix.plots.arrangement import LEFT_OUT, LEFT_OUT_WORDS, Arrangement
+from matrix.plots import MARGIN, ON_PAGE, Json
+from matrix.plots.arrangement import LEFT_OUT, LEFT_OUT_WORDS, Arrangement, Side
 from matrix.plots.display import Display
-from matrix.plots.layout import Labels, labels_for, layout
-from matrix.plots.marks import (
-    dashes,
-    heatmap,
-    marks,
-    number_texts,
-    room_for_numbers,
-    text_in,
-)
+from matrix.plots.marks import dashes, heatmap, marks, number_texts, room_for_numbers, text_in
 from matrix.plots.palettes import INKS, inks_on, palette_for
 from matrix.plots.scales import Scale, scale_for
 from matrix.statistics.arrays import Floats
@@ -56,7 +52,6 @@ COLOURS = (
     *("failed", "failed-few", "untested", "down", "not-applicable"),
     *("raised", "too-few", "unfocused", "surface"),
 )
-
 # The ink of the states whose number does not stand on the palette itself.
 INKS_OF_STATES = {STALE: "var(--ink)", DOWN: "var(--down-mark)"}
 # By state, and LEFT_OUT behind them; 0 for those whose cells have a value.
@@ -66,7 +61,6 @@ CODE_OF_STATE[LEFT_OUT] = GAP
 Codes = NDArray[np.uint8]
 Names = NDArray[np.str_]
 Outline = tuple[tuple[float, float], ...]
-
 # Pixels: of a line of cells, of what stands above them, and of a letter of a label. Of fewer lines
 # than these the colour bar has no room.
 LINE_PIXELS, ABOVE_PIXELS, LETTER_PIXELS = 28, 260, 6.5
@@ -79,6 +73,36 @@ OUTLINES: dict[str, Outline] = {
     "faster": ((0.22, -0.08), (0.48, -0.08), (0.35, -0.46)),
     "partly": ((-0.5, 0.25), (-0.34, 0.25), (-0.34, 0.5), (-0.5, 0.5)),
 }
+LONGEST_ROW, LONGEST_COLUMN = 26, 24
+# How each axis is called, by its end; of strips each own line says its direction.
+TITLES = {
+    "source": "from (source {})",
+    "destination": "to (destination {})",
+    "own": "direction ({})",
+    "partner": "partner ({})",
+}
+TOP = {"side": "top", "anchor": "y", "tickangle": -40}
+LEFT = {"side": "left", "anchor": "x", "tickangle": 0}
+# What the means below the columns are called, by what these are.
+MEANS = {"source": "mean", "destination": "mean", "own": "mean", "partner": "mean of both"}
+# What a line of a title is that only keeps a tick off it: a blank alone would have no height.
+NOTHING = "\u200b \u200b"
+# What a process keeps of labels: rows and columns of a thousand endpoints have 2,000.
+MOST_WRITTEN = 5000
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of all lines, gaps included, and the titles that say the direction.
+
+    ``left_out`` are the parts that names are written without.
+    """
+
+    rows: list[str]
+    columns: list[str]
+    rows_title: str
+    columns_title: str
+    left_out: tuple[str, ...]
 
 
 def figure(arrangement: Arrangement, labels: Labels | None = None) -> Json:
@@ -99,7 +123,6 @@ def figure(arrangement: Arrangement, labels: Labels | None = None) -> Json:
 
 
 def scale_of(grid: Grid, display: Display) -> Scale:
-    """Return the scale of the colours in which a display shows the cells of a grid."""
     return scale_for(
         grid.query.statistic,
         grid.cells.value,
@@ -224,6 +247,115 @@ def on_palette(arrangement: Arrangement, scale: Scale, values: Floats, axes: Jso
     ]
 
 
+def labels_for(arrangement: Arrangement) -> Labels:
+    grid = arrangement.grid
+    groups = [*grid.sources, *grid.destinations]
+    ending = shared_ending(groups)
+    texts, left_out = shortened(groups, ending)
+    rows_title, columns_title = (
+        TITLES[side.end].format(side.grouping) for side in (arrangement.rows, arrangement.columns)
+    )
+    return Labels(
+        rows=labels_of(arrangement.rows, texts, LONGEST_ROW),
+        columns=labels_of(arrangement.columns, texts, LONGEST_COLUMN),
+        rows_title=rows_title,
+        columns_title=columns_title,
+        left_out=tuple(filter(None, [ending, *left_out])),
+    )
+
+
+def labels_of(side: Side, texts: Mapping[str, str], longest: int) -> list[str]:
+    """Return labels for Plotly, which reads some HTML: names must not become any.
+
+    The name of a cloud or tier stands, in bold, before the first of its rows, or behind the first
+    of its columns, which is above it.
+    """
+    labels = [""] * side.length
+    for place, (at, group) in enumerate(zip(side.at.tolist(), side.groups, strict=True)):
+        direction = f"{side.directions[place]} " if side.directions else ""
+        label = direction + written(texts[group.name], longest)
+        if title := side.titles.get(place):
+            parts = [f"<b>{written(title, LONGEST_LISTED)}</b>", label]
+            label = " ".join(parts if longest == LONGEST_ROW else parts[::-1])
+        labels[at] = label
+    return labels
+
+
+@lru_cache(MOST_WRITTEN)
+def written(text: str, longest: int) -> str:
+    return escape(cut(text, longest))
+
+
+def layout(arrangement: Arrangement, scale: Scale, labels: Labels) -> Json:
+    x_cells, x_strip = domains(arrangement.columns.length)
+    y_cells, y_strip = ([1 - high, 1 - low] for low, high in domains(arrangement.rows.length))
+    return {
+        "xaxis": axis(labels.columns, x_cells, labels.columns_title, TOP),
+        "xaxis2": axis(["mean"], x_strip, "", TOP),
+        "yaxis": axis(labels.rows, y_cells, labels.rows_title, LEFT),
+        "yaxis2": axis([MEANS[arrangement.columns.end]], y_strip, "", LEFT),
+        "coloraxis": coloraxis(arrangement, scale),
+        "showlegend": False,
+        # The page finds the cell under the pointer itself.
+        "hovermode": False,
+        "dragmode": "zoom",
+        "margin": MARGIN,
+        **ON_PAGE,
+        # A redraw with new data keeps the zoom as long as this stays the same.
+        "meta": arrangement.digest,
+    }
+
+
+def domains(count: int) -> tuple[list[float], list[float]]:
+    """Split the width between the cells and, behind a gap, a strip about as wide as one cell."""
+    strip_width = min(max(1 / (count + 1.4), 0.045), 0.2)
+    gap = min(max(0.4 * strip_width, 0.012), 0.04)
+    return [0.0, 1 - strip_width - gap], [1 - strip_width, 1.0]
+
+
+def axis(names: list[str], domain: list[float], title: str, side: Json) -> Json:
+    bounds = [-0.5, len(names) - 0.5]
+    return {
+        "domain": domain,
+        "title": {"text": title, "standoff": 8},
+        "tickmode": "array",
+        "tickvals": list(range(len(names))),
+        "ticktext": names,
+        "ticks": "",
+        "ticklabelstandoff": 5,
+        "showgrid": False,
+        "zeroline": False,
+        "automargin": True,
+        **side,
+        "range": bounds if side is TOP else bounds[::-1],
+    }
+
+
+def coloraxis(arrangement: Arrangement, scale: Scale) -> Json:
+    grid, display = arrangement.grid, arrangement.display
+    statistic = grid.query.statistic
+    # A factor says of what it is one.
+    title = statistic.words if statistic.against else statistic.unit.title or statistic.unit.name
+    has_top = scale.high in scale.ticks
+    colours = palette_for(display.palette, statistic)
+    return {
+        "colorscale": [[at / (len(colours) - 1), colour] for at, colour in enumerate(colours)],
+        "cmin": scale.low,
+        "cmax": scale.high,
+        "colorbar": {
+            "title": {"text": f"{title}<br>{NOTHING}" if has_top else title, "side": "top"},
+            "tickmode": "array",
+            "tickvals": list(scale.ticks),
+            "ticktext": list(scale.ticks.values()),
+            "thickness": 14,
+            "len": 1,
+            "x": 1,
+            "outlinewidth": 0,
+            "xpad": 12,
+        },
+    }
+
+
 def figure_alone(arrangement: Arrangement) -> Json:
     """Return the figure of the page, whose cells say what they are, with outlines as lines."""
     whole = figure(arrangement)
@@ -253,34 +385,28 @@ def figure_alone(arrangement: Arrangement) -> Json:
 def cell_texts(arrangement: Arrangement) -> list[list[str]]:
     """Say of each cell, line by line, what it shows; nothing where there is no link, or a gap."""
     sources, destinations = ends(arrangement)
-    cells = arrangement.grid.cells
+    cells, statistic = arrangement.grid.cells, arrangement.grid.query.statistic
     ok, failed = arrangement.drawn(cells.ok), arrangement.drawn(cells.failed)
+    against = arrangement.drawn(cells.expectations.against) if cells.expectations else None
+    unit = "×" if statistic.unit.written == "factor" else f" {statistic.unit.behind}".rstrip()
     rows, columns = arrangement.rows, arrangement.columns
     written = np.full((rows.length, columns.length), "", dtype=object)
     for row, column in np.argwhere(arrangement.state != NOT_APPLICABLE).tolist():
+        at, state = (row, column), int(arrangement.state[row, column])
+        words = LEFT_OUT_WORDS if state == LEFT_OUT else STATES[state]
+        if against is not None and state == MEASURED:
+            words = AGAINST[against[at]].replace("unknown", words)
         lines = (
-            f"{escape(sources[row, column])} → {escape(destinations[row, column])}",
-            value_words(arrangement, (row, column)),
-            f"{int(ok[row, column])} ok, {int(failed[row, column])} failed",
+            f"{escape(sources[at])} → {escape(destinations[at])}",
+            f"{number(float(arrangement.value[at]), statistic) or DASH}{unit}, {words}",
+            f"{int(ok[at])} ok, {int(failed[at])} failed",
         )
         written[rows.at[row], columns.at[column]] = "<br>".join(lines)
     listed: list[list[str]] = written.tolist()
     return listed
 
 
-def value_words(arrangement: Arrangement, at: tuple[int, int]) -> str:
-    """Write the value of a cell with its unit, and its state."""
-    statistic, state = arrangement.grid.query.statistic, int(arrangement.state[at])
-    value = number(float(arrangement.value[at]), statistic) or DASH
-    unit = "×" if statistic.unit.written == "factor" else f" {statistic.unit.behind}"
-    words = LEFT_OUT_WORDS if state == LEFT_OUT else STATES[state]
-    if (expectations := arrangement.grid.cells.expectations) and state == MEASURED:
-        words = AGAINST[arrangement.drawn(expectations.against)[at]].replace("unknown", words)
-    return f"{value}{unit.rstrip()}, {words}"
-
-
 def ends(arrangement: Arrangement) -> tuple[Names, Names]:
-    """Return the source and the destination of each drawn cell."""
     shape = arrangement.state.shape
     rows = np.broadcast_to(np.array(arrangement.rows.names)[:, None], shape)
     columns = np.broadcast_to(np.array(arrangement.columns.names)[None, :], shape)

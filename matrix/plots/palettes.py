@@ -10,7 +10,6 @@ from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Flags, Floats
 
 Inks = NDArray[np.int64]
-
 DEFAULT_PALETTE = "viridis"
 
 
@@ -59,12 +58,6 @@ def palette_for(name: str, statistic: Statistic) -> tuple[str, ...]:
     return colours[::-1] if is_turned else colours
 
 
-def colorscale(colours: Sequence[str]) -> list[list[float | str]]:
-    """Return evenly spaced stops as Plotly wants them."""
-    last = len(colours) - 1
-    return [[number / last, colour] for number, colour in enumerate(colours)]
-
-
 @lru_cache(maxsize=16)
 def inks_on(colours: tuple[str, ...], steps: int) -> Inks:
     """Return for each of so many steps along the palette the place in INKS of what reads on it."""
@@ -80,8 +73,7 @@ def inks_on(colours: tuple[str, ...], steps: int) -> Inks:
 def white_reads(colours: tuple[str, ...], steps: int) -> Flags:
     """Say for each of so many steps along the palette whether white reads better than black."""
     luminances = luminance(ramp(colours, steps))
-    reads: Flags = contrast(1.0, luminances) >= contrast(luminances, 0.0)
-    return reads
+    return np.asarray(contrast(1.0, luminances) >= contrast(luminances, 0.0))
 
 
 def ramp(colours: Sequence[str], steps: int) -> Floats:

@@ -16,17 +16,14 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from PIL.ImageDraw import ImageDraw as Pen
 
 from matrix.plots import Json
-from matrix.statistics.arrays import Floats
 from sonar.notation.windows import Window, format_window
 
 Colour = tuple[int, int, int]
 Point = tuple[float, float]
-
 INK, LINE = (20, 24, 29), (201, 207, 214)
 WHITE = (255, 255, 255)
 CHANNELS = re.compile(r"[\d.]+")
@@ -69,14 +66,6 @@ class PlotAxis:
     first: float
     last: float
 
-    @classmethod
-    def of(cls, layout: Json, first: float, last: float) -> PlotAxis:
-        start, end = layout.get("domain", (0, 1))
-        low, high = layout["range"]
-        length = last - first
-        is_log = layout.get("type") == "log"
-        return cls(low, high, is_log, first + start * length, first + end * length)
-
     def at(self, value: float) -> float:
         value = math.log10(value) if self.is_log else value
         share = (value - self.start) / (self.end - self.start)
@@ -95,14 +84,16 @@ class Plot:
     def axis(self, name: str) -> PlotAxis:
         left, top, right, bottom = self.box
         first, last = (left, right) if name[0] == "x" else (bottom, top)
-        return PlotAxis.of(self.layout[f"{name[0]}axis{name[1:]}"], first, last)
+        own = self.layout[f"{name[0]}axis{name[1:]}"]
+        low, high = own["range"]
+        start, end = (first + share * (last - first) for share in own.get("domain", (0, 1)))
+        return PlotAxis(low, high, own.get("type") == "log", start, end)
 
     def place(self, trace: Json) -> tuple[PlotAxis, PlotAxis]:
         return self.axis(trace.get("xaxis", "x")), self.axis(trace.get("yaxis", "y"))
 
 
 def draw(image: Image.Image, figure: Json, box: Box) -> None:
-    """Draw a figure, whose colours are in it, into a box of an image."""
     layout = figure["layout"]
     cells = next((trace for trace in figure["data"] if trace.get("name") == "cells"), None)
     if cells:
@@ -128,7 +119,9 @@ def draw(image: Image.Image, figure: Json, box: Box) -> None:
 
 
 def draw_cells(plot: Plot, trace: Json) -> None:
-    codes = unpacked(trace["z"])
+    packed = trace["z"]
+    rows, columns = shape = [int(length) for length in packed["shape"].split(",")]
+    codes = np.frombuffer(base64.b64decode(packed["bdata"]), f"<{packed['dtype']}").reshape(shape)
     if not codes.size:
         return
     stops = trace["colorscale"]
@@ -139,17 +132,10 @@ def draw_cells(plot: Plot, trace: Json) -> None:
     left, top, right, bottom = (round(edge) for edge in plot.box)
     size = right - left, bottom - top
     plot.image.paste(Image.fromarray(pixels).resize(size, Image.Resampling.NEAREST), (left, top))
-    rows, columns = codes.shape
     for at in range(1, max(rows, columns)) if trace["xgap"] else ():
         x, y = left + at * size[0] / columns, top + at * size[1] / rows
         plot.pen.line([(x, top), (x, bottom)], fill=WHITE, width=2)
         plot.pen.line([(left, y), (right, y)], fill=WHITE, width=2)
-
-
-def unpacked(array: Json) -> NDArray[Any]:
-    """Return an array that was packed for Plotly."""
-    shape = [int(length) for length in array["shape"].split(",")]
-    return np.frombuffer(base64.b64decode(array["bdata"]), f"<{array['dtype']}").reshape(shape)
 
 
 def draw_times(plot: Plot) -> None:
@@ -176,9 +162,15 @@ def draw_times(plot: Plot) -> None:
 
 
 def draw_ticks(plot: Plot) -> None:
-    """Draw lines at values of the first axis of values, each with its number."""
     own, axis = plot.layout["yaxis"], plot.axis("y")
-    values = own["tickvals"] if "tickvals" in own else round_ticks(own["range"])
+    values = own.get("tickvals", ())
+    if "tickvals" not in own:
+        # A few round values from 0 to the higher bound.
+        high = own["range"][1]
+        step = 10 ** math.floor(math.log10(high))
+        while high / step < FEWEST_TICKS:
+            step /= 2
+        values = [at * step for at in range(int(high / step) + 1)]
     texts = own["ticktext"] if "ticktext" in own else [f"{value:g}" for value in values]
     font = ImageFont.load_default(TICK_TEXT)
     for value, text in zip(values, texts, strict=True):
@@ -189,15 +181,6 @@ def draw_ticks(plot: Plot) -> None:
         plot.pen.line([(plot.box.left, y), (plot.box.right, y)], fill=LINE, width=2)
         place = plot.box.left - 16, y
         plot.pen.text(place, text.translate(IN_FONT), fill=INK, font=font, anchor="rm")
-
-
-def round_ticks(bounds: Sequence[float]) -> list[float]:
-    """Return a few round values from 0 to the higher bound."""
-    high = bounds[1]
-    step = 10 ** math.floor(math.log10(high))
-    while high / step < FEWEST_TICKS:
-        step /= 2
-    return [at * step for at in range(int(high / step) + 1)]
 
 
 def draw_shape(plot: Plot, shape: Json) -> None:
@@ -231,7 +214,7 @@ def draw_scatter(plot: Plot, trace: Json) -> None:
     for stretch in stretches(trace["x"], trace["y"]):
         points = [(across.at(x), up.at(y)) for x, y in stretch]
         if trace.get("fill") == "toself":
-            plot.pen.polygon(points, fill=shade(trace, trace["fillcolor"]))
+            plot.pen.polygon(points, fill=colour_of(trace["fillcolor"], trace.get("opacity", 1)))
         line = trace.get("line", {})
         if trace["mode"] == "lines" and line.get("width", 1) and len(points) > 1:
             width = round(WEIGHT * line.get("width", 1))
@@ -243,7 +226,6 @@ def draw_scatter(plot: Plot, trace: Json) -> None:
 def stretches(
     xs: Sequence[float | None], ys: Sequence[float | None]
 ) -> Iterator[list[tuple[float, float]]]:
-    """Yield the points between gaps."""
     stretch: list[tuple[float, float]] = []
     for x, y in [*zip(xs, ys, strict=True), (None, None)]:
         if x is not None and y is not None:
@@ -254,7 +236,7 @@ def stretches(
 
 
 def draw_markers(pen: Pen, points: Sequence[Point], marker: Json) -> None:
-    colour = shade(marker, marker["color"])
+    colour = colour_of(marker["color"], marker.get("opacity", 1))
     sizes = marker["size"] if isinstance(marker["size"], list) else [marker["size"]] * len(points)
     for (x, y), size in zip(points, sizes, strict=True):
         half = WEIGHT * size / 2
@@ -275,23 +257,14 @@ def draw_bars(plot: Plot, trace: Json) -> None:
         plot.pen.rectangle([across.at(x - half), up.at(y), across.at(x + half), up.at(0)], colour)
 
 
-def shade(looks: Json, colour: str) -> Colour:
-    """Return a colour as it is on white with its opacity."""
-    share = float(looks.get("opacity", 1))
-    red, green, blue = (round(255 + (own - 255) * share) for own in colour_of(colour))
+def colour_of(text: str, share: float = 1) -> Colour:
+    """Return the channels of #rrggbb, rgb(...) or rgba(...), as with its opacity on white."""
+    *channels, opacity = (*channels_of(text), 1.0)[:4]
+    red, green, blue = (round(255 + (own - 255) * opacity * share) for own in channels)
     return red, green, blue
 
 
-def colour_of(text: str) -> Colour:
-    """Return the channels of #rrggbb, rgb(...) or, on white, rgba(...)."""
-    red, green, blue, *opacity = channels_of(text)
-    share = opacity[0] if opacity else 1.0
-    mixed: Floats = np.rint(255 + (np.array([red, green, blue]) - 255) * share)
-    return int(mixed[0]), int(mixed[1]), int(mixed[2])
-
-
 def channels_of(text: str) -> list[float]:
-    """Return red, green and blue, and the opacity of rgba(...)."""
     if text.startswith("#"):
         return [float(int(text[at : at + 2], 16)) for at in (1, 3, 5)]
     return [float(channel) for channel in CHANNELS.findall(text)]
@@ -313,27 +286,25 @@ class Preview:
     simulated: bool
     figures: Sequence[tuple[str, Json]]
 
-    @property
-    def facts(self) -> str:
-        of_when = format_window(self.window)
-        return f"{of_when}. Simulated endpoints" if self.simulated else of_when
-
-    @property
-    def has_cells(self) -> bool:
-        return any("coloraxis" in figure["layout"] for _, figure in self.figures)
-
 
 def png(preview: Preview) -> bytes:
     """Draw it: 1200 by 630 pixels."""
     image = Image.new("RGB", (SCALE * WIDTH, SCALE * HEIGHT), WHITE)
-    if preview.has_cells:
+    if any("coloraxis" in figure["layout"] for _, figure in preview.figures):
         side = image.height - 2 * MARGIN
         left = image.width - MARGIN - side
         write(image, preview, left - BETWEEN)
         draw(image, preview.figures[0][1], Box(left, MARGIN, left + side, MARGIN + side))
     else:
+        # Figures from the left to the right, in the room that the words leave.
         top = write(image, preview, image.width - MARGIN) + BETWEEN / 2
-        draw_beside(image, preview.figures, top)
+        count, font = len(preview.figures), ImageFont.load_default(FACTS)
+        wide = (image.width - 2 * MARGIN - BETWEEN * (count - 1)) / count
+        for at, (words, figure) in enumerate(preview.figures):
+            place = MARGIN + at * (wide + BETWEEN)
+            ImageDraw.Draw(image).text((place, top), words, fill=INK, font=font)
+            above = top + 1.4 * FACTS * bool(words)
+            draw(image, figure, Box(place, above, place + wide, image.height - MARGIN))
     written = BytesIO()
     image.resize((WIDTH, HEIGHT), Image.Resampling.BOX).save(written, "PNG", compress_level=3)
     return written.getvalue()
@@ -342,11 +313,8 @@ def png(preview: Preview) -> bytes:
 def write(image: Image.Image, preview: Preview, right: float) -> float:
     """Write the words up to an edge, the answer first; return where they end."""
     pen, top = ImageDraw.Draw(image), float(MARGIN)
-    texts = (
-        (preview.answer, ANSWER, INK),
-        (preview.title, TITLE, INK),
-        (preview.facts, FACTS, MUTED),
-    )
+    facts = format_window(preview.window) + ". Simulated endpoints" * preview.simulated
+    texts = (preview.answer, ANSWER, INK), (preview.title, TITLE, INK), (facts, FACTS, MUTED)
     for text, size, colour in texts:
         font = ImageFont.load_default(size)
         for line in wrapped(pen, text, font, right - MARGIN):
@@ -368,14 +336,3 @@ def wrapped(pen: Pen, text: str, font: Any, room: float) -> list[str]:  # noqa: 
     if len(lines) > MOST_LINES:
         lines = [*lines[: MOST_LINES - 1], f"{lines[MOST_LINES - 1]} ..."]
     return lines
-
-
-def draw_beside(image: Image.Image, figures: Sequence[tuple[str, Json]], top: float) -> None:
-    """Draw figures from the left to the right, in the room that the words leave."""
-    wide = (image.width - 2 * MARGIN - BETWEEN * (len(figures) - 1)) / len(figures)
-    font = ImageFont.load_default(FACTS)
-    for at, (words, figure) in enumerate(figures):
-        left = MARGIN + at * (wide + BETWEEN)
-        ImageDraw.Draw(image).text((left, top), words, fill=INK, font=font)
-        above = top + 1.4 * FACTS * bool(words)
-        draw(image, figure, Box(left, above, left + wide, image.height - MARGIN))

@@ -53,9 +53,7 @@ class Bins:
         return np.asarray(10**self.logs)
 
     def bounds(self) -> list[tuple[str, str]]:
-        """Write between which rates each bin lies."""
-        edges = [three_digits(edge) for edge in self.edges.tolist()]
-        return list(pairwise(edges))
+        return list(pairwise(map(three_digits, self.edges.tolist())))
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,6 @@ def heights_axis(title: str) -> Json:
 
 
 def rates_axis(rates: Floats) -> Json:
-    """Return the axis of rates, with ticks at 1, 2 and 5 of each decade."""
     low, high = (float(np.log10(rate)) for rate in (rates.min(), rates.max()))
     low, high = low - 1 / BINS_PER_DECADE, high + 1 / BINS_PER_DECADE
     ticks = decades(10**low, 10**high)
@@ -155,18 +152,9 @@ def overhead_figure(overhead: Overhead) -> Json:
         "line": {"color": "var(--there)", "width": 2, "dash": "solid" if overhead.fits else "dot"},
         "hoverinfo": "skip",
     }
-    layout = BASE | {
-        "xaxis": axis_of("file size", least, most, lambda size: format_bytes(size * MB)),
-        "yaxis": axis_of("time", lowest, highest, lambda time: f"{time:g} s") | GRID,
-        "shapes": [band(least, half, "var(--there-band)", 0.5)] if overhead.fits else [],
-    }
-    return {"data": [line, class_points(overhead)], "layout": layout}
-
-
-def class_points(overhead: Overhead) -> Json:
-    """Draw the medians, with the middle half of the times as bars."""
+    # The medians, with the middle half of the times as bars.
     classes = overhead.classes
-    return {
+    points = {
         "type": "scatter",
         "mode": "markers",
         "x": [each.size for each in classes],
@@ -187,6 +175,12 @@ def class_points(overhead: Overhead) -> Json:
         ],
         "hoverinfo": "text",
     }
+    layout = BASE | {
+        "xaxis": axis_of("file size", least, most, lambda size: format_bytes(size * MB)),
+        "yaxis": axis_of("time", lowest, highest, lambda time: f"{time:g} s") | GRID,
+        "shapes": [band(least, half, "var(--there-band)", 0.5)] if overhead.fits else [],
+    }
+    return {"data": [line, points], "layout": layout}
 
 
 def axis_of(title: str, low: float, high: float, written: Callable[[float], str]) -> Json:
@@ -248,21 +242,18 @@ def share_figure(inside: TransferProfiles) -> Json:
     layout, nominal = BASE | {"yaxis": heights_axis("% of time")}, inside.nominal
     if nominal and nominal.mb_s < FURTHEST * rates.max():
         rates = np.append(rates, nominal.mb_s)
-        layout |= capacity_mark(nominal.site, float(np.log10(nominal.mb_s)))
+        log = float(np.log10(nominal.mb_s))
+        words = {
+            "x": log,
+            "y": 1,
+            "yref": "paper",
+            "xanchor": "right",
+            "yanchor": "top",
+            "showarrow": False,
+            "bgcolor": "var(--surface)",
+            "text": f"nominal capacity of {nominal.site}",
+        }
+        line = {"color": "var(--ink)", "width": 1, "dash": "dash"}
+        layout |= {"shapes": [upright(log, line)], "annotations": [words]}
     layout["xaxis"] = rates_axis(rates)
     return {"data": [bars(bins, np.round(percent, 2), texts)], "layout": layout}
-
-
-def capacity_mark(site: str, log: float) -> Json:
-    words = {
-        "x": log,
-        "y": 1,
-        "yref": "paper",
-        "xanchor": "right",
-        "yanchor": "top",
-        "showarrow": False,
-        "bgcolor": "var(--surface)",
-        "text": f"nominal capacity of {site}",
-    }
-    line = {"color": "var(--ink)", "width": 1, "dash": "dash"}
-    return {"shapes": [upright(log, line)], "annotations": [words]}

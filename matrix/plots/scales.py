@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -27,7 +27,6 @@ AGES: dict[float, str] = {
     30 * 86400: "30 d",
     90 * 86400: "90 d",
 }
-
 # The ticks of each decade, for scales of more than so many of them.
 STEPS = {4: (1,), 2: (1, 3), 0.7: (1, 2, 5), -1: (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)}
 # Ratios reach from a quarter to four times, so that a colour means the same wherever it is; where
@@ -114,12 +113,22 @@ def scale_for(
     if statistic.scale == "linear":
         drawn = present if whole else middle(present)
         most = statistic.greatest or float(drawn.max(initial=1))
-        scale = linear(*fixed((0.0, most), (low, high), lambda end: (end - 1, end + 1)))
+        start, end = fixed((0.0, most), (low, high), lambda end: (end - 1, end + 1))
+        step = round_step(end - start)
+        places = np.arange(np.ceil(start / step) * step, end + 1e-9, step).tolist()
+        scale = Scale(start, end, {place: plain(place) for place in places}, False)
     else:
         positive = present[present > LEAST_VALUE]
-        ends = range_of(positive if whole else middle(positive))
-        ends = fixed(ends, (low, high), lambda end: (end / 10, end * 10))
-        scale = logarithmic(*ends, AGES if is_age else {})
+        drawn = positive if whole else middle(positive)
+        most = drawn.max(initial=0) or 10.0
+        least = max(drawn.min(initial=most), most / WIDEST)
+        # One value alone has no range: give it a factor of two to either side.
+        is_one = most < least * 1.01
+        ends = (float(least / 2), float(most * 2)) if is_one else (float(least), float(most))
+        start, end = fixed(ends, (low, high), lambda end: (end / 10, end * 10))
+        names = AGES if is_age else {tick: three_digits(tick) for tick in decades(start, end)}
+        ticks = {float(np.log10(at)): name for at, name in names.items() if start <= at <= end}
+        scale = Scale(float(np.log10(start)), float(np.log10(end)), ticks, True)
     below, above = scale.outside(present)
     return scale.ending(
         end_text("≤", low, is_age=is_age) or end_text("▼", below, is_age=is_age),
@@ -136,17 +145,7 @@ def centred(present: Floats, bounds: tuple[float | None, float | None], *, whole
     most = float(np.exp(np.abs(np.log(ends)).max(initial=np.log(least))))
     # The ends of a scale that is asked for stand as they are, and others at a tick.
     reach = most if limits.size else next((end for end in FACTORS if end >= most * 0.999), most)
-    scale = factors(reach)
-    below, above = scale.outside(present)
-    is_fixed = bool(limits.size)
-    return scale.ending(
-        f"{'≤' if is_fixed else '▼'} {factor_text(1 / reach)}" if is_fixed or below else "",
-        f"{'≥' if is_fixed else '▲'} {factor_text(reach)}" if is_fixed or above else "",
-    )
-
-
-def factors(reach: float) -> Scale:
-    """Return the scale to as far on both sides of 1, with ticks that tell it."""
+    # As far on both sides of 1, with ticks that tell it.
     steps = next((steps for widest, steps in FACTOR_STEPS.items() if reach <= widest), (reach,))
     ticks = {
         sign * float(np.log10(factor)): factor_text(factor**sign)
@@ -155,7 +154,13 @@ def factors(reach: float) -> Scale:
         if factor <= reach * 1.001
     }
     end = float(np.log10(reach))
-    return Scale(-end, end, dict(sorted(ticks.items())), True)
+    scale = Scale(-end, end, dict(sorted(ticks.items())), True)
+    below, above = scale.outside(present)
+    is_fixed = bool(limits.size)
+    return scale.ending(
+        f"{'≤' if is_fixed else '▼'} {factor_text(1 / reach)}" if is_fixed or below else "",
+        f"{'≥' if is_fixed else '▲'} {factor_text(reach)}" if is_fixed or above else "",
+    )
 
 
 def factor_text(ratio: float) -> str:
@@ -172,15 +177,6 @@ def middle(values: Floats) -> Floats:
     last = values.size - 1
     ends = int(np.floor(0.05 * last)), int(np.ceil(0.95 * last))
     return np.partition(values, ends)[list(ends)]
-
-
-def range_of(values: Floats) -> tuple[float, float]:
-    """Return from where to where a logarithmic scale runs for these values."""
-    positive = values[values > LEAST_VALUE]
-    high = positive.max(initial=0) or 10.0
-    low = max(positive.min(initial=high), high / WIDEST)
-    # One value alone has no range: give it a factor of two to either side.
-    return (float(low / 2), float(high * 2)) if high < low * 1.01 else (float(low), float(high))
 
 
 def fixed(
@@ -203,13 +199,6 @@ def end_text(sign: str, end: float | None, *, is_age: bool) -> str:
     return f"{sign} {age or plain(end)}"
 
 
-def linear(low: float, high: float) -> Scale:
-    step = round_step(high - low)
-    first = np.ceil(low / step) * step
-    ticks = {float(tick): plain(float(tick)) for tick in np.arange(first, high + 1e-9, step)}
-    return Scale(low, high, ticks, False)
-
-
 def round_step(span: float) -> float:
     """Return 1, 2 or 5 times a power of ten, of which a span has six at most."""
     decade = 10 ** np.floor(np.log10(span / 6))
@@ -220,12 +209,6 @@ def round_step(span: float) -> float:
 
 def plain(value: float) -> str:
     return format_count(int(value)) if value == int(value) else three_digits(value)
-
-
-def logarithmic(low: float, high: float, names: Mapping[float, str]) -> Scale:
-    names = names or {tick: three_digits(tick) for tick in decades(low, high)}
-    ticks = {float(np.log10(tick)): name for tick, name in names.items() if low <= tick <= high}
-    return Scale(float(np.log10(low)), float(np.log10(high)), ticks, True)
 
 
 def decades(low: float, high: float) -> list[float]:

@@ -33,25 +33,35 @@ def figure(question: StripQuestion, strip: TimeStrip) -> Json:
             "width": question.width,
             "y": number.tolist(),
             "marker": looks,
-            "hovertext": texts(name, number, counts.links),
+            "hovertext": [
+                f"{links_of(of)}: {name}<br>{links_of(tested)}: tested"
+                for of, tested in zip(number.tolist(), counts.links.tolist(), strict=True)
+            ],
             "hovertemplate": "%{hovertext}<br>"
             f"{question.cut.bucket} from %{{customdata|%a %-d %b %H:%M}} UTC<extra></extra>",
             "customdata": starts.tolist(),
         }
         for name, (number, looks) in bars.items()
     ]
+    declared = {DOWN: strip.declared.down_links, AT_RISK: strip.declared.at_risk_links}
+    data += [lane(question, strip, name, own) for name, own in declared.items() if own.any()]
     most = int((counts.failing_links + counts.slower_links).max(initial=0))
-    return {"data": data + lanes(question, strip), "layout": layout(most)}
-
-
-def lanes(question: StripQuestion, strip: TimeStrip) -> list[Json]:
-    """Return lines over the buckets in which links were down or at risk; none if none were."""
-    numbers = {DOWN: strip.declared.down_links, AT_RISK: strip.declared.at_risk_links}
-    return [
-        lane(question, strip, name, of_buckets)
-        for name, of_buckets in numbers.items()
-        if of_buckets.any()
-    ]
+    layout = {
+        "barmode": "stack",
+        "bargap": 0.05,
+        "hovermode": "closest",
+        "hoverlabel": {"align": "left"},
+        "legend": {"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 0},
+        "margin": MARGIN,
+        "xaxis": {"type": "date", "title": {"text": "UTC"}} | AXIS,
+        # There are no halves of a link.
+        "yaxis": {"title": {"text": "links"}, "rangemode": "tozero"}
+        | ({"dtick": 1} if most <= FEW else {})
+        | AXIS,
+        "yaxis2": {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
+        **ON_PAGE,
+    }
+    return {"data": data, "layout": layout}
 
 
 def lane(question: StripQuestion, strip: TimeStrip, name: str, numbers: Integers) -> Json:
@@ -77,27 +87,5 @@ def lane(question: StripQuestion, strip: TimeStrip, name: str, numbers: Integers
     }
 
 
-def texts(name: str, number: Integers, tested: Integers) -> list[str]:
-    pairs = zip(number.tolist(), tested.tolist(), strict=True)
-    return [f"{links_of(of)}: {name}<br>{links_of(at)}: tested" for of, at in pairs]
-
-
 def links_of(number: int) -> str:
     return "1 link" if number == 1 else f"{format_count(number)} links"
-
-
-def layout(most: int) -> Json:
-    """Return the layout for so many links in the highest bar, of which there are no halves."""
-    whole = {"dtick": 1} if most <= FEW else {}
-    return {
-        "barmode": "stack",
-        "bargap": 0.05,
-        "hovermode": "closest",
-        "hoverlabel": {"align": "left"},
-        "legend": {"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 0},
-        "margin": MARGIN,
-        "xaxis": {"type": "date", "title": {"text": "UTC"}} | AXIS,
-        "yaxis": {"title": {"text": "links"}, "rangemode": "tozero"} | whole | AXIS,
-        "yaxis2": {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
-        **ON_PAGE,
-    }

@@ -11,8 +11,6 @@ from matrix.query.matrix_query import MatrixQuery
 
 # Stand for the ends of a link; no name has a colon.
 SOURCE, DESTINATION = ":source", ":destination"
-
-
 # What messages lead to. Workers write them, whose image lacks libraries that pages need: there the
 # routes, which load all pages, cannot be read.
 OF_MESSAGES = {
@@ -84,7 +82,6 @@ def site_url(name: str, query: MatrixQuery) -> str:
 
 
 def table_url(query: MatrixQuery) -> str:
-    """Return the table of the links that a matrix shows."""
     return bare(query).url(address("table"))
 
 
@@ -103,5 +100,4 @@ def causes_url(query: MatrixQuery) -> str:
 
 
 def endpoint_url(name: str) -> str:
-    """Return the matrix of the links of one endpoint."""
     return matrix_url(MatrixQuery(filters=(Filter("endpoint", name),)))

@@ -211,16 +211,10 @@ GROUPINGS = tuple(
 NAME = "name"
 FACTS = {attribute.key: attribute for attribute in ENDPOINT_ATTRIBUTES if attribute.key != NAME}
 BY_KEY = {NAME: OF_ENDPOINTS[DEFAULT_GROUPING], **FACTS}
-# What is said of a site by one value, beside its name.
-SITE_FACTS = {
-    key: attribute
-    for key, attribute in FACTS.items()
-    if attribute.site_columns and not attribute.many and not attribute.finds
-}
-# What is said of a site by several values.
-SITE_LISTS = {
-    key: attribute for key, attribute in FACTS.items() if attribute.site_columns and attribute.many
-}
+# What is said of a site by one value, beside its name, and by several.
+OF_SITES = {key: attribute for key, attribute in FACTS.items() if attribute.site_columns}
+SITE_FACTS = {key: own for key, own in OF_SITES.items() if not (own.many or own.finds)}
+SITE_LISTS = {key: own for key, own in OF_SITES.items() if own.many}
 
 
 def search_text(values: Iterable[tuple[EndpointAttribute, Value]]) -> str:

@@ -85,7 +85,6 @@ class Statistic:
 
     @property
     def words(self) -> str:
-        """Return its label without a unit."""
         return self.label.partition(" (")[0]
 
 

@@ -31,7 +31,6 @@ PREFIX = "compare."
 # What may be divided by each other; the first unless it is said.
 OF = ("median", "mean")
 PREVIOUS, WEEK, MONTH, CUSTOM, REVERSE = "previous", "week", "month", "custom", "reverse"
-# The windows that have a name.
 WINDOWS = (PREVIOUS, WEEK, MONTH)
 A_WEEK, A_MONTH = timedelta(days=7), timedelta(days=30)
 BETWEEN = ".."
@@ -80,7 +79,6 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Say whether anything is different on the other side."""
         return bool(self.window or self.reverse or self.size or self.filters or self.dropped)
 
     def narrowed(
@@ -125,7 +123,6 @@ class Comparison:
         return rest if rest.differs else None
 
     def window_of(self, window: Window) -> Window:
-        """Return the window of the other side."""
         if self.start and self.end:
             return Window(self.start, self.end)
         if self.window == MONTH:
@@ -176,10 +173,11 @@ class Comparison:
                 f"{subject} in the opposite direction" if subject else "the opposite direction"
             )
         conditions = [words_of(group) for group in alternatives(self.filters)]
-        conditions += [
-            DEFAULTS[name].words() if name in DEFAULTS else f"whatever the {title(name)}"
-            for name in self.dropped
-        ]
+        for dropped in (Filter(name, "") for name in self.dropped):
+            # `whatever the source cloud`
+            title = f"{dropped.end} {BY_NAME[dropped.attribute].title}".strip()
+            default = DEFAULTS.get(dropped.parameter)
+            conditions.append(default.words() if default else f"whatever the {title}")
         if not subject:
             subject, *conditions = f"transfers {conditions[0]}", *conditions[1:]
         return ", ".join([subject, *conditions])
@@ -203,12 +201,8 @@ class Comparison:
 
 def in_order(filters: Iterable[Filter]) -> tuple[Filter, ...]:
     """Return filters in the order that a URL has them in."""
-    return tuple(
-        sorted(
-            filters,
-            key=lambda option: (FILTERS.index(option.parameter), option.exclude, option.value),
-        )
-    )
+    place = FILTERS.index
+    return tuple(sorted(filters, key=lambda own: (place(own.parameter), own.exclude, own.value)))
 
 
 def turned(filters: Iterable[Filter]) -> tuple[Filter, ...]:
@@ -217,12 +211,6 @@ def turned(filters: Iterable[Filter]) -> tuple[Filter, ...]:
         Filter(f"{OPPOSITE[own.end]}_{own.attribute}", own.value, own.exclude) if own.end else own
         for own in filters
     )
-
-
-def title(parameter: str) -> str:
-    """Return what a filter is called in sentences: `source cloud`, `IP version`."""
-    condition = Filter(parameter, "")
-    return f"{condition.end} {BY_NAME[condition.attribute].title}".strip()
 
 
 def around(

@@ -54,7 +54,6 @@ def on_links(filters: Iterable[Filter]) -> list[Filter]:
 
 
 def on_profiles(filters: Iterable[Filter]) -> list[Filter]:
-    """Return the filters that choose how links were tested."""
     return [condition for condition in filters if condition.parameter in PROFILE_FILTERS]
 
 

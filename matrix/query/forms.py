@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -9,30 +10,38 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.http import QueryDict
+from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 
 from matrix.query import comparison
 from matrix.query.attributes import BY_NAME, ENDS, GROUPINGS, OF_RESULTS, OFFERED
 from matrix.query.catalogue import STATS
+from matrix.query.comparison import (
+    BETWEEN,
+    CUSTOM,
+    OF,
+    OF_AROUND,
+    OF_FILTERS,
+    OF_OF,
+    OF_SIZE,
+    PREFIX,
+    REVERSE,
+    WINDOWS,
+    Comparison,
+    around,
+)
 from matrix.query.filters import FILTERS, Filter
 from sonar.models import Endpoint, Profile, SizeClass, Transfer
-from sonar.notation import windows
-from sonar.notation.endpoint_attributes import (
-    ENDPOINT_ATTRIBUTES,
-    OF_ENDPOINTS,
-    Attribute,
-    value_problem,
-)
+from sonar.notation import endpoint_attributes, windows
+from sonar.notation.endpoint_attributes import ENDPOINT_ATTRIBUTES, OF_ENDPOINTS, Attribute
 from sonar.notation.endpoint_filters import MOST_FILTERS
 from sonar.notation.enumeration import either
 from sonar.notation.units import parse_duration
-from sonar.notation.windows import EARLIEST, PRESETS
+from sonar.notation.windows import EARLIEST, PRESETS, Window
 
 DEFAULT_SIZE = "large"
 Texts = Mapping[str, Sequence[str]]
-
-ALL_FILTERS = frozenset((*FILTERS, *comparison.OF_FILTERS))
-
+ALL_FILTERS = frozenset((*FILTERS, *OF_FILTERS))
 PARAMETERS = (
     *("size", "window", "from", "to", "stat", "rows", "columns", "max_age"),
     *FILTERS,
@@ -40,6 +49,10 @@ PARAMETERS = (
 )
 FILTER_FORM = ("filter_end", "filter_on", "filter_not", "filter_value")
 FILTER_FORM_ALLOWED = {"filter_end": ("either", *ENDS), "filter_on": OFFERED, "filter_not": ("1",)}
+COMPARED_ALLOWED = (
+    f"use {', '.join(WINDOWS)}, {REVERSE}, or two times with {BETWEEN} between them, "
+    f"like 2026-11-01{BETWEEN}2026-11-08"
+)
 
 
 def column_of(attribute: Attribute) -> Any:  # noqa: ANN401 - a field of a model
@@ -90,17 +103,15 @@ class FilterField(ParameterField):
             for text in value or ()
             if text
         ]
-        for sentence in filter(None, map(problem, filters)):
-            raise ValidationError(f"{self.prefix}{sentence}")
+        for option in filters:
+            attribute, text = BY_NAME[option.attribute], option.value
+            allowed = ALLOWED_VALUES.get(attribute.name, ())
+            sentence = endpoint_attributes.value_problem(self.parameter, attribute, text, allowed)
+            if option.exclude and text and text == getattr(attribute, "every", ""):
+                sentence = f"{self.parameter} “!{text}” leaves nothing: exclude single values."
+            if sentence:
+                raise ValidationError(f"{self.prefix}{sentence}")
         return tuple(sorted(set(filters), key=lambda option: (option.exclude, option.value)))
-
-
-def problem(option: Filter) -> str:
-    """Say what is wrong with the value of a filter; empty if nothing is."""
-    parameter, value, attribute = option.parameter, option.value, BY_NAME[option.attribute]
-    if option.exclude and value and value == getattr(attribute, "every", ""):
-        return f"{parameter} “{option.text}” leaves nothing: exclude single values."
-    return value_problem(parameter, attribute, value, ALLOWED_VALUES.get(attribute.name, ()))
 
 
 def unregistered(filters: Iterable[Filter]) -> Iterator[tuple[str, str]]:
@@ -138,8 +149,8 @@ def unknown(names: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]
     There may be a hundred names that are, and hundreds of others in an address.
     """
     # As many again as there are filters are said in one.
-    others = comparison.OF_FILTERS if set(comparison.OF_FILTERS) <= set(allowed) else ()
-    short = dict.fromkeys(others, f"{comparison.PREFIX}<filter>")
+    others = OF_FILTERS if set(OF_FILTERS) <= set(allowed) else ()
+    short = dict.fromkeys(others, f"{PREFIX}<filter>")
     advised = sorted({short.get(name, name) for name in allowed})
     advice = f"use {either(advised)}" if allowed else "this address takes none"
     sentences = {name: f"There is no parameter “{name}”" for name in names if name not in allowed}
@@ -149,7 +160,6 @@ def unknown(names: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]
 
 
 def check_names(params: Iterable[str], allowed: Sequence[str] = ()) -> None:
-    """Raise BadQueryError for parameters that are not ``allowed``."""
     if errors := unknown(params, allowed):
         raise BadQueryError(errors, errors)
 
@@ -231,7 +241,6 @@ def check_once(form: forms.Form, params: Mapping[str, Sequence[str]], names: Ite
 
 
 def sentences_of(form: forms.Form) -> dict[str, list[str]]:
-    """Return what is wrong, by parameter."""
     return {name: list(map(str, sentences)) for name, sentences in form.errors.items()}
 
 
@@ -258,15 +267,14 @@ class QueryForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         once = [name for name in self.fields if name not in FILTERS]
         check_once(self, dict(self.params.lists()), once)
-        self._check_bounds()
+        start, end = self.cleaned_data.get("from"), self.cleaned_data.get("to")
+        if (start or end) and not self.errors.keys() & {"from", "to"}:
+            self.check_bounds(start, end)
         for parameter, sentence in unregistered(self.filters()):
             self.add_error(parameter, sentence)
         return self.cleaned_data
 
-    def _check_bounds(self) -> None:
-        start, end = self.cleaned_data.get("from"), self.cleaned_data.get("to")
-        if self.errors.keys() & {"from", "to"} or not (start or end):
-            return
+    def check_bounds(self, start: datetime | None, end: datetime | None) -> None:
         if self.cleaned_data.get("window"):
             self.add_error("window", "window and from/to exclude each other: use one of the two.")
         elif not (start and end):
@@ -282,6 +290,119 @@ class QueryForm(forms.Form):
 
     def default_size(self) -> str:
         return DEFAULT_SIZE if DEFAULT_SIZE in self.sizes else (self.sizes or [DEFAULT_SIZE])[-1]
+
+
+class Compared(forms.Field):
+    """A window, and whether links are compared with those of the opposite direction."""
+
+    widget = forms.MultipleHiddenInput
+
+    def __init__(self) -> None:
+        super().__init__(required=False)
+
+    def clean(self, value: list[str] | None) -> Comparison:
+        texts = sorted({text.strip() for text in value or ()} - {""})
+        named = [text for text in texts if text != REVERSE]
+        if len(named) > 1:
+            names = " and ".join(named)
+            raise ValidationError(f"compare names {len(named)} windows, {names}: give one of them.")
+        text, reverse = named[0] if named else "", REVERSE in texts
+        if not text or text in WINDOWS:
+            return Comparison(text, reverse=reverse)
+        if BETWEEN not in text:
+            raise ValidationError(f"compare “{text}” is not known: {COMPARED_ALLOWED}.")
+        start, end = (Moment("compare").clean(part) for part in text.split(BETWEEN, 1))
+        if not (start and end):
+            raise ValidationError(f"compare “{text}” has one time: {COMPARED_ALLOWED}.")
+        if start >= end:
+            raise ValidationError(f"compare “{text}” must begin before it ends.")
+        return Comparison(CUSTOM, start, end, reverse)
+
+
+class ComparisonForm(forms.Form):
+    """What is given of PARAMETERS, and the sizes there are."""
+
+    def __init__(self, params: Mapping[str, Sequence[str]], sizes: Sequence[str]) -> None:
+        self.params = {
+            name: list(params[name]) for name in comparison.PARAMETERS if any(params.get(name, ()))
+        }
+        self.empty = [name for name in OF_FILTERS if name in params and name not in self.params]
+        self.after: Window | None = None
+        super().__init__(MultiValueDict(self.params))
+        self.fields |= {
+            "compare": Compared(),
+            OF_SIZE: OneOf(OF_SIZE, sizes),
+            OF_OF: OneOf(OF_OF, OF),
+            OF_AROUND: Moment(OF_AROUND),
+            **{
+                name: FilterField(name.removeprefix(PREFIX), PREFIX)
+                for name in OF_FILTERS
+                if name in self.params
+            },
+        }
+
+    def clean(self) -> dict[str, Any]:
+        check_once(self, self.params, (OF_SIZE, OF_OF, OF_AROUND))
+        moment: datetime | None = self.cleaned_data.get(OF_AROUND)
+        compared: Comparison | None = self.cleaned_data.get("compare")
+        if moment and compared and compared.window:
+            sentence = "brings its own window to compare: leave out the other."
+            self.add_error(OF_AROUND, f"{OF_AROUND} {sentence}")
+        elif moment and compared:
+            # The two windows around a moment: ``after`` is that of the question.
+            try:
+                self.after, before = around(moment, timezone.now())
+            except ValueError as error:
+                self.add_error(OF_AROUND, f"{OF_AROUND}: {error}.")
+            else:
+                self.cleaned_data["compare"] = replace(
+                    compared, window=CUSTOM, start=before.start, end=before.end
+                )
+        for parameter, sentence in unregistered(self._filters()):
+            self.add_error(f"{PREFIX}{parameter}", f"{PREFIX}{sentence}")
+        return self.cleaned_data
+
+    def _filters(self) -> tuple[Filter, ...]:
+        return tuple(
+            condition for name in OF_FILTERS for condition in self.cleaned_data.get(name) or ()
+        )
+
+    def comparison(
+        self,
+        size: str,
+        filters: tuple[Filter, ...],
+        bounds: Window | None,
+        groupings: tuple[str, str],
+    ) -> Comparison | None:
+        """Return what a question of this size and so on is compared with, None for nothing.
+
+        ``bounds`` are those of its window, if it names no preset. Raises BadQueryError for what
+        cannot be compared with it, or is the question itself.
+        """
+        compared: Comparison = self.cleaned_data["compare"]
+        compared = replace(
+            compared,
+            size=self.cleaned_data[OF_SIZE],
+            filters=self._filters(),
+            dropped=tuple(name.removeprefix(PREFIX) for name in self.empty),
+            of=self.cleaned_data[OF_OF] or OF[0],
+        )
+        if compared.reverse and groupings[0] != groupings[1]:
+            kinds = " and ".join(groupings)
+            sentence = "compare=reverse needs rows and columns of the same kind"
+            raise BadQueryError({"compare": [f"{sentence}: these are by {kinds}."]})
+        if bounds and not compared.is_possible(bounds):
+            sentence = f"compare={compared.window} reaches back to before 1970."
+            raise BadQueryError({"compare": [sentence]})
+        narrowed = compared.narrowed(size, filters, bounds, groupings)
+        named = [name for name in self.params if name != OF_OF]
+        if narrowed is None and named:
+            sentence = "is what the question has already: compare with something else"
+            raise BadQueryError({named[0]: [f"{named[0]} {sentence}."]})
+        if narrowed is None and compared.of != OF[0]:
+            sentence = f"says what is divided: give compare, {OF_SIZE} or {PREFIX}<filter>, too"
+            raise BadQueryError({OF_OF: [f"{OF_OF} {sentence}."]})
+        return narrowed
 
 
 def with_filter_form(params: QueryDict) -> dict[str, list[str]]:

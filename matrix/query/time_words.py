@@ -7,6 +7,7 @@ nothing else.
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 
 from django.http import QueryDict
@@ -22,14 +23,13 @@ FILLING = re.compile(r",|\bat\b")
 CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?", re.ASCII)
 DAY, YEAR = re.compile(r"\d{1,2}", re.ASCII), re.compile(r"\d{4}", re.ASCII)
 AGO = re.compile(r"(\d{1,5}) ?([a-z]+) ago", re.ASCII)
-UNITS = {
-    ("s", "sec", "second", "seconds"): timedelta(seconds=1),
-    ("m", "min", "minute", "minutes"): timedelta(minutes=1),
-    ("h", "hour", "hours"): timedelta(hours=1),
-    ("d", "day", "days"): timedelta(days=1),
-    ("w", "week", "weeks"): timedelta(days=7),
+LENGTHS = {
+    **dict.fromkeys(("s", "sec", "second", "seconds"), timedelta(seconds=1)),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), timedelta(minutes=1)),
+    **dict.fromkeys(("h", "hour", "hours"), timedelta(hours=1)),
+    **dict.fromkeys(("d", "day", "days"), timedelta(days=1)),
+    **dict.fromkeys(("w", "week", "weeks"), timedelta(days=7)),
 }
-LENGTHS = {name: length for names, length in UNITS.items() for name in names}
 NEAR_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 MONTHS = (
@@ -59,7 +59,9 @@ def _of_words(words: Sequence[str], now: datetime) -> datetime:
     if words == ["now"]:
         return now
     if ago := AGO.fullmatch(" ".join(words)):
-        return now - int(ago[1]) * _length(ago[2])
+        if ago[2] not in LENGTHS:
+            raise ValueError(f"{ago[2]!r} is none of {', '.join(LENGTHS)}")
+        return now - int(ago[1]) * LENGTHS[ago[2]]
     clocks = [clock for word in words if (clock := CLOCK.fullmatch(word))]
     days = [word for word in words if not CLOCK.fullmatch(word)]
     if len(clocks) > 1 or not words:
@@ -71,12 +73,6 @@ def _of_words(words: Sequence[str], now: datetime) -> datetime:
     if len(days) == 1 and "-" in days[0]:
         return datetime.combine(date.fromisoformat(days[0]), at, UTC)
     return _newest(days, at, now)
-
-
-def _length(unit: str) -> timedelta:
-    if unit not in LENGTHS:
-        raise ValueError(f"{unit!r} is none of {', '.join(LENGTHS)}")
-    return LENGTHS[unit]
 
 
 def _newest(words: Sequence[str], clock: time, now: datetime) -> datetime:
@@ -152,10 +148,6 @@ def _iso(text: str, now: datetime) -> str:
     try:
         parse_time(text)
     except ValueError:
-        pass
-    else:
-        return text
-    try:
-        return format_time(read_time(text, now))
-    except ValueError:
-        return text
+        with suppress(ValueError):
+            return format_time(read_time(text, now))
+    return text

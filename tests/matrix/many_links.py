@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from matrix.answers.table.columns import EVERY, Arrays, LinkColumns
-from matrix.answers.table.link_table import LinkTable
+from matrix.answers.table.link_table import EVERY, Arrays, LinkColumns, LinkTable
 from matrix.statistics.cells.states import MEASURED, UNTESTED
 from sonar.notation.windows import preset
 from tests.matrix.grids import endpoint_info

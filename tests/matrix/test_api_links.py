@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from matrix.answers.table import link_table
-from matrix.api import link_rows
+from matrix.api import links
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Endpoint, Site
 from tests.matrix import many_links, responses, world
@@ -99,7 +99,8 @@ def test_the_answer_says_what_was_asked(client, measured):
 
 
 def test_json_and_csv_are_the_link_table(client, measured):
-    table = link_table.build(MatrixQuery(), NOW).ordered_by("large.mean_mb_s", descending=True)
+    table = link_table.build(MatrixQuery(), NOW)
+    table = table.taken(table.order("large.mean_mb_s", descending=True))
     answer = get(client, "?ordering=-large.mean_mb_s")["links"]
     written = lines(client, "?ordering=-large.mean_mb_s&format=csv")
     assert len(table) == len(answer) == len(written) == 12
@@ -215,7 +216,7 @@ def test_links_without_a_value_come_last_either_way(client, measured):
 def many(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
     """The table has 1,560 links, and is written in some blocks."""
     table = many_links.table(40)
-    monkeypatch.setattr(link_rows, "BLOCK", 500)
+    monkeypatch.setattr(links, "BLOCK", 500)
     monkeypatch.setattr(link_table, "build", lambda *asked, **also: table)
 
 

@@ -9,8 +9,7 @@ from matrix.answers.matrix.grid_cells import Grid
 from matrix.plots import cells_file
 from matrix.plots.arrangement import LEFT_OUT, Arrangement, arrange
 from matrix.plots.display import Display
-from matrix.plots.layout import labels_for
-from matrix.plots.matrix import GAP, codes
+from matrix.plots.matrix import GAP, codes, labels_for
 from matrix.plots.scales import scale_for
 from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import Filter

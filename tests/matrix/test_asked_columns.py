@@ -13,7 +13,7 @@ from django.http import QueryDict
 from django.test import Client
 
 from matrix.answers.table import link_table, table_query
-from matrix.answers.table.columns import COLUMNS, COMPARED
+from matrix.answers.table.link_table import COLUMNS, COMPARED
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.comparison import Comparison
 from matrix.query.filters import Filter

@@ -202,8 +202,8 @@ class TestOneEntryMore:
             QueryDict("source.software.has=dcache"), ["large"]
         )
         assert len(listing.rows(table, NOW)) == 3
-        assert "source.software" in part("api.link_rows").csv_columns(table)
-        assert part("api.link_rows").records(table)
+        assert "source.software" in part("api.links").csv_columns(table)
+        assert part("api.links").records(table)
 
     def test_the_search_finds_by_it(self):
         (found,) = part("answers.search").find("dcache").matches

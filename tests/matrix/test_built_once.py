@@ -14,7 +14,7 @@ from django.test import Client
 
 from matrix.answers.matrix import grid
 from matrix.answers.table import link_table
-from matrix.api import link_rows, matrix_formats
+from matrix.api import links, matrix_formats
 from matrix.http import compression
 from matrix.store import cache
 from matrix.store.cache import Kept
@@ -39,7 +39,7 @@ def builds(monkeypatch) -> list[str]:
         (grid, "compute"),
         (link_table, "reduce_links"),
         (matrix_formats, "as_json"),
-        (link_rows, "records"),
+        (links, "records"),
     ):
         original = getattr(module, name)
 

@@ -13,7 +13,7 @@ from django.test import Client
 
 from matrix.answers.matrix import grid
 from matrix.answers.table import link_table, table_query
-from matrix.answers.table.columns import LINE_COLUMNS
+from matrix.answers.table.link_table import LINE_COLUMNS
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.transfers import overhead

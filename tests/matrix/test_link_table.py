@@ -46,6 +46,10 @@ def built(text: str = "") -> LinkTable:
     return link_table.build(MatrixQuery.from_params(QueryDict(text)), NOW)
 
 
+def ordered(table: LinkTable, name: str, *, descending: bool = False) -> LinkTable:
+    return table.taken(table.order(name, descending=descending))
+
+
 def names(table: LinkTable) -> list[tuple[str, str]]:
     ends = table.column("source").tolist(), table.column("destination").tolist()
     return list(zip(*ends, strict=True))
@@ -162,7 +166,7 @@ def test_links_are_ordered_by_their_state(small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0)
     transfer(small_world.glasgow, small_world.ral, None)
     for descending in (False, True):
-        states = built().ordered_by("large.state", descending=descending).column("large.state")
+        states = ordered(built(), "large.state", descending=descending).column("large.state")
         assert states.tolist() == sorted(states.tolist(), reverse=descending)
         assert len(set(states.tolist())) == 3
 
@@ -232,16 +236,16 @@ def three(small_world: World) -> LinkTable:
 def test_any_column_orders_the_links_and_equal_ones_stay_in_order(
     three, column: str, descending: bool, sources: str
 ):
-    ordered = three.ordered_by(column, descending=descending)
-    assert ordered.column("source").tolist() == sources.split()
+    found = ordered(three, column, descending=descending)
+    assert found.column("source").tolist() == sources.split()
 
 
 @pytest.mark.parametrize("descending", [False, True])
 def test_links_without_a_value_come_last_either_way(small_world, descending: bool):
     transfer(small_world.desy, small_world.ral, 5.0)
-    ordered = built().ordered_by("large.mean_mb_s", descending=descending)
-    assert names(ordered)[0] == ("DESY_DATADISK", "RAL_DATADISK")
-    assert np.isnan(ordered.column("large.mean_mb_s")).tolist() == [False] + 11 * [True]
+    found = ordered(built(), "large.mean_mb_s", descending=descending)
+    assert names(found)[0] == ("DESY_DATADISK", "RAL_DATADISK")
+    assert np.isnan(found.column("large.mean_mb_s")).tolist() == [False] + 11 * [True]
 
 
 def test_a_page_of_the_table_is_a_table(small_world):
@@ -262,7 +266,7 @@ def test_an_unknown_column_is_a_key_error(small_world, name: str):
 def test_a_table_of_nothing_is_empty(db):
     table = built()
     assert len(table) == 0
-    assert table.ordered_by("large.last").column("source").tolist() == []
+    assert ordered(table, "large.last").column("source").tolist() == []
 
 
 def test_the_number_of_statements_depends_on_the_number_of_classes_alone(small_world):
@@ -321,13 +325,13 @@ def test_the_priority_is_the_highest_of_the_meshes_that_test_the_link(small_worl
 
 
 def test_links_of_one_source_are_ordered_by_destination_and_the_other_way_round(small_world):
-    assert names(built().ordered_by("source"))[:4] == [
+    assert names(ordered(built(), "source"))[:4] == [
         ("DESY_DATADISK", "DESY_SCRATCHDISK"),
         ("DESY_DATADISK", "Glasgow_DATADISK"),
         ("DESY_DATADISK", "RAL_DATADISK"),
         ("DESY_SCRATCHDISK", "DESY_DATADISK"),
     ]
-    assert names(built().ordered_by("destination", descending=True))[:2] == [
+    assert names(ordered(built(), "destination", descending=True))[:2] == [
         ("Glasgow_DATADISK", "RAL_DATADISK"),
         ("DESY_SCRATCHDISK", "RAL_DATADISK"),
     ]

@@ -16,7 +16,7 @@ from matrix.http.compression import QuickGZipMiddleware, padded
 from matrix.pages.parts.controls import Choice
 from matrix.pages.site.written_rows import both_directions, strip_rows
 from matrix.pages.table.columns import TableCell
-from matrix.pages.table.links_table import written_cell
+from matrix.pages.table.page import written_cell
 from matrix.templatetags.long_parts import (
     as_script,
     heads_and_cells,

@@ -22,7 +22,7 @@ from matrix.plots import marks, palettes
 from matrix.plots import matrix as plots
 from matrix.plots.arrangement import Arrangement, arrange
 from matrix.plots.display import Display
-from matrix.plots.layout import labels_for
+from matrix.plots.matrix import labels_for
 from matrix.plots.scales import scale_for
 from matrix.query.catalogue import STATISTICS, STATS
 from matrix.query.matrix_query import MatrixQuery

@@ -13,8 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.matrix import grid
 from matrix.answers.table import column_filters, link_table
-from matrix.answers.table.columns import COMPARED, SURE
-from matrix.answers.table.link_table import LinkTable, trouble_of
+from matrix.answers.table.link_table import COMPARED, SURE, LinkTable, trouble_of
 from matrix.pages.table.page import LOOK_WORDS, about_results
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import LOOKS, STATE_WORDS, STATES
@@ -84,7 +83,8 @@ def test_the_page_shows_what_the_link_table_has(client, small_world):
         [(small_world.ral, small_world.desy), (small_world.desy, small_world.ral)] * 2
     ):
         transfer(source, destination, 3.0 + number, size=("small", "large")[number // 2])
-    table = link_table.build(MatrixQuery(), NOW).ordered_by("large.mean_mb_s", descending=True)
+    table = link_table.build(MatrixQuery(), NOW)
+    table = table.taken(table.order("large.mean_mb_s", descending=True))
     page = look(client, "?ordering=-large.mean_mb_s&constant=1")
     ends = table.column("source").tolist(), table.column("destination").tolist()
     assert links_of(page) == list(zip(*ends, strict=True))
@@ -629,7 +629,8 @@ def test_only_is_that_of_the_matrix(client, small_world, asked: str, shortest: s
 def test_it_is_ordered_by_how_links_are_now(client, small_world, field: str):
     in_trouble(small_world)
     transfer(small_world.ral, small_world.scratch, 1.0)
-    table = link_table.build(MatrixQuery(), NOW).ordered_by(f"large.{field}")
+    table = link_table.build(MatrixQuery(), NOW)
+    table = table.taken(table.order(f"large.{field}"))
     ends = table.column("source").tolist(), table.column("destination").tolist()
     page = look(client, f"?ordering=large.{field}")
     assert links_of(page) == list(zip(*ends, strict=True))

@@ -3,8 +3,10 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrix.answers.comparison import sides as comparing
 from matrix.answers.incidents import expectations
@@ -16,23 +18,22 @@ from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import LinkIndex
-from matrix.statistics.cells.cells import CellArrays, Frame
-from matrix.statistics.cells.expected import Expected
-from matrix.statistics.cells.standing import Standings
-from matrix.statistics.cells.states import FAILING
-from matrix.statistics.compare.two_samples import Ratios, Rule, Sides
+from matrix.statistics.cells.cells import CellArrays, Frame, value
+from matrix.statistics.cells.standing import UNKNOWN, Standings
+from matrix.statistics.cells.states import FAILING, Evidence
+from matrix.statistics.compare.two_samples import Rule, Sides
 from matrix.statistics.samples import reduce
 from matrix.statistics.samples.pooling import Pooling
 from matrix.statistics.samples.reduce import Reduced
 from matrix.statistics.samples.reduce import reduce as reduce_runs
 from matrix.statistics.samples.run import Run
 from matrix.statistics.transfers import overhead
-from matrix.statistics.transfers.overhead import ClassTimes, Lines
+from matrix.statistics.transfers.overhead import ClassTimes
 from matrix.store import data_version, registry, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion, snapshot
 from sonar.models import Downtime, SizeClass
-from sonar.notation.windows import Window
+from sonar.notation.units import MB
 
 
 def version(query: MatrixQuery, now: datetime) -> DataVersion:
@@ -101,21 +102,56 @@ def compute(
     standings = standings or standing.read(
         query.size, query.filters, window, now, links, version=known_version
     )
-    lines = fit_lines(query, window, frame)
+    lines = None
+    if query.statistic.of_line:
+        # Those of the cells, each through the pooled times of its links.
+        pooled, shape = frame.pooling, frame.pooling.shape
+        pooling = Pooling(pooled.numbering, pooled.rows, pooled.columns, frame.applicable, shape)
+        with snapshot():
+            times = [
+                ClassTimes.of_runs(runs.read(size, window, query.filters, sizes=True), pooling)
+                for size in SizeClass.objects.values_list("name", flat=True)
+            ]
+        lines = overhead.fit(times)
     # The rule of all links, so that filters change nothing in what is said of one; a question about
     # all of them makes the rule itself.
     whole = comparing.all_links_query(query) if query.compare else None
     judged_by = build(whole, now).rule if whole else None
     reduced, sides = reduce_cells(query, now, frame, results, others, extras=extras, rule=judged_by)
-    cells = fill(query, frame, results, reduced, now, standings=standings, lines=lines)
-    cells, comparison = with_ratios(cells, sides.ratios if sides else None)
+    moment, shown = min(now, window.end), shown_stat(query)
+    expected = outdated = comparison = None
+    if shown == EXPECTATION.name:
+        size_class = SizeClass.objects.get(name=query.size)
+        expected = expectations.expected(size_class, links, standings.usual, moment)
+    if query.max_age:
+        # The cells that have no success as young as the query asks for.
+        newest = links.numbering.newest([run.newest_ok() for run in results])
+        started = frame.pool(np.maximum, np.where(frame.newest > 0, newest, 0)) / 1000
+        outdated = np.asarray(moment.timestamp() - started > read_age(query.max_age))
+    cells = frame.cells(
+        reduced,
+        down=links.touching(Downtime.endpoints_down(moment)),
+        stat=shown,
+        moment=moment.timestamp(),
+        standings=standings,
+        outdated=outdated,
+        of_line=None if lines is None else lines.of(query.stat),
+        expected=expected,
+    )
+    if sides:
+        # Without a mean it has no success, or none as young as was asked for. What fails is neither
+        # slow nor fast.
+        ratio = np.where(np.isnan(cells.mean), np.nan, sides.ratios.ratio)
+        sure = sides.ratios.sure & ~np.isnan(ratio) & (cells.state != FAILING)
+        cells = replace(cells, value=ratio)
+        comparison = replace(sides.ratios, sure=sure)
     chosen = (links.numbering, allowed) if on_links(query.filters) else ()
     is_factor = query.statistic.unit == TIMES
     average = reduce.geometric_averages if is_factor else reduce.averages
     return Grid(
         query=query,
         window=window,
-        moment=min(now, window.end),
+        moment=moment,
         version=known_version,
         sources=frame.rows.groups,
         destinations=frame.columns.groups,
@@ -197,73 +233,77 @@ def shown_stat(query: MatrixQuery) -> str:
     return MatrixQuery.stat if query.compare else query.stat
 
 
-def fill(
-    query: MatrixQuery,
-    frame: Frame,
-    results: Sequence[Run],
-    reduced: Reduced,
-    now: datetime,
-    *,
-    standings: Standings,
-    lines: Lines | None = None,
-) -> CellArrays:
-    """Compute the cells from the results, as they stand at the end of the window or now."""
-    links, moment = frame.links, min(now, query.window_at(now).end)
-    down = Downtime.endpoints_down(moment)
-    outdated = None
-    if query.max_age:
-        # The cells that have no success as young as the query asks for.
-        newest = links.numbering.newest([run.newest_ok() for run in results])
-        started = frame.pool(np.maximum, np.where(frame.newest > 0, newest, 0)) / 1000
-        outdated = np.asarray(moment.timestamp() - started > read_age(query.max_age))
-    return frame.cells(
-        reduced,
-        down=links.touching(down),
-        stat=shown_stat(query),
-        moment=moment.timestamp(),
-        standings=standings,
-        outdated=outdated,
-        of_line=None if lines is None else lines.of(query.stat),
-        expected=expected_by(query, links, standings, moment),
+# What a glance leaves blank: the names of CellArrays, by the number that they have everywhere.
+BLANK: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (np.nan, ("mean", "std", "usual", "now", "since")),
+    (np.float32(np.nan), ("ratio_low", "ratio_high")),
+    (False, ("partly",)),
+    (np.uint8(UNKNOWN), ("level",)),
+    (np.uint8(0), ("unconfirmed",)),
+    (np.int32(0), ("streak", "condition", "tested_links", "judged_links")),
+    (np.int32(0), ("silent_links", "slower_links", "faster_links")),
+)
+
+
+def is_glanced(query: MatrixQuery) -> bool:
+    """Say whether the cells of a question are single links with a statistic of their own tests.
+
+    All else (groups, comparisons, the newest rates, lines and models of all cells, an age) takes
+    what is made for the whole answer.
+    """
+    statistic = query.statistic
+    is_of_others = statistic.of_now or statistic.of_line or bool(statistic.base)
+    is_of_links = (query.rows, query.columns) == ("endpoint", "endpoint")
+    return is_of_links and not (is_of_others or query.compare or query.max_age)
+
+
+def glance(query: MatrixQuery, now: datetime, known_version: DataVersion) -> Grid:
+    """Return what the colours of a matrix need, in a part of the time that its whole answer takes.
+
+    For a question that is_glanced(). Its cells have value, state, counts, and which are failing,
+    without anything held against what is usual: all else is BLANK, as are facts of the grid.
+    """
+    links = registry.read_links(known_version)
+    window = query.window_at(now)
+    moment = min(now, window.end)
+    results, _ = read_sides(query, now)
+    allowed = links.matching(query.filters).reshape(links.shape)
+    frame = lay_out(query, links, allowed, results, known_version)
+    reduced, _ = reduce_cells(query, now, frame, results, (), extras=())
+    is_up = frame.applicable & ~links.touching(Downtime.endpoints_down(moment))
+    marks = standing.read_marks([query.size], window, now, links)[query.size]
+    is_failing = is_up & marks.are("failing")
+    of_links: tuple[NDArray[Any], ...] = (frame.newest, frame.promise, frame.applicable)
+    # Each cell is one link: there is nothing to pool.
+    newest, promise, applicable, up, failing = (
+        frame.pool(np.logical_or, values) for values in (*of_links, is_up, is_failing)
     )
-
-
-def expected_by(
-    query: MatrixQuery, links: LinkIndex, standings: Standings, moment: datetime
-) -> Expected | None:
-    """Return what is expected of links, where the cells say how they do against it.
-
-    Three SQL queries then, and one for each expectation of a mesh; none else.
-    """
-    if shown_stat(query) != EXPECTATION.name:
-        return None
-    size_class = SizeClass.objects.get(name=query.size)
-    return expectations.expected(size_class, links, standings.usual, moment)
-
-
-def with_ratios(cells: CellArrays, comparison: Ratios | None) -> tuple[CellArrays, Ratios | None]:
-    """Show the ratios to the other side, if there is one. What fails is neither slow nor fast."""
-    if comparison is None:
-        return cells, None
-    # Without a mean it has no success, or none as young as was asked for.
-    value = np.where(np.isnan(cells.mean), np.nan, comparison.ratio)
-    sure = comparison.sure & ~np.isnan(value) & (cells.state != FAILING)
-    return replace(cells, value=value), replace(comparison, sure=sure)
-
-
-def fit_lines(query: MatrixQuery, window: Window, frame: Frame) -> Lines | None:
-    """Fit the lines of the cells of a frame, each through the pooled times of its links.
-
-    None where the statistic of the query is not read off them.
-    The number of SQL statements depends on that of the classes alone.
-    """
-    if not query.statistic.of_line:
-        return None
-    pooled = frame.pooling
-    pooling = Pooling(pooled.numbering, pooled.rows, pooled.columns, frame.applicable, pooled.shape)
-    with snapshot():
-        times = [
-            ClassTimes.of_runs(runs.read(size, window, query.filters, sizes=True), pooling)
-            for size in SizeClass.objects.values_list("name", flat=True)
-        ]
-    return overhead.fit(times)
+    last = np.where(newest > 0, newest / 1000, np.nan)
+    age = moment.timestamp() - last
+    evidence = Evidence(reduced.ok, reduced.failed, age, promise, applicable, up, failing)
+    rate = ({"mean": reduced.mean, "std": reduced.std} | reduced.extras).get(query.stat)
+    shape = reduced.ok.shape
+    blank: dict[str, Any] = {
+        name: np.broadcast_to(number, shape) for number, names in BLANK for name in names
+    }
+    cells = CellArrays(
+        value=value(query.stat, reduced, age) if rate is None else rate / MB,
+        state=evidence.states(),
+        ok=reduced.ok,
+        failed=reduced.failed,
+        last=last,
+        failing_links=failing.astype(np.int32),
+        **blank,
+    )
+    return Grid(
+        query=query,
+        window=window,
+        moment=moment,
+        version=known_version,
+        sources=frame.rows.groups,
+        destinations=frame.columns.groups,
+        cells=cells,
+        averages=reduce.averages(cells.value),
+        idle=(),
+        left_out=frame.left_out(query.filters) if on_links(query.filters) else None,
+    )

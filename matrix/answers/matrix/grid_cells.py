@@ -101,7 +101,6 @@ class Grid:
         return bool(self.cells.ok.any() or self.cells.failed.any())
 
     def short_names(self) -> dict[str, str]:
-        """Return what rows and columns are called in lists."""
         return short_names_of([*self.sources, *self.destinations])
 
     def states(self) -> dict[str, int]:
@@ -158,15 +157,11 @@ class Grid:
 
     def changes(self) -> dict[str, int]:
         """Count the cells that are compared, that have too few results to be, and that changed."""
-        flags = {
-            "compared": ~np.isnan(self.cells.value),
-            "too_few": self.too_few,
-            **{kind: self.of_look(kind) for kind in CHANGES},
-        }
+        flags = {"compared": ~np.isnan(self.cells.value), "too_few": self.too_few}
+        flags |= {kind: self.of_look(kind) for kind in CHANGES}
         return {name: int(np.count_nonzero(of_cells)) for name, of_cells in flags.items()}
 
     def links(self) -> dict[str, int]:
-        """Count the links that are failing, silent, slower, faster, and as usual."""
         kinds = ("failing", "silent", "slower", "faster", "judged")
         counts = {kind: int(getattr(self.cells, f"{kind}_links").sum()) for kind in kinds}
         counts["usual"] = counts.pop("judged") - counts["slower"] - counts["faster"]

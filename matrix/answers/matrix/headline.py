@@ -12,13 +12,7 @@ from django.utils.text import capfirst
 
 from matrix.answers.conditions import words
 from matrix.answers.conditions.lines import KIND_OF
-from matrix.answers.conditions.reading import (
-    Judgement,
-    is_now,
-    members_q,
-    read_open,
-    state_moment,
-)
+from matrix.answers.conditions.reading import Judgement, is_now, members_q, read_open, state_moment
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.words.names import short_names_of
 from matrix.answers.words.phrases import counted, join
@@ -84,14 +78,11 @@ class Tally:
         by_link = grid.links()
         return cls(
             links=sum(states.values()) - states["not_applicable"],
-            failing=by_link["failing"],
-            silent=by_link["silent"],
-            slower=by_link["slower"],
-            faster=by_link["faster"],
             usual=by_link["usual"] if pooled else int(np.count_nonzero(cells.of_look("usual"))),
             unknown=int(np.count_nonzero(cells.of_look("unknown"))),
             partly=int(np.count_nonzero(cells.partly)),
             pooled=pooled,
+            **{name: by_link[name] for name in ("failing", "silent", "slower", "faster")},
             **{name: states[name] for name in ("failed", "stale", "untested", "down")},
         )
 
@@ -157,9 +148,7 @@ class Headline:
         )
 
     def words(self) -> str:
-        """Return all of it as one line."""
-        parts = self.parts()
-        return " ".join(f"{part.words} {part.detail}".strip() + part.stop for part in parts)
+        return " ".join(f"{part.words} {part.detail}".strip() + part.stop for part in self.parts())
 
     def parts(self) -> list[AnswerWords]:
         """Say whether measurements are doubtful, what is wrong, and what differs.
@@ -182,7 +171,6 @@ class Headline:
         return parts
 
     def conditions(self) -> Iterator[AnswerWords]:
-        """Yield the worst confirmed conditions, and how many more there are."""
         listed = worst_first(self.judgement, self.judgement.confirmed)
         most = 1 if self.changes else MOST_NAMED
         for each in listed[:most]:
@@ -285,7 +273,6 @@ def on_cards(judgement: Judgement, names: Mapping[str, str]) -> dict[int, str]:
 
 
 def page_of(condition: Condition, query: MatrixQuery) -> str:
-    """Return the page of a condition's link or site, for the time range of a query."""
     return about_link(query).url(words.path(condition))
 
 

@@ -10,13 +10,7 @@ from matrix.answers.conditions import words
 from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.matrix.headline import (
-    SCOPES,
-    TYPES,
-    names_of,
-    page_of,
-    worst_first,
-)
+from matrix.answers.matrix.headline import SCOPES, TYPES, names_of, page_of, worst_first
 from matrix.answers.words.phrases import counted
 from matrix.answers.words.ratios import PairRatio
 from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS, TIMES
@@ -30,12 +24,8 @@ from sonar.notation.windows import format_moment
 MOST_ITEMS = 10
 # Less of a difference between the directions is not remarkable.
 MOST_OF_REVERSE = 1 / 1.5
-
-Where = tuple[int, int]
 # What is said of a cell, by its row and column.
 Words = Callable[[int, int], str]
-
-
 # What lists of conditions are called, by the look of what shows them.
 TITLES = {
     "failing": "failing",
@@ -88,16 +78,6 @@ class Highlight:
 
 
 @dataclass(frozen=True)
-class HighlightKind:
-    """What a list of cells is called, and how each is told: ``why``, and ``figure`` in a word."""
-
-    name: str
-    title: str
-    why: Words
-    figure: Words
-
-
-@dataclass(frozen=True)
 class Highlights:
     """Finds what stands out in a grid; ``url`` is where a cell leads, by row and column.
 
@@ -111,21 +91,25 @@ class Highlights:
 
     def all(self) -> list[Highlight]:
         """Return what there is, the most serious first: numbers come after what is judged."""
-        cells = self.grid.cells
-        failed = HighlightKind(
-            *("failed", "without a success, too few tests to judge", self.counts),
-            figure=lambda *at: format_count(int(cells.failed[at])),
-        )
-        stale = HighlightKind("stale", "stale", self.age_words, self.age_figure)
-        compared = self.grid.comparison is not None
-        kinds = [
-            *self.conditions(),
-            *((self.changed(), self.perhaps()) if compared else ()),
-            self.unconfirmed(),
-            *(() if compared else (*self.worst(), *self.asymmetric())),
-            self.of(stale, cells.state == STALE, lambda: cells.last),
-            self.of(failed, cells.state == FAILED, lambda: -cells.failed),
-        ]
+        cells, compare = self.grid.cells, self.grid.query.compare
+        unconfirmed = worst_first(self.judgement, self.judgement.unconfirmed)
+        items = [self.condition(each) for each in unconfirmed]
+        kinds = [*self.conditions()]
+        if self.grid.comparison is not None:
+            title = "what changed" if compare and compare.window else "what differs"
+            kinds.append(self.differing("changed", title, self.grid.changed))
+            title = "perhaps: too few tests to be certain"
+            kinds.append(self.differing("perhaps", title, self.grid.perhaps))
+        # What may be wrong: too few tests show it so far to be certain.
+        kinds.append(Highlight("unconfirmed", "unconfirmed", len(items), items[:MOST_ITEMS], ""))
+        if self.grid.comparison is None:
+            kinds += [*self.worst(), *self.asymmetric()]
+        say = self.age_words, self.age_figure
+        kinds.append(self.of("stale", "stale", cells.state == STALE, lambda: cells.last, say=say))
+        title = "without a success, too few tests to judge"
+        say = self.counts, lambda *at: format_count(int(cells.failed[at]))
+        is_failed = cells.state == FAILED
+        kinds.append(self.of("failed", title, is_failed, lambda: -cells.failed, say=say))
         return [highlight for highlight in kinds if highlight.count]
 
     def conditions(self) -> Iterator[Highlight]:
@@ -137,12 +121,6 @@ class Highlights:
             is_shown = self.grid.comparison is None or look == "failing"
             more = self.more.get(look, "") if is_shown else ""
             yield Highlight(look, TITLES[look], len(items), items[:MOST_ITEMS], more)
-
-    def unconfirmed(self) -> Highlight:
-        """List what may be wrong: too few tests show it so far to be certain."""
-        listed = worst_first(self.judgement, self.judgement.unconfirmed)
-        items = [self.condition(each) for each in listed]
-        return Highlight("unconfirmed", "unconfirmed", len(items), items[:MOST_ITEMS], "")
 
     def condition(self, each: Condition) -> Item:
         """Say a condition in a line; among unconfirmed ones of all types that says what it is."""
@@ -198,17 +176,6 @@ class Highlights:
             url=self.url(row, column),
         )
 
-    def changed(self) -> Highlight:
-        """Find what surely differs from the other side."""
-        compare = self.grid.query.compare
-        title = "what changed" if compare and compare.window else "what differs"
-        return self.differing("changed", title, self.grid.changed)
-
-    def perhaps(self) -> Highlight:
-        """Find what may differ from the other side: not certain, with so few tests."""
-        title = "perhaps: too few tests to be certain"
-        return self.differing("perhaps", title, self.grid.perhaps)
-
     def worst(self) -> Iterable[Highlight]:
         """Find the lowest values, or the oldest; never more than half of what is measured."""
         statistic = STATISTICS[self.grid.query.stat]
@@ -224,14 +191,14 @@ class Highlights:
             bad &= values < statistic.greatest
         if self.grid.cells.expectations:
             bad &= self.grid.of_look("below")
-        kind = HighlightKind("worst", statistic.worst, self.value_words, self.value_figure)
-        yield self.of(kind, bad, lambda: badness)
+        say = self.value_words, self.value_figure
+        yield self.of("worst", statistic.worst, bad, lambda: badness, say=say)
 
     def asymmetric(self) -> Iterable[Highlight]:
         """Compare both directions of each pair; the slow one is the item, in parts of the other."""
         if self.grid.query.rows != self.grid.query.columns:
             return
-        there = measured_means(self.grid)
+        there = np.where(self.grid.cells.state == MEASURED, self.grid.cells.mean, np.nan)
         back = reverse(self.grid, there)
         parts = ratio(there, back)
 
@@ -242,38 +209,46 @@ class Highlights:
         def figure(row: int, column: int) -> str:
             return format_factor(float(parts[row, column]))
 
-        kind = HighlightKind("asymmetric", "most asymmetric", words, figure)
-        yield self.of(kind, parts <= MOST_OF_REVERSE, lambda: parts)
+        where, say = parts <= MOST_OF_REVERSE, (words, figure)
+        yield self.of("asymmetric", "most asymmetric", where, lambda: parts, say=say)
 
     def of(
-        self, kind: HighlightKind, where: Flags, badness: Callable[[], Floats | Integers]
+        self,
+        kind: str,
+        title: str,
+        where: Flags,
+        badness: Callable[[], Floats | Integers],
+        *,
+        say: tuple[Words, Words],
     ) -> Highlight:
-        """Find these cells, the lowest in ``badness`` first, which is not asked for without any."""
+        """Find these cells, the lowest in ``badness`` first, which is not asked for without any.
+
+        ``say`` gives of each why it stands out, and a figure in a word.
+        """
+        why, figure = say
         count = int(np.count_nonzero(where))
         cells = lowest(np.where(where, badness(), np.nan), MOST_ITEMS) if count else []
-        items = [self.item(cell, kind) for cell in cells]
-        return Highlight(kind.name, kind.title, count, items, self.more.get(kind.name, ""))
-
-    def item(self, where: Where, kind: HighlightKind) -> Item:
-        last = self.grid.cells.last[where]
-        title = ""
-        if not np.isnan(last):
-            title = f"last result {format_moment(datetime.fromtimestamp(int(last), UTC))}"
-        return Item(
-            source=self.grid.sources[where[0]].name,
-            destination=self.grid.destinations[where[1]].name,
-            why=kind.why(*where),
-            figure=kind.figure(*where),
-            title=title,
-            url=self.url(*where),
-        )
+        lasts = [self.grid.cells.last[at] for at in cells]
+        items = [
+            Item(
+                source=self.grid.sources[at[0]].name,
+                destination=self.grid.destinations[at[1]].name,
+                why=why(*at),
+                figure=figure(*at),
+                title=""
+                if np.isnan(last)
+                else f"last result {format_moment(datetime.fromtimestamp(int(last), UTC))}",
+                url=self.url(*at),
+            )
+            for at, last in zip(cells, lasts, strict=True)
+        ]
+        return Highlight(kind, title, count, items, self.more.get(kind, ""))
 
     def value_figure(self, row: int, column: int) -> str:
-        if STATISTICS[self.grid.query.stat].unit == AGE:
+        unit, value = STATISTICS[self.grid.query.stat].unit, self.grid.cells.value[row, column]
+        if unit == AGE:
             return self.age_figure(row, column)
-        value = float(self.grid.cells.value[row, column])
-        is_factor = STATISTICS[self.grid.query.stat].unit == TIMES
-        return format_factor(value) if is_factor else three_digits(value)
+        return format_factor(float(value)) if unit == TIMES else three_digits(float(value))
 
     def age_figure(self, row: int, column: int) -> str:
         """Say how long before the moment of the grid its last result was: `30 h`."""
@@ -282,23 +257,21 @@ class Highlights:
 
     def value_words(self, row: int, column: int) -> str:
         cells, stat = self.grid.cells, self.grid.query.stat
-        unit = STATISTICS[stat].unit
+        unit, value = STATISTICS[stat].unit, float(cells.value[row, column])
         if unit == AGE:
             return self.age_words(row, column)
         if unit == PERCENT:
-            share = three_digits(float(cells.value[row, column]))
-            return f"{share} % succeeded, {self.counts(row, column)}"
+            return f"{three_digits(value)} % succeeded, {self.counts(row, column)}"
         if STATISTICS[stat].of_line:
-            value = three_digits(float(cells.value[row, column]))
-            return f"{value} {unit.name}, from the times of all size classes"
+            return f"{three_digits(value)} {unit.name}, from the times of all size classes"
         tests = counted(int(cells.ok[row, column]), "test")
         if unit == TIMES:
-            return f"{format_factor(float(cells.value[row, column]))} the expected rate, {tests}"
+            return f"{format_factor(value)} the expected rate, {tests}"
         if STATISTICS[stat].of_now:
             usual = float(cells.usual[row, column])
             beside = "" if np.isnan(usual) else f", {three_digits(usual)} usual"
-            return f"{rate(cells.value[row, column])} now{beside}"
-        return f"{rate(cells.value[row, column])}, {stat} of {tests}"
+            return f"{rate(value)} now{beside}"
+        return f"{rate(value)}, {stat} of {tests}"
 
     def counts(self, row: int, column: int) -> str:
         cells = self.grid.cells
@@ -317,7 +290,7 @@ def rate(value: float) -> str:
     return f"{three_digits(float(value))} {RATE.name}"
 
 
-def lowest(values: Floats, most: int) -> list[Where]:
+def lowest(values: Floats, most: int) -> list[tuple[int, int]]:
     """Return the places of the lowest values, lowest first; NaN is none."""
     flat = values.ravel()
     at = np.flatnonzero(~np.isnan(flat))
@@ -326,11 +299,6 @@ def lowest(values: Floats, most: int) -> list[Where]:
     first = at[np.argsort(flat[at], kind="stable")]
     rows, columns = np.unravel_index(first, values.shape)
     return list(zip(rows.tolist(), columns.tolist(), strict=True))
-
-
-def measured_means(grid: Grid) -> Floats:
-    """Return the means of the measured cells, NaN for the others."""
-    return np.where(grid.cells.state == MEASURED, grid.cells.mean, np.nan)
 
 
 def reverse(grid: Grid, means: Floats) -> Floats:

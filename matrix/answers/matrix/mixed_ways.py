@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -70,23 +69,21 @@ def mixed_in_grid(grid: Grid, choices: ProfileChoices) -> MixedWays:
     among = choices.among(grid.profiles)
     if not among.differing:
         return NOTHING
-    mixture: MixedWays = ANSWERS.get(
-        ("mixed", grid.version, grid.query), partial(_look_at_grid, grid, among)
-    )
+
+    def look() -> MixedWays:
+        query = grid.query
+        links = registry.read_links(grid.version)
+        rows = groups_of(grid.sources, links, query.rows)
+        columns = groups_of(grid.destinations, links, query.columns)
+        cells = rows[:, None] * len(grid.destinations) + columns
+        allowed = links.matching(query.filters).reshape(links.shape)
+        shown = allowed & (rows >= 0)[:, None] & (columns >= 0)
+        mixing = Mixing(len(grid.sources) * len(grid.destinations), among.codes())
+        gather(mixing, query, grid.window, links, np.where(shown, cells, -1))
+        return MixedWays.of(among, mixing)
+
+    mixture: MixedWays = ANSWERS.get(("mixed", grid.version, grid.query), look)
     return mixture
-
-
-def _look_at_grid(grid: Grid, choices: ProfileChoices) -> MixedWays:
-    query = grid.query
-    links = registry.read_links(grid.version)
-    rows = groups_of(grid.sources, links, query.rows)
-    columns = groups_of(grid.destinations, links, query.columns)
-    cells = rows[:, None] * len(grid.destinations) + columns
-    allowed = links.matching(query.filters).reshape(links.shape)
-    shown = allowed & (rows >= 0)[:, None] & (columns >= 0)
-    mixing = Mixing(len(grid.sources) * len(grid.destinations), choices.codes())
-    gather(mixing, query, grid.window, links, np.where(shown, cells, -1))
-    return MixedWays.of(choices, mixing)
 
 
 def mixed_in_table(
@@ -96,23 +93,22 @@ def mixed_in_table(
     among = choices.among(table.links.profiles)
     if not among.differing:
         return NOTHING
-    look = partial(_look_at_table, table, query, among)
+
+    def look() -> MixedWays:
+        links, count = LinkIndex(table.places), len(table)
+        mixing = Mixing(count * len(table.sizes), among.codes())
+        cells = np.full(links.shape, -1)
+        with snapshot():
+            for at, size in enumerate(table.sizes):
+                cells[table.source, table.destination] = at * count + np.arange(count)
+                gather(mixing, query.replace(size=size), table.window, links, cells)
+        return MixedWays.of(among, mixing)
+
     if version is None:
         return look()
     key = ("mixed", version, tuple(on_links(query.filters)))
     mixture: MixedWays = ANSWERS.get(key, look)
     return mixture
-
-
-def _look_at_table(table: LinkTable, query: MatrixQuery, choices: ProfileChoices) -> MixedWays:
-    links, count = LinkIndex(table.places), len(table)
-    mixing = Mixing(count * len(table.sizes), choices.codes())
-    cells = np.full(links.shape, -1)
-    with snapshot():
-        for at, size in enumerate(table.sizes):
-            cells[table.source, table.destination] = at * count + np.arange(count)
-            gather(mixing, query.replace(size=size), table.window, links, cells)
-    return MixedWays.of(choices, mixing)
 
 
 def gather(
@@ -126,7 +122,6 @@ def gather(
 
 
 def mixed_in_link(classes: Iterable[Results], choices: ProfileChoices) -> MixedWays:
-    """Look at the rates of one link, in each size class."""
     of_classes = [results.taken(results.ok) for results in classes]
     among = choices.among(np.concatenate([results.profiles for results in of_classes]).tolist())
     if not among.differing:

@@ -73,16 +73,11 @@ class ResultsOfLinks(NamedTuple):
         return rates
 
     def newest(self, days: Window, rest: Window, version: str, numbering: Numbering) -> NewestTests:
-        """Return the newest tests, those of whole days and of the rest behind them."""
-        before = self._recent(days, version, numbering)
-        return NewestTests.of(reversed(self.with_offsets(rest)), numbering, before)
-
-    def _recent(self, days: Window, version: str, numbering: Numbering) -> NewestTests:
-        """Return the newest tests of whole days; kept as long as their version holds."""
-        newest: NewestTests = STANDINGS.get(
+        """Return the newest tests; those of whole days are kept as long as their version holds."""
+        before: NewestTests = STANDINGS.get(
             ("recent", self, days, version), lambda: self._newest(days, numbering)
         )
-        return newest
+        return NewestTests.of(reversed(self.with_offsets(rest)), numbering, before)
 
     @data_version.snapshot()
     def _usual_tests(self, days: Window, numbering: Numbering) -> list[UsualTests]:

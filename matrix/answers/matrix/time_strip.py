@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,7 +15,6 @@ from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.levels import declared, time_strip
 from matrix.statistics.levels.declared import DeclaredCounts, DeclaredSpan
 from matrix.statistics.levels.time_strip import ConditionSpan, StripCounts, TimeBuckets
-from matrix.statistics.samples.run import Run
 from matrix.store import conditions, data_version, downtimes, registry, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
@@ -83,7 +81,6 @@ class TimeStrip:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Return all counts by bucket, as answers name them."""
         return self.counts.arrays() | self.declared.arrays()
 
 
@@ -108,22 +105,24 @@ def compute(question: StripQuestion, known_version: DataVersion) -> TimeStrip:
     links = registry.read_links(known_version)
     matching = links.matching(query.filters)
     tests = runs.read(query.size, question.window, query.filters, offsets=True)
-    types = Condition.Type
+    failing, slow = Condition.Type.FAILING, Condition.Type.SLOW
+    lasting = conditions.lasting_links(query.size, question.window, (failing, slow), links)
     spans = [
         ConditionSpan(
-            each.links,
-            unix_ms(each.since),
+            *(each.links, unix_ms(each.since)),
             unix_ms(each.ended_at) if each.ended_at else question.begun,
-            each.type == types.FAILING,
+            each.type == failing,
         )
-        for each in conditions.lasting_links(
-            query.size, question.window, (types.FAILING, types.SLOW), links
-        )
+        for each in lasting
     ]
     buckets = TimeBuckets(cut.first, question.width, cut.count)
     counts = time_strip.count(tests, spans, links.numbering, matching.reshape(links.shape), buckets)
+    side = links.numbering.stride  # the last one stands for places that are not known
+    tested = np.zeros(side**2, dtype=bool)
+    for run in tests:
+        tested[links.numbering.numbers(run.links)] = True
     planned = np.isfinite(registry.read_promises(query, links, known_version))
-    shown = matching & (planned | tested(tests, links))
+    shown = matching & (planned | tested.reshape(side, side)[:-1, :-1].ravel())
     rows = rows_of(links, shown, buckets)
     named = downtimes.declared(row for row, _ in rows)
     starts = (cut.first + np.arange(cut.count) * question.width) / 1000
@@ -138,21 +137,16 @@ def compute(question: StripQuestion, known_version: DataVersion) -> TimeStrip:
     )
 
 
-def tested(tests: Sequence[Run], links: LinkIndex) -> Flags:
-    """Return the links that have one of these results, in the order of LinkIndex."""
-    side = links.numbering.stride  # the last one stands for places that are not known
-    flags = np.zeros(side**2, dtype=bool)
-    for run in tests:
-        flags[links.numbering.numbers(run.links)] = True
-    return flags.reshape(side, side)[:-1, :-1].ravel()
-
-
 def rows_of(
     links: LinkIndex, shown: Flags, buckets: TimeBuckets
 ) -> list[tuple[Downtime, DeclaredSpan]]:
     """Return the downtimes of ends of these links, and when these are down. One SQL query."""
     is_end = np.logical_or(*links.touched(shown))
-    by_id, by_site = places_of(links)
+    by_id: dict[int | None, list[int]] = {}
+    by_site: dict[str, list[int]] = {}
+    for at, place in enumerate(links.places):
+        by_id[place.id] = [at]
+        by_site.setdefault(place.site, []).append(at)
     edges = (buckets.first, buckets.first + buckets.count * buckets.width)
     rows = []
     for row in downtimes.within(*(datetime.fromtimestamp(edge / 1000, UTC) for edge in edges)):
@@ -162,13 +156,3 @@ def rows_of(
             start, end = (round(each.timestamp() * 1000) for each in (row.starts_at, row.ends_at))
             rows.append((row, DeclaredSpan(places, start, end, row.stops_tests)))
     return rows
-
-
-def places_of(links: LinkIndex) -> tuple[dict[int | None, list[int]], dict[str, list[int]]]:
-    """Return where the endpoint of an id is, and where those of a site are."""
-    by_id: dict[int | None, list[int]] = {}
-    by_site: dict[str, list[int]] = {}
-    for at, place in enumerate(links.places):
-        by_id[place.id] = [at]
-        by_site.setdefault(place.site, []).append(at)
-    return by_id, by_site

@@ -76,6 +76,7 @@ COMPARED_NUMBERS = {
 }
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 ALL_NUMBERS = NUMBERS | COMPARED_NUMBERS | LINE_NUMBERS
+LONGEST_TEXT = 200
 
 
 @dataclass(frozen=True)
@@ -178,9 +179,6 @@ READERS: dict[str, Callable[[str], float]] = {
 }
 
 
-LONGEST_TEXT = 200
-
-
 def wrong(parameter: str, text: str, allowed: str) -> ValueError:
     return ValueError(f"{parameter} “{text}” is not {allowed}.")
 
@@ -192,12 +190,15 @@ def read_text(parameter: str, value: str) -> str:
     return text
 
 
-def read_quantiles(parameter: str, value: str) -> tuple[str, ...]:
-    names = [name.strip() for name in value.split(",") if name.strip()]
-    for name in names:
-        if name not in TABLE_QUANTILES:
-            raise wrong(parameter, name, f"known: use {either(tuple(TABLE_QUANTILES))}")
-    return tuple(name for name in TABLE_QUANTILES if name in names)
+def read_some(
+    allowed: Sequence[str], parameter: str, value: str, kind: str = "known"
+) -> tuple[str, ...]:
+    """Read some of these words, as `failing,slower`; return them in their order."""
+    words = [text.strip() for text in value.split(",") if text.strip()]
+    for word in words:
+        if word not in allowed:
+            raise wrong(parameter, word, f"{kind}: use {either(allowed)}")
+    return tuple(word for word in allowed if word in words)
 
 
 def read_page(parameter: str, value: str) -> int:
@@ -222,18 +223,9 @@ def read_condition(parameter: str, value: str) -> Condition | None:
         except ValueError as error:
             raise wrong(parameter, text, str(error)) from None
     elif field == "state":
-        text = read_looks(parameter, value)
+        text = ",".join(read_some(LOOKS, parameter, value, "a state"))
     else:
         text, attribute = value, BY_KEY[field]
         if value and value not in attribute.allowed:
             raise wrong(parameter, value, f"a {attribute.title}: use {either(attribute.allowed)}")
     return Condition(column, how, text, number) if text else None
-
-
-def read_looks(parameter: str, value: str) -> str:
-    """Read some of LOOKS, as `failing,slower`; return them in their order."""
-    looks = [text.strip() for text in value.split(",") if text.strip()]
-    for look in looks:
-        if look not in LOOKS:
-            raise wrong(parameter, look, f"a state: use {either(LOOKS)}")
-    return ",".join(look for look in LOOKS if look in looks)

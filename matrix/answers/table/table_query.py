@@ -17,16 +17,8 @@ from typing import Any, Self
 from django.http import QueryDict
 
 from matrix.answers.table import column_filters
-from matrix.answers.table.column_filters import (
-    Condition,
-    read_condition,
-    read_page,
-    read_quantiles,
-    read_text,
-    wrong,
-)
-from matrix.answers.table.columns import COLUMNS, COMPARED, LINE_COLUMNS
-from matrix.answers.table.link_table import TROUBLE, LinkTable
+from matrix.answers.table.column_filters import Condition
+from matrix.answers.table.link_table import COLUMNS, COMPARED, LINE_COLUMNS, TROUBLE, LinkTable
 from matrix.query.attributes import ENDS, FACTS
 from matrix.query.catalogue import TABLE_QUANTILES, Statistic
 from matrix.query.forms import BadQueryError
@@ -42,7 +34,6 @@ SHORT = {
     "max_age": "age.max",
     "only": "state.is",
 }
-
 Params = dict[str, list[str]]
 
 
@@ -62,13 +53,12 @@ class TableQuery:
 
     def params(self) -> Params:
         """Return the URL parameters, defaults left out."""
-        turning = {"page": self.page, "per_page": self.per_page}
-        changed = {name: at for name, at in turning.items() if at != getattr(TableQuery, name)}
-        changed |= {"constant": 1} if self.constant else {}
-        return self.choosing() | {name: [str(value)] for name, value in changed.items()}
+        turning = {"page": self.page, "per_page": self.per_page, "constant": int(self.constant)}
+        return self.choosing() | {
+            name: [str(at)] for name, at in turning.items() if at != getattr(TableQuery, name)
+        }
 
     def choosing(self) -> Params:
-        """Return the parameters that say which links are shown, and in what order."""
         changed = {"search": self.search} if self.search else {}
         changed |= {"ordering": self.ordering} if self.ordering != self.usual else {}
         changed |= {"quantiles": ",".join(self.quantiles)} if self.quantiles else {}
@@ -97,35 +87,25 @@ class TableQuery:
 
     @property
     def lines(self) -> bool:
-        """Say whether a table needs the columns of overhead and bandwidth."""
         return self.overhead or not self._used().isdisjoint(LINE_COLUMNS)
 
     def _used(self) -> set[str]:
-        """Name the columns that rows are ordered or chosen by."""
         return {self.column, *(condition.column for condition in self.conditions)}
 
     def without_lines(self) -> Self:
         """Return the listing without overhead and bandwidth, neither ordered nor filtered by it."""
-        return self._without(LINE_COLUMNS).replace(overhead=False)
+        return self.without_fields(LINE_COLUMNS).replace(overhead=False)
 
     def without_column(self, dropped: Statistic) -> Self:
         """Return the listing without a quantile, and so neither ordered nor filtered by it."""
         names = tuple(name for name in self.quantiles if name != dropped.name)
-        return self._without({dropped.field}).replace(quantiles=names)
+        return self.without_fields({dropped.field}).replace(quantiles=names)
 
-    def without_comparison(self) -> Self:
-        """Return the listing as it is where nothing is compared."""
-        return self._without(COMPARED)
-
-    def _without(self, fields: Collection[str]) -> Self:
-        """Return the listing neither ordered nor filtered by columns of these fields."""
-
-        def is_dropped(column: str) -> bool:
-            return column.rpartition(".")[2] in fields
-
-        conditions = tuple(own for own in self.conditions if not is_dropped(own.column))
-        ordering = self.usual if is_dropped(self.column) else self.ordering
-        return self.replace(ordering=ordering, conditions=conditions)
+    def without_fields(self, fields: Collection[str]) -> Self:
+        kept = [own for own in self.conditions if own.column.rpartition(".")[2] not in fields]
+        is_dropped = self.column.rpartition(".")[2] in fields
+        ordering = self.usual if is_dropped else self.ordering
+        return self.replace(ordering=ordering, conditions=tuple(kept))
 
     @property
     def column(self) -> str:
@@ -136,7 +116,6 @@ class TableQuery:
         return self.ordering.startswith("-")
 
     def rows(self, table: LinkTable, now: datetime) -> Integers:
-        """Return the rows of the table that are shown, in their order."""
         shown = table.searched(self.search)
         for condition in self.conditions:
             shown &= condition.holds(table, now)
@@ -180,14 +159,19 @@ def read(
     return query, TableQuery(
         ordering=values["ordering"] or usual,
         usual=usual,
-        search=values["search"],
-        quantiles=values["quantiles"],
         overhead=bool(values["overhead"]),
         constant=bool(values["constant"]),
-        conditions=tuple(value for value in values.values() if isinstance(value, Condition)),
-        page=values["page"],
+        conditions=tuple(own for own in values.values() if isinstance(own, Condition)),
         per_page=int(values["per_page"] or TableQuery.per_page),
+        **{name: values[name] for name in ("search", "quantiles", "page")},
     )
+
+
+def heading(query: MatrixQuery) -> str:
+    parts = ["Rates of links by size class", query.window_words()]
+    parts += [condition.words() for condition in query.filters]
+    parts += [f"{query.size} files compared with {query.other_words()}"] if query.compare else []
+    return ", ".join(parts)
 
 
 def parameters(sizes: Sequence[str], *compared: str) -> tuple[str, ...]:
@@ -197,7 +181,6 @@ def parameters(sizes: Sequence[str], *compared: str) -> tuple[str, ...]:
 
 
 def orderings(sizes: Iterable[str], *compared: str) -> list[str]:
-    """Name the columns that a table can be ordered by."""
     places = [f"{end}.{key}" for end in ENDS for key in FACTS]
     fields = (*COLUMNS, *(quantile.field for quantile in TABLE_QUANTILES.values()))
     named = ((sizes, fields), (compared, COMPARED))
@@ -211,14 +194,14 @@ def read_values(
     """Read the parameters of a listing, each of which is given once; raise BadQueryError."""
     conditions = [name for name in column_filters.names(sizes, *compared) if name in params]
     readers: dict[str, Callable[[str, str], Any]] = {
-        "search": read_text,
+        "search": column_filters.read_text,
         "ordering": partial(read_ordering, orderings(sizes, *compared)),
-        "quantiles": read_quantiles,
+        "quantiles": partial(column_filters.read_some, tuple(TABLE_QUANTILES)),
         "overhead": partial(read_choice, ("1",)),
         "constant": partial(read_choice, ("1",)),
-        "page": read_page,
+        "page": column_filters.read_page,
         "per_page": partial(read_choice, [str(number) for number in PER_PAGE]),
-        **dict.fromkeys(conditions, read_condition),
+        **dict.fromkeys(conditions, column_filters.read_condition),
     }
     values: dict[str, Any] = {}
     errors: dict[str, list[str]] = {}
@@ -238,12 +221,12 @@ def read_values(
 
 def read_choice(allowed: Sequence[str], parameter: str, value: str) -> str:
     if value and value not in allowed:
-        raise wrong(parameter, value, f"known: use {either(allowed)}")
+        raise column_filters.wrong(parameter, value, f"known: use {either(allowed)}")
     return value
 
 
 def read_ordering(columns: Sequence[str], parameter: str, value: str) -> str:
     if value and value.removeprefix("-") not in columns:
-        refusal = wrong(parameter, value, f"known: use {either(columns)}")
+        refusal = column_filters.wrong(parameter, value, f"known: use {either(columns)}")
         raise ValueError(f"{refusal} Put - in front for the greatest first.")
     return value

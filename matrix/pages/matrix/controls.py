@@ -11,31 +11,16 @@ from matrix.answers.conditions import words as condition_words
 from matrix.answers.events.questions import NOW, EventsQuestion
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import OTHERS, Headline, page_of
-from matrix.pages.parts.controls import (
-    OF_LABELS,
-    Choice,
-    bounds_of,
-    compare_control,
-    filter_chips,
-    kept,
-    select,
-    size_choices,
-    window_choices,
-)
+from matrix.pages.parts import controls, matrix_address
+from matrix.pages.parts.controls import Choice
 from matrix.pages.parts.incidents import IncidentLine
-from matrix.pages.parts.matrix_address import (
-    MatrixAddress,
-    any_site,
-    filter_menu,
-    known_values,
-    presets,
-)
+from matrix.pages.parts.matrix_address import MatrixAddress
 from matrix.plots.display import BOUNDS, ORDERS, SCALES, looks_of, number_text
 from matrix.plots.matrix import scale_of
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES, palette_for
 from matrix.plots.scales import factor_text
 from matrix.query.addresses import address
-from matrix.query.attributes import GROUPINGS
+from matrix.query.attributes import ENDS, GROUPINGS
 from matrix.query.catalogue import STATISTICS
 from matrix.query.comparison import OF
 from matrix.query.filters import on_links
@@ -63,26 +48,17 @@ NAMES = {
 }
 # The counts next to the answer, the worst first; where cells pool links, OF_LINKS are counts of
 # links and the others of cells.
-COUNTED = {
-    "failing": "failing",
+OF_LINKS = ("failing", "silent", "slower", "faster", "usual")
+COUNTED = (*OF_LINKS, "partly", "stale", "untested", "down", "failed", "unknown")
+COUNTED_CHANGES = ("failing", "perhaps", "unchanged", "too_few")
+COUNT_NAMES = NAMES | {
     "silent": "not tested",
-    "slower": "slower",
-    "faster": "faster",
-    "usual": "as usual",
-    "partly": "partly failing",
-    "stale": "stale",
-    "untested": "untested",
     "down": "in downtime",
     "failed": "without a success",
-    "unknown": "with too few tests",
-}
-COUNTED_CHANGES = {
-    "failing": "failing",
     "perhaps": "perhaps different, not certain",
     "unchanged": "without a significant difference",
     "too_few": "with too few results",
 }
-OF_LINKS = ("failing", "silent", "slower", "faster", "usual")
 
 
 @dataclass(frozen=True)
@@ -97,7 +73,7 @@ class LegendEntry:
     chosen: bool
 
 
-def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
+def legend(page: MatrixAddress, grid: Grid) -> Iterator[LegendEntry]:
     """Say what each state and mark that occurs looks like, and where only its cells are shown."""
     looks, names, counts = LEGEND_WORDS, NAMES, grid.states() | marked(grid)
     other = grid.query.other_words()
@@ -122,18 +98,10 @@ def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
         run = f"{factor_text(1 / reach)} to {factor_text(reach)}"
         names = names | {"measured": f"{run} of {against}"}
     only = page.display.only
-    return [
-        LegendEntry(
-            name,
-            names.get(name, name.replace("_", " ")),
-            words,
-            counts[name],
-            toggling(page, name),
-            name in only,
-        )
-        for name, words in looks.items()
-        if counts[name] or name in only
-    ]
+    for name, words in looks.items():
+        if counts[name] or name in only:
+            label, url = names.get(name, name.replace("_", " ")), toggling(page, name)
+            yield LegendEntry(name, label, words, counts[name], url, name in only)
 
 
 def marked(grid: Grid) -> dict[str, int]:
@@ -202,14 +170,12 @@ def events_now(query: MatrixQuery) -> str:
 def counts(page: MatrixAddress, headline: Headline) -> Iterator[LegendEntry]:
     """Yield the counts next to the answer: how many links are how."""
     tally = headline.tally
-    numbers, words = vars(tally), COUNTED
-    if headline.changes:
-        numbers, words = numbers | vars(headline.changes), COUNTED_CHANGES
-    for name, text in words.items():
-        number = numbers[name]
+    numbers = vars(tally) | (vars(headline.changes) if headline.changes else {})
+    for name in COUNTED_CHANGES if headline.changes else COUNTED:
+        number, label = numbers[name], COUNT_NAMES.get(name, name)
         if number and not (tally.pooled and name == "unknown"):
-            is_cells = tally.pooled and name not in OF_LINKS
-            label = f"{'cell' if number == 1 else 'cells'} {text}" if is_cells else text
+            if tally.pooled and name not in OF_LINKS:
+                label = f"{'cell' if number == 1 else 'cells'} {label}"
             chosen = page.display.only == (name,)
             yield LegendEntry(name, label, "", number, focusing(page, name), chosen)
 
@@ -221,22 +187,13 @@ def focusing(page: MatrixAddress, name: str) -> str:
     return page.showing(() if page.display.only == (name,) else (name,)).url()
 
 
-def palettes(page: MatrixAddress) -> list[tuple[Choice, str]]:
-    """Return the palettes to choose from, each with its ramp; around 1 there is the one."""
+def palettes(page: MatrixAddress) -> Iterator[tuple[Choice, str]]:
+    """Yield the palettes to choose from, each with its ramp; around 1 there is the one."""
     statistic, display = page.query.statistic, page.display
-    if statistic.scale == "diverging":
-        return []
-    return [
-        (
-            Choice(
-                PALETTE_LABELS.get(name, name),
-                page.displaying(display.replace(palette=name)).url(),
-                name == display.palette_name,
-            ),
-            ", ".join(palette_for(name, statistic)),
-        )
-        for name in PALETTES
-    ]
+    for name in PALETTES if statistic.scale != "diverging" else ():
+        label, is_chosen = PALETTE_LABELS.get(name, name), name == display.palette_name
+        url = page.displaying(display.replace(palette=name)).url()
+        yield Choice(label, url, is_chosen), ", ".join(palette_for(name, statistic))
 
 
 # These windows stand in the menu of dates.
@@ -253,7 +210,7 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
     the form of their order and colours. ``clear`` takes all away that narrows; it may be empty.
     """
     query, display = page.query, page.display
-    sizes, windows = size_choices(page), window_choices(page)
+    sizes, windows = controls.size_choices(page), controls.window_choices(page)
     square = query.rows == query.columns
     whole = query.replace(filters=(), max_age="", compare=None)
     unfocused = page.displaying(display.unfocused())
@@ -264,21 +221,17 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
         "sizes": sizes,
         "windows": [choice for choice in windows if choice.label not in SHORT_WINDOWS],
         "short_windows": [choice for choice in windows if choice.label in SHORT_WINDOWS],
-        "bounds": bounds_of(page, grid.window),
+        "bounds": controls.bounds_of(page, grid.window),
         "chips": list(chips(page, grid.unit)),
         "shows": list(shows(page)),
         "groupings": [
-            Choice(
-                name,
-                page.grouping(name, name).url(),
-                query.rows == query.columns == name,
-            )
+            Choice(name, page.grouping(name, name).url(), query.rows == query.columns == name)
             for name in GROUPINGS
         ],
         "grouping": query.rows if square else f"{query.rows} × {query.columns}",
         "selects": [
-            select("rows", "rows", GROUPINGS, query.rows),
-            select("columns", "columns", GROUPINGS, query.columns),
+            controls.select("rows", "rows", GROUPINGS, query.rows),
+            controls.select("columns", "columns", GROUPINGS, query.columns),
         ],
         "kept": kept_with_unit(page, grid, ("rows", "columns")),
         "focus": {
@@ -293,20 +246,20 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
             "kept": kept_with_unit(page, grid, ("only", "above", "below", "max_age")),
         },
         "drawing": {
-            "order": select("order", "order", ORDERS, display.order, ORDER_LABELS),
-            "scale": select("scale", "colour range", SCALES, display.scale, SCALE_LABELS),
+            "order": controls.select("order", "order", ORDERS, display.order, ORDER_LABELS),
+            "scale": controls.select("scale", "colour range", SCALES, display.scale, SCALE_LABELS),
             "low": number_text(display.low),
             "high": number_text(display.high),
             "kept": kept_with_unit(page, grid, ("order", "scale", "low", "high")),
         },
         "unit": grid.unit,
-        **{end: filter_menu(page, end) for end in ("source", "destination", "either")},
-        "values": known_values(grid, profiles),
-        "presets": list(presets(page)),
-        "any_site": any_site(page),
+        **{end: matrix_address.filter_menu(page, end) for end in (*ENDS, "either")},
+        "values": matrix_address.known_values(grid, profiles),
+        "presets": list(matrix_address.presets(page)),
+        "any_site": matrix_address.any_site(page),
         "transpose": page.displaying(transposed).url(),
         "wall": page.displaying(on_wall).url(),
-        "compare": compare_control(
+        "compare": controls.compare_control(
             page, grid.window, profiles, [size.label for size in sizes], reversible=square
         ),
         "clear": unfocused.asking(whole).url() if whole != query or display.focuses else "",
@@ -315,7 +268,7 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
 
 def chips(page: MatrixAddress, unit: str) -> Iterator[Choice]:
     """Yield what narrows the view, each with the address of the view without it."""
-    yield from filter_chips(page)
+    yield from controls.filter_chips(page)
     query, display = page.query, page.display
     if query.max_age:
         yield Choice(query.age_words(), page.asking(query.replace(max_age="")).url(), True)
@@ -338,7 +291,7 @@ def shows(page: MatrixAddress) -> Iterator[Choice]:
         for name in OF:
             compare = dataclasses.replace(query.compare, of=name)
             url = page.asking(query.replace(compare=compare)).url()
-            yield Choice(f"ratio of {OF_LABELS[name]}", url, name == query.compare.of)
+            yield Choice(f"ratio of {controls.OF_LABELS[name]}", url, name == query.compare.of)
         return
     for name, statistic in STATISTICS.items():
         # Bounds in another unit are dropped.
@@ -352,4 +305,4 @@ def shows(page: MatrixAddress) -> Iterator[Choice]:
 def kept_with_unit(page: MatrixAddress, grid: Grid, but: Iterable[str]) -> list[tuple[str, str]]:
     """Return hidden fields that also say what the numbers of the display are in, if any."""
     has_bounds = any(getattr(page.display, name) is not None for name in BOUNDS)
-    return kept(page, but) + ([("unit", grid.unit)] if has_bounds else [])
+    return controls.kept(page, but) + ([("unit", grid.unit)] if has_bounds else [])

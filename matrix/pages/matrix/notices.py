@@ -1,7 +1,6 @@
 """What the reader of a matrix must know before the cells: an empty grid explains itself."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,17 +9,11 @@ from django.utils.text import capfirst
 
 from matrix.answers.conditions.reading import is_now
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.matrix.mixed_ways import MixedWays
+from matrix.answers.matrix.mixed_ways import NOTHING, MixedWays
 from matrix.answers.other_origins import NONE, OtherOrigins
 from matrix.pages.matrix.payload import ordered_table
-from matrix.pages.parts.notices import (
-    Notice,
-    about_others,
-    about_work,
-    mixed,
-    no_endpoints,
-    work_at_hand,
-)
+from matrix.pages.parts import notices as common
+from matrix.pages.parts.notices import Notice
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.display import Display
 from matrix.query.addresses import address
@@ -41,49 +34,47 @@ from sonar.sandbox.stories import STORIES
 
 HOUR = timedelta(hours=1)
 MOST_PAUSES = 6
-# In one line of the head.
 MOST_DOWNTIMES = 3
 
 
-@dataclass(frozen=True)
-class View:
-    """What is drawn; ``address`` is the address of a matrix with this question and display.
-
-    ``soon`` are the downtimes of its endpoints in force and within a day (`downtimes_of`).
-    ``about_groups`` explains why rows and columns are grouped, or that they are very many.
-    """
-
-    arrangement: Arrangement
-    address: Callable[[MatrixQuery, Display], str]
-    soon: Sequence[Downtime]
-    about_groups: Notice | None = None
-
-    @property
-    def grid(self) -> Grid:
-        return self.arrangement.grid
-
-    def asking(self, query: MatrixQuery) -> str:
-        return self.address(query, self.arrangement.display)
-
-
 def notices_for(
-    view: View, mixture: MixedWays, now: datetime, others: OtherOrigins = NONE
+    arrangement: Arrangement,
+    address_of: Callable[[MatrixQuery, Display], str],
+    now: datetime,
+    *,
+    soon: Sequence[Downtime],
+    mixture: MixedWays = NOTHING,
+    others: OtherOrigins = NONE,
+    about_groups: Notice | None = None,
 ) -> list[Notice]:
     """Return the notices, most serious first; of mixed ways only if many cells mix some.
 
-    ``others`` are the results of other origins that do not count.
-
+    ``address_of`` is the address of a matrix with this question and display, ``soon`` are the
+    downtimes of its endpoints (`downtimes_of`), ``others`` the results of other origins that do not
+    count. ``about_groups`` explains why rows and columns are grouped, or that they are very many.
     Two SQL queries, one more where there are no results or no new ones; up to two without rows.
     """
-    not_counted = about_others(view.grid.query, view.asking, others)
-    if not view.grid.sources:
+    grid, query = arrangement.grid, arrangement.grid.query
+
+    def asking(query: MatrixQuery) -> str:
+        return address_of(query, arrangement.display)
+
+    not_counted = common.about_others(query, asking, others)
+    if not grid.sources:
         count = Endpoint.objects.in_use().count()
         if not count:
-            return [no_endpoints()]
-        if not view.grid.query.filters:
-            without_mesh = no_mesh(view.grid, count, now)
+            return [common.no_endpoints()]
+        if not query.filters:
+            without_mesh = Notice(
+                "no-mesh",
+                f"No mesh tests links with {query.size} files.",
+                f"{format_count(count)} endpoints are registered, but no enabled mesh (test "
+                "schedule) has an interval for this size class. This window has no results. "
+                f"{last_result(grid, now)}",
+                (("An operator can add a mesh", address("meshes")),),
+            )
             return [without_mesh, not_counted] if not_counted else [without_mesh]
-        without = view.asking(view.grid.query.replace(filters=()))
+        without = asking(query.replace(filters=()))
         return [
             Notice(
                 "nothing-matches",
@@ -92,17 +83,20 @@ def notices_for(
                 (("Show the matrix without filters", without),),
             )
         ]
-    work = work_at_hand(view.grid.query.size)
+    work = common.work_at_hand(query.size)
+    of_ways = "What is failing, slower or faster is judged from all tests of a link."
     notices = [
-        *about_work(work, now),
-        *about_results(view, work, now),
-        about_pauses(view.grid),
-        about_risks(view),
-        about_lines(view.grid),
-        about_ways(view.grid.query),
-        about_focus(view),
-        view.about_groups,
-        mixed(view.grid.query, view.asking, mixture, "cells") if mixture.are_many else None,
+        *common.about_work(work, now),
+        *about_results(grid, asking, work, now),
+        about_pauses(grid),
+        about_risks(grid, soon),
+        about_lines(grid),
+        Notice("ways", "Numbers are of the chosen tests.", of_ways, (), quiet=True)
+        if on_profiles(query.filters)
+        else None,
+        about_focus(arrangement, address_of),
+        about_groups,
+        common.mixed(query, asking, mixture, "cells") if mixture.are_many else None,
         not_counted,
     ]
     return [notice for notice in notices if notice]
@@ -124,18 +118,7 @@ def planted_faults(moment: datetime) -> list[tuple[str, str]]:
     ]
 
 
-def no_mesh(grid: Grid, count: int, now: datetime) -> Notice:
-    return Notice(
-        "no-mesh",
-        f"No mesh tests links with {grid.query.size} files.",
-        f"{format_count(count)} endpoints are registered, but no enabled mesh (test schedule) has "
-        f"an interval for this size class. This window has no results. {last_result(grid, now)}",
-        (("An operator can add a mesh", address("meshes")),),
-    )
-
-
 def about_pauses(grid: Grid) -> Notice | None:
-    """Name what is paused of the sites in sight, each with until when and why."""
     # A row of several sites has none: then all of them are in sight.
     in_sight = {group.site for group in (*grid.sources, *grid.destinations)}
     pauses = pauses_of(registry.read_places(grid.version), grid.moment)
@@ -150,59 +133,56 @@ def about_pauses(grid: Grid) -> Notice | None:
         title,
         "No test of these links starts meanwhile, so their results get older.",
         tuple(
-            (
-                f"{pause.name}, {end_words(pause.until)}: {pause.reason}",
-                address("site", pause.site),
-            )
+            (f"{pause.name}, {end_words(pause.until)}: {pause.reason}", address("site", pause.site))
             for pause in paused[:MOST_PAUSES]
         ),
     )
 
 
-def about_ways(query: MatrixQuery) -> Notice | None:
-    """Say what is not of the tests that the filters choose, if some choose how they were made."""
-    if not on_profiles(query.filters):
-        return None
-    sentence = "What is failing, slower or faster is judged from all tests of a link."
-    return Notice("ways", "Numbers are of the chosen tests.", sentence, (), quiet=True)
-
-
-def about_focus(view: View) -> Notice | None:
+def about_focus(
+    arrangement: Arrangement, address_of: Callable[[MatrixQuery, Display], str]
+) -> Notice | None:
     """Say what is left out; in plain view if that is everything."""
-    display = view.arrangement.display
+    display, grid = arrangement.display, arrangement.grid
     if not display.focuses:
         return None
-    every_cell = view.address(view.grid.query, display.unfocused())
-    links = (("Show all cells", every_cell),)
-    if view.arrangement.rows.groups:
+    links = (("Show all cells", address_of(grid.query, display.unfocused())),)
+    if arrangement.rows.groups:
         sentence = "Means still include all measured cells of a row or column."
         return Notice("focused", "Only matching cells are shown.", sentence, links, quiet=True)
     parts = [either(display.only)] if display.only else []
     if display.above is not None:
-        parts.append(f"at least {display.above:g} {view.grid.unit}")
+        parts.append(f"at least {display.above:g} {grid.unit}")
     if display.below is not None:
-        parts.append(f"at most {display.below:g} {view.grid.unit}")
-    count = format_count(sum(view.grid.states().values()))
+        parts.append(f"at most {display.below:g} {grid.unit}")
+    count = format_count(sum(grid.states().values()))
     sentence = f"None of the {count} cells is {', and '.join(parts)}."
     return Notice("unfocused", "No cell matches.", sentence, links)
 
 
-def about_results(view: View, work: Mapping[str, Any], now: datetime) -> Iterator[Notice]:
+def about_results(
+    grid: Grid, asking: Callable[[MatrixQuery], str], work: Mapping[str, Any], now: datetime
+) -> Iterator[Notice]:
     """Say what is wrong with the results: none, only failed ones, or none any more.
 
     Where all results so far are made up, say what a new sandbox is about to show.
     """
-    grid, query = view.grid, view.grid.query
+    query = grid.query
     if not grid.has_results:
         longer = query.replace(window="90d")
         yield Notice(
             "no-results",
             "No results in this window yet.",
             f"{last_result(grid, now)} {of_this_size(work)}",
-            () if longer == query else (("Show the last 90 days", view.asking(longer)),),
+            () if longer == query else (("Show the last 90 days", asking(longer)),),
         )
         return
-    last = data_stopped(grid, now)
+    # The newest result, where it is older than the meshes promise in a window up to now.
+    newest = float(np.nanmax(grid.cells.last))
+    age = grid.moment.timestamp() - newest
+    is_late = age > STALE_AFTER_INTERVALS * grid.shortest_promise and is_now(grid.window, now)
+    has_stale = is_late and (grid.cells.state == STALE).any()
+    last = datetime.fromtimestamp(int(newest), UTC) if has_stale else None
     until = store.until() if last else None
     if last and until and last < until:
         yield Notice(
@@ -245,24 +225,11 @@ def last_result(grid: Grid, now: datetime) -> str:
     return f"The last result with {grid.query.size} files was {age}, at {format_minute(last)}."
 
 
-def data_stopped(grid: Grid, now: datetime) -> datetime | None:
-    """Return the newest result if it is older than the meshes promise, in a window up to now."""
-    newest = float(np.nanmax(grid.cells.last))
-    age = grid.moment.timestamp() - newest
-    is_late = age > STALE_AFTER_INTERVALS * grid.shortest_promise
-    if not is_now(grid.window, now) or not is_late or not (grid.cells.state == STALE).any():
-        return None
-    return datetime.fromtimestamp(int(newest), UTC)
-
-
-def site_of(row: Downtime) -> str:
-    return DeclaredDowntime((row,)).site_name
-
-
 def downtimes_of(links: Grid) -> list[Downtime]:
     """Return the downtimes of the sites of links: in force, or within a day. One or two queries."""
     in_sight = {group.site for group in (*links.sources, *links.destinations)}
-    return [row for row in downtimes.read_soon(links.moment) if site_of(row) in in_sight]
+    rows = downtimes.read_soon(links.moment)
+    return [row for row in rows if DeclaredDowntime((row,)).site_name in in_sight]
 
 
 def downtime_line(soon: Sequence[Downtime], links: Grid, now: datetime) -> dict[str, str]:
@@ -297,10 +264,8 @@ def downtime_line(soon: Sequence[Downtime], links: Grid, now: datetime) -> dict[
     }
 
 
-def about_risks(view: View) -> Notice | None:
-    """Name the sites and endpoints in sight that are declared to be at risk."""
-    moment = view.grid.moment
-    rows = [row for row in view.soon if not row.stops_tests and row.starts_at <= moment]
+def about_risks(grid: Grid, soon: Sequence[Downtime]) -> Notice | None:
+    rows = [row for row in soon if not row.stops_tests and row.starts_at <= grid.moment]
     risks = downtimes.declared(rows)
     if not risks:
         return None

@@ -19,24 +19,12 @@ from matrix.answers.matrix import grid, mixed_ways
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import Headline, read_judgement
 from matrix.answers.matrix.highlights import Highlight, Highlights, Item
-from matrix.answers.matrix.mixed_ways import NOTHING
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Params
+from matrix.pages.matrix import payload
 from matrix.pages.matrix.controls import answer, controls_for, counts, legend, palettes
-from matrix.pages.matrix.notices import (
-    View,
-    downtime_line,
-    downtimes_of,
-    notices_for,
-    planted_faults,
-)
-from matrix.pages.matrix.payload import (
-    CellLinks,
-    number_tables,
-    ordered_table,
-    payload,
-    worst_first,
-)
+from matrix.pages.matrix.notices import downtime_line, downtimes_of, notices_for, planted_faults
+from matrix.pages.matrix.payload import CellLinks
 from matrix.pages.parts.events import todays_sentence
 from matrix.pages.parts.incidents import IncidentsNow
 from matrix.pages.parts.matrix_address import PAGE, READER, MatrixAddress, chooser_of_groups
@@ -47,10 +35,11 @@ from matrix.pages.views import showing
 from matrix.plots import display
 from matrix.plots.arrangement import Arrangement, arrange
 from matrix.plots.display import Display
-from matrix.plots.layout import labels_for
+from matrix.plots.matrix import labels_for
 from matrix.plots.palettes import palette_for
 from matrix.query import forms
 from matrix.query.addresses import address, table_url
+from matrix.query.attributes import ENDS, PREPOSITIONS
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.url_text import encoded
@@ -68,8 +57,6 @@ from sonar.results import store
 PLANTED_COOKIE = "sonar_planted"
 # How many of a kind stand beside the matrix, if not three.
 IN_RAIL = {"changed": 10, "failing": 6, "perhaps": 5, "slower": 5, "unconfirmed": 5}
-
-
 # More rows or columns than these are grouped.
 MOST_LINES = 60
 
@@ -93,17 +80,13 @@ class GridPage(MatrixAddress):
     def address(self, query: MatrixQuery, display: Display) -> str:
         return self.asking(query).displaying(display).url()
 
-    @property
-    def is_of_links(self) -> bool:
-        return (self.query.rows, self.query.columns) == ("endpoint", "endpoint")
-
     def grouped(self, links: Grid, now: datetime) -> tuple[Self, Grid, Arrangement]:
         """Return the page as it draws a grid of links: grouped if rows or columns are too many.
 
         Unless the address says what rows or columns are. A grouped grid takes one SQL query more.
         """
         query, arranged = self.query, arrange(links, self.display)
-        if self.grouped_by or not self.is_of_links:
+        if self.grouped_by or arranged.is_pooled:
             return self, links, arranged
         by = {side.end: suited(side.groups) for side in (arranged.rows, arranged.columns)}
         # The lines of strips have both directions, and each is compared with its opposite.
@@ -133,7 +116,7 @@ class GridPage(MatrixAddress):
         ``links`` is the same grid with each link in a cell of its own.
         """
         answered, statistic = cell_links.grid, self.query.statistic
-        labels = labels_for(arranged)
+        labels, has_rows = labels_for(arranged), bool(arranged.rows.groups)
         return {
             "incidents_now": IncidentsNow.read(now, reader, links.short_names()),
             "heading": self.query.describe(),
@@ -141,11 +124,11 @@ class GridPage(MatrixAddress):
             "grid": answered,
             "is_now": is_now(answered.window, now),
             "today": todays_sentence(links, now, self.most_events),
-            "picture": payload(arranged, cell_links, labels) if arranged.rows.groups else None,
+            "picture": payload.payload(arranged, cell_links, labels) if has_rows else None,
             "left_out": labels.left_out,
             "ramp": ", ".join(palette_for(self.display.palette_name, statistic)),
             "table_url": table_url(self.query),
-            **number_tables(arranged),
+            **payload.number_tables(arranged),
         }
 
 
@@ -174,11 +157,25 @@ class MatrixPage(GridPage):
         judgement = read_judgement(links, now)
         headline = Headline.of(links, judgement, now)
         url_of_link = CellLinks(links, self.display).url
-        highlights = Highlights(links, judgement, url_of_link, self.all_of_a_kind()).all()
+        # Where all cells are of which the first stand out.
+        kinds = ("failing", "slower", "faster", "failed", "stale")
+        of_kinds = {kind: self.showing((kind,)).url() for kind in kinds}
+        of_kinds["changed"] = self.showing(CHANGES).url()
+        if ordering := payload.worst_first(self.query):
+            of_kinds["worst"] = payload.ordered_table(self.query, ordering)
+        highlights = Highlights(links, judgement, url_of_link, of_kinds).all()
         mixture = mixed_ways.mixed_in_grid(links, known_ways)
         others = other_origins.of_grid(links) if known_ways.have_others else other_origins.NONE
         soon = downtimes_of(links)
-        view = View(arranged, page.address, soon, self.about_groups(page, links))
+        until = store.until() if self.asks and links.simulated else None
+        ends = ENDS if is_grouped else ()
+        notices = notices_for(
+            *(arranged, page.address, now),
+            soon=soon,
+            mixture=mixture,
+            others=others,
+            about_groups=self.about_groups(page, links),
+        )
         drawn = page.drawn(arranged, cell_links, links, now, reader)
         incidents_now = drawn["incidents_now"]
         return {
@@ -193,28 +190,22 @@ class MatrixPage(GridPage):
                 headline.words(),
                 simulated=links.simulated,
             ),
-            "answer": [*answer(self, headline, incidents_now.lines)],
+            "answer": list(answer(self, headline, incidents_now.lines)),
             "downtimes": downtime_line(soon, links, now),
             "together": all_links.sentence(links, now),
             "counts": list(counts(self, headline)),
             "query": page.query,
             "controls": controls_for(page, answered, known_ways),
-            "notices": notices_for(view, mixture, now, others),
-            "legend": legend(page, answered),
-            "palettes": palettes(page),
+            "notices": notices,
+            "legend": list(legend(page, answered)),
+            "palettes": list(palettes(page)),
             "short": links.short_names(),
             "standouts": highlights,
             "rail": [(kind, kind.items[: IN_RAIL.get(kind.kind, 3)]) for kind in highlights],
             "strip": strip_for(self, links.window, now),
             "share": Share.of_matrix(page.query.url(address("api-matrix"))),
-            "planted": planted_faults(until)
-            if self.asks and links.simulated and (until := store.until())
-            else [],
-            "group_urls": [
-                (preposition, cell_links.group_urls(end).items())
-                for end, preposition in (("source", "from"), ("destination", "to"))
-                if is_grouped
-            ],
+            "planted": planted_faults(until) if until else [],
+            "group_urls": [(PREPOSITIONS[end], cell_links.group_urls(end).items()) for end in ends],
         }
 
     def about_groups(self, page: Self, links: Grid) -> Notice | None:
@@ -224,24 +215,19 @@ class MatrixPage(GridPage):
         many = [f"{format_count(count)} {name}" for name, count in counts.items()]
         many = many[: len(set(counts.values()))]
         if page.grouped_by == PAGE:
-            by = {
-                name: getattr(query, name) for name in counts if getattr(query, name) != "endpoint"
-            }
+            by = {name: kind for name in counts if (kind := getattr(query, name)) != "endpoint"}
             subject = "Grouped" if len(by) == 2 else f"{next(iter(by)).capitalize()} are grouped"
+            every = page.grouping("endpoint", "endpoint").url()
             return Notice(
                 "grouped",
                 f"{subject} by {' and '.join(dict.fromkeys(by.values()))}, because there are "
                 f"{' and '.join(many)}.",
                 "Numbers on red and orange: failing and slower links. Click to open.",
-                (
-                    (
-                        f"Show all {max(counts.values())}",
-                        page.grouping("endpoint", "endpoint").url(),
-                    ),
-                ),
+                ((f"Show all {max(counts.values())}", every),),
                 quiet=True,
             )
-        if self.grouped_by != READER or max(counts.values()) <= MOST_LINES or not page.is_of_links:
+        is_of_links = (query.rows, query.columns) == ("endpoint", "endpoint")
+        if self.grouped_by != READER or max(counts.values()) <= MOST_LINES or not is_of_links:
             return None
         return Notice(
             "ungrouped",
@@ -257,17 +243,6 @@ class MatrixPage(GridPage):
         sizes = SizeClass.objects.filter(name=self.query.size)
         return sizes.values_list("test_bytes", flat=True).first()
 
-    def all_of_a_kind(self) -> dict[str, str]:
-        """Return where all cells are of which the first stand out."""
-        looks: dict[str, tuple[str, ...]] = {
-            name: (name,) for name in ("failing", "slower", "faster", "failed", "stale")
-        }
-        looks["changed"] = CHANGES
-        ordering = worst_first(self.query)
-        return {name: self.showing(only).url() for name, only in looks.items()} | (
-            {"worst": ordered_table(self.query, ordering)} if ordering else {}
-        )
-
 
 # What its address has beside the views; what a view says would be of none of them there.
 OWN = ("views", "every", "view")
@@ -281,7 +256,6 @@ CALM_KINDS = ("worst",)
 # So many links have room beside the matrix, of which a heading takes one and a notice two.
 LINES = 12
 FEWEST = 2
-UNMARKED = ("measured", "not_applicable")
 
 
 @dataclass(frozen=True)
@@ -302,7 +276,8 @@ class Rotation:
         for name in ("every", "view"):
             if (count := len(params.getlist(name))) > 1:
                 raise bad(name, f"{name} is given {count} times: give it once.")
-        every = read_every(params.get("every", "").strip() or EVERY)
+        every = params.get("every", "").strip() or EVERY
+        seconds_of(every)
         views = read_views(texts) if texts else ()
         at, count = params.get("view", "").strip() or "1", max(len(views), 1)
         if not (at.isascii() and at.isdigit() and 1 <= int(at) <= count):
@@ -320,11 +295,8 @@ class Rotation:
     def to_params(self) -> Params:
         """Return the URL parameters, defaults left out; views are counted from 1 there."""
         params = {"views": [text_of(view) for view in self.views]}
-        if self.every != EVERY:
-            params["every"] = [self.every]
-        if self.at:
-            params["view"] = [str(self.at + 1)]
-        return params
+        params |= {"every": [self.every]} if self.every != EVERY else {}
+        return params | ({"view": [str(self.at + 1)]} if self.at else {})
 
 
 def bad(name: str, sentence: str) -> BadQueryError:
@@ -337,9 +309,10 @@ def text_of(view: MatrixAddress) -> str:
     return encoded(plain.params())
 
 
-def read_every(text: str) -> str:
+def seconds_of(text: str) -> int:
+    """Read how long a view is shown; raise BadQueryError."""
     try:
-        seconds = seconds_of(text)
+        seconds = int(parse_duration(f"{text}s" if text.isdigit() else text).total_seconds())
     except ValueError:
         seconds = 0
     if not SHORTEST <= seconds <= LONGEST:
@@ -348,12 +321,7 @@ def read_every(text: str) -> str:
             f"every “{text}” is not a time from 5 seconds to an hour. Write seconds, or a number "
             "with s, m or h, like 30s.",
         )
-    return text
-
-
-def seconds_of(text: str) -> int:
-    whole = f"{text}s" if text.isdigit() else text
-    return int(parse_duration(whole).total_seconds())
+    return seconds
 
 
 def read_views(texts: Sequence[str]) -> tuple[MatrixAddress, ...]:
@@ -429,10 +397,12 @@ class WallPage(GridPage):
         judgement = read_judgement(links, now)
         headline = Headline.of(links, judgement, now)
         last = links.cells.last
+        sizes = SizeClass.objects.values_list("name", flat=True)
+        of_sizes = tuple(self.asking(self.query.replace(size=size)) for size in sizes)
         # Nothing that is merely good to know must be read from four metres.
         notices = [
             notice
-            for notice in notices_for(View(arranged, address_of, downtimes_of(links)), NOTHING, now)
+            for notice in notices_for(arranged, address_of, now, soon=downtimes_of(links))
             if not notice.quiet
         ]
         return {
@@ -440,29 +410,23 @@ class WallPage(GridPage):
             "headline": headline.words(),
             "answer": headline.parts(),
             "as_usual": headline.tally.usual,
-            # When the newest result started, in Unix s.
             "newest": None if np.isnan(last).all() else float(np.nanmax(last)),
             "notices": notices,
             "lists": list(lists(links, judgement, url_of_link, LINES - 2 * len(notices))),
             "short": links.short_names(),
             "marks": [
-                entry
-                for entry in legend(page, answered)
-                if entry.count and entry.state not in UNMARKED
+                each
+                for each in legend(page, answered)
+                if each.count and each.state not in ("measured", "not_applicable")
             ],
             "turns": [self.turned(at) for at in range(len(self.rotation.views))],
             "next": self.turned(self.rotation.at + 1) if self.rotation.views else self,
-            "all_sizes": self.all_sizes(),
+            # The wall with this view in each size class in turn.
+            "all_sizes": ""
+            if self.rotation.views or len(of_sizes) < 2
+            else dataclasses.replace(self, rotation=Rotation(of_sizes)).url(),
             "leave": address_of(self.query, self.display.replace(wall=False)),
         }
-
-    def all_sizes(self) -> str:
-        """Return the wall with this view in each size class in turn. One SQL query."""
-        sizes = SizeClass.objects.values_list("name", flat=True)
-        views = tuple(self.asking(self.query.replace(size=size)) for size in sizes)
-        if self.rotation.views or len(views) < 2:
-            return ""
-        return dataclasses.replace(self, rotation=Rotation(views)).url()
 
 
 def address_of(query: MatrixQuery, drawn: Display) -> str:

@@ -1,8 +1,8 @@
 """What static/js/matrix/ knows before the numbers arrive, where each cell leads, and the tables."""
 
 import math
+from collections.abc import Container
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,10 +16,9 @@ from matrix.pages.parts.controls import own_words
 from matrix.plots import display
 from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement, Side
 from matrix.plots.display import Display
-from matrix.plots.layout import Labels
-from matrix.plots.matrix import figure
-from matrix.query.addresses import about_link, address, link_path, table_url
-from matrix.query.attributes import NAME
+from matrix.plots.matrix import Labels, figure
+from matrix.query.addresses import about_link, address, link_url, table_url
+from matrix.query.attributes import ENDS, NAME
 from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.url_text import encoded
@@ -46,45 +45,45 @@ class CellLinks:
 
     @property
     def of_links(self) -> bool:
-        """Say whether each cell is one link."""
         return (self.grid.query.rows, self.grid.query.columns) == ("endpoint", "endpoint")
 
-    @cached_property
-    def about(self) -> str:
-        """Return what stands behind the path of every link."""
-        return about_link(self.grid.query).url("")
-
     def url(self, source: int, destination: int) -> str:
-        """Return where a cell of the grid leads."""
         ends = self.grid.sources[source], self.grid.destinations[destination]
         if self.of_links:
-            return link_path(ends[0].name, ends[1].name) + self.about
+            return link_url(ends[0].name, ends[1].name, self.grid.query)
         added = self.narrowing("source", ends[0]), self.narrowing("destination", ends[1])
         return address("matrix") + "?" + "&".join(filter(None, [self.query()[1:], *added]))
 
     def query(self) -> str:
-        """Return what stands behind the path for every cell: from `?` on, or nothing.
-
-        Of groups it asks for their endpoints; what a cell narrows is not widened by alternatives
-        that the question has.
-        """
+        """Return what stands behind the path for every cell: from `?` on, or nothing."""
         query = self.grid.query
         if self.of_links:
-            return self.about
-        replaced = {f"source_{query.rows}", f"destination_{query.columns}"}
+            return about_link(query).url("")
+        kept = self.of_endpoints({f"source_{query.rows}", f"destination_{query.columns}"})
+        return f"?{kept}" if kept else ""
+
+    def of_endpoints(self, narrowed: Container[str]) -> str:
+        """Return the parameters of the matrix of endpoints behind groups.
+
+        What is ``narrowed`` is not widened by alternatives that the question has.
+        """
+        query = self.grid.query
         others = tuple(
             criterion
             for criterion in query.filters
-            if criterion.exclude or criterion.parameter not in replaced
+            if criterion.exclude or criterion.parameter not in narrowed
         )
-        narrowed = query.replace(rows="endpoint", columns="endpoint", filters=others)
-        return parameters(display.write(narrowed, self.display))
+        bare = query.replace(rows="endpoint", columns="endpoint", filters=others)
+        return encoded(display.write(bare, self.display))
+
+    def side(self, end: str) -> tuple[str, tuple[AxisGroup, ...]]:
+        query, grid = self.grid.query, self.grid
+        is_source = end == "source"
+        return (query.rows, grid.sources) if is_source else (query.columns, grid.destinations)
 
     def narrowing(self, end: str, group: AxisGroup) -> str | None:
         """Return the parameters that choose the endpoints of a row or column, none for all."""
-        grouping, groups = self.grid.query.rows, self.grid.sources
-        if end == "destination":
-            grouping, groups = self.grid.query.columns, self.grid.destinations
+        grouping, groups = self.side(end)
         if value := value_of(group, grouping):
             return urlencode({f"{end}_{grouping}": value})
         # Those without a cloud are those that are of no other.
@@ -95,27 +94,16 @@ class CellLinks:
         """Return the same for a script, which puts the names of the cell in."""
         if self.of_links:
             return {"kind": "link", "query": self.query()}
-        ends = (("source", self.grid.sources), ("destination", self.grid.destinations))
-        labels = {end: self.group_urls(end) for end, _ in ends} if self.opens_groups else None
+        labels = {end: self.group_urls(end) for end in ENDS} if self.opens_groups else None
         return {"kind": "narrow", "query": self.query(), "labels": labels} | {
-            end: {group.name: self.narrowing(end, group) for group in groups}
-            for end, groups in ends
+            end: {group.name: self.narrowing(end, group) for group in self.side(end)[1]}
+            for end in ENDS
         }
 
     def group_urls(self, end: str) -> dict[str, str]:
         """Return by the name of each row or column where it is opened, against all others."""
-        query = self.grid.query
-        grouping, groups = query.rows, self.grid.sources
-        if end == "destination":
-            grouping, groups = query.columns, self.grid.destinations
-        others = tuple(
-            criterion
-            for criterion in query.filters
-            if criterion.exclude or criterion.parameter != f"{end}_{grouping}"
-        )
-        bare = query.replace(rows="endpoint", columns="endpoint", filters=others)
-        kept = encoded(display.write(bare, self.display))
-        urls = {}
+        grouping, groups = self.side(end)
+        kept, urls = self.of_endpoints({f"{end}_{grouping}"}), {}
         for group in groups:
             params = "&".join(filter(None, [kept, self.narrowing(end, group)]))
             urls[group.name] = f"{address('matrix')}?{params}"
@@ -128,12 +116,7 @@ def value_of(group: AxisGroup, grouping: str) -> str:
     return group.name if key == NAME else str(group.facts[key])
 
 
-def parameters(params: dict[str, list[str]]) -> str:
-    return f"?{encoded(params)}" if params else ""
-
-
 def ordered_table(query: MatrixQuery, ordering: str) -> str:
-    """Return the table of a matrix's links, ordered by one of its columns."""
     url = table_url(query)
     return f"{url}{'&' if '?' in url else '?'}ordering={ordering}"
 
@@ -154,6 +137,7 @@ def payload(arrangement: Arrangement, cell_links: CellLinks, labels: Labels) -> 
     """Return the figure, and the names and means of rows and columns as they are drawn."""
     grid = arrangement.grid
     query, statistic = grid.query, grid.query.statistic
+    drawn = display.write(query, arrangement.display)
     compared = None
     if query.compare:
         # What the card calls both sides.
@@ -161,7 +145,7 @@ def payload(arrangement: Arrangement, cell_links: CellLinks, labels: Labels) -> 
         compared = {side: f"{query.compare.of}, {text}" for side, text in words.items()}
     return {
         "figure": figure(arrangement, labels),
-        "cells_url": address("cells") + parameters(display.write(query, arrangement.display)),
+        "cells_url": address("cells") + (f"?{encoded(drawn)}" if drawn else ""),
         # Of another window the codes are for other rows and columns, where values decide these.
         "codes_url": None if arrangement.display.follows_values else address("cell-codes"),
         "arrangement": arrangement.digest,
@@ -198,10 +182,8 @@ def side_numbers(side: Side, labels: list[str]) -> Json:
 
 def numbers(values: Floats | float) -> list[float | None]:
     """Return numbers for JSON, which has no NaN."""
-    return [
-        None if math.isnan(value) else value
-        for value in rounded(np.atleast_1d(np.asarray(values))).tolist()
-    ]
+    of_all = rounded(np.atleast_1d(np.asarray(values))).tolist()
+    return [None if math.isnan(value) else value for value in of_all]
 
 
 # Larger tables are of no use to a reader and cost the browser seconds.
@@ -235,26 +217,23 @@ def number_tables(arrangement: Arrangement) -> dict[str, Any]:
     grand = number(grid.averages.grand, statistic) or DASH
     if max(arrangement.state.shape) > LARGEST:
         measured = arrangement.state == MEASURED
-        sides = (
-            (name, zip(headings(side), measured.sum(axis=axis).tolist(), means, strict=True))
-            for name, side, axis, means in (
-                ("rows", rows, 1, averages),
-                ("columns", columns, 0, below),
-            )
-        )
-        return {"summary": {"average": grand} | {name: list(lines) for name, lines in sides}}
-    lines = zip(headings(rows), arrangement.value, looks_of(arrangement), averages, strict=True)
+        sides = ("rows", rows, 1, averages), ("columns", columns, 0, below)
+        return {
+            "summary": {"average": grand}
+            | {
+                name: [*zip(headings(side), measured.sum(axis=axis).tolist(), means, strict=True)]
+                for name, side, axis, means in sides
+            }
+        }
+    written = map(texts, arrangement.value)
+    lines = zip(headings(rows), written, looks_of(arrangement), averages, strict=True)
     return {
         "table": {
             "corner": CORNERS[rows.end],
             "columns": headings(columns),
             "rows": [
-                (
-                    name,
-                    [(text, *look) for text, look in zip(texts(values), looks, strict=True)],
-                    average,
-                )
-                for name, values, looks, average in lines
+                (name, [(text, *look) for text, look in zip(cells, looks, strict=True)], average)
+                for name, cells, looks, average in lines
             ],
             "averages": below,
             "average": grand,

@@ -1,13 +1,15 @@
 """The table page: every link with its rate, file size and counts by size class."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from html import escape
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Self, cast
 
 import numpy as np
-from django.core.paginator import Page as PageOfRows
 from django.core.paginator import Paginator
 from django.db.models import Q
 from django.http import QueryDict
@@ -25,46 +27,34 @@ from matrix.answers.table.table_query import PER_PAGE, TableQuery
 from matrix.answers.words.names import shared_ending, shortened
 from matrix.answers.words.phrases import counted
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.parts.controls import (
-    Choice,
-    bounds_of,
-    compare_control,
-    filter_chips,
-    kept,
-    size_choices,
-    window_choices,
-)
-from matrix.pages.parts.notices import (
-    Notice,
-    about_others,
-    about_work,
-    mixed,
-    no_endpoints,
-    work_at_hand,
-)
+from matrix.pages.parts import controls
+from matrix.pages.parts import notices as common
+from matrix.pages.parts.controls import Choice
+from matrix.pages.parts.notices import Notice
 from matrix.pages.parts.pager import pager, shown_words
 from matrix.pages.parts.share import Share
-from matrix.pages.table.columns import Context, LinkColumn
-from matrix.pages.table.links_table import (
-    Columns,
-    added,
-    body,
-    columns,
-    filter_forms,
-    groups,
+from matrix.pages.table.columns import (
+    ColumnFilter,
+    Context,
+    LinkColumn,
+    TableCell,
+    TableRow,
+    all_columns,
     rows_of,
-    shown_columns,
 )
 from matrix.query.addresses import address
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.filters import Filter, on_profiles
+from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.url_text import encoded
 from matrix.statistics.arrays import Integers
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import profiles, registry
 from matrix.store.data_version import DataVersion
-from sonar.models import Condition, Endpoint, SizeClass
+from matrix.templatetags.figures import pads
+from matrix.templatetags.long_parts import joined
+from sonar.models import Endpoint, SizeClass
 from sonar.notation.units import format_age, format_count
 from sonar.notation.windows import format_minute
 from sonar.people.roles import Anyone
@@ -80,10 +70,10 @@ LOOK_WORDS = {
     "stale": "stale",
     "down": "down",
 }
-
 # What the page has first where its address says no order; calls of the API say it.
 TROUBLE_FIRST = f"-{TROUBLE}"
 COMPARED_WORDS = {"slower": "certainly slower", "faster": "certainly faster"}
+FILTER_SHEET = ("filter_column", "filter_how", "filter_value")
 
 
 @dataclass(frozen=True)
@@ -96,7 +86,15 @@ class TablePage(QueryPage):
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         sizes = list(SizeClass.objects.values_list("name", flat=True))
-        whole = added(params, column_filters.names(sizes, *sizes))
+        # The fields of the sheet are the parameter of their filter; without a value it is none.
+        whole = params.copy()
+        column, how, value = (whole.pop(name, [""])[-1].strip() for name in FILTER_SHEET)
+        name = f"{column}.{how}" if how else column
+        if value and name not in column_filters.names(sizes, *sizes):
+            sentence = f"“{name}” is no filter: choose one of the list."
+            raise BadQueryError({"filter_column": [sentence]})
+        if value:
+            whole[name] = value
         return cls(*table_query.read(whole, sizes, usual=TROUBLE_FIRST))
 
     def own_params(self) -> Params:
@@ -108,16 +106,16 @@ class TablePage(QueryPage):
     def asking(self, query: MatrixQuery) -> Self:
         listing = self.listing.replace()
         if query.compare is None or query.size != self.query.size:
-            listing = listing.without_comparison()
+            listing = listing.without_fields(link_table.COMPARED)
         return dataclasses.replace(self, query=query, listing=listing)
 
     def listed(self, changed: TableQuery) -> str:
-        """Return the URL of the same table listed otherwise."""
         return dataclasses.replace(self, listing=changed).url()
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         whole = self.table(now, version)
-        names, left_out = shortened(ends := whole.ends(), shared_ending(ends))
+        ends = whole.ends()
+        names, left_out = shortened(ends, ending := shared_ending(ends))
         meant = self.meant(ends, names)
         table = whole if meant is self else meant.table(now, version)
         rows = meant.listing.rows(table, now)
@@ -126,42 +124,65 @@ class TablePage(QueryPage):
         records = rows_of(shown)
         ids = np.unique(shown.column(f"{self.query.size}.condition")).tolist()
         judgement = read_open(state_moment(table.window, now), Q(condition__in=ids))
-        every = self.columns(whole, now, names, judgement.conditions)
-        columns, same = shown_columns(every, whole, self.listing)
+        simulated = {endpoint.simulated for endpoint in ends}
+        written_with = Context(
+            self.query,
+            now,
+            min(now, table.window.end),
+            marks=len(simulated) > 1,
+            ending=ending,
+            names=names,
+            conditions={each.id: each for each in judgement.conditions},
+        )
+        quantiles = self.listing.columns
+        every = all_columns(written_with, table.sizes, quantiles, lines=self.listing.lines)
+        # What all links have alike is left out, unless it is asked for or ordered by; it is said.
+        candidates = every if len(whole) > 1 and not self.listing.constant else []
+        same = {name: text for name, own in candidates if (text := own.constant(whole))}
+        same.pop(self.listing.column, None)
+        columns = [each for each in every if each[0] not in same]
+        by = self.listing.column
+        written = [written_column(name, column, records, by) for name, column in columns]
         profile_choices = profiles.read()
         mixture = mixed_ways.mixed_in_table(table, meant.query, version, profile_choices)
         others = other_origins.NONE
         if profile_choices.have_others:
             others = other_origins.of_table(table, meant.query, version)
+        total = f" (filtered from {format_count(len(whole))})" if len(rows) != len(whole) else ""
         return {
-            "heading": self.heading(),
-            "sizes": size_choices(self, table.sizes),
-            "windows": window_choices(self),
-            "compare": compare_control(self, table.window, profile_choices, table.sizes),
+            "heading": table_query.heading(self.query),
+            "sizes": controls.size_choices(self, table.sizes),
+            "windows": controls.window_choices(self),
+            "compare": controls.compare_control(self, table.window, profile_choices, table.sizes),
             "looks": list(self.look_choices(meant, table, now)),
-            "bounds": bounds_of(self, table.window),
+            "bounds": controls.bounds_of(self, table.window),
             "more_columns": list(self.column_choices()),
-            "same": same,
+            "same": list(dict.fromkeys(same.values())),
             "all_columns": self.listed(self.listing.replace(constant=True)),
             "filters": filter_forms(column for _, column in every),
-            "filters_kept": kept(self, {"page"}),
+            "filters_kept": controls.kept(self, {"page"}),
             "chips": list(self.chips(meant)),
             "notices": list(self.notices(whole, len(rows), mixture, others, now)),
-            "simulated": any(endpoint.simulated for endpoint in ends),
+            "simulated": True in simulated,
             "total": len(whole),
             "assessed": as_of(judgement),
-            "of_all_tests": bool([*on_profiles(self.query.filters)]),
-            "count": count_words(at, len(whole)),
+            "of_all_tests": bool(on_profiles(self.query.filters)),
+            # Which rows are shown: `Showing 1 to 24 of 24 links (filtered from 39 800)`.
+            "count": f"{shown_words(at, 'link', 'links')}{total}",
             "trouble_first": ""
             if self.listing.ordering == TROUBLE_FIRST
             else self.listed(self.listing.replace(ordering=TROUBLE_FIRST)),
-            "groups": groups(columns),
+            "groups": [
+                (name, len(list(members)))
+                for name, members in groupby(column.group for _, column in columns)
+            ],
             "heads": [self.head(column) for _, column in columns],
-            "hidden": kept(self, {"search", "page", "per_page"}),
+            "hidden": controls.kept(self, {"search", "page", "per_page"}),
             "rows": at,
-            "lines": body(records, columns, self.listing.column),
+            # There are thousands of cells, for which a template takes too long.
+            "lines": joined(f"<tr>{''.join(cells)}</tr>\n" for cells in zip(*written, strict=True)),
             "left_out": left_out,
-            **pager(at, self.numbered),
+            **pager(at, lambda number: self.listed(self.listing.replace(page=number))),
             "per_page": PER_PAGE,
             "share": Share.of(meant.api_url()),
         }
@@ -170,27 +191,18 @@ class TablePage(QueryPage):
         names = [quantile.name for quantile in self.listing.columns]
         return link_table.build(self.query, now, version, names, lines=self.listing.lines)
 
-    def columns(
-        self,
-        table: LinkTable,
-        now: datetime,
-        names: Mapping[str, str],
-        conditions: Iterable[Condition],
-    ) -> Columns:
-        ends = table.ends()
-        is_mixed = len({endpoint.simulated for endpoint in ends}) > 1
-        moment = min(now, table.window.end)
-        by_id = {each.id: each for each in conditions}
-        context = Context(self.query, now, moment, is_mixed, shared_ending(ends), names, by_id)
-        return columns(context, table.sizes, self.listing.columns, lines=self.listing.lines)
-
     def meant(self, ends: Iterable[EndpointInfo], names: Mapping[str, str]) -> Self:
         """Return the page of a site's links, if the search is for the name of a site alone.
 
         RAL is not RALPP: other links have that text somewhere, too, but nobody means them.
         """
         text = self.listing.search.casefold()
-        sites = {place.site for place in ends if text in names_of(place, names)}
+        # A site is called by its whole name, or by that of its endpoint as it is shortened.
+        sites = {
+            place.site
+            for place in ends
+            if text in (place.site.casefold(), names[place.name].casefold())
+        }
         # Of two sites both would be shown.
         is_chosen = any(own.attribute == "site" for own in self.query.filters)
         if len(sites) != 1 or is_chosen:
@@ -198,15 +210,8 @@ class TablePage(QueryPage):
         query = self.query.replace(filters=(*self.query.filters, Filter("site", sites.pop())))
         return dataclasses.replace(self, query=query, listing=self.listing.replace(search=""))
 
-    def heading(self) -> str:
-        filters = [condition.words() for condition in self.query.filters]
-        parts = ["Rates of links by size class", self.query.window_words(), *filters]
-        if self.query.compare:
-            parts.append(f"{self.query.size} files compared with {self.query.other_words()}")
-        return ", ".join(parts)
-
     def chips(self, meant: Self) -> Iterator[Choice]:
-        yield from filter_chips(self)
+        yield from controls.filter_chips(self)
         if self.listing.search:
             words = f"search “{self.listing.search}”"
             if meant is not self:
@@ -220,17 +225,14 @@ class TablePage(QueryPage):
     ) -> Iterator[tuple[str, int, Choice]]:
         """Yield what shows only links that are so now, with how many of those listed are."""
         parameter = f"{self.query.size}.state"
-        chosen = next(
-            (condition for condition in self.listing.conditions if condition.column == parameter),
-            None,
-        )
-        others = self.listing.without(chosen) if chosen else self.listing
+        own = [each for each in self.listing.conditions if each.column == parameter]
+        others = self.listing.without(own[0]) if own else self.listing
         searched = others.replace(search=meant.listing.search)
         listed = table.taken(searched.rows(table, now))
         compared = COMPARED_WORDS if self.query.compare else {}
         for look, words in (LOOK_WORDS | compared).items():
             count = int(links_with_look(listed, self.query.size, look).sum())
-            is_chosen = chosen is not None and look in chosen.text.split(",")
+            is_chosen = bool(own) and look in own[0].text.split(",")
             if count or is_chosen:
                 only = column_filters.Condition(parameter, "is", look)
                 changed = others.replace(conditions=(*others.conditions, only))
@@ -241,11 +243,12 @@ class TablePage(QueryPage):
         """Yield what puts a column of a quantile into the table, or takes it out again."""
         listing = self.listing
         for quantile in TABLE_QUANTILES.values():
-            is_shown = quantile in listing.columns
             names = {*listing.quantiles, quantile.name}
-            with_it = tuple(name for name in TABLE_QUANTILES if name in names)
-            without = listing.without_column(quantile)
-            changed = without if is_shown else listing.replace(quantiles=with_it)
+            changed = listing.replace(
+                quantiles=tuple(own for own in TABLE_QUANTILES if own in names)
+            )
+            if is_shown := quantile in listing.columns:
+                changed = listing.without_column(quantile)
             title = f"A column with the {quantile.label} of the rates of each size class"
             yield Choice(quantile.label, self.listed(changed), is_shown, title)
         changed = listing.without_lines() if listing.lines else listing.replace(overhead=True)
@@ -256,30 +259,35 @@ class TablePage(QueryPage):
         yield Choice("those that are the same for all", url, listing.constant, title)
 
     def notices(
-        self,
-        table: LinkTable,
-        shown: int,
-        mixture: MixedWays,
-        others: OtherOrigins,
-        now: datetime,
+        self, table: LinkTable, shown: int, mixture: MixedWays, others: OtherOrigins, now: datetime
     ) -> Iterator[Notice]:
-        if about := about_others(self.query, lambda query: self.asking(query).url(), others):
+
+        def url_of(query: MatrixQuery) -> str:
+            return self.asking(query).url()
+
+        if about := common.about_others(self.query, url_of, others):
             yield about
         bare = self.asking(self.query.replace(filters=()))
         everything = bare.url() if self.query.filters else ""
         if not len(table):
             yield about_empty(everything)
             return
-        yield from about_work(work_at_hand(self.query.size), now)
+        yield from common.about_work(common.work_at_hand(self.query.size), now)
         if not shown:
             every_link = self.listing.replace(search="", conditions=())
-            dropped = bare.listed(every_link) if everything else ""
-            yield nothing_found(self.listed(every_link), dropped)
+            links = [("Clear the search and the column filters", self.listed(every_link))]
+            links += [("Clear all filters", bare.listed(every_link))] if everything else []
+            yield Notice(
+                "nothing-found",
+                "No link matches the search and the column filters.",
+                "There are links, but none matches all of them.",
+                tuple(links),
+            )
             return
         longest = self.asking(self.query.replace(window="90d")).url()
         notice = about_results(table, now, longest)
         if notice is None and mixture.are_many:
-            notice = mixed(self.query, lambda query: self.asking(query).url(), mixture, "rates")
+            notice = common.mixed(self.query, url_of, mixture, "rates")
         if notice:
             yield notice
 
@@ -304,26 +312,11 @@ class TablePage(QueryPage):
             "sorted": direction if any(title.chosen for title in titles) else "",
         }
 
-    def numbered(self, number: int) -> str:
-        return self.listed(self.listing.replace(page=number))
-
     def api_url(self) -> str:
-        """Return the call of the API that answers with the rows of all pages."""
         query = self.query.replace(stat="mean", rows="endpoint", columns="endpoint")
         listing = dataclasses.replace(self.listing, usual=TableQuery.usual)
         text = encoded(query.to_params() | listing.choosing())
         return f"{address('api-links')}?{text}".removesuffix("?")
-
-
-def names_of(place: EndpointInfo, names: Mapping[str, str]) -> set[str]:
-    """Return what the site of an endpoint is called, whole and as it is shortened, for a search."""
-    return {place.site.casefold(), names[place.name].casefold()}
-
-
-def count_words(at: PageOfRows[Any], total: int) -> str:
-    """Say which rows are shown: `Showing 1 to 24 of 24 links (filtered from 39 800)`."""
-    filtered = f" (filtered from {format_count(total)})" if at.paginator.count != total else ""
-    return f"{shown_words(at, 'link', 'links')}{filtered}"
 
 
 def about_empty(drop_filters: str) -> Notice:
@@ -337,7 +330,7 @@ def about_empty(drop_filters: str) -> Notice:
         )
     count = Endpoint.objects.in_use().count()
     if not count:
-        return no_endpoints()
+        return common.no_endpoints()
     return Notice(
         "no-mesh",
         "No mesh tests any link.",
@@ -371,12 +364,61 @@ def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None
     return Notice("no-results", "No results in this window.", sentence, links)
 
 
-def nothing_found(drop: str, drop_all: str) -> Notice:
-    """Say that no link is left; ``drop`` and ``drop_all`` lead to where more of them are."""
-    links = (("Clear the search and the column filters", drop),)
-    return Notice(
-        "nothing-found",
-        "No link matches the search and the column filters.",
-        "There are links, but none matches all of them.",
-        (*links, ("Clear all filters", drop_all)) if drop_all else links,
-    )
+def written_column(
+    name: str, head: LinkColumn, rows: Sequence[TableRow], ordered_by: str
+) -> Iterator[str]:
+    """Yield the cells below one head; those that rows are ordered by are on cards.
+
+    A number is as long as the longest fraction below its head makes it.
+    """
+    cells = [head.render(row) for row in rows]
+    place, label = head.place, ""
+    if "carded" in place or name == ordered_by:
+        label = head.label
+        place = place if "carded" in place else f"{place} carded"
+    padding = pads([cell.text for cell in cells]) if "number" in head.look else [""] * len(cells)
+    for cell, pad, row in zip(cells, padding, rows, strict=True):
+        if name not in ("source", "destination"):
+            yield written_cell(cell, place, label, pad)
+            continue
+        text, url, marks = escape(cell.text), escape(cell.url), written_marks(cell)
+        looks = f'class="{place}" title="{escape(cell.title)}"'
+        if name == "source":
+            to = f'<span class="visually-hidden"> to {escape(row.destination.name)}</span>'
+            yield f'<th scope="row" {looks}><a href="{url}">{text}{to}</a>{marks}</th>'
+        else:
+            arrow = '<span aria-hidden="true">→ </span>'
+            yield f'<td {looks}>{arrow}<a href="{url}" tabindex="-1">{text}</a>{marks}</td>'
+
+
+def written_cell(cell: TableCell, place: str, label: str, pad: str) -> str:
+    title = f' title="{escape(cell.title)}"' if cell.title else ""
+    on_card = f' data-label="{escape(label)}"' if label else ""
+    lead = f'<small class="state-word">{escape(cell.lead)}</small> ' if cell.lead else ""
+    text = escape(cell.text)
+    padded = f'<span data-pad="{pad}">{text}</span>' if pad else text
+    look = f"{cell.look} {place}"
+    return f'<td class="{look}"{title}{on_card}>{lead}{padded}{written_marks(cell)}</td>'
+
+
+def written_marks(cell: TableCell) -> str:
+    return "".join(f" <small>{escape(mark)}</small>" for mark in cell.marks)
+
+
+def filter_forms(
+    columns: Iterable[LinkColumn],
+) -> Mapping[str, list[tuple[str, list[ColumnFilter]]]]:
+    """Return what can be filtered, as two forms: columns of text, and of numbers with two bounds.
+
+    Each by what stands above it.
+    """
+    offered = [(column.group or "link", own) for column in columns for own in column.filters]
+    return {
+        words: [
+            (group, [own for _, own in members])
+            for group, members in groupby(
+                (pair for pair in offered if pair[1].is_number is is_number), itemgetter(0)
+            )
+        ]
+        for words, is_number in (("text", False), ("number", True))
+    }
