@@ -56,9 +56,10 @@ class IncidentLine:
     marks: Sequence[str] = ()
 
     @property
-    def has_somebody(self) -> bool:
-        """Say whether somebody has seen it, or works on it."""
-        return bool(self.incident.assignee or self.incident.acknowledged_at)
+    def who_or_link(self) -> str:
+        """Return who has seen it or works on it, else what its page is called."""
+        is_seen = self.incident.assignee or self.incident.acknowledged_at
+        return self.who if is_seen else "incident"
 
     @classmethod
     def of(
