@@ -12,7 +12,7 @@ from django.db.models import F
 
 from sonar.alerting import outbox
 from sonar.alerting.incidents import event_of, lock
-from sonar.alerting.subjects import Whose, sites_of
+from sonar.alerting.subjects import Whose
 from sonar.models import ConditionLink, HeldLevel, Incident, IncidentEvent
 from sonar.people import roles
 from sonar.people.roles import Anyone
@@ -34,11 +34,6 @@ class DecisionError(ValueError):
     def __init__(self, parameter: str, sentence: str) -> None:
         self.parameter = parameter
         super().__init__(sentence)
-
-
-def may_decide(user: Anyone, incident: Incident) -> bool:
-    """Say whether an account may decide: operators, and the admins of a site that it is of."""
-    return user.has_perm(RIGHT) or roles.may(user, RIGHT, sites_of(incident))
 
 
 Decision = Callable[..., IncidentEvent]

@@ -1,9 +1,9 @@
 """Which events somebody asks for: the parameters of the page and of the call."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import Self
 
 from matrix.answers.conditions.reading import Judgement, members_q, open_sizes, read_window
 from matrix.answers.events.event import KINDS, LEVELS, Event, events_of
@@ -12,6 +12,7 @@ from matrix.query.filters import alternatives as grouped
 from matrix.query.forms import BadQueryError, Texts, check_names, one_of, text_of
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
+from matrix.store.keyset import Cursor
 from sonar.models import SizeClass
 from sonar.notation.windows import EARLIEST, Window, format_minute, format_time, parse_time
 
@@ -37,36 +38,14 @@ LEVEL_WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class EventCursor:
-    """The last event of a page: the next page has those that come after it."""
-
-    at: datetime
-    id: int
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read what ``str`` has written; raise ValueError for anything else."""
-        moment, _, number = text.partition("_")
-        return cls(parse_time(moment), int(number))
-
-    @classmethod
-    def of(cls, event: Event) -> Self:
-        return cls(event.at, event.id)
-
-    def __str__(self) -> str:
-        moment = self.at.isoformat(timespec="microseconds").replace("+00:00", "Z")
-        return f"{moment}_{self.id}"
-
-
 def page_of(
-    events: Sequence[Event], count: int, after: EventCursor | None = None
-) -> tuple[list[Event], EventCursor | None]:
+    events: Sequence[Event], count: int, after: Cursor | None = None
+) -> tuple[list[Event], Cursor | None]:
     """Return a page of events, newest first, and where the next one begins if there is one."""
     if after is not None:
-        events = [event for event in events if (event.at, event.id) < (after.at, after.id)]
+        events = [event for event in events if (event.at, event.id) < (after.moment, after.id)]
     page = list(events[:count])
-    return page, EventCursor.of(page[-1]) if len(events) > count else None
+    return page, Cursor(page[-1].at, page[-1].id) if len(events) > count else None
 
 
 @dataclass(frozen=True)
@@ -109,9 +88,6 @@ class EventsQuestion:
         }
         return self.query.to_params() | {name: [text] for name, text in own.items() if text}
 
-    def replace(self, **changed: Any) -> Self:  # noqa: ANN401 - any of the fields
-        return replace(self, **changed)
-
     def window_at(self, now: datetime) -> Window:
         if self.since:
             end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
@@ -127,19 +103,17 @@ class EventsQuestion:
 
     def chosen(self, events: Iterable[Event]) -> list[Event]:
         """Return those of its size class, kind and level, and as certain as it asks."""
+        now = self.now == NOW[0]
         return [
             event
             for event in events
-            if (not self.size or self.size in self.sizes_of(event))
+            # Of what lasts, those classes count in which it does.
+            if (not self.size or self.size in (open_sizes(event.condition) if now else event.sizes))
             and (not self.kind or event.kind == self.kind)
             and (not self.level or event.level == self.level)
-            and (not self.now or event.lasts == (self.now == NOW[0]))
+            and (not self.now or event.lasts == now)
             and (self.unsure or event.is_certain)
         ]
-
-    def sizes_of(self, event: Event) -> list[str]:
-        """Return the size classes that show an event, or where it lasts."""
-        return open_sizes(event.condition) if self.now == NOW[0] else event.sizes
 
     def describe(self) -> str:
         """Say the question as a sentence without a full stop, leaving out what is empty."""

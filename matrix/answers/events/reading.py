@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from datetime import datetime, time
 
 from matrix.answers.conditions.reading import members_q, read_window
-from matrix.answers.events.event import (
-    FASTER,
-    KINDS,
-    LEVELS,
-    RECOVERED,
-    SLOWER,
-    Event,
-    events_of,
-)
+from matrix.answers.events.event import FASTER, LEVELS, RECOVERED, SLOWER, Event, events_of
 from matrix.answers.link.report import LinkReport
 from matrix.answers.site.reports import Report
 from matrix.answers.words.names import NO_NAMES
@@ -49,16 +39,11 @@ def read(
     ``filters`` on sites, clouds and so on choose them by the links that they are of. Where they are
     to be as they were ``as_at_end`` of the time range, what ended later lasts.
     """
-    events = events_of(read_window(window, members_q(filters, places)))
-    if not as_at_end:
-        return events
-    return [as_it_was(event) if event.lasts and event.until else event for event in events]
-
-
-def as_it_was(event: Event) -> Event:
-    condition = copy(event.condition)
-    condition.ended_at = None
-    return Event(condition, event.moment)
+    judgement = read_window(window, members_q(filters, places))
+    for condition in judgement.conditions if as_at_end else []:
+        if condition.ended_at and condition.ended_at > judgement.moment:
+            condition.ended_at = None
+    return events_of(judgement)
 
 
 def events_of_link(answer: LinkReport) -> list[Event]:
@@ -106,8 +91,3 @@ def weight(event: Event) -> tuple[int, int, float]:
     """Return what sorts events by how much they matter."""
     factor = event.factor[0] if event.factor else 1.0
     return WEIGHT[event.kind], -LEVELS.index(event.level), factor
-
-
-def by_kind(events: Sequence[Event]) -> dict[str, int]:
-    counts = Counter(event.kind for event in events)
-    return {kind: counts[kind] for kind in KINDS}

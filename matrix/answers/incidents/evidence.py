@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cached_property
 
 import numpy as np
 from django.db.models import Q
@@ -71,12 +70,9 @@ class IncidentEvidence:
     failures: Sequence[SimilarFailures]
     beside: Beside | None
 
-    def tests_of(self, row: Member) -> Results:
-        """Return the tests of a link with its size class."""
-        return tests_of(row, self.tests)
-
 
 def tests_of(row: Member, tests: Results) -> Results:
+    """Return those tests that are of a link with its size class."""
     link = row.source.pk << 16 | row.destination.pk
     return tests.taken((tests.keys >> np.uint64(32)) == link).of_class(row.size_class.pk)
 
@@ -91,7 +87,12 @@ def read(incident: Incident, now: datetime, most: int = MOST_LINKS) -> IncidentE
     pairs = pairs_of(links)
     tests = samples.read_links(pairs, window, ())
     if incident.cause_id is not None and incident.condition == Incident.Condition.SLOW:
-        first = [with_rate(row, tests) for row in links[:MOST_LINKS]]
+        first = []
+        for row in links[:MOST_LINKS]:
+            own, until = tests_of(row, tests), unix_ms(row.until) if row.until else np.inf
+            since = own.ok & (own.started >= unix_ms(row.since)) & (own.started < until)
+            rates = own.rates[since]
+            first.append(replace(row, rate=float(np.median(rates)) if len(rates) else None))
         first.sort(key=lambda row: (row.share is None, row.share))
         links = [*first, *links[MOST_LINKS:]]
     return IncidentEvidence(
@@ -103,15 +104,6 @@ def read(incident: Incident, now: datetime, most: int = MOST_LINKS) -> IncidentE
         failures=failures_of(incident, links, now),
         beside=Beside.of(incident, links, now),
     )
-
-
-def with_rate(row: Member, tests: Results) -> Member:
-    """Return a link with the median of its rates since it is slow."""
-    own = tests_of(row, tests)
-    own = own.taken(own.ok & (own.started >= unix_ms(row.since)))
-    if row.until is not None:
-        own = own.taken(own.started < unix_ms(row.until))
-    return replace(row, rate=float(np.median(own.rates)) if len(own) else None)
 
 
 def pairs_of(links: Sequence[Member]) -> list[tuple[int, int]]:
@@ -153,23 +145,6 @@ class Beside:
         size = links[0].size_class.name if links else incident.sizes[0]
         return cls(incident, grid.build(evidence.beside_query(MatrixQuery(size=size)), now))
 
-    @cached_property
-    def well(self) -> Flags:
-        """Say which links are known to be as usual, or faster; of failures, which ones work."""
-        cells = self.links.cells
-        well = (cells.ok > 0) if self.is_failing else np.isin(cells.level, (USUAL, FASTER))
-        return np.asarray(well & ~cells.of_look("failing"))
-
-    @cached_property
-    def judged(self) -> Flags:
-        cells = self.links.cells
-        judged = (cells.ok + cells.failed > 0) if self.is_failing else (cells.level != UNKNOWN)
-        return np.asarray(judged | cells.of_look("failing"))
-
-    @property
-    def is_failing(self) -> bool:
-        return self.incident.condition == Incident.Condition.FAILING
-
     def sentences(self) -> list[str]:
         """Say how the other direction is, and how other links are that have none of its ends."""
         incident = self.incident
@@ -193,29 +168,30 @@ class Beside:
         return np.array(own, dtype=bool)
 
     def words(self, subject: str, links: Flags) -> str:
-        judged = int((links & self.judged).sum())
-        if self.is_failing:
-            if not judged:
-                return f"{subject} no link was tested."
-            well = int((links & self.well).sum())
-            work = "works" if judged == 1 else "work"
-            return f"{subject} {format_count(well)} of {format_counted(judged, 'link')} {work}."
-        if judged < FEWEST_JUDGED:
-            return f"{subject} too few links have a usual rate yet to compare with."
-        well = int((links & self.judged & self.well).sum())
-        return f"{subject} {format_count(well)} of {format_counted(judged, 'link')} are as usual."
+        """Say how many of the judged ones work, or are as usual or faster."""
+        cells, fails = self.links.cells, self.links.cells.of_look("failing")
+        if self.incident.condition == Incident.Condition.FAILING:
+            well, is_judged, fewest = cells.ok > 0, cells.ok + cells.failed > 0, 1
+            too_few, are = "no link was tested", "work"
+        else:
+            well, is_judged = np.isin(cells.level, (USUAL, FASTER)), cells.level != UNKNOWN
+            fewest, are = FEWEST_JUDGED, "are as usual"
+            too_few = "too few links have a usual rate yet to compare with"
+        judged = int(np.count_nonzero(links & (is_judged | fails)))
+        if judged < fewest:
+            return f"{subject} {too_few}."
+        number = format_count(int(np.count_nonzero(links & well & ~fails)))
+        are = "works" if judged == 1 else are
+        return f"{subject} {number} of {format_counted(judged, 'link')} {are}."
 
 
-@dataclass(frozen=True)
-class WhatChanged:
-    """What people wrote, declared or changed at its ends about when it began."""
+def what_changed(
+    incident: Incident, reader: Anyone
+) -> tuple[Sequence[NearbyNote], Sequence[HistoryLine]]:
+    """Read what people wrote, declared or changed at its ends about when it began.
 
-    notes: Sequence[NearbyNote]
-    changes: Sequence[HistoryLine]
-
-
-def what_changed(incident: Incident, reader: Anyone) -> WhatChanged:
-    """Read what changed then, as far as somebody may see it. At most four SQL queries."""
+    As far as somebody may see it: notes and downtimes, and the history. At most four SQL queries.
+    """
     ends = [end for end in (incident.source, incident.destination) if end]
     sites = {end.site for end in ends} | ({incident.site} if incident.site else set())
     low, high = incident.began_at, incident.began_at
@@ -231,4 +207,4 @@ def what_changed(incident: Incident, reader: Anyone) -> WhatChanged:
     )
     entries = rows.order_by(*registry_history.ORDER)[:MOST_CHANGES]
     names = sorted(str(site) for site in sites)
-    return WhatChanged(notes_near(begun, names, near), list(registry_history.lines_of(entries)))
+    return notes_near(begun, names, near), list(registry_history.lines_of(entries))

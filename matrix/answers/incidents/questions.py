@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
@@ -90,9 +90,6 @@ class IncidentsQuestion:
         own = {name: getattr(self, name) for name in OWN}
         written = {name: YES[0] if value is True else value for name, value in own.items()}
         return self.query.to_params() | {name: [text] for name, text in written.items() if text}
-
-    def replace(self, **changed: Any) -> Self:  # noqa: ANN401 - any of the fields
-        return replace(self, **changed)
 
     def rows(self, now: datetime, reader: Anyone) -> QuerySet[Incident]:
         """Return those that are asked for, in no order."""
