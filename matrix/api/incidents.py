@@ -51,6 +51,7 @@ from matrix.http.permissions import allow, reader_of
 from matrix.query.forms import BadQueryError, check_names
 from matrix.store import incidents, keyset
 from sonar.alerting.decisions import LONGEST_TEXT, RIGHT, DecisionError
+from sonar.alerting.incidents import FIGURES
 from sonar.alerting.subjects import sites_of
 from sonar.models import Incident, IncidentEvent
 from sonar.notation.enumeration import either
@@ -183,12 +184,9 @@ ALLOWED = {
 # With which decision a field goes.
 ONLY_WITH = {"assignee": "assign", "until": "mute"}
 OWN = ("size", "open", "level", "condition", "mine", "unacknowledged")
-COLUMNS = tuple(IncidentRecord.model_fields)
-EVENT_COLUMNS = tuple(EventOfIncident.model_fields)
 MOST_ROWS = 100_000
-# Of one answer; more are asked for with the last id of these.
-MOST_EVENTS = 10_000
-MOST_MEMBERS = 10_000
+# Of one answer; more events are asked for with the last id of these.
+MOST_EVENTS = MOST_MEMBERS = 10_000
 
 INCIDENTS = described(
     "Incidents, open ones first, of these the worst",
@@ -253,7 +251,7 @@ class IncidentsView(ApiView):
         window = question.query.window_at(now)
         if form != "json":
             name = file_name("incidents", query=question.query, window=window)
-            return as_rows(records, form, COLUMNS, name)
+            return as_rows(records, form, tuple(IncidentRecord.model_fields), name)
         own = {name: getattr(question, name) or None for name in OWN}
         flags = {name: YES[0] for name in ("mine", "unacknowledged") if own[name]}
         query = echo(question.query, window, **own | flags)
@@ -308,19 +306,14 @@ class IncidentEventsView(ApiView, of_primary=True):
         since = event_id("since", text_given, incidents.last_event())
         rows = IncidentEvent.objects.filter(pk__gt=since).select_related("by").order_by("pk")
         records = [event_record(event, request) for event in rows[: MOST_EVENTS + 1]]
-        listed = records[:MOST_EVENTS]
+        listed, params, further = records[:MOST_EVENTS], request.query_params.copy(), None
         if form != "json":
-            return as_rows(listed, form, EVENT_COLUMNS, file_name("incident-events"))
-        return as_json({"events": listed, "next": further(request, records)})
-
-
-def further(request: Request, records: list[Json]) -> str | None:
-    """Return the address of the next events, None if these are all."""
-    if len(records) <= MOST_EVENTS:
-        return None
-    params = request.query_params.copy()
-    params["since"] = str(records[MOST_EVENTS - 1]["id"])
-    return request.build_absolute_uri(f"{request.path}?{params.urlencode()}")
+            columns = tuple(EventOfIncident.model_fields)
+            return as_rows(listed, form, columns, file_name("incident-events"))
+        if len(records) > MOST_EVENTS:
+            params["since"] = str(listed[-1]["id"])
+            further = request.build_absolute_uri(f"{request.path}?{params.urlencode()}")
+        return as_json({"events": listed, "next": further})
 
 
 def incident_of(number: int) -> Incident:
@@ -385,7 +378,7 @@ def whole(incident: Incident, request: Request) -> HttpResponse:
 def event_record(event: IncidentEvent, request: Request) -> Json:
     values = event.values
     is_known = reader_of(request).is_authenticated
-    names = ("level", "condition", "factor", "links", "of_links", "was", "into")
+    names = (*FIGURES, "was", "into")
     until = values.get("until")
     return record(
         EventOfIncident,

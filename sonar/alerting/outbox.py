@@ -52,8 +52,10 @@ def announce(events: Sequence[IncidentEvent]) -> None:
     calling = [event for event in events if calls(event)]
     if not calling:
         return
+    rows = Subscription.objects.filter(subscriptions.ACTIVE, report="").exclude(channel__in=BOARDS)
     everybody = [
-        subscribed for subscribed in subscriptions.active() if subscribed.row.channel not in BOARDS
+        Subscribed(row, subscriptions.sites_of(row))
+        for row in rows.select_related("owner").prefetch_related("sites").order_by("id")
     ]
     for event in calling if everybody else []:
         for calls_of_one in whom(event, everybody):
@@ -120,30 +122,21 @@ class Calls:
             return
         if self.count >= MOST_CALLS or (event.kind == Kind.CAUSE and self.count == MOST_CALLS - 1):
             return
-        if row is None:
-            row = self.begun(event)
-        if row is not None:
-            self.add(row, event)
-
-    def begun(self, event: IncidentEvent) -> Notification | None:
-        """Return a new row; if too many wait already, count it among what was missed."""
-        row = self.to.row
-        if row.notifications.filter(state=State.WAITING).count() >= MOST_WAITING:
-            miss(row, 1, event.at)
-            return None
-        return Notification(
-            subscription=row,
+        to = self.to.row
+        if row is None and to.notifications.filter(state=State.WAITING).count() >= MOST_WAITING:
+            miss(to, 1, event.at)
+            return
+        row = row or Notification(
+            subscription=to,
             incident=event.incident,
             created_at=event.at,
             due_at=event.at + 2 * REMEMBERED,
         )
-
-    def add(self, row: Notification, event: IncidentEvent) -> None:
         moment, worse = event.at, event.kind == Kind.WORSE
-        last = self.past[-1].ended_at if self.past else None
+        last = past[-1].ended_at if past else None
         if event.kind == Kind.REOPENED and last is not None:
             moment = max(moment, last + DAY)
-        due = event.at if worse else self.to.row.due_at(moment)
+        due = event.at if worse else to.due_at(moment)
         row.together = not worse and (row.together or due > moment)
         row.urgent |= worse
         row.due_at = min(row.due_at, due)
@@ -160,9 +153,12 @@ def whom(event: IncidentEvent, everybody: Iterable[Subscribed]) -> Iterable[Call
         created_at__gt=event.at - REMEMBERED).order_by("id"))  # fmt: skip
     owner_of = {subscribed.row.pk: subscribed.row.owner_id for subscribed in everybody}
     called = set[int]()
-    for subscribed in sorted(
-        matching, key=lambda subscribed: preference(subscribed, rows, event.at)
-    ):
+    told = {each.subscription_id for each in rows}
+    # Of the subscriptions of one person: one by which it was told before, then what is soonest.
+    matching.sort(
+        key=lambda to: (to.row.pk not in told, to.row.due_at(event.at) - event.at, to.row.pk)
+    )
+    for subscribed in matching:
         owner = subscribed.row.owner_id
         if owner in called:
             continue
@@ -181,15 +177,6 @@ def whom(event: IncidentEvent, everybody: Iterable[Subscribed]) -> Iterable[Call
         ]
         count = len(past) + calls_by_deleted(subscribed.row, incident.pk, event.at)
         yield Calls(subscribed, past, waiting[0] if waiting else None, count)
-
-
-def preference(
-    subscribed: Subscribed, rows: Iterable[Notification], now: datetime
-) -> tuple[object, ...]:
-    """Order the subscriptions of one person: by which it was told before, then what is soonest."""
-    row = subscribed.row
-    before = any(each.subscription_id == row.pk for each in rows)
-    return (not before, row.due_at(now) - now, row.pk)
 
 
 def may_call_again(row: Notification, now: datetime) -> bool:

@@ -60,12 +60,6 @@ class Subscribed:
         )
 
 
-def active(**conditions: object) -> list[Subscribed]:
-    """Return those in use for incidents, in the order in which they were made. Two SQL queries."""
-    rows = Subscription.objects.filter(ACTIVE, report="", **conditions).select_related("owner")
-    return [Subscribed(row, sites_of(row)) for row in rows.prefetch_related("sites").order_by("id")]
-
-
 def sites_of(row: Subscription) -> frozenset[int] | None:
     if row.scope == Scope.GRID:
         return None

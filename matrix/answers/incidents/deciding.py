@@ -57,15 +57,12 @@ def account(name: str) -> User | None:
     """Return the account that something is to be given to; None for no name."""
     if not name:
         return None
-    person = User.objects.filter(username=name, is_active=True).first() if is_text(name) else None
+    active = User.objects.filter(is_active=True)
+    # PostgreSQL takes no zero byte.
+    person = active.filter(username=name).first() if "\0" not in name else None
     if person is None:
         raise DecisionError("assignee", f"No active account is called “{name}”.")
     return person
-
-
-def is_text(name: str) -> bool:
-    # PostgreSQL takes no zero byte.
-    return "\0" not in name
 
 
 def sites_of(id: int) -> Iterable[int]:  # noqa: A002 - of the route

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from matrix.answers.conditions.words import SHARP, evidence
@@ -10,7 +10,6 @@ from matrix.answers.incidents import words
 from matrix.answers.incidents.evidence import IncidentEvidence
 from matrix.answers.words.phrases import WHERE, counted, shortened
 from matrix.store.incidents import Member
-from matrix.store.transfers import SimilarFailures
 from sonar.models import Incident
 from sonar.notation.units import format_rate, format_share
 
@@ -20,18 +19,33 @@ NO_RATE = "-"
 
 
 def text(facts: IncidentEvidence, url: str) -> str:
-    """Return the whole text; ``url`` is that of the page of the incident."""
-    incident = facts.incident
+    """Return the whole text; ``url`` is that of the page of the incident.
+
+    Of its errors it has the most frequent ones, and the end that they name.
+    """
+    incident, links = facts.incident, facts.links[:MOST_ROWS]
+    ends = (incident.source, incident.destination)
+    sites = [end.site for end in ends if end] + ([incident.site] if incident.site else [])
+    worst = f"The {len(links)} worst of its {counted(facts.many, 'link')}:"
     parts = [
         [words.title(incident)],
-        [f"Site: {name}" for name in site_names(incident)],
+        [f"Site: {name}" for name in dict.fromkeys(map(str, sites))],
         [
             "Sonar copies test files between storage endpoints and records the rates. It measured:",
             measured(incident),
             f"Sonar was certain at {dated(incident.opened_at)}.",
         ],
-        links_of(facts.links[:MOST_ROWS], facts.many),
-        [*errors(facts.failures[:MOST_ERRORS])],
+        [
+            worst if facts.many > len(links) else "Its links:",
+            *table([HEAD, *map(cells, links)]),
+        ]
+        if links
+        else [],
+        [
+            f"{counted(group.count, 'test')} failed {WHERE.get(group.where, '')}".strip()
+            + f", the last at {dated(group.last)}: {shortened(group.example.error, LONGEST)}"
+            for group in facts.failures[:MOST_ERRORS]
+        ],
         facts.beside.sentences() if facts.beside else [],
         [words.advice(incident), f"Evidence and what happened: {url}"],
     ]
@@ -54,28 +68,6 @@ def measured(incident: Incident) -> str:
 def dated(moment: datetime) -> str:
     """Write a time as it is understood next year, too."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def links_of(links: Sequence[Member], many: int) -> list[str]:
-    if not links:
-        return []
-    worst = f"The {len(links)} worst of its {counted(many, 'link')}"
-    head = worst if many > len(links) else "Its links"
-    return [f"{head}:", *table([HEAD, *map(cells, links)])]
-
-
-def errors(failures: Sequence[SimilarFailures]) -> Iterator[str]:
-    """Yield what its tests failed with, the most frequent first, and the end that errors name."""
-    for group in failures:
-        tests = f"{counted(group.count, 'test')} failed {WHERE.get(group.where, '')}".strip()
-        yield f"{tests}, the last at {dated(group.last)}: {shortened(group.example.error, LONGEST)}"
-
-
-def site_names(incident: Incident) -> list[str]:
-    """Name the sites that it is of."""
-    ends = (incident.source, incident.destination)
-    sites = [end.site for end in ends if end] + ([incident.site] if incident.site else [])
-    return list(dict.fromkeys(map(str, sites)))
 
 
 def cells(row: Member) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
-from django.db.models import Model, QuerySet
+from django.db.models import Model
 from django.forms import BoundField
 from django.http import QueryDict
 
@@ -95,23 +95,19 @@ class ExpectationForm(RowForm):
         self, row: Expectation, reader: Anyone, permission: str, data: QueryDict | None = None
     ) -> None:
         self.row, self.is_new = row, row.pk is None
-        super().__init__(data, auto_id="expectation-%s", initial=self._initial())
-        for name, rows in self._choices(reader, permission).items():
+        initial = {name: getattr(row, name) for name in self.base_fields}
+        super().__init__(data, auto_id="expectation-%s", initial=initial)
+        sites, may_all = Site.objects.listed().order_by("name"), roles.may(reader, permission)
+        for name, rows in (
+            ("size_class", SizeClass.objects.order_by("from_bytes")),
+            ("mesh", Mesh.objects.order_by("name")),
+            ("site", sites if may_all else sites.filter(pk__in=roles.sites_of(reader))),
+        ):
             self.fields[name].queryset = rows  # type: ignore[attr-defined]
-        self.fields["site"].required = not roles.may(reader, permission)
+        self.fields["site"].required = not may_all
         self.fields["site"].error_messages["required"] = "Choose the site that you look after."
         if not self.is_new:
             del self.fields["name"]
-
-    def _initial(self) -> dict[str, Any]:
-        return {name: getattr(self.row, name) for name in self.base_fields}
-
-    def _choices(self, reader: Anyone, permission: str) -> dict[str, QuerySet[Any]]:
-        own = Site.objects.listed().order_by("name")
-        if not roles.may(reader, permission):
-            own = own.filter(pk__in=roles.sites_of(reader))
-        sizes, meshes = SizeClass.objects.order_by("from_bytes"), Mesh.objects.order_by("name")
-        return {"size_class": sizes, "mesh": meshes, "site": own}
 
     def clean_name(self) -> str:
         return not_reserved("expectation", self.cleaned_data["name"])

@@ -51,8 +51,7 @@ def expectation_of(name: str, *, lock: bool = False) -> Expectation:
 
 
 def sites_of(expectation: str, **_: object) -> Iterable[int]:
-    row = expectation_of(expectation)
-    return own_sites(row)
+    return own_sites(expectation_of(expectation))
 
 
 def own_sites(row: Expectation) -> list[int]:
@@ -95,24 +94,19 @@ class AddExpectationPage(Page):
     of_primary: ClassVar[bool] = True
     nav: ClassVar[str] = "operations"
 
+    permission: ClassVar[str] = MAY_ADD
+
     form: ExpectationForm | None = None
+    name: str = ""
 
     def row(self, *, lock: bool = False) -> Expectation:
-        return Expectation()
-
-    @property
-    def heading(self) -> str:
-        return "Add an expectation"
-
-    @property
-    def permission(self) -> str:
-        return MAY_ADD
+        return expectation_of(self.name, lock=lock) if self.name else Expectation()
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         form = self.form or ExpectationForm(self.row(), reader, self.permission)
         counts, row = form.counts(now), form.row
         return {
-            "heading": self.heading,
+            "heading": f"Change the expectation {self.name}" if self.name else "Add an expectation",
             "form": form,
             "expectation": row if row.pk else None,
             "counts": counts,
@@ -124,24 +118,12 @@ class AddExpectationPage(Page):
 @dataclass(frozen=True)
 class ChangeExpectationPage(AddExpectationPage):
     route: ClassVar[str] = "change-expectation"
-
-    name: str = ""
+    permission: ClassVar[str] = MAY_CHANGE
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         check_names(params)
         return cls(name=expectation_of(path["expectation"]).name)
-
-    def row(self, *, lock: bool = False) -> Expectation:
-        return expectation_of(self.name, lock=lock)
-
-    @property
-    def heading(self) -> str:
-        return f"Change the expectation {self.name}"
-
-    @property
-    def permission(self) -> str:
-        return MAY_CHANGE
 
     def path(self) -> str:
         return address(self.route, self.name)
@@ -163,7 +145,11 @@ def change_expectation(request: HttpRequest, expectation: str) -> HttpResponseBa
 
 def edited(request: HttpRequest, page: AddExpectationPage) -> HttpResponse:
     """Keep an expectation as a form has it; without `save` show only what it would match."""
-    refuse_others(request, page.permission)
+    site = request.POST.get("site")
+    if site and not roles.may(request.user, page.permission):
+        own = Site.objects.filter(pk__in=roles.sites_of(request.user))
+        if site not in own.values_list("name", flat=True):
+            raise PermissionDenied
     is_kept, sentence = "save" in request.POST, ""
     with transaction.atomic():
         row = page.row(lock=is_kept)
@@ -175,16 +161,6 @@ def edited(request: HttpRequest, page: AddExpectationPage) -> HttpResponse:
         return rendered(request, again, timezone.now(), None, status=status)
     messages.success(request, f"{sentence} Links are held against it within a minute.")
     return HttpResponseRedirect(ExpectationsPage().path())
-
-
-def refuse_others(request: HttpRequest, permission: str) -> None:
-    """Raise PermissionDenied for who looks after some sites alone, and names another one."""
-    site = request.POST.get("site")
-    if not site or roles.may(request.user, permission):
-        return
-    own = Site.objects.filter(pk__in=roles.sites_of(request.user))
-    if site not in own.values_list("name", flat=True):
-        raise PermissionDenied
 
 
 def kept(request: HttpRequest, form: ExpectationForm, permission: str) -> str:

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from matrix.answers.incidents import deciding, words
-from matrix.answers.incidents.deciding import KINDS, DecisionRequest
+from matrix.answers.incidents.deciding import KINDS
 from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.incidents.forms import FORMS, DecisionForm, forms_for
 from matrix.pages.incidents.pages import IncidentPage, incident_of
@@ -20,7 +20,7 @@ from matrix.pages.views import rendered, show
 from matrix.store import incidents
 from sonar.alerting.decisions import RIGHT, DecisionError
 from sonar.alerting.incidents import lock
-from sonar.models import Incident, IncidentEvent
+from sonar.models import Incident
 from sonar.notation.enumeration import either
 from sonar.notation.windows import parse_time
 
@@ -59,23 +59,14 @@ def decided(request: HttpRequest, incident: Incident, form: DecisionForm) -> Htt
 def keep(incident: Incident, user: User, form: DecisionForm) -> str:
     """Decide what a valid form says, unless its sender just has, and say so."""
     lock()
-    choice = form.choice(user)
-    if is_repeated(incident, user, choice, form.cleaned_data["last"] or 0):
-        return "That was kept already: it was sent twice."
+    choice, last = form.choice(user), form.cleaned_data["last"] or 0
+    # What the same person has decided since what their page showed.
+    own = incident.events.filter(pk__gt=last, by=user, kind=KINDS[choice.name])
+    for event in own.filter(text=choice.text.strip()):
+        if choice.until:
+            is_same = abs(parse_time(event.values["until"]) - choice.until) < TWICE
+        else:
+            is_same = event.values.get("assignee", choice.assignee) == choice.assignee
+        if is_same:
+            return "That was kept already: it was sent twice."
     return words.event_words(deciding.decide(incident, user, form.now, choice), user)
-
-
-def is_repeated(incident: Incident, user: User, choice: DecisionRequest, last: int) -> bool:
-    """Say whether somebody has decided the same since what their page showed."""
-    since = incident.events.filter(
-        pk__gt=last, by=user, kind=KINDS[choice.name], text=choice.text.strip()
-    )
-    return any(is_same(event, choice) for event in since)
-
-
-def is_same(event: IncidentEvent, choice: DecisionRequest) -> bool:
-    """Say whether an event of the same kind says what is asked for: to whom, and until when."""
-    if choice.until:
-        until = parse_time(event.values["until"])
-        return abs(until - choice.until) < TWICE
-    return bool(event.values.get("assignee", choice.assignee) == choice.assignee)

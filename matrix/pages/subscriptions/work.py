@@ -127,8 +127,12 @@ def try_subscription(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A0
         row, now = by_id(id, lock=True), timezone.now()
         if row.confirmed_at is None:
             messages.warning(request, f"{row.address} must be confirmed first, by the link in it.")
+        elif row.report and not row.enabled:
+            messages.warning(request, "It is switched off: switch it on first.")
+        elif row.report and schedule.queue_now(row, now):
+            messages.success(request, "The newest report is sent next: its outcome is shown below.")
         elif row.report:
-            order_report(request, row)
+            messages.warning(request, f"It waits already, or was sent less than {PAUSE} ago.")
         elif subscriptions.take_turn("test", row, subscriptions.BETWEEN_TESTS, now):
             messages.warning(request, "A test was ordered less than a minute ago.")
         else:
@@ -159,16 +163,6 @@ def send_open_incidents(request: HttpRequest, id: int) -> HttpResponse:  # noqa:
             sent = f"{counted(len(opened), 'open incident')} will be sent next."
             messages.success(request, f"{sent} The table below shows the outcome.")
     return HttpResponseRedirect(f"{SubscriptionPage(row).path()}#deliveries")
-
-
-def order_report(request: HttpRequest, row: Subscription) -> None:
-    """Let a report be sent out of turn."""
-    if not row.enabled:
-        messages.warning(request, "It is switched off: switch it on first.")
-    elif schedule.queue_now(row, timezone.now()):
-        messages.success(request, "The newest report is sent next: its outcome is shown below.")
-    else:
-        messages.warning(request, f"It waits already, or was sent less than {PAUSE} ago.")
 
 
 @for_whom(POST=keepers(DELETE))
