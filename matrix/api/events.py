@@ -11,7 +11,7 @@ from matrix.answers.conditions import words
 from matrix.answers.events import reading
 from matrix.answers.events.event import KINDS, LEVELS, Event
 from matrix.answers.events.nearby import notes_near
-from matrix.answers.events.questions import CERTAIN, NOW, EventsQuestion, page_of
+from matrix.answers.events.reading import CERTAIN, NOW, EventsQuestion, page_of
 from matrix.api.base import ApiView
 from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, echo, following
 from matrix.api.rendering import as_json, as_rows, file_name

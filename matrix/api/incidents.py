@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
-from matrix.answers.incidents import deciding, evidence, ticket, words
-from matrix.answers.incidents.deciding import KINDS, DecisionRequest
+from matrix.answers.incidents import evidence, words
 from matrix.answers.incidents.questions import OPEN_OR_NOT, YES, IncidentCursor, IncidentsQuestion
 from matrix.answers.ordering.probe_requests import refusal
 from matrix.api.base import ApiView, body_of
@@ -50,7 +49,14 @@ from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import allow, reader_of
 from matrix.query.forms import BadQueryError, check_names
 from matrix.store import incidents, keyset
-from sonar.alerting.decisions import LONGEST_TEXT, RIGHT, DecisionError
+from sonar.alerting.decisions import (
+    KINDS,
+    LONGEST_TEXT,
+    RIGHT,
+    DecisionError,
+    DecisionRequest,
+    decide,
+)
 from sonar.alerting.incidents import FIGURES
 from sonar.alerting.subjects import sites_of
 from sonar.models import Incident, IncidentEvent
@@ -286,7 +292,7 @@ class IncidentView(ApiView, of_primary=True):
         refuse_parameters(request)
         choice = decision_of(cast("dict[str, Any]", body_of(request)))
         try:
-            deciding.decide(incident, cast(User, request.user), timezone.now(), choice)
+            decide(incident, cast(User, request.user), timezone.now(), choice)
         except DecisionError as error:
             errors = {error.parameter: [str(error)]}
             raise (Conflict if error.parameter == "incident" else BadQueryError)(errors) from None
@@ -368,7 +374,7 @@ def whole(incident: Incident, request: Request) -> HttpResponse:
     facts = evidence.read(incident, timezone.now(), MOST_MEMBERS)
     more = {
         "advice": words.advice(incident),
-        "ticket": ticket.text(facts, own["url"]),
+        "ticket": evidence.ticket(facts, own["url"]),
         "members": facts.links,
         "events": events,
     }

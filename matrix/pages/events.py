@@ -14,7 +14,7 @@ from matrix.answers.conditions import words
 from matrix.answers.conditions.reading import is_now
 from matrix.answers.events import reading
 from matrix.answers.events.event import KINDS, LEVELS, Event
-from matrix.answers.events.questions import LEVEL_WORDS, EventsQuestion, page_of
+from matrix.answers.events.reading import LEVEL_WORDS, EventsQuestion, page_of
 from matrix.answers.incidents.questions import IncidentCursor, IncidentsQuestion
 from matrix.answers.words.names import short_names_of
 from matrix.http.page_rights import for_whom, readers

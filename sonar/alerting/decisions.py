@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial, wraps
 
@@ -12,13 +13,22 @@ from django.db.models import F
 
 from sonar.alerting import outbox
 from sonar.alerting.incidents import event_of, lock
-from sonar.alerting.subjects import Whose
+from sonar.alerting.subjects import Whose, sites_of
 from sonar.models import ConditionLink, HeldLevel, Incident, IncidentEvent
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
 Kind = IncidentEvent.Kind
 RIGHT = "sonar.change_incident"
+# Each decision by what it is called, with the kind of its event.
+KINDS = {
+    "acknowledge": Kind.ACKNOWLEDGED,
+    "assign": Kind.ASSIGNED,
+    "mute": Kind.MUTED,
+    "unmute": Kind.UNMUTED,
+    "note": Kind.NOTE,
+    "accept": Kind.NEW_NORMAL,
+}
 LONGEST_TEXT = 1000
 LONGEST_NOTE = 500
 # Nobody comes back to what is muted for longer.
@@ -181,3 +191,43 @@ def by_person(
     event = event_of(incident, kind, now, **more)
     event.by, event.text = user, text.strip()
     return event
+
+
+# Those that need nothing but what somebody says.
+OTHERS = {"acknowledge": acknowledge, "unmute": unmute, "note": note, "accept": accept}
+
+
+@dataclass(frozen=True)
+class DecisionRequest:
+    """A decision of KINDS, as the page and the call are sent it.
+
+    ``assignee`` is the name of an account, empty for nobody.
+    """
+
+    name: str
+    text: str = ""
+    assignee: str = ""
+    until: datetime | None = None
+
+
+def decide(incident: Incident, user: User, now: datetime, choice: DecisionRequest) -> IncidentEvent:
+    """Decide it; raise DecisionError with the name of the field of what cannot be."""
+    if choice.name == "mute":
+        if choice.until is None:
+            raise DecisionError("until", "Say until when, like 2026-11-20T04:00:00Z.")
+        return mute(incident, user, now, choice.until, choice.text)
+    if choice.name != "assign":
+        return OTHERS[choice.name](incident, user, now, text=choice.text)
+    person, name = None, choice.assignee
+    # PostgreSQL takes no zero byte.
+    if name and "\0" not in name:
+        person = User.objects.filter(username=name, is_active=True).first()
+    if name and person is None:
+        raise DecisionError("assignee", f"No active account is called “{name}”.")
+    return assign(incident, user, now, person, choice.text)
+
+
+def sites_of_incident(id: int) -> Iterable[int]:  # noqa: A002 - of the route
+    """Return the ids of the sites of an incident, none for one that is not there."""
+    incident = Incident.objects.filter(pk=id).first()
+    return sites_of(incident) if incident else ()

@@ -1,23 +1,26 @@
-"""What speaks for the cause of an incident: its links, their tests, and all that is beside them."""
+"""What speaks for the cause of an incident: its links, their tests, all else; and as a ticket."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from django.db.models import Q
 
 from matrix.answers import registry_history
-from matrix.answers.diagnosis import evidence
+from matrix.answers.conditions import words as condition_words
+from matrix.answers.diagnosis.evidence import beside_query
 from matrix.answers.events.nearby import NearbyNote, notes_near
+from matrix.answers.incidents import words
 from matrix.answers.link import samples
 from matrix.answers.link.samples import Results
 from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.registry_history import HistoryLine
-from matrix.query.filters import counted
+from matrix.answers.words.phrases import WHERE, counted, shortened
+from matrix.query import filters
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import AxisGroup
@@ -28,7 +31,7 @@ from matrix.store.profiles import made_so
 from matrix.store.transfers import SimilarFailures
 from matrix.store.written_near import WrittenNear
 from sonar.models import HistoryEntry, Incident, Transfer
-from sonar.notation.units import format_count, format_counted
+from sonar.notation.units import format_count, format_counted, format_rate, format_share
 from sonar.notation.windows import Window, unix_ms
 from sonar.people.roles import Anyone
 
@@ -128,7 +131,7 @@ def failures_of(
     tests = Transfer.objects.filter(
         transfers.between_ends(pairs_of(links)), started_at__gte=start, started_at__lt=window.end
     )
-    return transfers.failures(made_so(tests, counted(())))
+    return transfers.failures(made_so(tests, filters.counted(())))
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,7 @@ class Beside:
         if not incident.is_open:
             return None
         size = links[0].size_class.name if links else incident.sizes[0]
-        return cls(incident, grid.build(evidence.beside_query(MatrixQuery(size=size)), now))
+        return cls(incident, grid.build(beside_query(MatrixQuery(size=size)), now))
 
     def sentences(self) -> list[str]:
         """Say how the other direction is, and how other links are that have none of its ends."""
@@ -208,3 +211,77 @@ def what_changed(
     entries = rows.order_by(*registry_history.ORDER)[:MOST_CHANGES]
     names = sorted(str(site) for site in sites)
     return notes_near(begun, names, near), list(registry_history.lines_of(entries))
+
+
+MOST_ROWS, MOST_ERRORS, LONGEST_ERROR = 10, 3, 300
+TICKET_HEAD = ("from", "to", "files", "before", "since", "of before", "since (UTC)")
+NO_RATE = "-"
+
+
+def ticket(facts: IncidentEvidence, url: str) -> str:
+    """Return the whole text; ``url`` is that of the page of the incident.
+
+    Of its errors it has the most frequent ones, and the end that they name.
+    """
+    incident, links = facts.incident, facts.links[:MOST_ROWS]
+    ends = (incident.source, incident.destination)
+    sites = [end.site for end in ends if end] + ([incident.site] if incident.site else [])
+    worst = f"The {len(links)} worst of its {counted(facts.many, 'link')}:"
+    parts = [
+        [words.title(incident)],
+        [f"Site: {name}" for name in dict.fromkeys(map(str, sites))],
+        [
+            "Sonar copies test files between storage endpoints and records the rates. It measured:",
+            measured(incident),
+            f"Sonar was certain at {dated(incident.opened_at)}.",
+        ],
+        [
+            worst if facts.many > len(links) else "Its links:",
+            *table([TICKET_HEAD, *map(cells, links)]),
+        ]
+        if links
+        else [],
+        [
+            f"{counted(group.count, 'test')} failed {WHERE.get(group.where, '')}".strip()
+            + f", the last at {dated(group.last)}: {shortened(group.example.error, LONGEST_ERROR)}"
+            for group in facts.failures[:MOST_ERRORS]
+        ],
+        facts.beside.sentences() if facts.beside else [],
+        [words.advice(incident), f"Evidence and what happened: {url}"],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def measured(incident: Incident) -> str:
+    """Say what was measured, and when it began: between which times, where that is not sharp."""
+    condition = words.condition_of(incident)
+    low, high = condition.since_low, condition.since_high
+    began = f"since {dated(condition.since)}"
+    if high - low > condition_words.SHARP:
+        began = f"it began between {dated(low)} and {dated(high)}"
+    parts = [words.title(incident), *condition_words.evidence(condition), began]
+    if condition.ended_at:
+        parts.append(f"until {dated(condition.ended_at)}")
+    return f"{', '.join(parts)}."
+
+
+def dated(moment: datetime) -> str:
+    """Write a time as it is understood next year, too."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def cells(row: Member) -> tuple[str, ...]:
+    """Write a link as a row of the table."""
+    rates = [format_rate(rate) if rate else NO_RATE for rate in (row.expected, row.rate)]
+    share = row.condition if row.share is None else format_share(row.share)
+    since = dated(row.since).removesuffix(" UTC")
+    return str(row.source), str(row.destination), str(row.size_class), *rates, share, since
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Write rows below each other, each column as wide as its widest."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

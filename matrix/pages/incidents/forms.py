@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 from django import forms
 from django.http import QueryDict
 
-from matrix.answers.incidents.deciding import DecisionRequest
 from matrix.pages.site.work_forms import SMALL, UtcField
-from sonar.alerting.decisions import LONGEST_TEXT
+from sonar.alerting.decisions import LONGEST_TEXT, DecisionRequest
 from sonar.models import Incident, IncidentEvent
 from sonar.people.roles import Anyone
 

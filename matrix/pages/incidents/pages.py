@@ -1,18 +1,24 @@
-"""The pages of incidents: all of them, and one with what speaks for it and who is on it."""
+"""The pages of incidents: all of them, and one with what speaks for it and what people decide."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any, ClassVar, Self
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from django.http import Http404, QueryDict
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
 from django.utils.text import capfirst
 
 from matrix.answers.conditions import words as condition_words
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.diagnosis.site_diagnosis import DiagnosedLink
-from matrix.answers.incidents import evidence, ticket, words
+from matrix.answers.incidents import evidence, words
 from matrix.answers.incidents.evidence import MOST_DRAWN, IncidentEvidence
 from matrix.answers.incidents.questions import (
     OPEN_OR_NOT,
@@ -20,9 +26,10 @@ from matrix.answers.incidents.questions import (
     IncidentCursor,
     IncidentsQuestion,
 )
+from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.base import Page
 from matrix.pages.events import QuestionPage
-from matrix.pages.incidents.forms import forms_for
+from matrix.pages.incidents.forms import FORMS, DecisionForm, forms_for
 from matrix.pages.parts.controls import Choice, bounds_of, kept, window_choices
 from matrix.pages.parts.incidents import (
     IncidentLine,
@@ -31,6 +38,7 @@ from matrix.pages.parts.incidents import (
     with_marks,
 )
 from matrix.pages.parts.share import Share
+from matrix.pages.views import rendered, show
 from matrix.plots.sparkline import Sparkline, across, sparkline
 from matrix.query.addresses import address, link_path, link_url, matrix_url
 from matrix.query.filters import Filter
@@ -41,9 +49,12 @@ from matrix.store import incidents, keyset
 from matrix.store.data_version import DataVersion
 from matrix.store.incidents import Member
 from sonar.alerting import decisions
+from sonar.alerting.decisions import RIGHT, DecisionError
+from sonar.alerting.incidents import lock
 from sonar.alerting.subjects import sites_of
 from sonar.models import Incident, Mesh, SizeClass
-from sonar.notation.windows import short_time, unix_ms
+from sonar.notation.enumeration import either
+from sonar.notation.windows import parse_time, short_time, unix_ms
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
@@ -198,7 +209,7 @@ class IncidentPage(Page):
             ],
             "work": forms_for(incident, events, reader, now) if may else None,
             "elsewhere": facts.beside.sentences() if facts.beside else [],
-            "ticket": ticket.text(facts, url=""),
+            "ticket": evidence.ticket(facts, url=""),
             "share": Share(address("api-incident", incident.pk)),
         }
 
@@ -243,3 +254,51 @@ def in_matrix(incident: Incident) -> str:
         filters = [Filter("endpoint", str(incident.source))]
     sizes = list(incident.sizes) or [MatrixQuery.size]
     return matrix_url(MatrixQuery(size=sizes[-1], stat="vs_usual", filters=tuple(filters)))
+
+
+# Times from now on that are sent twice differ by less.
+TWICE = timedelta(minutes=1)
+
+
+@for_whom(GET=readers, POST=holders(RIGHT, decisions.sites_of_incident))
+def incident(request: HttpRequest, id: int) -> HttpResponseBase:  # noqa: A002 - of the route
+    """Show an incident, or decide something about it: what `decision` names."""
+    if request.method != "POST":
+        return show(request, IncidentPage, {"id": str(id)})
+    name = request.POST.get("decision", "")
+    if name not in FORMS:
+        sentence = f"decision “{name}” is not known: use {either(list(FORMS))}."
+        return render(request, "400.html", {"errors": {"decision": [sentence]}}, status=400)
+    return decided(request, incident_of(id), FORMS[name](0, timezone.now(), request.POST))
+
+
+def decided(request: HttpRequest, incident: Incident, form: DecisionForm) -> HttpResponse:
+    """Keep a decision and lead back, or show the page again with what is wrong."""
+    user, page = cast(User, request.user), IncidentPage(incident)
+    try:
+        if form.is_valid():
+            messages.success(request, keep(incident, user, form))
+            return HttpResponseRedirect(page.path())
+    except DecisionError as error:
+        form.add_error(error.parameter if error.parameter in form.fields else None, str(error))
+    current = IncidentPage(incident_of(incident.pk))
+    work = forms_for(current.incident, incidents.events_of(current.incident), user, form.now)
+    work |= {form.decision: form}
+    return rendered(request, current, form.now, None, status=400, work=work)
+
+
+@transaction.atomic
+def keep(incident: Incident, user: User, form: DecisionForm) -> str:
+    """Decide what a valid form says, unless its sender just has, and say so."""
+    lock()
+    choice, last = form.choice(user), form.cleaned_data["last"] or 0
+    # What the same person has decided since what their page showed.
+    own = incident.events.filter(pk__gt=last, by=user, kind=decisions.KINDS[choice.name])
+    for event in own.filter(text=choice.text.strip()):
+        if choice.until:
+            is_same = abs(parse_time(event.values["until"]) - choice.until) < TWICE
+        else:
+            is_same = event.values.get("assignee", choice.assignee) == choice.assignee
+        if is_same:
+            return "That was kept already: it was sent twice."
+    return words.event_words(decisions.decide(incident, user, form.now, choice), user)

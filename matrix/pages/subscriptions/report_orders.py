@@ -15,8 +15,8 @@ from django.http import QueryDict
 
 from matrix.answers.report import schedule
 from matrix.pages.site.work_forms import CHOICE
-from matrix.pages.subscriptions.pages import SEE, Line, delivery_words, lines
 from matrix.pages.subscriptions.subscription_form import AddressForm
+from matrix.pages.subscriptions.work import SEE, Line, delivery_words, lines
 from sonar.alerting import reports, subscriptions
 from sonar.alerting.channels import catalogue
 from sonar.models import Notification, Site, Subscription
