@@ -176,7 +176,25 @@ class Recording:
             Condition.objects.filter(pk__in=self.dropped).update(ended_at=F("since"))
         _renew(Condition, self.renewed, OF_CONDITION)
         Condition.objects.bulk_create(self.new)
-        self.write_parts([pair for _, pairs in of_subjects.values() for pair in pairs])
+        pairs = [pair for _, pairs in of_subjects.values() for pair in pairs]
+        for _, row in pairs:
+            row.condition_id = row.condition.pk
+        changed = [row for _, row in pairs if row.pk in self.changed]
+        _renew(ConditionPart, changed, [*OF_PART, "condition"])
+        ConditionPart.objects.bulk_create(row for _, row in pairs if not row.pk)
+        row_of = {id(part): row for part, row in pairs}
+        relinked = [(part, row_of[id(part)]) for part in map(self.parts.__getitem__, self.relinked)]
+        ConditionLink.objects.filter(part__in=[row.pk for _, row in relinked if row.pk]).delete()
+        ConditionLink.objects.bulk_create(
+            (
+                ConditionLink(part=row, **member._asdict())
+                for part, row in relinked
+                for member in part.members
+            ),
+            batch_size=10_000,
+        )
+        if self.gone:
+            ConditionPart.objects.filter(pk__in=self.gone).delete()
         if self.dropped:
             Condition.objects.filter(pk__in=self.dropped).delete()
         return Recorded(len(self.new), len(self.renewed), len(self.dropped))
@@ -233,26 +251,6 @@ class Recording:
                 if row.pk and row.condition_id != condition.pk:
                     self.changed.add(row.pk)
                 row.condition = condition
-
-    def write_parts(self, pairs: Sequence[Pair]) -> None:
-        for _, row in pairs:
-            row.condition_id = row.condition.pk
-        changed = [row for _, row in pairs if row.pk in self.changed]
-        _renew(ConditionPart, changed, [*OF_PART, "condition"])
-        ConditionPart.objects.bulk_create(row for _, row in pairs if not row.pk)
-        row_of = {id(part): row for part, row in pairs}
-        relinked = [(part, row_of[id(part)]) for part in map(self.parts.__getitem__, self.relinked)]
-        ConditionLink.objects.filter(part__in=[row.pk for _, row in relinked if row.pk]).delete()
-        ConditionLink.objects.bulk_create(
-            (
-                ConditionLink(part=row, **member._asdict())
-                for part, row in relinked
-                for member in part.members
-            ),
-            batch_size=10_000,
-        )
-        if self.gone:
-            ConditionPart.objects.filter(pk__in=self.gone).delete()
 
 
 def _columns(item: object, names: Sequence[str]) -> dict[str, Any]:

@@ -164,7 +164,15 @@ def about_incidents(row: Subscription, delivered: Sequence[Notification], now: d
     still = sum(each.closed_at is None for each in matters)
     subject = f"{counted(len(matters), 'incident')}, {still or 'none'} of them open"
     if alone and not missed:
-        subject = f"{beginning([event.kind for event in events])}{matters[0].title}"
+        # What is new of it comes before its title.
+        kinds, news = [event.kind for event in events], ""
+        if kinds and kinds[-1] in ENDS:
+            news = "Over: "
+        elif Kind.WORSE in kinds:
+            news = "Worse: "
+        elif Kind.REOPENED in kinds:
+            news = "Again: "
+        subject = f"{news}{matters[0].title}"
     said = {Kind.CAUSE: "turned out to be wider", Kind.WORSE: "got worse", Kind.CLOSED: "over"}
     said = {kind: said.get(kind, kind.label.lower()) for kind in Kind}
     context = {
@@ -178,12 +186,3 @@ def about_incidents(row: Subscription, delivered: Sequence[Notification], now: d
     key = "-".join(map(str, [*numbers, *(each.pk for each in missed), count]))
     kind = "incident" if alone and not missed else "digest"
     return written(row, key, now, kind, context, matters=matters, events=events)
-
-
-def beginning(kinds: Sequence[str]) -> str:
-    """Say what is new of an incident, before its title."""
-    if kinds and kinds[-1] in ENDS:
-        return "Over: "
-    if Kind.WORSE in kinds:
-        return "Worse: "
-    return "Again: " if Kind.REOPENED in kinds else ""

@@ -169,6 +169,11 @@ class IncidentPage(Page):
         (line,) = with_marks([incident], now, reader, names)
         condition = words.condition_of(incident)
         figures = [*condition_words.evidence(condition), condition_words.since(condition)]
+        beside, diagnoses = facts.beside, list[DiagnosedLink]()
+        if beside:
+            links = [row for row in facts.links if row.size_class.name == beside.links.query.size]
+            ends = [(str(row.source), str(row.destination)) for row in links]
+            diagnoses = site_diagnosis.of_pairs(ends, beside.links, now)
         start, end = short_time(facts.window.start), short_time(facts.window.end)
         return {
             "short": names,
@@ -194,10 +199,7 @@ class IncidentPage(Page):
             "has_rates": any(row.rate for row in facts.links),
             "window_words": f"{start} to {end} UTC",
             "matrix_url": in_matrix(incident),
-            "diagnoses": [
-                (each, link_path(each.source, each.destination))
-                for each in diagnoses_of(facts, now)
-            ],
+            "diagnoses": [(each, link_path(each.source, each.destination)) for each in diagnoses],
             "failures": [
                 (group, address("transfer", group.example.pk)) for group in facts.failures
             ],
@@ -208,23 +210,10 @@ class IncidentPage(Page):
                 for each in incidents.rows().filter(merged_into=incident).order_by("id")
             ],
             "work": forms_for(incident, events, reader, now) if may else None,
-            "elsewhere": facts.beside.sentences() if facts.beside else [],
+            "elsewhere": beside.sentences() if beside else [],
             "ticket": evidence.ticket(facts, url=""),
             "share": Share(address("api-incident", incident.pk)),
         }
-
-
-def diagnoses_of(facts: IncidentEvidence, now: datetime) -> list[DiagnosedLink]:
-    """Return what the rules say of the worst links of an open incident."""
-    if facts.beside is None:
-        return []
-    links = facts.beside.links
-    pairs = [
-        (str(row.source), str(row.destination))
-        for row in facts.links
-        if row.size_class.name == links.query.size
-    ]
-    return site_diagnosis.of_pairs(pairs, links, now)
 
 
 def picture(facts: IncidentEvidence, row: Member) -> Sparkline | None:
