@@ -1,7 +1,5 @@
 """/api/v1/incidents/: what is wrong with endpoints and links, and what people decide about it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, cast
 
 from django.contrib.auth.models import User

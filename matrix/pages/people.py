@@ -1,7 +1,5 @@
 """The pages of people and roles, for administrators: all accounts, and what each may do."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Self, cast

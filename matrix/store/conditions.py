@@ -3,8 +3,6 @@
 Each function that reads is one SQL statement.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The door for what people decide about an incident: each decision is an event with their name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ All of a step is one transaction under one lock, with whatever notifications fol
 events are in the order of their commits, so that readers of the stream miss none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property

@@ -5,8 +5,6 @@ be of a whole site or of the grid. Nobody is called twice for what comes and goe
 more than three times for one incident; what is over before it was sent is told in one message.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -5,8 +5,6 @@ another one, which tells of the same events under the same id. A channel that do
 left alone for ever longer, and comes after those that do.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence

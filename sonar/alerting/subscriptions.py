@@ -1,7 +1,5 @@
 """Whom an incident concerns, what a channel needs to know of them, and addresses to confirm."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The role and the password of an account in forms, on pages and in the admin."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

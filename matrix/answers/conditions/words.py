@@ -3,8 +3,6 @@
 What has ended is described in the past tense.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 

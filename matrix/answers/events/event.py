@@ -1,7 +1,5 @@
 """An event: a condition as what happened to a link, an endpoint, a site or the whole grid."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The events of a time range, which are its conditions, as they are asked for; today in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta

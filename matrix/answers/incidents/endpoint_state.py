@@ -3,8 +3,6 @@
 They have hysteresis: an endpoint does not change its state with each test.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass

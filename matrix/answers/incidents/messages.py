@@ -1,7 +1,5 @@
 """What a message says of incidents, for somebody who has just been woken; plain text and HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any

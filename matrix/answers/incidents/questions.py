@@ -1,7 +1,5 @@
 """Which incidents somebody asks for: the parameters of the page and of the call."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

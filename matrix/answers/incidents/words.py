@@ -3,8 +3,6 @@
 Its condition is described by the words of `matrix.answers.conditions`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 

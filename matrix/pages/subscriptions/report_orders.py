@@ -1,7 +1,5 @@
 """Reports by e-mail: the form by which people order them, and what was ordered."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The pages of subscriptions, and what people do there: add, change, try, remove and confirm."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta

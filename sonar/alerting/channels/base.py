@@ -1,7 +1,5 @@
 """What channels are given, and what they say where it does not arrive."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -4,8 +4,6 @@ Forms, REST, docs and the sender read the facts of a channel here and nowhere el
 entry of ``CHANNELS`` and the module that it names.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

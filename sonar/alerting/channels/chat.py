@@ -1,7 +1,5 @@
 """A short text to a channel of Slack or Mattermost: the same JSON, each with its own markup."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

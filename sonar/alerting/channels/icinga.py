@@ -6,8 +6,6 @@ The service is registered there; a subscription of some sites has a service of i
 lives for some minutes: Icinga says so itself where Sonar no longer does.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from datetime import datetime

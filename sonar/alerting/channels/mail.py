@@ -1,7 +1,5 @@
 """E-mail: text and HTML, all of an incident in one thread, by the SMTP server of the settings."""
 
-from __future__ import annotations
-
 import smtplib
 from urllib.parse import urlsplit
 

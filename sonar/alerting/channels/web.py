@@ -4,8 +4,6 @@ The address behind the name is looked at as the socket connects, so that a secon
 name changes nothing. Errors hold no part of the URL, as that may be the secret.
 """
 
-from __future__ import annotations
-
 import base64
 import http.client
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The alarms of WLCG: a document for each event, as AlarmsAndAlerts takes them by POST."""
 
-from __future__ import annotations
-
 import json
 
 from sonar.alerting.channels.base import Message, Target
