@@ -366,7 +366,6 @@ def named(person: User | None, request: Request) -> str:
 
 
 def whole(incident: Incident, request: Request) -> HttpResponse:
-    """Answer with an incident as it is now."""
     own = more_of(incident, request)
     events = [event_record(event, request) for event in incidents.events_of(incident)]
     facts = evidence.read(incident, timezone.now(), MOST_MEMBERS)

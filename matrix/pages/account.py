@@ -57,7 +57,6 @@ class TokenForm(forms.Form):
         cast(forms.MultipleChoiceField, self.fields["scopes"]).choices = choices
 
     def make(self) -> tuple[Token | None, str]:
-        """Return the token and its text, or none with what is wrong among the errors."""
         if self.is_valid():
             try:
                 return tokens.create(self.account, **self.cleaned_data)
@@ -151,7 +150,6 @@ def revoke_token(request: HttpRequest) -> HttpResponse:
 @for_whom(GET=accounts, POST=accounts)
 @cache_control(no_store=True, private=True)
 def own_views(request: HttpRequest) -> HttpResponse:
-    """Show the views of the account; keep one that is posted, and lead to its page."""
     if request.method != "POST":
         return listing(request, request.GET.get("address", ""))
     name, address = request.POST.get("name", ""), request.POST.get("address", "")

@@ -82,7 +82,6 @@ class QuestionPage(QueryPage, Generic[Asked, Place]):
         return self.questioning(query=query)
 
     def questioning(self, **changed: Any) -> Self:  # noqa: ANN401 - any of the fields
-        """Return the first page of another question."""
         question = replace(self.question, **changed)
         return replace(self, query=question.query, question=question, before=None)
 

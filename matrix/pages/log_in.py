@@ -303,7 +303,6 @@ def provider_log_in(request: HttpRequest) -> HttpResponse:
 
 @for_whom(GET=anyone)
 def provider_callback(request: HttpRequest) -> HttpResponse:
-    """Log in whom the provider sends back, or say why not."""
     if not has_provider():
         raise Http404
     access = ProviderAccess(request, settings.SONAR_OIDC_ISSUER)
@@ -328,7 +327,6 @@ def away(request: HttpRequest, error: Exception, next_url: str = "") -> HttpResp
 
 @for_whom(POST=anyone)
 def certificate_log_in(request: HttpRequest) -> HttpResponse:
-    """Log in whoever showed the front server a certificate."""
     if not settings.SONAR_X509_PROXIES:
         raise Http404
     next_url = safe_next(request, request.POST.get("next", ""))

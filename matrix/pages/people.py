@@ -203,7 +203,6 @@ def again(request: HttpRequest, page: Page, **changed: Any) -> HttpResponse:  # 
 @sensitive_post_parameters()
 @for_whom(GET=administrators, POST=administrators)
 def people(request: HttpRequest) -> HttpResponseBase:
-    """Show all accounts, or make a local one."""
     if request.method != "POST":
         return show(request, PeoplePage, {})
     form = NewAccountForm(request.POST)
@@ -216,7 +215,6 @@ def people(request: HttpRequest) -> HttpResponseBase:
 
 @for_whom(GET=administrators, POST=administrators)
 def person(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Show an account, or change its role and whether it is active."""
     if request.method != "POST":
         return show(request, PersonPage, {"name": name})
     with transaction.atomic():

@@ -142,7 +142,6 @@ def accept(incident: Incident, user: User, now: datetime, text: str) -> Incident
 
 
 def may_accept(user: Anyone, sites: Iterable[int]) -> bool:
-    """Say whether an account may accept the rate of a link between these sites."""
     return roles.may(user, RIGHT, sites)
 
 
@@ -182,7 +181,6 @@ def hold_accepted(accepted: Mapping[Whose, float], user: User, now: datetime, te
 def by_person(
     incident: Incident, kind: str, user: User, now: datetime, text: str, **more: object
 ) -> IncidentEvent:
-    """Return the event of a decision."""
     if len(text) > LONGEST_TEXT:
         sentence = f"text has at most {LONGEST_TEXT} characters, not {len(text)}."
         raise DecisionError("text", sentence)

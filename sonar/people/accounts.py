@@ -108,7 +108,6 @@ def recorded(person: Identity, grant: Grant | None) -> SocialAccount | None:
 
 
 def update(record: SocialAccount, person: Identity, grant: Grant | None) -> None:
-    """Write the present role and groups of a person, with an account, to the database."""
     user = record.user
     closed_here = record.extra_data.get(NO_GROUP, False)
     if grant is None:

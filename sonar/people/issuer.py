@@ -119,7 +119,6 @@ def whole(response: requests.Response) -> bytes:
 
 
 def session() -> requests.Session:
-    """Return what asks an issuer, whoever asks."""
     asking = requests.Session()
     for scheme in ("https://", "http://"):  # the second on this machine alone (SONAR_OIDC_ISSUER)
         asking.mount(scheme, Bounded())

@@ -172,7 +172,6 @@ def site_names(condition: Condition) -> list[str]:
 
 
 def path(condition: Condition) -> str:
-    """Return the page of its link or site, or the matrix."""
     source, destination = condition.source, condition.destination
     if condition.scope == SCOPES.LINK and source and destination:
         return link_path(source.name, destination.name)

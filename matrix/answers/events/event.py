@@ -102,6 +102,5 @@ class Event:
 
 
 def events_of(judgement: Judgement) -> list[Event]:
-    """Return the events of a judgement, newest first."""
     events = [Event.of(condition, judgement.moment) for condition in judgement.conditions]
     return sorted(events, key=lambda event: (event.at, event.id), reverse=True)

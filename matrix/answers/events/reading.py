@@ -85,7 +85,6 @@ class EventsQuestion:
         )
 
     def to_params(self) -> dict[str, list[str]]:
-        """Return the URL parameters; what is empty is left out."""
         own = {name: getattr(self, name) for name in ("size", "kind", "level", "now")} | {
             "certain": "any" if self.unsure else "",
             "since": format_time(self.since) if self.since else "",
@@ -134,7 +133,6 @@ class EventsQuestion:
 
 
 def since_of(params: Texts) -> datetime | None:
-    """Return the time from which on events are asked for, if one is given."""
     text = text_of(params, "since")
     if not text:
         return None
@@ -223,6 +221,5 @@ def today_words(
 
 
 def weight(event: Event) -> tuple[int, int, float]:
-    """Return what sorts events by how much they matter."""
     factor = event.factor[0] if event.factor else 1.0
     return WEIGHT[event.kind], -LEVELS.index(event.level), factor

@@ -75,7 +75,6 @@ class IncidentEvidence:
 
 
 def tests_of(row: Member, tests: Results) -> Results:
-    """Return those tests that are of a link with its size class."""
     link = row.source.pk << 16 | row.destination.pk
     return tests.taken((tests.keys >> np.uint64(32)) == link).of_class(row.size_class.pk)
 
@@ -114,7 +113,6 @@ def pairs_of(links: Sequence[Member]) -> list[tuple[int, int]]:
 
 
 def window_of(incident: Incident, now: datetime) -> Window:
-    """Return the time in which its tests are shown."""
     end = incident.closed_at or now
     since = min(max(end - incident.began_at, SHORTEST), LONGEST)
     return Window(max(incident.began_at, end - LONGEST) - since, end)
@@ -163,7 +161,6 @@ class Beside:
         return [self.words(*each) for each in others.items()]
 
     def own(self, groups: Sequence[AxisGroup]) -> Flags:
-        """Say which rows or columns are of its ends."""
         incident = self.incident
         ends = {str(end) for end in (incident.source, incident.destination) if end}
         site = incident.site.name if incident.site else ""
@@ -271,7 +268,6 @@ def dated(moment: datetime) -> str:
 
 
 def cells(row: Member) -> tuple[str, ...]:
-    """Write a link as a row of the table."""
     rates = [format_rate(rate) if rate else NO_RATE for rate in (row.expected, row.rate)]
     share = row.condition if row.share is None else format_share(row.share)
     since = dated(row.since).removesuffix(" UTC")

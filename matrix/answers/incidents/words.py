@@ -91,7 +91,6 @@ def sentence(incident: Incident) -> str:
 
 
 def advice(incident: Incident) -> str:
-    """Say whom to ask and what to check first."""
     return words.advice(condition_of(incident))
 
 

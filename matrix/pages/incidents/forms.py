@@ -46,7 +46,6 @@ class DecisionForm(forms.Form):
         self.now = now
 
     def choice(self, user: Anyone) -> DecisionRequest:
-        """Return what a valid form decides."""
         return DecisionRequest(self.decision, self.cleaned_data["text"], **self.more(user))
 
     def more(self, user: Anyone) -> dict[str, Any]:
@@ -157,7 +156,6 @@ FORMS = {
 def forms_for(
     incident: Incident, events: Sequence[IncidentEvent], reader: Anyone, now: datetime
 ) -> dict[str, DecisionForm]:
-    """Return the forms of what can be decided now, by the names of decisions."""
     last = max((event.pk for event in events), default=0)
     can = {"note": True} | dict.fromkeys(("assign", "mute"), incident.is_open)
     can["acknowledge"] = incident.is_open and incident.acknowledged_at is None

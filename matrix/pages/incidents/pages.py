@@ -110,7 +110,6 @@ class IncidentsPage(QuestionPage[IncidentsQuestion, IncidentCursor]):
         }
 
     def controls(self, now: datetime) -> dict[str, Any]:
-        """Return what can be changed about the question."""
         sizes = SizeClass.objects.values_list("name", flat=True)
         level, condition = LEVELS.get(self.question.level), CONDITIONS.get(self.question.condition)
         words = (level or "anything", condition, self.question.size)
@@ -229,7 +228,6 @@ def picture(facts: IncidentEvidence, row: Member) -> Sparkline | None:
 
 
 def in_matrix(incident: Incident) -> str:
-    """Return the matrix of its links, against what is usual."""
     filters = [
         Filter(name, str(value))
         for name, value in (

@@ -116,7 +116,6 @@ class Line:
 
     @property
     def state(self) -> str:
-        """Say in few words whether people are told by it."""
         row = self.row
         if not row.enabled:
             return "switched off"
@@ -132,7 +131,6 @@ class Line:
 
     @property
     def link_words(self) -> str:
-        """Say what has become of the link to confirm its address."""
         address, link = self.row.address, self.link
         oldest = timezone.now() - timedelta(days=subscriptions.LINK_DAYS)
         if link is None or link.created_at < oldest:
@@ -196,7 +194,6 @@ class AddSubscriptionPage(Page):
         return address("add-list", self.channel) if self.channel else address(self.route)
 
     def begun(self, reader: Anyone) -> Subscription:
-        """Return what the form begins with."""
         if self.channel:
             return Subscription(channel=self.channel)
         mail = reader.email if isinstance(reader, User) else ""
@@ -277,7 +274,6 @@ def subscriptions_page(request: HttpRequest) -> HttpResponseBase:
 
 @for_whom(GET=accounts, POST=accounts)
 def add_subscription(request: HttpRequest) -> HttpResponseBase:
-    """Subscribe oneself, by e-mail."""
     if request.method != "POST":
         return show(request, AddSubscriptionPage, {})
     return edited(request, AddSubscriptionPage(), AddSubscriptionPage().begun(request.user))
