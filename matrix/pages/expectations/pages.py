@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar, Self
@@ -70,6 +70,15 @@ def filter_field(label: str) -> EndpointFilterField:
 
 def number_field(label: str, least: int, most: int) -> forms.IntegerField:
     return forms.IntegerField(label=label, validators=between(least, most), widget=small_input(5))
+
+
+# Fields as the page shows them.
+GROUPS = {
+    "of_links": ("name", "size_class", "mesh", "site", *map(filter_column, ENDS)),
+    "of_rates": ("floor", "below", "above"),
+    "of_others": ("failures", "silent_after"),
+    "of_use": ("priority", "enabled"),
+}
 
 
 class ExpectationForm(RowForm):
@@ -143,25 +152,12 @@ class ExpectationForm(RowForm):
             return None
         return counted(self.row, ClassRates.read_all(now))
 
-    def named(self, *names: str) -> Sequence[BoundField]:
-        return [self[name] for name in names if name in self.fields]
-
     @property
-    def of_links(self) -> Sequence[BoundField]:
-        ends = (filter_column(end) for end in ENDS)
-        return self.named("name", "size_class", "mesh", "site", *ends)
-
-    @property
-    def of_rates(self) -> Sequence[BoundField]:
-        return self.named("floor", "below", "above")
-
-    @property
-    def of_others(self) -> Sequence[BoundField]:
-        return self.named("failures", "silent_after")
-
-    @property
-    def of_use(self) -> Sequence[BoundField]:
-        return self.named("priority", "enabled")
+    def groups(self) -> dict[str, list[BoundField]]:
+        return {
+            group: [self[name] for name in names if name in self.fields]
+            for group, names in GROUPS.items()
+        }
 
 
 MAY_ADD, MAY_CHANGE, MAY_DELETE = (

@@ -1,11 +1,12 @@
 """The pages of incidents: all of them, and one with what speaks for it and what people decide."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -29,7 +30,6 @@ from matrix.answers.incidents.questions import (
 from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.base import Page
 from matrix.pages.events import QuestionPage
-from matrix.pages.incidents.forms import FORMS, DecisionForm, forms_for
 from matrix.pages.parts.controls import Choice, bounds_of, kept, window_choices
 from matrix.pages.parts.incidents import (
     IncidentLine,
@@ -38,6 +38,7 @@ from matrix.pages.parts.incidents import (
     with_marks,
 )
 from matrix.pages.parts.share import Share
+from matrix.pages.site.work_forms import SMALL, UtcField
 from matrix.pages.views import rendered, show
 from matrix.plots.sparkline import Sparkline, across, sparkline
 from matrix.query.addresses import address, link_path, link_url, matrix_url
@@ -49,10 +50,10 @@ from matrix.store import incidents, keyset
 from matrix.store.data_version import DataVersion
 from matrix.store.incidents import Member
 from sonar.alerting import decisions
-from sonar.alerting.decisions import RIGHT, DecisionError
+from sonar.alerting.decisions import LONGEST_TEXT, RIGHT, DecisionError, DecisionRequest
 from sonar.alerting.incidents import lock
 from sonar.alerting.subjects import sites_of
-from sonar.models import Incident, Mesh, SizeClass
+from sonar.models import Incident, IncidentEvent, Mesh, SizeClass
 from sonar.notation.enumeration import either
 from sonar.notation.windows import parse_time, short_time, unix_ms
 from sonar.people import roles
@@ -141,6 +142,139 @@ def incident_of(number: int) -> Incident:
     return incident
 
 
+# Times from now on that are sent twice differ by less.
+TWICE = timedelta(minutes=1)
+HOURS = {"1": "1 hour", "4": "4 hours", "24": "1 day", "72": "3 days", "168": "7 days"}
+UNTIL, WRITTEN = "until", "until the time I write"
+
+
+class DecisionWords(NamedTuple):
+    """``title`` opens a form, ``button`` sends it, ``hint`` says what that means.
+
+    ``label`` is that of its text; where that must not be empty, ``wanted`` says what it is for.
+    """
+
+    title: str
+    button: str
+    hint: str = ""
+    label: str = "Note (optional)"
+    wanted: str = ""
+
+
+DECISIONS = {
+    "acknowledge": DecisionWords("I have seen it…", "I have seen it"),
+    "assign": DecisionWords("Give it to…", "Give it to this account"),
+    "mute": DecisionWords(
+        "Mute…", "Mute", "Nobody is called for it until then, unless it becomes worse."
+    ),
+    "unmute": DecisionWords("End the mute…", "End the mute"),
+    "note": DecisionWords(
+        "Add a note…",
+        "Add the note",
+        "All who may read this page see it: write no addresses of servers.",
+        "Note",
+        "Write what others should know.",
+    ),
+    "accept": DecisionWords(
+        "This is the new normal…",
+        "Take it for normal",
+        "From now on its links are expected to keep the rates that they have, and it is closed.",
+        "Why",
+        "Say why this is the new normal.",
+    ),
+}
+
+
+class DecisionForm(forms.Form):
+    """``last`` is the newest event that its sender has seen: who sends it twice decides once."""
+
+    text = forms.CharField(
+        max_length=LONGEST_TEXT, widget=forms.Textarea({"class": SMALL, "rows": 2, "cols": 60})
+    )
+    last = forms.IntegerField(widget=forms.HiddenInput, min_value=0, required=False)
+
+    def __init__(
+        self, decision: str, last: int, now: datetime, data: QueryDict | None = None
+    ) -> None:
+        super().__init__(data, auto_id=f"{decision}-%s", initial={"last": last})
+        self.decision, self.now, self.words = decision, now, DECISIONS[decision]
+        text = self.fields["text"]
+        text.label, text.required = self.words.label, bool(self.words.wanted)
+        text.error_messages["required"] = self.words.wanted
+
+    def choice(self, user: Anyone) -> DecisionRequest:
+        said, assignee = self.cleaned_data, self.cleaned_data.get("assignee", "")
+        if "me" in self.data:
+            assignee = user.get_username()
+        elif "nobody" in self.data:
+            assignee = ""
+        return DecisionRequest(self.decision, said["text"], assignee, said.get("until"))
+
+
+class GiveForm(DecisionForm):
+    """With `me` or `nobody` it is to be theirs, whatever stands in the field."""
+
+    assignee = forms.CharField(
+        label="Account",
+        max_length=150,
+        required=False,
+        widget=forms.TextInput({"class": SMALL, "size": 20}),
+    )
+    field_order = ("assignee", "text")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not cleaned.get("assignee") and self.data.keys().isdisjoint({"me", "nobody"}):
+            self.add_error("assignee", "Write the name of an account, or give it to nobody.")
+        return cleaned
+
+
+class MuteForm(DecisionForm):
+    length = forms.ChoiceField(
+        label="For",
+        choices=[*HOURS.items(), (UNTIL, WRITTEN)],
+        initial="4",
+        error_messages={"invalid_choice": "Choose one of the times."},
+        widget=forms.Select({"class": "form-select form-select-sm"}),
+    )
+    until = UtcField("Until (UTC)", required=False)
+    # A script chooses this length as soon as a time is typed.
+    until.widget.attrs["data-chooses"] = f"length={UNTIL}"
+    field_order = ("length", "until", "text")
+
+    def clean(self) -> dict[str, Any]:
+        """Return `until` in any case; a length and a time that were both given are an error."""
+        cleaned = super().clean() or {}
+        length, typed = cleaned.get("length"), self.data.get("until", "").strip()
+        if length in HOURS and typed:
+            self.add_error(
+                "until",
+                f"You chose {HOURS[length]} and wrote {typed[:40]}: choose “{WRITTEN}”, or leave "
+                "this field empty.",
+            )
+        elif length in HOURS:
+            cleaned["until"] = self.now + timedelta(hours=int(length))
+        elif not cleaned.get("until") and not self.has_error("until"):
+            self.add_error("until", "Say until when, like 2026-11-20 04:00 or tomorrow 08:00.")
+        return cleaned
+
+
+FORMS: dict[str, type[DecisionForm]] = {"assign": GiveForm, "mute": MuteForm}
+
+
+def forms_for(
+    incident: Incident, events: Sequence[IncidentEvent], now: datetime
+) -> dict[str, DecisionForm]:
+    """Return the forms of what can be decided now, by the names of decisions."""
+    last = max((event.pk for event in events), default=0)
+    can = {"note": True} | dict.fromkeys(("assign", "mute"), incident.is_open)
+    can["acknowledge"] = incident.is_open and incident.acknowledged_at is None
+    can["unmute"] = incident.is_open and incident.is_muted(now)
+    can["accept"] = incident.is_open and incident.condition == Incident.Condition.SLOW
+    names = [name for name in DECISIONS if can[name]]
+    return {name: FORMS.get(name, DecisionForm)(name, last, now) for name in names}
+
+
 @dataclass(frozen=True)
 class IncidentPage(Page):
     template: ClassVar[str] = "incidents/incident.html"
@@ -208,7 +342,7 @@ class IncidentPage(Page):
                 IncidentLine.of(each, now, reader, names)
                 for each in incidents.rows().filter(merged_into=incident).order_by("id")
             ],
-            "work": forms_for(incident, events, reader, now) if may else None,
+            "work": forms_for(incident, events, now) if may else None,
             "elsewhere": beside.sentences() if beside else [],
             "ticket": evidence.ticket(facts, url=""),
             "share": Share(address("api-incident", incident.pk)),
@@ -243,20 +377,17 @@ def in_matrix(incident: Incident) -> str:
     return matrix_url(MatrixQuery(size=sizes[-1], stat="vs_usual", filters=tuple(filters)))
 
 
-# Times from now on that are sent twice differ by less.
-TWICE = timedelta(minutes=1)
-
-
 @for_whom(GET=readers, POST=holders(RIGHT, decisions.sites_of_incident))
 def incident(request: HttpRequest, id: int) -> HttpResponseBase:  # noqa: A002 - of the route
     """Show an incident, or decide something about it: what `decision` names."""
     if request.method != "POST":
         return show(request, IncidentPage, {"id": str(id)})
     name = request.POST.get("decision", "")
-    if name not in FORMS:
-        sentence = f"decision “{name}” is not known: use {either(list(FORMS))}."
+    if name not in DECISIONS:
+        sentence = f"decision “{name}” is not known: use {either(list(DECISIONS))}."
         return render(request, "400.html", {"errors": {"decision": [sentence]}}, status=400)
-    return decided(request, incident_of(id), FORMS[name](0, timezone.now(), request.POST))
+    form = FORMS.get(name, DecisionForm)(name, 0, timezone.now(), request.POST)
+    return decided(request, incident_of(id), form)
 
 
 def decided(request: HttpRequest, incident: Incident, form: DecisionForm) -> HttpResponse:
@@ -269,7 +400,7 @@ def decided(request: HttpRequest, incident: Incident, form: DecisionForm) -> Htt
     except DecisionError as error:
         form.add_error(error.parameter if error.parameter in form.fields else None, str(error))
     current = IncidentPage(incident_of(incident.pk))
-    work = forms_for(current.incident, incidents.events_of(current.incident), user, form.now)
+    work = forms_for(current.incident, incidents.events_of(current.incident), form.now)
     work |= {form.decision: form}
     return rendered(request, current, form.now, None, status=400, work=work)
 
