@@ -26,7 +26,6 @@ MARKS = ("", *Condition.Type.values)
 ASSESSED_AT = "SELECT min(assessed_at) FROM sonar_assessment"
 # An assessment that is later than this many of its intervals is not coming.
 LATE = 3
-# Those that began last come first.
 ORDER = ("-since", "-id")
 
 
@@ -94,17 +93,9 @@ class LinkMarks:
     condition: Integers
     baseline: Rates
 
-    def square(self, name: str) -> NDArray[Any]:
-        """Return an array of all links, shape (places, places): 0 or NaN for those without any."""
-        values: NDArray[Any] = getattr(self, name)
-        blank = np.nan if values.dtype.kind == "f" else 0
-        array = np.full((self.places, self.places), blank, dtype=values.dtype)
-        array.ravel()[self.link] = values
-        return array
-
-    def are(self, kind: str, *, confirmed: bool = True) -> Flags:
-        """Say which links are failing, silent, slow or fast; shape (places, places)."""
-        such = (self.mark == MARKS.index(kind)) & (self.is_confirmed == confirmed)
+    def are(self, kind: str) -> Flags:
+        """Say which links are surely failing, silent, slow or fast; shape (places, places)."""
+        such = (self.mark == MARKS.index(kind)) & self.is_confirmed
         flags = np.zeros((self.places, self.places), dtype=bool)
         flags.ravel()[self.link[such]] = True
         return flags

@@ -18,14 +18,12 @@ from sonar.database.cursors import lock_until_commit, planned_rows
 from sonar.models import Condition, Endpoint, Incident, IncidentEvent
 
 Kind = IncidentEvent.Kind
-# Apart from other advisory locks.
 LOCK = 0x696E6364
 # It closes so long after its condition ended; one that comes back within so long goes on.
 CALM = timedelta(hours=1)
 COMES_BACK = timedelta(days=1)
 # By how much the number of links, or the factor, has to change for an event.
 GROWS = 1.5
-# How bad a type is, by its name.
 RANK = {type_: place for place, type_ in enumerate(Incident.Condition.values)}
 # Events that Sonar itself adds with figures.
 SEEN = (Kind.OPENED, Kind.GREW, Kind.SHRANK, Kind.WORSE, Kind.BETTER, Kind.CAUSE, Kind.REOPENED)

@@ -10,7 +10,6 @@ from sonar.models import Incident
 Level = Incident.Level
 # A link with a size class: ids of source, destination and class.
 Whose = tuple[int, int, int]
-# The largest last.
 SIZE = {level: place for place, level in enumerate(Level.values)}
 
 

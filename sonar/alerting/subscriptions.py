@@ -24,7 +24,6 @@ from sonar.registry.mesh_members import at_end, read_endpoints
 Scope, Kind, State = Subscription.Scope, Notification.Kind, Notification.State
 # People order these by a button, and they are sent before all others.
 DIRECT = (Kind.TEST, Kind.CONFIRMATION)
-# What one person may have.
 MOST_OF_ONE = 5
 # Each person can order, and each address can get, one link, one test or one message with open
 # incidents within these times.

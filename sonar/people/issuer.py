@@ -156,7 +156,6 @@ KEY_PAUSE_SECONDS = 60
 SILENCE_PAUSE_SECONDS = 5
 # For what another thread is asking.
 LONGEST_WAIT_SECONDS = 3
-# How far clocks may be apart.
 LEEWAY_SECONDS = 30
 # No shared secrets, and never none.
 ALGORITHMS = frozenset(
@@ -165,7 +164,6 @@ ALGORITHMS = frozenset(
 ADDRESSES = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri")
 METHODS = "token_endpoint_auth_methods_supported"
 REQUIRED = ["iss", "sub", "aud", "exp"]
-# Why a token is refused.
 REASONS: Sequence[tuple[type[Exception], str]] = (
     (jwt.ExpiredSignatureError, "it has expired"),
     (jwt.ImmatureSignatureError, "it is not valid yet: a clock may be wrong"),

@@ -149,9 +149,7 @@ def since_of(params: Texts) -> datetime | None:
     return moment.replace(microsecond=0)
 
 
-# More are counted.
 MOST_TODAY = 3
-# The worst kind first.
 WEIGHT = {kind: at for at, kind in enumerate(("failing", "silent", SLOWER, RECOVERED, FASTER))}
 
 

@@ -15,7 +15,6 @@ from matrix.statistics.cells.expected import AGAINST, Expected
 from sonar.models import Expectation, HeldLevel, HistoryEntry, SizeClass
 from sonar.notation.units import MB
 
-# So much of the history is shown.
 MOST = 20
 # States in which a link has no rate now, whatever it had before.
 NO_RATE = ("failing", "failed", "down", "untested")

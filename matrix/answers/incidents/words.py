@@ -39,7 +39,6 @@ SEEN = {
     Kind.CLOSED: "Closed: all is well again.",
     Kind.REOPENED: "Came back: {condition}, {of}.",
 }
-# What people did.
 DONE = {
     Kind.ACKNOWLEDGED: "{who} has seen it",
     Kind.MUTED: "{who} muted it until {until}",

@@ -31,12 +31,7 @@ from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.base import Page
 from matrix.pages.events import QuestionPage
 from matrix.pages.parts.controls import Choice, bounds_of, kept, window_choices
-from matrix.pages.parts.incidents import (
-    IncidentLine,
-    IncidentsNow,
-    names_in_lists,
-    with_marks,
-)
+from matrix.pages.parts.incidents import IncidentLine, IncidentsNow, names_in_lists, with_marks
 from matrix.pages.parts.share import Share
 from matrix.pages.site.work_forms import SMALL, UtcField
 from matrix.pages.views import rendered, show
@@ -97,7 +92,6 @@ class IncidentsPage(QuestionPage[IncidentsQuestion, IncidentCursor]):
             "Closed": [line for line in lines if not line.incident.is_open],
         }
         asked = replace(self, before=None).params()
-        # Meshes that are enabled.
         watched = Mesh.objects.filter(enabled=True).order_by("name").values_list("name", flat=True)
         return {
             "heading": question.describe(),

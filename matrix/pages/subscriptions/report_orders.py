@@ -25,8 +25,6 @@ Report, Scope = Subscription.Report, Subscription.Scope
 NAMES = {Report.WEEK: "weekly report", Report.MONTH: "monthly report"}
 TWICE = "You have ordered this report already: it is in the table."
 ENOUGH = f"You have ordered {reports.MOST_OF_ONE} reports, which is the most: stop one of them."
-INACTIVE = "the account is not active: nothing is sent"
-# Those of all people, for operators.
 MOST_SHOWN = 200
 
 
@@ -96,7 +94,7 @@ class ReportOrder:
         """Say what came of the last report, or why none is sent."""
         owner = self.line.row.owner
         if owner is not None and not owner.is_active:
-            return INACTIVE
+            return "the account is not active: nothing is sent"
         last, is_well = self.line.last, is_sent(self.line.row) and not self.line.is_bad
         if is_well and last is not None and last.kind == Notification.Kind.REPORT:
             return f"{delivery_words(last)}: {last.answer}"
