@@ -151,7 +151,7 @@ class Following:
         Of one that was certain long ago, from results that came late, nobody is notified.
         """
         subject = subject_of(condition)
-        before = Incident.objects.filter(**subject.columns, closed_at__gt=self.now - COMES_BACK)
+        before = Incident.objects.filter(**subject._asdict(), closed_at__gt=self.now - COMES_BACK)
         for row in before.select_related("merged_into").order_by("-closed_at", "-id"):
             if row.merged_into is None or row.merged_into.level == Incident.Level.GRID:
                 self.take(row, condition, closed_at=None, clear_since=None, merged_into=None)
@@ -234,7 +234,7 @@ def subject_of(condition: Condition) -> Subject:
 
 def figures_of(condition: Condition) -> dict[str, Any]:
     """Return what an incident has of its condition, in columns of its own."""
-    return subject_of(condition).columns | {
+    return subject_of(condition)._asdict() | {
         "condition": condition.type,
         "began_at": condition.since,
         "factor": condition.factor,

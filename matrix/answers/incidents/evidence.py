@@ -86,8 +86,7 @@ def read(incident: Incident, now: datetime, most: int = MOST_LINKS) -> IncidentE
     """
     links, many = incidents.members(incident, most)
     window = window_of(incident, now)
-    pairs = pairs_of(links)
-    tests = samples.read_links(pairs, window, ())
+    tests = samples.read_links(pairs_of(links), window, ())
     if incident.cause_id is not None and incident.condition == Incident.Condition.SLOW:
         first = []
         for row in links[:MOST_LINKS]:
@@ -97,15 +96,11 @@ def read(incident: Incident, now: datetime, most: int = MOST_LINKS) -> IncidentE
             first.append(replace(row, rate=float(np.median(rates)) if len(rates) else None))
         first.sort(key=lambda row: (row.share is None, row.share))
         links = [*first, *links[MOST_LINKS:]]
-    return IncidentEvidence(
-        incident,
-        links,
-        many=many,
-        window=window,
-        tests=tests,
-        failures=failures_of(incident, links, now),
-        beside=Beside.of(incident, links, now),
-    )
+    failures, beside = failures_of(incident, links, now), None
+    if incident.is_open:
+        size = links[0].size_class.name if links else incident.sizes[0]
+        beside = Beside(incident, grid.build(beside_query(MatrixQuery(size=size)), now))
+    return IncidentEvidence(incident, links, many, window, tests, failures, beside)
 
 
 def pairs_of(links: Sequence[Member]) -> list[tuple[int, int]]:
@@ -138,13 +133,6 @@ class Beside:
 
     incident: Incident
     links: Grid
-
-    @classmethod
-    def of(cls, incident: Incident, links: Sequence[Member], now: datetime) -> Beside | None:
-        if not incident.is_open:
-            return None
-        size = links[0].size_class.name if links else incident.sizes[0]
-        return cls(incident, grid.build(beside_query(MatrixQuery(size=size)), now))
 
     def sentences(self) -> list[str]:
         """Say how the other direction is, and how other links are that have none of its ends."""

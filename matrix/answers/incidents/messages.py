@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid5
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.template.loader import render_to_string
 
 from matrix.answers.incidents import words
@@ -61,17 +61,14 @@ class IncidentWords:
 
         Of the muted ones those that have got worse since they were muted.
         """
-        rows = of_incidents(Q(closed_at=None) | Q(closed_at__gt=since))
+        present = Q(closed_at=None) | Q(closed_at__gt=since)
+        rows = incidents.rows().filter(present).order_by("-opened_at", "-id")
         mine = [row for row in rows if subscribed.concerns(row, sites_of(row))]
         muted = [row for row in mine if row.is_muted(now)]
         kinds = (Kind.MUTED, Kind.WORSE)
         events = IncidentEvent.objects.filter(incident__in=muted, kind__in=kinds).order_by("id")
         last = dict(events.values_list("incident_id", "kind"))
         return [matter(row) for row in mine if row not in muted or last.get(row.pk) == Kind.WORSE]
-
-
-def of_incidents(condition: Q) -> QuerySet[Incident]:
-    return incidents.rows().filter(condition).order_by("-opened_at", "-id")
 
 
 def written(
@@ -151,7 +148,8 @@ def about_incidents(row: Subscription, delivered: Sequence[Notification], now: d
         )
         rows += failed.order_by("-id")[:MOST_IN_DIGEST]
     ids = {each.incident_id for each in rows} - {None}
-    concerned = list(of_incidents(Q(pk__in=ids))[:MOST_IN_DIGEST])
+    newest = incidents.rows().filter(Q(pk__in=ids)).order_by("-opened_at", "-id")
+    concerned = list(newest[:MOST_IN_DIGEST])
     alone, count = len(concerned) == 1, sum(each.missed for each in missed)
     matters = [matter(each, now if alone else None) for each in concerned]
     numbers = sorted({number for each in rows for number in each.events})

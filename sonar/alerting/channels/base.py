@@ -15,7 +15,7 @@ class ChannelError(Exception):
 
 @dataclass(frozen=True)
 class Matter:
-    """An incident as it is told: ``subject`` is what it is of, by names."""
+    """An incident as it is told, with the names of what it is of."""
 
     id: int
     title: str
