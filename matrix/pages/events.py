@@ -50,22 +50,22 @@ LASTING = {"": "now and ended", "yes": "only now", "no": "only ended"}
 ANY = {"size": "", "kind": "", "level": "", "now": "", "unsure": False}
 # So many unconfirmed events are listed apart.
 MOST_APART = 20
-Asked = TypeVar("Asked", EventsQuestion, IncidentsQuestion)
+Question = TypeVar("Question", EventsQuestion, IncidentsQuestion)
 Place = TypeVar("Place", Cursor, IncidentCursor)
 
 
 @dataclass(frozen=True)
-class QuestionPage(QueryPage, Generic[Asked, Place]):
+class QuestionPage(QueryPage, Generic[Question, Place]):
     """A list: its ``question`` has the query of the page, with what this page alone asks for.
 
     It shows what comes after the place ``before``.
     """
 
-    question: Asked
+    question: Question
     before: Place | None = None
 
     @classmethod
-    def of(cls, question: Asked, params: Texts, parse: Callable[[str], Place]) -> Self:
+    def of(cls, question: Question, params: Texts, parse: Callable[[str], Place]) -> Self:
         """Return the page of a question, after the place that `before` names."""
         text = next(iter(params.get("before", ())), "")
         try:
@@ -90,7 +90,7 @@ class QuestionPage(QueryPage, Generic[Asked, Place]):
         chosen = all(getattr(self.question, name) == value for name, value in changed.items())
         return Choice(label, self.questioning(**changed).url(), chosen, title)
 
-    def ways(self, further: Place | None) -> dict[str, Any]:
+    def other_pages(self, further: Place | None) -> dict[str, Any]:
         """Return the addresses of other pages, and of the call that has what the page shows."""
         first = replace(self, before=None).url()
         return {
@@ -140,7 +140,7 @@ class EventsPage(QuestionPage[EventsQuestion, Cursor]):
             "unfiltered": self.questioning(
                 query=MatrixQuery(window="90d"), since=None, **ANY
             ).url(),
-            **self.ways(further),
+            **self.other_pages(further),
             **self.controls(window, sizes, counted),
         }
 

@@ -106,10 +106,10 @@ def announce_to(everybody: Iterable[Subscribed], event: IncidentEvent) -> None:
         created_at__gt=event.at - REMEMBERED).order_by("id"))  # fmt: skip
     owner_of = {subscribed.row.pk: subscribed.row.owner_id for subscribed in everybody}
     called = set[int]()
-    told = {each.subscription_id for each in rows}
+    earlier = {each.subscription_id for each in rows}
     # Of the subscriptions of one person: one by which it was told before, then what is soonest.
     matching.sort(
-        key=lambda to: (to.row.pk not in told, to.row.due_at(event.at) - event.at, to.row.pk)
+        key=lambda to: (to.row.pk not in earlier, to.row.due_at(event.at) - event.at, to.row.pk)
     )
     for to in (subscribed.row for subscribed in matching):
         owner = to.owner_id

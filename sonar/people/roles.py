@@ -23,23 +23,25 @@ class RoleError(Exception):
 GROUP = "operators"
 
 # What may be added, changed, deleted and seen: of sites, and everywhere.
+_NOTES = ("annotation", "downtime", "expectation")
 _FOR_SITES = {
-    "add": "annotation downtime expectation probe",
-    "change": "annotation downtime expectation endpoint site incident",
-    "delete": "annotation downtime expectation",
-    "view": "endpoint annotation historyentry",
+    "add": (*_NOTES, "probe"),
+    "change": (*_NOTES, "endpoint", "site", "incident"),
+    "delete": _NOTES,
+    "view": ("endpoint", "annotation", "historyentry"),
 }
+_REGISTRY = ("site", "mesh", "meshinterval", "alias", "criteriaset", "subscription")
+_SEEN = ("site", "mesh", "sizeclass", "downtime", "probe", "leftover", "credential", "alias")
 _EVERYWHERE = {
-    "add": "site endpoint mesh meshinterval alias criteriaset subscription transfer",
-    "change": "site endpoint mesh meshinterval alias criteriaset subscription alltests",
-    "delete": "site mesh meshinterval alias criteriaset subscription",
-    "view": "site mesh sizeclass downtime probe leftover credential alias unknownname criteriaset "
-    "subscription transfer",
+    "add": (*_REGISTRY, "endpoint", "transfer"),
+    "change": (*_REGISTRY, "endpoint", "alltests"),
+    "delete": _REGISTRY,
+    "view": (*_SEEN, "unknownname", "criteriaset", "subscription", "transfer"),
 }
 
 # Names of permissions as `User.has_perm` takes them.
 SITE_ADMINS_MAY, _OPERATORS_MAY = (
-    frozenset(f"sonar.{verb}_{kind}" for verb in kinds for kind in kinds[verb].split())
+    frozenset(f"sonar.{verb}_{kind}" for verb in kinds for kind in kinds[verb])
     for kinds in (_FOR_SITES, _EVERYWHERE)
 )
 OPERATORS_MAY = SITE_ADMINS_MAY | _OPERATORS_MAY

@@ -91,16 +91,16 @@ class IncidentsPage(QuestionPage[IncidentsQuestion, IncidentCursor]):
             "Open now": [line for line in lines if line.incident.is_open],
             "Closed": [line for line in lines if not line.incident.is_open],
         }
-        asked = replace(self, before=None).params()
+        first = replace(self, before=None).params()
         watched = Mesh.objects.filter(enabled=True).order_by("name").values_list("name", flat=True)
         return {
             "heading": question.describe(),
             "incidents_now": IncidentsNow.read(now, reader, names),
             "parts": [(title, part) for title, part in parts.items() if part],
             "unfiltered": type(self)(MatrixQuery(), IncidentsQuestion(MatrixQuery())).url(),
-            "is_filtered": asked.keys() - {"window", "from", "to"},
+            "is_filtered": first.keys() - {"window", "from", "to"},
             "watched": [] if lines else list(watched),
-            **self.ways(IncidentCursor.of(further) if further else None),
+            **self.other_pages(IncidentCursor.of(further) if further else None),
             **self.controls(now),
         }
 
@@ -145,14 +145,14 @@ UNTIL, WRITTEN = "until", "until the time I write"
 class DecisionWords(NamedTuple):
     """``title`` opens a form, ``button`` sends it, ``hint`` says what that means.
 
-    ``label`` is that of its text; where that must not be empty, ``wanted`` says what it is for.
+    ``label`` is that of its text; where that must not be empty, ``required`` says what it is for.
     """
 
     title: str
     button: str
     hint: str = ""
     label: str = "Note (optional)"
-    wanted: str = ""
+    required: str = ""
 
 
 DECISIONS = {
@@ -193,8 +193,8 @@ class DecisionForm(forms.Form):
         super().__init__(data, auto_id=f"{decision}-%s", initial={"last": last})
         self.decision, self.now, self.words = decision, now, DECISIONS[decision]
         text = self.fields["text"]
-        text.label, text.required = self.words.label, bool(self.words.wanted)
-        text.error_messages["required"] = self.words.wanted
+        text.label, text.required = self.words.label, bool(self.words.required)
+        text.error_messages["required"] = self.words.required
 
     def choice(self, user: Anyone) -> DecisionRequest:
         said, assignee = self.cleaned_data, self.cleaned_data.get("assignee", "")
