@@ -18,8 +18,7 @@ from matrix.pages.endpoint import check_endpoint, declare_data_hosts
 from matrix.pages.events import EventsPage, former_changes
 from matrix.pages.expectations import pages as expectations
 from matrix.pages.history import history
-from matrix.pages.incidents.pages import IncidentsPage
-from matrix.pages.incidents.work import incident
+from matrix.pages.incidents.pages import IncidentsPage, incident
 from matrix.pages.link.card import link_card
 from matrix.pages.link.new_normal import accept_rate
 from matrix.pages.link.page import LinkPage

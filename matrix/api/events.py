@@ -11,7 +11,7 @@ from matrix.answers.conditions import words
 from matrix.answers.events import reading
 from matrix.answers.events.event import KINDS, LEVELS, Event
 from matrix.answers.events.nearby import notes_near
-from matrix.answers.events.questions import CERTAIN, NOW, EventCursor, EventsQuestion, page_of
+from matrix.answers.events.reading import CERTAIN, NOW, EventsQuestion, page_of
 from matrix.api.base import ApiView
 from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, echo, following
 from matrix.api.rendering import as_json, as_rows, file_name
@@ -22,6 +22,7 @@ from matrix.api.schema.records import As, At, Moment, MomentOrNull, NameOrNull, 
 from matrix.api.schema.schemas import Answer, Listed, echo_shape
 from matrix.http.negotiation import LIST, asked_format
 from matrix.store import registry
+from matrix.store.keyset import Cursor
 from matrix.store.written_near import WrittenNear
 from sonar.notation.windows import PRESETS, format_time
 
@@ -124,7 +125,7 @@ class EventsView(ApiView):
         now = timezone.now()
         question = EventsQuestion.read(dict(request.query_params.lists()), (*PAGING, "format"))
         form = asked_format(request, LIST)
-        page = PageRequest.read(request, form, EventCursor.parse, OF_TRANSFERS)
+        page = PageRequest.read(request, form, Cursor.parse_numbered, OF_TRANSFERS)
         window = question.window_at(now)
         events, judgement = question.read_events(
             registry.read_places(registry.read_versions()), now

@@ -1,7 +1,5 @@
 """/api/v1/incidents/: what is wrong with endpoints and links, and what people decide about it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, cast
 
 from django.contrib.auth.models import User
@@ -11,8 +9,7 @@ from pydantic import ValidationError
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
-from matrix.answers.incidents import deciding, evidence, ticket, words
-from matrix.answers.incidents.deciding import KINDS, DecisionRequest
+from matrix.answers.incidents import evidence, words
 from matrix.answers.incidents.questions import OPEN_OR_NOT, YES, IncidentCursor, IncidentsQuestion
 from matrix.answers.ordering.probe_requests import refusal
 from matrix.api.base import ApiView, body_of
@@ -50,7 +47,15 @@ from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import allow, reader_of
 from matrix.query.forms import BadQueryError, check_names
 from matrix.store import incidents, keyset
-from sonar.alerting.decisions import LONGEST_TEXT, RIGHT, DecisionError
+from sonar.alerting.decisions import (
+    KINDS,
+    LONGEST_TEXT,
+    RIGHT,
+    DecisionError,
+    DecisionRequest,
+    decide,
+)
+from sonar.alerting.incidents import FIGURES
 from sonar.alerting.subjects import sites_of
 from sonar.models import Incident, IncidentEvent
 from sonar.notation.enumeration import either
@@ -183,12 +188,9 @@ ALLOWED = {
 # With which decision a field goes.
 ONLY_WITH = {"assignee": "assign", "until": "mute"}
 OWN = ("size", "open", "level", "condition", "mine", "unacknowledged")
-COLUMNS = tuple(IncidentRecord.model_fields)
-EVENT_COLUMNS = tuple(EventOfIncident.model_fields)
 MOST_ROWS = 100_000
-# Of one answer; more are asked for with the last id of these.
-MOST_EVENTS = 10_000
-MOST_MEMBERS = 10_000
+# Of one answer; more events are asked for with the last id of these.
+MOST_EVENTS = MOST_MEMBERS = 10_000
 
 INCIDENTS = described(
     "Incidents, open ones first, of these the worst",
@@ -253,7 +255,7 @@ class IncidentsView(ApiView):
         window = question.query.window_at(now)
         if form != "json":
             name = file_name("incidents", query=question.query, window=window)
-            return as_rows(records, form, COLUMNS, name)
+            return as_rows(records, form, tuple(IncidentRecord.model_fields), name)
         own = {name: getattr(question, name) or None for name in OWN}
         flags = {name: YES[0] for name in ("mine", "unacknowledged") if own[name]}
         query = echo(question.query, window, **own | flags)
@@ -288,7 +290,7 @@ class IncidentView(ApiView, of_primary=True):
         refuse_parameters(request)
         choice = decision_of(cast("dict[str, Any]", body_of(request)))
         try:
-            deciding.decide(incident, cast(User, request.user), timezone.now(), choice)
+            decide(incident, cast(User, request.user), timezone.now(), choice)
         except DecisionError as error:
             errors = {error.parameter: [str(error)]}
             raise (Conflict if error.parameter == "incident" else BadQueryError)(errors) from None
@@ -308,19 +310,14 @@ class IncidentEventsView(ApiView, of_primary=True):
         since = event_id("since", text_given, incidents.last_event())
         rows = IncidentEvent.objects.filter(pk__gt=since).select_related("by").order_by("pk")
         records = [event_record(event, request) for event in rows[: MOST_EVENTS + 1]]
-        listed = records[:MOST_EVENTS]
+        listed, params, further = records[:MOST_EVENTS], request.query_params.copy(), None
         if form != "json":
-            return as_rows(listed, form, EVENT_COLUMNS, file_name("incident-events"))
-        return as_json({"events": listed, "next": further(request, records)})
-
-
-def further(request: Request, records: list[Json]) -> str | None:
-    """Return the address of the next events, None if these are all."""
-    if len(records) <= MOST_EVENTS:
-        return None
-    params = request.query_params.copy()
-    params["since"] = str(records[MOST_EVENTS - 1]["id"])
-    return request.build_absolute_uri(f"{request.path}?{params.urlencode()}")
+            columns = tuple(EventOfIncident.model_fields)
+            return as_rows(listed, form, columns, file_name("incident-events"))
+        if len(records) > MOST_EVENTS:
+            params["since"] = str(listed[-1]["id"])
+            further = request.build_absolute_uri(f"{request.path}?{params.urlencode()}")
+        return as_json({"events": listed, "next": further})
 
 
 def incident_of(number: int) -> Incident:
@@ -369,13 +366,12 @@ def named(person: User | None, request: Request) -> str:
 
 
 def whole(incident: Incident, request: Request) -> HttpResponse:
-    """Answer with an incident as it is now."""
     own = more_of(incident, request)
     events = [event_record(event, request) for event in incidents.events_of(incident)]
     facts = evidence.read(incident, timezone.now(), MOST_MEMBERS)
     more = {
         "advice": words.advice(incident),
-        "ticket": ticket.text(facts, own["url"]),
+        "ticket": evidence.ticket(facts, own["url"]),
         "members": facts.links,
         "events": events,
     }
@@ -385,7 +381,7 @@ def whole(incident: Incident, request: Request) -> HttpResponse:
 def event_record(event: IncidentEvent, request: Request) -> Json:
     values = event.values
     is_known = reader_of(request).is_authenticated
-    names = ("level", "condition", "factor", "links", "of_links", "was", "into")
+    names = (*FIGURES, "was", "into")
     until = values.get("until")
     return record(
         EventOfIncident,

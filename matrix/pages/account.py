@@ -56,16 +56,13 @@ class TokenForm(forms.Form):
         choices = [(scope, SCOPE_WORDS[scope]) for scope in roles.scopes_for(account)]
         cast(forms.MultipleChoiceField, self.fields["scopes"]).choices = choices
 
-    def make(self) -> tuple[Token, str] | None:
-        """Return the token and its text, or None with what is wrong among the errors."""
-        if not self.is_valid():
-            return None
-        fields = self.cleaned_data
-        try:
-            return tokens.create(self.account, fields["name"], fields["scopes"], fields["days"])
-        except tokens.TokenError as error:
-            self.add_error(None, f"{capfirst(str(error)).removesuffix('.')}.")
-            return None
+    def make(self) -> tuple[Token | None, str]:
+        if self.is_valid():
+            try:
+                return tokens.create(self.account, **self.cleaned_data)
+            except tokens.TokenError as error:
+                self.add_error(None, f"{capfirst(str(error)).removesuffix('.')}.")
+        return None, ""
 
     def sentences(self) -> list[str]:
         return [
@@ -82,12 +79,19 @@ def own_tokens(request: HttpRequest) -> HttpResponse:
     """Show the tokens; a new one stands on the answer to its POST, and nowhere else ever."""
     account = cast(User, request.user)
     form = TokenForm(account, request.POST if request.method == "POST" else None)
-    token, text = (form.make() if form.is_bound else None) or (None, "")
+    token, text = form.make()
+    command = f"curl -H 'Authorization: Token {text}'"
+    if token and ("read" in token.scopes or settings.SONAR_PUBLIC_READ):
+        command += f" '{request.build_absolute_uri(address('api-sites'))}?format=csv'"
+    elif token:
+        call = "transfers" if "ingest" in token.scopes else "probes"
+        url = request.build_absolute_uri(address(f"api-{call}"))
+        command += f" --json '@{call}.json' '{url}'"
     context = {
         "form": form,
         "token": token,
         "text": text,
-        "curl": curl(request, token, text) if token else "",
+        "curl": command if token else "",
         "tokens": tokens.in_reach_of(account),
         "everybodys": account.is_superuser,
         "you_are": roles.described(account),
@@ -143,20 +147,9 @@ def revoke_token(request: HttpRequest) -> HttpResponse:
     return back(request, address("tokens"))
 
 
-def curl(request: HttpRequest, token: Token, text: str) -> str:
-    """Return a command that uses a token for something that its scopes allow."""
-    line = f"curl -H 'Authorization: Token {text}'"
-    if "read" in token.scopes or settings.SONAR_PUBLIC_READ:
-        return f"{line} '{request.build_absolute_uri(address('api-sites'))}?format=csv'"
-    call = "transfers" if "ingest" in token.scopes else "probes"
-    url = request.build_absolute_uri(address(f"api-{call}"))
-    return f"{line} --json '@{call}.json' '{url}'"
-
-
 @for_whom(GET=accounts, POST=accounts)
 @cache_control(no_store=True, private=True)
 def own_views(request: HttpRequest) -> HttpResponse:
-    """Show the views of the account; keep one that is posted, and lead to its page."""
     if request.method != "POST":
         return listing(request, request.GET.get("address", ""))
     name, address = request.POST.get("name", ""), request.POST.get("address", "")

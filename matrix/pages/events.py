@@ -1,10 +1,10 @@
-"""The page of events: what happened in the whole grid, each thing once, newest first."""
+"""The page of events, newest first, and what it has in common with the list of incidents."""
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseRedirect, QueryDict
@@ -14,7 +14,8 @@ from matrix.answers.conditions import words
 from matrix.answers.conditions.reading import is_now
 from matrix.answers.events import reading
 from matrix.answers.events.event import KINDS, LEVELS, Event
-from matrix.answers.events.questions import LEVEL_WORDS, EventCursor, EventsQuestion, page_of
+from matrix.answers.events.reading import LEVEL_WORDS, EventsQuestion, page_of
+from matrix.answers.incidents.questions import IncidentCursor, IncidentsQuestion
 from matrix.answers.words.names import short_names_of
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Params, QueryPage
@@ -30,10 +31,11 @@ from matrix.pages.parts.events import by_day, event_row, long_words
 from matrix.pages.parts.share import Share
 from matrix.query import forms
 from matrix.query.addresses import address
-from matrix.query.forms import BadQueryError
+from matrix.query.forms import BadQueryError, Texts
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry
 from matrix.store.data_version import DataVersion
+from matrix.store.keyset import Cursor
 from matrix.store.written_near import WrittenNear
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS
 from sonar.notation.units import format_count
@@ -48,44 +50,74 @@ LASTING = {"": "now and ended", "yes": "only now", "no": "only ended"}
 ANY = {"size": "", "kind": "", "level": "", "now": "", "unsure": False}
 # So many unconfirmed events are listed apart.
 MOST_APART = 20
+Question = TypeVar("Question", EventsQuestion, IncidentsQuestion)
+Place = TypeVar("Place", Cursor, IncidentCursor)
 
 
 @dataclass(frozen=True)
-class EventsPage(QueryPage):
-    """``question`` has the query of the page, with what this page alone asks for."""
+class QuestionPage(QueryPage, Generic[Question, Place]):
+    """A list: its ``question`` has the query of the page, with what this page alone asks for.
 
-    template: ClassVar[str] = "events.html"
-    nav = route = "events"
+    It shows what comes after the place ``before``.
+    """
 
-    question: EventsQuestion
-    before: EventCursor | None = None
+    question: Question
+    before: Place | None = None
 
     @classmethod
-    def read(cls, params: QueryDict, **path: str) -> Self:
-        lists = forms.with_filter_form(params)
-        question = EventsQuestion.read(lists, OWN)
-        return cls(question.query, question, cursor_of(lists))
+    def of(cls, question: Question, params: Texts, parse: Callable[[str], Place]) -> Self:
+        """Return the page of a question, after the place that `before` names."""
+        text = next(iter(params.get("before", ())), "")
+        try:
+            return cls(question.query, question, parse(text) if text else None)
+        except (ValueError, OverflowError):
+            sentence = f"before is not a place in the list of {cls.nav}: follow a link to it."
+            raise BadQueryError({"before": [sentence]}) from None
 
     def params(self) -> Params:
         before = {"before": [str(self.before)]} if self.before else {}
-        return self.question.replace(query=self.query).to_params() | before
+        return replace(self.question, query=self.query).to_params() | before
 
     def asking(self, query: MatrixQuery) -> Self:
         return self.questioning(query=query)
 
-    def questioning(self, **changed: object) -> Self:
-        """Return the first page of another question."""
-        question = self.question.replace(**changed)
-        return dataclasses.replace(self, query=question.query, question=question, before=None)
+    def questioning(self, **changed: Any) -> Self:  # noqa: ANN401 - any of the fields
+        question = replace(self.question, **changed)
+        return replace(self, query=question.query, question=question, before=None)
+
+    def choice(self, label: str, title: str = "", **changed: object) -> Choice:
+        """Return a position of a switch; it is chosen if the question is so already."""
+        chosen = all(getattr(self.question, name) == value for name, value in changed.items())
+        return Choice(label, self.questioning(**changed).url(), chosen, title)
+
+    def other_pages(self, further: Place | None) -> dict[str, Any]:
+        """Return the addresses of other pages, and of the call that has what the page shows."""
+        first = replace(self, before=None).url()
+        return {
+            "further": replace(self, before=further).url() if further else "",
+            "first": first if self.before else "",
+            "share": Share.of(first.replace(self.path(), address(f"api-{self.route}"), 1)),
+        }
+
+
+@dataclass(frozen=True)
+class EventsPage(QuestionPage[EventsQuestion, Cursor]):
+    template: ClassVar[str] = "events.html"
+    nav = route = "events"
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        lists = forms.with_filter_form(params)
+        return cls.of(EventsQuestion.read(lists, OWN), lists, Cursor.parse_numbered)
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         places = registry.read_places(registry.read_versions())
         sizes, window = reading.size_names(), self.question.window_at(now)
         events, judgement = self.question.read_events(places, now)
-        counted = self.question.replace(kind="").chosen(events)
+        counted = replace(self.question, kind="").chosen(events)
         chosen = self.question.chosen(counted)
         listed, further = page_of(chosen, PER_PAGE, self.before)
-        with_apart = self.question.replace(unsure=True).chosen(events)
+        with_apart = replace(self.question, unsure=True).chosen(events)
         apart = [] if self.question.unsure else [each for each in with_apart if not each.is_certain]
         short = short_names_of(places)
         near = WrittenNear.read(listed, reader)
@@ -97,8 +129,6 @@ class EventsPage(QueryPage):
             "sentence": reading.today_words(chosen, now, short) if is_now(window, now) else "",
             "doubtful": words.doubtful(doubtful) if doubtful else "",
             "days": list(by_day(rows, now.date())),
-            "further": dataclasses.replace(self, before=further).url() if further else "",
-            "first": dataclasses.replace(self, before=None).url() if self.before else "",
             "unconfirmed": unconfirmed,
             "more_unconfirmed": max(len(apart) - MOST_APART, 0),
             "unsure_url": self.questioning(unsure=True).url(),
@@ -110,12 +140,7 @@ class EventsPage(QueryPage):
             "unfiltered": self.questioning(
                 query=MatrixQuery(window="90d"), since=None, **ANY
             ).url(),
-            # The call that has what the page shows.
-            "share": Share.of(
-                dataclasses.replace(self, before=None)
-                .url()
-                .replace(self.path(), address("api-events"), 1)
-            ),
+            **self.other_pages(further),
             **self.controls(window, sizes, counted),
         }
 
@@ -123,14 +148,12 @@ class EventsPage(QueryPage):
         self, window: Window, sizes: Sequence[str], events: Sequence[Event]
     ) -> dict[str, Any]:
         """Return what can be changed about the question; kinds with the number of ``events``."""
-        question = self.question
-        counts = reading.by_kind(events)
-        total = sum(counts.values())
+        question, counts = self.question, Counter(event.kind for event in events)
         titles = {name: attribute.title for name, attribute in OF_ENDPOINTS.items()}
         return {
             "kinds": [
-                self.choice(f"{kind or 'all'} {format_count(counts.get(kind, total))}", kind=kind)
-                for kind in ("", *KINDS)
+                self.choice(f"{kind or 'all'} {format_count(number)}", kind=kind)
+                for kind, number in (("", len(events)), *((kind, counts[kind]) for kind in KINDS))
             ],
             "sizes": [self.choice(size or "all sizes", size=size) for size in ("", *sizes)],
             "levels": [
@@ -154,20 +177,6 @@ class EventsPage(QueryPage):
                 select("filter_on", "", titles, next(iter(titles)), titles),
             ],
         }
-
-    def choice(self, words: str, title: str = "", **changed: object) -> Choice:
-        """Return a position of a switch; it is chosen if the question is so already."""
-        chosen = all(getattr(self.question, name) == value for name, value in changed.items())
-        return Choice(words, self.questioning(**changed).url(), chosen, title)
-
-
-def cursor_of(params: Mapping[str, Sequence[str]]) -> EventCursor | None:
-    text = next(iter(params.get("before", ())), "")
-    try:
-        return EventCursor.parse(text) if text else None
-    except (ValueError, OverflowError):
-        sentence = "before is not a place in the list of events: follow a link to it."
-        raise BadQueryError({"before": [sentence]}) from None
 
 
 # What it had that events have by another name, and what they do not have.

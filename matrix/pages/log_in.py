@@ -8,7 +8,7 @@ connecting. `sonar.people.accounts` knows people by issuer and subject alone.
 import logging
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Any, NoReturn, cast
 from urllib.parse import urlencode, urlsplit
@@ -189,7 +189,10 @@ class ProviderAccess(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         info = self._fetch_user_info(token.token)
         if info.get("sub") != claims["sub"]:
             raise TokenRefused("the provider says that it belongs to somebody else")
-        user = admit(identity(info | claims))
+        said = info | claims
+        name = said.get("preferred_username")
+        name = name if isinstance(name, str) else ""
+        user = admit(Identity(settings.SONAR_OIDC_ISSUER, said["sub"], name, groups_of(said)))
         raise ImmediateHttpResponse(enter(request, user, self.state.get("next") or ""))
 
 
@@ -238,38 +241,24 @@ class LogInAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         exception: Exception | None = None,
         extra_context: Mapping[str, Any] | None = None,
     ) -> NoReturn:
-        sentence, status = USED, 403
-        if "state" in (extra_context or {}):
-            sentence, status = ending(request, error, exception)
+        name, status, again = provider_name(), 403, "Begin it again, or tell an administrator."
+        if "state" not in (extra_context or {}):
+            sentence = USED
+        elif isinstance(exception, requests.RequestException):
+            sentence, status = f"{name} does not answer. Try again in a minute.", 503
+        elif exception is not None:
+            sentence = f"{name} did not complete the log-in. {again}"
+        elif error == AuthError.CANCELLED:
+            sentence = f"The log-in was cancelled at {name}, or is not allowed there."
+        else:
+            sentence = f"{name} ended the log-in with an error. {again}"
         raise ImmediateHttpResponse(refused(request, sentence, status=status))
 
 
-def ending(request: HttpRequest, error: str | None, exception: Exception | None) -> tuple[str, int]:
-    """Return what to say of a log-in that ended at the provider, and the status of the answer."""
-    name = provider_name()
-    if isinstance(exception, requests.RequestException):
-        return f"{name} does not answer. Try again in a minute.", 503
-    if exception is not None:
-        return f"{name} did not complete the log-in. Begin it again, or tell an administrator.", 403
-    if error == AuthError.CANCELLED:
-        return f"The log-in was cancelled at {name}, or is not allowed there.", 403
-    return f"{name} ended the log-in with an error. Begin it again, or tell an administrator.", 403
-
-
-def identity(claims: Mapping[str, Any]) -> Identity:
-    """Return who logs in, of the claims of an ID token and what the provider adds to them."""
-    name = claims.get("preferred_username")
-    return Identity(
-        issuer=settings.SONAR_OIDC_ISSUER,
-        subject=claims["sub"],
-        name=name if isinstance(name, str) else "",
-        groups=groups_of(claims, settings.SONAR_OIDC_GROUPS),
-    )
-
-
-def groups_of(claims: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
-    """Return the groups in the first of these claims that is there; a text is a single group."""
-    value: object = next((claims[name] for name in names if name in claims), [])
+def groups_of(claims: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the groups in the first of some claims that is there; a text is a single group."""
+    names = (name for name in settings.SONAR_OIDC_GROUPS if name in claims)
+    value: object = next((claims[name] for name in names), [])
     groups = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     return tuple(group for group in groups if isinstance(group, str) and group.isprintable())
 
@@ -314,7 +303,6 @@ def provider_log_in(request: HttpRequest) -> HttpResponse:
 
 @for_whom(GET=anyone)
 def provider_callback(request: HttpRequest) -> HttpResponse:
-    """Log in whom the provider sends back, or say why not."""
     if not has_provider():
         raise Http404
     access = ProviderAccess(request, settings.SONAR_OIDC_ISSUER)
@@ -325,9 +313,7 @@ def provider_callback(request: HttpRequest) -> HttpResponse:
     except TokenRefused as error:
         name = provider_name()
         return refused(request, f"The ID token of {name} is not accepted: {error}.")
-    except IssuerAway as error:
-        return away(request, error)
-    except GARBLED as error:
+    except (IssuerAway, *GARBLED) as error:
         return away(request, error)
 
 
@@ -341,11 +327,15 @@ def away(request: HttpRequest, error: Exception, next_url: str = "") -> HttpResp
 
 @for_whom(POST=anyone)
 def certificate_log_in(request: HttpRequest) -> HttpResponse:
-    """Log in whoever showed the front server a certificate."""
     if not settings.SONAR_X509_PROXIES:
         raise Http404
     next_url = safe_next(request, request.POST.get("next", ""))
-    if not from_front_server(request):
+    try:
+        # The other end of the connection, whatever headers say.
+        peer = unmapped(ip_address(request.META.get("REMOTE_ADDR", "")))
+    except ValueError:
+        peer = None
+    if not any(peer in network for network in settings.SONAR_X509_PROXIES if peer):
         return refused(request, NOT_THROUGH_IT, next_url=next_url)
     subject = request.headers.get(SUBJECT, "").strip()
     if request.headers.get(VERIFIED) != "SUCCESS" or not subject:
@@ -356,12 +346,3 @@ def certificate_log_in(request: HttpRequest) -> HttpResponse:
     except NotAdmitted as error:
         return refused(request, str(error), next_url=next_url)
     return enter(request, user, next_url)
-
-
-def from_front_server(request: HttpRequest) -> bool:
-    """Say whether a trusted server is at the other end of the connection, whatever headers say."""
-    try:
-        peer = unmapped(ip_address(request.META.get("REMOTE_ADDR", "")))
-    except ValueError:
-        return False
-    return any(peer in network for network in settings.SONAR_X509_PROXIES)

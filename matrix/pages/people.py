@@ -1,7 +1,5 @@
 """The pages of people and roles, for administrators: all accounts, and what each may do."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Self, cast
@@ -205,7 +203,6 @@ def again(request: HttpRequest, page: Page, **changed: Any) -> HttpResponse:  # 
 @sensitive_post_parameters()
 @for_whom(GET=administrators, POST=administrators)
 def people(request: HttpRequest) -> HttpResponseBase:
-    """Show all accounts, or make a local one."""
     if request.method != "POST":
         return show(request, PeoplePage, {})
     form = NewAccountForm(request.POST)
@@ -218,7 +215,6 @@ def people(request: HttpRequest) -> HttpResponseBase:
 
 @for_whom(GET=administrators, POST=administrators)
 def person(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Show an account, or change its role and whether it is active."""
     if request.method != "POST":
         return show(request, PersonPage, {"name": name})
     with transaction.atomic():

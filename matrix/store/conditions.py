@@ -1,18 +1,16 @@
-"""Conditions as they are read: those open at a moment or within a time range, and those of links.
+"""Conditions as they are read: those of a moment or of a time range, and marks of links.
 
 Each function that reads is one SQL statement.
 """
 
-from __future__ import annotations
-
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q, QuerySet, Sum, Value
+from django.db.models import OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
 
@@ -20,7 +18,7 @@ from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.standing import USUAL_DAYS, Rates
 from sonar.database.cursors import planned_rows
-from sonar.models import Condition, ConditionLink, ConditionPart
+from sonar.models import Condition, ConditionPart
 from sonar.notation.windows import Window
 
 # What is the matter with a link by conditions that have it as a member, the worst last.
@@ -28,7 +26,6 @@ MARKS = ("", *Condition.Type.values)
 ASSESSED_AT = "SELECT min(assessed_at) FROM sonar_assessment"
 # An assessment that is later than this many of its intervals is not coming.
 LATE = 3
-# Those that began last come first.
 ORDER = ("-since", "-id")
 
 
@@ -50,11 +47,6 @@ def lasting_at(moment: datetime, prefix: str = "") -> Q:
     return begun & ended
 
 
-def open_at(moment: datetime) -> list[Condition]:
-    """Return the conditions that were open at a moment, those that began last first."""
-    return list(rows().filter(lasting_at(moment)))
-
-
 def overlapping(window: Window) -> QuerySet[Condition]:
     """Return those of which any time lies in a window, those that began last first."""
     ended = Q(ended_at=None) | Q(ended_at__gt=window.start)
@@ -72,22 +64,6 @@ def is_late(as_of: datetime | None, now: datetime) -> bool:
     return as_of is not None and now - as_of > timedelta(
         seconds=LATE * settings.SONAR_INCIDENTS_SECONDS
     )
-
-
-def of_links(pairs: Iterable[tuple[int, int]], window: Window | None = None) -> list[Condition]:
-    """Return the conditions that have one of these links (ids of its ends) as a member.
-
-    Those that overlap a window, or all. A condition of the grid has no members.
-    """
-    of_pairs = Q(pk__in=[])
-    for source, destination in pairs:
-        of_pairs |= Q(source=source, destination=destination)
-    members = ConditionLink.objects.filter(of_pairs, part__condition=OuterRef("pk"))
-    chosen = rows().filter(Exists(members))
-    if window is not None:
-        ended = Q(ended_at=None) | Q(ended_at__gt=window.start)
-        chosen = chosen.filter(ended, since__lt=window.end)
-    return list(chosen)
 
 
 @dataclass(frozen=True)
@@ -117,17 +93,9 @@ class LinkMarks:
     condition: Integers
     baseline: Rates
 
-    def square(self, name: str) -> NDArray[Any]:
-        """Return an array of all links, shape (places, places): 0 or NaN for those without any."""
-        values: NDArray[Any] = getattr(self, name)
-        blank = np.nan if values.dtype.kind == "f" else 0
-        array = np.full((self.places, self.places), blank, dtype=values.dtype)
-        array.ravel()[self.link] = values
-        return array
-
-    def are(self, kind: str, *, confirmed: bool = True) -> Flags:
-        """Say which links are failing, silent, slow or fast; shape (places, places)."""
-        such = (self.mark == MARKS.index(kind)) & (self.is_confirmed == confirmed)
+    def are(self, kind: str) -> Flags:
+        """Say which links are surely failing, silent, slow or fast; shape (places, places)."""
+        such = (self.mark == MARKS.index(kind)) & self.is_confirmed
         flags = np.zeros((self.places, self.places), dtype=bool)
         flags.ravel()[self.link[such]] = True
         return flags
@@ -167,11 +135,6 @@ OF_PART: dict[str, Any] = {
 }
 # Of no more places the database chooses the links, so that only theirs are sent.
 FEW_PLACES = 100
-
-
-def marks(size: str, moment: datetime, links: LinkIndex) -> LinkMarks:
-    """Return the marks of all links in a size class at a moment."""
-    return marks_by_class([size], moment, links)[size]
 
 
 def marks_by_class(

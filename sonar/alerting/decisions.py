@@ -1,8 +1,7 @@
 """The door for what people decide about an incident: each decision is an event with their name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial, wraps
 
@@ -19,6 +18,15 @@ from sonar.people.roles import Anyone
 
 Kind = IncidentEvent.Kind
 RIGHT = "sonar.change_incident"
+# Each decision by what it is called, with the kind of its event.
+KINDS = {
+    "acknowledge": Kind.ACKNOWLEDGED,
+    "assign": Kind.ASSIGNED,
+    "mute": Kind.MUTED,
+    "unmute": Kind.UNMUTED,
+    "note": Kind.NOTE,
+    "accept": Kind.NEW_NORMAL,
+}
 LONGEST_TEXT = 1000
 LONGEST_NOTE = 500
 # Nobody comes back to what is muted for longer.
@@ -34,11 +42,6 @@ class DecisionError(ValueError):
     def __init__(self, parameter: str, sentence: str) -> None:
         self.parameter = parameter
         super().__init__(sentence)
-
-
-def may_decide(user: Anyone, incident: Incident) -> bool:
-    """Say whether an account may decide: operators, and the admins of a site that it is of."""
-    return user.has_perm(RIGHT) or roles.may(user, RIGHT, sites_of(incident))
 
 
 Decision = Callable[..., IncidentEvent]
@@ -139,7 +142,6 @@ def accept(incident: Incident, user: User, now: datetime, text: str) -> Incident
 
 
 def may_accept(user: Anyone, sites: Iterable[int]) -> bool:
-    """Say whether an account may accept the rate of a link between these sites."""
     return roles.may(user, RIGHT, sites)
 
 
@@ -179,10 +181,49 @@ def hold_accepted(accepted: Mapping[Whose, float], user: User, now: datetime, te
 def by_person(
     incident: Incident, kind: str, user: User, now: datetime, text: str, **more: object
 ) -> IncidentEvent:
-    """Return the event of a decision."""
     if len(text) > LONGEST_TEXT:
         sentence = f"text has at most {LONGEST_TEXT} characters, not {len(text)}."
         raise DecisionError("text", sentence)
     event = event_of(incident, kind, now, **more)
     event.by, event.text = user, text.strip()
     return event
+
+
+# Those that need nothing but what somebody says.
+OTHERS = {"acknowledge": acknowledge, "unmute": unmute, "note": note, "accept": accept}
+
+
+@dataclass(frozen=True)
+class DecisionRequest:
+    """A decision of KINDS, as the page and the call are sent it.
+
+    ``assignee`` is the name of an account, empty for nobody.
+    """
+
+    name: str
+    text: str = ""
+    assignee: str = ""
+    until: datetime | None = None
+
+
+def decide(incident: Incident, user: User, now: datetime, choice: DecisionRequest) -> IncidentEvent:
+    """Decide it; raise DecisionError with the name of the field of what cannot be."""
+    if choice.name == "mute":
+        if choice.until is None:
+            raise DecisionError("until", "Say until when, like 2026-11-20T04:00:00Z.")
+        return mute(incident, user, now, choice.until, choice.text)
+    if choice.name != "assign":
+        return OTHERS[choice.name](incident, user, now, text=choice.text)
+    person, name = None, choice.assignee
+    # PostgreSQL takes no zero byte.
+    if name and "\0" not in name:
+        person = User.objects.filter(username=name, is_active=True).first()
+    if name and person is None:
+        raise DecisionError("assignee", f"No active account is called “{name}”.")
+    return assign(incident, user, now, person, choice.text)
+
+
+def sites_of_incident(id: int) -> Iterable[int]:  # noqa: A002 - of the route
+    """Return the ids of the sites of an incident, none for one that is not there."""
+    incident = Incident.objects.filter(pk=id).first()
+    return sites_of(incident) if incident else ()

@@ -4,46 +4,62 @@ All of a step is one transaction under one lock, with whatever notifications fol
 events are in the order of their commits, so that readers of the stream miss none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from sonar.alerting import outbox
 from sonar.alerting.subjects import Subject
+from sonar.database.cursors import lock_until_commit, planned_rows
 from sonar.models import Condition, Endpoint, Incident, IncidentEvent
 
 Kind = IncidentEvent.Kind
-# Apart from other advisory locks.
 LOCK = 0x696E6364
 # It closes so long after its condition ended; one that comes back within so long goes on.
 CALM = timedelta(hours=1)
 COMES_BACK = timedelta(days=1)
 # By how much the number of links, or the factor, has to change for an event.
 GROWS = 1.5
-# How bad a type is, by its name.
 RANK = {type_: place for place, type_ in enumerate(Incident.Condition.values)}
 # Events that Sonar itself adds with figures.
 SEEN = (Kind.OPENED, Kind.GREW, Kind.SHRANK, Kind.WORSE, Kind.BETTER, Kind.CAUSE, Kind.REOPENED)
 FIGURES = ("level", "condition", "factor", "links", "of_links")
+DOES_ANY_DIFFER = """
+    SELECT EXISTS (
+        SELECT
+        FROM (SELECT * FROM sonar_condition WHERE ended_at IS NULL AND confirmed_at IS NOT NULL
+                  AND type = ANY(%(types)s)) AS found
+        FULL JOIN (SELECT * FROM sonar_incident WHERE closed_at IS NULL) AS own
+             ON own.cause_id = found.id
+        WHERE own.clear_since IS NOT NULL
+           OR (own.level, own.source_id, own.destination_id, own.site_id, own.condition,
+               own.began_at, own.factor, own.low, own.high, own.links, own.of_links, own.sizes)
+            IS DISTINCT FROM
+              (found.scope, found.source_id, found.destination_id, found.site_id, found.type,
+               found.since, found.factor, found.factor_low, found.factor_high, found.links,
+               found.of_links, found.size_classes))
+"""
 
 
 def lock() -> None:
     """Wait until nobody else writes incidents, until the end of the transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", [LOCK])
+    lock_until_commit(LOCK, 0)
 
 
-@transaction.atomic
 def follow(now: datetime) -> list[IncidentEvent]:
-    """Let incidents follow the conditions as they were just assessed; return what happened."""
-    lock()
-    return Following(now).run()
+    """Let incidents follow the conditions as they were just assessed; return what happened.
+
+    One SQL query where each is as its condition.
+    """
+    if not planned_rows(DOES_ANY_DIFFER, {"types": [*RANK]})[0][0]:
+        return []
+    with transaction.atomic():
+        lock()
+        return Following(now).run()
 
 
 class Following:
@@ -89,21 +105,16 @@ class Following:
             if row.cause_id not in self.open_ids
             and (self.doubtful_since is None or row.level == Incident.Level.GRID)
         }
-        going_on, new = list[Incident](), self.conditions
-        for same in (None, self.is_same, self.is_of_same, self.is_akin):
-            rest = []
-            for condition in new:
-                row = (
-                    following.get(condition.pk)
-                    if same is None
-                    else next((row for row in free.values() if same(row, condition)), None)
-                )
-                if row is None:
-                    rest.append(condition)
-                    continue
-                free.pop(row.pk, None)
-                going_on.append(self.change(row, condition))
-            new = rest
+        new = [each for each in self.conditions if each.pk not in following]
+        followed = [each for each in self.conditions if each.pk in following]
+        going_on = [self.change(following[each.pk], each) for each in followed]
+        for is_its in (self.is_same, self.is_of_same, self.is_akin):
+            for condition in [*new]:
+                row = next((row for row in free.values() if is_its(row, condition)), None)
+                if row is not None:
+                    del free[row.pk]
+                    new.remove(condition)
+                    going_on.append(self.change(row, condition))
         going_on += [self.begin(condition) for condition in new]
         for row in going_on:
             self.left.pop(row.pk, None)
@@ -140,7 +151,7 @@ class Following:
         Of one that was certain long ago, from results that came late, nobody is notified.
         """
         subject = subject_of(condition)
-        before = Incident.objects.filter(**subject.columns, closed_at__gt=self.now - COMES_BACK)
+        before = Incident.objects.filter(**subject._asdict(), closed_at__gt=self.now - COMES_BACK)
         for row in before.select_related("merged_into").order_by("-closed_at", "-id"):
             if row.merged_into is None or row.merged_into.level == Incident.Level.GRID:
                 self.take(row, condition, closed_at=None, clear_since=None, merged_into=None)
@@ -223,7 +234,7 @@ def subject_of(condition: Condition) -> Subject:
 
 def figures_of(condition: Condition) -> dict[str, Any]:
     """Return what an incident has of its condition, in columns of its own."""
-    return subject_of(condition).columns | {
+    return subject_of(condition)._asdict() | {
         "condition": condition.type,
         "began_at": condition.since,
         "factor": condition.factor,

@@ -5,10 +5,7 @@ be of a whole site or of the grid. Nobody is called twice for what comes and goe
 more than three times for one incident; what is over before it was sent is told in one message.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import cast
 
@@ -52,12 +49,13 @@ def announce(events: Sequence[IncidentEvent]) -> None:
     calling = [event for event in events if calls(event)]
     if not calling:
         return
+    rows = Subscription.objects.filter(subscriptions.ACTIVE, report="").exclude(channel__in=BOARDS)
     everybody = [
-        subscribed for subscribed in subscriptions.active() if subscribed.row.channel not in BOARDS
+        Subscribed(row, subscriptions.sites_of(row))
+        for row in rows.select_related("owner").prefetch_related("sites").order_by("id")
     ]
     for event in calling if everybody else []:
-        for calls_of_one in whom(event, everybody):
-            calls_of_one.note(event)
+        announce_to(everybody, event)
 
 
 def read_unsent(row: Subscription, now: datetime) -> list[IncidentEvent]:
@@ -99,60 +97,8 @@ def send_now(row: Subscription, opened: Sequence[IncidentEvent], now: datetime) 
     )
 
 
-@dataclass(frozen=True)
-class Calls:
-    """What somebody, be it by several subscriptions, was told of an incident and is still to be."""
-
-    to: Subscribed
-    past: Sequence[Notification]
-    waiting: Notification | None
-    count: int
-    """How often they were told within `REMEMBERED`, also by subscriptions that were deleted."""
-
-    def note(self, event: IncidentEvent) -> None:
-        """Add an event to what waits, or take back what it makes superfluous."""
-        row, past = self.waiting, self.past
-        kinds = {*(row.kinds if row else ()), event.kind}
-        knows_it_open = bool(past) and past[-1].kinds[-1] not in ENDS
-        if kinds <= SWITCHES and (event.kind not in ENDS) == knows_it_open:
-            if row is not None:
-                row.delete()
-            return
-        if self.count >= MOST_CALLS or (event.kind == Kind.CAUSE and self.count == MOST_CALLS - 1):
-            return
-        if row is None:
-            row = self.begun(event)
-        if row is not None:
-            self.add(row, event)
-
-    def begun(self, event: IncidentEvent) -> Notification | None:
-        """Return a new row; if too many wait already, count it among what was missed."""
-        row = self.to.row
-        if row.notifications.filter(state=State.WAITING).count() >= MOST_WAITING:
-            miss(row, 1, event.at)
-            return None
-        return Notification(
-            subscription=row,
-            incident=event.incident,
-            created_at=event.at,
-            due_at=event.at + 2 * REMEMBERED,
-        )
-
-    def add(self, row: Notification, event: IncidentEvent) -> None:
-        moment, worse = event.at, event.kind == Kind.WORSE
-        last = self.past[-1].ended_at if self.past else None
-        if event.kind == Kind.REOPENED and last is not None:
-            moment = max(moment, last + DAY)
-        due = event.at if worse else self.to.row.due_at(moment)
-        row.together = not worse and (row.together or due > moment)
-        row.urgent |= worse
-        row.due_at = min(row.due_at, due)
-        row.events, row.kinds = [*row.events, event.pk], [*row.kinds, event.kind]
-        row.save()
-
-
-def whom(event: IncidentEvent, everybody: Iterable[Subscribed]) -> Iterable[Calls]:
-    """Yield by whom an event is to be told: each person once, whatever they subscribed to."""
+def announce_to(everybody: Iterable[Subscribed], event: IncidentEvent) -> None:
+    """Note an event for each person whom it concerns: once, whatever they subscribed to."""
     incident = event.incident
     sites = sites_of(incident)
     matching = [subscribed for subscribed in everybody if subscribed.concerns(incident, sites)]
@@ -160,36 +106,64 @@ def whom(event: IncidentEvent, everybody: Iterable[Subscribed]) -> Iterable[Call
         created_at__gt=event.at - REMEMBERED).order_by("id"))  # fmt: skip
     owner_of = {subscribed.row.pk: subscribed.row.owner_id for subscribed in everybody}
     called = set[int]()
-    for subscribed in sorted(
-        matching, key=lambda subscribed: preference(subscribed, rows, event.at)
-    ):
-        owner = subscribed.row.owner_id
+    earlier = {each.subscription_id for each in rows}
+    # Of the subscriptions of one person: one by which it was told before, then what is soonest.
+    matching.sort(
+        key=lambda to: (to.row.pk not in earlier, to.row.due_at(event.at) - event.at, to.row.pk)
+    )
+    for to in (subscribed.row for subscribed in matching):
+        owner = to.owner_id
         if owner in called:
             continue
         called |= {owner} if owner else set()
-        own = [
-            row
-            for row in rows
-            if row.subscription_id == subscribed.row.pk
-            or (owner and owner_of.get(row.subscription_id) == owner)
-        ]
-        past = [row for row in own if row.state == State.SENT]
-        waiting = [
-            row
-            for row in own
-            if row.state == State.WAITING and row.subscription_id == subscribed.row.pk
-        ]
-        count = len(past) + calls_by_deleted(subscribed.row, incident.pk, event.at)
-        yield Calls(subscribed, past, waiting[0] if waiting else None, count)
+        mine = {to.pk} | {pk for pk in owner_of if owner and owner_of[pk] == owner}
+        past = [row for row in rows if row.state == State.SENT and row.subscription_id in mine]
+        waiting = (
+            row for row in rows if row.state == State.WAITING and row.subscription_id == to.pk
+        )
+        count = len(past) + calls_by_deleted(to, incident.pk, event.at)
+        note(to, event, past, next(waiting, None), count)
 
 
-def preference(
-    subscribed: Subscribed, rows: Iterable[Notification], now: datetime
-) -> tuple[object, ...]:
-    """Order the subscriptions of one person: by which it was told before, then what is soonest."""
-    row = subscribed.row
-    before = any(each.subscription_id == row.pk for each in rows)
-    return (not before, row.due_at(now) - now, row.pk)
+def note(
+    to: Subscription,
+    event: IncidentEvent,
+    past: Sequence[Notification],
+    row: Notification | None,
+    count: int,
+) -> None:
+    """Add an event to the row that waits, or take back what it makes superfluous.
+
+    ``past`` is what the person was told of the incident, by several subscriptions maybe, and
+    ``count`` how often within `REMEMBERED`, also by subscriptions that were deleted.
+    """
+    kinds = {*(row.kinds if row else ()), event.kind}
+    knows_it_open = bool(past) and past[-1].kinds[-1] not in ENDS
+    if kinds <= SWITCHES and (event.kind not in ENDS) == knows_it_open:
+        if row is not None:
+            row.delete()
+        return
+    if count >= MOST_CALLS or (event.kind == Kind.CAUSE and count == MOST_CALLS - 1):
+        return
+    if row is None and to.notifications.filter(state=State.WAITING).count() >= MOST_WAITING:
+        miss(to, 1, event.at)
+        return
+    row = row or Notification(
+        subscription=to,
+        incident=event.incident,
+        created_at=event.at,
+        due_at=event.at + 2 * REMEMBERED,
+    )
+    moment, worse = event.at, event.kind == Kind.WORSE
+    last = past[-1].ended_at if past else None
+    if event.kind == Kind.REOPENED and last is not None:
+        moment = max(moment, last + DAY)
+    due = event.at if worse else to.due_at(moment)
+    row.together = not worse and (row.together or due > moment)
+    row.urgent |= worse
+    row.due_at = min(row.due_at, due)
+    row.events, row.kinds = [*row.events, event.pk], [*row.kinds, event.kind]
+    row.save()
 
 
 def may_call_again(row: Notification, now: datetime) -> bool:

@@ -1,7 +1,5 @@
 """Reports by e-mail: each order gets the newest one once, however long Sonar was away."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from django.db import transaction

@@ -5,14 +5,13 @@ another one, which tells of the same events under the same id. A channel that do
 left alone for ever longer, and comes after those that do.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Protocol
 from uuid import UUID
 
@@ -166,9 +165,16 @@ def to_tell(row: Subscription, now: datetime) -> list[Notification]:
     if row.confirmed_at is None:
         return list(waiting.filter(due_at__lte=now, kind=Kind.CONFIRMATION))
     if row.failing_since is not None and row.failing_since <= now - DAY:
-        give_up(row, waiting.filter(due_at__lte=now - DAY), now)
+        # What could not be sent for a day is not sent any more. A digest tells of incidents; after
+        # a report the next one is tried as if nothing had been.
+        old = waiting.filter(due_at__lte=now - DAY)
+        ended = {"state": State.FAILED, "ended_at": now, "answer": row.answer}
+        if count := old.filter(incident__isnull=False).update(**ended):
+            outbox.miss(row, count, now)
+        if old.filter(kind=Kind.REPORT).update(**ended):
+            Subscription.objects.filter(pk=row.pk).update(**WELL)
     due = list(waiting.filter(due_at__lte=now).order_by("id"))
-    for is_first in (is_direct, is_urgent):
+    for is_first in (is_direct, attrgetter("urgent")):
         if first := next(filter(is_first, due), None):
             return [first]
     past = row.notifications.filter(state=State.SENT, ended_at__gt=now - HOUR)
@@ -188,28 +194,19 @@ def is_direct(each: Notification) -> bool:
     return each.kind in DIRECT
 
 
-def is_urgent(each: Notification) -> bool:
-    return each.urgent
-
-
-def give_up(row: Subscription, old: QuerySet[Notification], now: datetime) -> None:
-    """Send nothing any more that could not be sent for a day.
-
-    A digest tells of incidents; after a report the next one is tried as if nothing had been.
-    """
-    ended = {"state": State.FAILED, "ended_at": now, "answer": row.answer}
-    if count := old.filter(incident__isnull=False).update(**ended):
-        outbox.miss(row, count, now)
-    if old.filter(kind=Kind.REPORT).update(**ended):
-        Subscription.objects.filter(pk=row.pk).update(**WELL)
-
-
 def deliver(claimed: Claim, words: Words, now: datetime) -> tuple[Message | None, str]:
     """Send what a claim is for; return the message and what was answered, or raise ChannelError."""
     row, channel = claimed.row, catalogue.describe(claimed.row.channel)
     if missing := channel.missing():
         raise ChannelError(missing)
-    to = target(row)
+    try:
+        values = subscriptions.unseal(row)
+    except OtherKeyError:
+        raise ChannelError(OTHER_KEY) from None
+    to = Target(
+        str(row.key), row.name, row.address, f"{settings.SONAR_URL}/subscriptions/",
+        settings.SONAR_URL, values,
+    )  # fmt: skip
     if channel.is_board:
         since = (row.told_at or now) - BOARD_LOOKS_BACK
         matters = words.matters(Subscribed(row, subscriptions.sites_of(row)), since, now)
@@ -219,17 +216,6 @@ def deliver(claimed: Claim, words: Words, now: datetime) -> tuple[Message | None
         rows_of(claimed).update(state=State.FAILED, ended_at=now, answer=STOPPED)
     log.info("Sending %s to the subscription %s", message.id, row.pk)
     return message, catalogue.load(channel.path).send(message, to)
-
-
-def target(row: Subscription) -> Target:
-    try:
-        values = subscriptions.unseal(row)
-    except OtherKeyError:
-        raise ChannelError(OTHER_KEY) from None
-    return Target(
-        str(row.key), row.name, row.address, f"{settings.SONAR_URL}/subscriptions/",
-        settings.SONAR_URL, values,
-    )  # fmt: skip
 
 
 def rows_of(claimed: Claim) -> QuerySet[Notification]:
@@ -249,11 +235,8 @@ def arrived(claimed: Claim, message: Message | None, answer: str, now: datetime)
     for row in rows_of(claimed).select_for_update():
         count, missed = len(before[row.pk].events), row.missed - before[row.pk].missed
         events, kinds = row.events[count:], row.kinds[count:]
-        row.events, row.kinds, row.missed = (
-            row.events[:count],
-            row.kinds[:count],
-            before[row.pk].missed,
-        )
+        row.events, row.kinds = row.events[:count], row.kinds[:count]
+        row.missed = before[row.pk].missed
         row.state, row.ended_at, row.answer = State.SENT, now, answer
         row.message = UUID(message.id) if message else None
         row.save()
@@ -281,13 +264,9 @@ def failed(claimed: Claim, answer: str, now: datetime) -> None:
     rows_of(claimed).update(answer=answer)
     counted = LastSent.objects.filter(key__in=limited_keys(row, claimed.rows))
     counted.filter(at=claimed.lease - LEASE).delete()
-    pause = BOARD_EVERY if row.channel in catalogue.BOARDS else pause_after(row.failures)
+    pause = min(FIRST_PAUSE * (1 << min(row.failures, 10)), LONGEST_PAUSE)
+    pause = BOARD_EVERY if row.channel in catalogue.BOARDS else pause
     release(
         claimed, answer=answer, failures=row.failures + 1, retry_at=now + pause,
         failing_since=row.failing_since or now,
     )  # fmt: skip
-
-
-def pause_after(failures: int) -> timedelta:
-    """Return how long a channel is left alone that has failed so often before."""
-    return min(FIRST_PAUSE * (1 << min(failures, 10)), LONGEST_PAUSE)

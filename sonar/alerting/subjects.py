@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sonar.models import Incident
 
 Level = Incident.Level
 # A link with a size class: ids of source, destination and class.
 Whose = tuple[int, int, int]
-# The largest last.
 SIZE = {level: place for place, level in enumerate(Level.values)}
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(NamedTuple):
     """A link, an endpoint at one end or at both, a site or the grid; ids, None where there is none.
 
     Fields as in the model.
@@ -33,10 +31,6 @@ class Subject:
     @property
     def size(self) -> int:
         return SIZE[self.level]
-
-    @property
-    def columns(self) -> dict[str, object]:
-        return dict(vars(self))
 
     def covers(self, other: Subject, site_of: Mapping[int, int]) -> bool:
         """Say whether the other subject is a part of this one; ``site_of`` is by endpoint."""

@@ -1,7 +1,5 @@
 """Whom an incident concerns, what a channel needs to know of them, and addresses to confirm."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,7 +24,6 @@ from sonar.registry.mesh_members import at_end, read_endpoints
 Scope, Kind, State = Subscription.Scope, Notification.Kind, Notification.State
 # People order these by a button, and they are sent before all others.
 DIRECT = (Kind.TEST, Kind.CONFIRMATION)
-# What one person may have.
 MOST_OF_ONE = 5
 # Each person can order, and each address can get, one link, one test or one message with open
 # incidents within these times.
@@ -58,12 +55,6 @@ class Subscribed:
             and (not row.conditions or incident.condition in row.conditions)
             and (self.sites is None or not self.sites.isdisjoint(sites))
         )
-
-
-def active(**conditions: object) -> list[Subscribed]:
-    """Return those in use for incidents, in the order in which they were made. Two SQL queries."""
-    rows = Subscription.objects.filter(ACTIVE, report="", **conditions).select_related("owner")
-    return [Subscribed(row, sites_of(row)) for row in rows.prefetch_related("sites").order_by("id")]
 
 
 def sites_of(row: Subscription) -> frozenset[int] | None:

@@ -1,4 +1,4 @@
-"""Cursors for what every request asks."""
+"""Cursors for what every request asks, and locks until the end of a transaction."""
 
 from __future__ import annotations
 
@@ -25,6 +25,17 @@ def planned_rows(statement: str, parameters: Any = None) -> list[tuple[Any, ...]
         cursor.execute(statement, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
+
+
+def lock_until_commit(*key: int, wait: bool = True) -> bool:
+    """Take an advisory lock, of one number or two, until the transaction ends.
+
+    Return whether it was taken: with ``wait`` always, else only if nobody has it.
+    """
+    function = "pg_advisory_xact_lock" if wait else "pg_try_advisory_xact_lock"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}({', '.join(['%s'] * len(key))})", key)
+        return wait or bool(cursor.fetchone()[0])
 
 
 @contextmanager

@@ -71,22 +71,18 @@ def admit(person: Identity) -> User:
     grant = settings.SONAR_LOGIN_ROLES.grant(person.groups, person.certificate)
     with actor.acting("log-in", f"log-in by {person.host}"):
         record = recorded(person, grant) or recorded(person, grant)
+    if (record is None or grant is None) and person.certificate:
+        raise NotAdmitted(f"No role is given here to your certificate, {person.certificate}.")
     if record is None or grant is None:
-        raise NotAdmitted(not_in_a_group(person))
+        groups = ", ".join(person.groups) or "no groups at all"
+        raise NotAdmitted(
+            "You are in none of the groups that have a role in this Sonar. The provider names "
+            f"these groups of yours: {groups}."
+        )
     if not record.user.is_active:
         raise NotAdmitted("Your account was switched off by an administrator of this Sonar.")
     user: User = record.user
     return user
-
-
-def not_in_a_group(person: Identity) -> str:
-    if person.certificate:
-        return f"No role is given here to your certificate, {person.certificate}."
-    groups = ", ".join(person.groups) or "no groups at all"
-    return (
-        "You are in none of the groups that have a role in this Sonar. The provider names these "
-        f"groups of yours: {groups}."
-    )
 
 
 def recorded(person: Identity, grant: Grant | None) -> SocialAccount | None:
@@ -112,7 +108,6 @@ def recorded(person: Identity, grant: Grant | None) -> SocialAccount | None:
 
 
 def update(record: SocialAccount, person: Identity, grant: Grant | None) -> None:
-    """Write the present role and groups of a person, with an account, to the database."""
     user = record.user
     closed_here = record.extra_data.get(NO_GROUP, False)
     if grant is None:
@@ -121,23 +116,18 @@ def update(record: SocialAccount, person: Identity, grant: Grant | None) -> None
         user.is_active = False
         record.extra_data = {NO_GROUP: closes or closed_here}
     else:
-        role, sites = with_sites(grant)
-        roles.give(user, role, sites)
+        sites = list(Site.objects.filter(name__in=grant.sites))
+        for name in sorted(grant.sites - {site.name for site in sites}):
+            log.warning("A group names the site %s, which the registry does not know.", name)
+        # A site admin without any site is a reader.
+        is_without = grant.role is Role.SITE_ADMIN and not sites
+        roles.give(user, Role.READER if is_without else grant.role, sites)
         user.is_active = user.is_active or closed_here
         record.extra_data = {}
     user.save(update_fields=["is_active"])
     record.extra_data["groups"] = list(person.groups)
     record.save()
     log.info("The groups of %s make it %s.", user, roles.described(user))
-
-
-def with_sites(grant: Grant) -> tuple[Role, list[Site]]:
-    """Return a role with those of its sites that there are; without any it is a reader's."""
-    sites = list(Site.objects.filter(name__in=grant.sites))
-    for name in sorted(grant.sites - {site.name for site in sites}):
-        log.warning("A group names the site %s, which the registry does not know.", name)
-    role = Role.READER if grant.role is Role.SITE_ADMIN and not sites else grant.role
-    return role, sites
 
 
 def free_name(person: Identity) -> str:

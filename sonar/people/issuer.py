@@ -119,7 +119,6 @@ def whole(response: requests.Response) -> bytes:
 
 
 def session() -> requests.Session:
-    """Return what asks an issuer, whoever asks."""
     asking = requests.Session()
     for scheme in ("https://", "http://"):  # the second on this machine alone (SONAR_OIDC_ISSUER)
         asking.mount(scheme, Bounded())
@@ -157,7 +156,6 @@ KEY_PAUSE_SECONDS = 60
 SILENCE_PAUSE_SECONDS = 5
 # For what another thread is asking.
 LONGEST_WAIT_SECONDS = 3
-# How far clocks may be apart.
 LEEWAY_SECONDS = 30
 # No shared secrets, and never none.
 ALGORITHMS = frozenset(
@@ -166,6 +164,15 @@ ALGORITHMS = frozenset(
 ADDRESSES = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri")
 METHODS = "token_endpoint_auth_methods_supported"
 REQUIRED = ["iss", "sub", "aud", "exp"]
+REASONS: Sequence[tuple[type[Exception], str]] = (
+    (jwt.ExpiredSignatureError, "it has expired"),
+    (jwt.ImmatureSignatureError, "it is not valid yet: a clock may be wrong"),
+    (jwt.InvalidAudienceError, "it is meant for somebody else (its audience)"),
+    (jwt.InvalidIssuerError, "another issuer made it"),
+    (jwt.MissingRequiredClaimError, f"it lacks one of {', '.join(REQUIRED)}"),
+    (jwt.InvalidSignatureError, "its signature is not the issuer's"),
+    (jwt.InvalidKeyError, "its signature is not the issuer's"),
+)
 # What PyJWT raises for a key that lacks a field, or has one of another type than it expects.
 UNREADABLE_KEYS = (jwt.PyJWTError, LookupError, TypeError, ValueError)
 
@@ -272,18 +279,21 @@ class Issuer:
                 options={"require": REQUIRED},
             )
         except jwt.PyJWTError as error:
-            raise TokenRefused(reason(error)) from error
+            sentences = (said for kind, said in REASONS if isinstance(error, kind))
+            raise TokenRefused(next(sentences, "it cannot be read")) from error
         # PostgreSQL has no text with some of the others.
         if not claims["sub"].isprintable():
             raise TokenRefused("its subject (sub) has characters that cannot be printed")
         return claims
 
     def _key(self, name: str | None) -> jwt.PyJWK:
-        """Return the key that a token says it is signed with, if the issuer has it."""
-        for keys in (self._keys.value, self._keys.newest):
-            key = chosen(keys(), name)
-            if key is not None:
-                return key
+        """Return the key of this name, if the issuer has it; its only one where none is named."""
+        for read in (self._keys.value, self._keys.newest):
+            keys = read()
+            if name is not None:
+                keys = [key for key in keys if key.key_id == name and key.public_key_use != "enc"]
+            if len(keys) == 1 or (keys and name is not None):
+                return keys[0]
         raise TokenRefused("it is signed with a key that the issuer does not have")
 
     def _ask_configuration(self) -> dict[str, Any]:
@@ -304,28 +314,6 @@ class Issuer:
             return jwt.PyJWKSet.from_dict(ask(self.configuration()["jwks_uri"])).keys
         except UNREADABLE_KEYS as error:
             raise IssuerAway("The issuer's keys cannot be read.") from error
-
-
-def chosen(keys: Sequence[jwt.PyJWK], name: str | None) -> jwt.PyJWK | None:
-    """Return the key of this name among those of an issuer; its only one where none is named."""
-    if name is None:
-        return keys[0] if len(keys) == 1 else None
-    return next((key for key in keys if key.key_id == name and key.public_key_use != "enc"), None)
-
-
-def reason(error: jwt.PyJWTError) -> str:
-    """Say why a token is refused."""
-    sentences: Sequence[tuple[type[Exception], str]] = (
-        (jwt.ExpiredSignatureError, "it has expired"),
-        (jwt.ImmatureSignatureError, "it is not valid yet: a clock may be wrong"),
-        (jwt.InvalidAudienceError, "it is meant for somebody else (its audience)"),
-        (jwt.InvalidIssuerError, "another issuer made it"),
-        (jwt.MissingRequiredClaimError, f"it lacks one of {', '.join(REQUIRED)}"),
-        (jwt.InvalidSignatureError, "its signature is not the issuer's"),
-        (jwt.InvalidKeyError, "its signature is not the issuer's"),
-    )
-    matching = (sentence for kind, sentence in sentences if isinstance(error, kind))
-    return next(matching, "it cannot be read")
 
 
 @lru_cache(maxsize=4)

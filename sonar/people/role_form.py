@@ -1,7 +1,5 @@
 """The role and the password of an account in forms, on pages and in the admin."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms
@@ -42,7 +40,15 @@ class RoleForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's own
         super().__init__(*args, **kwargs)
         if self.instance.pk:
-            self.initial["role"] = chosen_role(self.instance)
+            role, groups = Role.READER, self.instance.groups
+            # Be the account active or not.
+            if self.instance.is_superuser:
+                role = Role.ADMINISTRATOR
+            elif groups.filter(name=roles.GROUP).exists():
+                role = Role.OPERATOR
+            elif self.instance.administered_sites.exists():
+                role = Role.SITE_ADMIN
+            self.initial["role"] = role
             self.initial["sites"] = self.instance.administered_sites.all()
 
     def clean(self) -> dict[str, Any]:
@@ -74,12 +80,3 @@ class PasswordOnly:
         if commit:
             user.save(update_fields=["password"])
         return user
-
-
-def chosen_role(user: User) -> Role:
-    """Return the role of ROLES that an account has, be it active or not."""
-    if user.is_superuser:
-        return Role.ADMINISTRATOR
-    if user.groups.filter(name=roles.GROUP).exists():
-        return Role.OPERATOR
-    return Role.SITE_ADMIN if user.administered_sites.exists() else Role.READER

@@ -22,49 +22,29 @@ class RoleError(Exception):
 
 GROUP = "operators"
 
-_FOR_SITES = frozenset(
-    f"{verb}_{kind}"
-    for kind in ("annotation", "downtime", "expectation")
-    for verb in ("add", "change", "delete")
-) | {
-    *("add_probe", "change_endpoint", "change_site", "change_incident"),
-    *("view_endpoint", "view_annotation", "view_historyentry"),
+# What may be added, changed, deleted and seen: of sites, and everywhere.
+_NOTES = ("annotation", "downtime", "expectation")
+_FOR_SITES = {
+    "add": (*_NOTES, "probe"),
+    "change": (*_NOTES, "endpoint", "site", "incident"),
+    "delete": _NOTES,
+    "view": ("endpoint", "annotation", "historyentry"),
 }
-_LOOKED_AT = (
-    *("site", "mesh", "sizeclass", "downtime", "probe", "leftover", "credential"),
-    *("alias", "unknownname", "criteriaset", "subscription"),
-)
-_EVERYWHERE = (
-    frozenset(
-        f"{verb}_{kind}"
-        for kind in (
-            "site",
-            "endpoint",
-            "mesh",
-            "meshinterval",
-            "alias",
-            "criteriaset",
-            "subscription",
-        )
-        for verb in ("add", "change")
-    )
-    | {f"view_{kind}" for kind in _LOOKED_AT}
-    | {
-        f"delete_{kind}"
-        for kind in (
-            "site",
-            "mesh",
-            "meshinterval",
-            "alias",
-            "criteriaset",
-            "subscription",
-        )
-    }
-    | {"add_transfer", "view_transfer", "change_alltests"}
-)
+_REGISTRY = ("site", "mesh", "meshinterval", "alias", "criteriaset", "subscription")
+_SEEN = ("site", "mesh", "sizeclass", "downtime", "probe", "leftover", "credential", "alias")
+_EVERYWHERE = {
+    "add": (*_REGISTRY, "endpoint", "transfer"),
+    "change": (*_REGISTRY, "endpoint", "alltests"),
+    "delete": _REGISTRY,
+    "view": (*_SEEN, "unknownname", "criteriaset", "subscription", "transfer"),
+}
 
 # Names of permissions as `User.has_perm` takes them.
-SITE_ADMINS_MAY = frozenset(f"sonar.{name}" for name in _FOR_SITES)
+SITE_ADMINS_MAY, _OPERATORS_MAY = (
+    frozenset(f"sonar.{verb}_{kind}" for verb in kinds for kind in kinds[verb])
+    for kinds in (_FOR_SITES, _EVERYWHERE)
+)
+OPERATORS_MAY = SITE_ADMINS_MAY | _OPERATORS_MAY
 # What an admin of its site may change of an endpoint.
 ENDPOINT_COLUMNS = ("inbound_cap", "outbound_cap", "budget_bytes_per_day", "label", "software")
 # And of the site itself, by the names of the API.
@@ -74,7 +54,6 @@ SITE_FIELDS = ("quiet_hours", *PAUSE_FIELDS)
 INGEST = "sonar.add_transfer"
 # The permission to order; site admins have it for tests with an end at a site of theirs.
 ORDER, STOP_ALL = "sonar.add_probe", "sonar.change_alltests"
-OPERATORS_MAY = SITE_ADMINS_MAY | {f"sonar.{name}" for name in _EVERYWHERE}
 
 _WORDS = {
     None: "not active",

@@ -15,11 +15,7 @@ MOST = 100
 
 
 class SavedViewError(ValueError):
-    """A view that cannot be kept so: ``parameter`` is what is wrong, the sentence says why."""
-
-    def __init__(self, parameter: str, sentence: str) -> None:
-        self.parameter = parameter
-        super().__init__(sentence)
+    """A view that cannot be kept so; the sentence says why."""
 
 
 def of(user: User) -> QuerySet[SavedView]:
@@ -32,9 +28,7 @@ def save(user: User, name: str, address: str) -> SavedView:
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if of(user).count() >= MOST:
-            raise SavedViewError(
-                "name", f"You already have {MOST} views, the most allowed: delete one."
-            )
+            raise SavedViewError(f"You already have {MOST} views, the most allowed: delete one.")
         store(view, view.save)
     return view
 
@@ -51,14 +45,13 @@ def store(view: SavedView, write: Callable[[], object]) -> None:
             write()
     except IntegrityError:
         sentence = f"You already have a view “{view.name}”: choose another name."
-        raise SavedViewError("name", sentence) from None
+        raise SavedViewError(sentence) from None
 
 
 def checked_name(text: str) -> str:
     name = text.strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        sentence = f"A name has 1 to {LONGEST_NAME} printable characters."
-        raise SavedViewError("name", sentence)
+        raise SavedViewError(f"A name has 1 to {LONGEST_NAME} printable characters.")
     return name
 
 
@@ -67,11 +60,10 @@ def checked_address(text: str) -> str:
     address = text.strip()
     if len(address) > LONGEST_ADDRESS:
         sentence = f"An address has at most {LONGEST_ADDRESS} characters, not {len(address)}."
-        raise SavedViewError("address", sentence)
+        raise SavedViewError(sentence)
     own = address.startswith(get_script_prefix()) and not address.startswith("//")
     if not (own and address.isprintable() and "\\" not in address and is_page(address)):
         raise SavedViewError(
-            "address",
             f"address “{address}” is not a page of this Sonar. Give its path and what follows "
             f"the question mark, like {get_script_prefix()}table/?size=small, without a host.",
         )

@@ -27,25 +27,10 @@ def create(user: User, name: str, scopes: Iterable[str], days: int) -> tuple[Tok
 
     An expired token of the same name makes room; raises TokenError for anything wrong.
     """
-    scopes = sorted(set(scopes))
-    _check(user, name, scopes, days)
-    Token.objects.filter(user=user, name=name, expiry__lt=timezone.now()).delete()
-    try:
-        with transaction.atomic():
-            token, text = Token.objects.create(
-                user=user, name=name, scopes=scopes, expiry=timedelta(days=days)
-            )
-    except IntegrityError:
-        taken = f"{user} already has a token {name!r}: revoke it or choose another name"
-        raise TokenError(taken) from None
-    return token, text
-
-
-def _check(user: User, name: str, scopes: list[str], days: int) -> None:
-    unknown = [scope for scope in scopes if scope not in Token.Scope.values]
-    if unknown or not scopes:
-        choices = ", ".join(Token.Scope.values)
-        raise TokenError(f"scope {', '.join(unknown) or 'missing'}: allowed are {choices}")
+    scopes, choices = sorted(set(scopes)), Token.Scope.values
+    if not scopes or not set(scopes) <= set(choices):
+        unknown = ", ".join(scope for scope in scopes if scope not in choices) or "missing"
+        raise TokenError(f"scope {unknown}: allowed are {', '.join(choices)}")
     if not 1 <= days <= LONGEST_DAYS:
         raise TokenError(f"a token is valid for 1 to {LONGEST_DAYS} days, not {days}")
     if not re.fullmatch(NAME, name) or len(name) > 80:
@@ -58,6 +43,16 @@ def _check(user: User, name: str, scopes: list[str], days: int) -> None:
             f"{user} has no right to {' or '.join(useless)}, and neither would its token: "
             f"it can have {', '.join(usable)} (see manage.py role)"
         )
+    Token.objects.filter(user=user, name=name, expiry__lt=timezone.now()).delete()
+    try:
+        with transaction.atomic():
+            token, text = Token.objects.create(
+                user=user, name=name, scopes=scopes, expiry=timedelta(days=days)
+            )
+    except IntegrityError:
+        taken = f"{user} already has a token {name!r}: revoke it or choose another name"
+        raise TokenError(taken) from None
+    return token, text
 
 
 def in_reach_of(user: User) -> QuerySet[Token]:

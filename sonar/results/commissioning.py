@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db import connection
 from django.db.models import Q, QuerySet
 
+from sonar.database.cursors import lock_until_commit
 from sonar.models import CommissioningRecord, CommissioningSearch, CriteriaSet
 
 # Beside the names of other locks (advisory, by two numbers).
@@ -61,8 +61,7 @@ NOTHING = Stored(0, 0, 0)
 
 def lock(row: CriteriaSet) -> None:
     """Let searches of one set wait for each other, until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCK, row.pk % 2**31])
+    lock_until_commit(LOCK, row.pk % 2**31)
 
 
 def last_search(row: CriteriaSet) -> CommissioningSearch | None:

@@ -9,24 +9,17 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, reduce
 from operator import or_
 from typing import Any, NamedTuple, TypeVar
 
-from django.db import connection
 from django.db.models import F, Model, Q
 
-from sonar.models import (
-    AssessedDay,
-    Assessment,
-    Condition,
-    ConditionLink,
-    ConditionPart,
-    SizeClass,
-)
+from sonar.database.cursors import lock_until_commit
+from sonar.models import AssessedDay, Assessment, Condition, ConditionLink, ConditionPart, SizeClass
 
 # Advisory, with one other number.
 LOCK = 0x636F6E64
@@ -122,12 +115,7 @@ def lock(*, wait: bool = True) -> bool:
 
     Return whether it may: with ``wait`` always, else not while another one does.
     """
-    with connection.cursor() as cursor:
-        if wait:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", [LOCK])
-            return True
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, 0)", [LOCK])
-        return bool(cursor.fetchone()[0])
+    return lock_until_commit(LOCK, 0, wait=wait)
 
 
 def record(
@@ -182,8 +170,31 @@ class Recording:
             return Recorded()
         for subject, (conditions, pairs) in of_subjects.items():
             self.put_together(subject, conditions, pairs, together)
-        _write_conditions(self.new, self.renewed, self.dropped)
-        self.write_parts([pair for _, pairs in of_subjects.values() for pair in pairs])
+        # No subject ever has two open ones: those that are dropped end first. One that ends and one
+        # that is open again are never rows of one subject: they would overlap.
+        if self.dropped:
+            Condition.objects.filter(pk__in=self.dropped).update(ended_at=F("since"))
+        _renew(Condition, self.renewed, OF_CONDITION)
+        Condition.objects.bulk_create(self.new)
+        pairs = [pair for _, pairs in of_subjects.values() for pair in pairs]
+        for _, row in pairs:
+            row.condition_id = row.condition.pk
+        changed = [row for _, row in pairs if row.pk in self.changed]
+        _renew(ConditionPart, changed, [*OF_PART, "condition"])
+        ConditionPart.objects.bulk_create(row for _, row in pairs if not row.pk)
+        row_of = {id(part): row for part, row in pairs}
+        relinked = [(part, row_of[id(part)]) for part in map(self.parts.__getitem__, self.relinked)]
+        ConditionLink.objects.filter(part__in=[row.pk for _, row in relinked if row.pk]).delete()
+        ConditionLink.objects.bulk_create(
+            (
+                ConditionLink(part=row, **member._asdict())
+                for part, row in relinked
+                for member in part.members
+            ),
+            batch_size=10_000,
+        )
+        if self.gone:
+            ConditionPart.objects.filter(pk__in=self.gone).delete()
         if self.dropped:
             Condition.objects.filter(pk__in=self.dropped).delete()
         return Recorded(len(self.new), len(self.renewed), len(self.dropped))
@@ -198,7 +209,10 @@ class Recording:
         of_subjects |= {self.subject_of[pk]: ([], []) for pk in self.gone}
         if not of_subjects:
             return of_subjects
-        for condition in Condition.objects.filter(_of_subjects(of_subjects)).order_by("id"):
+        own = Q()
+        if len(of_subjects) <= FEW_SUBJECTS:
+            own = reduce(or_, (Q(**subject._asdict()) for subject in of_subjects))
+        for condition in Condition.objects.filter(own).order_by("id"):
             if (subject := ConditionSubject.of(condition)) in of_subjects:
                 of_subjects[subject][0].append(condition)
         for place, part in enumerate(self.parts):
@@ -237,45 +251,6 @@ class Recording:
                 if row.pk and row.condition_id != condition.pk:
                     self.changed.add(row.pk)
                 row.condition = condition
-
-    def write_parts(self, pairs: Sequence[Pair]) -> None:
-        for _, row in pairs:
-            row.condition_id = row.condition.pk
-        changed = [row for _, row in pairs if row.pk in self.changed]
-        _renew(ConditionPart, changed, [*OF_PART, "condition"])
-        ConditionPart.objects.bulk_create(row for _, row in pairs if not row.pk)
-        row_of = {id(part): row for part, row in pairs}
-        _write_members(
-            [(part, row_of[id(part)]) for part in map(self.parts.__getitem__, self.relinked)]
-        )
-        if self.gone:
-            ConditionPart.objects.filter(pk__in=self.gone).delete()
-
-
-def _write_conditions(
-    new: Sequence[Condition], renewed: Sequence[Condition], dropped: Collection[int]
-) -> None:
-    """Write conditions so that no subject ever has two open ones; dropped ones are only ended.
-
-    One that ends and one that is open again are never rows of one subject: they would overlap.
-    """
-    if dropped:
-        Condition.objects.filter(pk__in=dropped).update(ended_at=F("since"))
-    _renew(Condition, renewed, OF_CONDITION)
-    Condition.objects.bulk_create(new)
-
-
-def _write_members(written: Sequence[tuple[FoundPart, ConditionPart]]) -> None:
-    """Replace the links of parts."""
-    ConditionLink.objects.filter(part__in=[row.pk for _, row in written if row.pk]).delete()
-    ConditionLink.objects.bulk_create(
-        (
-            ConditionLink(part=row, **member._asdict())
-            for part, row in written
-            for member in part.members
-        ),
-        batch_size=10_000,
-    )
 
 
 def _columns(item: object, names: Sequence[str]) -> dict[str, Any]:
@@ -325,14 +300,6 @@ def _renew(model: type[Condition | ConditionPart], rows: Sequence[Any], names: l
         model.objects.bulk_create(
             rows, update_conflicts=True, unique_fields=["id"], update_fields=names
         )
-
-
-def _of_subjects(subjects: Iterable[ConditionSubject]) -> Q:
-    """Choose conditions of a few subjects; of many: all."""
-    chosen = [*subjects]
-    if len(chosen) > FEW_SUBJECTS:
-        return Q()
-    return reduce(or_, (Q(**subject._asdict()) for subject in chosen))
 
 
 class JudgedVersion(NamedTuple):

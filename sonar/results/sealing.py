@@ -12,6 +12,7 @@ from typing import cast
 from django.db import connection, transaction
 
 from sonar.database import pg_copy
+from sonar.database.cursors import lock_until_commit
 from sonar.models import DirtyMark, Segment
 from sonar.models.version import Level
 from sonar.notation.windows import unix_ms
@@ -98,7 +99,8 @@ def seal_day(size_class_id: int, day: datetime, now: datetime, *, everything: bo
     ``everything`` rebuilds the clean hours too. Returns how many segments were written: none
     if another process is at this day.
     """
-    if not _lock(size_class_id, day):
+    # Keep others from this day: an older state must not win.
+    if not lock_until_commit(size_class_id, day.toordinal(), wait=False):
         return 0
     # Marks before rows: whoever left a mark seen here has committed its rows. What is
     # committed in between is in the segment and leaves its mark: the next time does no harm.
@@ -118,13 +120,6 @@ def seal_day(size_class_id: int, day: datetime, now: datetime, *, everything: bo
     ]
     DirtyMark.objects.filter(seq__in=done).delete()
     return written
-
-
-def _lock(size_class_id: int, day: datetime) -> bool:
-    """Keep others from this day until the transaction ends: an older state must not win."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [size_class_id, day.toordinal()])
-        return bool(cursor.fetchone()[0])
 
 
 def _rebuilt(

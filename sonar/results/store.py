@@ -19,7 +19,7 @@ from django.db.models import Q
 from psycopg import sql
 
 from sonar.database import pg_copy
-from sonar.database.cursors import planned_cursor
+from sonar.database.cursors import lock_until_commit, planned_cursor
 from sonar.models import DirtyMark, Endpoint, Profile, Segment
 from sonar.notation.result_columns import STORED, dataclass_fields
 from sonar.notation.windows import format_time, parse_time
@@ -136,8 +136,7 @@ def lock_imports() -> None:
     A primary key of a partitioned table holds the time too, so that it alone would let one
     id in twice with different times.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [IMPORT_LOCK])
+    lock_until_commit(IMPORT_LOCK)
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -11,7 +11,7 @@ from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
 from sonar.credentials import rules
-from sonar.database.cursors import planned_cursor
+from sonar.database.cursors import lock_until_commit, planned_cursor
 from sonar.models import Probe
 from sonar.obstacles.capacity import Capacity, exhausted
 from sonar.obstacles.catalogue import COUNTING, delaying
@@ -33,23 +33,20 @@ class PlannerBusyError(Exception):
 
 def is_only_planner() -> bool:
     """Take the lock until the transaction ends, if nobody holds it."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [PLANNER_LOCK])
-        (locked,) = cursor.fetchone() or (False,)
-        return bool(locked)
+    return lock_until_commit(PLANNER_LOCK, wait=False)
 
 
 def wait_for_planner() -> None:
     """Take the lock until the transaction ends; raise PlannerBusyError after some seconds."""
     with connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL lock_timeout = '{LONGEST_WAIT_SECONDS}s'")
-        try:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [PLANNER_LOCK])
-        except OperationalError as error:
-            if isinstance(error.__cause__, LockNotAvailable):
-                message = "The planner is busy: try again in a few seconds."
-                raise PlannerBusyError(message) from error
-            raise
+    try:
+        lock_until_commit(PLANNER_LOCK)
+    except OperationalError as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            message = "The planner is busy: try again in a few seconds."
+            raise PlannerBusyError(message) from error
+        raise
 
 
 def start_waiting(now: datetime) -> list[UUID]:

@@ -1,16 +1,17 @@
-"""Reading conditions: at a moment, within a time range, of links, and as marks of all links."""
+"""Reading conditions: at a moment, within a time range, and as marks of all links."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 from django.db import connection
 
+from matrix.statistics.cells.axes import LinkIndex
 from matrix.store import conditions, registry
-from matrix.store.conditions import MARKS
+from matrix.store.conditions import MARKS, LinkMarks
 from sonar.models import Condition, Endpoint
 from sonar.notation.windows import Window, unix_ms
 from tests.conditions import at, stored_condition
@@ -19,6 +20,23 @@ from tests.matrix.world import HOUR, NOW, World
 pytestmark = pytest.mark.django_db
 TYPES = Condition.Type
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+
+
+def open_at(moment: datetime) -> list[Condition]:
+    return list(conditions.rows().filter(conditions.lasting_at(moment)))
+
+
+def marks_of(size: str, moment: datetime, links: LinkIndex) -> LinkMarks:
+    return conditions.marks_by_class([size], moment, links)[size]
+
+
+def square(marks: LinkMarks, name: str) -> Any:
+    """Return an array of all links, shape (places, places): 0 or NaN for those without any."""
+    values = getattr(marks, name)
+    blank = np.nan if values.dtype.kind == "f" else 0
+    array = np.full((marks.places, marks.places), blank, dtype=values.dtype)
+    array.ravel()[marks.link] = values
+    return array
 
 
 @pytest.fixture
@@ -41,15 +59,15 @@ def test_open_at_a_moment_are_those_that_had_begun_and_not_ended(small_world: Wo
         (at(9 * HOUR) - MINUTE, []),
     ):
         with one_statement():
-            assert conditions.open_at(moment) == rows, moment
+            assert open_at(moment) == rows, moment
     with one_statement():
-        (slow,) = conditions.open_at(at(8 * HOUR))
+        (slow,) = open_at(at(8 * HOUR))
         assert (slow.destination.site.name, slow.tests, slow.failed) == ("DESY", 30, 1)
 
 
 def test_counts_of_tests_are_those_of_all_size_classes(small_world: World):
     stored_condition(source=small_world.ral, sizes=("large", "small"))
-    (row,) = conditions.open_at(NOW)
+    (row,) = open_at(NOW)
     assert (row.tests, row.failed) == (60, 60)
 
 
@@ -72,27 +90,6 @@ def test_those_that_overlap_a_window_have_a_moment_in_common_with_it(
             assert list(conditions.overlapping(window)) == rows, (start, end)
 
 
-def test_of_links_are_those_that_have_one_as_a_member(small_world: World, one_statement):
-    ral, glasgow, desy, scratch = small_world.endpoints
-    of_ral = stored_condition(source=ral)
-    # Only one of its links shows it.
-    of_desy = stored_condition(TYPES.SLOW, destination=desy, links=[(glasgow, desy)], since=HOUR)
-    stored_condition()
-    for pairs, rows in (
-        ([(ral, glasgow)], [of_ral]),
-        ([(ral, desy)], [of_ral]),
-        ([(glasgow, desy), (desy, glasgow)], [of_desy]),
-        ([(glasgow, desy), (ral, scratch)], [of_desy, of_ral]),
-        ([(scratch, ral)], []),
-        ([], []),
-    ):
-        ids = [(source.id, destination.id) for source, destination in pairs]
-        with one_statement():
-            assert conditions.of_links(ids) == rows, pairs
-    window = Window(at(7 * HOUR), at(2 * HOUR))
-    assert conditions.of_links([(glasgow.id, desy.id), (ral.id, scratch.id)], window) == [of_ral]
-
-
 def test_marks_are_the_worst_of_each_link_in_a_size_class(small_world: World, one_statement):
     ral, glasgow, desy, scratch = small_world.endpoints
     failing = stored_condition(source=ral, since=5 * HOUR, baseline=None)
@@ -104,11 +101,11 @@ def test_marks_are_the_worst_of_each_link_in_a_size_class(small_world: World, on
     stored_condition(TYPES.FAILING)
     links = registry.read_links(registry.read_versions())
     with one_statement():
-        marks = conditions.marks("large", NOW, links)
+        marks = marks_of("large", NOW, links)
     place = {end.id: at for at, end in enumerate(links.places)}
 
     def of(source: Endpoint, destination: Endpoint, name: str) -> Any:
-        return marks.square(name)[place[source.id], place[destination.id]]
+        return square(marks, name)[place[source.id], place[destination.id]]
 
     def are(source: Endpoint, destination: Endpoint) -> tuple[str, int]:
         mark, condition = (of(source, destination, name) for name in ("mark", "condition"))
@@ -127,11 +124,10 @@ def test_marks_are_the_worst_of_each_link_in_a_size_class(small_world: World, on
     assert figures == pytest.approx([0.4, 0.35, 0.46, 12e6])
     assert (of(*here, "tests"), of(*here, "failed"), of(*here, "is_confirmed")) == (30, 1, True)
     assert marks.are("slow").sum() == 2
-    assert not marks.are("slow", confirmed=False).any()
     assert np.isnan(of(ral, desy, "baseline"))
-    small = conditions.marks("small", NOW, links)
+    small = marks_of("small", NOW, links)
     assert small.are("fast").sum() == len(small.link) == 1
-    before = conditions.marks("large", at(2 * HOUR), links)
+    before = marks_of("large", at(2 * HOUR), links)
     assert before.are("slow")[place[desy.id], place[glasgow.id]]
 
 
@@ -142,11 +138,11 @@ def test_of_a_rate_that_is_back_the_baseline_is_marked_for_four_weeks(small_worl
     stored_condition(TYPES.SLOW, **ends, since=80 * DAY, ended=29 * DAY, baseline=7e6)
     stored_condition(source=glasgow, destination=ral, since=9 * DAY, ended=8 * DAY, baseline=8e6)
     links = registry.read_links(registry.read_versions())
-    marks = conditions.marks("large", NOW, links)
+    marks = marks_of("large", NOW, links)
     assert marks.baseline.tolist() == [12e6]
     assert (marks.mark[0], marks.condition[0], marks.since[0], marks.tests[0]) == (0, 0, 0, 0)
     lasting = stored_condition(TYPES.SLOW, **ends, since=DAY, baseline=11e6)
-    marks = conditions.marks("large", NOW, links)
+    marks = marks_of("large", NOW, links)
     assert (marks.baseline[0], marks.condition[0]) == (11e6, lasting.id)
 
 
@@ -162,7 +158,7 @@ def test_marks_by_class_are_those_of_each_class_in_one_statement(small_world: Wo
     # Of some places only the links between them.
     some = registry.read_links(registry.read_versions())
     some = type(some)(tuple(place for place in some.places if place.id in (ral.id, glasgow.id)))
-    assert conditions.marks("large", NOW, some).square("mark").tolist() == [
+    assert square(marks_of("large", NOW, some), "mark").tolist() == [
         [0, MARKS.index("failing")], [0, 0]
     ]  # fmt: skip
 
@@ -173,4 +169,4 @@ def test_marks_leave_out_links_that_are_shown_no_more(small_world: World):
     links = registry.read_links(registry.read_versions())
     with connection.cursor() as cursor:
         cursor.execute("UPDATE sonar_conditionlink SET destination_id = 60000")
-    assert not len(conditions.marks("large", NOW, links).link)
+    assert not len(marks_of("large", NOW, links).link)

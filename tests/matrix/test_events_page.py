@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.answers.events.questions import EventsQuestion
+from matrix.answers.events.reading import EventsQuestion
 from sonar.models import Annotation, Assessment, Condition, Downtime, Endpoint
 from sonar.people.roles import Role
 from tests.matrix import changed, responses

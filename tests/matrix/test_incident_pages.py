@@ -239,8 +239,8 @@ def test_what_changed_then_is_what_changed_around_its_beginning(
         HistoryEntry.objects.create(
             **desy, name=f"{hours} h", at=NOW - hours * HOUR, action="changed", changes={}
         )
-    then = evidence.what_changed(into_desy, account(Role.OPERATOR))
-    assert [line.entry.name for line in then.changes] == ["4.5 h", "6 h", "53 h"]
+    _, changes = evidence.what_changed(into_desy, account(Role.OPERATOR))
+    assert [line.entry.name for line in changes] == ["4.5 h", "6 h", "53 h"]
 
 
 def test_rates_of_a_slow_link_and_what_became_a_part_of_it_are_shown(

@@ -10,6 +10,7 @@ from django.db import connection
 from sonar.alerting import decisions
 from sonar.alerting.decisions import DecisionError
 from sonar.alerting.incidents import CALM, LOCK, follow
+from sonar.alerting.subjects import sites_of
 from sonar.models import (
     Condition,
     HeldLevel,
@@ -19,6 +20,7 @@ from sonar.models import (
     SizeClass,
     Version,
 )
+from sonar.people import roles
 from sonar.people.roles import Role
 from tests import found
 from tests.accounts import account
@@ -357,7 +359,8 @@ def test_operators_decide_and_admins_of_a_site_for_its_incidents(
     of_ral = account(Role.SITE_ADMIN, ral, name="of-ral")
     may = {
         user.username: [
-            decisions.may_decide(user, each) for each in (into_desy, link, grid, of_site)
+            roles.may(user, decisions.RIGHT, sites_of(each))
+            for each in (into_desy, link, grid, of_site)
         ]
         for user in (operator, reader, of_desy, of_ral)
     }

@@ -1,7 +1,5 @@
 """Conditions as pages list them: in order, each as a line, and the colour of the worst."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Self
 

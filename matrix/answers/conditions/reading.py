@@ -145,12 +145,6 @@ def of_pairs(pairs: Iterable[tuple[int, int]]) -> Q:
     return _with_member(chosen)
 
 
-def of_site(site_id: int) -> Q:
-    """Choose the conditions of a site, of its endpoints and of its links."""
-    ends = Q(condition__source__site=site_id) | Q(condition__destination__site=site_id)
-    return ends | Q(condition__site=site_id) | OF_GRID
-
-
 def _with_member(links: Q) -> Q:
     return OF_GRID | Q(Exists(ConditionLink.objects.filter(links, part=OuterRef("pk"))))
 

@@ -3,8 +3,6 @@
 What has ended is described in the past tense.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
@@ -22,39 +20,23 @@ from sonar.notation.windows import format_minute, short_time
 
 SCOPES, TYPES = Condition.Scope, Condition.Type
 SONAR_ITSELF = "Sonar itself"
-ROLES = {
-    SCOPES.SOURCE: "as source",
-    SCOPES.DESTINATION: "as destination",
-    SCOPES.ENDPOINT: "in both directions",
-    SCOPES.SITE: "in both directions",
+BOTH_WAYS = ("sends and receives at", "sent and received at")
+# What a condition is of: its role, before a factor the verb, now and of what has ended then, and
+# what to check first where it is slow.
+OF_SCOPE = {
+    SCOPES.LINK: ("", ("runs at", "ran at"), ONLY_THIS_LINK),
+    SCOPES.SOURCE: ("as source", ("sends at", "sent at"), LOOK["source"]),
+    SCOPES.DESTINATION: ("as destination", ("receives at", "received at"), LOOK["destination"]),
+    SCOPES.ENDPOINT: ("in both directions", BOTH_WAYS, LOOK["both"]),
+    SCOPES.SITE: ("in both directions", BOTH_WAYS, LOOK["both"]),
+    SCOPES.GRID: ("", ("", ""), SONAR),
 }
-# Before a factor; now and, of what has ended, then.
-RATE_VERBS = {
-    SCOPES.LINK: ("runs at", "ran at"),
-    SCOPES.SOURCE: ("sends at", "sent at"),
-    SCOPES.DESTINATION: ("receives at", "received at"),
-    SCOPES.ENDPOINT: ("sends and receives at", "sent and received at"),
-    SCOPES.SITE: ("sends and receives at", "sent and received at"),
-}
+# Now and then, of one subject and of most links.
 VERBS = {
-    TYPES.FAILING: ("fails", "failed"),
-    TYPES.SILENT: ("is not tested", "was not tested"),
-    TYPES.SLOW: ("is slow", "was slow"),
-    TYPES.FAST: ("is fast", "was fast"),
-}
-GRID_VERBS = {
-    TYPES.FAILING: ("fail", "failed"),
-    TYPES.SILENT: ("are not tested", "were not tested"),
-    TYPES.SLOW: ("are slow", "were slow"),
-    TYPES.FAST: ("are fast", "were fast"),
-}
-# What to check first.
-SLOW_ADVICE = {
-    SCOPES.LINK: ONLY_THIS_LINK,
-    SCOPES.SOURCE: LOOK["source"],
-    SCOPES.DESTINATION: LOOK["destination"],
-    SCOPES.ENDPOINT: LOOK["both"],
-    SCOPES.SITE: LOOK["both"],
+    TYPES.FAILING: (("fails", "failed"), ("fail", "failed")),
+    TYPES.SILENT: (("is not tested", "was not tested"), ("are not tested", "were not tested")),
+    TYPES.SLOW: (("is slow", "was slow"), ("are slow", "were slow")),
+    TYPES.FAST: (("is fast", "was fast"), ("are fast", "were fast")),
 }
 FAILING_ADVICE = "Check {} first: the errors of its tests say what it refuses."
 SILENT_ADVICE = (
@@ -80,20 +62,23 @@ def name(condition: Condition, short: Mapping[str, str] = NO_NAMES) -> str:
 
 def subject(condition: Condition, short: Mapping[str, str] = NO_NAMES) -> str:
     """Say whose it is, where nothing follows: `A to B`, `A as destination`, `Sonar itself`."""
-    role = ROLES.get(SCOPES(condition.scope), "")
-    return f"{name(condition, short)} {role}".strip()
+    return f"{name(condition, short)} {role(condition)}".strip()
+
+
+def role(condition: Condition) -> str:
+    """Say as what an endpoint or a site is concerned: `as source`; nothing of others."""
+    return OF_SCOPE[SCOPES(condition.scope)][0]
 
 
 def predicate(condition: Condition) -> str:
     """Say what is the matter: `receives at 0.34x (0.30-0.38)`, `fails as source`."""
-    scope, type_ = SCOPES(condition.scope), TYPES(condition.type)
-    is_over = condition.ended_at is not None
-    if scope == SCOPES.GRID:
-        factor = f", at {factor_words(condition)}" if condition.factor is not None else ""
-        return f"most links {GRID_VERBS[type_][is_over]} at once{factor}"
-    if condition.factor is not None:
-        return f"{RATE_VERBS[scope][is_over]} {factor_words(condition)}"
-    return f"{VERBS[type_][is_over]} {ROLES.get(scope, '')}".strip()
+    is_over, factor = condition.ended_at is not None, factor_words(condition)
+    of_one, of_many = VERBS[TYPES(condition.type)]
+    if condition.scope == SCOPES.GRID:
+        return f"most links {of_many[is_over]} at once{factor and f', at {factor}'}"
+    if factor:
+        return f"{OF_SCOPE[SCOPES(condition.scope)][1][is_over]} {factor}"
+    return f"{of_one[is_over]} {role(condition)}".strip()
 
 
 def title(condition: Condition, short: Mapping[str, str] = NO_NAMES) -> str:
@@ -151,14 +136,15 @@ def sentence(condition: Condition, short: Mapping[str, str] = NO_NAMES) -> str:
 
 def advice(condition: Condition) -> str:
     """Say what to check first; nothing for what is fast."""
-    scope, type_ = SCOPES(condition.scope), TYPES(condition.type)
-    if scope == SCOPES.GRID:
-        return SONAR
-    if type_ == TYPES.SILENT:
+    where_slow = OF_SCOPE[SCOPES(condition.scope)][2]
+    if condition.scope == SCOPES.GRID:
+        return where_slow
+    if condition.type == TYPES.SILENT:
         return SILENT_ADVICE
-    if type_ == TYPES.FAILING:
-        return PAIR if scope == SCOPES.LINK else FAILING_ADVICE.format(name(condition))
-    return SLOW_ADVICE[scope] if type_ == TYPES.SLOW else ""
+    if condition.type == TYPES.FAILING:
+        is_link = condition.scope == SCOPES.LINK
+        return PAIR if is_link else FAILING_ADVICE.format(name(condition))
+    return where_slow if condition.type == TYPES.SLOW else ""
 
 
 def as_of(judgement: Judgement) -> str:
@@ -172,7 +158,7 @@ def as_of(judgement: Judgement) -> str:
 
 def doubtful(condition: Condition) -> str:
     """Say that results are doubtful because of a condition of the whole grid."""
-    verb = GRID_VERBS[TYPES(condition.type)][condition.ended_at is not None]
+    verb = VERBS[TYPES(condition.type)][1][condition.ended_at is not None]
     return (
         f"Results are doubtful {since(condition)}: most links {verb} at once, which points to "
         "Sonar's own machine."
@@ -186,7 +172,6 @@ def site_names(condition: Condition) -> list[str]:
 
 
 def path(condition: Condition) -> str:
-    """Return the page of its link or site, or the matrix."""
     source, destination = condition.source, condition.destination
     if condition.scope == SCOPES.LINK and source and destination:
         return link_path(source.name, destination.name)

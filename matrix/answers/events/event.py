@@ -1,10 +1,9 @@
 """An event: a condition as what happened to a link, an endpoint, a site or the whole grid."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 from matrix.answers.conditions import words
 from matrix.answers.conditions.lines import KIND_OF
@@ -15,7 +14,6 @@ from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Condition
 from sonar.notation.units import format_factor
 
-TYPES = Condition.Type
 SLOWER, FASTER, FAILING, SILENT, RECOVERED = KINDS = (
     "slower", "faster", "failing", "silent", "recovered",
 )  # fmt: skip
@@ -24,82 +22,58 @@ LEVELS = tuple(Condition.Scope.values)
 
 @dataclass(frozen=True)
 class Event:
-    """``moment`` is the end of the time range that lists it: what ended later still lasts then."""
+    """A condition as one of KINDS: a failure that ended is a recovery.
+
+    It is listed by the time ``at``: of a recovery the end of the failure. ``tests`` are those since
+    it began, of a failure those that failed. ``factor`` is the rate since over the one before and
+    its interval of 95 %.
+    """
 
     condition: Condition
-    moment: datetime
+    kind: str
+    at: datetime
+    lasts: bool
+    id: int
+    level: str
+    since: datetime
+    earliest: datetime
+    latest: datetime
+    until: datetime | None
+    is_certain: bool
+    sizes: list[str]
+    tests: int
+    factor: tuple[float, float | None, float | None] | None
+    source_id: int | None
+    destination_id: int | None
 
-    @property
-    def lasts(self) -> bool:
-        return self.until is None or self.until > self.moment
-
-    @property
-    def kind(self) -> str:
-        """Return one of KINDS; a failure that ended is a recovery."""
-        kind = KIND_OF[self.condition.type]
-        return RECOVERED if kind == FAILING and not self.lasts else kind
-
-    @property
-    def at(self) -> datetime:
-        """Return the time that it is listed by: of a recovery the end of the failure."""
-        return self.until if self.kind == RECOVERED and self.until else self.since
-
-    @property
-    def id(self) -> int:
-        return self.condition.pk
-
-    @property
-    def level(self) -> str:
-        return self.condition.scope
-
-    @property
-    def since(self) -> datetime:
-        return self.condition.since
-
-    @property
-    def earliest(self) -> datetime:
-        return self.condition.since_low
-
-    @property
-    def latest(self) -> datetime:
-        return self.condition.since_high
-
-    @property
-    def until(self) -> datetime | None:
-        return self.condition.ended_at
-
-    @property
-    def is_certain(self) -> bool:
-        return self.condition.confirmed_at is not None
-
-    @property
-    def sizes(self) -> list[str]:
-        return self.condition.size_classes
-
-    @property
-    def tests(self) -> int:
-        """Return the number of tests since it began; of a failure those that failed."""
-        counts = vars(self.condition)
-        return int(counts["failed" if self.condition.type == TYPES.FAILING else "tests"])
-
-    @property
-    def factor(self) -> tuple[float, float | None, float | None] | None:
-        """Return the rate since over the one before and its interval of 95 %, if it has one."""
-        value = self.condition.factor
-        low, high = self.condition.factor_low, self.condition.factor_high
-        return None if value is None else (value, low, high)
+    @classmethod
+    def of(cls, condition: Condition, moment: datetime) -> Self:
+        """Return it in a time range that ends at ``moment``: what ended later still lasts then."""
+        kind, until, value = KIND_OF[condition.type], condition.ended_at, condition.factor
+        lasts = until is None or until > moment
+        is_over = kind == FAILING and not lasts
+        return cls(
+            condition,
+            RECOVERED if is_over else kind,
+            until if is_over and until else condition.since,
+            lasts,
+            condition.pk,
+            condition.scope,
+            condition.since,
+            condition.since_low,
+            condition.since_high,
+            until,
+            condition.confirmed_at is not None,
+            condition.size_classes,
+            vars(condition)["failed" if kind == FAILING else "tests"],
+            None if value is None else (value, condition.factor_low, condition.factor_high),
+            condition.source_id,
+            condition.destination_id,
+        )
 
     @property
     def factor_words(self) -> str:
         return format_factor(*self.factor) if self.factor else ""
-
-    @property
-    def source_id(self) -> int | None:
-        return self.condition.source_id
-
-    @property
-    def destination_id(self) -> int | None:
-        return self.condition.destination_id
 
     @property
     def sites(self) -> list[str]:
@@ -111,8 +85,7 @@ class Event:
 
     @property
     def role(self) -> str:
-        """Say as what an endpoint or a site is concerned: `as source`; nothing of others."""
-        return words.ROLES.get(words.SCOPES(self.level), "")
+        return words.role(self.condition)
 
     def words(self, short: Mapping[str, str] = NO_NAMES) -> str:
         """Say it in a few words; what has ended in the past tense."""
@@ -129,6 +102,5 @@ class Event:
 
 
 def events_of(judgement: Judgement) -> list[Event]:
-    """Return the events of a judgement, newest first."""
-    events = [Event(condition, judgement.moment) for condition in judgement.conditions]
+    events = [Event.of(condition, judgement.moment) for condition in judgement.conditions]
     return sorted(events, key=lambda event: (event.at, event.id), reverse=True)

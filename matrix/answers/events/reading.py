@@ -1,34 +1,155 @@
-"""The events of a time range, which are its conditions, and the sentence of today."""
+"""The events of a time range, which are its conditions, as they are asked for; today in words."""
 
-from __future__ import annotations
-
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
-from datetime import datetime, time
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from typing import Self
 
-from matrix.answers.conditions.reading import members_q, read_window
-from matrix.answers.events.event import (
-    FASTER,
-    KINDS,
-    LEVELS,
-    RECOVERED,
-    SLOWER,
-    Event,
-    events_of,
-)
+from matrix.answers.conditions.reading import Judgement, members_q, open_sizes, read_window
+from matrix.answers.events.event import FASTER, KINDS, LEVELS, RECOVERED, SLOWER, Event, events_of
 from matrix.answers.link.report import LinkReport
 from matrix.answers.site.reports import Report
 from matrix.answers.words.names import NO_NAMES
-from matrix.query.filters import Filter
+from matrix.query.filters import LINK_FILTERS, Filter, words_of
+from matrix.query.filters import alternatives as grouped
+from matrix.query.forms import BadQueryError, Texts, check_names, one_of, text_of
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
+from matrix.store.keyset import Cursor
 from sonar.models import SizeClass
 from sonar.notation.units import format_count
-from sonar.notation.windows import Window
+from sonar.notation.windows import EARLIEST, Window, format_minute, format_time, parse_time
 
-# More are counted.
+EVENT_FIELDS = ("size", "kind", "level", "now", "certain", "since")
+EVENT_NAMES = ("window", "from", "to", *LINK_FILTERS, *EVENT_FIELDS)
+NOW = ("yes", "no")
+LASTING_WORDS = {"": "", "yes": "only those going on now", "no": "only those that ended"}
+CERTAIN = ("yes", "any")
+EVENT_KIND_WORDS = {
+    "slower": "Slowdowns",
+    "faster": "Speed-ups",
+    "failing": "Failures",
+    "silent": "Times without tests",
+    "recovered": "Recoveries",
+}
+LEVEL_WORDS = {
+    "link": "of single links",
+    "source": "of endpoints that send",
+    "destination": "of endpoints that receive",
+    "endpoint": "of endpoints in both directions",
+    "site": "of sites",
+    "grid": "of the whole grid",
+}
+
+
+def page_of(
+    events: Sequence[Event], count: int, after: Cursor | None = None
+) -> tuple[list[Event], Cursor | None]:
+    """Return a page of events, newest first, and where the next one begins if there is one."""
+    if after is not None:
+        events = [event for event in events if (event.at, event.id) < (after.moment, after.id)]
+    page = list(events[:count])
+    return page, Cursor(page[-1].at, page[-1].id) if len(events) > count else None
+
+
+@dataclass(frozen=True)
+class EventsQuestion:
+    """``query`` has time range and filters alone; of the rest, nothing means any.
+
+    ``unsure`` is whether unconfirmed events are listed with the others, ``now`` whether they last,
+    and ``since`` takes the place of a time range: up to now.
+    """
+
+    query: MatrixQuery
+    size: str = ""
+    kind: str = ""
+    level: str = ""
+    unsure: bool = False
+    now: str = ""
+    since: datetime | None = None
+
+    @classmethod
+    def read(cls, params: Texts, also: Sequence[str] = ()) -> Self:
+        """Read URL parameters; raise BadQueryError. Those in ``also`` belong to the caller."""
+        check_names(params, (*EVENT_NAMES, *also))
+        query = MatrixQuery.from_params(params, also=(*EVENT_FIELDS, *also))
+        sizes = list(SizeClass.objects.values_list("name", flat=True))
+        return cls(
+            query,
+            size=one_of(params, "size", sizes),
+            kind=one_of(params, "kind", KINDS),
+            level=one_of(params, "level", LEVELS),
+            now=one_of(params, "now", NOW),
+            unsure=one_of(params, "certain", CERTAIN) == "any",
+            since=since_of(params),
+        )
+
+    def to_params(self) -> dict[str, list[str]]:
+        own = {name: getattr(self, name) for name in ("size", "kind", "level", "now")} | {
+            "certain": "any" if self.unsure else "",
+            "since": format_time(self.since) if self.since else "",
+        }
+        return self.query.to_params() | {name: [text] for name, text in own.items() if text}
+
+    def window_at(self, now: datetime) -> Window:
+        if self.since:
+            end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+            return Window(min(self.since, end - timedelta(minutes=1)), end)
+        return self.query.window_at(now)
+
+    def read_events(
+        self, places: Sequence[EndpointInfo], now: datetime
+    ) -> tuple[list[Event], Judgement]:
+        """Read the events of its time range and filters, newest first, whatever else it asks."""
+        judgement = read_window(self.window_at(now), members_q(self.query.filters, places))
+        return events_of(judgement), judgement
+
+    def chosen(self, events: Iterable[Event]) -> list[Event]:
+        """Return those of its size class, kind and level, and as certain as it asks."""
+        now = self.now == NOW[0]
+        return [
+            event
+            for event in events
+            # Of what lasts, those classes count in which it does.
+            if (not self.size or self.size in (open_sizes(event.condition) if now else event.sizes))
+            and (not self.kind or event.kind == self.kind)
+            and (not self.level or event.level == self.level)
+            and (not self.now or event.lasts == now)
+            and (self.unsure or event.is_certain)
+        ]
+
+    def describe(self) -> str:
+        """Say the question as a sentence without a full stop, leaving out what is empty."""
+        parts = [
+            EVENT_KIND_WORDS.get(self.kind, "Events")
+            + (f" {LEVEL_WORDS[self.level]}" if self.level else "")
+            + (f" with {self.size} files" if self.size else ""),
+            f"since {format_minute(self.since)}" if self.since else self.query.window_words(),
+            LASTING_WORDS[self.now],
+            *map(words_of, grouped(self.query.filters)),
+            "unconfirmed ones, too" if self.unsure else "",
+        ]
+        return ", ".join(filter(None, parts))
+
+
+def since_of(params: Texts) -> datetime | None:
+    text = text_of(params, "since")
+    if not text:
+        return None
+    if clash := next((name for name in ("window", "from", "to") if params.get(name)), None):
+        sentence = f"since and {clash} exclude each other: use one of the two."
+        raise BadQueryError({"since": [sentence]})
+    try:
+        moment = parse_time(text)
+    except ValueError:
+        moment = EARLIEST - timedelta(days=1)
+    if moment < EARLIEST:
+        sentence = f"since “{text}” is not a time: use ISO 8601 in UTC, like 2026-11-20T04:00:00Z."
+        raise BadQueryError({"since": [sentence]})
+    return moment.replace(microsecond=0)
+
+
 MOST_TODAY = 3
-# The worst kind first.
 WEIGHT = {kind: at for at, kind in enumerate(("failing", "silent", SLOWER, RECOVERED, FASTER))}
 
 
@@ -49,16 +170,11 @@ def read(
     ``filters`` on sites, clouds and so on choose them by the links that they are of. Where they are
     to be as they were ``as_at_end`` of the time range, what ended later lasts.
     """
-    events = events_of(read_window(window, members_q(filters, places)))
-    if not as_at_end:
-        return events
-    return [as_it_was(event) if event.lasts and event.until else event for event in events]
-
-
-def as_it_was(event: Event) -> Event:
-    condition = copy(event.condition)
-    condition.ended_at = None
-    return Event(condition, event.moment)
+    judgement = read_window(window, members_q(filters, places))
+    for condition in judgement.conditions if as_at_end else []:
+        if condition.ended_at and condition.ended_at > judgement.moment:
+            condition.ended_at = None
+    return events_of(judgement)
 
 
 def events_of_link(answer: LinkReport) -> list[Event]:
@@ -103,11 +219,5 @@ def today_words(
 
 
 def weight(event: Event) -> tuple[int, int, float]:
-    """Return what sorts events by how much they matter."""
     factor = event.factor[0] if event.factor else 1.0
     return WEIGHT[event.kind], -LEVELS.index(event.level), factor
-
-
-def by_kind(events: Sequence[Event]) -> dict[str, int]:
-    counts = Counter(event.kind for event in events)
-    return {kind: counts[kind] for kind in KINDS}

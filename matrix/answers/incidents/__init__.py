@@ -1,1 +1,1 @@
-"""What Sonar calls people for: how it is found, what it is called, and how it goes on."""
+"""What Sonar calls people for: what speaks for it, what it is called, and what is expected."""

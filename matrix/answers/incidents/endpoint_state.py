@@ -3,10 +3,8 @@
 They have hysteresis: an endpoint does not change its state with each test.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -80,42 +78,6 @@ class EndpointState:
         return list({condition.pk: condition for condition in open_ones}.values())
 
 
-@dataclass(frozen=True)
-class EndpointSituation:
-    """What the states of all endpoints follow from, at a moment.
-
-    ``trouble`` is what makes all of them unknown. ``down`` has since when endpoints and sites are,
-    ``over`` when the last condition of an end ended, ``bad`` the links of open conditions by
-    each of their ends, ``links`` how many are tested from each endpoint, and to it.
-    """
-
-    trouble: EndState | None
-    open: Sequence[Condition]
-    down: Mapping[tuple[str, int | None], datetime]
-    over: Mapping[tuple[int, str], datetime]
-    bad: Mapping[int, set[tuple[int, int]]]
-    links: Mapping[int, tuple[int, int]]
-
-    def of(self, row: Endpoint) -> EndpointState:
-        counts = self.links.get(row.pk, (0, 0))
-        source, destination = (self.end(row, *each) for each in zip(BOTH, counts, strict=True))
-        bad = len(self.bad.get(row.pk, ()))
-        return EndpointState(row, source, destination, bad, sum(counts))
-
-    def end(self, row: Endpoint, end: str, links: int) -> EndState:
-        """Return the state of an endpoint at one end, which has so many links."""
-        own: list[tuple[str, int | None]] = [("endpoint", row.pk), ("site", row.site_id)]
-        if downs := [self.down[key] for key in own if key in self.down]:
-            return EndState(DOWN, min(downs))
-        if self.trouble or not links:
-            return self.trouble or EndState(UNKNOWN)
-        concerning = [each for each in self.open if concerns(each, row, end)]
-        if not concerning:
-            return EndState(OK, self.over.get((row.pk, end)))
-        worst = max(concerning, key=lambda each: (BADNESS[each.type], each.pk))
-        return EndState(worst.type, worst.since, worst)
-
-
 def concerns(condition: Condition, row: Endpoint, end: str) -> bool:
     """Say whether a condition says something of an endpoint at an end; that of a link does not."""
     if condition.scope == Scope.SITE:
@@ -130,11 +92,28 @@ def states(now: datetime, chosen: Q) -> list[EndpointState]:
     The number of SQL queries does not depend on the data, but for one for each size class.
     """
     open_ones = list(Condition.objects.filter(JUDGED, ended_at=None).order_by("id"))
-    situation = EndpointSituation(
-        trouble(open_ones, now), open_ones, down_at(now), ended_at(), bad_links(), tested_links()
-    )
+    unknown, down, over = trouble(open_ones, now), down_at(now), ended_at()
+    bad, links, listed = bad_links(), tested_links(), []
     rows = Endpoint.objects.in_use().filter(chosen).select_related("site").order_by("name")
-    return [situation.of(row) for row in rows]
+    for row in rows:
+        counts, ends = links.get(row.pk, (0, 0)), []
+        own: list[tuple[str, int | None]] = [("endpoint", row.pk), ("site", row.site_id)]
+        since = min((down[key] for key in own if key in down), default=None)
+        for end, tested in zip(BOTH, counts, strict=True):
+            concerning = [each for each in open_ones if concerns(each, row, end)]
+            if since is not None:
+                ends.append(EndState(DOWN, since))
+            elif unknown or not tested:
+                ends.append(unknown or EndState(UNKNOWN))
+            elif concerning:
+                worst = max(concerning, key=lambda each: (BADNESS[each.type], each.pk))
+                ends.append(EndState(worst.type, worst.since, worst))
+            else:
+                ends.append(EndState(OK, over.get((row.pk, end))))
+        source, destination = ends
+        many = len(bad.get(row.pk, ()))
+        listed.append(EndpointState(row, source, destination, many, sum(counts)))
+    return listed
 
 
 def tested_links() -> dict[int, tuple[int, int]]:

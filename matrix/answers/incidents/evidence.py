@@ -1,24 +1,26 @@
-"""What speaks for the cause of an incident: its links, their tests, and all that is beside them."""
+"""What speaks for the cause of an incident: its links, their tests, all else; and as a ticket."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from functools import cached_property
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from django.db.models import Q
 
 from matrix.answers import registry_history
-from matrix.answers.diagnosis import evidence
+from matrix.answers.conditions import words as condition_words
+from matrix.answers.diagnosis.evidence import beside_query
 from matrix.answers.events.nearby import NearbyNote, notes_near
+from matrix.answers.incidents import words
 from matrix.answers.link import samples
 from matrix.answers.link.samples import Results
 from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.registry_history import HistoryLine
-from matrix.query.filters import counted
+from matrix.answers.words.phrases import WHERE, counted, shortened
+from matrix.query import filters
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import AxisGroup
@@ -29,7 +31,7 @@ from matrix.store.profiles import made_so
 from matrix.store.transfers import SimilarFailures
 from matrix.store.written_near import WrittenNear
 from sonar.models import HistoryEntry, Incident, Transfer
-from sonar.notation.units import format_count, format_counted
+from sonar.notation.units import format_count, format_counted, format_rate, format_share
 from sonar.notation.windows import Window, unix_ms
 from sonar.people.roles import Anyone
 
@@ -71,10 +73,6 @@ class IncidentEvidence:
     failures: Sequence[SimilarFailures]
     beside: Beside | None
 
-    def tests_of(self, row: Member) -> Results:
-        """Return the tests of a link with its size class."""
-        return tests_of(row, self.tests)
-
 
 def tests_of(row: Member, tests: Results) -> Results:
     link = row.source.pk << 16 | row.destination.pk
@@ -88,30 +86,21 @@ def read(incident: Incident, now: datetime, most: int = MOST_LINKS) -> IncidentE
     """
     links, many = incidents.members(incident, most)
     window = window_of(incident, now)
-    pairs = pairs_of(links)
-    tests = samples.read_links(pairs, window, ())
+    tests = samples.read_links(pairs_of(links), window, ())
     if incident.cause_id is not None and incident.condition == Incident.Condition.SLOW:
-        first = [with_rate(row, tests) for row in links[:MOST_LINKS]]
+        first = []
+        for row in links[:MOST_LINKS]:
+            own, until = tests_of(row, tests), unix_ms(row.until) if row.until else np.inf
+            since = own.ok & (own.started >= unix_ms(row.since)) & (own.started < until)
+            rates = own.rates[since]
+            first.append(replace(row, rate=float(np.median(rates)) if len(rates) else None))
         first.sort(key=lambda row: (row.share is None, row.share))
         links = [*first, *links[MOST_LINKS:]]
-    return IncidentEvidence(
-        incident,
-        links,
-        many=many,
-        window=window,
-        tests=tests,
-        failures=failures_of(incident, links, now),
-        beside=Beside.of(incident, links, now),
-    )
-
-
-def with_rate(row: Member, tests: Results) -> Member:
-    """Return a link with the median of its rates since it is slow."""
-    own = tests_of(row, tests)
-    own = own.taken(own.ok & (own.started >= unix_ms(row.since)))
-    if row.until is not None:
-        own = own.taken(own.started < unix_ms(row.until))
-    return replace(row, rate=float(np.median(own.rates)) if len(own) else None)
+    failures, beside = failures_of(incident, links, now), None
+    if incident.is_open:
+        size = links[0].size_class.name if links else incident.sizes[0]
+        beside = Beside(incident, grid.build(beside_query(MatrixQuery(size=size)), now))
+    return IncidentEvidence(incident, links, many, window, tests, failures, beside)
 
 
 def pairs_of(links: Sequence[Member]) -> list[tuple[int, int]]:
@@ -119,7 +108,6 @@ def pairs_of(links: Sequence[Member]) -> list[tuple[int, int]]:
 
 
 def window_of(incident: Incident, now: datetime) -> Window:
-    """Return the time in which its tests are shown."""
     end = incident.closed_at or now
     since = min(max(end - incident.began_at, SHORTEST), LONGEST)
     return Window(max(incident.began_at, end - LONGEST) - since, end)
@@ -136,7 +124,7 @@ def failures_of(
     tests = Transfer.objects.filter(
         transfers.between_ends(pairs_of(links)), started_at__gte=start, started_at__lt=window.end
     )
-    return transfers.failures(made_so(tests, counted(())))
+    return transfers.failures(made_so(tests, filters.counted(())))
 
 
 @dataclass(frozen=True)
@@ -145,30 +133,6 @@ class Beside:
 
     incident: Incident
     links: Grid
-
-    @classmethod
-    def of(cls, incident: Incident, links: Sequence[Member], now: datetime) -> Beside | None:
-        if not incident.is_open:
-            return None
-        size = links[0].size_class.name if links else incident.sizes[0]
-        return cls(incident, grid.build(evidence.beside_query(MatrixQuery(size=size)), now))
-
-    @cached_property
-    def well(self) -> Flags:
-        """Say which links are known to be as usual, or faster; of failures, which ones work."""
-        cells = self.links.cells
-        well = (cells.ok > 0) if self.is_failing else np.isin(cells.level, (USUAL, FASTER))
-        return np.asarray(well & ~cells.of_look("failing"))
-
-    @cached_property
-    def judged(self) -> Flags:
-        cells = self.links.cells
-        judged = (cells.ok + cells.failed > 0) if self.is_failing else (cells.level != UNKNOWN)
-        return np.asarray(judged | cells.of_look("failing"))
-
-    @property
-    def is_failing(self) -> bool:
-        return self.incident.condition == Incident.Condition.FAILING
 
     def sentences(self) -> list[str]:
         """Say how the other direction is, and how other links are that have none of its ends."""
@@ -185,7 +149,6 @@ class Beside:
         return [self.words(*each) for each in others.items()]
 
     def own(self, groups: Sequence[AxisGroup]) -> Flags:
-        """Say which rows or columns are of its ends."""
         incident = self.incident
         ends = {str(end) for end in (incident.source, incident.destination) if end}
         site = incident.site.name if incident.site else ""
@@ -193,29 +156,30 @@ class Beside:
         return np.array(own, dtype=bool)
 
     def words(self, subject: str, links: Flags) -> str:
-        judged = int((links & self.judged).sum())
-        if self.is_failing:
-            if not judged:
-                return f"{subject} no link was tested."
-            well = int((links & self.well).sum())
-            work = "works" if judged == 1 else "work"
-            return f"{subject} {format_count(well)} of {format_counted(judged, 'link')} {work}."
-        if judged < FEWEST_JUDGED:
-            return f"{subject} too few links have a usual rate yet to compare with."
-        well = int((links & self.judged & self.well).sum())
-        return f"{subject} {format_count(well)} of {format_counted(judged, 'link')} are as usual."
+        """Say how many of the judged ones work, or are as usual or faster."""
+        cells, fails = self.links.cells, self.links.cells.of_look("failing")
+        if self.incident.condition == Incident.Condition.FAILING:
+            well, is_judged, fewest = cells.ok > 0, cells.ok + cells.failed > 0, 1
+            too_few, are = "no link was tested", "work"
+        else:
+            well, is_judged = np.isin(cells.level, (USUAL, FASTER)), cells.level != UNKNOWN
+            fewest, are = FEWEST_JUDGED, "are as usual"
+            too_few = "too few links have a usual rate yet to compare with"
+        judged = int(np.count_nonzero(links & (is_judged | fails)))
+        if judged < fewest:
+            return f"{subject} {too_few}."
+        number = format_count(int(np.count_nonzero(links & well & ~fails)))
+        are = "works" if judged == 1 else are
+        return f"{subject} {number} of {format_counted(judged, 'link')} {are}."
 
 
-@dataclass(frozen=True)
-class WhatChanged:
-    """What people wrote, declared or changed at its ends about when it began."""
+def what_changed(
+    incident: Incident, reader: Anyone
+) -> tuple[Sequence[NearbyNote], Sequence[HistoryLine]]:
+    """Read what people wrote, declared or changed at its ends about when it began.
 
-    notes: Sequence[NearbyNote]
-    changes: Sequence[HistoryLine]
-
-
-def what_changed(incident: Incident, reader: Anyone) -> WhatChanged:
-    """Read what changed then, as far as somebody may see it. At most four SQL queries."""
+    As far as somebody may see it: notes and downtimes, and the history. At most four SQL queries.
+    """
     ends = [end for end in (incident.source, incident.destination) if end]
     sites = {end.site for end in ends} | ({incident.site} if incident.site else set())
     low, high = incident.began_at, incident.began_at
@@ -231,4 +195,77 @@ def what_changed(incident: Incident, reader: Anyone) -> WhatChanged:
     )
     entries = rows.order_by(*registry_history.ORDER)[:MOST_CHANGES]
     names = sorted(str(site) for site in sites)
-    return WhatChanged(notes_near(begun, names, near), list(registry_history.lines_of(entries)))
+    return notes_near(begun, names, near), list(registry_history.lines_of(entries))
+
+
+MOST_ROWS, MOST_ERRORS, LONGEST_ERROR = 10, 3, 300
+TICKET_HEAD = ("from", "to", "files", "before", "since", "of before", "since (UTC)")
+NO_RATE = "-"
+
+
+def ticket(facts: IncidentEvidence, url: str) -> str:
+    """Return the whole text; ``url`` is that of the page of the incident.
+
+    Of its errors it has the most frequent ones, and the end that they name.
+    """
+    incident, links = facts.incident, facts.links[:MOST_ROWS]
+    ends = (incident.source, incident.destination)
+    sites = [end.site for end in ends if end] + ([incident.site] if incident.site else [])
+    worst = f"The {len(links)} worst of its {counted(facts.many, 'link')}:"
+    parts = [
+        [words.title(incident)],
+        [f"Site: {name}" for name in dict.fromkeys(map(str, sites))],
+        [
+            "Sonar copies test files between storage endpoints and records the rates. It measured:",
+            measured(incident),
+            f"Sonar was certain at {dated(incident.opened_at)}.",
+        ],
+        [
+            worst if facts.many > len(links) else "Its links:",
+            *table([TICKET_HEAD, *map(cells, links)]),
+        ]
+        if links
+        else [],
+        [
+            f"{counted(group.count, 'test')} failed {WHERE.get(group.where, '')}".strip()
+            + f", the last at {dated(group.last)}: {shortened(group.example.error, LONGEST_ERROR)}"
+            for group in facts.failures[:MOST_ERRORS]
+        ],
+        facts.beside.sentences() if facts.beside else [],
+        [words.advice(incident), f"Evidence and what happened: {url}"],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def measured(incident: Incident) -> str:
+    """Say what was measured, and when it began: between which times, where that is not sharp."""
+    condition = words.condition_of(incident)
+    low, high = condition.since_low, condition.since_high
+    began = f"since {dated(condition.since)}"
+    if high - low > condition_words.SHARP:
+        began = f"it began between {dated(low)} and {dated(high)}"
+    parts = [words.title(incident), *condition_words.evidence(condition), began]
+    if condition.ended_at:
+        parts.append(f"until {dated(condition.ended_at)}")
+    return f"{', '.join(parts)}."
+
+
+def dated(moment: datetime) -> str:
+    """Write a time as it is understood next year, too."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def cells(row: Member) -> tuple[str, ...]:
+    rates = [format_rate(rate) if rate else NO_RATE for rate in (row.expected, row.rate)]
+    share = row.condition if row.share is None else format_share(row.share)
+    since = dated(row.since).removesuffix(" UTC")
+    return str(row.source), str(row.destination), str(row.size_class), *rates, share, since
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Write rows below each other, each column as wide as its widest."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

@@ -1,7 +1,5 @@
 """What is expected of each link: the rules that people wrote, and which of them counts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 

@@ -1,6 +1,6 @@
 """What is expected of one link, how it does, and how that was: for its page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -15,7 +15,6 @@ from matrix.statistics.cells.expected import AGAINST, Expected
 from sonar.models import Expectation, HeldLevel, HistoryEntry, SizeClass
 from sonar.notation.units import MB
 
-# So much of the history is shown.
 MOST = 20
 # States in which a link has no rate now, whatever it had before.
 NO_RATE = ("failing", "failed", "down", "untested")
@@ -54,37 +53,23 @@ class LinkExpectations:
         Four SQL queries, and one for each expectation of a mesh.
         """
         source, destination = directions[0].source, directions[0].destination
+        links = LinkIndex(tuple(sorted((source, destination), key=lambda place: place.id)))
+        at = links.places.index(source), links.places.index(destination)
+        rows = targets.read()
+        levels = HeldLevel.objects.filter(
+            source=source.id, destination=destination.id, since__lte=moment
+        ).exclude(until__lte=moment)
+        held = {level.size_class_id: level for level in levels.select_related("by")}
+        sizes, classes = {row.name: row for row in SizeClass.objects.all()}, []
+        for each in directions:
+            size_class = sizes[each.size]
+            row = expectations.counting(size_class, rows, links, at)
+            level = held.get(size_class.id)
+            usual = level.rate if level else each.usual * MB
+            now = np.nan if each.state in NO_RATE else each.now * MB
+            classes.append(ClassExpectation(size_class, row, row.floor or usual, now, level))
         accepted = HistoryEntry.objects.filter(
             kind=HistoryEntry.Kind.NEW_NORMAL,
             name__startswith=f"{source.name} → {destination.name}, ",
-        )
-        return cls(
-            list(_classes(directions, moment)),
-            [
-                (entry, entry.name.rpartition(", ")[2])
-                for entry in accepted.order_by("-at", "-id")[:MOST]
-            ],
-        )
-
-
-def _classes(directions: Sequence[Direction], moment: datetime) -> Iterator[ClassExpectation]:
-    source, destination = directions[0].source, directions[0].destination
-    links = LinkIndex(tuple(sorted((source, destination), key=lambda place: place.id)))
-    at = links.places.index(source), links.places.index(destination)
-    rows = targets.read()
-    held = {
-        level.size_class_id: level
-        for level in HeldLevel.objects.filter(
-            source=source.id, destination=destination.id, since__lte=moment
-        )
-        .exclude(until__lte=moment)
-        .select_related("by")
-    }
-    sizes = {row.name: row for row in SizeClass.objects.all()}
-    for each in directions:
-        size_class = sizes[each.size]
-        row = expectations.counting(size_class, rows, links, at)
-        level = held.get(size_class.id)
-        usual = level.rate if level else each.usual * MB
-        now = np.nan if each.state in NO_RATE else each.now * MB
-        yield ClassExpectation(size_class, row, row.floor or usual, now, level)
+        ).order_by("-at", "-id")
+        return cls(classes, [(each, each.name.rpartition(", ")[2]) for each in accepted[:MOST]])

@@ -1,9 +1,7 @@
 """Which incidents somebody asks for: the parameters of the page and of the call."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
@@ -86,16 +84,11 @@ class IncidentsQuestion:
         )
 
     def to_params(self) -> dict[str, list[str]]:
-        """Return the URL parameters; what is empty is left out."""
         own = {name: getattr(self, name) for name in OWN}
         written = {name: YES[0] if value is True else value for name, value in own.items()}
         return self.query.to_params() | {name: [text] for name, text in written.items() if text}
 
-    def replace(self, **changed: Any) -> Self:  # noqa: ANN401 - any of the fields
-        return replace(self, **changed)
-
     def rows(self, now: datetime, reader: Anyone) -> QuerySet[Incident]:
-        """Return those that are asked for, in no order."""
         window = self.query.window_at(now)
         chosen = Q(opened_at__lt=window.end) & (OPEN | Q(closed_at__gte=window.start))
         for name in ("level", "condition"):

@@ -3,8 +3,6 @@
 Its condition is described by the words of `matrix.answers.conditions`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
@@ -41,7 +39,6 @@ SEEN = {
     Kind.CLOSED: "Closed: all is well again.",
     Kind.REOPENED: "Came back: {condition}, {of}.",
 }
-# What people did.
 DONE = {
     Kind.ACKNOWLEDGED: "{who} has seen it",
     Kind.MUTED: "{who} muted it until {until}",
@@ -92,14 +89,7 @@ def sentence(incident: Incident) -> str:
     return words.sentence(condition_of(incident))
 
 
-def figures(incident: Incident) -> list[str]:
-    """Return the parts of the sentence behind its title."""
-    condition = condition_of(incident)
-    return [*words.evidence(condition), words.since(condition)]
-
-
 def advice(incident: Incident) -> str:
-    """Say whom to ask and what to check first."""
     return words.advice(condition_of(incident))
 
 
@@ -143,22 +133,15 @@ def event_words(event: IncidentEvent, reader: Anyone) -> str:
         condition, into = values["condition"], values.get("into")
         return SEEN[kind].format(**said, of=of, condition=condition, into=into)
     person = name_of(event.by, reader)
-    if kind == Kind.ASSIGNED:
-        did = assigned_words(person, event, reader)
-    else:
-        until = values.get("until")
+    until = values.get("until")
+    if kind != Kind.ASSIGNED:
         did = DONE[kind].format(who=person, until=format_minute(parse_time(until)) if until else "")
+    elif event.by and event.by.get_username() == values["assignee"]:
+        did = f"{person} took it"
+    else:
+        to = values["assignee"] if reader.is_authenticated else "somebody"
+        did = f"{person} gave it to {to if values['assignee'] else 'nobody'}"
     return f"{did}: {event.text}" if event.text else f"{did}."
-
-
-def assigned_words(person: str, event: IncidentEvent, reader: Anyone) -> str:
-    """Say to whom somebody gave it: `anna took it`, `anna gave it to bob`."""
-    to = event.values["assignee"]
-    if not to:
-        return f"{person} gave it to nobody"
-    if event.by and event.by.get_username() == to:
-        return f"{person} took it"
-    return f"{person} gave it to {to if reader.is_authenticated else 'somebody'}"
 
 
 def path(incident: Incident) -> str:

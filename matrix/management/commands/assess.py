@@ -11,14 +11,13 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import Progress
 
+from matrix.answers.conditions.reading import read_open
+from matrix.answers.conditions.words import sentence
 from matrix.answers.words.phrases import counted
 from matrix.assessment.assessing import Assessed, JudgedDay, assess
-from matrix.store import conditions
 from matrix.store.read_plan import moment
 from sonar.management.base import QuickCommand
-from sonar.models import Condition
 from sonar.notation.units import three_digits
-from sonar.notation.windows import format_minute
 
 
 class Command(QuickCommand):
@@ -58,8 +57,8 @@ class Command(QuickCommand):
 
             assessed = assess(now, since=since, report=report)
         console.print(words(assessed, time.monotonic() - began))
-        for row in conditions.open_at(now):
-            console.print(f"- {sentence(row)}")
+        for condition in read_open(now).conditions:
+            console.print(f"- {sentence(condition)}")
 
 
 def date_of(text: str, now: datetime) -> date:
@@ -81,24 +80,3 @@ def words(assessed: Assessed, seconds: float) -> str:
     counts = zip(recorded, ("new", "changed", "gone"), strict=True)
     rest = ", ".join(f"{number} {word}" for number, word in counts if number)
     return f"{days}: conditions {rest}."
-
-
-def sentence(row: Condition) -> str:
-    """Say what a condition is of, what is the matter, since when, by how much and how certainly."""
-    ends = [end.name for end in (row.source, row.destination) if end is not None]
-    subject = {
-        Condition.Scope.LINK: " → ".join(ends),
-        Condition.Scope.SOURCE: f"{' '.join(ends)} as a source",
-        Condition.Scope.DESTINATION: f"{' '.join(ends)} as a destination",
-        Condition.Scope.ENDPOINT: ends[0] if ends else "",
-        Condition.Scope.SITE: f"site {row.site}",
-        Condition.Scope.GRID: "the whole grid, or Sonar itself",
-    }[Condition.Scope(row.scope)]
-    figures = f"{row.links} of {counted(row.of_links, 'link')}"
-    if row.factor is not None:
-        figures = f"{row.factor:g}x ({row.factor_low:g} to {row.factor_high:g}), {figures}"
-    certainty = "" if row.confirmed_at else ", unconfirmed"
-    since = format_minute(row.since)
-    return (
-        f"{subject}: {row.type} since {since}, {figures}, {', '.join(row.size_classes)}{certainty}"
-    )

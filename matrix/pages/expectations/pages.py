@@ -1,34 +1,164 @@
-"""The page of expectations, the form of one, and what is done with them."""
+"""The pages of expectations, the form of one, and what is done with them."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
+from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import IntegrityError, transaction
+from django.db.models import Model
+from django.forms import BoundField
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
-from matrix.answers.incidents.expectation_counts import ClassRates, counted
+from matrix.answers.incidents.expectation_counts import ClassRates, LinksNow, counted
 from matrix.answers.incidents.expected_words import expects_words, links_words
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
-from matrix.pages.expectations.expectation_form import ExpectationForm
 from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.parts.pager import NumberedPage, pager, shown_words
 from matrix.pages.parts.share import Share
+from matrix.pages.site.work_forms import CHOICE, NEEDED, RowForm, line, not_reserved
 from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.store.data_version import DataVersion
-from sonar.models import Expectation, Site
+from sonar.models import Expectation, Mesh, Site, SizeClass
+from sonar.models.member_filters import ENDS, filter_column
+from sonar.notation.units import FASTEST
 from sonar.people import roles
 from sonar.people.roles import Anyone
+from sonar.registry.written_fields import (
+    EndpointFilterField,
+    PartField,
+    RateField,
+    between,
+    small_input,
+)
+
+NO_CHOICE = "There is none of this name: choose one of these."
+
+
+def row_field(label: str, empty: str) -> forms.ModelChoiceField[Any]:
+    return forms.ModelChoiceField(
+        label=label,
+        queryset=Site.objects.none(),
+        to_field_name="name",
+        required=False,
+        empty_label=empty,
+        widget=CHOICE,
+        error_messages={"invalid_choice": NO_CHOICE},
+    )
+
+
+def filter_field(label: str) -> EndpointFilterField:
+    return EndpointFilterField(
+        label=label,
+        required=False,
+        help_text="As the matrix has it in its address: cloud=UK&label=DATADISK&tag=!tape.",
+        widget=small_input(44),
+    )
+
+
+def number_field(label: str, least: int, most: int) -> forms.IntegerField:
+    return forms.IntegerField(label=label, validators=between(least, most), widget=small_input(5))
+
+
+# Fields as the page shows them.
+GROUPS = {
+    "of_links": ("name", "size_class", "mesh", "site", *map(filter_column, ENDS)),
+    "of_rates": ("floor", "below", "above"),
+    "of_others": ("failures", "silent_after"),
+    "of_use": ("priority", "enabled"),
+}
+
+
+class ExpectationForm(RowForm):
+    """What one expectation says; who looks after some sites alone chooses among these."""
+
+    otherwise = "above"
+
+    name = line("name", 80, 24, NEEDED.format("uk-to-cern"))
+    size_class = row_field("size class", "every size class")
+    mesh = row_field("only links that this mesh tests", "links of any mesh")
+    site = row_field("only links from or to this site", "links of every site")
+    sources_filter = filter_field("only from endpoints by filter (empty: all)")
+    destinations_filter = filter_field("only to endpoints by filter (empty: all)")
+    floor = RateField(
+        label="at least, like 20 MB/s (empty: the usual rate of each link)",
+        required=False,
+        validators=between(1, FASTEST),
+        widget=small_input(12),
+    )
+    below = PartField(label="slow below", validators=between(0.05, 1), widget=small_input(6))
+    above = PartField(
+        label="near its rate up to",
+        help_text="For the statistic now / expected of the matrix alone: conditions do not use it.",
+        validators=between(0.05, 2),
+        widget=small_input(6),
+    )
+    failures = number_field("failing after so many failed tests in a row", 2, 100)
+    silent_after = forms.FloatField(
+        label="silent after so many intervals of its mesh without a result",
+        validators=between(1.5, 1000),
+        widget=small_input(6),
+    )
+    priority = number_field("priority (of several that match a link, the highest counts)", 0, 32767)
+    enabled = forms.BooleanField(
+        label="enabled: links are judged by it",
+        required=False,
+        widget=forms.CheckboxInput({"class": "form-check-input"}),
+    )
+
+    def __init__(
+        self, row: Expectation, reader: Anyone, permission: str, data: QueryDict | None = None
+    ) -> None:
+        self.row, self.is_new = row, row.pk is None
+        initial = {name: getattr(row, name) for name in self.base_fields}
+        super().__init__(data, auto_id="expectation-%s", initial=initial)
+        sites, may_all = Site.objects.listed().order_by("name"), roles.may(reader, permission)
+        for name, rows in (
+            ("size_class", SizeClass.objects.order_by("from_bytes")),
+            ("mesh", Mesh.objects.order_by("name")),
+            ("site", sites if may_all else sites.filter(pk__in=roles.sites_of(reader))),
+        ):
+            self.fields[name].queryset = rows  # type: ignore[attr-defined]
+        self.fields["site"].required = not may_all
+        self.fields["site"].error_messages["required"] = "Choose the site that you look after."
+        if not self.is_new:
+            del self.fields["name"]
+
+    def clean_name(self) -> str:
+        return not_reserved("expectation", self.cleaned_data["name"])
+
+    def filled(self, cleaned: Mapping[str, Any]) -> Model:
+        for name, value in cleaned.items():
+            # A part that was left as it was written keeps all its digits.
+            if self.is_new or name in self.changed_data:
+                setattr(self.row, name, value)
+        return self.row
+
+    def counts(self, now: datetime) -> LinksNow | None:
+        """Return what it matches as it would be kept; None while it is not right."""
+        if self.is_bound and not self.is_valid():
+            return None
+        return counted(self.row, ClassRates.read_all(now))
+
+    @property
+    def groups(self) -> dict[str, list[BoundField]]:
+        return {
+            group: [self[name] for name in names if name in self.fields]
+            for group, names in GROUPS.items()
+        }
+
 
 MAY_ADD, MAY_CHANGE, MAY_DELETE = (
     f"sonar.{verb}_expectation" for verb in ("add", "change", "delete")
@@ -51,8 +181,7 @@ def expectation_of(name: str, *, lock: bool = False) -> Expectation:
 
 
 def sites_of(expectation: str, **_: object) -> Iterable[int]:
-    row = expectation_of(expectation)
-    return own_sites(row)
+    return own_sites(expectation_of(expectation))
 
 
 def own_sites(row: Expectation) -> list[int]:
@@ -95,24 +224,19 @@ class AddExpectationPage(Page):
     of_primary: ClassVar[bool] = True
     nav: ClassVar[str] = "operations"
 
+    permission: ClassVar[str] = MAY_ADD
+
     form: ExpectationForm | None = None
+    name: str = ""
 
     def row(self, *, lock: bool = False) -> Expectation:
-        return Expectation()
-
-    @property
-    def heading(self) -> str:
-        return "Add an expectation"
-
-    @property
-    def permission(self) -> str:
-        return MAY_ADD
+        return expectation_of(self.name, lock=lock) if self.name else Expectation()
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         form = self.form or ExpectationForm(self.row(), reader, self.permission)
         counts, row = form.counts(now), form.row
         return {
-            "heading": self.heading,
+            "heading": f"Change the expectation {self.name}" if self.name else "Add an expectation",
             "form": form,
             "expectation": row if row.pk else None,
             "counts": counts,
@@ -124,24 +248,12 @@ class AddExpectationPage(Page):
 @dataclass(frozen=True)
 class ChangeExpectationPage(AddExpectationPage):
     route: ClassVar[str] = "change-expectation"
-
-    name: str = ""
+    permission: ClassVar[str] = MAY_CHANGE
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         check_names(params)
         return cls(name=expectation_of(path["expectation"]).name)
-
-    def row(self, *, lock: bool = False) -> Expectation:
-        return expectation_of(self.name, lock=lock)
-
-    @property
-    def heading(self) -> str:
-        return f"Change the expectation {self.name}"
-
-    @property
-    def permission(self) -> str:
-        return MAY_CHANGE
 
     def path(self) -> str:
         return address(self.route, self.name)
@@ -163,7 +275,11 @@ def change_expectation(request: HttpRequest, expectation: str) -> HttpResponseBa
 
 def edited(request: HttpRequest, page: AddExpectationPage) -> HttpResponse:
     """Keep an expectation as a form has it; without `save` show only what it would match."""
-    refuse_others(request, page.permission)
+    site = request.POST.get("site")
+    if site and not roles.may(request.user, page.permission):
+        own = Site.objects.filter(pk__in=roles.sites_of(request.user))
+        if site not in own.values_list("name", flat=True):
+            raise PermissionDenied
     is_kept, sentence = "save" in request.POST, ""
     with transaction.atomic():
         row = page.row(lock=is_kept)
@@ -175,16 +291,6 @@ def edited(request: HttpRequest, page: AddExpectationPage) -> HttpResponse:
         return rendered(request, again, timezone.now(), None, status=status)
     messages.success(request, f"{sentence} Links are held against it within a minute.")
     return HttpResponseRedirect(ExpectationsPage().path())
-
-
-def refuse_others(request: HttpRequest, permission: str) -> None:
-    """Raise PermissionDenied for who looks after some sites alone, and names another one."""
-    site = request.POST.get("site")
-    if not site or roles.may(request.user, permission):
-        return
-    own = Site.objects.filter(pk__in=roles.sites_of(request.user))
-    if site not in own.values_list("name", flat=True):
-        raise PermissionDenied
 
 
 def kept(request: HttpRequest, form: ExpectationForm, permission: str) -> str:

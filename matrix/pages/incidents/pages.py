@@ -1,19 +1,25 @@
-"""The pages of incidents: all of them, and one with what speaks for it and who is on it."""
+"""The pages of incidents: all of them, and one with what speaks for it and what people decide."""
 
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
-from django.http import Http404, QueryDict
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
 from django.utils.text import capfirst
 
 from matrix.answers.conditions import words as condition_words
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.diagnosis.site_diagnosis import DiagnosedLink
-from matrix.answers.incidents import evidence, ticket, words
+from matrix.answers.incidents import evidence, words
 from matrix.answers.incidents.evidence import MOST_DRAWN, IncidentEvidence
 from matrix.answers.incidents.questions import (
     OPEN_OR_NOT,
@@ -21,28 +27,31 @@ from matrix.answers.incidents.questions import (
     IncidentCursor,
     IncidentsQuestion,
 )
-from matrix.pages.base import Page, Params, QueryPage
-from matrix.pages.incidents.forms import forms_for
+from matrix.http.page_rights import for_whom, holders, readers
+from matrix.pages.base import Page
+from matrix.pages.events import QuestionPage
 from matrix.pages.parts.controls import Choice, bounds_of, kept, window_choices
-from matrix.pages.parts.incidents import (
-    IncidentLine,
-    IncidentsNow,
-    names_in_lists,
-    with_marks,
-)
+from matrix.pages.parts.incidents import IncidentLine, IncidentsNow, names_in_lists, with_marks
 from matrix.pages.parts.share import Share
+from matrix.pages.site.work_forms import SMALL, UtcField
+from matrix.pages.views import rendered, show
 from matrix.plots.sparkline import Sparkline, across, sparkline
 from matrix.query.addresses import address, link_path, link_url, matrix_url
 from matrix.query.filters import Filter
-from matrix.query.forms import BadQueryError, check_names
+from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.samples.quantiles import running_median
 from matrix.store import incidents, keyset
 from matrix.store.data_version import DataVersion
 from matrix.store.incidents import Member
 from sonar.alerting import decisions
-from sonar.models import Incident, Mesh, SizeClass
-from sonar.notation.windows import short_time, unix_ms
+from sonar.alerting.decisions import LONGEST_TEXT, RIGHT, DecisionError, DecisionRequest
+from sonar.alerting.incidents import lock
+from sonar.alerting.subjects import sites_of
+from sonar.models import Incident, IncidentEvent, Mesh, SizeClass
+from sonar.notation.enumeration import either
+from sonar.notation.windows import parse_time, short_time, unix_ms
+from sonar.people import roles
 from sonar.people.roles import Anyone
 
 PER_PAGE = 50
@@ -55,7 +64,7 @@ LEVELS = {
     "grid": "Sonar itself",
 }
 CONDITIONS = {"failing": "failing", "silent": "without results", "slow": "slow"}
-PEOPLE = (
+PEOPLE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("anybody’s", {"mine": False, "unacknowledged": False}),
     ("mine", {"mine": True, "unacknowledged": False}),
     ("nobody’s yet", {"mine": False, "unacknowledged": True}),
@@ -63,115 +72,60 @@ PEOPLE = (
 
 
 @dataclass(frozen=True)
-class IncidentsPage(QueryPage):
-    """``question`` has the query of the page, with what this page alone asks for."""
-
+class IncidentsPage(QuestionPage[IncidentsQuestion, IncidentCursor]):
     template: ClassVar[str] = "incidents/list.html"
     nav = route = "incidents"
-
-    question: IncidentsQuestion
-    before: IncidentCursor | None = None
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         lists = dict(params.lists())
-        question = IncidentsQuestion.read(lists, ["before"])
-        return cls(question.query, question, cursor_of(lists))
-
-    def params(self) -> Params:
-        before = {"before": [str(self.before)]} if self.before else {}
-        return self.question.replace(query=self.query).to_params() | before
-
-    def asking(self, query: MatrixQuery) -> Self:
-        return self.questioning(query=query)
-
-    def questioning(self, **changed: object) -> Self:
-        """Return the first page of another question."""
-        question = self.question.replace(**changed)
-        return dataclasses.replace(self, query=question.query, question=question, before=None)
+        return cls.of(IncidentsQuestion.read(lists, ["before"]), lists, IncidentCursor.parse)
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        question, order = self.question, incidents.ORDER
-        after = self.before.values if self.before else None
-        page_rows, further = keyset.page(question.rows(now, reader), order, PER_PAGE, after)
+        question, after = self.question, self.before.values if self.before else None
+        chosen = question.rows(now, reader)
+        page_rows, further = keyset.page(chosen, incidents.ORDER, PER_PAGE, after)
         names = names_in_lists()
         lines = list(with_marks(page_rows, now, reader, names))
-        first = dataclasses.replace(self, before=None)
-        api = address("api-incidents")
+        parts = {
+            "Open now": [line for line in lines if line.incident.is_open],
+            "Closed": [line for line in lines if not line.incident.is_open],
+        }
+        first = replace(self, before=None).params()
+        watched = Mesh.objects.filter(enabled=True).order_by("name").values_list("name", flat=True)
         return {
             "heading": question.describe(),
             "incidents_now": IncidentsNow.read(now, reader, names),
-            "parts": [
-                (title, part)
-                for title, part in (
-                    ("Open now", [line for line in lines if line.incident.is_open]),
-                    ("Closed", [line for line in lines if not line.incident.is_open]),
-                )
-                if part
-            ],
-            "further": dataclasses.replace(self, before=IncidentCursor.of(further)).url()
-            if further
-            else "",
-            "first": first.url() if self.before else "",
+            "parts": [(title, part) for title, part in parts.items() if part],
             "unfiltered": type(self)(MatrixQuery(), IncidentsQuestion(MatrixQuery())).url(),
-            "is_filtered": first.params().keys() - {"window", "from", "to"},
-            "watched": [] if lines else watched(),
-            "share": Share.of(first.url().replace(self.path(), api, 1)),
+            "is_filtered": first.keys() - {"window", "from", "to"},
+            "watched": [] if lines else list(watched),
+            **self.other_pages(IncidentCursor.of(further) if further else None),
             **self.controls(now),
         }
 
     def controls(self, now: datetime) -> dict[str, Any]:
-        """Return what can be changed about the question."""
         sizes = SizeClass.objects.values_list("name", flat=True)
-        sites = [
-            Choice(each.words(), self.asking(self.query.without(each)).url(), True)
-            for each in self.query.filters
-        ]
+        level, condition = LEVELS.get(self.question.level), CONDITIONS.get(self.question.condition)
+        words = (level or "anything", condition, self.question.size)
         return {
             "states": [self.choice(OPEN_WORDS[value], open=value) for value in ("", *OPEN_OR_NOT)],
             "people": [self.choice(text, **changed) for text, changed in PEOPLE],
-            "levels": list(self.choices("level", "anything", LEVELS)),
-            "conditions": list(self.choices("condition", "any trouble", CONDITIONS)),
-            "sizes": list(self.choices("size", "all sizes", {size: size for size in sizes})),
-            "of_words": ", ".join(
-                filter(
-                    None,
-                    (
-                        LEVELS.get(self.question.level, "anything"),
-                        CONDITIONS.get(self.question.condition),
-                        self.question.size,
-                    ),
-                )
-            ),
+            "levels": self.choices("level", {"": "anything"} | LEVELS),
+            "conditions": self.choices("condition", {"": "any trouble"} | CONDITIONS),
+            "sizes": self.choices("size", {"": "all sizes"} | {size: size for size in sizes}),
+            "of_words": ", ".join(filter(None, words)),
             "windows": window_choices(self),
             "bounds": bounds_of(self, self.query.window_at(now)),
-            "chips": sites,
+            "chips": [
+                Choice(each.words(), self.asking(self.query.without(each)).url(), True)
+                for each in self.query.filters
+            ],
             "kept": kept(self, ("before", "site")),
         }
 
-    def choices(self, name: str, any_words: str, labels: Mapping[str, str]) -> Iterator[Choice]:
-        yield self.choice(any_words, **{name: ""})
-        for value, label in labels.items():
-            yield self.choice(label, **{name: value})
-
-    def choice(self, label: str, **changed: object) -> Choice:
-        """Return a position of a switch; it is chosen if the question is so already."""
-        chosen = all(getattr(self.question, name) == value for name, value in changed.items())
-        return Choice(label, self.questioning(**changed).url(), chosen)
-
-
-def cursor_of(params: Mapping[str, Sequence[str]]) -> IncidentCursor | None:
-    text = next(iter(params.get("before", ())), "")
-    try:
-        return IncidentCursor.parse(text) if text else None
-    except (ValueError, OverflowError):
-        sentence = "before is not a place in the list of incidents: follow a link to it."
-        raise BadQueryError({"before": [sentence]}) from None
-
-
-def watched() -> list[str]:
-    """Say which meshes are watched: those that are enabled. One SQL query."""
-    return list(Mesh.objects.filter(enabled=True).order_by("name").values_list("name", flat=True))
+    def choices(self, name: str, labels: Mapping[str, str]) -> list[Choice]:
+        return [self.choice(label, **{name: value}) for value, label in labels.items()]
 
 
 def incident_of(number: int) -> Incident:
@@ -180,6 +134,139 @@ def incident_of(number: int) -> Incident:
     if incident is None:
         raise Http404(f"No incident has the number {number}.")
     return incident
+
+
+# Times from now on that are sent twice differ by less.
+TWICE = timedelta(minutes=1)
+HOURS = {"1": "1 hour", "4": "4 hours", "24": "1 day", "72": "3 days", "168": "7 days"}
+UNTIL, WRITTEN = "until", "until the time I write"
+
+
+class DecisionWords(NamedTuple):
+    """``title`` opens a form, ``button`` sends it, ``hint`` says what that means.
+
+    ``label`` is that of its text; where that must not be empty, ``required`` says what it is for.
+    """
+
+    title: str
+    button: str
+    hint: str = ""
+    label: str = "Note (optional)"
+    required: str = ""
+
+
+DECISIONS = {
+    "acknowledge": DecisionWords("I have seen it…", "I have seen it"),
+    "assign": DecisionWords("Give it to…", "Give it to this account"),
+    "mute": DecisionWords(
+        "Mute…", "Mute", "Nobody is called for it until then, unless it becomes worse."
+    ),
+    "unmute": DecisionWords("End the mute…", "End the mute"),
+    "note": DecisionWords(
+        "Add a note…",
+        "Add the note",
+        "All who may read this page see it: write no addresses of servers.",
+        "Note",
+        "Write what others should know.",
+    ),
+    "accept": DecisionWords(
+        "This is the new normal…",
+        "Take it for normal",
+        "From now on its links are expected to keep the rates that they have, and it is closed.",
+        "Why",
+        "Say why this is the new normal.",
+    ),
+}
+
+
+class DecisionForm(forms.Form):
+    """``last`` is the newest event that its sender has seen: who sends it twice decides once."""
+
+    text = forms.CharField(
+        max_length=LONGEST_TEXT, widget=forms.Textarea({"class": SMALL, "rows": 2, "cols": 60})
+    )
+    last = forms.IntegerField(widget=forms.HiddenInput, min_value=0, required=False)
+
+    def __init__(
+        self, decision: str, last: int, now: datetime, data: QueryDict | None = None
+    ) -> None:
+        super().__init__(data, auto_id=f"{decision}-%s", initial={"last": last})
+        self.decision, self.now, self.words = decision, now, DECISIONS[decision]
+        text = self.fields["text"]
+        text.label, text.required = self.words.label, bool(self.words.required)
+        text.error_messages["required"] = self.words.required
+
+    def choice(self, user: Anyone) -> DecisionRequest:
+        said, assignee = self.cleaned_data, self.cleaned_data.get("assignee", "")
+        if "me" in self.data:
+            assignee = user.get_username()
+        elif "nobody" in self.data:
+            assignee = ""
+        return DecisionRequest(self.decision, said["text"], assignee, said.get("until"))
+
+
+class GiveForm(DecisionForm):
+    """With `me` or `nobody` it is to be theirs, whatever stands in the field."""
+
+    assignee = forms.CharField(
+        label="Account",
+        max_length=150,
+        required=False,
+        widget=forms.TextInput({"class": SMALL, "size": 20}),
+    )
+    field_order = ("assignee", "text")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not cleaned.get("assignee") and self.data.keys().isdisjoint({"me", "nobody"}):
+            self.add_error("assignee", "Write the name of an account, or give it to nobody.")
+        return cleaned
+
+
+class MuteForm(DecisionForm):
+    length = forms.ChoiceField(
+        label="For",
+        choices=[*HOURS.items(), (UNTIL, WRITTEN)],
+        initial="4",
+        error_messages={"invalid_choice": "Choose one of the times."},
+        widget=forms.Select({"class": "form-select form-select-sm"}),
+    )
+    until = UtcField("Until (UTC)", required=False)
+    # A script chooses this length as soon as a time is typed.
+    until.widget.attrs["data-chooses"] = f"length={UNTIL}"
+    field_order = ("length", "until", "text")
+
+    def clean(self) -> dict[str, Any]:
+        """Return `until` in any case; a length and a time that were both given are an error."""
+        cleaned = super().clean() or {}
+        length, typed = cleaned.get("length"), self.data.get("until", "").strip()
+        if length in HOURS and typed:
+            self.add_error(
+                "until",
+                f"You chose {HOURS[length]} and wrote {typed[:40]}: choose “{WRITTEN}”, or leave "
+                "this field empty.",
+            )
+        elif length in HOURS:
+            cleaned["until"] = self.now + timedelta(hours=int(length))
+        elif not cleaned.get("until") and not self.has_error("until"):
+            self.add_error("until", "Say until when, like 2026-11-20 04:00 or tomorrow 08:00.")
+        return cleaned
+
+
+FORMS: dict[str, type[DecisionForm]] = {"assign": GiveForm, "mute": MuteForm}
+
+
+def forms_for(
+    incident: Incident, events: Sequence[IncidentEvent], now: datetime
+) -> dict[str, DecisionForm]:
+    """Return the forms of what can be decided now, by the names of decisions."""
+    last = max((event.pk for event in events), default=0)
+    can = {"note": True} | dict.fromkeys(("assign", "mute"), incident.is_open)
+    can["acknowledge"] = incident.is_open and incident.acknowledged_at is None
+    can["unmute"] = incident.is_open and incident.is_muted(now)
+    can["accept"] = incident.is_open and incident.condition == Incident.Condition.SLOW
+    names = [name for name in DECISIONS if can[name]]
+    return {name: FORMS.get(name, DecisionForm)(name, last, now) for name in names}
 
 
 @dataclass(frozen=True)
@@ -202,89 +289,73 @@ class IncidentPage(Page):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         incident = self.incident
         facts = evidence.read(incident, now)
-        elsewhere = facts.beside.sentences() if facts.beside else []
         events = incidents.events_of(incident)
-        may = decisions.may_decide(reader, incident)
+        may = roles.may(reader, decisions.RIGHT, sites_of(incident))
         names = names_in_lists()
+        notes, changes = evidence.what_changed(incident, reader)
         (line,) = with_marks([incident], now, reader, names)
-        assessed = IncidentsNow.read(now, reader, names).as_of
+        condition = words.condition_of(incident)
+        figures = [*condition_words.evidence(condition), condition_words.since(condition)]
+        beside, diagnoses = facts.beside, list[DiagnosedLink]()
+        if beside:
+            links = [row for row in facts.links if row.size_class.name == beside.links.query.size]
+            ends = [(str(row.source), str(row.destination)) for row in links]
+            diagnoses = site_diagnosis.of_pairs(ends, beside.links, now)
+        start, end = short_time(facts.window.start), short_time(facts.window.end)
         return {
             "short": names,
             "line": line,
-            "figures": f"{capfirst(', '.join(words.figures(incident)))}.",
-            "subject": condition_words.subject(words.condition_of(incident), names),
-            "assessed": assessed,
+            "figures": f"{capfirst(', '.join(figures))}.",
+            "subject": condition_words.subject(condition, names),
+            "assessed": IncidentsNow.read(now, reader, names).as_of,
             "at_it": list(words.at_it(incident, now, reader)),
             "advice": words.advice(incident),
             "facts": facts,
-            "links": [link_line(facts, at) for at in range(len(facts.links))],
-            "has_rates": any(row.rate for row in facts.links),
-            "window_words": window_words(facts),
-            "matrix_url": in_matrix(incident),
-            "diagnoses": [
-                (each, link_path(each.source, each.destination))
-                for each in diagnoses_of(facts, now)
+            "links": [
+                {
+                    "row": row,
+                    "url": link_url(
+                        str(row.source),
+                        str(row.destination),
+                        MatrixQuery(size=row.size_class.name),
+                    ),
+                    "picture": picture(facts, row) if at < MOST_DRAWN else None,
+                }
+                for at, row in enumerate(facts.links)
             ],
+            "has_rates": any(row.rate for row in facts.links),
+            "window_words": f"{start} to {end} UTC",
+            "matrix_url": in_matrix(incident),
+            "diagnoses": [(each, link_path(each.source, each.destination)) for each in diagnoses],
             "failures": [
                 (group, address("transfer", group.example.pk)) for group in facts.failures
             ],
-            "then": evidence.what_changed(incident, reader),
+            "then": {"notes": notes, "changes": changes},
             "events": [(event, words.event_words(event, reader)) for event in events],
             "parts": [
                 IncidentLine.of(each, now, reader, names)
                 for each in incidents.rows().filter(merged_into=incident).order_by("id")
             ],
-            "work": forms_for(incident, events, reader, now) if may else None,
-            "elsewhere": elsewhere,
-            "ticket": ticket.text(facts, url=""),
+            "work": forms_for(incident, events, now) if may else None,
+            "elsewhere": beside.sentences() if beside else [],
+            "ticket": evidence.ticket(facts, url=""),
             "share": Share(address("api-incident", incident.pk)),
         }
 
 
-def diagnoses_of(facts: IncidentEvidence, now: datetime) -> list[DiagnosedLink]:
-    """Return what the rules say of the worst links of an open incident."""
-    if facts.beside is None:
-        return []
-    links = facts.beside.links
-    pairs = [
-        (str(row.source), str(row.destination))
-        for row in facts.links
-        if row.size_class.name == links.query.size
-    ]
-    return site_diagnosis.of_pairs(pairs, links, now)
-
-
-def link_line(facts: IncidentEvidence, at: int) -> dict[str, Any]:
-    """Return a link as its row has it, with the picture of its tests if it is one of the worst."""
-    row = facts.links[at]
-    query = MatrixQuery(size=row.size_class.name)
-    return {
-        "row": row,
-        "url": link_url(str(row.source), str(row.destination), query),
-        "picture": picture(facts, row) if at < MOST_DRAWN else None,
-    }
-
-
 def picture(facts: IncidentEvidence, row: Member) -> Sparkline | None:
     """Draw the tests of a link before and since; nothing without any."""
-    tests = facts.tests_of(row)
+    tests = evidence.tests_of(row, facts.tests)
     if not len(tests):
         return None
     median = running_median(tests.started[tests.ok], tests.rates[tests.ok].astype(float))
     usual = float("nan") if row.expected is None else row.expected
     began = across(np.array([unix_ms(row.since)]), facts.window)
     line = sparkline(median, tests.started[~tests.ok], usual, facts.window)
-    return dataclasses.replace(line, began=round(float(began[0]), 1))
-
-
-def window_words(facts: IncidentEvidence) -> str:
-    """Say between which times tests are drawn."""
-    start, end = short_time(facts.window.start), short_time(facts.window.end)
-    return f"{start} to {end} UTC"
+    return replace(line, began=round(float(began[0]), 1))
 
 
 def in_matrix(incident: Incident) -> str:
-    """Return the matrix of its links, against what is usual."""
     filters = [
         Filter(name, str(value))
         for name, value in (
@@ -298,3 +369,48 @@ def in_matrix(incident: Incident) -> str:
         filters = [Filter("endpoint", str(incident.source))]
     sizes = list(incident.sizes) or [MatrixQuery.size]
     return matrix_url(MatrixQuery(size=sizes[-1], stat="vs_usual", filters=tuple(filters)))
+
+
+@for_whom(GET=readers, POST=holders(RIGHT, decisions.sites_of_incident))
+def incident(request: HttpRequest, id: int) -> HttpResponseBase:  # noqa: A002 - of the route
+    """Show an incident, or decide something about it: what `decision` names."""
+    if request.method != "POST":
+        return show(request, IncidentPage, {"id": str(id)})
+    name = request.POST.get("decision", "")
+    if name not in DECISIONS:
+        sentence = f"decision “{name}” is not known: use {either(list(DECISIONS))}."
+        return render(request, "400.html", {"errors": {"decision": [sentence]}}, status=400)
+    form = FORMS.get(name, DecisionForm)(name, 0, timezone.now(), request.POST)
+    return decided(request, incident_of(id), form)
+
+
+def decided(request: HttpRequest, incident: Incident, form: DecisionForm) -> HttpResponse:
+    """Keep a decision and lead back, or show the page again with what is wrong."""
+    user, page = cast(User, request.user), IncidentPage(incident)
+    try:
+        if form.is_valid():
+            messages.success(request, keep(incident, user, form))
+            return HttpResponseRedirect(page.path())
+    except DecisionError as error:
+        form.add_error(error.parameter if error.parameter in form.fields else None, str(error))
+    current = IncidentPage(incident_of(incident.pk))
+    work = forms_for(current.incident, incidents.events_of(current.incident), form.now)
+    work |= {form.decision: form}
+    return rendered(request, current, form.now, None, status=400, work=work)
+
+
+@transaction.atomic
+def keep(incident: Incident, user: User, form: DecisionForm) -> str:
+    """Decide what a valid form says, unless its sender just has, and say so."""
+    lock()
+    choice, last = form.choice(user), form.cleaned_data["last"] or 0
+    # What the same person has decided since what their page showed.
+    own = incident.events.filter(pk__gt=last, by=user, kind=decisions.KINDS[choice.name])
+    for event in own.filter(text=choice.text.strip()):
+        if choice.until:
+            is_same = abs(parse_time(event.values["until"]) - choice.until) < TWICE
+        else:
+            is_same = event.values.get("assignee", choice.assignee) == choice.assignee
+        if is_same:
+            return "That was kept already: it was sent twice."
+    return words.event_words(decisions.decide(incident, user, form.now, choice), user)

@@ -1,7 +1,5 @@
 """Reports by e-mail: the form by which people order them, and what was ordered."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,8 +13,8 @@ from django.http import QueryDict
 
 from matrix.answers.report import schedule
 from matrix.pages.site.work_forms import CHOICE
-from matrix.pages.subscriptions.pages import SEE, Line, delivery_words, lines
 from matrix.pages.subscriptions.subscription_form import AddressForm
+from matrix.pages.subscriptions.work import SEE, Line, delivery_words, lines
 from sonar.alerting import reports, subscriptions
 from sonar.alerting.channels import catalogue
 from sonar.models import Notification, Site, Subscription
@@ -27,8 +25,6 @@ Report, Scope = Subscription.Report, Subscription.Scope
 NAMES = {Report.WEEK: "weekly report", Report.MONTH: "monthly report"}
 TWICE = "You have ordered this report already: it is in the table."
 ENOUGH = f"You have ordered {reports.MOST_OF_ONE} reports, which is the most: stop one of them."
-INACTIVE = "the account is not active: nothing is sent"
-# Those of all people, for operators.
 MOST_SHOWN = 200
 
 
@@ -98,7 +94,7 @@ class ReportOrder:
         """Say what came of the last report, or why none is sent."""
         owner = self.line.row.owner
         if owner is not None and not owner.is_active:
-            return INACTIVE
+            return "the account is not active: nothing is sent"
         last, is_well = self.line.last, is_sent(self.line.row) and not self.line.is_bad
         if is_well and last is not None and last.kind == Notification.Kind.REPORT:
             return f"{delivery_words(last)}: {last.answer}"

@@ -1,7 +1,5 @@
 """The form of a subscription: by which channel, what of, and when."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

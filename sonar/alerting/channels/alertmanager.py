@@ -4,8 +4,6 @@ Its labels say which one it is, so they hold nothing that changes; figures are a
 that Sonar stops sending ends by itself, and one whose incident is closed is sent as resolved.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """What channels are given, and what they say where it does not arrive."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +15,7 @@ class ChannelError(Exception):
 
 @dataclass(frozen=True)
 class Matter:
-    """An incident as it is told: ``subject`` is what it is of, by names."""
+    """An incident as it is told, with the names of what it is of."""
 
     id: int
     title: str

@@ -4,8 +4,6 @@ Forms, REST, docs and the sender read the facts of a channel here and nowhere el
 entry of ``CHANNELS`` and the module that it names.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -49,23 +47,24 @@ def of_web(url: str) -> str:
     return "No server can have this address." if is_nobodys(host) else ""
 
 
-def of_key(text: str) -> str:
-    is_long = len(text) >= SHORTEST_KEY
-    return "" if is_long else f"The key must have {SHORTEST_KEY} characters or more."
+def matching(pattern: str, sentence: str) -> Callable[[str], str]:
+    """Return what says ``sentence`` of texts that a pattern does not match as a whole."""
+    return lambda text: "" if re.fullmatch(pattern, text) else sentence
 
 
 def of_line(text: str) -> str:
     return "" if text.isprintable() else "It must be one line."
 
 
-def of_apprise(text: str) -> str:
-    is_one = re.fullmatch(r"[a-z][a-z0-9+.-]*://\S+", text)
-    return "" if is_one else "Write one address of apprise, like tgram://token/chat."
-
-
-def of_service(text: str) -> str:
-    is_one = re.fullmatch(r"[^!\"\\\n]+![^!\"\\\n]+", text)
-    return "" if is_one else "Write host and service with a ! in between, like grid!sonar."
+of_key = matching(
+    rf"(?s).{{{SHORTEST_KEY},}}", f"The key must have {SHORTEST_KEY} characters or more."
+)
+of_apprise = matching(
+    r"[a-z][a-z0-9+.-]*://\S+", "Write one address of apprise, like tgram://token/chat."
+)
+of_service = matching(
+    r"[^!\"\\\n]+![^!\"\\\n]+", "Write host and service with a ! in between, like grid!sonar."
+)
 
 
 @dataclass(frozen=True)

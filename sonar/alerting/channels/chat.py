@@ -1,7 +1,5 @@
 """A short text to a channel of Slack or Mattermost: the same JSON, each with its own markup."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -65,16 +63,12 @@ MATTERMOST = Markup(
 )
 
 
-def markup_of(url: str) -> Markup:
-    return SLACK if urlsplit(url).hostname in SLACK_HOSTS else MATTERMOST
-
-
 class Chat:
     """Posts to the incoming webhook of a channel; its address is the secret."""
 
     def send(self, message: Message, target: Target) -> str:
         url = target.settings["url"]
-        markup = markup_of(url)
+        markup = SLACK if urlsplit(url).hostname in SLACK_HOSTS else MATTERMOST
         text = "\n".join(lines(message, markup)).strip()
         body = {"text": text or markup.escape(message.text)}
         headers = {"X-Sonar-Delivery": message.id}

@@ -6,8 +6,6 @@ The service is registered there; a subscription of some sites has a service of i
 lives for some minutes: Icinga says so itself where Sonar no longer does.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from datetime import datetime
@@ -34,10 +32,11 @@ class Icinga:
 
 
 def result(matters: Sequence[Matter], target: Target, now: datetime) -> dict[str, object]:
+    is_bad = any(each.severity == "critical" for each in matters) and not is_doubtful(matters)
     return {
         "type": "Service",
         "service": target.settings["service"],
-        "exit_status": exit_status(matters),
+        "exit_status": (CRITICAL if is_bad else WARNING) if matters else OK,
         "plugin_output": output(matters),
         "performance_data": [f"incidents={len(matters)}"],
         "check_source": target.home,
@@ -45,14 +44,6 @@ def result(matters: Sequence[Matter], target: Target, now: datetime) -> dict[str
         "execution_end": now.timestamp(),
         "ttl": TTL_SECONDS,
     }
-
-
-def exit_status(matters: Sequence[Matter]) -> int:
-    if not matters:
-        return OK
-    if is_doubtful(matters):
-        return WARNING
-    return CRITICAL if any(each.severity == "critical" for each in matters) else WARNING
 
 
 def is_doubtful(matters: Sequence[Matter]) -> bool:

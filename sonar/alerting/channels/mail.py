@@ -1,13 +1,10 @@
 """E-mail: text and HTML, all of an incident in one thread, by the SMTP server of the settings."""
 
-from __future__ import annotations
-
 import smtplib
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
-from django.core.mail.backends.base import BaseEmailBackend
 from django.core.mail.backends.smtp import EmailBackend
 from django.core.mail.message import BadHeaderError
 
@@ -25,9 +22,12 @@ class Mail:
 
     def send(self, message: Message, target: Target) -> str:
         subject = " ".join(f"[Sonar] {message.subject}".split())[:LONGEST_SUBJECT]
+        backend = get_connection()
+        if settings.SONAR_NOTIFY_CA_BUNDLE and isinstance(backend, EmailBackend):
+            backend.ssl_context = trust(settings.SONAR_NOTIFY_CA_BUNDLE)
         mail = EmailMultiAlternatives(
             subject, message.text, settings.DEFAULT_FROM_EMAIL, [target.address],
-            headers=headers(message, target), connection=connection(),
+            headers=headers(message, target), connection=backend,
         )  # fmt: skip
         if message.html:
             mail.attach_alternative(message.html, "text/html")
@@ -36,14 +36,6 @@ class Mail:
         except (smtplib.SMTPException, OSError, MoverError, BadHeaderError) as error:
             raise ChannelError(f"{settings.EMAIL_HOST} {words(error)}.") from None
         return f"{settings.EMAIL_HOST} took it for {target.address}."
-
-
-def connection() -> BaseEmailBackend:
-    """Return what sends, which trusts the CA certificates of the settings."""
-    backend = get_connection()
-    if settings.SONAR_NOTIFY_CA_BUNDLE and isinstance(backend, EmailBackend):
-        backend.ssl_context = trust(settings.SONAR_NOTIFY_CA_BUNDLE)
-    return backend
 
 
 def headers(message: Message, target: Target) -> dict[str, str]:

@@ -3,8 +3,6 @@
 It says only whether it worked, and repeats nothing that may have arrived.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from sonar.alerting.channels.base import ChannelError, Message, Target

@@ -4,8 +4,6 @@ The address behind the name is looked at as the socket connects, so that a secon
 name changes nothing. Errors hold no part of the URL, as that may be the secret.
 """
 
-from __future__ import annotations
-
 import base64
 import http.client
 from collections.abc import Mapping
@@ -95,8 +93,11 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *secrets: str) -> Re
     wait = Wait(ANSWER_SECONDS, CONNECT_SECONDS + ANSWER_SECONDS)
     wait.route = Outward(is_plain=not url.startswith("https:"))
     mark = CURRENT_WAIT.set(wait)
+    # It connects for each message: they are few, and idle connections end.
+    pool = urllib3.PoolManager(num_pools=1, ssl_context=trust(settings.SONAR_NOTIFY_CA_BUNDLE))
+    pool.pool_classes_by_scheme = {"http": PatientHTTPPool, "https": PatientHTTPSPool}
     try:
-        response = pool().request(
+        response = pool.request(
             "POST", url, body=body, headers={**sent, **headers}, preload_content=False,
             redirect=False, retries=False, timeout=Timeout(CONNECT_SECONDS, ANSWER_SECONDS),
         )  # fmt: skip
@@ -115,13 +116,6 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *secrets: str) -> Re
     if not 200 <= reply.status < 300:
         raise ChannelError(f"{host} answers {reply.words}.")
     return reply
-
-
-def pool() -> urllib3.PoolManager:
-    """Return what connects anew for each message: they are few, and others' connections end."""
-    manager = urllib3.PoolManager(num_pools=1, ssl_context=trust(settings.SONAR_NOTIFY_CA_BUNDLE))
-    manager.pool_classes_by_scheme = {"http": PatientHTTPPool, "https": PatientHTTPSPool}
-    return manager
 
 
 trust = lru_cache(maxsize=2)(new_trust)

@@ -1,7 +1,5 @@
 """Signed JSON to an address of others: docs/notifications.md says how its receiver checks it."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -1,10 +1,8 @@
 """The alarms of WLCG: a document for each event, as AlarmsAndAlerts takes them by POST."""
 
-from __future__ import annotations
-
 import json
 
-from sonar.alerting.channels.base import Matter, Message, Target
+from sonar.alerting.channels.base import Message, Target
 from sonar.alerting.channels.web import post
 from sonar.alerting.channels.webhook import as_text
 
@@ -24,22 +22,19 @@ class AlarmBus:
 
 def alarm(message: Message, target: Target) -> dict[str, object]:
     first = message.matters[0] if message.matters else None
-    worst = max((each.severity == "critical" for each in message.matters), default=False)
+    is_critical = any(each.severity == "critical" for each in message.matters)
+    names = ((each.site, each.source, each.destination) for each in message.matters)
     return {
         "category": CATEGORY,
         "subcategory": SUBCATEGORY,
         "event": NAMES[first.condition] if first else message.kind,
         "body": message.text,
-        "tags": sorted({tag for each in message.matters for tag in tags(each)}),
-        "level": "critical" if worst else "warning",
+        "tags": sorted(set().union(*names) - {""}),
+        "level": "critical" if is_critical else "warning",
         "source": {
             "id": message.id,
             "sonar": target.home,
             "incidents": [vars(each) for each in message.matters],
         },
-        "details": message.matters[0].url if message.matters else target.home,
+        "details": first.url if first else target.home,
     }
-
-
-def tags(matter: Matter) -> set[str]:
-    return {matter.site, matter.source, matter.destination} - {""}
