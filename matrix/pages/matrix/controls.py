@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from matrix.answers.conditions import words as condition_words
-from matrix.answers.events.questions import NOW, EventsQuestion
+from matrix.answers.events.reading import NOW, EventsQuestion
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import OTHERS, Headline, page_of
 from matrix.pages.parts import controls, matrix_address
