@@ -18,9 +18,9 @@ from cachetools import LRUCache
 
 from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Numbered, Registry
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.assessment import judge
 from matrix.statistics.assessment.baselines import FEWEST, medians
 from matrix.statistics.assessment.conditions import FAST, SLOW, ClassCondition
+from matrix.statistics.assessment.days import judge_day as judge_tests
 from matrix.statistics.assessment.grid_links import DAY_MS, GRID, JudgedTests
 from matrix.statistics.assessment.midnight import Midnight
 from matrix.statistics.assessment.targets import Targets
@@ -124,7 +124,7 @@ def fold(
             apart.append(each)
         else:
             opened.append(condition)
-    after = judge.judge_day(
+    after = judge_tests(
         numbered.links,
         known_day.past,
         tests,

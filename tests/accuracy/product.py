@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from matrix.statistics.assessment.conditions import ClassCondition
+from matrix.statistics.assessment.days import History as Judged
 from matrix.statistics.assessment.grid_links import DAY_MS, GridLinks, JudgedTests
-from matrix.statistics.assessment.judge import History as Judged
 from matrix.statistics.assessment.merging import together
 from tests.accuracy.histories import History
 

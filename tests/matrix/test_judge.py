@@ -12,6 +12,7 @@ from matrix.statistics.assessment import grid_links, midnight
 from matrix.statistics.assessment.baselines import medians
 from matrix.statistics.assessment.common_ends import common_ends
 from matrix.statistics.assessment.conditions import FAILING, FAST, SLOW, ClassCondition
+from matrix.statistics.assessment.days import History, judge_day
 from matrix.statistics.assessment.evidence import Cusum, TestGroups
 from matrix.statistics.assessment.grid_links import (
     DAY_MS,
@@ -25,7 +26,6 @@ from matrix.statistics.assessment.grid_links import (
     JudgedTests,
     Subject,
 )
-from matrix.statistics.assessment.judge import History, judge_day
 from matrix.statistics.assessment.merging import together
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000

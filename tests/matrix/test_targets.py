@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from matrix.statistics.assessment.conditions import FAILING, SLOW, ClassCondition
+from matrix.statistics.assessment.days import judge_day
 from matrix.statistics.assessment.grid_links import DAY_MS, LINK, GridLinks, JudgedTests, Subject
-from matrix.statistics.assessment.judge import judge_day
 from matrix.statistics.assessment.targets import Targets
 
 HOUR_MS, START = 3_600_000, 20_000 * DAY_MS

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ import numpy as np
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.assessment.baselines import FEWEST, SETTLED, medians
 from matrix.statistics.assessment.common_ends import common_ends
-from matrix.statistics.assessment.conditions import FAILING, FAST, SLOW, ClassCondition
+from matrix.statistics.assessment.conditions import FAILING, SLOW, ClassCondition
 from matrix.statistics.assessment.evidence import Cusum, TestGroups
 from matrix.statistics.assessment.grid_links import (
     BLAMES_DESTINATION,
@@ -29,7 +29,6 @@ from matrix.statistics.assessment.grid_links import (
     DAY_MS,
     DESTINATION,
     ENDPOINT,
-    GRID,
     LINK,
     NEVER,
     SITE,
@@ -44,16 +43,11 @@ from matrix.statistics.assessment.midnight import (
     MOST_SIGMA,
     NAMED,
     Midnight,
-    Past,
     failing_gains,
     influence,
     slow_gains,
 )
-from matrix.statistics.assessment.targets import Targets
-from matrix.statistics.assessment.trend import grid_conditions
-from matrix.statistics.causes.candidates import Kind, MatrixCells
-from matrix.statistics.causes.causes import CauseSearch, Rules
-from matrix.statistics.causes.cell_noise import CellNoise
+from matrix.statistics.assessment.slow_ends import Changes, name_slow
 from matrix.statistics.estimates.moderation import Prior
 from matrix.statistics.estimates.student import one_quantile, two_sided_of_many
 
@@ -68,14 +62,6 @@ SURE_OF_LINK, SURE_OF_MANY, FALSE_DISCOVERIES = math.log(1e8), 14.0, 0.01
 FEWEST_TESTS = 5
 # Slow is listed, as unconfirmed, at this rate; both types by so many tests.
 FALSE_IN_LISTS, FEWEST_LISTED = 0.07, 3
-# How often something of a kind is named by chance, each time that the judge looks closer.
-SEEN: Mapping[Kind, float] = {
-    "source": 0.02,
-    "destination": 0.02,
-    "both": 5e-3,
-    "site": 5e-3,
-    "link": 0.3,
-}
 # A condition of rates is opened up to so much above what is slow, and below this factor.
 OPENS_ABOVE, OPENS_BELOW_ALWAYS = 1.08, 0.97
 # The rates of an endpoint wander by this, in both directions alike, and those of a link.
@@ -104,8 +90,6 @@ WORSE = 7.35
 OUTLYING = 4.0
 # So many tests tell a level that is given.
 CERTAIN = 10**6
-# Fewer links than these have nothing to be told from.
-FEWEST_CELLS = 4
 # Of more links than these, those of the ends concerned are looked at, and a part of the others.
 MOST_LINKS = 4000
 
@@ -130,16 +114,6 @@ class Rates(NamedTuple):
     rest: Floats
     is_known: Flags
     usable: Flags
-
-
-class Changes(NamedTuple):
-    """By how much the rates of ``links`` have changed (natural logs), with standard errors, and
-    the number of ``tests`` since."""
-
-    links: Integers
-    shift: Floats
-    error: Floats
-    tests: Integers
 
 
 class Judge:
@@ -784,147 +758,3 @@ def combined(changes: Floats, errors: Floats, dof: int) -> tuple[float, float]:
         spread = float((weight * np.square(changes - mean)).sum()) / dof
         error *= math.sqrt(max(spread, 0.8))
     return mean, error * one_quantile(0.975, dof)
-
-
-def name_slow(changes: Changes, dof: int, links: GridLinks) -> Iterator[tuple[Subject, float]]:
-    """Yield the ends, sites and links that explain what changed, with their shifts.
-
-    Those that became faster are named, too: else all others would look slower.
-    """
-    ends = len(links.site)
-    matrix, scatter = np.full((2, ends, ends), np.nan)
-    cell = links.source[changes.links], links.destination[changes.links]
-    matrix[cell], scatter[cell] = changes.shift, changes.error
-    is_known = np.isfinite(matrix) & (scatter > 0)
-    cells = MatrixCells.of(is_known, None, [f"{site:06}" for site in links.site])
-    if len(cells) < FEWEST_CELLS:
-        return
-    scatter = np.where(is_known, scatter, np.nan)
-    noise = CellNoise.of_history(
-        scatter, (matrix / scatter)[None], cells.site_of_row, cells.site_of_column
-    )
-    rules = Rules(SEEN, slower_only=True, known_dof=dof, after_the_first=1.0)
-    search = CauseSearch(matrix[cells.row, cells.column], cells, noise, rules)
-    search.run()
-    if not search.named:
-        return
-    effects = search.model(search.named).effects[1:].tolist()
-    for candidate, shift in zip(search.named, effects, strict=True):
-        row, column, kind = candidate.row, candidate.column, candidate.sets.kind
-        end = row if row is not None else column
-        if kind == "site":
-            yield Subject(SITE, site=int(links.site[end])), shift
-        elif kind == "both":
-            yield Subject(ENDPOINT, end, end), shift
-        else:
-            yield Subject(kind, row, column), shift
-
-
-# Returns what is kept under a key, made now unless it is there.
-Keep = Callable[[str, Callable[[], Midnight]], Midnight]
-
-
-def build(_: str, make: Callable[[], Midnight]) -> Midnight:
-    return make()
-
-
-def judge_day(
-    links: GridLinks,
-    past: Past,
-    today: JudgedTests,
-    begin: int,
-    before: Sequence[ClassCondition],
-    *,
-    targets: Targets | None = None,
-    keep: Keep = build,
-) -> list[ClassCondition]:
-    """Judge the tests of a day (from ``begin``, a UTC midnight in Unix ms).
-
-    ``past`` gives tests of the 28 days before; ``before`` are the conditions that were open at
-    ``begin`` or ended in these days. Return them as they are after the tests, and those that began.
-    ``targets`` are what people expect of links. ``keep`` returns what the tests before the day say:
-    all that is asked of it depends on nothing but ``links``, ``past``, ``before`` and ``targets``,
-    so that it may be kept for the next look at the same day.
-    """
-    of_grid = [each for each in before if (each.scope, each.type) == (GRID, SLOW)]
-    fast = [each for each in before if each.type == FAST]
-    others = [each for each in before if each.type != FAST and each not in of_grid]
-    # What is fast is slow with rates upside down. Each hides its tests from the other, so that it
-    # is judged again where the first look did not know of it.
-    midnight = keep(SLOW, lambda: Midnight.of(links, past, begin, others, fast, targets=targets))
-    judge = Judge(links, midnight, today, others, fast)
-    conditions = judge.run()
-    faster = judge_fast(midnight, today, conditions, others, fast, links=links, keep=keep)
-    if any(each.seen_at >= begin for each in faster):
-        judge = Judge(links, midnight, today, others, faster)
-        conditions = judge.run()
-    grid = [
-        *(each for each in of_grid if not each.is_open),
-        *grid_conditions(judge.trend, begin, of_grid),
-    ]
-    # What shows while the whole grid is slow is a part of that, or shows again when it is over.
-    return [
-        *grid,
-        *(
-            each
-            for each in (*conditions, *faster)
-            if each.type == FAILING
-            or each.seen_at < begin
-            or not any(slow.since <= each.seen_at < slow.until for slow in grid)
-        ),
-    ]
-
-
-def judge_fast(
-    midnight: Midnight,
-    today: JudgedTests,
-    slow: Sequence[ClassCondition],
-    before: Sequence[ClassCondition],
-    fast: Sequence[ClassCondition],
-    *,
-    links: GridLinks,
-    keep: Keep,
-) -> list[ClassCondition]:
-    """Judge what is fast; tests in other conditions of rates tell nothing of it.
-
-    ``before`` and ``fast`` are the conditions as they were at midnight, ``slow`` those of now.
-    """
-
-    def turned(results: JudgedTests) -> JudgedTests:
-        return replace(results, log_rate=-results.log_rate)
-
-    turned_before = [each.turned(SLOW) for each in fast]
-    night = keep(
-        FAST,
-        lambda: Midnight.of(
-            links,
-            lambda chosen: turned(midnight.past(chosen)),
-            midnight.begin,
-            turned_before,
-            [each for each in before if each.type == SLOW],
-            usual=replace(midnight.usual, level=-midnight.own_level),
-        ),
-    )
-    hidden = [each for each in slow if each.type == SLOW]
-    judge = Judge(links, night, turned(today), turned_before, hidden, rates_only=True)
-    return [each.turned(FAST) for each in judge.run()]
-
-
-@dataclass
-class History:
-    """Judges day after day; ``conditions`` are all that were found."""
-
-    links: GridLinks
-    conditions: list[ClassCondition] = field(default_factory=list)
-
-    def judge(self, tests: JudgedTests, start: int, end: int) -> list[ClassCondition]:
-        """Judge the days from ``start`` (a UTC midnight) on, up to ``end`` (Unix ms)."""
-        for day in range(start, end, DAY_MS):
-            oldest = day - BACK_DAYS * DAY_MS
-            earlier = tests.within(oldest, day)
-            kept = [each for each in self.conditions if each.until < oldest]
-            recent = [each for each in self.conditions if each.until >= oldest]
-            today = tests.within(day, min(day + DAY_MS, end))
-            judged = judge_day(self.links, earlier.of_links, today, day, recent)
-            self.conditions = [*kept, *judged]
-        return self.conditions
