@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
+from os import environ
 from threading import Event
 from typing import Any
 from uuid import uuid4
@@ -375,26 +377,43 @@ def test_tests_of_a_day_are_those_that_count_with_the_end_that_their_errors_name
     assert inputs.read_day(large, day, "sealed", Registry.read(world.NOW)).digest == tests.digest
 
 
+# ASSESSED_MONTHS=36 are three years: half an hour (with -o faulthandler_timeout=0).
+MONTHS = int(environ.get("ASSESSED_MONTHS", "1"))
+
+
+def monthly_faults(grid: Grid) -> Iterator[Fault]:
+    """Let five things happen in each month, to other endpoints and by other factors each time."""
+    ends = len(grid.site)
+    for month in range(MONTHS):
+        now, first = NOW - 30 * month * DAY, [(place + month) % ends for place in range(ends)]
+        factor = (0.4, 0.25, 0.5, 0.6)[month % 4]
+        lasts = None if month == 0 else now - DAY // 2
+        place = partial(histories.place_fault, grid)
+        yield place("destination", first[3], now - 20 * DAY, end=now - 18 * DAY)
+        yield place("source", first[1], now - 16 * DAY, end=now - 12 * DAY, factor=factor)
+        yield place("endpoint", first[-1], now - 9 * DAY, end=now - 8 * DAY)
+        yield place("link", (first[0], first[2]), now - 9 * DAY, end=lasts, factor=0.3)
+        yield place("destination", first[4], now - 3 * DAY, end=lasts, factor=0.5)
+
+
 @pytest.mark.long
-def test_some_weeks_assessed_as_they_come_give_the_same_rows_as_all_at_once():
+def test_months_assessed_as_they_come_give_the_same_rows_as_all_at_once(
+    settings: LazySettings,
+):
     """Two size classes with faults of several kinds; results come late, hours are sealed."""
-
-    def faults(grid: Grid) -> list[Fault]:
-        place = histories.place_fault
-        return [
-            place(grid, "destination", 3, NOW - 20 * DAY, end=NOW - 18 * DAY),
-            place(grid, "source", 1, NOW - 16 * DAY, end=NOW - 12 * DAY, factor=0.4),
-            place(grid, "endpoint", 5, NOW - 9 * DAY, end=NOW - 8 * DAY),
-            place(grid, "link", (0, 2), NOW - 9 * DAY, factor=0.3),
-            place(grid, "destination", 4, NOW - 3 * DAY, factor=0.5),
-        ]
-
+    days = 30 * MONTHS
+    settings.SONAR_KEEP_DAYS = days + 60
+    store.make_months(moment(NOW - day * DAY) for day in range(0, days + 31, 28))
     every = {"large": 6, "small": 8}
     stored = history_of(
-        faults, days=30, endpoints=7, every_hours=every, noise=histories.Noise(failed=0.02)
+        lambda grid: [*monthly_faults(grid)],
+        days=days,
+        endpoints=7 if MONTHS == 1 else 5,
+        every_hours=every,
+        noise=histories.Noise(failed=0.02),
     )
     rng = np.random.default_rng(1)
-    at = NOW - 30 * DAY
+    at = NOW - days * DAY
     seen: dict[int, object] = {}
     while at < NOW:
         until = min(at + int(rng.integers(6, 30)) * HOUR, NOW)
@@ -407,12 +426,13 @@ def test_some_weeks_assessed_as_they_come_give_the_same_rows_as_all_at_once():
         seen |= dict(Condition.objects.values_list("id", "seen_at"))
     assess(moment(NOW))
     incremental, ids = rows(), dict(Condition.objects.values_list("id", "seen_at"))
-    assert len(incremental) >= 5
+    assert len(incremental) >= 5 * MONTHS
     assert {row.type for row in Condition.objects.all()} >= {"slow", "failing"}
     # Those that were there keep their id and when they were seen, whatever is judged again.
     judged: list[JudgedDay] = []
-    assess(moment(NOW), since=moment(NOW - 20 * DAY).date(), report=judged.append)
-    assert len(judged) == 2 * 21
+    again = days - 10
+    assess(moment(NOW), since=moment(NOW - again * DAY).date(), report=judged.append)
+    assert len(judged) == 2 * (again + 1)
     assert rows() == incremental
     assert dict(Condition.objects.values_list("id", "seen_at")) == ids
     assert rebuilt() == incremental

@@ -169,6 +169,9 @@ def test_one_line_on_other_pages_says_what_is_wrong_and_who_is_at_it(
     Incident.objects.filter(pk=number).update(muted_until=NOW + HOUR)
     assert line("/?wall=1").startswith(GLASGOW)
     Incident.objects.filter(pk=number).update(muted_until=None)
+    # It stays open for an hour after its condition has ended, and says how long that lasted.
+    Incident.objects.filter(pk=number).update(clear_since=NOW - HOUR / 2)
+    assert "(lasted 30 min , somebody is on it)" in line("/?wall=1")
     Assessment.objects.update(assessed_at=NOW - HOUR)
     assert line("/operations/").startswith("Not assessed since 20 Nov 11:00 UTC")
 

@@ -65,9 +65,10 @@ class IncidentLine:
     def of(
         cls, incident: Incident, now: datetime, reader: Anyone, names: Names, *marks: str
     ) -> Self:
-        end = incident.closed_at
-        span = format_span((end or now) - incident.began_at)
         condition = words.condition_of(incident)
+        # An incident stays open for an hour after its condition has ended.
+        end = condition.ended_at
+        span = format_span((end or now) - incident.began_at)
         return cls(
             incident,
             condition_words.title(condition),
@@ -77,7 +78,7 @@ class IncidentLine:
             words.who(incident, reader),
             f"lasted {span}" if end else f"for {span}",
             condition_words.since(condition),
-            [mark for mark in (words.muted(incident, now), *marks) if mark and not end],
+            [mark for mark in (words.muted(incident, now), *marks) if mark and incident.is_open],
         )
 
 

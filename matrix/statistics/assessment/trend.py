@@ -115,7 +115,7 @@ def grid_conditions(
                 GRID, None, None, None, SLOW, moment, since, since, moment, moment, listed_at=moment
             )
         elif current is not None and level >= GRID_WELL:
-            current.ended_at = since
+            current.ended_at = max(since, current.seen_at)
             yield described(current, trend)
             current = None
     if current is not None:
