@@ -7,7 +7,6 @@ from typing import Self
 
 from matrix.answers.conditions.reading import Judgement, members_q, open_sizes, read_window
 from matrix.answers.events.event import FASTER, KINDS, LEVELS, RECOVERED, SLOWER, Event, events_of
-from matrix.answers.link.report import LinkReport
 from matrix.answers.site.reports import Report
 from matrix.answers.words.names import NO_NAMES
 from matrix.query.filters import LINK_FILTERS, Filter, words_of
@@ -175,11 +174,6 @@ def read(
         if condition.ended_at and condition.ended_at > judgement.moment:
             condition.ended_at = None
     return events_of(judgement)
-
-
-def events_of_link(answer: LinkReport) -> list[Event]:
-    """Return the events that a link has a part in, and those of the whole grid."""
-    return events_of(answer.judgement)
 
 
 def events_of_site(report: Report) -> list[Event]:

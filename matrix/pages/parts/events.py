@@ -9,9 +9,9 @@ from typing import Any, Self
 from matrix.answers.conditions import words
 from matrix.answers.conditions.reading import is_now
 from matrix.answers.events import reading
-from matrix.answers.events.event import Event
+from matrix.answers.events.event import Event, events_of
 from matrix.answers.events.nearby import notes_near
-from matrix.answers.events.reading import events_of_link, events_of_site
+from matrix.answers.events.reading import events_of_site
 from matrix.answers.link.report import LinkReport
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.site.reports import Report
@@ -144,7 +144,7 @@ class EventsPart:
         """Read the events of the links of a page, and of the whole grid. Two SQL queries."""
         if isinstance(answer, LinkReport):
             source, destination = answer.question.ends
-            events, sizes = events_of_link(answer), [part.size for part in answer.classes]
+            events, sizes = events_of(answer.judgement), [part.size for part in answer.classes]
             filters = [
                 Filter("destination_endpoint", destination.name),
                 Filter("source_endpoint", source.name),
