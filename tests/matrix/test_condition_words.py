@@ -93,6 +93,8 @@ def test_a_sentence_has_the_evidence_and_calls_the_unconfirmed_so(small_world: W
     )  # fmt: skip
     stored_condition(source=ral, destination=scratch, since=3 * HOUR, ended=HOUR)
     stored_condition(TYPES.SILENT, source=scratch, since=4 * HOUR)
+    grid = stored_condition(TYPES.SLOW, since=5 * HOUR, ended=4 * HOUR)
+    Condition.objects.filter(pk=grid.pk).update(links=0)
     assert [words.sentence(each) for each in conditions.rows()] == [
         "Glasgow_DATADISK fails as destination, with large files, on 3 of 3 links, "
         "30 of 30 tests failed, since 20 Nov 11:00 UTC.",
@@ -102,6 +104,8 @@ def test_a_sentence_has_the_evidence_and_calls_the_unconfirmed_so(small_world: W
         "from 20 Nov 09:00 until 20 Nov 11:00 UTC.",
         "DESY_SCRATCHDISK is not tested as source, with large files, on 3 of 3 links, "
         "since 20 Nov 08:00 UTC.",
+        "Sonar itself: most links were slow at once, at 0.40× (0.35–0.46), with large files, "
+        "120 tests, from 20 Nov 07:00 until 20 Nov 08:00 UTC.",
     ]
 
 

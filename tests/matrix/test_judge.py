@@ -27,6 +27,7 @@ from matrix.statistics.assessment.grid_links import (
     Subject,
 )
 from matrix.statistics.assessment.merging import together
+from matrix.statistics.assessment.trend import Trend, grid_conditions
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 START = 20_000 * DAY_MS
@@ -256,6 +257,17 @@ def test_a_grid_that_is_slow_as_a_whole_is_a_condition_of_the_grid_alone():
     assert abs(found.since - since) <= 6 * HOUR_MS
     assert abs(found.ended_at - until) <= 6 * HOUR_MS
     assert found.factor == pytest.approx(0.3, rel=0.15)
+
+
+def test_what_the_whole_grid_shows_for_a_moment_does_not_end_before_it_was_seen():
+    started = START + np.arange(20) * MINUTE_MS
+    level = np.where(
+        (started >= START + 10 * MINUTE_MS) & (started < START + 12 * MINUTE_MS), -1.0, 0
+    )
+    trend = Trend(started, level, Trend.unknown().tail)
+    (condition,) = grid_conditions(trend, START, [])
+    assert condition.since < condition.seen_at == condition.confirmed_at == condition.ended_at
+    assert condition.factor == pytest.approx(np.exp(-1.0))
 
 
 def by_its_figures(condition: ClassCondition) -> tuple:

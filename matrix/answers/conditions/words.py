@@ -115,7 +115,8 @@ def evidence(condition: Condition) -> list[str]:
     Tests are counted only for conditions that `matrix.store.conditions.rows` has read.
     """
     parts = [f"with {join(condition.size_classes)} files"]
-    if condition.scope not in (SCOPES.LINK, SCOPES.GRID):
+    # The level of the whole grid is not that of some links.
+    if condition.scope != SCOPES.LINK and condition.links:
         links = f"{format_count(condition.links)} of {counted(condition.of_links, 'link')}"
         parts.append(f"on {links}")
     tests, failed = (vars(condition).get(each, 0) for each in ("tests", "failed"))

@@ -123,7 +123,7 @@ def grid_conditions(
 
 
 def described(condition: ClassCondition, trend: Trend) -> ClassCondition:
-    during = (trend.started >= condition.seen_at) & (trend.started < condition.until)
+    during = (trend.started >= condition.seen_at) & (trend.started <= condition.until)
     if during.any():
         levels = trend.level[during]
         condition.factor, condition.factor_low, condition.factor_high = (
