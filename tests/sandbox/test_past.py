@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from itertools import pairwise
+from statistics import median
 
 import numpy as np
 import pytest
@@ -213,7 +214,8 @@ def test_a_past_is_judged_as_it_is_stored(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.usefixtures("sandbox")
-def test_a_past_is_as_fast_as_the_first_tests():
+@pytest.mark.parametrize("overhead", [0.03, 2.0])
+def test_a_past_is_as_fast_as_the_first_tests_unless_the_machine_is_busy(overhead: float):
     ends = {end.site.name: end for end in Endpoint.objects.select_related("site")}
     profile = Profile.objects.create(mover="http-tpc")
     for tests in CLASSES[:2]:
@@ -221,7 +223,7 @@ def test_a_past_is_as_fast_as_the_first_tests():
         count = past_store.FIRST_TESTS - (tests == CLASSES[1])
         for link in [*LINKS.values()][:count]:
             source, destination = (ends[name] for name in link.ends)
-            seconds = tests.seconds_of(link) + 0.05
+            seconds = tests.seconds_of(link) + overhead
             Transfer.objects.create(
                 source=source,
                 destination=destination,
@@ -232,7 +234,9 @@ def test_a_past_is_as_fast_as_the_first_tests():
                 seconds=seconds,
                 bytes=tests.bytes,
             )
-    assert past_store.measured_overheads() == {"small": pytest.approx(0.05)}
+    own = [CLASSES[0].seconds_of(link) for link in [*LINKS.values()][: past_store.FIRST_TESTS]]
+    expected = min(overhead, median(own) / 4)
+    assert past_store.measured_overheads() == {"small": pytest.approx(expected)}
     drawn, usual = next(results(overheads={"small": 0.05})), next(iter(DRAWN.values()))
     assert drawn.seconds == pytest.approx(usual.seconds + 0.05 - past.OVERHEAD_SECONDS, abs=1e-3)
 
