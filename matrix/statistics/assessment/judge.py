@@ -620,11 +620,11 @@ class Judge:
             for each in self.conditions
             if each.type == SLOW and each.is_open and each.since <= moment
         ]
-        chances = np.array([self.chance_of(each, moment) for each in open_])
+        of_lists, of_all = np.array([self.chances_of(each, moment) for each in open_]).T
         counts = np.array([len(self.tests_of(each.subject)) for each in open_])
         looks = np.maximum((counts - FREE_TESTS) / TESTS_A_LOOK, 1.0)
-        listed = beyond_chance(chances * looks, FALSE_IN_LISTS)
-        sure = beyond_chance(chances * np.maximum(counts * LOOKS_A_TEST, 1.0), FALSE_DISCOVERIES)
+        listed = beyond_chance(of_lists * looks, FALSE_IN_LISTS)
+        sure = beyond_chance(of_all * np.maximum(counts * LOOKS_A_TEST, 1.0), FALSE_DISCOVERIES)
         for place, each in enumerate(open_):
             each.checked_at = moment
             if not listed[place]:
@@ -635,27 +635,32 @@ class Judge:
                 tests = self.tests_of(each.subject).within(each.since, moment + 1)
                 each.confirmed_at = moment if tests.ok.sum() >= FEWEST_TESTS else None
 
-    def chance_of(self, condition: ClassCondition, moment: int) -> float:
-        """Return how many subjects of its kind look as slow by chance until a moment."""
+    def chances_of(self, condition: ClassCondition, moment: int) -> tuple[float, float]:
+        """Return how many subjects of its kind look as slow by chance until a moment.
+
+        The first is for lists, the other one, which is never less, for what is confirmed.
+        """
         tests = self.tests_of(condition.subject)
         rates = self.rates(tests, [condition])
         changes = self.changes(rates, condition.since, moment + 1)
         if changes.tests.sum() < FEWEST_LISTED:
-            return math.inf
+            return math.inf, math.inf
         weight = 1 / np.square(changes.error)
         pooled = float((weight * changes.shift).sum() / weight.sum())
         if pooled > self.slow_below(condition.subject) * 0.9:
-            return math.inf
+            return math.inf, math.inf
         is_link = condition.scope == LINK
         error = math.sqrt(1 / weight.sum() + (LINKS_WANDER if is_link else ENDS_WANDER) ** 2)
         subjects = len(self.links) if is_link else 2 * len(self.links.site)
         dof = int(self.usual.dof) + len(changes.links) - 1.0
+        chance = upper_tail(-pooled / error, dof) * subjects
         earlier = int((rates.usable & (rates.tests.started < condition.since)).sum())
-        if is_link and FEWEST_BEFORE <= earlier < SETTLED and self.is_usual(condition.subject):
-            pooled, error, dof = self.two_samples(rates, condition.since, moment + 1)
-            subjects *= BEGINNINGS
-        chance = two_sided_of_many(np.array([-pooled / error]), np.array([dof])) / 2
-        return float(chance[0]) * subjects
+        if not is_link or not FEWEST_BEFORE <= earlier < SETTLED:
+            return chance, chance
+        if not self.is_usual(condition.subject):
+            return chance, chance
+        alone = self.two_samples(rates, condition.since, moment + 1) * subjects * BEGINNINGS
+        return alone, max(chance, alone)
 
     def is_usual(self, subject: Subject) -> bool:
         """Say whether nobody expects anything of these links but what is usual."""
@@ -663,8 +668,8 @@ class Judge:
         levels = self.targets.floor[own], self.targets.accepted[own]
         return not any(np.isfinite(each).any() for each in levels)
 
-    def two_samples(self, rates: Rates, since: int, until: int) -> tuple[float, float, float]:
-        """Return by how much a link with few tests has changed, the standard error and its dof.
+    def two_samples(self, rates: Rates, since: int, until: int) -> float:
+        """Return how likely a link with few tests looks as slow by chance.
 
         So few tests scatter around two levels; midnight took them to scatter around one.
         """
@@ -675,7 +680,7 @@ class Judge:
         count = len(before) + len(during)
         variance, dof = Prior(*self.usual.prior.tolist()).moderated(squares, np.array(count - 2.0))
         error = math.sqrt(float(variance) * (1 / len(before) + 1 / len(during)) + DAYS_WANDER**2)
-        return float(during.mean() - before.mean()), error, float(dof)
+        return upper_tail(float(before.mean() - during.mean()) / error, float(dof))
 
     # What all tests say of a condition.
 
@@ -724,6 +729,12 @@ def both_directions(
         return None
     end = ends.pop()
     return Subject(ENDPOINT, end, end)
+
+
+def upper_tail(t: float, dof: float) -> float:
+    if t <= 0:
+        return 1.0
+    return float(two_sided_of_many(np.array([t]), np.array([dof]))[0]) / 2
 
 
 def beyond_chance(chances: Floats, rate: float) -> Flags:
