@@ -96,7 +96,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["matrix", "--size", "huge"], 1, "size “huge” is not known: use "),
     (["matrix", "--format", "ndjson"], 1, "format “ndjson” is not known: use json, csv, plotly"),
     (["matrix", "--shape=wide", "--format=json"], 1, "shape=wide is for CSV: use format=csv"),
-    (["sites", "--format=latex"], 1, "format “latex” is not known: use json, csv or ndjson."),
+    (["sites", "--format=plotly"], 1, "format “plotly” is not known: use json, csv or ndjson."),
     (["series", "--source", "RAL_DATADISK"], 1, "destination is missing"),
     (["push", "nowhere.csv"], 1, "No such file or directory: 'nowhere.csv'"),
     (["links", "--token-file", "nowhere"], 1, "No such file or directory: 'nowhere'"),
