@@ -195,6 +195,7 @@ def test_the_page_answers_and_the_matrix_fills(run: Run, operator: requests.Sess
 @pytest.mark.long
 def test_a_newcomer_sees_stories_on_all_pages(run: Run):
     """They are made up beside the first tests; those that go on are measured, too."""
+    run.wait_for("the page", run.answers, 300)
     for path, saying in STORIES.items():
         # They are stored first, and assessed a while later.
         run.wait_for(f"{saying} on {path}", partial(run.says, path, saying), 300)
