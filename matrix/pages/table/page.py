@@ -52,7 +52,7 @@ from matrix.statistics.arrays import Integers
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import profiles, registry
 from matrix.store.data_version import DataVersion
-from matrix.templatetags.figures import pads
+from matrix.templatetags.figures import pads, whole
 from matrix.templatetags.long_parts import joined
 from sonar.models import Endpoint, SizeClass
 from sonar.notation.units import format_age, format_count
@@ -402,7 +402,7 @@ def written_cell(cell: TableCell, place: str, label: str, pad: str) -> str:
 
 
 def written_marks(cell: TableCell) -> str:
-    return "".join(f" <small>{escape(mark)}</small>" for mark in cell.marks)
+    return "".join(f" <small>{whole(mark)}</small>" for mark in cell.marks)
 
 
 def filter_forms(

@@ -64,8 +64,18 @@ class GridLinks:
         ends = np.arange(len(self.site) + 1)
         return {kind: ByGroup.of(self.group(kind), ends) for kind in (SOURCE, DESTINATION)}
 
+    @cached_property
+    def by_subject(self) -> dict[Subject, Integers]:
+        """The links of the subjects that were looked up."""
+        return {}
+
     def places(self, subject: Subject) -> Integers:
         """Return the links of a subject, in order."""
+        if subject not in self.by_subject:
+            self.by_subject[subject] = self.looked_up(subject)
+        return self.by_subject[subject]
+
+    def looked_up(self, subject: Subject) -> Integers:
         if subject.scope == GRID:
             return np.arange(len(self))
         if subject.scope == SITE:

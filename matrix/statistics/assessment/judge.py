@@ -208,6 +208,7 @@ class Judge:
         self._end: tuple[ClassCondition, int, int] | None = None
         self._is_end_known = False
         self._due: int | None = None
+        self._chances: dict[tuple[int, int], tuple[float, float]] = {}
         self.state = hash(
             tuple(
                 (*each.subject, each.type, each.since, each.until, each.seen_at, each.shift)
@@ -460,8 +461,9 @@ class Judge:
             if shift <= self.slow_below(subject):
                 opened |= self.open_slow(subject, shift, since, seen, young)
         own = np.flatnonzero(changes.links == alarm.group)
-        if alarm.kind == LINK and own.size and not opened:
-            # All links together do not tell it from chance: its own tests may.
+        is_young = alarm.kind == LINK and self.usual.tests[alarm.group] < SETTLED
+        if is_young and own.size and not opened:
+            # All links together do not tell it from chance: its own few tests may.
             source, destination = (
                 int(links.source[alarm.group]),
                 int(links.destination[alarm.group]),
@@ -640,8 +642,15 @@ class Judge:
 
         The first is for lists, the other one, which is never less, for what is confirmed.
         """
-        tests = self.tests_of(condition.subject)
-        rates = self.rates(tests, [condition])
+        # They change with its tests, and with what is expected of these.
+        upto = int(self.tests_of(condition.subject).started.searchsorted(moment, side="right"))
+        key = id(condition), upto
+        if key not in self._chances:
+            self._chances[key] = self.chances_at(condition, moment)
+        return self._chances[key]
+
+    def chances_at(self, condition: ClassCondition, moment: int) -> tuple[float, float]:
+        rates = self.rates(self.tests_of(condition.subject), [condition])
         changes = self.changes(rates, condition.since, moment + 1)
         if changes.tests.sum() < FEWEST_LISTED:
             return math.inf, math.inf
