@@ -28,7 +28,22 @@ RANK = {type_: place for place, type_ in enumerate(Incident.Condition.values)}
 # Events that Sonar itself adds with figures.
 SEEN = (Kind.OPENED, Kind.GREW, Kind.SHRANK, Kind.WORSE, Kind.BETTER, Kind.CAUSE, Kind.REOPENED)
 FIGURES = ("level", "condition", "factor", "links", "of_links")
-DOES_ANY_DIFFER = """
+# What an incident has of its condition: its columns, by those of the condition.
+OF_CONDITION = {
+    "level": "scope",
+    "source_id": "source_id",
+    "destination_id": "destination_id",
+    "site_id": "site_id",
+    "condition": "type",
+    "began_at": "since",
+    "factor": "factor",
+    "low": "factor_low",
+    "high": "factor_high",
+    "links": "links",
+    "of_links": "of_links",
+    "sizes": "size_classes",
+}
+DOES_ANY_DIFFER = f"""
     SELECT EXISTS (
         SELECT
         FROM (SELECT * FROM sonar_condition WHERE ended_at IS NULL AND confirmed_at IS NOT NULL
@@ -36,13 +51,9 @@ DOES_ANY_DIFFER = """
         FULL JOIN (SELECT * FROM sonar_incident WHERE closed_at IS NULL) AS own
              ON own.cause_id = found.id
         WHERE own.clear_since IS NOT NULL
-           OR (own.level, own.source_id, own.destination_id, own.site_id, own.condition,
-               own.began_at, own.factor, own.low, own.high, own.links, own.of_links, own.sizes)
-            IS DISTINCT FROM
-              (found.scope, found.source_id, found.destination_id, found.site_id, found.type,
-               found.since, found.factor, found.factor_low, found.factor_high, found.links,
-               found.of_links, found.size_classes))
-"""
+           OR ({", ".join(f"own.{name}" for name in OF_CONDITION)}) IS DISTINCT FROM
+              ({", ".join(f"found.{name}" for name in OF_CONDITION.values())}))
+"""  # noqa: S608 - constants
 
 
 def lock() -> None:
@@ -233,17 +244,7 @@ def subject_of(condition: Condition) -> Subject:
 
 
 def figures_of(condition: Condition) -> dict[str, Any]:
-    """Return what an incident has of its condition, in columns of its own."""
-    return subject_of(condition)._asdict() | {
-        "condition": condition.type,
-        "began_at": condition.since,
-        "factor": condition.factor,
-        "low": condition.factor_low,
-        "high": condition.factor_high,
-        "links": condition.links,
-        "of_links": condition.of_links,
-        "sizes": condition.size_classes,
-    }
+    return {own: getattr(condition, name) for own, name in OF_CONDITION.items()}
 
 
 def event_of(incident: Incident, kind: str, at: datetime, **more: object) -> IncidentEvent:
