@@ -103,7 +103,3 @@ def is_running(check: EndpointCheck, now: datetime) -> bool:
     if check.started_at is None or check.ended_at:
         return False
     return now - check.started_at < LONGEST
-
-
-def is_lost(check: EndpointCheck, now: datetime) -> bool:
-    return bool(check.started_at) and check.ended_at is None and not is_running(check, now)

@@ -101,11 +101,6 @@ PAUSES = Q(paused_since__isnull=False)
 _kept = RegistryCache(_Kept)
 
 
-def cost_of(mesh: Mesh) -> Cost:
-    """Return what a mesh that is kept costs. One SQL query while the registry stays as it is."""
-    return _kept.read(_Kept.is_over).cost_of(mesh.pk)
-
-
 def read(meshes: Iterable[Mesh]) -> list[MeshNow]:
     """Return what these meshes send. One SQL query while the registry stays as it is.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from matrix.statistics.assessment.grid_links import NEVER, Subject
 
-FAILING, SLOW, SILENT, FAST = TYPES = ("failing", "slow", "silent", "fast")
+FAILING, SLOW, SILENT, FAST = ("failing", "slow", "silent", "fast")
 
 
 @dataclass
