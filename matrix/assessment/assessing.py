@@ -22,9 +22,10 @@ from django.db import transaction
 
 from matrix.assessment import folding, inputs, silence
 from matrix.assessment.folding import Accepted, DayInputs, KeptCondition, Rules
-from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Registry
+from matrix.assessment.inputs import DayTests, Registry
 from matrix.statistics.assessment.conditions import SILENT, ClassCondition
 from matrix.statistics.assessment.grid_links import DAY_MS, GRID, SITE
+from matrix.statistics.assessment.judge import BACK_DAYS
 from matrix.statistics.assessment.merging import Merged, grouped
 from matrix.store import data_version
 from matrix.store.read_plan import floor, moment
@@ -155,7 +156,7 @@ class AssessmentRun:
             return
         days = range(first, self.today + 1, DAY_MS)
         # The tests that teach what is usual may be older than what is judged first.
-        reach = range(first - BEFORE_DAYS * DAY_MS, self.today + 1, DAY_MS)
+        reach = range(first - BACK_DAYS * DAY_MS, self.today + 1, DAY_MS)
         versions = inputs.versions(size_class, reach, self.registry)
         texts = {
             day: text + f"/{accepted}" if (accepted := self.accepted_on(size_class, day)) else text
@@ -217,7 +218,7 @@ class AssessmentRun:
     def inputs_of(
         self, size_class: SizeClass, day: int, texts: Mapping[int, str], tests: DayTests
     ) -> DayInputs:
-        past = [each for each in range(day - BEFORE_DAYS * DAY_MS, day, DAY_MS) if each in texts]
+        past = [each for each in range(day - BACK_DAYS * DAY_MS, day, DAY_MS) if each in texts]
         return DayInputs(
             lambda: (
                 inputs.read_day(size_class, each, texts[each], self.registry) for each in past

@@ -16,12 +16,13 @@ from typing import IO, Any
 import numpy as np
 from cachetools import LRUCache
 
-from matrix.assessment.inputs import BEFORE_DAYS, DayTests, Numbered, Registry
+from matrix.assessment.inputs import DayTests, Numbered, Registry
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.assessment.baselines import FEWEST, medians
 from matrix.statistics.assessment.conditions import FAST, SLOW, ClassCondition
 from matrix.statistics.assessment.days import judge_day as judge_tests
 from matrix.statistics.assessment.grid_links import DAY_MS, GRID, JudgedTests
+from matrix.statistics.assessment.judge import BACK_DAYS
 from matrix.statistics.assessment.midnight import Midnight
 from matrix.statistics.assessment.targets import Targets
 from matrix.statistics.cells.expected import LinkRules
@@ -90,7 +91,7 @@ def accepted_levels(day: DayInputs, over: Iterable[KeptCondition]) -> dict[int, 
     levels = {
         link: each
         for link, each in day.accepted.items()
-        if day.begin - BEFORE_DAYS * DAY_MS <= each.at < day.end
+        if day.begin - BACK_DAYS * DAY_MS <= each.at < day.end
     }
     for each in over:
         for source, end, level in each["levels"] if each["type"] == FAST else ():

@@ -26,6 +26,7 @@ from matrix.statistics.assessment.grid_links import (
     GridLinks,
     JudgedTests,
 )
+from matrix.statistics.assessment.judge import BACK_DAYS
 from matrix.store import data_version, runs
 from matrix.store.cache import STANDINGS
 from matrix.store.read_plan import LATEST, floor, moment
@@ -36,9 +37,7 @@ from sonar.notation.windows import Window, unix_ms
 
 # Raised with anything by which the same results would be judged otherwise: all days are then judged
 # again.
-METHOD = 2
-# The judge learns what is usual from so many days before the one that it judges.
-BEFORE_DAYS = 28
+METHOD = 3
 BLAME_FIELDS = {
     "source_id": pg_columns.INTEGER,
     "destination_id": pg_columns.INTEGER,
@@ -162,7 +161,7 @@ def newest_before(
     size_class: SizeClass, day: int, texts: Mapping[int, str], registry: Registry
 ) -> LastTests:
     """Return the newest tests in the weeks before a day (Unix ms), kept for the next reader."""
-    days = [past for past in range(day - BEFORE_DAYS * DAY_MS, day, DAY_MS) if past in texts]
+    days = [past for past in range(day - BACK_DAYS * DAY_MS, day, DAY_MS) if past in texts]
     key = ("newest tests", size_class.id, day, tuple(texts[past] for past in days), registry.key)
 
     def build() -> LastTests:

@@ -16,8 +16,6 @@ Flags = NDArray[np.bool_]
 Counts = NDArray[np.int32]
 # Half as wide as others: of a million links some code needs many of them.
 Places = NDArray[np.int32]
-# Makes one of the values of each cell's links.
-Pool = Callable[[np.ufunc, NDArray[Any]], NDArray[Any]]
 Numbers = Floats | Integers | np.float64 | np.int64
 # By the size of a float: integers of the same bits.
 _BITS = {4: np.int32, 8: np.int64}
@@ -88,10 +86,7 @@ class Stretches(NamedTuple):
 
     def places(self) -> Integers:
         """Return the places of all of them, one stretch behind another."""
-        ends = np.cumsum(self.counts)
-        total = int(ends[-1]) if ends.size else 0
-        first = self.starts - ends + self.counts
-        return np.asarray(np.arange(total) + np.repeat(first, self.counts))
+        return ranks(self.counts) + np.repeat(self.starts, self.counts)
 
     def numbers(self) -> Integers:
         """Return for each of the places which stretch it is of."""
@@ -101,11 +96,9 @@ class Stretches(NamedTuple):
         return type(self)(self.starts[choice], self.counts[choice])
 
 
-def steps(values: Floats, stretches: Stretches) -> Floats:
-    """Return what each value is more than the one before it; 0 for the first of a stretch."""
-    differences = np.diff(values, prepend=0.0)
-    differences[stretches.starts[stretches.counts > 0]] = 0.0
-    return differences
+def ranks(counts: Integers) -> Integers:
+    """Number the members of each group from 0, one group behind another."""
+    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def rounded(values: Floats) -> Floats:

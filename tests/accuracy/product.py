@@ -1,11 +1,13 @@
 """The product's judge, as histories are judged with it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from matrix.statistics.assessment.conditions import ClassCondition
-from matrix.statistics.assessment.days import History as Judged
+from matrix.statistics.assessment.days import judge_day
 from matrix.statistics.assessment.grid_links import DAY_MS, GridLinks, JudgedTests
-from matrix.statistics.assessment.merging import together
+from matrix.statistics.assessment.judge import BACK_DAYS
+from matrix.statistics.assessment.merging import Merged, grouped
 from tests.accuracy.histories import History
 
 
@@ -17,5 +19,36 @@ def judge(history: History) -> Sequence[ClassCondition]:
         if len(each.started):
             tests = JudgedTests(each.link, each.started, each.log_rate, each.blamed)
             start = int(each.started[0]) // DAY_MS * DAY_MS
-            by_class[name] = Judged(links).judge(tests, start, history.now + 1)
+            by_class[name] = DayByDay(links).judge(tests, start, history.now + 1)
     return [merged.condition() for merged in together(by_class, links)]
+
+
+def together(by_class: Mapping[str, Sequence[ClassCondition]], links: GridLinks) -> list[Merged]:
+    """Make one condition of what several size classes say of the same, or of a part of it."""
+    every = [
+        (name, each)
+        for name, conditions in by_class.items()
+        for each in conditions
+        if each.listed_at is not None
+    ]
+    return grouped(every, links.site)
+
+
+@dataclass
+class DayByDay:
+    """Judges day after day; ``conditions`` are all that were found."""
+
+    links: GridLinks
+    conditions: list[ClassCondition] = field(default_factory=list)
+
+    def judge(self, tests: JudgedTests, start: int, end: int) -> list[ClassCondition]:
+        """Judge the days from ``start`` (a UTC midnight) on, up to ``end`` (Unix ms)."""
+        for day in range(start, end, DAY_MS):
+            oldest = day - BACK_DAYS * DAY_MS
+            earlier = tests.within(oldest, day)
+            kept = [each for each in self.conditions if each.until < oldest]
+            recent = [each for each in self.conditions if each.until >= oldest]
+            today = tests.within(day, min(day + DAY_MS, end))
+            judged = judge_day(self.links, earlier.of_links, today, day, recent)
+            self.conditions = [*kept, *judged]
+        return self.conditions

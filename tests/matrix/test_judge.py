@@ -12,7 +12,7 @@ from matrix.statistics.assessment import grid_links, midnight
 from matrix.statistics.assessment.baselines import medians
 from matrix.statistics.assessment.common_ends import common_ends
 from matrix.statistics.assessment.conditions import FAILING, FAST, SLOW, ClassCondition
-from matrix.statistics.assessment.days import History, judge_day
+from matrix.statistics.assessment.days import judge_day
 from matrix.statistics.assessment.evidence import Cusum, TestGroups
 from matrix.statistics.assessment.grid_links import (
     DAY_MS,
@@ -26,8 +26,8 @@ from matrix.statistics.assessment.grid_links import (
     JudgedTests,
     Subject,
 )
-from matrix.statistics.assessment.merging import together
 from matrix.statistics.assessment.trend import Trend, grid_conditions
+from tests.accuracy.product import DayByDay, together
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 START = 20_000 * DAY_MS
@@ -159,7 +159,7 @@ def sure(conditions: list[ClassCondition]) -> list[ClassCondition]:
 
 
 def judged(links: GridLinks, tests: JudgedTests) -> list[ClassCondition]:
-    return sure(History(links).judge(tests, START, int(tests.started[-1]) + 1))
+    return sure(DayByDay(links).judge(tests, START, int(tests.started[-1]) + 1))
 
 
 def test_nothing_is_found_in_a_quiet_grid():
@@ -280,7 +280,7 @@ def test_days_that_are_judged_again_and_again_end_as_if_judged_once():
         links, made(links, 11), Subject(ENDPOINT, 3, 3), START + 9 * DAY_MS, factor=1 / 2
     )
     tests = harmed(links, tests, Subject(LINK, 1, 2), START + 10 * DAY_MS + HOUR_MS)
-    once = History(links).judge(tests, START, START + 11 * DAY_MS)
+    once = DayByDay(links).judge(tests, START, START + 11 * DAY_MS)
     before = []
     for day in range(START, START + 11 * DAY_MS, DAY_MS):
         past = tests.within(day - 28 * DAY_MS, day).of_links
@@ -375,7 +375,7 @@ def test_a_link_with_six_tests_before_and_six_since_is_listed():
     slow = [Subject(LINK, source, source + 1) for source in range(0, 10, 2)]
     for subject in slow:
         tests = harmed(links, tests, subject, START + 36 * HOUR_MS, factor=1 / 3)
-    found = History(links).judge(tests, START, START + 3 * DAY_MS)
+    found = DayByDay(links).judge(tests, START, START + 3 * DAY_MS)
     assert {each.subject for each in found if each.listed_at is not None} == {*slow}
 
 
@@ -400,7 +400,7 @@ def test_size_classes_that_say_the_same_are_one_condition():
     for name, every, seed in (("small", 3 * HOUR_MS, 1), ("large", 12 * HOUR_MS, 2)):
         tests = made(links, 12, every, seed)
         tests = harmed(links, tests, Subject(SOURCE, source=3), START + 9 * DAY_MS, factor=1 / 3)
-        by_class[name] = History(links).judge(tests, START, START + 12 * DAY_MS)
+        by_class[name] = DayByDay(links).judge(tests, START, START + 12 * DAY_MS)
     (merged,) = [each for each in together(by_class, links) if each.condition().confirmed_at]
     assert sorted(name for name, _ in merged.parts) == ["large", "small"]
     condition = merged.condition()

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers
+from matrix.statistics.arrays import Flags, Floats, Integers, ranks
 from matrix.statistics.assessment.conditions import ClassCondition
 from matrix.statistics.assessment.grid_links import JudgedTests
 from matrix.statistics.assessment.targets import Targets
@@ -24,7 +24,7 @@ LEAST_FAILING, MOST_FAILING = 0.01, 0.5
 # The natural log of a rate scatters by this where nothing is known, and by this at least.
 FIRST_SIGMA, LEAST_SIGMA = 0.3, 0.05
 FIRST_DOF = 4
-FIRST_PRIOR = np.array([FIRST_SIGMA**2, FIRST_DOF])
+FIRST_PRIOR = Prior(FIRST_SIGMA**2, FIRST_DOF)
 # The standard deviation of normal numbers over their median distance from 0.
 NORMAL_MAD = 1.4826
 FURTHEST = 3.0
@@ -32,7 +32,7 @@ MOST_LIKENESS = 0.5
 
 
 @dataclass(frozen=True)
-class Baselines(ArrayFields):
+class Baselines:
     """By link: ``level`` is the natural log of the usual rate (bytes/s), NaN where it is unknown,
     ``sigma`` how far one test scatters, ``failing`` the share of tests that fail, and ``tests``
     how many tell the level.
@@ -46,15 +46,15 @@ class Baselines(ArrayFields):
     sigma: Floats
     failing: Floats
     tests: Integers
-    likeness: Floats
-    dof: Integers
-    prior: Floats
+    likeness: float
+    dof: int
+    prior: Prior
 
     @classmethod
     def unknown(cls, links: int) -> Self:
         nothing = np.full(links, np.nan)
         none = np.zeros(links, dtype=np.int64)
-        return cls(nothing, nothing, nothing, none, np.array(0.0), np.array(3), FIRST_PRIOR)
+        return cls(nothing, nothing, nothing, none, 0.0, 3, FIRST_PRIOR)
 
     def with_part(self, chosen: Flags, part: Self) -> Self:
         """Return these with those of some links."""
@@ -102,16 +102,15 @@ def learn(tests: JudgedTests, links: int, left_out: Flags) -> Baselines:
     worth = np.maximum(counted - 1, 0) * 2 / 3
     squares *= 2 / 3
     is_known = counted >= FEWEST
-    variance, dof, of_all = np.full(links, FIRST_SIGMA**2), FIRST_DOF, FIRST_PRIOR
+    variance, dof, prior = np.full(links, FIRST_SIGMA**2), FIRST_DOF, FIRST_PRIOR
     if is_known.sum() > 2:
         prior = Prior.of(squares[is_known], worth[is_known])
         variance, whole = prior.moderated(squares, np.maximum(worth, 1e-9))
         dof = max(int(np.median(whole[is_known])), 3)
-        of_all = np.array([prior.variance, prior.dof])
     usual = ~left_out[order]
     link, logs = link[usual], logs[usual]
     count = np.bincount(link, minlength=links)
-    rank = np.arange(len(link)) - np.repeat(np.cumsum(count) - count, count)
+    rank = ranks(count)
     early = rank < np.where(count < SETTLED, np.maximum(FEWEST, count // 2), count)[link]
     level = medians(link[early], logs[early], links)
     follows = np.flatnonzero(rank > 0)
@@ -127,9 +126,9 @@ def learn(tests: JudgedTests, links: int, left_out: Flags) -> Baselines:
         sigma=sigma,
         failing=shares_of_failures(tests, links, left_out),
         tests=np.minimum(count, np.bincount(link[early], minlength=links)),
-        likeness=np.array(likeness),
-        dof=np.array(dof),
-        prior=of_all,
+        likeness=likeness,
+        dof=dof,
+        prior=prior,
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from matrix.statistics.assessment.conditions import FAILING, FAST, SLOW, ClassCondition
-from matrix.statistics.assessment.grid_links import DAY_MS, GRID, GridLinks, JudgedTests
-from matrix.statistics.assessment.judge import BACK_DAYS, Judge
+from matrix.statistics.assessment.grid_links import GRID, GridLinks, JudgedTests
+from matrix.statistics.assessment.judge import Judge
 from matrix.statistics.assessment.midnight import Midnight, Past
 from matrix.statistics.assessment.targets import Targets
 from matrix.statistics.assessment.trend import grid_conditions
@@ -100,23 +100,3 @@ def judge_fast(
     hidden = [each for each in slow if each.type == SLOW]
     judge = Judge(links, night, turned(today), turned_before, hidden, rates_only=True)
     return [each.turned(FAST) for each in judge.run()]
-
-
-@dataclass
-class History:
-    """Judges day after day; ``conditions`` are all that were found."""
-
-    links: GridLinks
-    conditions: list[ClassCondition] = field(default_factory=list)
-
-    def judge(self, tests: JudgedTests, start: int, end: int) -> list[ClassCondition]:
-        """Judge the days from ``start`` (a UTC midnight) on, up to ``end`` (Unix ms)."""
-        for day in range(start, end, DAY_MS):
-            oldest = day - BACK_DAYS * DAY_MS
-            earlier = tests.within(oldest, day)
-            kept = [each for each in self.conditions if each.until < oldest]
-            recent = [each for each in self.conditions if each.until >= oldest]
-            today = tests.within(day, min(day + DAY_MS, end))
-            judged = judge_day(self.links, earlier.of_links, today, day, recent)
-            self.conditions = [*kept, *judged]
-        return self.conditions

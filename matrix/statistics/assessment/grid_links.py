@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Flags, Floats, Integers, Stretches
 
 DAY_MS = 86_400_000
 # Later than any moment, in Unix ms.
@@ -61,7 +61,7 @@ class GridLinks:
 
     @cached_property
     def by_end(self) -> dict[str, ByGroup]:
-        ends = np.arange(len(self.site) + 1)
+        ends = len(self.site)
         return {kind: ByGroup.of(self.group(kind), ends) for kind in (SOURCE, DESTINATION)}
 
     @cached_property
@@ -114,23 +114,22 @@ class GridLinks:
 
 @dataclass(frozen=True)
 class ByGroup:
-    """Places of things by the group that each is of: ``order`` is by group, and ``first`` has
-    where each group begins there."""
+    """Places of things by the group that each is of: ``order`` is by group, and ``stretches`` has
+    where each group is there."""
 
     order: Integers
-    first: Integers
+    stretches: Stretches
 
     @classmethod
-    def of(cls, group: Integers, groups: Integers) -> Self:
+    def of(cls, group: Integers, groups: int) -> Self:
+        counts = np.bincount(group, minlength=groups)
         order = np.argsort(group, kind="stable")
-        return cls(order, group[order].searchsorted(groups))
+        return cls(order, Stretches(np.cumsum(counts) - counts, counts))
 
     def of_groups(self, chosen: Sequence[int] | Integers) -> Integers:
         """Return the places of these groups in order."""
         groups = np.asarray(chosen, dtype=np.int64)
-        begin, count = self.first[groups], self.first[groups + 1] - self.first[groups]
-        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        return np.sort(self.order[np.repeat(begin, count) + within])
+        return np.sort(self.order[self.stretches.taken(groups).places()])
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ class JudgedTests:
 
     @cached_property
     def by_link(self) -> ByGroup:
-        return ByGroup.of(self.link, np.arange(self.link.max(initial=-1) + 2))
+        return ByGroup.of(self.link, 0)
 
     @property
     def ok(self) -> Flags:
@@ -173,7 +172,7 @@ class JudgedTests:
             return self.taken(chosen[self.link])
         # Of few links among many tests, by an index that is made with the first of them.
         links = np.flatnonzero(chosen)
-        most = len(self.by_link.first) - 1
+        most = len(self.by_link.stretches.counts)
         return self.taken(self.by_link.of_groups(links[links < most]))
 
     def followed_by(self, later: JudgedTests) -> JudgedTests:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Flags, Floats, Integers, ranks
 from matrix.statistics.assessment.baselines import FEWEST, SETTLED, medians
 from matrix.statistics.assessment.common_ends import common_ends
 from matrix.statistics.assessment.conditions import FAILING, SLOW, ClassCondition
@@ -48,7 +48,6 @@ from matrix.statistics.assessment.midnight import (
     slow_gains,
 )
 from matrix.statistics.assessment.slow_ends import Changes, name_slow
-from matrix.statistics.estimates.moderation import Prior
 from matrix.statistics.estimates.student import one_quantile, two_sided_of_many
 
 # So many days before a day say what is usual, and are looked back on.
@@ -160,8 +159,7 @@ class Judge:
         place = young.searchsorted(tests.link)
         order = np.argsort(place, kind="stable")
         count = np.bincount(place, minlength=len(young))
-        rank = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
-        first = order[rank < FEWEST]
+        first = order[ranks(count) < FEWEST]
         level = medians(place[first], tests.log_rate[first], len(young))
         learned = count >= FEWEST
         self.level[young[learned]] = level[learned]
@@ -205,9 +203,6 @@ class Judge:
             ),
             key=lambda alarm: alarm.at,
         )
-        self._end: tuple[ClassCondition, int, int] | None = None
-        self._is_end_known = False
-        self._due: int | None = None
         self._chances: dict[tuple[int, int], tuple[float, float]] = {}
         self.state = hash(
             tuple(
@@ -215,6 +210,7 @@ class Judge:
                 for each in (*self.conditions, *self.hidden)
             )
         )
+        self.end, self.check = self.next_end(), self.next_check()
 
     def trace(self, type_: str, kind: str, gains: Floats) -> Cusum:
         return self.groups[kind].trace(gains, self.midnight.evidence[type_, kind])
@@ -247,11 +243,11 @@ class Judge:
     def run(self) -> list[ClassCondition]:
         after = 0
         while True:
-            alarm, end = self.next_alarm(after), self.next_end()
+            alarm, end = self.next_alarm(after), self.end
             alarmed = NEVER if alarm is None else int(self.today.started[alarm.at])
-            check = self.next_check()
-            if check < min(alarmed, end[1] if end else NEVER):
-                self.confirm_slow(check)
+            if self.check < min(alarmed, end[1] if end else NEVER):
+                self.confirm_slow(self.check)
+                self.check = self.next_check()
             elif end and end[1] <= alarmed:
                 end[0].ended_at = end[2]
                 self.follow()
@@ -291,15 +287,10 @@ class Judge:
 
     def next_end(self) -> tuple[ClassCondition, int, int] | None:
         """Return the condition that is over first, when that shows, and since when it is over."""
-        if not self._is_end_known:
-            ends = [
-                (each, *end)
-                for each in self.conditions
-                if each.is_open and (end := self.end_of(each))
-            ]
-            self._end = min(ends, key=lambda end: end[1], default=None)
-            self._is_end_known = True
-        return self._end
+        ends = [
+            (each, *end) for each in self.conditions if each.is_open and (end := self.end_of(each))
+        ]
+        return min(ends, key=lambda end: end[1], default=None)
 
     def end_of(self, condition: ClassCondition) -> tuple[int, int] | None:
         tests = self.tests_of(condition.subject)
@@ -457,7 +448,7 @@ class Judge:
         rates = self.rates(tests, young)
         changes = self.changes(rates, since, by_midnight=True)
         opened = False
-        for subject, shift in name_slow(changes, int(self.usual.dof), links):
+        for subject, shift in name_slow(changes, self.usual.dof, links):
             if shift <= self.slow_below(subject):
                 opened |= self.open_slow(subject, shift, since, seen, young)
         own = np.flatnonzero(changes.links == alarm.group)
@@ -492,7 +483,7 @@ class Judge:
         ``by_midnight``, well-known levels are those of midnight.
         """
         tests, usual = rates.tests, self.usual
-        likeness = float(usual.likeness)
+        likeness = usual.likeness
         begin, end = tests.started.searchsorted([since, until]).tolist()
         own = begin + np.flatnonzero(rates.is_known[begin:end])
         links, link = np.unique(tests.link[own], return_inverse=True)
@@ -585,7 +576,7 @@ class Judge:
             condition.since_low = int(started[max(int(fits[0]) - 1, 0)])
             condition.since_high = int(started[fits[-1]])
             changes = self.changes(whole, condition.since, until)
-            shift, half = combined(changes.shift, changes.error, int(self.usual.dof))
+            shift, half = combined(changes.shift, changes.error, self.usual.dof)
             if not shift < 0:
                 break
             condition.shift = shift
@@ -597,26 +588,24 @@ class Judge:
 
     def next_check(self) -> int:
         """Return when it is next to be asked whether what is slow is beyond chance."""
-        if self._due is None:
-            self._due = NEVER
-            for each in self.conditions:
-                if each.type != SLOW or each.confirmed_at is not None or not each.is_open:
-                    continue
-                tests = self.tests_of(each.subject).within(each.since, NEVER)
-                moments = tests.started[tests.ok]
-                due = moments[[count - 1 for count in checkpoints(len(moments))]]
-                if self.targets.has_floor[self.links.places(each.subject)].any():
-                    # It may have been below for long when somebody said so.
-                    due = moments[FEWEST_LISTED - 1 :]
-                after = max(each.checked_at, each.seen_at - 1, self.midnight.begin - 1)
-                due = due[due > after]
-                if due.size:
-                    self._due = min(self._due, int(due[0]))
-        return self._due
+        first = NEVER
+        for each in self.conditions:
+            if each.type != SLOW or each.confirmed_at is not None or not each.is_open:
+                continue
+            tests = self.tests_of(each.subject).within(each.since, NEVER)
+            moments = tests.started[tests.ok]
+            due = moments[[count - 1 for count in checkpoints(len(moments))]]
+            if self.targets.has_floor[self.links.places(each.subject)].any():
+                # It may have been below for long when somebody said so.
+                due = moments[FEWEST_LISTED - 1 :]
+            after = max(each.checked_at, each.seen_at - 1, self.midnight.begin - 1)
+            due = due[due > after]
+            if due.size:
+                first = min(first, int(due[0]))
+        return first
 
     def confirm_slow(self, moment: int) -> None:
         """Confirm what is beyond chance, at a rate of false discoveries over the whole grid."""
-        self._due = None
         open_ = [
             each
             for each in self.conditions
@@ -661,7 +650,7 @@ class Judge:
         is_link = condition.scope == LINK
         error = math.sqrt(1 / weight.sum() + (LINKS_WANDER if is_link else ENDS_WANDER) ** 2)
         subjects = len(self.links) if is_link else 2 * len(self.links.site)
-        dof = int(self.usual.dof) + len(changes.links) - 1.0
+        dof = self.usual.dof + len(changes.links) - 1.0
         chance = upper_tail(-pooled / error, dof) * subjects
         earlier = int((rates.usable & (rates.tests.started < condition.since)).sum())
         if not is_link or not FEWEST_BEFORE <= earlier < SETTLED:
@@ -687,7 +676,7 @@ class Judge:
         during = rates.rest[rates.is_known & (started >= since) & (started < until)]
         squares = sum(np.square(each - each.mean()).sum() for each in (before, during))
         count = len(before) + len(during)
-        variance, dof = Prior(*self.usual.prior.tolist()).moderated(squares, np.array(count - 2.0))
+        variance, dof = self.usual.prior.moderated(squares, np.array(count - 2.0))
         error = math.sqrt(float(variance) * (1 / len(before) + 1 / len(during)) + DAYS_WANDER**2)
         return upper_tail(float(before.mean() - during.mean()) / error, float(dof))
 

@@ -19,7 +19,6 @@ from matrix.statistics.assessment.grid_links import (
     SITE,
     SIZES,
     SOURCE,
-    GridLinks,
     Subject,
 )
 
@@ -122,17 +121,6 @@ def covering(subject: Subject, site_of: Sites) -> Iterator[Subject]:
         yield Subject(DESTINATION, destination=subject.destination)
     if subject.scope != GRID:
         yield subject
-
-
-def together(by_class: Mapping[str, Sequence[ClassCondition]], links: GridLinks) -> list[Merged]:
-    """Make one condition of what several size classes say of the same, or of a part of it."""
-    every = [
-        (name, each)
-        for name, conditions in by_class.items()
-        for each in conditions
-        if each.listed_at is not None
-    ]
-    return grouped(every, links.site)
 
 
 def grouped(every: Iterable[tuple[str, ClassCondition]], site_of: Sites) -> list[Merged]:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers
+from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.assessment.common_ends import FEWEST_LINKS, SHARED, common_ends
 from matrix.statistics.assessment.conditions import SILENT, ClassCondition
 from matrix.statistics.assessment.grid_links import GRID, LINK, GridLinks, Subject
 
 
 @dataclass(frozen=True)
-class Promise(ArrayFields):
+class Promise:
     """By link: when its newest test started (Unix ms), after how long without one it is silent (ms,
     infinity where no schedule tests it), since when nothing known has kept Sonar from testing it
     (Unix ms), and whether something does so now (``is_held``)."""

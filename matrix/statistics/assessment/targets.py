@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers
+from matrix.statistics.arrays import Flags, Floats, Integers
 
 # What is slow is at this part of its level at most, and what fails did so as often in a row, where
 # nobody says otherwise.
@@ -17,7 +17,7 @@ SLOWEST_WELL, FAILURES_IN_A_ROW = 2 / 3, 3
 
 
 @dataclass(frozen=True)
-class Targets(ArrayFields):
+class Targets:
     """By link: ``below`` this part of its level it is slow (a natural log); ``floor`` is the level
     itself (natural log of bytes/s, NaN where the usual one counts); ``failures`` in a row make it
     failing; ``accepted`` is the level that somebody took for normal, as long as few tests tell it
