@@ -199,15 +199,14 @@ class Following:
     def go_without(self, row: Incident, going_on: Sequence[Incident]) -> None:
         """See to an open incident whose condition has ended, or is not found any more.
 
-        It becomes a part of a larger one that explains it, or closes some time later.
+        It becomes a part of a larger one that explains it, or closes some time later. While results
+        are doubtful, one that began before stays as it is, unless its condition was a mistake.
         """
         cause, since = row.cause, self.doubtful_since
-        is_doubtful = False
-        if since is not None and row.level != Incident.Level.GRID:
-            is_doubtful = True
-            if row.began_at < since:
-                self.take(row, cause if row.cause_id in self.open_ids else None)
-                return
+        is_doubtful = since is not None and row.level != Incident.Level.GRID
+        if since and is_doubtful and cause and row.began_at < since:
+            self.take(row, cause if cause.pk in self.open_ids else None)
+            return
         for whole in going_on:
             if whole.level == Incident.Level.GRID:
                 explains = is_doubtful

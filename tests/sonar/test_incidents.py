@@ -164,6 +164,15 @@ def test_while_measurements_are_doubtful_only_the_grid_opens_an_incident_and_oth
     assert kinds(evaluate(during, another, after=6 * HOUR + CALM)) == ["closed"]
 
 
+def test_one_whose_condition_late_results_took_back_is_a_part_of_the_doubtful_grid(
+    into_desy: Incident,
+):
+    Condition.objects.all().delete()
+    events = evaluate(found.Found(SLOW, began=NOW + 5 * MINUTE), after=20 * MINUTE)
+    assert kinds(events) == ["opened", "merged"]
+    assert events[1].incident == into_desy
+
+
 def test_it_closes_after_a_calm_hour_and_goes_on_if_it_comes_back_within_a_day(
     into_desy: Incident, small_world: World
 ):
