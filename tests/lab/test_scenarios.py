@@ -151,7 +151,7 @@ CAUSES = {
     SOURCE_DISK: ("storage-limited", "The source is the limit"),
     DESTINATION_DISK: ("storage-limited", "The destination is the limit"),
     NARROW: ("at-capacity", "carries no more than"),
-    SET_UP: ("start-limited", "passes before the bytes do"),
+    SET_UP: ("start-limited", "time is overhead"),
 }
 # With that of nothing, six of seven. What tells loss from a window is left to chance: each is taken
 # for the other in 1 of 250 to 500 (docs/lab.md).
