@@ -26,7 +26,7 @@ LOADED = "performance.getEntriesByName('cells-loaded').length > 0"
 def wait_until_drawn(page: Page) -> Page:
     """Wait for the picture of a matrix and for the numbers that its card shows."""
     for mark in (DRAWN, LOADED):
-        until(page, mark, seconds=60)
+        until(page, mark)
     return page
 
 

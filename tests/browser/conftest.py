@@ -165,7 +165,7 @@ def next_writing() -> str:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     needs("chromium")
-    expect.set_options(timeout=PATIENCE_MS / 4)
+    expect.set_options(timeout=PATIENCE_MS)
     # The same engine without windows, menus and a profile: a fifth less to do for each test.
     path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     with sync_playwright() as playwright:
@@ -191,7 +191,7 @@ class Visit:
     def go(self, path: str = "/") -> Page:
         """Open a matrix and wait until it is drawn."""
         self.page.goto(self.base + path)
-        until(self.page, DRAWN, seconds=60)
+        until(self.page, DRAWN)
         return self.page
 
     def open(self, path: str = "/", status: int = 200) -> Page:

@@ -6,6 +6,8 @@ from contextlib import suppress
 
 from playwright.sync_api import Error, Page
 
+from tests.browser.readers import PATIENCE_MS
+
 # To look costs a page and the test some milliseconds each.
 LOOK_MS = 50
 # The longest time between two refreshes of a page on which something is under way.
@@ -18,7 +20,7 @@ SETTLED = """[...document.querySelectorAll(".picture[data-figure]")].every((box)
 """
 
 
-def until(page: Page, expression: str, seconds: float = 30) -> None:
+def until(page: Page, expression: str, seconds: float = PATIENCE_MS / 1000) -> None:
     """Wait until an expression is true in the page.
 
     Playwright's wait_for_function has the page itself evaluate a text again and again, which its
@@ -27,7 +29,9 @@ def until(page: Page, expression: str, seconds: float = 30) -> None:
     until_so(page, lambda: is_so(page, expression), expression, seconds)
 
 
-def until_so(page: Page, condition: Callable[[], bool], words: str, seconds: float = 30) -> None:
+def until_so(
+    page: Page, condition: Callable[[], bool], words: str, seconds: float = PATIENCE_MS / 1000
+) -> None:
     """Wait until a condition of the test holds, and let the page go on meanwhile."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -50,7 +54,7 @@ def until_refreshed(page: Page, check: Callable[[], None]) -> None:
 def until_settled(page: Page) -> None:
     """Wait until a page is there whole: its pictures, and the numbers of a matrix."""
     page.wait_for_load_state("load")
-    until(page, SETTLED, seconds=60)
+    until(page, SETTLED)
 
 
 def is_so(page: Page, expression: str) -> bool:
