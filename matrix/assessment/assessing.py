@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from cachetools import LRUCache
 from django.conf import settings
 from django.db import transaction
 
@@ -24,10 +25,11 @@ from matrix.assessment import folding, inputs, silence
 from matrix.assessment.folding import Accepted, DayInputs, KeptCondition, Rules
 from matrix.assessment.inputs import DayTests, Registry
 from matrix.statistics.assessment.conditions import SILENT, ClassCondition
-from matrix.statistics.assessment.grid_links import DAY_MS, GRID, SITE
+from matrix.statistics.assessment.grid_links import DAY_MS, DESTINATION, GRID, NEVER, SITE, SOURCE
 from matrix.statistics.assessment.judge import BACK_DAYS
-from matrix.statistics.assessment.merging import Merged, grouped
+from matrix.statistics.assessment.merging import Merged, SeenTests, confirmed_by_all, grouped
 from matrix.store import data_version
+from matrix.store.cache import Kept
 from matrix.store.read_plan import floor, moment
 from matrix.store.registry import read_links, read_versions
 from sonar.database.cursors import planned_rows
@@ -106,6 +108,8 @@ def assess(
             return Assessed(days, Recorded(), is_finished=False)
 
 
+# When conditions were confirmed by the tests of all size classes, by all that this depends on.
+_confirmed: Kept[int | None] = Kept(LRUCache(10_000))
 # As of when this process has assessed all that there is, and until when it need not look closer.
 _quiet: dict[str, Any] = {"state": None, "until": None}
 # So much time may pass without a look at downtimes and the clock.
@@ -269,8 +273,15 @@ class AssessmentRun:
             size_class = by_id[row.size_class_id]
             begins.setdefault(size_class.id, moment(unix_ms_of(row.day)))
             last = row.kept if row.day == moment(self.today).date() else []
-            of_day = [each for each in (*row.left, *last) if each["listed_at"] is not None]
-            parts += [part_of(each, size_class, self.registry) for each in of_day]
+            parts += [
+                part_of(
+                    each | {"confirmed_at": self.confirmed_at(each, size_class)},
+                    size_class,
+                    self.registry,
+                )
+                for each in (*row.left, *last)
+                if each["listed_at"] is not None
+            ]
         testing = silence.Testing.read(self.now, self.registry)
         for size_class in self.size_classes:
             if size_class.id in self.texts:
@@ -287,6 +298,44 @@ class AssessmentRun:
             self.quiet_until = self.now
         conditions.note_recorded(testing.noted(size_class) for size_class in self.size_classes)
         return recorded
+
+    def confirmed_at(self, each: KeptCondition, size_class: SizeClass) -> int | None:
+        """Return when a condition was confirmed (Unix ms), by its class or by all of them.
+
+        The tests of other classes count for a day from its beginning on.
+        """
+        likely: int | None = each.get("likely_at")
+        confirmed: int | None = each["confirmed_at"]
+        since: int = each["since"]
+        if likely is None or likely == confirmed:
+            return confirmed
+        end = min(each["ended_at"] or NEVER, since + DAY_MS, self.until)
+        days = [
+            (of_class, day, text)
+            for of_class in self.size_classes
+            for day in range(floor(since, DAY_MS), end, DAY_MS)
+            if (text := self.texts.get(of_class.id, {}).get(day))
+        ]
+        at_site = [id_ for id_, site in self.registry.site_of.items() if site == each["site"]]
+        sources, destinations = (
+            at_site if each["scope"] == SITE else [each[kind]] if each[kind] else []
+            for kind in (SOURCE, DESTINATION)
+        )
+
+        def build() -> int | None:
+            seen = []
+            for of_class, day, text in days:
+                tests = inputs.read_day(of_class, day, text, self.registry)
+                own = np.isin(tests.link >> 16, sources)
+                own |= np.isin(tests.link & 0xFFFF, destinations)
+                tests = tests.taken(own & (tests.started >= since) & (tests.started < end))
+                seen.append(SeenTests(of_class == size_class, tests.started, tests.rate > 0))
+            return confirmed_by_all(likely, confirmed, seen) if seen else confirmed
+
+        texts = [(of_class.id, *of_day) for of_class, *of_day in days]
+        ends = (self.registry.key, sources, destinations)
+        key = (size_class.id, *ends, since, likely, confirmed, end, texts)
+        return _confirmed.get(repr(key), build)
 
     def silent_parts(self, size_class: SizeClass, testing: silence.Testing) -> Iterator[FoundPart]:
         texts = self.texts[size_class.id]

@@ -37,7 +37,7 @@ from sonar.notation.windows import Window, unix_ms
 
 # Raised with anything by which the same results would be judged otherwise: all days are then judged
 # again.
-METHOD = 3
+METHOD = 4
 BLAME_FIELDS = {
     "source_id": pg_columns.INTEGER,
     "destination_id": pg_columns.INTEGER,

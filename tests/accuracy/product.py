@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from matrix.statistics.assessment.conditions import ClassCondition
 from matrix.statistics.assessment.days import judge_day
 from matrix.statistics.assessment.grid_links import DAY_MS, GridLinks, JudgedTests
 from matrix.statistics.assessment.judge import BACK_DAYS
-from matrix.statistics.assessment.merging import Merged, grouped
+from matrix.statistics.assessment.merging import Merged, SeenTests, confirmed_by_all, grouped
 from tests.accuracy.histories import History
 
 
@@ -20,7 +22,25 @@ def judge(history: History) -> Sequence[ClassCondition]:
             tests = JudgedTests(each.link, each.started, each.log_rate, each.blamed)
             start = int(each.started[0]) // DAY_MS * DAY_MS
             by_class[name] = DayByDay(links).judge(tests, start, history.now + 1)
+    for name, conditions in by_class.items():
+        for each in conditions:
+            confirm(name, each, history, links)
     return [merged.condition() for merged in together(by_class, links)]
+
+
+def confirm(name: str, condition: ClassCondition, history: History, links: GridLinks) -> None:
+    """Confirm a condition of a size class by the tests of all classes, where these are enough."""
+    if condition.likely_at is None or condition.confirmed_at == condition.likely_at:
+        return
+    end = min(condition.until, condition.since + DAY_MS)
+    seen = []
+    for of_class, tests in history.tests.items():
+        own = links.covered(condition.subject, tests.link)
+        own &= (tests.started >= condition.since) & (tests.started < end)
+        seen.append(
+            SeenTests(of_class == name, tests.started[own], np.isfinite(tests.log_rate[own]))
+        )
+    condition.confirmed_at = confirmed_by_all(condition.likely_at, condition.confirmed_at, seen)
 
 
 def together(by_class: Mapping[str, Sequence[ClassCondition]], links: GridLinks) -> list[Merged]:

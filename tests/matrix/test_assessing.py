@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from os import environ
@@ -39,9 +40,9 @@ from sonar.models import (
 )
 from sonar.results import conditions, sealing, store
 from tests.accuracy import histories
-from tests.accuracy.histories import DAY, HOUR, MIDNIGHT, Fault, Grid
+from tests.accuracy.histories import DAY, HOUR, MIDNIGHT, MINUTE, Fault, Grid
 from tests.matrix import world
-from tests.stored_histories import NOW, history_of, moment
+from tests.stored_histories import NOW, QUIET, StoredHistory, history_of, moment
 
 pytestmark = pytest.mark.django_db
 SCOPE, TYPE = Condition.Scope, Condition.Type
@@ -185,6 +186,45 @@ def test_late_results_of_a_day_give_what_all_at_once_give():
     assess(moment(NOW))
     assert Condition.objects.count() == 1
     assert rows() == rebuilt()
+
+
+def test_failures_of_all_size_classes_confirm_what_each_alone_does_not():
+    """A server of a mesh of two dies: four failures of small files, and others of large ones."""
+    rng = np.random.default_rng(21)
+    grid = histories.make_grid(rng, 2, site_sizes=(1,))
+    start = NOW - 40 * MINUTE
+    fault = histories.place_fault(grid, "endpoint", 1, start)
+    every = {"small": 120, "medium": 300, "large": 600}
+    history = histories.simulate(
+        rng, grid, start - 10 * MINUTE, NOW, every, [fault], replace(QUIET, blaming=1.0)
+    )
+    stored = StoredHistory.of(history)
+    stored.store(0, start)
+    for at in range(start, start + 10 * MINUTE, MINUTE):
+        stored.store(at, at + MINUTE)
+        assess(moment(at + MINUTE))
+        if Condition.objects.filter(confirmed_at__isnull=False).exists():
+            break
+    row = Condition.objects.get()
+    assert (row.scope, row.source_id, row.type) == (SCOPE.ENDPOINT, stored.ends[1].id, TYPE.FAILING)
+    counts = [part.failed for part in row.parts.all()]
+    assert max(counts) < 5
+    # The moment stays the same with more tests, a day later, and if all is judged once more.
+    confirmed = row.confirmed_at
+    assert moment(start) < confirmed <= moment(at + MINUTE)
+    stored.store(at + MINUTE, NOW)
+    for later in (NOW, NOW + 2 * DAY):
+        assess(moment(later))
+        assert Condition.objects.get(type=TYPE.FAILING).confirmed_at == confirmed
+    before = rows()
+    Condition.objects.all().delete()
+    AssessedDay.objects.all().delete()
+    STANDINGS.forget()
+    assessing._confirmed.forget()
+    assess(moment(NOW + 2 * DAY))
+    failing = Condition.objects.get(type=TYPE.FAILING)
+    assert failing.confirmed_at == confirmed
+    assert rows() == before
 
 
 def test_an_import_for_a_past_day_makes_the_days_from_it_on_be_judged_again():

@@ -26,6 +26,7 @@ from matrix.statistics.assessment.grid_links import (
     JudgedTests,
     Subject,
 )
+from matrix.statistics.assessment.merging import SeenTests, confirmed_by_all
 from matrix.statistics.assessment.trend import Trend, grid_conditions
 from tests.accuracy.product import DayByDay, together
 
@@ -120,6 +121,53 @@ def test_errors_name_an_end_that_has_few_links():
     votes = {SOURCE: np.array([0, 3, 0]), DESTINATION: np.array([0, 3, 0])}
     flagged = links.of(Subject(ENDPOINT, 1, 1))
     assert list(common_ends(links, flagged, every, votes)) == [Subject(ENDPOINT, 1, 1)]
+
+
+def test_an_error_in_each_direction_names_the_endpoint_of_both():
+    links = square(2)
+    every = np.ones(2, dtype=bool)
+    votes = {SOURCE: np.array([0, 1]), DESTINATION: np.array([0, 1])}
+    assert list(common_ends(links, every, every, votes)) == [Subject(ENDPOINT, 1, 1)]
+    votes = {SOURCE: np.array([1, 0]), DESTINATION: np.array([0, 0])}
+    assert list(common_ends(links, every, every, votes)) == []
+
+
+@pytest.mark.parametrize(
+    ("repeated", "named"), [(True, Subject(ENDPOINT, 1, 1)), (False, Subject(SOURCE, source=1))]
+)
+def test_a_direction_that_keeps_failing_is_of_the_endpoint_that_the_other_one_names(
+    repeated, named
+):
+    links = square(2)
+    every = np.ones(2, dtype=bool)
+    votes = {SOURCE: np.array([0, 2]), DESTINATION: np.array([0, 0])}
+    subjects = common_ends(links, every, every, votes, repeated=every & repeated)
+    assert list(subjects) == [named]
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "confirmed"),
+    [
+        ("xxxx", "", None),
+        ("xxxx", "   x", 40),
+        ("xxxx", "     x", 60),
+        ("xxx", "xx", 30),  # with the test that makes its own evidence enough
+        ("xxxx", "o  x", None),  # as many passed
+        ("xxxx", "o  xx", 50),
+        ("xxx", "   x", None),
+        ("xxxxx", "", 45),  # as its own class says
+        ("xxxxx", "x", 40),
+    ],
+)
+def test_failures_of_other_classes_confirm_with_those_of_its_own(own, others, confirmed):
+    def seen(marks: str, *, is_own: bool) -> SeenTests:
+        kept = [(10 * place, mark == "o") for place, mark in enumerate(marks, 1) if mark != " "]
+        started, ok = np.array(kept, dtype=np.int64).reshape(-1, 2).T
+        return SeenTests(is_own, started, ok.astype(bool))
+
+    alone = 45 if len(own) > 4 else None
+    tests = [seen(own, is_own=True), seen(others, is_own=False)]
+    assert confirmed_by_all(30, alone, tests) == confirmed
 
 
 def made(links: GridLinks, days: float, every_ms: int = 6 * HOUR_MS, seed: int = 1) -> JudgedTests:

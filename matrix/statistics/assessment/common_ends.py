@@ -18,7 +18,7 @@ from matrix.statistics.assessment.grid_links import (
 )
 
 # An end is the cause where this part of its links has the flag, of so many at least. So many errors
-# that name it stand for as many links.
+# that name it, in either direction, stand for as many links.
 SHARED, FEWEST_LINKS, FEWEST_VOTES = 0.6, 3, 2
 # The whole grid is where this part of all links has the flag, wherever one looks; one has to look
 # at some of them.
@@ -31,11 +31,14 @@ def common_ends(
     looked_at: Flags,
     votes: dict[str, Integers] | None = None,
     named_before: Iterable[Subject] = (),
+    *,
+    repeated: Flags | None = None,
 ) -> Iterator[Subject]:
     """Yield what flagged links have in common, of those that were looked at.
 
     ``votes`` count by endpoint, as a source and as a destination, the errors that name it. Of an
-    endpoint that is ``named_before`` in one direction, few flags show that the other is concerned.
+    endpoint that is ``named_before`` in one direction, few flags show that the other is concerned:
+    with an error that names it there, or ``repeated`` ones of all its links, without any error.
     """
     ends = len(links.site)
     votes = votes or {SOURCE: np.zeros(ends, np.int64), DESTINATION: np.zeros(ends, np.int64)}
@@ -59,7 +62,9 @@ def common_ends(
         for end in one_way - named[kind]:
             own = links.group(kind) == end
             count, of = int((own & flagged).sum()), int((own & looked_at).sum())
-            if count and count >= SHARED * of and (votes[kind][end] or count >= FEWEST_LINKS):
+            is_repeated = repeated is not None and repeated[own].all()
+            enough = votes[kind][end] or is_repeated or count >= FEWEST_LINKS
+            if count and count >= SHARED * of and enough:
                 named[kind].add(end)
                 named[other].add(end)
     yield from subjects_of(links, named)
@@ -71,11 +76,12 @@ def worst_end(
     """Return the end with most flagged links, of those of which most links are flagged."""
     best: tuple[float, str, int] | None = None
     ends = len(links.site)
+    is_blamed = votes[SOURCE] + votes[DESTINATION] >= FEWEST_VOTES
     for kind in (SOURCE, DESTINATION):
         place = links.group(kind)
         count = np.bincount(place[flagged], minlength=ends)
         of = np.bincount(place[looked_at], minlength=ends)
-        enough = (count >= FEWEST_LINKS) | ((votes[kind] >= FEWEST_VOTES) & (count >= 1))
+        enough = (count >= FEWEST_LINKS) | (is_blamed & (votes[kind] > 0) & (count > 0))
         # Of two with as many links, errors tell which.
         score = np.where(
             enough & (count >= SHARED * of), count + np.minimum(votes[kind], 9) / 10, 0.0

@@ -16,8 +16,9 @@ class ClassCondition:
 
     It began between ``since_low`` and ``since_high``, most likely at ``since``; ``seen_at`` is when
     the judge first had enough evidence, ``listed_at`` when so much that people may see it, and
-    ``confirmed_at`` when it was beyond chance. ``factor`` is
-    the rate since over the baseline, with an interval of 95 %; NaN where tests fail or are missing.
+    ``confirmed_at`` when it was beyond chance. ``likely_at`` is when the odds of an endpoint or a
+    site that fails were enough for that, however few its tests were. ``factor`` is the rate since
+    over the baseline, with an interval of 95 %; NaN where tests fail or are missing.
     ``links`` are those of the subject that show it. ``shift`` is what the judge expects of their
     rates, as a natural log, beside their ``levels`` before it (by link, natural logs of bytes/s).
     """
@@ -42,6 +43,7 @@ class ClassCondition:
     shift: float = 0.0
     checked_at: int = 0
     listed_at: int | None = None
+    likely_at: int | None = None
     levels: dict[int, float] = field(default_factory=dict)
 
     @property

@@ -29,6 +29,7 @@ from matrix.statistics.assessment.grid_links import (
     DAY_MS,
     DESTINATION,
     ENDPOINT,
+    GRID,
     LINK,
     NEVER,
     SITE,
@@ -341,7 +342,10 @@ class Judge:
                 bad[links.places(each.subject)] = False
         bad &= recent
         votes = self.votes_since(begin, alarm.at + 1, bad)
-        subjects = [*common_ends(links, bad, recent, votes, [each.subject for each in related])]
+        streak = self.midnight.streak.copy()
+        streak[today.link[upto]] = self.streaks[upto]
+        named = [each.subject for each in related]
+        subjects = [*common_ends(links, bad, recent, votes, named, repeated=streak > 1)]
         if (
             alarm.kind == LINK
             and self.streaks[alarm.at] >= self.targets.failures[link]
@@ -710,7 +714,10 @@ class Judge:
             if condition.scope in (ENDPOINT, SITE):
                 gains = gains + np.where(~during.ok & (during.blamed > 0), NAMED, 0.0)
             limit = SURE_OF_LINK if condition.scope == LINK else SURE_OF_MANY
-            sure = (np.cumsum(gains) >= limit) & (np.cumsum(~during.ok) >= FEWEST_TESTS)
+            likely = np.cumsum(gains) >= limit
+            if condition.scope not in (LINK, GRID) and likely.any():
+                condition.likely_at = int(during.started[likely.argmax()])
+            sure = likely & (np.cumsum(~during.ok) >= FEWEST_TESTS)
             if sure.any():
                 condition.confirmed_at = int(during.started[sure.argmax()])
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from matrix.statistics.arrays import Integers
+from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.assessment.conditions import ClassCondition
 from matrix.statistics.assessment.grid_links import (
     DAY_MS,
@@ -21,6 +22,7 @@ from matrix.statistics.assessment.grid_links import (
     SOURCE,
     Subject,
 )
+from matrix.statistics.assessment.judge import FEWEST_TESTS
 
 # The site of each endpoint, by its place or its id.
 Sites = Mapping[int, int] | Integers
@@ -90,6 +92,34 @@ class Merged:
             factor_low=factor_low,
             factor_high=factor_high,
         )
+
+
+class SeenTests(NamedTuple):
+    """Tests of one size class of the links of a condition since it began: when each started
+    (Unix ms), and whether it succeeded. ``is_own`` says whether the condition is of this class."""
+
+    is_own: bool
+    started: Integers
+    ok: Flags
+
+
+def confirmed_by_all(
+    likely_at: int, confirmed_at: int | None, tests: Sequence[SeenTests]
+) -> int | None:
+    """Return when something that fails was confirmed, by the tests of its own class or of all.
+
+    From ``likely_at`` on its own tests are enough evidence, but perhaps too few: ``confirmed_at``
+    is when they were enough by themselves. Other classes count while most of their tests fail.
+    """
+    started = np.concatenate([each.started for each in tests])
+    ok = np.concatenate([each.ok for each in tests])
+    is_other = np.repeat([not each.is_own for each in tests], [len(each.ok) for each in tests])
+    order = np.argsort(started, kind="stable")
+    started, failed = started[order], ~ok[order]
+    balance = np.cumsum(np.where(is_other[order], np.where(failed, 1, -1), 0))
+    sure = (np.cumsum(failed) >= FEWEST_TESTS) & (balance > 0) & (started >= likely_at)
+    moments = [confirmed_at, int(started[sure.argmax()]) if sure.any() else None]
+    return min((each for each in moments if each is not None), default=None)
 
 
 def mean_factor(parts: Sequence[ClassCondition]) -> tuple[float, float, float]:
