@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 from cachetools import LRUCache
+from numpy.typing import NDArray
 
 from matrix.assessment.inputs import DayTests, Numbered, Registry
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Flags, Floats, Integers, Stretches
 from matrix.statistics.assessment.baselines import FEWEST, medians
 from matrix.statistics.assessment.conditions import FAST, SLOW, ClassCondition
 from matrix.statistics.assessment.days import judge_day as judge_tests
@@ -154,9 +155,9 @@ def targets_of(
     if not levels and rules is None:
         return None
     targets = Targets.usual(len(numbered.keys))
-    for link, each in levels.items():
-        if link in numbered.known_keys:
-            targets.accepted[numbered.keys.searchsorted(link)] = each.level
+    for own, each in zip(numbered.places([*levels]), levels.values(), strict=True):
+        if own >= 0:
+            targets.accepted[own] = each.level
     if rules is None:
         return targets
     ids, of_link = rules
@@ -174,7 +175,8 @@ def targets_of(
 # Tests of the past of more links and days than these are not kept in memory.
 MOST_IN_MEMORY = 4_000_000
 MOST_MB = 512
-SPOOLED = np.dtype([("link", "<i4"), ("offset", "<u4"), ("rate", "<f4")])
+SPOOLED = np.dtype([("link", "<i4"), ("started", "<i8"), ("rate", "<f4")])
+SPOOLED_AT_ONCE = 1 << 18
 
 
 @dataclass
@@ -186,7 +188,6 @@ class KnownDay:
     tests: JudgedTests | None
     spool: Spool | None
     nights: dict[str, Midnight] = field(default_factory=dict)
-    chosen: dict[bytes, JudgedTests] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -198,9 +199,9 @@ class KnownDay:
     ) -> KnownDay:
         members = {source << 16 | end for each in before for source, end, _ in each["members"]}
         ends = set(day.registry.site_of)
-        links = [key for key in sorted(members) if {key >> 16, key & 0xFFFF} <= ends]
-        tested = np.union1d(day.past_links.astype(np.int64), today.link.astype(np.int64))
-        keys = np.union1d(tested, np.array(links, dtype=np.int64))
+        listed = [key for key in members if {key >> 16, key & 0xFFFF} <= ends]
+        links = np.array(listed, dtype=np.int64)
+        keys = with_more(day.past_links, np.concatenate([today.link.astype(np.int64), links]))
         facts = repr((before, sorted(levels.items()), sorted(day.registry.site_of.items())))
         digest = hashlib.blake2b(facts.encode() + keys.tobytes(), digest_size=16)
         if day.rules is not None:
@@ -219,15 +220,7 @@ class KnownDay:
             return self.tests.of_links(chosen)
         if self.spool is None:
             raise ValueError("tests are in memory or in a file")
-        if chosen.sum() > MOST_KEPT_LINKS:
-            return self.spool.read(chosen)
-        key = np.packbits(chosen).tobytes()
-        digest = hashlib.blake2b(key, digest_size=16).digest()
-        if digest not in self.chosen:
-            if sum(map(len, self.chosen.values())) > MOST_KEPT_TESTS:
-                self.chosen.clear()
-            self.chosen[digest] = self.spool.read(chosen)
-        return self.chosen[digest]
+        return self.spool.read(chosen)
 
     def keep(self, type_: str, make: Callable[[], Midnight]) -> Midnight:
         """Return what the tests before the day say of what is slow, and of what is fast."""
@@ -242,8 +235,13 @@ class KnownDay:
         return tests + 170 * len(self.numbered.keys)
 
 
-# Of fewer links than these the tests are kept once they are read, up to so many tests.
-MOST_KEPT_LINKS, MOST_KEPT_TESTS = 20_000, 2_000_000
+def with_more(keys: Integers, more: Integers) -> Integers:
+    """Return keys (in order, each once) with some more; those that are there cost little."""
+    place = np.minimum(keys.searchsorted(more), max(len(keys) - 1, 0))
+    new = more if not len(keys) else more[keys[place] != more]
+    return np.union1d(keys, new) if len(new) else keys
+
+
 _known_days: Kept[KnownDay] = Kept(
     LRUCache(MOST_MB << 20, getsizeof=lambda known_day: known_day.nbytes)
 )
@@ -263,82 +261,75 @@ def rules_digest(rules: LinkRules) -> str:
 def stored(numbered: Numbered, days: Iterable[DayTests]) -> tuple[JudgedTests | None, Spool | None]:
     """Keep tests in memory or, if they are very many, in a file."""
     kept: list[DayTests] = []
-    count, spool = 0, None
+    count, written = 0, None
     for each in days:
         count += len(each.link)
         kept.append(each)
-        if spool is None and count > MOST_IN_MEMORY:
-            spool = Spool.new()
-        if spool is not None:
+        if written is None and count > MOST_IN_MEMORY:
+            written = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is sorted
+        if written is not None:
             for day in kept:
-                spool.add(numbered, day)
+                written.write(spooled(numbered, day).tobytes())
             kept.clear()
-    return (numbered.judged(kept), None) if spool is None else (None, spool)
+    if written is None:
+        return numbered.judged(kept), None
+    with written:
+        return None, Spool.of(written, len(numbered.keys))
+
+
+def spooled(numbered: Numbered, tests: DayTests) -> NDArray[np.void]:
+    rows = np.empty(len(tests.link), SPOOLED)
+    rows["link"] = numbered.keys.searchsorted(tests.link)
+    rows["started"] = tests.started
+    rows["rate"] = np.where(tests.rate > 0, tests.rate, -1.0 - tests.blamed)
+    return rows
 
 
 @dataclass
 class Spool:
-    """Tests of many days in a file without a name, each day by link and then by time.
+    """Tests of many days in a file without a name, by link and then by time.
 
-    The rate (bytes/s) of a failed test is -1, less which end its error names.
+    The rate (bytes/s) of a failed test is -1, less which end its error names. ``stretches`` has
+    where the tests of each link are.
     """
 
-    file: IO[bytes]
-    days: list[tuple[int, Integers]]
+    rows: NDArray[np.void]
+    stretches: Stretches
 
     @classmethod
-    def new(cls) -> Spool:
-        return cls(tempfile.TemporaryFile(buffering=0), [])
-
-    def add(self, numbered: Numbered, tests: DayTests) -> None:
-        if not len(tests.link):
-            return
-        start = int(tests.started[0])
-        rows = np.empty(len(tests.link), SPOOLED)
-        rows["link"] = numbered.keys.searchsorted(tests.link)
-        rows["offset"] = tests.started - start
-        rows["rate"] = np.where(tests.rate > 0, tests.rate, -1.0 - tests.blamed)
-        rows = rows[np.argsort(rows["link"], kind="stable")]
-        # Where the tests of each link begin.
-        first = rows["link"].searchsorted(np.arange(len(numbered.keys) + 1))
-        self.file.seek(0, 2)
-        self.days.append((start, first))
-        self.file.write(rows.tobytes())
+    def of(cls, written: IO[bytes], links: int) -> Self:
+        """Sort tests that were written in the order of time, a part of them at once."""
+        counts, total = np.zeros(links, dtype=np.int64), 0
+        for part in parts_of(written):
+            counts += np.bincount(part["link"], minlength=links)
+            total += len(part)
+        starts = np.cumsum(counts) - counts
+        with tempfile.TemporaryFile() as file:
+            rows = np.memmap(file, SPOOLED, "w+", shape=total)
+        free = starts.copy()
+        for part in parts_of(written):
+            of_part = np.bincount(part["link"], minlength=links)
+            by_link = np.argsort(part["link"], kind="stable")
+            rows[Stretches(free, of_part).places()] = part[by_link]
+            free += of_part
+        return cls(rows, Stretches(starts, counts))
 
     def read(self, chosen: Flags) -> JudgedTests:
-        parts: list[JudgedTests] = []
-        at = 0
-        bounds = np.flatnonzero(np.diff(chosen.astype(np.int8), prepend=0, append=0))
-        runs = bounds.reshape(-1, 2)
-        for start, first in self.days:
-            low, high = first[runs[:, 0]], first[runs[:, 1]]
-            taken = np.empty(int((high - low).sum()), SPOOLED)
-            place = 0
-            # What lies close together is read at once.
-            whole = len(runs) > 1000
-            if whole:
-                low_all, high_all = int(low[0]), int(high[-1])
-                rows = self._rows(at + low_all, high_all - low_all)
-                taken = rows[chosen[rows["link"]]]
-            else:
-                for begin, end in zip(low.tolist(), high.tolist(), strict=True):
-                    taken[place : place + end - begin] = self._rows(at + begin, end - begin)
-                    place += end - begin
-            at += int(first[-1])
-            rate = taken["rate"].astype(np.float64)
-            log_rate = np.full(len(rate), np.nan)
-            np.log(rate, out=log_rate, where=rate > 0)
-            blamed = np.where(rate < 0, -1 - rate, 0).astype(np.int64)
-            tests = JudgedTests(
-                taken["link"].astype(np.int64), taken["offset"] + np.int64(start), log_rate, blamed
-            )
-            parts.append(tests.taken(np.argsort(tests.started, kind="stable")))
-        columns = zip(*(part.columns for part in parts), strict=True)
-        return JudgedTests(*(np.concatenate(column) for column in columns))
+        rows = self.rows[self.stretches.taken(chosen).places()]
+        rows = rows[np.argsort(rows["started"], kind="stable")]
+        rate = rows["rate"].astype(np.float64)
+        log_rate = np.full(len(rate), np.nan)
+        np.log(rate, out=log_rate, where=rate > 0)
+        blamed = np.where(rate < 0, -1 - rate, 0).astype(np.int64)
+        return JudgedTests(
+            rows["link"].astype(np.int64), rows["started"].astype(np.int64), log_rate, blamed
+        )
 
-    def _rows(self, first: int, count: int) -> Any:  # noqa: ANN401 - rows of SPOOLED
-        self.file.seek(first * SPOOLED.itemsize)
-        return np.frombuffer(self.file.read(count * SPOOLED.itemsize), SPOOLED)
+
+def parts_of(written: IO[bytes]) -> Iterator[NDArray[np.void]]:
+    written.seek(0)
+    while part := written.read(SPOOLED_AT_ONCE * SPOOLED.itemsize):
+        yield np.frombuffer(part, SPOOLED)
 
 
 def unpacked(each: KeptCondition, numbered: Numbered) -> ClassCondition | None:
@@ -351,19 +342,20 @@ def unpacked(each: KeptCondition, numbered: Numbered) -> ClassCondition | None:
         if place is not None and (place == len(ids) or ids[place] != each[name]):
             return None
         places[name] = place
-    keys = np.array([(source << 16) | end for source, end, _ in each["members"]], dtype=np.int64)
-    links = numbered.keys.searchsorted(keys[np.isin(keys, numbered.keys)])
+    links = numbered.places([(source << 16) | end for source, end, _ in each["members"]])
     values = {
         field.name: each[field.name] for field in fields(ClassCondition) if field.name not in PLACES
     }
     for name in FLOATS:
         values[name] = math.nan if values[name] is None else values[name]
+    of_levels = numbered.places([(source << 16) | end for source, end, _ in each["levels"]])
     levels = {
-        int(numbered.keys.searchsorted(key)): level
-        for source, end, level in each["levels"]
-        if (key := (source << 16) | end) in numbered.known_keys
+        place: level
+        for place, (_, _, level) in zip(of_levels, each["levels"], strict=True)
+        if place >= 0
     }
-    return ClassCondition(**places, **values, links=tuple(links.tolist()), levels=levels)
+    own = tuple(place for place in links if place >= 0)
+    return ClassCondition(**places, **values, links=own, levels=levels)
 
 
 def packed(

@@ -296,9 +296,13 @@ class Numbered:
             np.concatenate([np.empty(0, np.uint8), *(each.blamed for each in days)]),
         )
 
-    @cached_property
-    def known_keys(self) -> frozenset[int]:
-        return frozenset(self.keys.tolist())
+    def places(self, keys: Sequence[int]) -> list[int]:
+        """Return the places of links by their keys, -1 of one that is not there."""
+        if not len(self.keys):
+            return [-1] * len(keys)
+        wanted = np.array(keys, dtype=np.int64)
+        place = np.minimum(self.keys.searchsorted(wanted), len(self.keys) - 1)
+        return [*map(int, np.where(self.keys[place] == wanted, place, -1))]
 
     def pair(self, link: int) -> tuple[int, int]:
         """Return the ids of the ends of a link by its place."""
