@@ -7,6 +7,7 @@ import pytest
 from scipy import linalg, stats
 
 from matrix.statistics.arrays import Floats
+from matrix.statistics.causes import causes as search
 from matrix.statistics.causes.candidates import CandidateSets, MatrixCells, every_candidate
 from matrix.statistics.causes.causes import FALSE_ALARMS, Cause, Model, name_causes, name_slower
 from matrix.statistics.causes.cell_noise import LEAN, CellNoise, LinkNoise
@@ -313,6 +314,29 @@ def test_how_alike_errors_are_is_learned_from_all_windows_of_a_history(correlati
     noise = CellNoise.of_history(np.full((8, 8), NOISE), rest, sites, sites)
     assert noise.correlation == pytest.approx(correlation, abs=0.08)
     assert np.all(noise.scale == NOISE)
+
+
+@pytest.mark.parametrize("sites", [[0, 0, 1, 1, 1, 2, 3, 3], [3, 1, 1, 0, 2, 2, 2, 2], [*range(8)]])
+def test_noise_by_cells_is_that_of_one_window_of_a_history(sites: list[int]):
+    rng, site = np.random.default_rng(6), np.array(sites)
+    rest = 0.9 * rng.normal(size=(8, 8))[site[:, None], site] + rng.normal(size=(8, 8))
+    rest[rng.random(rest.shape) < 0.3] = np.nan
+    scatter = np.where(np.isfinite(rest), rng.uniform(0.1, 0.3, (8, 8)), np.nan)
+    whole = CellNoise.of_history(scatter, rest[None], site, site)
+    cells = MatrixCells(*np.nonzero(np.isfinite(rest)), np.arange(8), np.arange(8), site, site)
+    flat = [each[cells.row, cells.column] for each in (scatter, rest)]
+    noise = CellNoise.of_cells(*flat, cells)
+    assert noise.correlation == pytest.approx(whole.correlation, rel=1e-12)
+    assert noise.block.tolist() == whole.block.tolist()
+    assert noise.scale.tolist() == whole.scale.tolist()
+    assert (noise.correlation > 0.1) is (max(sites) < 7)
+
+
+def test_what_is_far_from_beyond_chance_costs_no_quantile(monkeypatch: pytest.MonkeyPatch):
+    asked = []
+    monkeypatch.setattr(search, "_quantiles", lambda tails, _: asked.append(tails) or [2.0])
+    assert name_causes(quiet(seed=3)) == []
+    assert asked == [(0.975,)]
 
 
 @pytest.mark.long

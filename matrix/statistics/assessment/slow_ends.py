@@ -40,30 +40,27 @@ def name_slow(changes: Changes, dof: int, links: GridLinks) -> Iterator[tuple[Su
 
     Those that became faster are named, too: else all others would look slower.
     """
-    ends = len(links.site)
-    matrix, scatter = np.full((2, ends, ends), np.nan)
-    cell = links.source[changes.links], links.destination[changes.links]
-    matrix[cell], scatter[cell] = changes.shift, changes.error
-    is_known = np.isfinite(matrix) & (scatter > 0)
-    cells = MatrixCells.of(is_known, None, [f"{site:06}" for site in links.site])
-    if len(cells) < FEWEST_CELLS:
+    # By source, then by destination.
+    order = np.lexsort((links.destination[changes.links], links.source[changes.links]))
+    order = order[np.isfinite(changes.shift[order]) & (changes.error[order] > 0)]
+    if len(order) < FEWEST_CELLS:
         return
-    scatter = np.where(is_known, scatter, np.nan)
-    noise = CellNoise.of_history(
-        scatter, (matrix / scatter)[None], cells.site_of_row, cells.site_of_column
-    )
+    place, shift, error = changes.links[order], changes.shift[order], changes.error[order]
+    ends, site = np.arange(len(links.site)), np.unique(links.site, return_inverse=True)[1]
+    cells = MatrixCells(links.source[place], links.destination[place], ends, ends, site, site)
+    noise = CellNoise.of_cells(error, shift / error, cells)
     rules = Rules(SEEN, slower_only=True, known_dof=dof, after_the_first=1.0)
-    search = CauseSearch(matrix[cells.row, cells.column], cells, noise, rules)
+    search = CauseSearch(shift, cells, noise, rules)
     search.run()
     if not search.named:
         return
     effects = search.model(search.named).effects[1:].tolist()
-    for candidate, shift in zip(search.named, effects, strict=True):
+    for candidate, effect in zip(search.named, effects, strict=True):
         row, column, kind = candidate.row, candidate.column, candidate.sets.kind
         end = row if row is not None else column
         if kind == "site":
-            yield Subject(SITE, site=int(links.site[end])), shift
+            yield Subject(SITE, site=int(links.site[end])), effect
         elif kind == "both":
-            yield Subject(ENDPOINT, end, end), shift
+            yield Subject(ENDPOINT, end, end), effect
         else:
-            yield Subject(kind, row, column), shift
+            yield Subject(kind, row, column), effect

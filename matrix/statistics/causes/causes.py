@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 from types import MappingProxyType
 from typing import Self
 
@@ -234,25 +235,28 @@ class CauseSearch:
         if dof < 1 or model.dof < 2:
             return None
         best, candidate = 0.0, None
-        critical = self.critical(dof, bool(named))
+        tails = self.tails(bool(named))
         for sets, weight in zip(self.kinds, self.weights, strict=True):
             effect, t = model.added(sets, weight, self.rules.known_dof)
             # What became faster is looked for, too: unnamed, it would make all others look slower.
             matters = np.abs(effect) > np.log(SMALLEST_FACTOR)
             place = int(np.where(matters, np.abs(t), 0.0).argmax())
-            if not matters[place]:
+            # Beyond chance is farther out than of the normal distribution, which costs little.
+            if not matters[place] or abs(t[place]) < _normal_quantile(1 - tails[sets.kind]):
                 continue
-            gain = _gain(t[place], dof) - _gain(critical[sets.kind], dof)
+            critical = _quantiles(tuple(1 - tail for tail in tails.values()), dof)
+            limits = dict(zip(tails, critical, strict=True))
+            gain = _gain(t[place], dof) - _gain(limits[sets.kind], dof)
             if gain > best:
                 best, candidate = gain, Candidate(sets, place)
         return candidate
 
-    def critical(self, dof: int, is_further: bool) -> dict[Kind, float]:
-        """Return the |t| beyond which something of each kind is beyond chance."""
+    def tails(self, is_further: bool) -> dict[Kind, float]:
+        """Return how often one thing of each kind may be as far out by chance."""
         share = (self.rules.after_the_first if is_further else 1) / self.directions
-        tails = [self.rules.alarms[kind] * share / count for kind, count in self.counts.items()]
-        limits = _quantiles(tuple(1 - tail for tail in tails), dof)
-        return dict(zip(self.counts, limits, strict=True))
+        return {
+            kind: self.rules.alarms[kind] * share / count for kind, count in self.counts.items()
+        }
 
     def causes(self) -> Iterator[tuple[Cause, float]]:
         """Return what was named, each as one of all, with its |t|."""
@@ -278,6 +282,11 @@ class CauseSearch:
 @lru_cache(maxsize=4096)
 def _quantiles(probabilities: tuple[float, ...], dof: int) -> list[float]:
     return [float(value) for value in quantile(probabilities, dof)]
+
+
+@lru_cache(maxsize=4096)
+def _normal_quantile(probability: float) -> float:
+    return NormalDist().inv_cdf(probability)
 
 
 def _gain(t: float, dof: int) -> float:

@@ -1,5 +1,6 @@
 """How noisy the cells of a matrix are, and how alike the errors of cells of one site are."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -7,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from matrix.statistics.arrays import Floats, Integers, Places
+from matrix.statistics.causes.candidates import MatrixCells
 from matrix.statistics.estimates import two_way
 
 # Rounds in which the two parts of a cell's variance are weighed against each other.
@@ -79,6 +81,28 @@ class CellNoise:
         if block.max(initial=-1) < len(row) - 1:
             correlation = _correlation(rest, site_of_row, site_of_column)
         return cls(scatter[row, column], block, correlation)
+
+    @classmethod
+    def of_cells(cls, scatter: Floats, rest: Floats, cells: MatrixCells) -> Self:
+        """Do as of_history() does with one window, whose holes cost nothing: by its cells."""
+        row, column = cells.row, cells.column
+        row_site, column_site = cells.site_of_row[row], cells.site_of_column[column]
+        block = _blocks(row_site, column_site)
+        if block.max(initial=-1) == len(row) - 1:
+            return cls(scatter, block, 0.0)
+        sites = int(max(row_site.max(), column_site.max())) + 1
+        cut = np.clip(rest, *(FARTHEST * np.sqrt(np.square(rest).mean()) * np.array([-1, 1])))
+        sums = []
+        for every, near in ((row, row * sites + column_site), (column, column * sites + row_site)):
+            groups = [np.unique(near, return_inverse=True)[1], every]
+            sums.append(
+                [
+                    float(np.square(np.bincount(group, values)).sum())
+                    for values in (None, cut)
+                    for group in groups
+                ]
+            )
+        return cls(scatter, block, _alike(sums, float(np.square(cut).sum()), len(rest)))
 
     @property
     def is_uneven(self) -> bool:
@@ -167,19 +191,34 @@ def _correlation(
     farthest = FARTHEST * float(np.sqrt(np.square(values).sum() / max(ones.sum(), 1)))
     cut = np.clip(values, -farthest, farthest)
     whole = float(np.square(cut).sum())
+    sums = [
+        [
+            float(np.square(each).sum())
+            for part in (ones, cut)
+            for each in (_by_site(part, site, axis), part.sum(axis))
+        ]
+        for axis, site in ((2, site_of_column), (1, site_of_row))
+    ]
+    return _alike(sums, whole, float(ones.sum()), lean)
+
+
+def _alike(sums: Iterable[Sequence[float]], whole: float, count: float, lean: float = 0.0) -> float:
+    """Return how alike residuals are, as _correlation() does, by sums of squares.
+
+    ``sums`` are those of rows and of columns: of the numbers of cells by site and altogether, and
+    of their residuals likewise. ``whole`` is the sum of the squares of ``count`` residuals.
+    """
     covariance, pairs = 0.0, 0.0
-    for axis, site in ((2, site_of_column), (1, site_of_row)):
-        alike_pairs = float(np.square(_by_site(ones, site, axis)).sum() - ones.sum())
-        every_pairs = float(np.square(ones.sum(axis)).sum() - ones.sum())
+    for near_pairs, row_pairs, near, row in sums:
+        alike_pairs, every_pairs = near_pairs - count, row_pairs - count
         if alike_pairs and every_pairs > alike_pairs:
-            alike = float(np.square(_by_site(cut, site, axis)).sum()) - whole
-            every = float(np.square(cut.sum(axis)).sum()) - whole
+            alike, every = near - whole, row - whole
             other = (every - alike) / (every_pairs - alike_pairs)
             covariance += alike - other * alike_pairs
             pairs += alike_pairs
     if pairs < FEWEST_PAIRS or whole <= 0:
         return 0.0
-    alike = covariance / pairs / (whole / ones.sum())
+    alike = covariance / pairs / (whole / count)
     return float(np.clip(alike + lean * np.sqrt(2 / pairs), 0, HIGHEST))
 
 
