@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from matrix.statistics.assessment import grid_links, midnight
+from matrix.statistics.arrays import Flags
+from matrix.statistics.assessment import grid_links, judge, midnight
 from matrix.statistics.assessment.baselines import medians
 from matrix.statistics.assessment.common_ends import common_ends
 from matrix.statistics.assessment.conditions import FAILING, FAST, SLOW, ClassCondition
@@ -368,6 +369,27 @@ def test_what_is_kept_between_looks_changes_nothing():
     assert len(so_far) == len(today)
     assert max(refused) > 10
     assert {SOURCE, LINK} <= {each.scope for each in found}
+
+
+def test_only_links_that_were_tested_since_are_looked_at():
+    """Of 16 endpoints those of half are tested no more as a source becomes slow."""
+    links = square(16)
+    tests = made(links, 9)
+    tests = tests.taken((links.source[tests.link] < 8) | (tests.started < START + 5 * DAY_MS))
+    slow = Subject(SOURCE, source=3)
+    tests = harmed(links, tests, slow, START + 8 * DAY_MS, factor=0.4)
+    day = START + 8 * DAY_MS
+    past, today = tests.within(START, day), tests.within(day, day + DAY_MS)
+    kept = midnight.Midnight.of(links, past.of_links, day, [])
+    asked: list[int] = []
+
+    def of_links(chosen: Flags) -> JudgedTests:
+        asked.append(int(chosen.sum()))
+        return past.of_links(chosen)
+
+    found = judge.Judge(links, replace(kept, past=of_links), today).run()
+    assert slow in {each.subject for each in found}
+    assert max(asked) <= 8 * 15
 
 
 def test_a_look_in_vain_is_forgotten_once_other_tests_come_before_it():

@@ -446,6 +446,11 @@ class Judge:
             if each.type == SLOW and each.is_open and each.since >= since - (seen - since) - 1
         ]
         chosen = self.concerned(alarm)
+        # Others were not tested since.
+        tested = self.midnight.last >= since
+        upto = slice(int(self.today.started.searchsorted(since)), alarm.at + 1)
+        tested[self.today.link[upto]] = True
+        chosen &= tested
         tests = self.midnight.past(chosen).followed_by(
             self.today.taken(slice(0, alarm.at + 1)).of_links(chosen)
         )
@@ -474,10 +479,14 @@ class Judge:
         if len(links) <= MOST_LINKS:
             return np.ones(len(links), dtype=bool)
         link = int(self.today.link[alarm.at])
-        sites = {int(links.site[links.source[link]]), int(links.site[links.destination[link]])}
-        near = np.isin(links.site, [*sites])
-        others = np.arange(len(links)) % (len(links) // MOST_LINKS) == 0
-        return np.asarray(near[links.source] | near[links.destination] | others)
+        at_source, at_destination = (
+            links.site[links.source[link]],
+            links.site[links.destination[link]],
+        )
+        near = (links.site == at_source) | (links.site == at_destination)
+        chosen = near[links.source] | near[links.destination]
+        chosen[:: len(links) // MOST_LINKS] = True
+        return np.asarray(chosen)
 
     def changes(
         self, rates: Rates, since: int, until: int = NEVER, *, by_midnight: bool = False
