@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.standing import USUAL_DAYS, Rates
 from sonar.database.cursors import planned_rows
-from sonar.models import Condition, ConditionPart
+from sonar.models import Condition, ConditionPart, Endpoint, Site
 from sonar.notation.windows import Window
 
 # What is the matter with a link by conditions that have it as a member, the worst last.
@@ -47,10 +48,79 @@ def lasting_at(moment: datetime, prefix: str = "") -> Q:
     return begun & ended
 
 
-def overlapping(window: Window) -> QuerySet[Condition]:
-    """Return those of which any time lies in a window, those that began last first."""
-    ended = Q(ended_at=None) | Q(ended_at__gt=window.start)
-    return rows().filter(ended, since__lt=window.end)
+# A statement of its own, as pages read it every minute, and the ORM takes longer to write it
+# than to read what it returns.
+COLUMNS = [field.attname for field in Condition._meta.concrete_fields]
+OVERLAPPING = f"""
+    SELECT assessed.at, parts.tests, parts.failed, parts.open_sizes,
+           source.id, source.name, source_site.id, source_site.name,
+           destination.id, destination.name, destination_site.id, destination_site.name,
+           site.id, site.name, {", ".join(f"condition.{name}" for name in COLUMNS)}
+    FROM ({ASSESSED_AT}) AS assessed(at)
+    LEFT JOIN (sonar_condition AS condition
+        CROSS JOIN LATERAL (
+            SELECT coalesce(sum(tests), 0)::bigint, coalesce(sum(failed), 0)::bigint,
+                   coalesce(array_agg(size_class.name::text ORDER BY size_class.from_bytes)
+                            FILTER (WHERE is_chosen AND is_open), '{{}}'),
+                   bool_or(is_chosen AND (is_open OR NOT %(only_open)s))
+            FROM sonar_conditionpart AS part
+            JOIN sonar_sizeclass AS size_class ON size_class.id = part.size_class_id,
+            LATERAL (SELECT %(parts)s::bigint[] IS NULL OR part.id = ANY(%(parts)s::bigint[]),
+                            part.since <= %(moment)s
+                            AND (part.ended_at IS NULL OR part.ended_at > %(moment)s)
+            ) AS state(is_chosen, is_open)
+            WHERE part.condition_id = condition.id
+        ) AS parts(tests, failed, open_sizes, is_listed)
+        LEFT JOIN sonar_endpoint AS source ON source.id = condition.source_id
+        LEFT JOIN sonar_site AS source_site ON source_site.id = source.site_id
+        LEFT JOIN sonar_endpoint AS destination ON destination.id = condition.destination_id
+        LEFT JOIN sonar_site AS destination_site ON destination_site.id = destination.site_id
+        LEFT JOIN sonar_site AS site ON site.id = condition.site_id
+    ) ON parts.is_listed AND condition.since <= %(last)s
+        AND (condition.ended_at IS NULL OR condition.ended_at > %(first)s)
+    ORDER BY condition.since DESC, condition.id DESC
+"""  # noqa: S608 - constants
+
+
+def read_overlapping(
+    first: datetime,
+    last: datetime,
+    moment: datetime,
+    parts: Sequence[int] | None = None,
+    *,
+    only_open: bool = False,
+) -> tuple[list[Condition], datetime | None]:
+    """Return the conditions between two moments, as `rows` does, and `assessed_at`.
+
+    Conditions have one of these ``parts`` (ids, None for any), which with ``only_open`` lasts at a
+    moment. `open_sizes` are the size classes of such parts that last then. Of endpoints and sites
+    ids and names are read, the rest when it is used.
+    """
+    parameters = {"first": first, "last": last, "moment": moment, "parts": parts}
+    conditions = []
+    lines = planned_rows(OVERLAPPING, parameters | {"only_open": only_open})
+    for _, tests, failed, open_sizes, *values in lines:
+        source, destination, site, own = values[:4], values[4:8], values[8:10], values[10:]
+        if own[0] is None:
+            break
+        condition = Condition.from_db(DEFAULT_DB_ALIAS, COLUMNS, own)
+        vars(condition).update(tests=tests, failed=failed, open_sizes=open_sizes)
+        condition.source, condition.destination = _endpoint(*source), _endpoint(*destination)
+        condition.site = _site(*site)
+        conditions.append(condition)
+    return conditions, lines[0][0]
+
+
+def _endpoint(pk: int | None, name: str, site_id: int, site_name: str) -> Endpoint | None:
+    if pk is None:
+        return None
+    endpoint = Endpoint.from_db(DEFAULT_DB_ALIAS, ("id", "name", "site_id"), (pk, name, site_id))
+    endpoint.site = Site.from_db(DEFAULT_DB_ALIAS, ("id", "name"), (site_id, site_name))
+    return endpoint
+
+
+def _site(pk: int | None, name: str) -> Site | None:
+    return None if pk is None else Site.from_db(DEFAULT_DB_ALIAS, ("id", "name"), (pk, name))
 
 
 def assessed_at() -> datetime | None:

@@ -645,7 +645,7 @@ def test_it_is_computed_once_for_page_and_api(client, db):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("address", "most"),
-    [("/causes/", 12), (API, 7), (f"/causes/{MONTH}", 17), (f"{API}{MONTH}", 12)],
+    [("/causes/", 11), (API, 7), (f"/causes/{MONTH}", 16), (f"{API}{MONTH}", 12)],
 )
 def test_the_number_of_queries_does_not_depend_on_the_data(client, small_world, address, most):
     # Its tests are no change of a level: since when one lasts is read only where there is one.

@@ -90,6 +90,8 @@ def test_links_have_what_they_are_members_of_and_a_site_what_is_of_it(
     stored_condition(TYPES.SLOW, source=scratch, since=4 * HOUR)
     grid = stored_condition(TYPES.SLOW, since=5 * HOUR)
     link = reading.of_pairs([(ral.id, glasgow.id), (glasgow.id, ral.id)])
+    with django_assert_num_queries(1):
+        assert own in reading.read_open(NOW).conditions
     with django_assert_num_queries(2):
         assert reading.read_open(NOW, link).conditions == [own, grid]
     assert reading.read_open(NOW, reading.of_pairs([(ral.id, desy.id)])).conditions == [

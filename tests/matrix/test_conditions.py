@@ -13,7 +13,7 @@ from matrix.statistics.cells.axes import LinkIndex
 from matrix.store import conditions, registry
 from matrix.store.conditions import MARKS, LinkMarks
 from sonar.models import Condition, Endpoint
-from sonar.notation.windows import Window, unix_ms
+from sonar.notation.windows import unix_ms
 from tests.conditions import at, stored_condition
 from tests.matrix.world import HOUR, NOW, World
 
@@ -86,8 +86,13 @@ def test_those_that_overlap_a_window_have_a_moment_in_common_with_it(
         (10, 8, [over]),
     ):
         with one_statement():
-            window = Window(at(start * HOUR), at(end * HOUR))
-            assert list(conditions.overlapping(window)) == rows, (start, end)
+            first, last = at(start * HOUR), at(end * HOUR) - timedelta.resolution
+            assert conditions.read_overlapping(first, last, NOW)[0] == rows, (start, end)
+    with one_statement():
+        (row, slow), _ = conditions.read_overlapping(at(10 * HOUR), NOW, NOW)
+        assert (row.source.name, row.destination, row.site) == (ral.name, None, None)
+        assert (slow.destination.site.name, slow.tests, slow.failed) == ("DESY", 30, 1)
+        assert (row.open_sizes, slow.open_sizes) == (["large"], [])
 
 
 def test_marks_are_the_worst_of_each_link_in_a_size_class(small_world: World, one_statement):

@@ -168,8 +168,8 @@ def test_the_number_of_queries_depends_on_neither_views_nor_data(client, trouble
             assert client.get(path).status_code == 200
         return len(captured)
 
-    assert queries("/?window=30d&wall=1") == 21
+    assert queries("/?window=30d&wall=1") == 19
     views = "&".join(f"views=window={name}" for name in ("1h", "6h", "30d"))
     world.transfer(trouble.ral, trouble.desy, 5.0)
     # What is usual before another window is read anew.
-    assert queries(f"/?wall=1&{views}") == 21
+    assert queries(f"/?wall=1&{views}") == 19

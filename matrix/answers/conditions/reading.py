@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from matrix.query.filters import Filter, on_links
@@ -111,21 +110,19 @@ def open_sizes(condition: Condition) -> list[str]:
 
 
 def read_open(moment: datetime, chosen: Q | None = None) -> Judgement:
-    """Return the conditions that are open at a moment. Two SQL statements.
+    """Return the conditions that are open at a moment. One SQL statement, two if chosen.
 
     ``chosen`` selects parts of conditions, by `members_q` and the like; those of the whole grid
     are always there.
     """
-    rows = stored.rows().filter(stored.lasting_at(moment))
-    return _judgement(rows, moment, stored.lasting_at(moment), chosen)
+    return _judgement(moment, moment, moment, chosen, only_open=True)
 
 
 def read_window(window: Window, chosen: Q | None = None) -> Judgement:
     """Return the conditions that overlap a time range, up to now if it ends now. As `read_open`."""
     moment = state_moment(window, timezone.now())
-    if moment > window.end:
-        window = replace(window, end=moment)
-    return _judgement(stored.overlapping(window), moment, Q(), chosen)
+    last = max(moment, window.end) - timedelta.resolution
+    return _judgement(window.start, last, moment, chosen)
 
 
 def members_q(filters: Iterable[Filter], places: Sequence[EndpointInfo]) -> Q:
@@ -150,14 +147,13 @@ def _with_member(links: Q) -> Q:
 
 
 def _judgement(
-    rows: QuerySet[Condition], moment: datetime, listed: Q, chosen: Q | None
+    first: datetime, last: datetime, moment: datetime, chosen: Q | None, *, only_open: bool = False
 ) -> Judgement:
-    """Read those of some conditions that have a ``listed`` and chosen part."""
-    own = ConditionPart.objects.filter(chosen | OF_GRID if chosen else Q())
-    parts = own.filter(condition=OuterRef("pk"))
-    lasting = parts.filter(stored.lasting_at(moment)).order_by("size_class")
-    sizes = ArraySubquery(lasting.values("size_class__name"))
-    chosen_rows = rows.filter(Exists(parts.filter(listed))).annotate(open_sizes=sizes)
-    conditions: list[Condition] = [*chosen_rows]
-    as_of = stored.assessed_at()
+    """Read the conditions between two moments that have a chosen part, open or not."""
+    parts = None
+    if chosen:
+        ended = Q(condition__ended_at=None) | Q(condition__ended_at__gt=first)
+        own = ConditionPart.objects.filter(chosen | OF_GRID, ended, condition__since__lte=last)
+        parts = list(own.values_list("pk", flat=True))
+    conditions, as_of = stored.read_overlapping(first, last, moment, parts, only_open=only_open)
     return Judgement(conditions, as_of, stored.is_late(as_of, timezone.now()), moment)
