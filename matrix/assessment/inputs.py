@@ -300,9 +300,9 @@ class Numbered:
         """Return the places of links by their keys, -1 of one that is not there."""
         if not len(self.keys):
             return [-1] * len(keys)
-        wanted = np.array(keys, dtype=np.int64)
-        place = np.minimum(self.keys.searchsorted(wanted), len(self.keys) - 1)
-        return [*map(int, np.where(self.keys[place] == wanted, place, -1))]
+        links = np.array(keys, dtype=np.int64)
+        place = np.minimum(self.keys.searchsorted(links), len(self.keys) - 1)
+        return [*map(int, np.where(self.keys[place] == links, place, -1))]
 
     def pair(self, link: int) -> tuple[int, int]:
         """Return the ids of the ends of a link by its place."""
