@@ -308,6 +308,19 @@ def test_a_grid_that_is_slow_as_a_whole_is_a_condition_of_the_grid_alone():
     assert found.factor == pytest.approx(0.3, rel=0.15)
 
 
+def test_nothing_ends_because_all_others_have_become_as_slow():
+    links = square(10)
+    slow = Subject(DESTINATION, destination=3)
+    tests = harmed(links, made(links, 10), slow, START + 8 * DAY_MS, factor=1 / 3)
+    others = links.destination[tests.link] != 3
+    others &= (tests.started >= START + 9 * DAY_MS) & (tests.started < START + 9.5 * DAY_MS)
+    tests = replace(tests, log_rate=tests.log_rate - np.where(others, np.log(3), 0))
+    conditions = {each.subject: each for each in judged(links, tests)}
+    assert conditions[slow].is_open
+    assert abs(conditions[slow].since - START - 8 * DAY_MS) <= 6 * HOUR_MS
+    assert not conditions[Subject(GRID)].is_open
+
+
 def test_what_the_whole_grid_shows_for_a_moment_does_not_end_before_it_was_seen():
     started = START + np.arange(20) * MINUTE_MS
     level = np.where(

@@ -305,7 +305,9 @@ class Judge:
             off = np.clip(rates.rest, size - MOST_SIGMA * sigma, MOST_SIGMA * sigma)
             noise = np.square(sigma) * (1 + 2 * self.usual.likeness)
             gains = np.minimum(size * (size / 2 - off) / noise, MOST_OF_ONE)
-            gains = np.where(rates.is_known, gains, 0.0)
+            # What is slow by itself is hardly slower on a machine that makes all others slow.
+            tells = rates.is_known & ~self.trend.is_doubtful(tests.started)
+            gains = np.where(tells, gains, 0.0)
             limit = END_OF_SLOW
         alone = TestGroups.of(np.zeros(len(tests), dtype=np.int64), tests.started)
         evidence = alone.trace(gains, Cusum.none(1))

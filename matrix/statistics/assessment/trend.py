@@ -80,6 +80,14 @@ class Trend:
         place = self.started.searchsorted(started, side="right")
         return np.asarray(np.concatenate([[0.0], self.level])[place])
 
+    def is_doubtful(self, started: Integers) -> Flags:
+        """Say when all links together are at half of their level, or at twice it."""
+        off = np.abs(self.level)
+        turns = np.where(off >= -GRID_SLOW, 1, np.where(off <= -GRID_WELL, -1, 0))
+        newest = np.maximum.accumulate(np.where(turns, np.arange(len(turns)), 0))
+        state = np.concatenate([[False], turns[newest] > 0])
+        return np.asarray(state[self.started.searchsorted(started, side="right")])
+
 
 def tells_trend(links: GridLinks) -> Flags:
     """Say which links tell the level of all of them."""
