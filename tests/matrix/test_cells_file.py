@@ -193,7 +193,7 @@ def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
             transfer(source, destination, 1.0)
         counts.append(len(statements(client.get, "/cells/")))
     # Nothing is read where nothing has changed.
-    assert counts == [15, 1, 9]
+    assert counts == [14, 1, 8]
 
 
 def test_it_is_compressed_and_kept_by_its_reader_alone(client, measured):
