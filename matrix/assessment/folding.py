@@ -18,7 +18,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from matrix.assessment.inputs import DayTests, Numbered, Registry
-from matrix.statistics.arrays import Flags, Floats, Integers, Stretches
+from matrix.statistics.arrays import Flags, Floats, Integers, Stretches, places_in
 from matrix.statistics.assessment.baselines import FEWEST, medians
 from matrix.statistics.assessment.conditions import FAST, SLOW, ClassCondition
 from matrix.statistics.assessment.days import judge_day as judge_tests
@@ -144,8 +144,8 @@ def without_earlier(tests: DayTests, levels: Mapping[int, Accepted]) -> DayTests
         return tests
     keys = np.array(sorted(levels), dtype=np.int64)
     moments = np.array([levels[key].at for key in keys.tolist()], dtype=np.int64)
-    place = np.minimum(keys.searchsorted(tests.link), len(keys) - 1)
-    return tests.taken((keys[place] != tests.link) | (tests.started >= moments[place]))
+    place = places_in(keys, tests.link)
+    return tests.taken((place < 0) | (tests.started >= moments[place]))
 
 
 def targets_of(
@@ -237,8 +237,7 @@ class KnownDay:
 
 def with_more(keys: Integers, more: Integers) -> Integers:
     """Return keys (in order, each once) with some more; those that are there cost little."""
-    place = np.minimum(keys.searchsorted(more), max(len(keys) - 1, 0))
-    new = more if not len(keys) else more[keys[place] != more]
+    new = more[places_in(keys, more) < 0]
     return np.union1d(keys, new) if len(new) else keys
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from django.db.models import Case, IntegerField, Value, When
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Flags, Integers
+from matrix.statistics.arrays import Flags, Integers, places_in
 from matrix.statistics.assessment.grid_links import (
     BLAMES_DESTINATION,
     BLAMES_SOURCE,
@@ -298,11 +298,7 @@ class Numbered:
 
     def places(self, keys: Sequence[int]) -> list[int]:
         """Return the places of links by their keys, -1 of one that is not there."""
-        if not len(self.keys):
-            return [-1] * len(keys)
-        links = np.array(keys, dtype=np.int64)
-        place = np.minimum(self.keys.searchsorted(links), len(self.keys) - 1)
-        return [*map(int, np.where(self.keys[place] == links, place, -1))]
+        return [*map(int, places_in(self.keys, np.array(keys, dtype=np.int64)))]
 
     def pair(self, link: int) -> tuple[int, int]:
         """Return the ids of the ends of a link by its place."""

@@ -101,6 +101,14 @@ def ranks(counts: Integers) -> Integers:
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
+def places_in(keys: Integers, values: NDArray[np.integer[Any]]) -> Integers:
+    """Return the place of each value among sorted keys, -1 of one that is not there."""
+    if not len(keys):
+        return np.full(len(values), -1)
+    place = np.minimum(keys.searchsorted(values), len(keys) - 1)
+    return np.where(keys[place] == values, place, -1)
+
+
 def rounded(values: Floats) -> Floats:
     """Round to within a millionth of each, but not finer than six decimals."""
     _, power = np.frexp(values)

@@ -112,7 +112,7 @@ def since(condition: Condition) -> str:
 def evidence(condition: Condition) -> list[str]:
     """Return its figures as parts of a sentence: size classes, links, tests.
 
-    Tests are counted only for conditions that `matrix.store.conditions.rows` has read.
+    Tests are counted only for conditions that `matrix.store.conditions` has read.
     """
     parts = [f"with {join(condition.size_classes)} files"]
     # The level of the whole grid is not that of some links.

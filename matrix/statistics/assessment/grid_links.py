@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from matrix.statistics.arrays import Flags, Floats, Integers, Stretches
+from matrix.statistics.arrays import Flags, Floats, Integers, Stretches, places_in
 
 DAY_MS = 86_400_000
 # Later than any moment, in Unix ms.
@@ -100,10 +100,7 @@ class GridLinks:
         """Say which of these links a subject has."""
         if len(link) >= len(self):
             return self.of(subject)[link]
-        own = self.places(subject)
-        if not own.size:
-            return np.zeros(len(link), dtype=bool)
-        return np.asarray(own[np.minimum(own.searchsorted(link), len(own) - 1)] == link)
+        return np.asarray(places_in(self.places(subject), link) >= 0)
 
     def group(self, kind: str) -> Integers:
         """Return what each link counts for: itself, its source or its destination."""
