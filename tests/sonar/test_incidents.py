@@ -173,6 +173,20 @@ def test_one_whose_condition_late_results_took_back_is_a_part_of_the_doubtful_gr
     assert events[1].incident == into_desy
 
 
+def test_one_whose_condition_is_no_longer_certain_is_over_until_it_is_certain_again(
+    into_desy: Incident,
+):
+    was = Condition.objects.get()
+    Condition.objects.update(confirmed_at=None)
+    assert kinds(follow(NOW + MINUTE)) == []
+    into_desy.refresh_from_db()
+    assert (into_desy.cause, into_desy.clear_since) == (None, NOW + MINUTE)
+    Condition.objects.update(confirmed_at=NOW)
+    assert kinds(follow(NOW + 2 * MINUTE)) == ["reopened"]
+    into_desy.refresh_from_db()
+    assert (into_desy.cause, into_desy.clear_since) == (was, None)
+
+
 def test_it_closes_after_a_calm_hour_and_goes_on_if_it_comes_back_within_a_day(
     into_desy: Incident, small_world: World
 ):
