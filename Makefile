@@ -21,9 +21,9 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (20 to 30 m
 
 # Each lane is a pytest with a PostgreSQL and a Redis of its own, and a budget (tests/budget.py).
 # Those of the first list wait for servers and slow networks most of their time, and have clocks to
-# keep: they run all at once and before the others, which keep two cores busy four at a time, and
-# give way: those that go on longest first. What needs programs that CI still installs waits for it:
-# INSTALLING is the process that does so (.ci/run).
+# keep: they run first, and the others, those that go on longest first, give way. Three of each at a
+# time keep two cores busy; more would only slow each other down.
+# What needs programs that CI still installs waits for INSTALLING, the process that does so (.ci/run).
 WAITING := .test-storage .test-sandbox .test-lab .test-programs .test-engines
 COMPUTING := .test-matrix .test-matrix-m .test-rest .test-browser-n .test-browser-f .test-browser \
 	.test-sonar .test-asked .test-types
@@ -57,10 +57,10 @@ LANES := --no-print-directory -k $(SYNC)
 # Without the flags of the make above, whose two jobs they would share.
 .waiting:
 	$(UNTIL_THERE)
-	@MAKEFLAGS= $(MAKE) $(LANES) -j5 $(WAITING)
+	@MAKEFLAGS= $(MAKE) $(LANES) -j3 $(WAITING)
 
 .computing:
-	@MAKEFLAGS= nice $(MAKE) $(LANES) -j4 $(COMPUTING)
+	@MAKEFLAGS= nice $(MAKE) $(LANES) -j3 $(COMPUTING)
 
 .test-storage:
 	$(BIN)/python -m pytest --lane=storage $(CHOSEN) tests/storage $(addprefix --ignore=,$(WHOLE))
