@@ -152,14 +152,15 @@ def median(
     texts: list[str] = []
     for stretch in stretches_of(series.links > 0):
         x += [*edges(series, stretch), None]
-        for bucket in np.repeat(stretch, 2).tolist():
+        for bucket in stretch.tolist():
             low, middle, high = (
                 float(values[bucket]) for values in (series.low, series.median, series.high)
             )
             number = counted(int(series.links[bucket]), "link")
             half = f"middle half {written(low)} to {written(high)}"
-            y.append(digits(middle))
-            texts.append(f"{written(middle)}, median of {number}<br>{half}")
+            # At its beginning and at its end.
+            y += [digits(middle)] * 2
+            texts += [f"{written(middle)}, median of {number}<br>{half}"] * 2
         y.append(None)
         texts.append("")
     return {

@@ -16,7 +16,7 @@ from matrix.http.compression import QuickGZipMiddleware, padded
 from matrix.pages.parts.controls import Choice
 from matrix.pages.site.written_rows import both_directions, strip_rows
 from matrix.pages.table.columns import TableCell
-from matrix.pages.table.page import written_cell
+from matrix.pages.table.page import escaped_cells, written_cell
 from matrix.templatetags.long_parts import (
     as_script,
     heads_and_cells,
@@ -64,7 +64,8 @@ def test_rows_of_tables_are_escaped_and_have_a_dash_for_what_is_missing():
         " <small>{{ e }}</small></td>",
         e=EVIL,
     )
-    assert written_cell(cell, "opens", EVIL, ".0") == expected
+    (escaped,) = escaped_cells([cell])
+    assert written_cell(escaped, "opens", EVIL, ".0") == expected
     values = dict.fromkeys(["mean", "std", "last", "now", "usual", "since"], math.nan)
     ends = ReportCell(EVIL, EVIL, ok=0, failed=2, state="failed", level="unknown", **values)
     row = both_directions([Partner(EVIL, None, (ends, EVIL))], NOW, EVIL, {})
