@@ -24,7 +24,7 @@ from matrix.statistics.assessment.conditions import FAST, SLOW, ClassCondition
 from matrix.statistics.assessment.days import judge_day as judge_tests
 from matrix.statistics.assessment.grid_links import DAY_MS, GRID, JudgedTests
 from matrix.statistics.assessment.judge import BACK_DAYS
-from matrix.statistics.assessment.midnight import Midnight
+from matrix.statistics.assessment.midnight import Midnight, Past
 from matrix.statistics.assessment.targets import Targets
 from matrix.statistics.cells.expected import LinkRules
 from matrix.store.cache import Kept
@@ -181,12 +181,16 @@ SPOOLED_AT_ONCE = 1 << 18
 
 @dataclass
 class KnownDay:
-    """What a process keeps of a day: its links, the tests before it, and what these say."""
+    """What a process keeps of a day: its links, the tests before it, and what these say.
+
+    ``past`` returns the tests of some links, and is no method: what these say keeps it, too, and
+    together they would stay in memory until Python looks for circles. ``in_memory`` counts tests.
+    """
 
     begin: int
     numbered: Numbered
-    tests: JudgedTests | None
-    spool: Spool | None
+    past: Past
+    in_memory: int
     nights: dict[str, Midnight] = field(default_factory=dict)
 
     @classmethod
@@ -214,14 +218,6 @@ class KnownDay:
 
         return _known_days.get((*day.key, digest.digest()), build) if day.key else build()
 
-    def past(self, chosen: Flags) -> JudgedTests:
-        """Return the tests before the day of some links."""
-        if self.tests is not None:
-            return self.tests.of_links(chosen)
-        if self.spool is None:
-            raise ValueError("tests are in memory or in a file")
-        return self.spool.read(chosen)
-
     def keep(self, type_: str, make: Callable[[], Midnight]) -> Midnight:
         """Return what the tests before the day say of what is slow, and of what is fast."""
         if type_ not in self.nights:
@@ -231,8 +227,7 @@ class KnownDay:
     @property
     def nbytes(self) -> int:
         """Return about how much memory it takes once it is used."""
-        tests = 0 if self.tests is None else 25 * len(self.tests)
-        return tests + 170 * len(self.numbered.keys)
+        return 25 * self.in_memory + 170 * len(self.numbered.keys)
 
 
 def with_more(keys: Integers, more: Integers) -> Integers:
@@ -257,8 +252,8 @@ def rules_digest(rules: LinkRules) -> str:
     return digest.hexdigest()
 
 
-def stored(numbered: Numbered, days: Iterable[DayTests]) -> tuple[JudgedTests | None, Spool | None]:
-    """Keep tests in memory or, if they are very many, in a file."""
+def stored(numbered: Numbered, days: Iterable[DayTests]) -> tuple[Past, int]:
+    """Keep tests in memory or, if they are very many, in a file; count those in memory."""
     kept: list[DayTests] = []
     count, written = 0, None
     for each in days:
@@ -271,9 +266,9 @@ def stored(numbered: Numbered, days: Iterable[DayTests]) -> tuple[JudgedTests | 
                 written.write(spooled(numbered, day).tobytes())
             kept.clear()
     if written is None:
-        return numbered.judged(kept), None
+        return numbered.judged(kept).of_links, count
     with written:
-        return None, Spool.of(written, len(numbered.keys))
+        return Spool.of(written, len(numbered.keys)).read, 0
 
 
 def spooled(numbered: Numbered, tests: DayTests) -> NDArray[np.void]:

@@ -1,9 +1,15 @@
 """What the judge of a day is given: links by their keys, and tests of the past from a file."""
 
+import gc
+import tempfile
+import weakref
+from typing import Any
+
 import numpy as np
 import pytest
 
 from matrix.assessment import folding
+from matrix.assessment.folding import DayInputs
 from matrix.assessment.inputs import DayTests, Numbered, Registry
 
 DAY_MS = 86_400_000
@@ -26,22 +32,49 @@ def test_tests_from_a_file_are_those_in_memory(monkeypatch: pytest.MonkeyPatch):
     rng = np.random.default_rng(4)
     days = [day_of(rng, day) for day in range(28)]
     numbered = Numbered.of_links(KEYS, REGISTRY)
-    tests, _ = folding.stored(numbered, days)
+    in_memory, count = folding.stored(numbered, days)
     monkeypatch.setattr(folding, "MOST_IN_MEMORY", 100)
     monkeypatch.setattr(folding, "SPOOLED_AT_ONCE", 150)
-    _, spool = folding.stored(numbered, days)
+    from_file, none = folding.stored(numbered, days)
+    assert (count, none) == (28 * 40, 0)
     for links in ([0, 1, 2, 3], [1], [0, 3], []):
         chosen = np.isin(np.arange(4), links)
-        pairs = zip(spool.read(chosen).columns, tests.of_links(chosen).columns, strict=True)
+        pairs = zip(from_file(chosen).columns, in_memory(chosen).columns, strict=True)
         assert all(np.array_equal(one, other, equal_nan=True) for one, other in pairs)
 
 
-def test_a_file_takes_little_memory_for_each_link(monkeypatch: pytest.MonkeyPatch):
+def test_a_file_takes_little_memory_for_each_link():
     """Where its tests are, whatever the number of days."""
-    days = [day_of(np.random.default_rng(day), day) for day in range(28)]
-    monkeypatch.setattr(folding, "MOST_IN_MEMORY", 100)
-    _, spool = folding.stored(Numbered.of_links(KEYS, REGISTRY), days)
+    numbered = Numbered.of_links(KEYS, REGISTRY)
+    with tempfile.TemporaryFile() as written:
+        for day in range(28):
+            tests = day_of(np.random.default_rng(day), day)
+            written.write(folding.spooled(numbered, tests).tobytes())
+        spool = folding.Spool.of(written, len(KEYS))
     assert sum(each.nbytes for each in spool.stretches) == 16 * len(KEYS)
+
+
+def test_what_is_kept_of_a_day_is_freed_with_it(monkeypatch: pytest.MonkeyPatch):
+    """Of a million links that is half a gigabyte, which the next day needs."""
+    of_days = []
+    make = folding.KnownDay.of
+
+    def noted(*inputs: Any) -> folding.KnownDay:
+        known_day = make(*inputs)
+        of_days.append(weakref.ref(known_day))
+        return known_day
+
+    monkeypatch.setattr(folding.KnownDay, "of", noted)
+    days = [day_of(np.random.default_rng(day), day) for day in range(29)]
+    begin = 28 * DAY_MS
+    gc.disable()
+    try:
+        links = KEYS.astype(np.int64)
+        day = DayInputs(lambda: iter(days[:28]), links, days[28], begin, begin + DAY_MS, REGISTRY)
+        folding.judge_day(day, [])
+        assert [each() for each in of_days] == [None]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(
