@@ -309,7 +309,7 @@ class Spool:
         return cls(rows, Stretches(starts, counts))
 
     def read(self, chosen: Flags) -> JudgedTests:
-        rows = self.rows[self.stretches.taken(chosen).places()]
+        rows = self.rows[self.stretches.taken(np.flatnonzero(chosen)).places()]
         rows = rows[np.argsort(rows["started"], kind="stable")]
         rate = rows["rate"].astype(np.float64)
         log_rate = np.full(len(rate), np.nan)
@@ -422,11 +422,9 @@ def same_before(each: KeptCondition, before: Iterable[KeptCondition]) -> KeptCon
 
 
 def levels_before(since: int, links: Integers, tests: JudgedTests) -> Floats:
-    """Return the median log rate of links in the tests before a moment; NaN where they are few."""
-    count = int(max(tests.link.max(initial=0), links.max(initial=0))) + 1
-    chosen = np.zeros(count, dtype=bool)
-    chosen[links] = True
-    own = np.flatnonzero(chosen[tests.link] & (tests.started < since) & tests.ok)
-    successes = np.bincount(tests.link[own], minlength=count)
-    levels = medians(tests.link[own], tests.log_rate[own], count)
-    return np.asarray(np.where(successes >= FEWEST, levels, np.nan)[links])
+    """Return the median log rate of links, in order, in the tests before a moment; NaN of few."""
+    place = places_in(links, tests.link)
+    own = np.flatnonzero((place >= 0) & (tests.started < since) & tests.ok)
+    successes = np.bincount(place[own], minlength=len(links))
+    levels = medians(place[own], tests.log_rate[own], len(links))
+    return np.asarray(np.where(successes >= FEWEST, levels, np.nan))

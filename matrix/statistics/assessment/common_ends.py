@@ -96,7 +96,7 @@ def subjects_of(links: GridLinks, named: dict[str, set[int]]) -> Iterator[Subjec
     """Yield sites whose endpoints are all named, endpoints named in both directions, and others."""
     either = named[SOURCE] | named[DESTINATION]
     used = np.zeros(len(links.site), dtype=bool)
-    used[links.source], used[links.destination] = True, True
+    used[links.ends] = True
     for site in sorted({int(links.site[end]) for end in either}):
         own = set(np.flatnonzero((links.site == site) & used).tolist())
         if len(own) > 1 and own <= either:

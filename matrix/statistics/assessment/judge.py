@@ -141,6 +141,8 @@ class Judge:
         }
         self.limits: dict[tuple[str, str, int], float] = {}
         self.refused = midnight.refused.of(today)
+        # The place of each link among those that are looked at; -1 between two looks.
+        self._place = np.full(len(links), -1)
         self._whole: dict[Subject, JudgedTests] = {}
         self.learn_young()
         self.follow()
@@ -447,12 +449,13 @@ class Judge:
             for each in self.conditions
             if each.type == SLOW and each.is_open and each.since >= since - (seen - since) - 1
         ]
-        chosen = self.concerned(alarm)
+        concerned, chosen = self.concerned(alarm), np.zeros(len(links), dtype=bool)
+        near = np.flatnonzero(concerned)
         # Others were not tested since.
-        tested = self.midnight.last >= since
+        chosen[near] = self.midnight.last[near] >= since
         upto = slice(int(self.today.started.searchsorted(since)), alarm.at + 1)
-        tested[self.today.link[upto]] = True
-        chosen &= tested
+        tested = self.today.link[upto]
+        chosen[tested] |= concerned[tested]
         tests = self.midnight.past(chosen).followed_by(
             self.today.taken(slice(0, alarm.at + 1)).of_links(chosen)
         )
@@ -485,10 +488,12 @@ class Judge:
             links.site[links.source[link]],
             links.site[links.destination[link]],
         )
-        near = (links.site == at_source) | (links.site == at_destination)
-        chosen = near[links.source] | near[links.destination]
+        near = np.flatnonzero((links.site == at_source) | (links.site == at_destination))
+        chosen = np.zeros(len(links), dtype=bool)
+        for by_end in links.by_end.values():
+            chosen[by_end.of_groups(near)] = True
         chosen[:: len(links) // MOST_LINKS] = True
-        return np.asarray(chosen)
+        return chosen
 
     def changes(
         self, rates: Rates, since: int, until: int = NEVER, *, by_midnight: bool = False
@@ -510,10 +515,11 @@ class Judge:
         mean = np.bincount(link, rest, minlength=len(links)) / count
         # Of which links the tests before tell the level.
         is_new = usual.tests[links] < SETTLED if by_midnight else np.ones(len(links), dtype=bool)
-        place = np.full(len(self.links), -1)
-        place[links[is_new]] = np.flatnonzero(is_new)
-        earlier = np.flatnonzero(rates.usable[:begin] & (place[tests.link[:begin]] >= 0))
-        of_earlier, level_rest = place[tests.link[earlier]], rates.rest[earlier]
+        self._place[links[is_new]] = np.flatnonzero(is_new)
+        place = self._place[tests.link[:begin]]
+        self._place[links] = -1
+        earlier = np.flatnonzero(rates.usable[:begin] & (place >= 0))
+        of_earlier, level_rest = place[earlier], rates.rest[earlier]
         earlier_count = np.bincount(of_earlier, minlength=len(links))
         few = earlier_count < SETTLED
         level = np.where(

@@ -91,7 +91,9 @@ class Trend:
 
 def tells_trend(links: GridLinks) -> Flags:
     """Say which links tell the level of all of them."""
-    return np.asarray(np.arange(len(links)) % max(1, len(links) // TREND_LINKS) == 0)
+    flags = np.zeros(len(links), dtype=bool)
+    flags[:: max(1, len(links) // TREND_LINKS)] = True
+    return flags
 
 
 def middles(windows: Floats) -> Floats:
