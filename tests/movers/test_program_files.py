@@ -3,7 +3,6 @@
 import ftplib
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -225,6 +224,7 @@ def test_a_checksum_over_ftp_is_read_or_told_as_it_was_seen(monkeypatch, files, 
 def test_an_ftp_server_that_has_a_whole_upload_may_verify_it_before_it_answers(checksum: float):
     control, server_of_control = socket.socketpair()
     data, server_of_data = socket.socketpair()
+    over = threading.Event()
 
     class Connected(ftplib.FTP):
         def transfercmd(self, cmd: str, rest: int | str | None = None) -> socket.socket:
@@ -233,7 +233,7 @@ def test_an_ftp_server_that_has_a_whole_upload_may_verify_it_before_it_answers(c
     def serve() -> None:
         while server_of_data.recv(65_536):
             pass
-        time.sleep(1.5)
+        over.wait(1.5 if checksum > 1 else 60)
         server_of_control.sendall(b"226 done\r\n")
 
     ftp = Connected()
@@ -244,6 +244,7 @@ def test_an_ftp_server_that_has_a_whole_upload_may_verify_it_before_it_answers(c
     thread.start()
     with pytest.raises(TimeoutError) if checksum < 1 else nullcontext():
         gridftp.send(ftp, order("ftp").source, replace(order("ftp"), limits=limits), Watch())
-    thread.join(20)
+    over.set()
+    thread.join()
     for each in (ftp, server_of_control, server_of_data):
         each.close()

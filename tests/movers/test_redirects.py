@@ -25,7 +25,7 @@ from sonar.notation.data_hosts import data_hosts
 from tests.movers.orders import order_between
 from tests.movers.scripted import STARTED, Script, Scripted, chunk, copying, says, scripted, status
 
-LIMITS = Limits(connect=5, answer=5, total=20)
+LIMITS = Limits(connect=30, answer=30, total=60)
 STRANGER = "127.0.0.2"
 FILE = "/base/incoming/1"
 WORDS = "owned-by-the-stranger"

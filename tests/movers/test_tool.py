@@ -21,8 +21,9 @@ from tests.waiting import wait_for
 
 PROJECT = Path(__file__).resolve().parents[2]
 SOURCE = End(Where.SOURCE, "root://a.example/base/f", "root://a.example/base")
-ORDER = Order(SOURCE, SOURCE, 1000, limits=Limits(stall=0.5, total=30))
-SOON = 5.0
+ORDER = Order(SOURCE, SOURCE, 1000, limits=Limits(stall=30, total=60))
+IMPATIENT = replace(ORDER, limits=Limits(stall=0.5, total=60))
+SOON = 60.0
 
 
 def shell(script: str, **more: object) -> Command:
@@ -37,13 +38,20 @@ def number(line: str) -> int | None:
     return int(line) if line.isdigit() else None
 
 
-def test_lines_come_while_it_runs_and_become_samples():
-    watch = Watch()
-    ended = move(shell("echo 10; sleep 0.3; printf '20\\r30\\rlast'; exit 3"), watch=watch)
+def test_lines_come_while_it_runs_and_become_samples(tmp_path: Path):
+    """The program goes on only after somebody has seen its first line."""
+    os.mkfifo(seen := tmp_path / "seen")
+
+    def go_on(moved: int) -> None:
+        if moved == 10:
+            seen.write_text("\n")
+
+    watch, began = Watch(go_on), time.monotonic()
+    ended = move(shell(f"echo 10; read _ < {seen}; printf '20\\r30\\rlast'; exit 3"), watch=watch)
     assert [sample.bytes for sample in watch.seen.samples] == [10, 20, 30]
-    assert watch.seen.samples[0].seconds < watch.seen.samples[1].seconds - 0.2
+    first, second, _ = (sample.seconds for sample in watch.seen.samples)
+    assert 0 < first < second < ended.seconds < time.monotonic() - began
     assert (ended.code, ended.text) == (3, "10\n20\r30\rlast")
-    assert 0.3 < ended.seconds < SOON
 
 
 def test_escape_codes_for_terminals_are_in_no_line_and_not_in_its_text():
@@ -112,7 +120,7 @@ def pids_of(marker: str) -> list[int]:
 
 
 def wait_until_none(marker: str) -> None:
-    assert wait_for(lambda: not pids_of(marker), SOON, 0.02), pids_of(marker)
+    assert wait_for(lambda: not pids_of(marker), 120, 0.02), pids_of(marker)
 
 
 # It starts another one, and neither wants to end.
@@ -142,42 +150,42 @@ def test_who_shows_no_progress_any_more_is_ended():
     with pytest.raises(
         MoverError, match=r"sh: no byte moved for 0.5 s, at 7 of 1000 bytes"
     ) as told:
-        move(shell("echo 7; sleep 6100"))
+        move(shell("echo 7; sleep 6100"), IMPATIENT)
     assert told.value.where == "transfer"
     wait_until_none("sleep 6100")
 
 
-REPORT = "for i in $(seq 16); do echo {moved}; sleep 0.2; done"
+REPORT = "for i in $(seq 20); do echo {moved}; sleep 0.2; done"
 
 
 def test_a_program_that_goes_on_reporting_all_bytes_is_not_stuck():
-    """The server verifies the file meanwhile: 3.2 s here, twice what a stall may take."""
-    order = replace(ORDER, limits=Limits(stall=1.6, total=30))
+    """The server verifies the file meanwhile: 4 s here, a second more than a stall may take."""
+    order = replace(ORDER, limits=Limits(stall=3, total=60))
     assert move(shell(REPORT.format(moved=1000)), order).code == 0
 
 
 def test_a_program_that_reports_the_same_part_again_and_again_is_stuck():
     with pytest.raises(MoverError, match=r"no byte moved for 0.5 s, at 999 of 1000 bytes"):
-        move(shell(REPORT.format(moved=999)))
+        move(shell(REPORT.format(moved=999)), IMPATIENT)
 
 
 def test_a_program_that_is_silent_after_all_bytes_is_ended_and_the_message_says_when():
     with pytest.raises(MoverError, match=r"sh: all 1000 bytes had moved, then nothing for 0.5 s"):
-        move(shell("echo 1000; sleep 6110"))
+        move(shell("echo 1000; sleep 6110"), IMPATIENT)
     wait_until_none("sleep 6110")
 
 
 def test_a_meter_is_no_report_of_the_program():
     with pytest.raises(MoverError, match=r"all 1000 bytes had moved, then nothing for 0.5 s"):
-        tool.move(shell("sleep 6120"), ORDER, Watch(), number, meter=lambda _: 1000)
+        tool.move(shell("sleep 6120"), IMPATIENT, Watch(), number, meter=lambda _: 1000)
     wait_until_none("sleep 6120")
 
 
 def test_a_copy_that_is_verified_for_too_long_says_so():
-    order = replace(ORDER, limits=Limits(stall=30, total=1.0))
-    words = r"all 1000 bytes were reported as moved, but the copy was not confirmed within 1 s"
+    order = replace(ORDER, limits=Limits(stall=30, total=0.5))
+    words = r"all 1000 bytes were reported as moved, but the copy was not confirmed within 0.5 s"
     with pytest.raises(MoverError, match=words):
-        move(shell(REPORT.format(moved=1000)), order)
+        tool.move(shell("sleep 6130"), order, Watch(), number, meter=lambda _: 1000)
 
 
 def test_who_takes_too_long_is_ended():
@@ -189,7 +197,7 @@ def test_who_takes_too_long_is_ended():
 def test_a_question_has_its_seconds_and_no_more_than_its_step():
     with pytest.raises(Late, match=r"sh a.example:1094/base/f: no answer within 0.3 s"):
         tool.ask(shell("sleep 6300"), SOURCE, ORDER, seconds=0.3)
-    with within(Watch(), 0.3), pytest.raises(Late, match=r"within 0.\d+ s"):
+    with within(Watch(), 0.3), pytest.raises(Late, match=r"within 0(\.\d+)? s"):
         tool.ask(shell("sleep 6300"), SOURCE, ORDER)
     wait_until_none("sleep 6300")
 
@@ -218,7 +226,7 @@ from tests.movers.test_tool import ORDER, move, shell
 move(shell("echo 5; exec sleep 65" + "00"), ORDER)
 """
     worker = subprocess.Popen([sys.executable, "-c", script], cwd=PROJECT)
-    assert wait_for(lambda: pids_of("sleep 6500"), 30, 0.05)
+    assert wait_for(lambda: pids_of("sleep 6500"), 120, 0.05)
     assert worker.poll() is None
     worker.send_signal(signal.SIGKILL)
     worker.wait()
@@ -255,8 +263,8 @@ def test_the_next_one_begins_when_one_has_ended():
         thread = threading.Thread(target=follow)
         thread.start()
         assert not began.wait(0.5)
-    assert began.wait(10)
-    thread.join(10)
+    assert began.wait(60)
+    thread.join()
 
 
 def test_who_waits_is_stopped_at_once():
