@@ -15,7 +15,7 @@ import psycopg
 from sonar.sandbox import embedded, processes
 from tests import template
 
-LONGEST_SECONDS = 20
+LONGEST_SECONDS = 120
 NAMES = "primary", "standby"
 # What a replica has to replay waits for no reader.
 OPTIONS = (), ("max_standby_streaming_delay=0",)

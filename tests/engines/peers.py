@@ -89,7 +89,7 @@ def alertmanager(place: Path) -> Iterator[str]:
         "--cluster.listen-address=",
     )
     with running(*command):
-        assert wait_for(lambda: answers(f"{url}/-/ready"), 20)
+        assert wait_for(lambda: answers(f"{url}/-/ready"), 120)
         yield url
 
 
@@ -118,7 +118,7 @@ def icinga(place: Path, authority: trustme.CA) -> Iterator[str]:
     defined = [f"-D{name}={place / folder}" for name, folder in constants.items()]
     with running(find("icinga2"), "daemon", f"-c{place / 'icinga2.conf'}", *defined, **user):
         url = f"https://127.0.0.1:{port}"
-        assert wait_for(lambda: answers(url, verify=False), 30)
+        assert wait_for(lambda: answers(url, verify=False), 120)
         yield url
 
 
@@ -177,10 +177,10 @@ class Answer(socketserver.StreamRequestHandler):
         """Close the connection without a word."""
 
     def hanging(self) -> None:
-        time.sleep(30)
+        self.rfile.read()
 
     def trickling(self) -> None:
-        for letter in b"HTTP/1.1 200 OK\r\nX: " + b"x" * 600:
+        for letter in b"HTTP/1.1 200 OK\r\nX: " + b"x" * 6000:
             self.wfile.write(bytes([letter]))
             time.sleep(0.05)
 

@@ -27,7 +27,7 @@ pool_mode = transaction
 default_pool_size = {sessions}
 max_client_conn = 500
 server_round_robin = 1
-query_wait_timeout = 10
+query_wait_timeout = 120
 """
 SAID = {"LIMITS_AT_BEGIN", "DISABLE_SERVER_SIDE_CURSORS", "HOST", "PORT", "OPTIONS"}
 

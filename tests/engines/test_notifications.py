@@ -52,7 +52,7 @@ def reaching(name: str, channel: str = "webhook", **values: str) -> Subscription
 
 
 def send(at_once: int = 1) -> None:
-    sending.send_due(IncidentWords(), timezone.now, 20, at_once)
+    sending.send_due(IncidentWords(), timezone.now, 300, at_once)
 
 
 def again() -> None:
@@ -67,14 +67,14 @@ MOODS = {
     "broken": "answers 500 Internal Server Error: token=*** is wrong.",
     "redirecting": "redirects (302), which is not followed.",
     "dying": "does not answer: ",
-    "hanging": "did not answer within 2 s.",
-    "trickling": "did not answer within 2 s.",
+    "hanging": "did not answer within 8 s.",
+    "trickling": "did not answer within 8 s.",
 }
 
 
 def test_of_receivers_in_every_mood_nothing_is_lost_and_nobody_is_delayed(monkeypatch, caplog):
-    monkeypatch.setattr(web, "ANSWER_SECONDS", 1)
-    monkeypatch.setattr(web, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(web, "ANSWER_SECONDS", 4)
+    monkeypatch.setattr(web, "CONNECT_SECONDS", 4)
     with ExitStack() as stack:
         there = {mood: stack.enter_context(peers.receiver(mood)) for mood in (*MOODS, "well")}
         for mood, receiver in there.items():
@@ -83,7 +83,7 @@ def test_of_receivers_in_every_mood_nothing_is_lost_and_nobody_is_delayed(monkey
         began = time.monotonic()
         send(at_once=2)
         assert there["well"].came.is_set()
-        assert time.monotonic() - began < 12
+        assert time.monotonic() - began < 60
         for mood, sentence in MOODS.items():
             answer = Subscription.objects.get(name=mood).answer
             assert sentence in answer, (mood, answer)
@@ -140,7 +140,7 @@ def test_a_sender_that_is_killed_before_it_noted_what_it_sent_is_followed_by_the
                 "SONAR_NOTIFY_NETWORKS": "127.0.0.0/8",
             },
         )
-        assert receiver.came.wait(30)
+        assert receiver.came.wait(120)
         process.send_signal(signal.SIGKILL)
         process.wait()
         receiver.mood = "well"
@@ -229,7 +229,7 @@ def test_an_alertmanager_is_told_again_while_an_incident_is_open_and_that_it_is_
         row = incident(ral, timezone.now())
         muted = incident(lancs, timezone.now(), condition="failing")
         send()
-        alerts = httpx.get(f"{url}/api/v2/alerts").json()
+        alerts = httpx.get(f"{url}/api/v2/alerts", timeout=60).json()
         assert {alert["labels"]["alertname"] for alert in alerts} == {"SonarSlow", "SonarFailing"}
         (slow,) = (each for each in alerts if each["labels"]["alertname"] == "SonarSlow")
         assert slow["labels"] == {
@@ -244,10 +244,12 @@ def test_an_alertmanager_is_told_again_while_an_incident_is_open_and_that_it_is_
         happens(muted, "muted", timezone.now(), muted_until=timezone.now() + timedelta(hours=1))
         happens(row, "closed", timezone.now())
         send()  # not before a minute is over
-        assert len(httpx.get(f"{url}/api/v2/alerts").json()) == 2
+        assert len(httpx.get(f"{url}/api/v2/alerts", timeout=60).json()) == 2
         again()
         send()
-        (left,) = httpx.get(f"{url}/api/v2/alerts").json()  # it ends by itself, as it is muted
+        (left,) = httpx.get(
+            f"{url}/api/v2/alerts", timeout=60
+        ).json()  # it ends by itself, as it is muted
         assert left["labels"]["alertname"] == "SonarFailing"
         assert left["endsAt"] <= (timezone.now() + timedelta(minutes=4)).isoformat()
     assert Subscription.objects.get().answer == "200 OK, 0 alerts fire"
@@ -279,7 +281,7 @@ def test_an_icinga_has_one_service_that_says_what_is_open_and_forgets_it_without
 
 def state_of(url: str) -> dict[str, object]:
     auth = ("sonar", "secret-of-icinga")
-    answer = httpx.get(f"{url}/v1/objects/services/grid!sonar", auth=auth, verify=False)
+    answer = httpx.get(f"{url}/v1/objects/services/grid!sonar", auth=auth, verify=False, timeout=60)
     attributes: dict[str, object] = answer.json()["results"][0]["attrs"]
     return attributes
 

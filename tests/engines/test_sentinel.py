@@ -29,8 +29,8 @@ WATCHING = """
 bind 127.0.0.1
 port {port}
 sentinel monitor {name} 127.0.0.1 {master} 2
-sentinel down-after-milliseconds {name} 500
-sentinel failover-timeout {name} 3000
+sentinel down-after-milliseconds {name} 3000
+sentinel failover-timeout {name} 15000
 """
 
 
@@ -90,7 +90,7 @@ def test_all_goes_on_after_a_failover(
     sentinels: Sentinels, real_commits: None, tmp_path: Path
 ) -> None:
     counts = Counts(sentinels.url)
-    assert wait_for(lambda: counts.add("one", NO_END) > counts._own.get("one", NO_END) == 0, 20)
+    assert wait_for(lambda: counts.add("one", NO_END) > counts._own.get("one", NO_END) == 0, 120)
     settings = {"REDIS_URL": sentinels.url, "SONAR_REDIS_MASTER": NAME, "SONAR_PLAN_SECONDS": "1"}
     started = Processes(tmp_path, settings)
     try:
@@ -99,14 +99,14 @@ def test_all_goes_on_after_a_failover(
         started.wait_for(lambda: planned_after(timezone.now() - timedelta(seconds=2)))
         before = counts.get("one", NO_END)
         with client_of(sentinels.url) as client:
-            assert wait_for(lambda: client.info("replication")["connected_slaves"] == 1, 30)
+            assert wait_for(lambda: client.info("replication")["connected_slaves"] == 1, 120)
 
         processes.stop(sentinels.running[sentinels.master], signal.SIGKILL)
         died = timezone.now()
-        assert wait_for(lambda: not health.look_at_redis().ok, 10, 0.05)
+        assert wait_for(lambda: not health.look_at_redis().ok, 120, 0.05)
         started.wait_for(lambda: health.look_at_redis().ok)
         started.wait_for(lambda: planned_after(died + timedelta(seconds=5)))
-        assert wait_for(lambda: counts.get("one", NO_END) == before, 30)
+        assert wait_for(lambda: counts.get("one", NO_END) == before, 120)
         with client_of(sentinels.url) as client:
             assert client.info("server")["tcp_port"] == sentinels.replica
         assert all(process.poll() is None for process in started.running), started.logs
