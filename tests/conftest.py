@@ -93,6 +93,30 @@ def _localhost_without_a_file_of_hosts() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _patience() -> Iterator[None]:
+    """Wait long for servers of the tests, which answer late on a busy machine."""
+    from django.conf import settings
+
+    from matrix.answers.status import health
+    from matrix.http import throttling
+    from sonar.database import tables
+    from sonar.people import issuer
+    from sonar.processes import full_disk
+    from sonar.scheduler import waiting
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (tables, health):
+            patch.setattr(module, "LONGEST_SECONDS", 60)
+        for module in (full_disk, throttling, issuer):
+            patch.setattr(module, "ANSWER_SECONDS", 60)
+        for module in (issuer, waiting):
+            patch.setattr(module, "LONGEST_WAIT_SECONDS", 60)
+        patch.setattr(issuer, "CONNECT_SECONDS", 60)
+        patch.setattr(throttling, "counts", throttling.Counts(settings.REDIS_URL))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _brief_flush() -> Iterator[None]:
     from tests import flush
 
