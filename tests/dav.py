@@ -115,7 +115,7 @@ def serving(certificate: ssl.SSLContext | None = None, **ways: Way) -> Iterator[
     finally:
         dav.server.shutdown()
         dav.server.server_close()
-        thread.join(10)
+        thread.join()
 
 
 def says(status: int, content: bytes = b"", **headers: str) -> Way:

@@ -58,7 +58,7 @@ class Provider:
     def person(self, subject: str, **claims: Any) -> None:
         """Say what the provider knows of a person; names with a dot come as `wlcg__groups`."""
         named = {name.replace("__", "."): value for name, value in claims.items()}
-        requests.put(f"{self.url}/users/{subject}", json=named, timeout=5).raise_for_status()
+        requests.put(f"{self.url}/users/{subject}", json=named, timeout=60).raise_for_status()
 
     @property
     def host(self) -> str:
@@ -118,7 +118,7 @@ def provider() -> Iterator[Provider]:
     it.url = f"http://localhost:{server.server_port}"
     try:
         # The key is made as the provider is asked for the first time.
-        it.name = requests.get(f"{it.url}/jwks", timeout=5).json()["keys"][0]["kid"]
+        it.name = requests.get(f"{it.url}/jwks", timeout=60).json()["keys"][0]["kid"]
         yield it
     finally:
         server.shutdown()

@@ -56,7 +56,7 @@ def not_saving(url: str) -> Iterator[None]:
 
 
 def save(client: redis.Redis, outcome: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while client.info("persistence")["rdb_last_bgsave_status"] != outcome:
         assert time.monotonic() < deadline
         if not client.info("persistence")["rdb_bgsave_in_progress"]:

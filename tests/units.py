@@ -76,7 +76,7 @@ class Service:
     def log(self) -> Path:
         return self.place / f"{self.name}.log"
 
-    def says(self, text: str, after: str = "", seconds: float = 60) -> bool:
+    def says(self, text: str, after: str = "", seconds: float = 180) -> bool:
         """Wait until it has said so, after something else that it has said."""
 
         def heard() -> bool:

@@ -103,7 +103,7 @@ def run(url: str, token: str) -> Run:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             env={**kept, "SONAR_URL": url, **environment},
             check=False,
         )

@@ -61,7 +61,7 @@ class Road:
             return
         headers = {name: handler.headers[name] for name in PASSED_ON if name in handler.headers}
         answer = requests.request(
-            handler.command, url + handler.path, data=body, headers=headers, timeout=30
+            handler.command, url + handler.path, data=body, headers=headers, timeout=120
         )
         self.seen.append(answer)
         if event == "lost":

@@ -129,7 +129,7 @@ def test_a_netrc_of_the_user_is_not_sent(
     netrc.write_text("default login me password secret\n")
     monkeypatch.setenv("NETRC", str(netrc))
     monkeypatch.setattr(sonar_client, "is_loopback", lambda _: False)
-    assert requests.get(road.url, timeout=20).request.headers["Authorization"].startswith("Basic ")
+    assert requests.get(road.url, timeout=120).request.headers["Authorization"].startswith("Basic ")
     Sonar(road.url).status()
     assert "Authorization" not in road.asked[-1][2]
 

@@ -69,7 +69,7 @@ def test_the_address_may_stand_before_and_after_the_command(say: Say, url: str) 
 def test_formats_are_the_answers_of_the_api(run: Run, say: Say, url: str) -> None:
     forms = [("transfers", f"format={form}") for form in ("csv", "json", "ndjson")]
     for command, form in (*forms, ("matrix", "format=plotly"), ("links", "format=ndjson")):
-        answer = requests.get(f"{url}/api/v1/{command}/?window=24h&{form}", timeout=20)
+        answer = requests.get(f"{url}/api/v1/{command}/?window=24h&{form}", timeout=120)
         done = say(command, "--window=24h", f"--{form}")
         assert (done.returncode, done.stdout) == (0, answer.content.decode())
     assert len(rows(run(CLIENT, "links", "--format", "csv").stdout)) == 12
@@ -176,7 +176,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure(url: str) -> None:
     client.stdout.close()
     assert client.stderr.read() == b""
     client.stderr.close()
-    client.wait(30)
+    client.wait(120)
 
 
 def ndjson(results: list[dict[str, Any]]) -> str:
@@ -229,7 +229,7 @@ def watched(url: str, token: str) -> Callable[..., tuple[str, str, int]]:
         assert client.stdout
         first = client.stdout.readline() + client.stdout.readline()
         end_tests()
-        told, _ = client.communicate(timeout=60)
+        told, _ = client.communicate(timeout=120)
         return first, told, client.returncode
 
     return watch
@@ -317,7 +317,7 @@ def test_an_experiment_is_followed_to_its_end(watched: Callable[..., tuple[str, 
 
 
 def test_the_help_of_a_command_names_all_parameters_of_its_call(say: Say, url: str) -> None:
-    schema = requests.get(f"{url}/api/v1/schema/?format=json", timeout=30).json()
+    schema = requests.get(f"{url}/api/v1/schema/?format=json", timeout=120).json()
     for command in READING:
         call = schema["paths"][f"/api/v1/{command}/"]["get"]
         known = {one["name"] for one in call["parameters"] if one["in"] == "query"}

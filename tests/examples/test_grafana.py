@@ -44,7 +44,7 @@ def rows(url: str, target: dict[str, Any]) -> list[dict[str, Any]]:
         lambda found: VALUES[found[1].removesuffix(":percentencode")],
         target["url"],
     )
-    answer = requests.get(url + path, timeout=60)
+    answer = requests.get(url + path, timeout=120)
     assert answer.status_code == 200, answer.text
     if target["type"] == "csv":
         found: list[dict[str, Any]] = list(csv.DictReader(io.StringIO(answer.text)))

@@ -377,13 +377,13 @@ def test_while_a_file_is_imported_for_long_it_is_a_503_with_a_time_to_wait(
         with transaction.atomic():
             store.lock_imports()
             locked.set()
-            done.wait(30)
+            done.wait(120)
         connection.close()
 
     importing = threading.Thread(target=import_for_long)
     importing.start()
     try:
-        assert locked.wait(30)
+        assert locked.wait(120)
         response = post(client, [row()], ingest)
     finally:
         done.set()

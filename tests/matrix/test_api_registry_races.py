@@ -31,14 +31,14 @@ def another(write: Callable[[], Any]) -> Iterator[None]:
             with transaction.atomic():
                 write()
                 written.set()
-                assert go_on.wait(20)
+                assert go_on.wait(120)
         finally:
             written.set()
             connection.close()
 
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(work)
-        assert written.wait(20)
+        assert written.wait(120)
         yield
         go_on.set()
         done.result()
@@ -231,7 +231,7 @@ def test_of_two_that_would_lie_in_one_place_or_have_one_name_but_for_case_one_is
     both = Barrier(2)
 
     def send(body: dict[str, Any]) -> HttpResponse:
-        both.wait(20)
+        both.wait(120)
         try:
             return post(root, f"{plural}/", body)
         finally:

@@ -73,7 +73,7 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 def slow_statement() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = '50ms'")
-        cursor.execute("SELECT pg_sleep(5)")
+        cursor.execute("SELECT pg_sleep(60)")
 
 
 def is_json(response: Any, status: int, detail: str) -> bool:

@@ -40,7 +40,7 @@ def begin(client: Client, query: str = "") -> str:
 
 def agree(address: str, subject: str) -> str:
     """Say yes at the provider, as this person; return the way back to Sonar."""
-    response = requests.post(address, {"sub": subject}, allow_redirects=False, timeout=5)
+    response = requests.post(address, {"sub": subject}, allow_redirects=False, timeout=60)
     assert response.status_code == 302
     back = urlsplit(response.headers["Location"])
     return f"{back.path}?{back.query}"

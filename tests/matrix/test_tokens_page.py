@@ -88,7 +88,7 @@ def test_the_command_beside_it_works(live_server, real_commits, settings):
     answer = Page(client.post(URL, WISH, SERVER_PORT=port).content.decode())
     words = shlex.split(answer.part("pre#curl").text)
     said = subprocess.run(
-        [*words, "--fail", "-sS"], check=False, capture_output=True, text=True, timeout=30
+        [*words, "--fail", "-sS"], check=False, capture_output=True, text=True, timeout=120
     )
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout.startswith("name,cloud,tier")

@@ -234,7 +234,7 @@ def test_tests_that_end_at_once_at_other_ends_do_not_wait_for_each_other():
         circuits.note(Probe(source=ends[0], destination=ends[1], size_class=small), *FAILED)
         thread = threading.Thread(target=other)
         thread.start()
-        assert done.wait(20)
+        assert done.wait(120)
     thread.join()
     assert counted() == {"SITE0_DATADISK": 1}
 
@@ -251,7 +251,7 @@ def test_tests_that_end_at_once_at_the_same_ends_are_all_counted():
     def one(number: int) -> None:
         source, destination = ends if number % 2 else reversed(ends)
         probe = Probe(source=source, destination=destination, size_class=small)
-        start.wait(10)
+        start.wait(120)
         for _ in range(25):
             circuits.note(probe, *FAILED)
         connection.close()

@@ -181,7 +181,7 @@ def test_of_many_cleaners_one_works_at_an_endpoint(storage, monkeypatch):
     in_threads(3, clean)
     assert met == []
     assert sorted(storage.asked) == sorted(set(storage.asked))
-    assert wait_for(lambda: not Leftover.objects.exists(), 30, 0.05)
+    assert wait_for(lambda: not Leftover.objects.exists(), 120, 0.05)
 
 
 def test_a_cleaner_that_dies_has_failed(storage, monkeypatch):
@@ -313,10 +313,10 @@ def test_endpoints_that_never_answer_cost_cleaning_short_limits_and_nobody_else_
     began = time.monotonic()
     cleaner = threading.Thread(target=tasks.clean)
     cleaner.start()
-    assert wait_for(lambda: "good" not in names(), 30, 0.05)
+    assert wait_for(lambda: "good" not in names(), 120, 0.05)
     assert cleaner.is_alive()  # those that hang are still being asked
     cleaner.join()
-    assert time.monotonic() - began < 2 * cleanup.CLEANING_LIMITS.total
+    assert time.monotonic() - began < 4 * cleanup.CLEANING_LIMITS.total
     errors = list(Leftover.objects.filter(tries=1).values_list("error", flat=True))
     assert len(errors) == 3
     assert all("no answer within 10 s" in error for error in errors)

@@ -1,6 +1,7 @@
 """Downtimes from elsewhere: whom they concern, what follows them, and sources that fail."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -13,7 +14,6 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from sonar import scheduler, tasks
 from sonar import settings as project
 from sonar.models import Annotation, Downtime, DowntimeSource, Endpoint, Schedule, UnknownName
-from sonar.movers.base import Limits
 from sonar.obstacles.catalogue import Down
 from sonar.obstacles.obstacle import RunConditions
 from sonar.registry import aliases
@@ -29,9 +29,8 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @pytest.fixture
-def feed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Feed]:
+def feed(settings: Settings) -> Iterator[Feed]:
     """A source on loopback that is set as GOCDB."""
-    monkeypatch.setattr(pages, "LIMITS", Limits(connect=1, answer=0.3, total=0.6))
     with written.serving() as feed:
         settings.SONAR_GOCDB_URL = feed.url
         yield feed
@@ -356,7 +355,7 @@ def test_each_source_has_its_own_downtimes(tmp_path: Path):
     ],
 )
 def test_a_source_that_fails_changes_nothing_and_says_so(
-    feed: Feed, says: bytes | int | str | None, sentence: str
+    feed: Feed, monkeypatch: pytest.MonkeyPatch, says: bytes | int | str | None, sentence: str
 ):
     site_of_two()
     feed.then = gocdb(lasting("7G0", "disk.gla.example.org"))
@@ -364,7 +363,10 @@ def test_a_source_that_fails_changes_nothing_and_says_so(
     before = kept()
     assert before
     feed.then = says
-    importing.import_all(NOW + 2 * HOUR)
+    with monkeypatch.context() as patched:
+        if says is None:
+            patched.setattr(pages, "LIMITS", replace(pages.LIMITS, answer=0.3))
+        importing.import_all(NOW + 2 * HOUR)
     assert kept() == before
     (source,) = state.states(NOW + 2 * HOUR)
     assert sentence in source.error

@@ -39,7 +39,7 @@ class Source:
 
     def obtain(self, purpose: Purpose) -> StorageToken:
         if self.pause:
-            self.pause.wait(30)
+            self.pause.wait(120)
         now = time.time()
         self.tokens.append(f"{'x' * 600}-token-{len(self.tokens)}")
         return StorageToken(self.tokens[-1], now, now + 3600)

@@ -342,7 +342,7 @@ def test_before_a_file_is_deleted_what_was_asked_for_it_is_cancelled():
         served("not-ours", service="http://elsewhere.example", service_credential=None)
         ours, others = (fts.submit(job_to(end, label)) for label in ("1-2-3", "1-2-4"))
         left(end, "1-2-3")
-        cleanup.clean(5)
+        cleanup.clean(60)
         assert (ours.state, others.state) == ("CANCELED", "SUBMITTED")
 
 
@@ -354,17 +354,17 @@ def test_a_file_is_deleted_again_until_its_cancelled_job_is_over(is_known: bool)
         end = endpoint("A", base_url=f"{server.url}/data")
         with fts_server(certificate=True) as fts:
             served(service=fts.url, service_credential=None)
-            fts.token_seconds = 60
+            fts.token_seconds = 600
             managed = job_to(end, "1-2-3")
             managed["files"][0] |= {key: ["x"] for key in ("source_tokens", "destination_tokens")}
             job = fts.submit(managed)
-            assert wait_for(lambda: job.file_state == "TOKEN_PREP", 5, 0.02)
+            assert wait_for(lambda: job.file_state == "TOKEN_PREP", 120, 0.02)
             left(end, "1-2-3")
             if is_known:
                 fts.cancel(job)
                 Leftover.objects.update(remote_id=job.number)
             for turn in (1, 2):
-                cleanup.clean(5)
+                cleanup.clean(60)
                 (row,) = Leftover.objects.all()
                 assert (job.state, job.file_state) == ("CANCELED", "TOKEN_PREP")
                 assert row.remote_id == job.number
@@ -373,8 +373,8 @@ def test_a_file_is_deleted_again_until_its_cancelled_job_is_over(is_known: bool)
                 assert len(server.requests) == turn
                 Leftover.objects.update(next_try=timezone.now())
             job.woken.set()
-            assert wait_for(lambda: job.file_state == "FAILED", 10, 0.02)
-            cleanup.clean(5)
+            assert wait_for(lambda: job.file_state == "FAILED", 120, 0.02)
+            cleanup.clean(60)
     assert not Leftover.objects.exists()
 
 
@@ -400,6 +400,6 @@ def test_while_a_service_cannot_be_asked_its_file_is_not_forgotten_for_a_day(
         end = endpoint("A", base_url=f"{server.url}/data")
         served(service=f"http://127.0.0.1:{free_port()}", service_credential=None)
         left(end, "1-2-3", timedelta(hours=hours))
-        cleanup.clean(5)
+        cleanup.clean(60)
     assert server.requests[0].startswith("DELETE /data/sonar/incoming/1-2-3 ")
     assert [one.error for one in Leftover.objects.all()] == [REFUSED] * stays

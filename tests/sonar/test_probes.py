@@ -276,7 +276,7 @@ def test_a_transfer_does_not_wait_until_its_progress_is_noted(probe, monkeypatch
 
     def wait_for_database(probe: Probe, bytes_moved: int) -> None:
         noted.append(bytes_moved)
-        go_on.wait(10)
+        go_on.wait(120)
 
     monkeypatch.setattr(probes, "PROGRESS_EVERY_SECONDS", 0.0)
     monkeypatch.setattr(probes, "note_progress", wait_for_database)
@@ -452,7 +452,7 @@ def test_two_sweeps_at_once_end_a_lost_probe_once(probe, monkeypatch):
     lose = probes.lose
 
     def together(*arguments: object) -> bool:
-        both.wait(20)
+        both.wait(120)
         lost.append(lose(*arguments))
         return lost[-1]
 

@@ -314,7 +314,7 @@ def at_once(*calls: Callable[[], object]) -> list[object]:
 
     def one(call: Callable[[], object]) -> object:
         try:
-            barrier.wait(10)
+            barrier.wait(120)
             return call()
         finally:
             connection.close()
@@ -445,7 +445,7 @@ def test_without_redis_the_order_stands_and_takes_no_time(
     began = time.monotonic()
     with django_capture_on_commit_callbacks(execute=True):
         order([*probe_requests(glasgow, lancs), *probe_requests(ral, lancs)], NOW)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     assert Probe.objects.filter(state="queued").count() == 2
     assert "2 ordered tests wait for the sweep" in caplog.text
 

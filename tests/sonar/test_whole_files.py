@@ -59,7 +59,7 @@ def test_of_two_that_write_a_file_one_waits_for_the_other(tmp_path, monkeypatch)
     with ThreadPoolExecutor() as threads, whole_files.written(path) as file:
         monkeypatch.setattr(fcntl, "flock", flock)
         other = threads.submit(put, path, b"of the other")
-        assert comes.wait(30)
+        assert comes.wait(120)
         file.write(b"of the first")
         whole_files.forget(tmp_path)
         assert names(tmp_path) == [".file.part"]

@@ -122,7 +122,7 @@ def serving() -> Iterator[Feed]:
         def do_GET(self) -> None:
             content = feed.answer(self.path)
             if content is None:
-                feed.released.wait(30)
+                feed.released.wait(120)
                 return
             if isinstance(content, bytes):
                 self.send_response(200)
