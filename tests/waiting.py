@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-TRIES = 6
+TRIES = 20
 
 
 def wait_for(done: Callable[[], object], seconds: float, pause: float = 0.2) -> bool:

@@ -94,7 +94,7 @@ def in_threads(count: int, step: Callable[[], object]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(180)
         assert not thread.is_alive()
 
 
