@@ -232,7 +232,7 @@ def test_for_a_report_the_copied_line_for_the_terminal_works(visit, scene):
             capture_output=True,
             text=True,
             check=True,
-            timeout=30,
+            timeout=120,
         )
         assert json.loads(done.stdout), path
 

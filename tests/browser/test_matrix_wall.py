@@ -18,7 +18,9 @@ on_walls = seen_by(WALL, LAPTOP)
 SIZES = {"full HD": (1920, 1080), "4K": (3840, 2160), "small": (1280, 720), "tall": (1080, 1920)}
 # As a part of the height of a screen that is wide: of 1,080 lines so many, as on a poster.
 LINES = {"h1": 58, ".wall-lists .ends": 27, "#clock": 40, "#age": 20, "#picture .ytick text": 16}
-TURNS = "/?wall=1&views=size=small&views=&views=rows=site%26columns=site&every=10s"
+TURNS = "/?wall=1&views=size=small&views=&views=rows=site%26columns=site&every=100s"
+# Longer than any step takes, as the clock goes on by itself too.
+TURN_MS = 100_500
 
 
 def by_a_clock_of_ours(visit: Visit, path: str) -> Page:
@@ -75,12 +77,12 @@ def test_what_fails_stands_above_in_words_and_beside_with_its_age_under_a_clock_
 def test_it_says_how_long_ago_it_was_refreshed_and_since_when_it_cannot(visit, scene_of_today):
     page = wait_until_drawn(visit.open("/?wall=1"))
     age = page.locator("#age")
-    expect(age).to_have_text(re.compile(r"^updated ([5-9]|\d\d) s ago$"), timeout=15_000)
+    expect(age).to_have_text(re.compile(r"^updated \d\d s ago$"))
     made = scene_of_today.world
     world.transfer(made.ral, made.desy, 3.21)
     Condition.objects.all().delete()
     refresh(page)
-    expect(age).to_have_text(re.compile(r"^updated [0-3] s ago$"))
+    expect(age).to_have_text(re.compile(r"^updated \d s ago$"))
     expect(page.locator("#newest")).to_have_text("10 min ago")
     expect(page.get_by_role("heading", level=1)).not_to_contain_text("fails")
     page.route("**/*", lambda route: route.fulfill(status=503))
@@ -99,10 +101,10 @@ def test_a_server_that_does_not_answer_is_told_by_an_alarm_and_grey_cells(visit,
     page = by_a_clock_of_ours(visit, "/?wall=1")
     held: list[Route] = []
     page.route(f"{visit.base}/?wall=1", holding(held))
-    page.clock.run_for(70_000)
+    page.clock.run_for(66_000)
     until_so(page, lambda: bool(held), "the wall asks again")
     assert page.locator("body.old").count() == 0
-    page.clock.run_for(60_000)
+    page.clock.run_for(56_000)
     alarm = page.get_by_role("alert")
     expect(alarm).to_contain_text(re.compile(r"^Not updated since \d\d:\d\d:\d\d UTC"))
     expect(page.locator("body.old")).to_have_count(1)
@@ -160,23 +162,23 @@ def test_views_turn_by_themselves_and_by_arrows_space_pauses_and_escape_leaves(
     page = by_a_clock_of_ours(visit, TURNS)
     turns, question = page.locator("#turns"), page.locator(".wall-question")
     for number, words in ((1, "small"), (2, "large"), (3, "site to site"), (1, "small")):
-        expect(turns).to_contain_text(f"{number} of 3, 10 s each")
+        expect(turns).to_contain_text(f"{number} of 3, 100 s each")
         expect(question).to_contain_text(words)
         expect(turns.locator("[aria-current]")).to_have_text(str(number))
-        page.clock.run_for(10_500)
+        page.clock.fast_forward(TURN_MS)
     expect(page).to_have_url(visit.base + TURNS)
     expect(turns).to_contain_text("2 of 3")
     page.keyboard.press("Space")
     button = page.get_by_role("button", name="paused: resume")
     expect(button).to_have_attribute("aria-pressed", "true")
-    page.clock.run_for(25_000)
+    page.clock.fast_forward(2 * TURN_MS)
     expect(turns).to_contain_text("2 of 3")
     for key, number in (("Left", 1), ("Left", 3), ("Right", 1), ("Right", 2)):
         page.keyboard.press(f"Arrow{key}")
         expect(turns).to_contain_text(f"{number} of 3")
     button.click()
     expect(page.get_by_role("button", name="pause", exact=True)).to_be_visible()
-    page.clock.run_for(10_500)
+    page.clock.fast_forward(TURN_MS)
     expect(turns).to_contain_text("3 of 3")
     page.keyboard.press("Escape")
     page.wait_for_url("**/?rows=site&columns=site")
@@ -186,10 +188,10 @@ def test_views_turn_by_themselves_and_by_arrows_space_pauses_and_escape_leaves(
 def test_a_view_that_does_not_come_is_passed_over(visit, scene_of_today):
     page = by_a_clock_of_ours(visit, TURNS)
     page.route("**/*view=2", lambda route: route.fulfill(status=503))
-    page.clock.run_for(10_500)
+    page.clock.fast_forward(TURN_MS)
     expect(page.get_by_role("alert")).to_contain_text("status 503")
     visit.expect_refusal(503)
-    page.clock.run_for(10_500)
+    page.clock.fast_forward(TURN_MS)
     expect(page.locator("#turns")).to_contain_text("3 of 3")
     expect(page.get_by_role("alert")).to_be_hidden()
 

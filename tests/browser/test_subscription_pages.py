@@ -46,7 +46,7 @@ def test_people_subscribe_and_see_what_was_told(visit, scene, reader, settings):
     Notification.objects.filter(kind="test").update(
         state="sent", ended_at=NOW, answer="mail.example.org took it for olga@example.org."
     )
-    expect(page.locator("#deliveries")).to_contain_text("took it for", timeout=9000)
+    expect(page.locator("#deliveries")).to_contain_text("took it for")
     told = incident(scene.world.ral, NOW, condition="failing")
     for name, path in {
         "subscription": f"/subscriptions/{row.pk}/",

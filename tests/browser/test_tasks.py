@@ -258,7 +258,7 @@ def test_three_large_files_with_four_streams_against_one(visit, changed):
     for number, probe in enumerate(Probe.objects.order_by("id")):
         finish(probe, (9.0 if probe.streams == 4 else 4.0) * (1 + number / 100))
     statement = on.page.locator("#test-now .streams")
-    expect(statement).to_contain_text("4 streams: ", timeout=15_000)
+    expect(statement).to_contain_text("4 streams: ")
     with connection.cursor() as cursor:
         cursor.execute(BY_STREAMS)
         (few, count, before), (several, other_count, after) = cursor.fetchall()
