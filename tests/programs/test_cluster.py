@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sonar.movers.base import End, Limits, Order, Where
+from sonar.movers.base import End, Order, Where
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.programs.xrootd import XrootdFiles
 from sonar.movers.watch import Watch
@@ -41,9 +41,7 @@ class World:
     token: str = ""
 
     def order(self, way: Way, ends: Ends) -> Order:
-        # A manager on a busy machine looks for a new name for seconds more.
-        patient = Limits(cleaning=60)
-        order = ends.order(way, ca_bundle=str(self.authority.directory), limits=patient)
+        order = ends.order(way, ca_bundle=str(self.authority.directory))
         if (way.scheme, way.mode) == ("https", "pull"):
             # XRootD before 5.7 makes none for a pull, and its manager makes it on one server only.
             base = order.destination.base_url.rpartition("/")[2]

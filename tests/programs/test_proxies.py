@@ -20,8 +20,9 @@ from sonar.movers.watch import Watch
 from sonar.work import transfer_request
 from tests.needs import needs
 from tests.programs.gsi import PERSON, GridAuthority, GsiServer
-from tests.programs.ways import LIMITS, write_source
+from tests.programs.ways import write_source
 from tests.sonar.world import endpoint, queued
+from tests.storage.conftest import LIMITS
 
 SIZE_BYTES = 100_000
 

@@ -5,17 +5,17 @@ from itertools import count
 from pathlib import Path
 
 from sonar.movers import loading
-from sonar.movers.base import End, Limits, Order, Where
+from sonar.movers.base import End, Order, Where
 from sonar.movers.catalogue import kept
 from sonar.movers.content import CHUNK_BYTES, TestFile, adler32
 from sonar.movers.mover import Mover
 from tests.programs.gridftp import GridFtpServer
 from tests.storage.cluster import Cluster
+from tests.storage.conftest import LIMITS
 from tests.storage.xrootd import Server, give_to_server
 
 StorageServer = Server | GridFtpServer
 SIZE_BYTES = 3_000_000
-LIMITS = Limits(connect=3, answer=4, stall=15, total=120, checksum=20, cleaning=8)
 
 _numbers = count(1)
 

@@ -8,7 +8,7 @@ from itertools import count, islice
 import pytest
 
 from sonar.movers import measure as measure_module
-from sonar.movers.base import End, Limits, Order, Where
+from sonar.movers.base import End, Order, Where
 from sonar.movers.content import adler32
 from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.http.webdav import WebDav
@@ -16,12 +16,10 @@ from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch
 from sonar.notation.data_hosts import data_hosts
 from tests.storage.cluster import LOOKUP_SECONDS, Cluster
-from tests.storage.conftest import SIZE_BYTES, Pair
+from tests.storage.conftest import LIMITS, SIZE_BYTES, Pair
 from tests.storage.xrootd import Server, give_to_server
 
 MODES = ["pull", "push"]
-PATIENT = Limits(cleaning=60)
-"""A manager on a busy machine looks for a new name for seconds more."""
 MANY = 4
 """So many new files: the manager lets its servers take turns."""
 
@@ -53,7 +51,7 @@ class World:
                 adler32=adler32(SIZE_BYTES),
                 mode=mode,
                 ca_bundle=str(self.single.authority.bundle),
-                limits=PATIENT,
+                limits=LIMITS,
             )
             yield replace(order, **wishes)  # type: ignore[arg-type]
 

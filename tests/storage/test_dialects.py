@@ -14,12 +14,13 @@ import pytest
 import urllib3
 
 from sonar.movers import measure as measure_module
-from sonar.movers.base import Limits, Order, Where
+from sonar.movers.base import Order, Where
 from sonar.movers.content import adler32
 from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.http.webdav import WebDav
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch
+from tests.storage.conftest import LIMITS
 from tests.storage.dialects import dcache
 from tests.storage.dialects.served import BESIDE, DOORS, HOSTS, Dialects, lent_of, own_of
 from tests.storage.xrootd import Authority
@@ -27,7 +28,6 @@ from tests.storage.xrootd import Authority
 LARGE_BYTES, SMALL_BYTES = 2_000_000, 20_000
 MORE_THAN_BUFFERS_BYTES = 10_000_000
 """Of what kernels keep for a server that does not read."""
-LIMITS = Limits(connect=20, answer=30, stall=30, total=60, checksum=30, cleaning=30)
 AT_ONCE = 16
 STORAGES = ("eos", "dcache", "storm")
 MODES = ("pull", "push")

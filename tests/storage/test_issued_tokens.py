@@ -29,7 +29,7 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
-from sonar.movers.base import End, Limits, MoverError, Order, Where
+from sonar.movers.base import End, MoverError, Order, Where
 from sonar.movers.fts3 import poll
 from sonar.movers.http.exchange import Request
 from sonar.movers.http.webdav import WebDav
@@ -39,7 +39,7 @@ from sonar.work import credential_checks, probes, transfer_request
 from tests.needs import needs, needs_mounts
 from tests.small_disks import small_disk
 from tests.sonar.world import queued
-from tests.storage.conftest import Pair
+from tests.storage.conftest import LIMITS, Pair
 from tests.storage.fts import FtsServer, fts_server
 from tests.storage.issuer import CLIENT_ID, Issuer, secret_in
 from tests.storage.scitokens import TokenServer
@@ -126,7 +126,7 @@ def looks(server: TokenServer, path: str, token: str) -> int:
     """Return 200 where a server lets this token look at a path, or the status of its refusal."""
     end = End(Where.SOURCE, f"{server.url}{path}", f"{server.url}/base", token)
     bundle = str(server.authority.bundle)
-    order = Order(end, end, bytes=1, ca_bundle=bundle, limits=Limits(connect=5, answer=10))
+    order = Order(end, end, bytes=1, ca_bundle=bundle, limits=LIMITS)
     reply = WebDav().web.ask(Request("HEAD", end), order)
     # That a file is not there is said to who may look.
     return 200 if reply.status == 404 else reply.status
@@ -191,7 +191,7 @@ def test_a_credential_for_another_audience_or_path_is_refused_by_the_server(grid
 
 
 def test_a_token_that_expires_in_the_queue_of_an_hour_is_renewed(grid: Grid):
-    grid.issuer.ahead = -3598  # its hour is over in two seconds, by this clock
+    grid.issuer.ahead = -3594  # its hour is over in six seconds, by this clock
     probe = ordered(grid.ends["A"], grid.ends["B"])
     old = transfer_request.order_for(probe)
     asked = len(grid.issuer.forms)

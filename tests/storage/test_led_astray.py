@@ -14,7 +14,7 @@ from itertools import product
 
 import pytest
 
-from sonar.movers.base import End, Limits, MoverError, Order, Where
+from sonar.movers.base import End, MoverError, Order, Where
 from sonar.movers.http.exchange import Request
 from sonar.movers.http.tpc import HttpTpc, copy_headers
 from sonar.movers.http.webdav import WebDav
@@ -22,11 +22,11 @@ from sonar.movers.measure import Outcome, measure
 from sonar.movers.uploads import WatchedFile
 from sonar.movers.watch import Watch
 from sonar.notation.data_hosts import data_hosts
+from tests.storage.conftest import LIMITS
 from tests.storage.dialects.served import BYSTANDER, Dialects
 from tests.storage.xrootd import Authority
 
 SIZE_BYTES = 200_000
-LIMITS = Limits(connect=20, answer=30, stall=30, total=60, checksum=30, cleaning=30)
 METHODS = ("COPY", "PUT", "GET", "HEAD", "DELETE", "MKCOL", "MOVE")
 DOOR = "door.grid.example"
 OTHER = "ral.evil.example"

@@ -15,17 +15,17 @@ import pytest
 import urllib3
 
 from sonar.movers import measure as measure_module
-from sonar.movers.base import End, Limits, MoverError, Order, Where
+from sonar.movers.base import End, MoverError, Order, Where
 from sonar.movers.content import adler32
 from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.measure import measure, remove
 from sonar.movers.watch import Watch
 from sonar.notation.data_hosts import data_host
+from tests.storage.conftest import LIMITS
 from tests.storage.recorder import Diary, Heard, Recorder, Trick, between, recording
 from tests.storage.xrootd import Authority, Server, make_room
 
 SIZE_BYTES = 70_000
-LIMITS = Limits(connect=10, answer=20, stall=20, total=60, checksum=20, cleaning=20)
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "security.md"
 BEGIN = "<!-- written by tests/storage/test_token_roads.py -->\n"
 END = "<!-- end of what it writes -->\n"
