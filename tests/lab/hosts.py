@@ -10,7 +10,7 @@ from kombu import Connection
 from sonar.celery import app
 from sonar.sandbox import embedded, processes
 from tests import template
-from tests.lab.enclosure import RefusedError, run
+from tests.lab.enclosure import START_SECONDS, RefusedError, run
 from tests.storage import services
 from tests.storage.grid import Grid, put_option
 from tests.storage.nodes import Nodes
@@ -48,7 +48,7 @@ class FarHost:
 
     def _connect(self) -> None:
         own = Path("/proc/thread-self/ns/net").readlink()
-        if not wait_for(lambda: self._space.readlink() != own, 10, pause=0.02):
+        if not wait_for(lambda: self._space.readlink() != own, START_SECONDS, pause=0.02):
             raise RefusedError("a network of its own")
         peer = f"peer name far netns {self._process.pid}".split()
         run(["ip", "link", "add", self._near, "type", "veth", *peer])

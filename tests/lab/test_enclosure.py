@@ -28,7 +28,7 @@ from tests.storage.conftest import Pair
 from tests.waiting import wait_for
 
 SIZE = 4 * MB
-SOON = 20.0
+SOON = 120.0
 
 # Builds a lab, says what it is made of, and waits to be killed.
 VICTIM = """

@@ -18,6 +18,7 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 
+SOON = 120.0
 INSIDE = "source_id IN (SELECT id FROM sonar_endpoint WHERE vantage <> '')"
 WAITS = "skipped_because = 'vantage'"
 LEFT = "sonar/incoming/left"
@@ -82,7 +83,7 @@ def planned_until(campus: Campus, holds: Callable[[], bool]) -> bool:
         campus.send("plan", "control")
         return holds()
 
-    return wait_for(look, 60, pause=0.5)
+    return wait_for(look, SOON, pause=0.5)
 
 
 def measured(campus: Campus, where: str = INSIDE) -> bool:
@@ -98,12 +99,12 @@ def test_who_reaches_an_endpoint_alone_tests_cleans_and_checks_it(
     left.write_text("left")
     campus.ask(LEAVE, path=LEFT)
     campus.send("clean", "cleaning")
-    assert wait_for(lambda: not campus.count("sonar_leftover") and not left.exists(), 30)
+    assert wait_for(lambda: not campus.count("sonar_leftover") and not left.exists(), SOON)
     run = uuid4()
     campus.ask(CHECK, run=run)
     monkeypatch.setattr(dispatch.app.conf, "broker_write_url", campus.queue.url)
     dispatch.send_check(run, campus.VANTAGE)
-    assert wait_for(lambda: bool(campus.ask(CHECKED)), 30), campus.logs("campus")[-4000:]
+    assert wait_for(lambda: bool(campus.ask(CHECKED)), SOON), campus.logs("campus")[-4000:]
     assert {state for state, _ in campus.ask(CHECKED)} == {"fine"}, campus.ask(CHECKED)
     here, there = campus.logs("worker"), campus.logs("campus")
     assert "Task sonar.tasks.check_endpoint[" in there
@@ -117,6 +118,6 @@ def test_who_reaches_an_endpoint_alone_tests_cleans_and_checks_it(
     campus.running["campus"].send_signal(signal.SIGCONT)
     assert measured(campus), campus.logs("campus")[-4000:]
     assert campus.ask("SELECT DISTINCT state, error FROM sonar_transfer") == [("done", "")]
-    assert wait_for(lambda: not campus.count("sonar_probe"), 30)
-    assert wait_for(lambda: campus.files_left() == [], 10)
+    assert wait_for(lambda: not campus.count("sonar_probe"), SOON)
+    assert wait_for(lambda: campus.files_left() == [], SOON)
     assert "Traceback" not in campus.logs("campus", "worker")

@@ -17,9 +17,7 @@ from tests.ports import free_port
 from tests.storage.xrootd import SERVER_USER, give_to_server, make_room, takes_connections
 from tests.waiting import wait_for
 
-START_SECONDS, LOG_SECONDS = 20.0, 10.0
-
-
+START_SECONDS, LOG_SECONDS = 120.0, 60.0
 FACT = re.compile(r"([A-Z.]+|retrans)=(\S+)")
 
 

@@ -19,7 +19,7 @@ import psutil
 from tests.ports import free_port
 from tests.waiting import wait_for
 
-START_SECONDS = 20.0
+START_SECONDS = 120.0
 
 
 class Iperf3Server:

@@ -24,7 +24,7 @@ FIGURE = re.compile(
     # What has arrived when a test of the network ends.
     r"|[0-9.,]+(?= [kMG]B in .*\(iperf3 )"
 )
-SERVER_SECONDS = 60.0
+SERVER_SECONDS = 120.0
 COMMAND_SECONDS = 300.0
 
 

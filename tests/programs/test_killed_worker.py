@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.long, pytest.mark.usefixtures("real_commits")]
 
 LARGE_BYTES = 60_000_000
 TRIES = 5
-SOON_SECONDS = 20.0
+SOON_SECONDS = 120.0
 WORKER = ["worker", "--pool=threads", "--loglevel=INFO"]
 # Each mover once.
 CHOSEN = list({way.mover: way for way in WAYS}.values())

@@ -22,8 +22,8 @@ from tests.storage.xrootd import (
 from tests.waiting import wait_for
 
 LOOKUP_SECONDS = 1
-READY_SECONDS = 25.0
-ASK_SECONDS = 2.0
+READY_SECONDS = 60.0
+ASK_SECONDS = 10.0
 """A manager without servers keeps who asks waiting; asked again it may have them."""
 
 MEMBER_CONFIG = """

@@ -20,7 +20,7 @@ from tests.storage.ledger import HELD, JOURNAL, QUIET
 from tests.storage.nodes import Nodes
 from tests.storage.services import Database, Queue
 
-ANSWER_SECONDS = 10
+ANSWER_SECONDS = 30
 """How long a page may take."""
 
 

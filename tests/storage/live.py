@@ -27,7 +27,7 @@ SETTINGS = {
     "SONAR_RATE_ACCOUNT": "off",
 }
 # Three signs of a second each, and what starts and a loaded machine add.
-SOON = 60.0
+SOON = 120.0
 
 
 class Sonar:
@@ -77,7 +77,7 @@ class Sonar:
 
     def get(self, path: str) -> urllib3.BaseHTTPResponse:
         url = f"http://127.0.0.1:{self.port}{path}"
-        return urllib3.request("GET", url, timeout=20, retries=False)
+        return urllib3.request("GET", url, timeout=60, retries=False)
 
     def missing(self) -> dict[str, str]:
         """Return what /readyz says of the parts that do not work; its status must agree."""

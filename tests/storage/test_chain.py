@@ -20,7 +20,7 @@ from tests.storage.xrootd import give_to_server
 
 pytestmark = pytest.mark.usefixtures("real_commits")
 
-SLOW = 2e6  # bytes per second: 12 MB take six seconds, time enough to interrupt them
+SLOW = 1e6  # bytes per second: 12 MB take twelve seconds, time enough to interrupt them
 WORKER = ["worker", "--pool=threads", "-c", "8", "--loglevel=INFO"]
 
 REGISTRY = """
@@ -141,7 +141,7 @@ def test_a_worker_that_stops_hands_its_tests_back_and_a_killed_one_loses_them_on
     time.sleep(0.5)
     worker = processes.running[0]
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(60) == 0
+    assert worker.wait(120) == 0
     assert not Probe.objects.filter(state="running").exists()
     assert Probe.objects.filter(state="queued", size_class__name="large").exists()
     assert files_left(mortal) == []

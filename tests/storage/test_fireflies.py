@@ -34,6 +34,7 @@ pytestmark = pytest.mark.usefixtures("real_commits")
 
 SCITAG = 139
 SIZE = 20_000_000
+SOON = 120
 # As the public registry of experiments and activities names them.
 DEFINITIONS = {
     "version": 1,
@@ -85,7 +86,7 @@ def collecting(log: Path, *program: str) -> Iterator[int]:
             yield int(match[1])
         finally:
             process.terminate()
-        assert process.wait(30) == 0, log.read_text()
+        assert process.wait(SOON) == 0, log.read_text()
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ def put_file(server: Server, name: str) -> Path:
 
 def ended(scitag: int, count: int) -> bool:
     assert wait_for(
-        lambda: Flow.objects.filter(scitag=scitag, ended_at__isnull=False).count() >= count, 30
+        lambda: Flow.objects.filter(scitag=scitag, ended_at__isnull=False).count() >= count, SOON
     ), list(Flow.objects.values())
     return True
 
@@ -220,9 +221,9 @@ def test_a_collector_takes_thousands_of_hostile_packets_and_goes_on(tmp_path):
     ):
         for number in range(MANY):
             if number % 20 == 0:
-                assert wait_for(lambda: waiting_and_lost(port)[0] < FULL_BYTES, 30, pause=0.001)
+                assert wait_for(lambda: waiting_and_lost(port)[0] < FULL_BYTES, SOON, pause=0.001)
             sender.sendto(hostile(chance), ("127.0.0.1", port))
-        assert wait_for(lambda: waiting_and_lost(port)[0] == 0, 30)
+        assert wait_for(lambda: waiting_and_lost(port)[0] == 0, SOON)
         assert waiting_and_lost(port)[1] == 0
         with connection.cursor() as cursor:  # as if the database was restarted
             cursor.execute(

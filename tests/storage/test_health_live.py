@@ -96,7 +96,7 @@ def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is
     assert set(sonar.missing()) == {"database", "workers", "beat"}
     assert sonar.metric('sonar_up{part="database"}') == 0
     assert sonar.get("/healthz").status == 200
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     sonar.database.start()
     sonar.wait_until(set(), 120)
     assert all(process.poll() is None for process in sonar.running.values()), sonar.words()

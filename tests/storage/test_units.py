@@ -108,11 +108,11 @@ def run(services: dict[str, Service]) -> None:
             service.hear()  # who is not listened to waits once a dozen words are on their way
         headers = {"Host": "sonar.example.org"}
         url = f"http://127.0.0.1:{port}/readyz"
-        answer = urllib3.request("GET", url, headers=headers, timeout=20, retries=False)
+        answer = urllib3.request("GET", url, headers=headers, timeout=120, retries=False)
         told.append(answer.data)
         return answer.status == 200
 
-    assert wait_for(ready, 60), told[-1]
+    assert wait_for(ready, 180), told[-1]
     for name, service in services.items():
         assert service.stop() == 0, (name, service.log.read_text())
 
@@ -122,7 +122,7 @@ def test_who_waits_for_the_queue_says_so_and_is_no_hang(
 ) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(tmp_path / "notify"))
-        listening.settimeout(10)
+        listening.settimeout(120)
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         monkeypatch.setattr(service_manager, "SPEAK_SECONDS", 0.01)
         with service_manager.waiting("Waits for its queue."):

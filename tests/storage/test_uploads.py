@@ -49,7 +49,7 @@ def test_an_upload_that_breaks_off_is_on_record_as_far_as_it_came(
     )
 
     def break_off() -> None:
-        wait_for(lambda: max(road.moved.values(), default=0) > 500_000, 20, pause=0.005)
+        wait_for(lambda: max(road.moved.values(), default=0) > 500_000, 120, pause=0.005)
         road.close()
 
     breaking = threading.Thread(target=break_off)

@@ -54,4 +54,4 @@ class Processes:
             if process.poll() is None:
                 process.terminate()
         for process in self.running:
-            process.wait(60)
+            process.wait(120)

@@ -24,7 +24,7 @@ from tests.waiting import wait_for
 
 # Of a thread, as the kernel writes it.
 STOPPED = "T"
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 START_TRIES = 5
 ACTIVITIES = "UPLOAD,DOWNLOAD,DELETE,LIST,MANAGE"
 SERVER_USER = "xrootd"
@@ -234,7 +234,7 @@ class Server:
         assert self.process
         self.process.send_signal(signal.SIGSTOP)
         # Each of its threads goes on until it is given a processor to stop on.
-        assert wait_for(lambda: self._states() == {STOPPED}, 30)
+        assert wait_for(lambda: self._states() == {STOPPED}, 120)
 
     def _states(self) -> set[str]:
         """Return the states of its threads, as the kernel writes them."""
@@ -278,6 +278,6 @@ class Server:
                 f"{self.url}/",
                 json={"caveats": [f"activity:{activities}"], "validity": "PT2H"},
                 headers={"Content-Type": "application/macaroon-request"},
-                timeout=Timeout(10),
+                timeout=Timeout(60),
             )
         return str(answer.json()["macaroon"])
