@@ -10,7 +10,7 @@ from django.db import connection
 
 from tests.waiting import wait_for
 
-LONGEST_SECONDS = 120.0
+LONGEST_SECONDS = 240.0
 
 CELERY = [sys.executable, "-m", "sonar"]
 WORKER = [*CELERY, "worker", "--pool=threads", "--loglevel=INFO"]
