@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sonar.movers import catalogue, network
-from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Where
+from sonar.movers.base import End, MoverError, Order, Stopped, Where
 from sonar.movers.measure import Outcome
 from sonar.movers.network import SeenOfNetwork
 from sonar.movers.programs import iperf3
@@ -20,11 +20,11 @@ from sonar.movers.watch import Watch
 from tests.needs import needs
 from tests.ports import free_port
 from tests.programs.iperf3 import Iperf3Server, Pulses, Silence, clients_of, reset_once
+from tests.storage.conftest import LIMITS
 from tests.waiting import wait_for
 
 HERE = "iperf3://worker.example.org"
-LIMITS = Limits(connect=3, stall=20, total=60)
-SOON = 10.0
+SOON = 60.0
 TRIES = 50
 
 
@@ -172,7 +172,7 @@ def test_a_server_that_serves_somebody_else_is_waited_for(server: Iperf3Server):
 
 def test_a_server_that_is_busy_for_long_is_said_to_be(server: Iperf3Server, monkeypatch):
     monkeypatch.setattr(iperf3, "TURN_SECONDS", 0.0)
-    other = keep_busy(server, 30)
+    other = keep_busy(server, 300)
     busy = failure(order(server.url))
     other.terminate()
     other.communicate()
@@ -193,11 +193,11 @@ def test_a_server_that_is_silent_from_the_beginning_is_not_waited_for_long():
 
 @pytest.mark.parametrize("mode", ["push", "pull"])
 def test_a_server_that_freezes_is_noticed(mortal: Iperf3Server, mode: str):
-    limits = replace(LIMITS, stall=1.0)
+    limits = replace(LIMITS, stall=5.0)
     watch = Watch(lambda moved: mortal.signal(signal.SIGSTOP) if moved > 1_000_000 else None)
     outcome = measured(order(mortal.url, mode, bytes=10**11, limits=limits), watch)
     assert (outcome.error.where, outcome.error.permanent) == ("transfer", False)
-    assert "no byte moved for 1 s" in str(outcome.error)
+    assert "no byte moved for 5 s" in str(outcome.error)
     assert outcome.seen.moved_bytes
     assert clients_of(mortal.url) == []
 
@@ -232,8 +232,9 @@ def test_a_server_that_resets_who_comes_between_two_tests_is_asked_again(tmp_pat
         assert wait_for(lambda: len(server.tests()) == 1, SOON)
 
 
-def test_a_stop_while_it_waits_for_its_turn_ends_that(server: Iperf3Server):
-    other, watch = keep_busy(server, 30), Watch()
+def test_a_stop_while_it_waits_for_its_turn_ends_that(server: Iperf3Server, monkeypatch):
+    monkeypatch.setattr(iperf3, "TURN_SECONDS", 300.0)
+    other, watch = keep_busy(server, 300), Watch()
     timer = threading.Timer(1.0, watch.stop)
     timer.start()
     began = time.monotonic()

@@ -27,12 +27,12 @@ from tests.storage.nodes import Nodes
 from tests.waiting import wait_for
 
 # A node of the sandbox sends a marker each half second: a stall must be longer than some of them.
-LIMITS = {"connect": 2.0, "answer": 2.0, "stall": 3.0, "total": 6.0}
-OTHER_LIMIT = 1.0  # of whatever else a mover may wait for
-# Where a file is to arrive, none of these may end the measurement: forty run at once, and the
-# machine may have other things to do.
+# And the good end, which is asked by forty at once, is not to be blamed.
+LIMITS = {"total": 12.0}
+OTHER_LIMIT = 5.0  # of whatever else a mover may wait for
+# Where a file is to arrive, none of these may end the measurement.
 MORE_TIME = 5
-ENDS_SECONDS = 100.0  # a dozen requests with these limits
+SLACK_SECONDS = 60.0  # of a busy machine
 AT_ONCE = 40
 MB = 1_000_000
 MEMORY_BYTES = 200 * MB
@@ -169,11 +169,10 @@ def test_there_are_enough_ways():
 def test_a_measurement_ends_in_time_with_one_clear_error_or_a_file_that_arrived(
     way: str, role: str, world: World
 ):
-    met = world.met[way, role]
+    met, spoilt = world.met[way, role], WAYS[way].spoils(role)
     assert met.raised is None
-    assert met.seconds < ENDS_SECONDS
+    assert met.seconds < limits(spoilt=spoilt).longest + SLACK_SECONDS
     assert (met.outcome.receipt is None) == (met.outcome.error is not None)
-    spoilt = WAYS[way].spoils(role)
     assert (met.outcome.error is not None) == spoilt, met.outcome.error
     if spoilt:
         is_clear(error_of(met))
@@ -243,7 +242,7 @@ def test_no_file_is_left_that_nobody_remembers(world: World):
     }
     assert {path.name for path in world.hostile.files_left()} <= remembered
     # A node notes late that nobody waits for it any more.
-    assert wait_for(lambda: not world.nodes.files_left(), 20), world.nodes.files_left()
+    assert wait_for(lambda: not world.nodes.files_left(), 120), world.nodes.files_left()
 
 
 def test_the_memory_that_all_of_them_take_is_bounded(world: World):
