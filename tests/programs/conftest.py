@@ -8,10 +8,12 @@ from typing import Protocol, Self, TypeVar
 import pytest
 
 from sonar.movers import measure as measure_module
+from sonar.movers.programs import xrootd
 from tests.needs import needs
 from tests.programs.gridftp import GridFtpServer
 from tests.programs.small_disk import SmallGridFtp, SmallXrootd
 from tests.programs.ways import Ends, StorageServer
+from tests.storage.conftest import LIMITS
 from tests.storage.xrootd import Authority, Server, make_room
 
 PROGRAMS = (
@@ -80,4 +82,13 @@ def _brief_looks() -> Iterator[None]:
     """Do not wait long after a failure: what ended a program has ended."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measure_module, "LOOK_AGAIN_SECONDS", (0.3,))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_clients() -> Iterator[None]:
+    """Let those of XRootD wait longer than 5 s to be let in by a server on a busy machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        for variables in (xrootd.VARIABLES, xrootd.LOGGED):
+            patch.setitem(variables, "XRD_CONNECTIONWINDOW", f"{LIMITS.connect:g}")
         yield

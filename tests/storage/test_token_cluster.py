@@ -17,7 +17,7 @@ import pytest
 
 from matrix.answers.diagnosis.rules import slow_hosts
 from sonar.movers import measure as measure_module
-from sonar.movers.base import End, Limits, Order, Where
+from sonar.movers.base import End, Order, Where
 from sonar.movers.content import adler32
 from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.http.webdav import WebDav
@@ -26,6 +26,8 @@ from sonar.movers.watch import Watch
 from sonar.notation.data_hosts import data_hosts
 from sonar.notation.units import MB
 from tests.needs import needs, needs_mounts
+from tests.storage.cluster import LOOKUP_SECONDS
+from tests.storage.conftest import LIMITS
 from tests.storage.issuer import Issuer
 from tests.storage.meanwhile import Meanwhile
 from tests.storage.scitokens import TokenCluster, TokenServer
@@ -40,7 +42,6 @@ FEWEST_TESTS, AT_ONCE, MOST_ROUNDS = 4, 4, 10
 PACE, COPIES = 2_000_000, 2
 HELD_BYTES, HELD_SECONDS = 60_000_000, 4.0
 WITHIN = 0.03
-PATIENT = Limits(cleaning=60)
 SECRET = "Jf7uQm2Xs9Lc4Vz8"
 WAYS = [
     (mode, source, destination)
@@ -81,7 +82,7 @@ class World:
             adler32=adler32(size),
             mode=mode,
             ca_bundle=str(self.issuer.authority.bundle),
-            limits=PATIENT,
+            limits=LIMITS,
         )
 
     def left(self) -> list[Path]:
@@ -166,7 +167,8 @@ def test_a_rate_is_that_of_another_clock(mode: str, paced: dict[str, list[Future
 
     On a busy machine some of a few copies begin late.
     """
-    assert min(one.result() for one in paced[mode]) == pytest.approx(4, rel=WITHIN)
+    fastest = min(one.result() for one in paced[mode])
+    assert 4 * (1 - WITHIN) < fastest < 4 + LOOKUP_SECONDS / 2
 
 
 def seconds_along(road: Throttle, world: World, mode: str) -> float:
@@ -210,10 +212,10 @@ def assert_that_disks_agree(world: World, mode: str, source: str, destination: s
     # Deleted only then: the clock has to see the whole file.
     with Meanwhile(paths, order.bytes, hold) as clock:
         receipt = HttpTpc().move(order, Watch())
-        clock.join(5)
+        clock.join(60)
     assert remove(HttpTpc().files, order) is None
     assert clock.seconds > HELD_SECONDS
-    assert receipt.seconds == pytest.approx(clock.seconds, rel=WITHIN)
+    assert receipt.seconds == pytest.approx(clock.seconds, abs=LOOKUP_SECONDS / 2)
 
 
 @contextmanager
@@ -264,19 +266,19 @@ def test_the_diagnosis_names_the_data_server_that_is_slow(
 def test_a_data_server_that_dies_midway_fails_the_test_and_its_file_is_deleted_later(world: World):
     """The manager cannot delete what is on a server that is away: it stays to be deleted."""
     order = replace(
-        world.order("pull", "single", "cluster", LARGE_BYTES), limits=Limits(cleaning=4)
+        world.order("pull", "single", "cluster", LARGE_BYTES), limits=replace(LIMITS, cleaning=4)
     )
     WebDav().put(order, Watch())
     with ThreadPoolExecutor(1) as pool, slowed(world.single):
         future = pool.submit(carried_out, order)
-        assert wait_for(lambda: any(path.stat().st_size > MB for path in world.left()), 30)
+        assert wait_for(lambda: any(path.stat().st_size > MB for path in world.left()), 120)
         (part,) = world.left()
         (victim,) = (one for one in world.cluster.servers if part.is_relative_to(one.data))
         victim.kill()
-        outcome = future.result(timeout=120)
+        outcome = future.result()
     assert outcome.error.where in {Where.DESTINATION, Where.TRANSFER}
     assert outcome.leftover
     assert world.left() == [part]
     victim.start()
-    assert wait_for(lambda: remove(HttpTpc().files, order) is None, 60)
+    assert wait_for(lambda: remove(HttpTpc().files, order) is None, 120)
     assert world.left() == []
