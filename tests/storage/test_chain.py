@@ -111,13 +111,13 @@ def test_due_tests_over_tls_with_tokens_show_on_the_page_and_no_token_reaches_a_
     assert modes == ["pull"] * 6 + ["push"]
     assert files_left(guarded) == []
     for size in ("small", "medium", "large"):
-        answer = requests.get(f"{live_server.url}/api/v1/matrix/", {"size": size}, timeout=60)
+        answer = requests.get(f"{live_server.url}/api/v1/matrix/", {"size": size}, timeout=180)
         cells = answer.json()["cells"]
         assert cells["state"] == [["not_applicable", "measured"], ["measured", "not_applicable"]]
         done = Transfer.objects.filter(size_class__name=size, source__name="A_DATADISK")
         rates = [one.bytes / one.seconds / 1e6 for one in done]
         assert cells["value"][0][1] == pytest.approx(sum(rates) / len(rates), rel=1e-3)
-    page = requests.get(live_server.url, timeout=60).text
+    page = requests.get(live_server.url, timeout=180).text
     assert "A_DATADISK" in page
     for token in (guarded.source_token, guarded.destination_token):
         assert token not in processes.logs

@@ -60,7 +60,7 @@ class Grid:
     def call(self, method: str, path: str, body: object = None) -> Any:
         headers = {"Authorization": f"Token {self.token}"}
         url = f"http://127.0.0.1:{self.sonar.port}/api/v1/{path}"
-        response = requests.request(method, url, headers=headers, json=body, timeout=60)
+        response = requests.request(method, url, headers=headers, json=body, timeout=120)
         # What has begun meanwhile is not cancelled, and the planner may be busy.
         assert response.status_code in (200, 201, 202, 204, 404, 409, 503), response.text
         return response.json() if response.content else {}
@@ -134,7 +134,7 @@ class Reader:
         }
         address = path.format_map(names)
         response = self.session.get(
-            f"http://127.0.0.1:{self.grid.sonar.port}{address}", timeout=60, allow_redirects=False
+            f"http://127.0.0.1:{self.grid.sonar.port}{address}", timeout=120, allow_redirects=False
         )
         self.answered[response.status_code] += 1
         media_type = response.headers.get("Content-Type", "").partition(";")[0]
@@ -221,10 +221,10 @@ def grid(sonar: Sonar) -> Grid:
 def logged_in(sonar: Sonar) -> requests.Session:
     """Return a session of who sees everything."""
     session, url = patient_session(), f"http://127.0.0.1:{sonar.port}/login/"
-    session.get(url, timeout=60)
+    session.get(url, timeout=120)
     form = {"username": "operator", "password": PASSWORD}
     form |= {"csrfmiddlewaretoken": session.cookies["csrftoken"]}
-    response = session.post(url, form, timeout=60, allow_redirects=False)
+    response = session.post(url, form, timeout=120, allow_redirects=False)
     assert response.status_code == 302, response.text
     return session
 
