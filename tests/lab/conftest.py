@@ -1,5 +1,6 @@
 """The lab as tests use it."""
 
+import faulthandler
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -56,6 +57,11 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="session")
 def measured(lab: Lab, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Lab]:
-    """Return the lab once Sonar's tests have run on every link and their transfers are stored."""
+    """Return the lab once Sonar's tests have run on every link and their transfers are stored.
+
+    That takes the slowest link five minutes, and a busy machine longer than a test may go on: each
+    transfer has its own limits.
+    """
+    faulthandler.cancel_dump_traceback_later()
     with standing(django_db_blocker, partial(run_all, lab), now=None):
         yield lab
