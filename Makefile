@@ -21,12 +21,12 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (20 to 30 m
 
 # Each lane is a pytest with a PostgreSQL and a Redis of its own, and a budget (tests/budget.py).
 # Those of the first list wait for servers and slow networks most of their time, and have clocks to
-# keep: they run first, and the others, those that go on longest first, give way. Three of each at a
-# time keep two cores busy; more would only slow each other down.
+# keep: they run first, and the others give way, those that go on longest first, and browsers apart.
+# Three of each at a time keep two cores busy; more would only slow each other down.
 # What needs programs that CI still installs waits for INSTALLING, the process that does so (.ci/run).
 WAITING := .test-storage .test-sandbox .test-lab .test-programs .test-engines
-COMPUTING := .test-matrix .test-matrix-m .test-rest .test-browser-n .test-browser-f .test-browser \
-	.test-sonar .test-asked .test-types
+COMPUTING := .test-matrix .test-matrix-m .test-browser-n .test-rest .test-browser-f .test-sonar \
+	.test-browser .test-asked .test-types
 UNTIL_THERE := @$(if $(INSTALLING),tail --pid=$(INSTALLING) -f /dev/null)
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
 	tests/benchmarks tests/lab tests/programs tests/engines
