@@ -108,10 +108,10 @@ class Following:
         return dict(Endpoint.objects.values_list("id", "site_id"))
 
     def run(self) -> list[IncidentEvent]:
-        for row in self.left.values():
+        for each in self.left.values():
             # Late results took back that it was certain.
-            if row.cause and row.cause.confirmed_at is None:
-                self.take(row, None, cause=None)
+            if each.cause and each.cause.confirmed_at is None:
+                self.take(each, None, cause=None)
         following = {row.cause_id: row for row in self.left.values() if row.cause_id}
         # Those that nobody follows any more may go on as another one.
         free = {
