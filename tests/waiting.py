@@ -5,6 +5,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 TRIES = 20
+SOON = 120.0
+"""What comes at once takes a busy machine no longer."""
 
 
 def wait_for(done: Callable[[], object], seconds: float, pause: float = 0.2) -> bool:

@@ -25,10 +25,9 @@ from tests.lab.enclosure import RefusedError
 from tests.lab.link import Lab
 from tests.lab.scenarios import MB, NOTHING, SOURCE_DISK, Scenario
 from tests.storage.conftest import Pair
-from tests.waiting import wait_for
+from tests.waiting import SOON, wait_for
 
 SIZE = 4 * MB
-SOON = 120.0
 
 # Builds a lab, says what it is made of, and waits to be killed.
 VICTIM = """

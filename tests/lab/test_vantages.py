@@ -14,11 +14,10 @@ from sonar.scheduler import dispatch
 from tests.lab.enclosure import RefusedError
 from tests.lab.hosts import SETTINGS, Campus
 from tests.needs import lacks, needs
-from tests.waiting import wait_for
+from tests.waiting import SOON, wait_for
 
 pytestmark = pytest.mark.long
 
-SOON = 120.0
 INSIDE = "source_id IN (SELECT id FROM sonar_endpoint WHERE vantage <> '')"
 WAITS = "skipped_because = 'vantage'"
 LEFT = "sonar/incoming/left"

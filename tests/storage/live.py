@@ -14,7 +14,7 @@ import urllib3
 from sonar.sandbox import processes
 from tests.storage.services import Database, Queue
 from tests.storage.workers import BEAT, worker
-from tests.waiting import wait_for
+from tests.waiting import SOON, wait_for
 
 COMMANDS = {name: worker(name, 2) for name in ("transfers", "control", "cleaning")}
 COMMANDS["beat"] = BEAT
@@ -27,7 +27,6 @@ SETTINGS = {
     "SONAR_RATE_ACCOUNT": "off",
 }
 # Three signs of a second each, and what starts and a loaded machine add.
-SOON = 120.0
 
 
 class Sonar:

@@ -28,13 +28,12 @@ from tests.sonar.fireflies import HOSTILE, PLACES, firefly, replaced
 from tests.sonar.world import endpoint
 from tests.storage.conftest import LIMITS, Pair
 from tests.storage.xrootd import Authority, Server, give_to_server, make_room
-from tests.waiting import wait_for
+from tests.waiting import SOON, wait_for
 
 pytestmark = pytest.mark.usefixtures("real_commits")
 
 SCITAG = 139
 SIZE = 20_000_000
-SOON = 120
 # As the public registry of experiments and activities names them.
 DEFINITIONS = {
     "version": 1,

@@ -25,14 +25,13 @@ from tests.storage.conftest import LIMITS, Pair, end
 from tests.storage.fts import JOB, Answer, FtsServer, Job, Trick, fts_server, moment
 from tests.storage.test_transfers import Road, fails
 from tests.storage.throttle import Throttle
-from tests.waiting import wait_for
+from tests.waiting import SOON, wait_for
 
 pytestmark = pytest.mark.usefixtures("_brief_looks", "_brief_polls")
 
 BIG = 12_000_000
 """Three seconds on a slow road, long enough for a rate; and to be caught midway on a slower one."""
 SLOWER = 5e5
-SOON = 120.0
 OWN = "fts-knows-us-by-this"
 
 

@@ -22,13 +22,12 @@ from tests.storage.fts import FtsServer, fts_server
 from tests.storage.issuer import CLIENT_ID, Issuer, secret_in
 from tests.storage.test_chain import WORKER, files_left, processes
 from tests.storage.workers import Processes
-from tests.waiting import wait_for
+from tests.waiting import SOON, wait_for
 
 __all__ = ["processes"]
 pytestmark = pytest.mark.usefixtures("real_commits", "_brief_looks")
 
 OWN = "fts-knows-us-by-this"
-SOON = 120.0
 REGISTRY = """
 size_classes: [{{name: small, from_bytes: 0, test_bytes: 2000000}}]
 sites: [{{name: A, tier: 1}}, {{name: B, tier: 2}}]
