@@ -16,7 +16,7 @@ run: $(VENV)/.run ## Start Sonar with its sandbox on PORT (SONAR_REGISTRY=file.y
 test: $(VENV)/.test ## Check style and types, and run all but the long tests (seven to ten minutes on two cores)
 	@$(MAKE) --no-print-directory .lanes CHOSEN='-m "not long"'
 
-test-all: $(VENV)/.test ## What CI runs: style, types and every test (20 to 30 minutes on two cores)
+test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 50 minutes on two cores)
 	@HYPOTHESIS_PROFILE=thorough $(MAKE) --no-print-directory .lanes
 
 # Each lane is a pytest with a PostgreSQL and a Redis of its own, and a budget (tests/budget.py).
