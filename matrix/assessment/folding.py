@@ -183,8 +183,9 @@ SPOOLED_AT_ONCE = 1 << 18
 class KnownDay:
     """What a process keeps of a day: its links, the tests before it, and what these say.
 
-    ``past`` returns the tests of some links, and is no method: what these say keeps it, too, and
-    together they would stay in memory until Python looks for circles. ``in_memory`` counts tests.
+    ``past`` returns the tests of some links. ``nights`` refer to it, too: as a method it would make
+    a reference cycle, and a day would stay in memory until Python collects those. ``in_memory``
+    counts tests.
     """
 
     begin: int

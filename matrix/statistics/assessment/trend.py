@@ -43,7 +43,8 @@ class Trend:
 
     def with_tests(self, links: GridLinks, tests: JudgedTests, rest: Floats) -> Self:
         """Go on with tests; ``rest`` is how far each is from its own level, NaN unknown."""
-        tells = np.flatnonzero(np.isfinite(rest) & tells_trend(links)[tests.link])
+        every = max(1, len(links) // TREND_LINKS)
+        tells = np.flatnonzero(np.isfinite(rest) & (tests.link % every == 0))
         link = tests.link[tells]
         values = tests.started[tells], rest[tells], links.source[link], links.destination[link]
         pairs = zip(self.tail, values, strict=True)
@@ -87,13 +88,6 @@ class Trend:
         newest = np.maximum.accumulate(np.where(turns, np.arange(len(turns)), 0))
         state = np.concatenate([[False], turns[newest] > 0])
         return np.asarray(state[self.started.searchsorted(started, side="right")])
-
-
-def tells_trend(links: GridLinks) -> Flags:
-    """Say which links tell the level of all of them."""
-    flags = np.zeros(len(links), dtype=bool)
-    flags[:: max(1, len(links) // TREND_LINKS)] = True
-    return flags
 
 
 def middles(windows: Floats) -> Floats:
