@@ -1,6 +1,6 @@
 """What a card fetches of its link, and when: by pointer, key and finger, from a slow server too."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import Locator, Page, Request, Route, expect
@@ -12,7 +12,7 @@ from tests.browser.cells import place, point_at, wait_until_drawn
 from tests.browser.pages import box_of, call, holding, is_on_the_screen, look
 from tests.browser.readers import NARROW, Reader, seen_by
 from tests.browser.scene import HOURS, send
-from tests.browser.waiting import until_so
+from tests.browser.waiting import hold_clock, until_so
 from tests.conditions import TYPES, stored_condition
 from tests.matrix import world
 
@@ -56,7 +56,7 @@ def test_a_pointer_on_its_way_asks_for_nothing_and_one_that_rests_once(visit, sc
     names = ["RAL_DATADISK", "Glasgow_DATADISK", "DESY_DATADISK", "DESY_SCRATCHDISK"]
     # However long the machine takes from cell to cell: to the page the pointer rests on none.
     visit.set_clock()
-    page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))
+    hold_clock(page)
     for x, y in [place(page, source, name) for source in names for name in names]:
         page.mouse.move(x, y)
     page.mouse.move(*place(page, "RAL_DATADISK", "Glasgow_DATADISK"))

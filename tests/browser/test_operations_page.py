@@ -1,6 +1,6 @@
 """The page of operations in a real browser: it keeps itself up to date, and orders tests."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -26,7 +26,7 @@ from tests.browser.axe import by_day_and_night
 from tests.browser.pages import fits, look, refresh
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.scene import Scene
-from tests.browser.waiting import ONE_REFRESH, REFRESH_MS, until_refreshed, until_so
+from tests.browser.waiting import ONE_REFRESH, REFRESH_MS, hold_clock, until_refreshed, until_so
 from tests.matrix import sent, world
 
 URL = "/operations/"
@@ -193,7 +193,7 @@ def test_a_page_that_is_left_by_a_form_is_not_fetched_any_more(visit, busy):
     visit.set_clock()
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(f"/transfers/{Probe.objects.filter(state='waiting')[0].id}/")
-    page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))
+    hold_clock(page)
     # The browser stays where it is, as while it waits for another page.
     page.route("**/cancel/", lambda route: route.fulfill(status=204))
     with page.expect_response("**/cancel/"):

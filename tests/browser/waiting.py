@@ -51,6 +51,17 @@ def until_refreshed(page: Page, check: Callable[[], None]) -> None:
     return check()
 
 
+def hold_clock(page: Page) -> None:
+    """Let no more time pass for a page whose clock the test may set, until the test says so."""
+    try:
+        page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 1)
+    except Error as error:
+        if "to the past" not in error.message:
+            raise
+        # The browser took longer than that second to hear of it. It stands still by now.
+        page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 1)
+
+
 def until_settled(page: Page) -> None:
     """Wait until a page is there whole: its pictures, and the numbers of a matrix."""
     page.wait_for_load_state("load")
