@@ -6,7 +6,7 @@ from contextlib import suppress
 
 TRIES = 20
 SOON = 120.0
-"""What comes at once takes a busy machine no longer."""
+"""Seconds within which even a busy machine does what an idle one does at once."""
 
 
 def wait_for(done: Callable[[], object], seconds: float, pause: float = 0.2) -> bool:

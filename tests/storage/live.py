@@ -26,7 +26,6 @@ SETTINGS = {
     "SONAR_RATE_ANONYMOUS": "off",
     "SONAR_RATE_ACCOUNT": "off",
 }
-# Three signs of a second each, and what starts and a loaded machine add.
 
 
 class Sonar:
