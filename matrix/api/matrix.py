@@ -36,7 +36,7 @@ from matrix.plots.standalone import FigureTitle
 from matrix.query.catalogue import EXPECTATION, UNITS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import of_one_server, snapshot
-from sonar.notation.enumeration import either
+from sonar.notation.enumeration import not_allowed
 
 
 class MatrixEcho(Echo):
@@ -205,7 +205,7 @@ def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
     texts = ",".join(params.getlist("fields")).split(",")
     names = {text.strip() for text in texts if text.strip()}
     for name in sorted(names - set(FIELDS)):
-        raise wrong("fields", f"fields “{name}” is not known: use {either(FIELDS)}.")
+        raise wrong("fields", f"{not_allowed('fields', name, FIELDS)}.")
     for special, words in (
         (COMPARED, "a comparison: say with what by compare, too."),
         (EXPECTED, f"stat={EXPECTATION.name}: ask for that, too, and for no comparison."),

@@ -19,7 +19,7 @@ from matrix.query.filters import PROFILE_FILTERS, by_parameter
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models.fields import NAME
-from sonar.notation.enumeration import either, not_registered
+from sonar.notation.enumeration import not_allowed, not_registered
 from sonar.notation.windows import Window, format_time
 
 Row = TypeVar("Row", bound=Model)
@@ -31,7 +31,7 @@ WINDOW_AND_METHOD = ("size", "window", "from", "to", *PROFILE_FILTERS)
 def one_of(params: QueryDict, name: str, allowed: Sequence[str], default: str = "") -> str:
     value = text_of(params, name)
     if value and value not in allowed:
-        raise wrong(name, f"{name} “{value}” is not known: use {either(allowed)}.")
+        raise wrong(name, f"{not_allowed(name, value, allowed)}.")
     return value or default
 
 
@@ -40,7 +40,7 @@ def some_of(params: QueryDict, name: str, allowed: Sequence[str]) -> tuple[str, 
     values = [value for value in params.getlist(name) if value]
     for value in values:
         if value not in allowed:
-            raise wrong(name, f"{name} “{value}” is not known: use {either(allowed)}.")
+            raise wrong(name, f"{not_allowed(name, value, allowed)}.")
     return tuple(dict.fromkeys(values))
 
 

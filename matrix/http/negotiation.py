@@ -7,7 +7,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from matrix.query.forms import BadQueryError
-from sonar.notation.enumeration import either
+from sonar.notation.enumeration import not_allowed
 
 TYPES = {
     "json": "application/json",
@@ -50,7 +50,7 @@ def asked_format(request: Request, allowed: Sequence[str] = TABLE) -> str:
     if len(values) > 1:
         raise BadQueryError({"format": [f"format is given {len(values)} times: give it once."]})
     if values and values[0] not in allowed:
-        sentence = f"format “{values[0]}” is not known: use {either(allowed)}."
+        sentence = f"{not_allowed('format', values[0], allowed)}."
         raise BadQueryError({"format": [sentence]})
     if values:
         return values[0]

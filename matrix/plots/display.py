@@ -22,7 +22,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.expected import EXPECTED_LOOKS
 from matrix.statistics.cells.standing import FASTER, LEVELS, SLOWER
 from matrix.statistics.cells.states import LOOKS
-from sonar.notation.enumeration import either
+from sonar.notation.enumeration import not_allowed
 
 ORDERS = ("name", "cloud", "tier", "average", "-average")
 # Colours run from the 5th to the 95th percentile of the values, or over all of them.
@@ -164,7 +164,7 @@ class States(forms.Field):
             if text in EXPECTED_LOOKS and text not in self.looks:
                 raise ValidationError(f"only “{text}” is of stat={EXPECTATION.name}: ask for both.")
             if text not in self.looks:
-                raise ValidationError(f"only “{text}” is not known: use {either(self.looks)}.")
+                raise ValidationError(f"{not_allowed('only', text, self.looks)}.")
         return tuple(look for look in self.looks if look in states)
 
 

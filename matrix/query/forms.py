@@ -35,7 +35,8 @@ from sonar.models import Endpoint, Profile, SizeClass, Transfer
 from sonar.notation import endpoint_attributes, windows
 from sonar.notation.endpoint_attributes import ENDPOINT_ATTRIBUTES, OF_ENDPOINTS, Attribute
 from sonar.notation.endpoint_filters import MOST_FILTERS
-from sonar.notation.enumeration import either
+from sonar.notation.enumeration import either, not_allowed
+from sonar.notation.renamed import new_name
 from sonar.notation.units import parse_duration
 from sonar.notation.windows import EARLIEST, PRESETS, Window
 
@@ -156,6 +157,9 @@ def unknown(names: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]
     sentences = {name: f"There is no parameter “{name}”" for name in names if name not in allowed}
     for first in list(sentences)[:1]:
         sentences[first] += f": {advice}"
+    for name in sentences:
+        if now := new_name(name, allowed):
+            sentences[name] = f"The parameter “{name}” is called {now} now"
     return {name: [f"{sentence}."] for name, sentence in sentences.items()}
 
 
@@ -182,12 +186,16 @@ def check_count(params: Mapping[str, Sequence[str]]) -> None:
 
 class OneOf(forms.ChoiceField):
     def __init__(self, parameter: str, allowed: Sequence[str]) -> None:
-        sentence = f"{parameter} “%(value)s” is not known: use {either(allowed or ['none'])}."
+        self.parameter, self.allowed = parameter, allowed
         super().__init__(
             required=False,
             choices=[(option, option) for option in allowed],
-            error_messages={"invalid_choice": sentence},
         )
+
+    def validate(self, value: str) -> None:
+        if value and value not in self.allowed:
+            sentence = not_allowed(self.parameter, value, self.allowed or ["none"])
+            raise ValidationError(f"{sentence}.")
 
 
 class Moment(ParameterField):
@@ -414,7 +422,7 @@ def with_filter_form(params: QueryDict) -> dict[str, list[str]]:
     whole = {name: list(texts) for name, texts in params.lists()}
     fields = {name: next(iter(whole.pop(name, ())), "") for name in FILTER_FORM}
     errors = {
-        name: [f"{name} “{fields[name]}” is not known: use {either(allowed)}."]
+        name: [f"{not_allowed(name, fields[name], allowed)}."]
         for name, allowed in FILTER_FORM_ALLOWED.items()
         if fields[name] and fields[name] not in allowed
     }
@@ -433,7 +441,7 @@ def one_of(params: Texts, name: str, allowed: Sequence[str]) -> str:
     """Return one of some words, or nothing; raise BadQueryError."""
     value = text_of(params, name)
     if value and value not in allowed:
-        raise BadQueryError({name: [f"{name} “{value}” is not known: use {either(allowed)}."]})
+        raise BadQueryError({name: [f"{not_allowed(name, value, allowed)}."]})
     return value
 
 

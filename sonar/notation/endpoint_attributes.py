@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sonar.notation.enumeration import either
+from sonar.notation.enumeration import not_allowed
 
 # What an endpoint has in an attribute; one that can have several has them in order.
 Value = str | int | tuple[str, ...]
@@ -144,7 +144,7 @@ def value_problem(parameter: str, attribute: Attribute, value: str, allowed: Seq
     Empty if nothing is.
     """
     if allowed and value not in allowed:
-        return f"{parameter} “{value}” is not known: use {either(allowed)}."
+        return f"{not_allowed(parameter, value, allowed)}."
     if attribute.pattern and not re.fullmatch(attribute.pattern, value):
         return f"{parameter} “{value}” is not {attribute.rule}."
     longest = attribute.longest

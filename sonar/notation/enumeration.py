@@ -2,11 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 
+from sonar.notation.renamed import new_value
+
 
 def either(options: Sequence[str]) -> str:
     """Write `a`, `a or b`, `a, b or c`."""
     *others, last = options
     return f"{', '.join(others)} or {last}" if others else last
+
+
+def not_allowed(field: str, value: str, allowed: Sequence[str]) -> str:
+    """Say which values a field may have instead of this one, without a full stop."""
+    if now := new_value(value, allowed):
+        return f"{field} “{value}” is called {now} now"
+    return f"{field} “{value}” is not known: use {either(allowed)}"
 
 
 def not_registered(field: str, name: str, kind: str) -> str:

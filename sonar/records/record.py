@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 
 from sonar.notation import csv_text
 from sonar.notation.csv_text import MOVER
+from sonar.notation.renamed import new_name
 from sonar.notation.result_columns import LONGEST_ERROR, RECORD, Column, Home, listed
 from sonar.notation.units import LONGEST_SECONDS, MOST_BYTES
 from sonar.notation.windows import parse_time
@@ -156,6 +157,8 @@ def _unknown(names: list[str]) -> Problem:
 
 
 def unknown_fields(names: list[str]) -> str:
+    if now := new_name(names[0], FIELDS):
+        return f"the field {names[0]!r} is called {now} now"
     few = ", ".join(shown(name) for name in names[:3])
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"a result has no {few}{more}: its fields are {', '.join(FIELDS)}"

@@ -13,6 +13,7 @@ from sonar.models.fields import NAME
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
 from sonar.notation.enumeration import either
+from sonar.notation.renamed import new_name
 from sonar.ordering.request_probes import AN_OPERATOR, ProbeRequest, Sweep
 from sonar.people import roles
 from sonar.people.roles import ORDER as ORDER  # noqa: PLC0414 - who orders tests asks here
@@ -110,6 +111,8 @@ def refusal(error: ValidationError, allowed: Mapping[str, str]) -> BadQueryError
 
 
 def sentence(field: str, kind: str, allowed: Mapping[str, str] = ALLOWED) -> str:
+    if now := new_name(field, allowed):
+        return f"The field “{field}” is called {now} now."
     if kind == "extra_forbidden":
         return f"There is no field “{field}”: use {either(sorted(allowed))}."
     if kind == "missing":

@@ -27,6 +27,7 @@ from sonar.credentials import rules as credentials
 from sonar.models.fields import MOST_TAGS, NAME, TAG, TAG_RULE, tidy
 from sonar.notation import data_hosts, vantages
 from sonar.notation.enumeration import either
+from sonar.notation.renamed import new_name
 from sonar.notation.windows import EARLIEST, LATEST, parse_time
 from sonar.records.record import cut
 
@@ -211,6 +212,8 @@ def sentences(
 
 
 def sentence(body: type[Body], name: str, kind: str, content: Mapping[str, Any]) -> str:
+    if now := new_name(name, body.model_fields):
+        return f"The field “{name}” is called {now} now."
     if name not in body.model_fields:
         return f"There is no field “{cut(name)}” to write: use {either(list(body.model_fields))}."
     allowed = body.model_fields[name].description

@@ -49,7 +49,7 @@ from sonar.alerting.decisions import LONGEST_TEXT, RIGHT, DecisionError, Decisio
 from sonar.alerting.incidents import lock
 from sonar.alerting.subjects import sites_of
 from sonar.models import Incident, IncidentEvent, Mesh, SizeClass
-from sonar.notation.enumeration import either
+from sonar.notation.enumeration import not_allowed
 from sonar.notation.windows import parse_time, short_time, unix_ms
 from sonar.people import roles
 from sonar.people.roles import Anyone
@@ -378,7 +378,7 @@ def incident(request: HttpRequest, id: int) -> HttpResponseBase:  # noqa: A002 -
         return show(request, IncidentPage, {"id": str(id)})
     name = request.POST.get("decision", "")
     if name not in DECISIONS:
-        sentence = f"decision “{name}” is not known: use {either(list(DECISIONS))}."
+        sentence = f"{not_allowed('decision', name, list(DECISIONS))}."
         return render(request, "400.html", {"errors": {"decision": [sentence]}}, status=400)
     form = FORMS.get(name, DecisionForm)(name, 0, timezone.now(), request.POST)
     return decided(request, incident_of(id), form)

@@ -10,7 +10,9 @@ from typing import IO, Any
 
 import yaml
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
+from sonar.notation.renamed import NAMES
 from sonar.registry.file.sections import RegistryFile
 
 DEEPEST = 20
@@ -164,6 +166,12 @@ def composed(text: str) -> tuple[object, Lines]:
         raise at_line(line, f"not YAML: {error.problem}{advice}") from error
 
 
+def _sentence(wrong: ErrorDetails) -> str:
+    if wrong["type"] == "extra_forbidden" and (now := NAMES.get(str(wrong["loc"][-1]))):
+        return f"this is called {now} now"
+    return wrong["msg"].removeprefix("Value error, ")
+
+
 def parse(text: str) -> tuple[RegistryFile, Lines]:
     """Read a registry file; raise RegistryError naming every place that has a wrong shape."""
     if len(text) > MOST_CHARACTERS:
@@ -175,8 +183,5 @@ def parse(text: str) -> tuple[RegistryFile, Lines]:
         return RegistryFile.model_validate(document), lines
     except ValidationError as error:
         raise RegistryError(
-            [
-                f"{lines.name(tuple(wrong['loc']))}: {wrong['msg'].removeprefix('Value error, ')}"
-                for wrong in error.errors()
-            ]
+            [f"{lines.name(tuple(wrong['loc']))}: {_sentence(wrong)}" for wrong in error.errors()]
         ) from error
