@@ -30,20 +30,20 @@ SEE = "sonar.view_historyentry"
 ORDER = ("-at", "-id")
 # What an admin of a site sees of it: the rest names what only operators may see.
 OF_SITES = (HistoryEntry.Kind.SITE, HistoryEntry.Kind.ENDPOINT, HistoryEntry.Kind.DOWNTIME)
-CHOICES = {"kind": HistoryEntry.Kind.values, "door": HistoryEntry.Door.values}
+CHOICES = {"kind": HistoryEntry.Kind.values, "channel": HistoryEntry.Channel.values}
 TEXTS = ("name", "who")
 LONGEST = 400
-FIELDS = ("kind", "name", "who", "door")
+FIELDS = ("kind", "name", "who", "channel")
 PARAMETERS = (*FIELDS, "from", "to")
-DOOR_WORDS = {
-    HistoryEntry.Door.PAGE: "on a page",
-    HistoryEntry.Door.API: "by the API",
-    HistoryEntry.Door.ADMIN: "in the admin",
-    HistoryEntry.Door.FILE: "by a file",
-    HistoryEntry.Door.COMMAND: "by a command",
-    HistoryEntry.Door.REFRESH: "by a refresh",
-    HistoryEntry.Door.LOG_IN: "at a log-in",
-    HistoryEntry.Door.DATABASE: "in the database itself",
+CHANNEL_WORDS = {
+    HistoryEntry.Channel.PAGE: "on a page",
+    HistoryEntry.Channel.API: "by the API",
+    HistoryEntry.Channel.ADMIN: "in the admin",
+    HistoryEntry.Channel.FILE: "by a file",
+    HistoryEntry.Channel.COMMAND: "by a command",
+    HistoryEntry.Channel.REFRESH: "by a refresh",
+    HistoryEntry.Channel.LOG_IN: "at a log-in",
+    HistoryEntry.Channel.DATABASE: "in the database itself",
 }
 # What columns are called in no place but here.
 LABELS = {
@@ -90,12 +90,12 @@ class QuestionForm(forms.Form):
 
 @dataclass(frozen=True)
 class HistoryQuestion:
-    """Which entries: those of a thing, of who changed it, by which door, and when."""
+    """Which entries: those of a thing, of who changed it, through which channel, and when."""
 
     kind: str = ""
     name: str = ""
     who: str = ""
-    door: str = ""
+    channel: str = ""
     start: datetime | None = None
     end: datetime | None = None
 
@@ -176,14 +176,14 @@ class HistoryLine:
         return f"{who}, with the token {self.entry.token}" if self.entry.token else who
 
     @property
-    def door_words(self) -> str:
-        return DOOR_WORDS[HistoryEntry.Door(self.entry.door)]
+    def channel_words(self) -> str:
+        return CHANNEL_WORDS[HistoryEntry.Channel(self.entry.channel)]
 
     @property
     def by_words(self) -> str:
         """Say who it was, and how unless that was on a page."""
-        is_usual = self.entry.door == HistoryEntry.Door.PAGE
-        return self.who_words if is_usual else f"{self.who_words} {self.door_words}"
+        is_usual = self.entry.channel == HistoryEntry.Channel.PAGE
+        return self.who_words if is_usual else f"{self.who_words} {self.channel_words}"
 
     @property
     def words(self) -> str:

@@ -41,7 +41,7 @@ class EntryOfHistory(Answer):
     at: Annotated[Moment, At("entry.at")]
     who: Annotated[Text, At("entry.who")]
     token: Annotated[Text, At("entry.token")]
-    door: Annotated[str, word_of(CHOICES["door"]), At("entry.door")]
+    channel: Annotated[str, word_of(CHOICES["channel"]), At("entry.channel")]
     kind: Annotated[str, word_of(CHOICES["kind"]), At("entry.kind")]
     name: Annotated[str, At("entry.name")]
     action: Annotated[Literal["added", "changed", "removed"], At("entry.action")]
@@ -58,7 +58,7 @@ HISTORY = described(
         choice("kind", CHOICES["kind"], "Only things of this kind."),
         text("name", "Only the thing that was called so.", "GLASGOW_DATADISK"),
         text("who", "Only what this account or process changed.", "anna"),
-        choice("door", CHOICES["door"], "Only what was changed by this way."),
+        choice("channel", CHOICES["channel"], "Only changes that were made through this channel."),
         text("from", "Only from this time on, ISO 8601.", "2026-11-20T00:00:00Z"),
         text("to", "Only before this time.", "2026-11-21T00:00:00Z"),
         *paging(OF_TRANSFERS),

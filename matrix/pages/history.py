@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, cast
 from django.http import HttpRequest, HttpResponse, QueryDict
 
 from matrix.answers import registry_history
-from matrix.answers.registry_history import DOOR_WORDS, SEE, HistoryQuestion
+from matrix.answers.registry_history import CHANNEL_WORDS, SEE, HistoryQuestion
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page, Params
 from matrix.pages.parts.controls import select
@@ -53,7 +53,7 @@ class HistoryPage(Page):
         rows = question.rows(reader)
         entries, further = keyset.page_by_time(rows, registry_history.ORDER, PER_PAGE, self.before)
         kinds = {kind.value: kind.value for kind in HistoryEntry.Kind}
-        doors = {door.value: words for door, words in DOOR_WORDS.items()}
+        channels = {channel.value: words for channel, words in CHANNEL_WORDS.items()}
         first = dataclasses.replace(self, before=None)
         return {
             "lines": list(registry_history.lines_of(entries)),
@@ -62,7 +62,13 @@ class HistoryPage(Page):
             "unfiltered": type(self)(HistoryQuestion()).url() if question.to_params() else "",
             "selects": [
                 select("kind", "kind", ["", *kinds], question.kind, {"": "anything"} | kinds),
-                select("door", "how", ["", *doors], question.door, {"": "any way"} | doors),
+                select(
+                    "channel",
+                    "channel",
+                    ["", *channels],
+                    question.channel,
+                    {"": "any channel"} | channels,
+                ),
             ],
             "bounds": question.bounds,
             "own_sites": not roles.may(reader, SEE),

@@ -165,7 +165,12 @@ def unknown(names: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]
 
 def check_names(params: Iterable[str], allowed: Sequence[str] = ()) -> None:
     if errors := unknown(params, allowed):
-        raise BadQueryError(errors, errors)
+        raise BadQueryError(errors, not_renamed(errors, allowed))
+
+
+def not_renamed(names: Iterable[str], allowed: Sequence[str]) -> list[str]:
+    """Return the names that a page may leave out: a renamed parameter is always an error."""
+    return [name for name in names if not new_name(name, allowed)]
 
 
 def check_count(params: Mapping[str, Sequence[str]]) -> None:

@@ -57,11 +57,12 @@ class MatrixQuery:
         own_params = {name: list(texts) for name, texts in lists.items() if name not in also}
         forms.check_count(own_params)
         form = forms.QueryForm(MultiValueDict(own_params))
-        foreign = forms.unknown(own_params, [*forms.PARAMETERS, *also])
+        allowed = [*forms.PARAMETERS, *also]
+        foreign = forms.unknown(own_params, allowed)
         compared = forms.ComparisonForm(own_params, form.sizes)
         errors = forms.sentences_of(form) | forms.sentences_of(compared)
         if foreign or errors:
-            raise forms.BadQueryError(foreign | errors, foreign)
+            raise forms.BadQueryError(foreign | errors, forms.not_renamed(foreign, allowed))
         values = form.cleaned_data
         named: dict[str, Any] = {"size": form.default_size()} | (
             {"window": ""} if values["from"] else {}

@@ -17,9 +17,9 @@ WRITES = ("INSERT", "UPDATE", "DELETE")
 _prefix = ContextVar("actor", default="")
 
 
-def enter(door: str, who: str, token: str = "") -> None:
+def enter(channel: str, who: str, token: str = "") -> None:
     """Say who acts from now on in this thread: an account, with a token's name, or a process."""
-    actor = json.dumps({"door": door, "who": who, "token": token})
+    actor = json.dumps({"channel": channel, "who": who, "token": token})
     _prefix.set(f"SET LOCAL sonar.actor = {Literal(actor).as_string(None)}; ")
 
 
@@ -28,10 +28,10 @@ def leave() -> None:
 
 
 @contextmanager
-def acting(door: str, who: str) -> Iterator[None]:
+def acting(channel: str, who: str) -> Iterator[None]:
     """Say who acts within; who acts around it does so again after it."""
     before = _prefix.get()
-    enter(door, who)
+    enter(channel, who)
     try:
         yield
     finally:

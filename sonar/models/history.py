@@ -10,8 +10,8 @@ class HistoryEntry(models.Model):
     of may be gone. ``changes`` has by field the value before and the value since.
     """
 
-    class Door(models.TextChoices):
-        """By which way; `sonar.database.actor` says it to the triggers."""
+    class Channel(models.TextChoices):
+        """How the change was made; `sonar.database.actor` passes it to the triggers."""
 
         PAGE = "page"
         API = "API"
@@ -47,7 +47,7 @@ class HistoryEntry(models.Model):
         REMOVED = "removed"
 
     at = models.DateTimeField(help_text="When its transaction began.")
-    door = models.CharField(max_length=10, choices=Door)
+    channel = models.CharField(max_length=10, choices=Channel)
     who = models.TextField(help_text="An account or a process; empty for nobody who logged in.")
     token = models.TextField(help_text="The name of the token that the account showed, if any.")
     kind = models.CharField(max_length=20, choices=Kind)

@@ -188,7 +188,7 @@ def test_operators_add_change_and_remove_on_pages_and_see_before_what_it_matches
     client.post("/expectations/uk/delete/")
     assert not Expectation.objects.exists()
     kept = HistoryEntry.objects.filter(kind="expectation").order_by("id")
-    assert list(kept.values_list("action", "door")) == [
+    assert list(kept.values_list("action", "channel")) == [
         ("added", "page"),
         ("changed", "page"),
         ("removed", "page"),
@@ -237,7 +237,7 @@ def test_the_rate_of_a_link_is_accepted_by_who_may_and_stands_in_its_history(
     assert (level.rate, level.until, level.note) == (5e6, NOW + HELD_ON, "another route")
     assert level.by == User.objects.get(username="anna")
     entry = HistoryEntry.objects.get(kind="new normal")
-    assert (entry.name, entry.who, entry.door) == (
+    assert (entry.name, entry.who, entry.channel) == (
         "RAL_DATADISK → Glasgow_DATADISK, large", "anna", "page",
     )  # fmt: skip
     page = operator.get(LINK)

@@ -1,4 +1,4 @@
-"""The history on its page, by the API and on pages of things; what each door leaves there."""
+"""The history on its page, by the API and on pages of things; what each channel leaves there."""
 
 from datetime import timedelta
 
@@ -63,7 +63,7 @@ def by_admin(anna: Client) -> None:
     anna.post(path, fields | {"inbound_cap": "4"})
 
 
-DOORS = {
+CHANNELS = {
     "page": (by_page, "anna on a page"),
     "API": (by_api, "anna by the API"),
     "token": (by_token, "anna, with the token cron by the API"),
@@ -71,16 +71,16 @@ DOORS = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_each_door_leaves_who_by_what_and_from_what(anna: Client, door: str) -> None:
-    go, by = DOORS[door]
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_each_channel_leaves_who_by_what_and_from_what(anna: Client, channel: str) -> None:
+    go, by = CHANNELS[channel]
     go(anna)
     assert rows_of(anna) == [["endpoint RAL_DATADISK", "inbound cap: 2 → 4", by]]
     # And nobody acts any more: the transaction ends, which here is that of the test.
     with connection.cursor() as cursor:
         cursor.execute("RESET sonar.actor")
     Site.objects.filter(name="RAL").update(tier=3)
-    assert HistoryEntry.objects.get(kind="site").door == "database"
+    assert HistoryEntry.objects.get(kind="site").channel == "database"
 
 
 def test_what_is_refused_leaves_nothing(anna: Client) -> None:
@@ -126,9 +126,9 @@ def test_an_admin_of_a_site_sees_what_concerns_it_and_nothing_else(anna: Client)
     }
 
 
-def test_it_is_filtered_by_thing_who_way_and_time_and_paged(anna: Client) -> None:
+def test_it_is_filtered_by_thing_who_channel_and_time_and_paged(anna: Client) -> None:
     ago = timezone.now() - timedelta(days=3)
-    same = {"door": "file", "who": "make run", "token": "", "kind": "site", "action": "changed"}
+    same = {"channel": "file", "who": "make run", "token": "", "kind": "site", "action": "changed"}
     HistoryEntry.objects.bulk_create(
         HistoryEntry(
             at=ago + timedelta(hours=hour),
@@ -141,7 +141,7 @@ def test_it_is_filtered_by_thing_who_way_and_time_and_paged(anna: Client) -> Non
     )
     by_api(anna)
     assert len(rows_of(anna, "?name=S1")) == 30
-    assert len(rows_of(anna, "?who=anna&door=API&kind=endpoint")) == 1
+    assert len(rows_of(anna, "?who=anna&channel=API&kind=endpoint")) == 1
     bound = f"{ago + timedelta(hours=10):%Y-%m-%dT%H:%M:%SZ}"
     assert len(rows_of(anna, f"?to={bound}")) in (10, 11)
     assert len(rows_of(anna)) == 50
@@ -153,7 +153,7 @@ def test_it_is_filtered_by_thing_who_way_and_time_and_paged(anna: Client) -> Non
     assert "tier: 1 → 59" in anna.get(f"{CALL}?format=csv").content.decode()
     for query, sentence in {
         "kind=sites": "kind “sites” is not known",
-        "door=window": "door “window” is not known",
+        "channel=window": "channel “window” is not known",
         "from=soon-ish": "from “soon-ish” is not a valid time",
         f"name={'x' * 401}": "name must be at most 400 printable characters",
         "who=a%00b": "who must be at most 400 printable characters",
@@ -161,6 +161,16 @@ def test_it_is_filtered_by_thing_who_way_and_time_and_paged(anna: Client) -> Non
         f"from={bound}&to={bound}": "from must be before to",
         "who=a&who=b": "who is given 2 times",
     }.items():
+        refused = anna.get(f"{PAGE}?{query}")
+        assert refused.status_code == 400
+        assert sentence in Page(refused.content.decode())
+
+
+def test_door_is_called_channel(anna: Client) -> None:
+    sentence = "The parameter “door” is called channel now."
+    refused = anna.get(f"{CALL}?door=page")
+    assert (refused.status_code, sentence in str(refused.json())) == (400, True)
+    for query in ("door=page", "door=page&utm_source=mail"):
         refused = anna.get(f"{PAGE}?{query}")
         assert refused.status_code == 400
         assert sentence in Page(refused.content.decode())

@@ -87,7 +87,7 @@ def test_an_account_is_added_given_roles_and_closed_which_the_history_tells(root
         assert described("bob") == says
     sent(root, "bob/", role="reader")
     assert described("bob") == "not active"
-    rows = HistoryEntry.objects.filter(kind="account", name="bob", who="root", door="page")
+    rows = HistoryEntry.objects.filter(kind="account", name="bob", who="root", channel="page")
     changes = [
         (field, value) for row in rows.order_by("id") for field, value in row.changes.items()
     ]

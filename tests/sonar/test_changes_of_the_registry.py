@@ -1,4 +1,4 @@
-"""The history: whoever changes the registry by whichever door, it says who, what, and from what."""
+"""The history: whoever changes the registry by whichever channel: who, what, and from what."""
 
 from datetime import timedelta
 from itertools import count
@@ -174,7 +174,7 @@ def by_hand(path: Path) -> None:
     Site.objects.create(name="RAL")
 
 
-DOORS = {
+CHANNELS = {
     "file": (by_file, "manage.py load_registry grid.yaml"),
     "refresh": (by_refresh, "downtimes of GOCDB"),
     "log-in": (by_log_in, "log-in by iam.example"),
@@ -182,16 +182,18 @@ DOORS = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_each_door_says_who(door: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_each_channel_says_who(
+    channel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     User.objects.create_user("anna")
     rules = RoleRules((RoleRule("group", "/grid", Role.OPERATOR),))
     monkeypatch.setattr(settings, "SONAR_LOGIN_ROLES", rules)
     HistoryEntry.objects.all().delete()
-    go, who = DOORS[door]
+    go, who = CHANNELS[channel]
     go(tmp_path)
-    said = set(HistoryEntry.objects.values_list("door", "who", "token"))
-    assert said == {(door, who, "")}
+    said = set(HistoryEntry.objects.values_list("channel", "who", "token"))
+    assert said == {(channel, who, "")}
 
 
 def test_who_acts_is_said_for_that_alone_and_again_after_a_rollback() -> None:
@@ -213,7 +215,7 @@ def test_a_command_is_named_without_what_was_written_behind_it() -> None:
     HistoryEntry.objects.all().delete()
     Commands(["manage.py", "role", "anna", "administrator"]).execute()
     (row,) = HistoryEntry.objects.filter(kind="account")
-    assert (row.door, row.who) == ("command", "manage.py role")
+    assert (row.channel, row.who) == ("command", "manage.py role")
     assert row.changes == {"is_superuser": [False, True], "is_staff": [False, True]}
     with pytest.raises(CommandError, match="the last active administrator"):
         call_command("role", "anna", "operator")

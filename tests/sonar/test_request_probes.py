@@ -276,7 +276,7 @@ def test_a_test_that_runs_ends_by_its_worker_and_one_that_has_ended_is_not_cance
         assert cancel(one.id, NOW) is True
     assert states() == ["running"]
     told = HistoryEntry.objects.get(kind="test")
-    assert (told.door, told.who) == ("page", "anna")
+    assert (told.channel, told.who) == ("page", "anna")
     assert told.name == f"GLASGOW_DATADISK to LANCS_DATADISK small {one.id}"
     assert told.changes == {"cancelled": [None, "an admin of its site"]}
     # It was done before its worker knew: that counts.
