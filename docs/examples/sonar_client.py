@@ -495,7 +495,7 @@ READING = {
         r"source|destination|.+\.(mean_mb_s|ok|failed|last)",
     ),
     "transfers": (
-        "Single results, newest first; csv and ndjson have all.",
+        "Results, newest first; csv and ndjson have all.",
         f"state error page_size cursor {WINDOW}{FILTERS}",
         "started_at|source|destination|size|state|rate_mb_s|error",
     ),
@@ -512,12 +512,12 @@ READING = {
     ),
     "diagnosis": ("Why a link is slow or fails.", f"source destination {WINDOW}", ""),
     "inside": (
-        "What the rate of a link does while its transfers run.",
+        "Rate of a link within its transfers.",
         f"source destination {WINDOW}",
         "",
     ),
     "network": (
-        "Tests of the network alone, newest first.",
+        "Network tests (memory to memory), newest first.",
         f"state page_size cursor window from to {FILTERS}",
         "started_at|source|destination|state|rate_mb_s|rtt_mean_ms|loss|error",
     ),

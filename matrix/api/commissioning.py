@@ -28,7 +28,9 @@ State = Annotated[str, word_of(STATES)]
 
 
 class CommissioningSet(Answer):
-    """A criteria set, what it asks for in words, and how many links stood how when last judged."""
+    """A criteria set, its criteria in words, and the number of links by state at the last
+    evaluation.
+    """
 
     name: str
     description: str
@@ -42,11 +44,12 @@ class CommissioningSet(Answer):
 
 
 class CommissioningLink(Answer):
-    """A link in a set. What is measured is that of the period before it was judged last.
+    """A link in a criteria set. Measured values cover the period before the last evaluation.
 
-    `percent` is the progress, that of the criterion of which there is least. `passed_at` and
-    `lost_at` are those of its newest record, null if it has none. A link that has passed is
-    `below now` while what is measured is less than what is asked for; `words` say by how much.
+    - `percent`: progress, that of the criterion with the least progress.
+    - `passed_at`, `lost_at`: from the newest record, null without a record.
+    - `below now`: a link that has passed and is below the criteria now; `words` explain by how
+      much.
     """
 
     source: Name
@@ -66,7 +69,7 @@ class CommissioningLink(Answer):
 
 
 class CommissioningCriterion(Answer):
-    """What is required at least, what was measured in the same unit, and whether that is enough."""
+    """The required minimum, the measured value in the same unit, and whether it is met."""
 
     name: Annotated[str, word_of(("tests", "mb_s", "percent", "bytes"))]
     needed: Digits
@@ -76,7 +79,7 @@ class CommissioningCriterion(Answer):
 
 
 class CommissioningPass(Answer):
-    """A record: when a link passed and lost it, and the criteria as they were then."""
+    """A record: when a link passed and lost its status, and the criteria at that time."""
 
     passed_at: Annotated[MomentOrNull, At("row.passed_at")]
     lost_at: Annotated[MomentOrNull, At("row.lost_at")]
@@ -88,7 +91,7 @@ class CommissioningPass(Answer):
 
 
 class CommissioningRecords(Answer):
-    """How a link stands in a set now, and its records, the newest first."""
+    """Present state of a link in a criteria set, and its records, newest first."""
 
     criteria_set: Annotated[str, At("row.name")]
     description: str
@@ -98,7 +101,7 @@ class CommissioningRecords(Answer):
     state: Annotated[State, At("now.state")]
     percent: Annotated[int, At("now.percent")]
     criteria: Annotated[list[CommissioningCriterion], At("now.criteria")]
-    records: Annotated[list[CommissioningPass], Field(description="The newest first.")]
+    records: Annotated[list[CommissioningPass], Field(description="Newest first.")]
 
 
 SETS = tuple(CommissioningSet.model_fields)
@@ -117,13 +120,13 @@ def of_set(row: CriteriaSet, search: CommissioningSearch | None) -> Json:
 
 class CommissioningView(ApiView):
     @described(
-        "Criteria sets, and how many links have passed each",
+        "Criteria sets and how many links have passed each",
         answer=Listed("commissioning", CommissioningSet),
         formats=LIST,
         tag="results",
     )
     def get(self, request: Request) -> HttpResponseBase:
-        """Links are judged each full hour, as soon as their results are there."""
+        """Links are evaluated for each full hour, as soon as its results have arrived."""
         check_names(request.query_params, ("format",))
         form = asked_format(request, LIST)
         rows = CriteriaSet.objects.select_related("size_class", "search")
@@ -142,11 +145,11 @@ OF_A_SET: dict[str, Any] = {
 
 class CommissioningSetView(ApiView):
     @described(
-        "How the links of a criteria set stand",
+        "Links of a criteria set and their states",
         answer=Listed("links", CommissioningLink, also=OF_A_SET),
         parameters=[
             *map(filter_of, PARAMETERS),
-            several("state", "Only links that stand so.", enum=list(STATES)),
+            several("state", "Filter by state.", enum=list(STATES)),
             *paging(OF_LINKS),
         ],
         formats=LIST,
@@ -154,7 +157,7 @@ class CommissioningSetView(ApiView):
         tag="results",
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        """A line for each link, by source and destination."""
+        """One row per link, sorted by source and destination."""
         params = request.query_params
         chosen = question.read(params, ("state", *PAGING, "format"))
         states, form = some_of(params, "state", STATES), asked_format(request, LIST)
@@ -180,13 +183,13 @@ class CommissioningSetView(ApiView):
 
 class CommissioningRecordView(ApiView):
     @described(
-        "The records of a link in a criteria set",
+        "Records of a link in a criteria set",
         answer=CommissioningRecords,
         errors=(404,),
         tag="results",
     )
     def get(self, request: Request, name: str, source: str, destination: str) -> HttpResponseBase:
-        """They stay when the results have been dropped."""
+        """Records are kept when the results they rest on have been deleted."""
         check_names(request.query_params, ("format",))
         asked_format(request, ("json",))
         row = set_of(name)
@@ -196,6 +199,6 @@ class CommissioningRecordView(ApiView):
                 raise Http404(f"No endpoint is registered with the name “{end}”.")
         link = LinkRecords.read(row, places[source], places[destination])
         if link is None:
-            raise Http404(f"The criteria set {row.name} does not judge this link.")
+            raise Http404(f"The criteria set {row.name} does not cover this link.")
         words = f"{asked_words(row)}, {ends_words(row)}"
         return as_json(record(CommissioningRecords, link, description=words))

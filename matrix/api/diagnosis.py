@@ -30,9 +30,10 @@ from matrix.statistics.transfers.evidence import Trend
 
 
 class ScatterEvidence(Answer):
-    """Standard deviation of the logarithms of rates of tests made alike, 0.1 for about 10 %.
+    """How much the rates of comparable tests scatter.
 
-    `by_loss` is the least that it would be if lost packets held them back.
+    `spread` is the standard deviation of log rates: 0.1 is about 10 %. `by_loss` is the smallest
+    spread to expect if packet loss limited the rate.
     """
 
     spread: Annotated[float, As(to_number)]
@@ -41,7 +42,7 @@ class ScatterEvidence(Answer):
 
 
 class StreamsEvidence(Answer):
-    """The rate with the most streams in parts of that with the fewest."""
+    """Rate with the most streams divided by the rate with the fewest streams."""
 
     least: int
     most: int
@@ -53,7 +54,10 @@ class StreamsEvidence(Answer):
 
 
 class EndEvidence(Answer):
-    """An end without this link: the median of its other links, and against its peers there."""
+    """The source or destination, judged by its other links.
+
+    `elsewhere_mb_s` is their median rate, and `factor` compares it with peers at the same partners.
+    """
 
     elsewhere_mb_s: Annotated[Number, At("rate")]
     partners: int
@@ -64,11 +68,11 @@ class EndEvidence(Answer):
 
 
 class DiagnosisEvidence(Answer):
-    """What the rules went by.
+    """Figures that the rules use.
 
-    From `rtt_ms` on, it is from tests of the network alone between the two sites, `network_tests`
-    of them in this direction: `loss` is the share of segments that were sent again, windows are
-    the largest of a connection.
+    `rtt_ms` and the fields after it come from network tests between the two sites.
+    `network_tests` counts those in this direction. `loss` is the share of retransmitted segments,
+    and windows are the largest of a connection.
     """
 
     ok: int
@@ -89,11 +93,12 @@ class DiagnosisEvidence(Answer):
 
 
 class LinkCondition(Answer):
-    """What is the matter with the link at the end of the window, or with more than it.
+    """An open condition of the link, or of an endpoint, site or grid that includes the link.
 
-    It began between `since_low` and `since_high`, most likely at `since`. `factor` is the rate
-    since divided by the rate before; null for what fails or is silent. `tests` are those of all
-    that it is of, since it began. An unconfirmed one, without `confirmed_at`, may be chance.
+    The condition began between `since_low` and `since_high`, most likely at `since`. `factor` is
+    the rate since then divided by the rate before, null for failing and silent. `tests` counts
+    all tests of its scope since it began. Without `confirmed_at` the condition is unconfirmed and
+    may be chance.
     """
 
     condition: Annotated[int, At("pk")]
@@ -115,7 +120,7 @@ class LinkCondition(Answer):
 
 
 class DiagnosisQuery(Answer):
-    """What was asked for, and the filters."""
+    """The query with its defaults, and filters by name."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -128,9 +133,10 @@ class DiagnosisQuery(Answer):
 
 
 class LinkDiagnosed(Answer):
-    """The strongest diagnosis first, three at most; `silence` says why there is none.
+    """Up to three diagnoses, the strongest first; `silence` explains why there is none.
 
-    `conditions` are open ones with the link as a member, of all its size classes: its own first.
+    `conditions` lists the open conditions that include the link, in all size classes. Those of
+    the link alone come first.
     """
 
     query: DiagnosisQuery
@@ -142,7 +148,7 @@ class LinkDiagnosed(Answer):
 
 
 class LinkInside(Answer):
-    """What happens inside the transfers of a link; `inside` is null without samples enough."""
+    """Rates within the transfers of a link. `inside` is null if there are too few samples."""
 
     query: DiagnosisQuery
     unit: str
@@ -158,9 +164,9 @@ MOST_EXPERIMENTS = 5
 class DiagnosisView(ApiView):
     @described("Why a link is slow or fails", answer=LinkDiagnosed, parameters=LINK, tag="results")
     def get(self, request: Request) -> HttpResponse:
-        """With the evidence that the rules go by; of a healthy link there is no diagnosis.
+        """Diagnoses with their evidence. A healthy link has no diagnosis.
 
-        Operators and administrators are told of slow data servers, too.
+        Slow data servers are shown only to operators and administrators.
         """
         link, now = read_link(request), timezone.now()
         answer = report.answer(link, now)
@@ -190,13 +196,13 @@ def read_link(request: Request) -> Question:
 
 class InsideView(ApiView):
     @described(
-        "What the rate of a link does while its transfers run",
+        "Rate of a link within its transfers",
         answer=LinkInside,
         parameters=LINK,
         tag="results",
     )
     def get(self, request: Request) -> HttpResponse:
-        """From the progress samples of its newest 300 successful transfers in the window."""
+        """Based on progress samples of the newest 300 successful transfers in the time range."""
         link = read_link(request)
         window = link.query.window_at(timezone.now())
         answer = record(

@@ -29,10 +29,11 @@ SEE, ORDER = "sonar.view_endpoint", "sonar.change_endpoint"
 
 
 class StepOfCheck(Answer):
-    """A step that was taken: what was seen, and what to do about it; null where that is nothing.
+    """A step of an endpoint check: the observation and the recommended action, null if there is
+    none.
 
-    `warning` and `failed` want somebody to do something; `not tried` needs a step that failed;
-    `not checked` does not apply, or cannot be told.
+    `warning` and `failed` require action. `not tried` depends on a step that failed. `not checked`
+    does not apply or cannot be determined.
     """
 
     name: str
@@ -43,11 +44,12 @@ class StepOfCheck(Answer):
 
 
 class EndpointCheckAnswer(Answer):
-    """A check of an endpoint. Hosts and addresses are only for those who may see them.
+    """A check of an endpoint. Hosts and addresses are shown only to readers who may see them.
 
-    `waiting` for a worker, `running`, `done`, or `lost` as its worker died. `wrong` counts the
-    steps that need an action. `changed` names what of the endpoint was changed since
-    the check was ordered: it says nothing of that.
+    - `state`: `waiting` for a worker, `running`, `done`, or `lost` because the worker died.
+    - `wrong`: number of steps that require action.
+    - `changed`: fields of the endpoint that were changed after the check was requested, which the
+      check does not cover.
     """
 
     endpoint: Annotated[Name, At("check.endpoint")]
@@ -63,7 +65,7 @@ class EndpointCheckAnswer(Answer):
 
 
 SHOW = described(
-    "The newest check of an endpoint, step by step",
+    "Latest check of an endpoint, step by step",
     answer=EndpointCheckAnswer,
     errors=(404,),
     tag="operation",
@@ -78,7 +80,7 @@ class EndpointCheckView(ApiView, of_primary=True):
 
     @SHOW
     def get(self, request: Request, name: str) -> HttpResponse:
-        """Ask until `state` is `done`: it takes some seconds."""
+        """Poll until `state` is `done`. A check takes some seconds."""
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
         endpoint = visible(ENDPOINTS, ENDPOINTS.rows(), name, reader_of(request))
@@ -86,11 +88,12 @@ class EndpointCheckView(ApiView, of_primary=True):
 
     @CHECK
     def post(self, request: Request, name: str) -> HttpResponse:
-        """Operators may, and admins of its site.
+        """Allowed for operators and admins of the site.
 
-        A worker looks at its name, port, certificate and credential, writes, reads and deletes a
-        file of 100 kB, and looks whether COPY is offered and at its clock. A 409 says why not: it
-        is retired, a check of it is running, or the last one was less than a minute ago.
+        A worker checks name, port, certificate and credential of the endpoint. It writes, reads and
+        deletes a file of 100 kB, and checks the clock and whether COPY is offered. The response is
+        a 409 if the endpoint is retired, a check is running, or the last check was less than a
+        minute ago.
         """
         endpoint = visible(ENDPOINTS, ENDPOINTS.rows(), name, request.user)
         allow(request, ORDER, [endpoint.site_id])
@@ -109,7 +112,7 @@ def of_endpoint(endpoint: Endpoint, request: Request) -> Json:
     internal = sees(request, SEE, [endpoint.site_id])
     report = endpoint_check.of_endpoint(endpoint, timezone.now(), internal=internal)
     if report is None:
-        raise NotFound(f"{endpoint.name} has not been checked yet: POST to check it.")
+        raise NotFound(f"{endpoint.name} has not been checked yet: send a POST to check it.")
     url = request.build_absolute_uri(address("api-endpoint-check", endpoint.name))
     steps = [record(StepOfCheck, step) for step in report.steps]
     return record(EndpointCheckAnswer, report, url=url, steps=steps)

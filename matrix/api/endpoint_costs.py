@@ -26,7 +26,7 @@ Figure = Annotated[float, As(to_number)]
 
 
 class LimitShare(Answer):
-    """What all meshes together would use of a limit; bytes a day, or tests at once on average."""
+    """What all meshes together would use of a limit: bytes per day, or average concurrent tests."""
 
     whose: str
     used: Figure
@@ -35,7 +35,7 @@ class LimitShare(Answer):
 
 
 class WholeGridBytes(Answer):
-    """Bytes that all of Sonar is asked for in an hour; `limit` is null for none."""
+    """Bytes per hour that all meshes together request. `limit` is null if there is none."""
 
     today: Figure
     afterwards: Figure
@@ -43,10 +43,10 @@ class WholeGridBytes(Answer):
 
 
 class SizeCost(Answer):
-    """Tests of one size class a day: `asked` by the interval, and those that there is room for.
+    """Tests per day in one size class: `asked` by the intervals, and those that fit the limits.
 
-    The last three say within what time tests notice a rate that halves and a link that fails, and
-    when it is first known what is usual; null for never.
+    The last three fields give the time to detect a rate that halves, the time to detect a failing
+    link, and the time until a baseline is known; null for never.
     """
 
     size: Annotated[str, At("0.name")]
@@ -65,12 +65,13 @@ class SizeCost(Answer):
 
 
 class EndpointCost(Answer):
-    """What an endpoint would cost in a mesh, as if both were enabled.
+    """Cost of an endpoint in a mesh, as if both were enabled.
 
-    `asked` is what intervals ask for; the rest is what caps, budgets and limits leave of it.
-    `budget`, caps and `wan` count all meshes, and what they ask for; null without a limit.
-    `round_seconds` is how long one test of each link and size class takes at least. `remarks` say
-    what does not fit, and what was left out.
+    - `asked`: what the intervals request. The other figures are what caps, budgets and limits
+      leave.
+    - `budget`, caps and `wan`: count all meshes and what they request; null without a limit.
+    - `round_seconds`: minimum time for one test of each link and size class.
+    - `remarks`: what does not fit, and what was left out.
     """
 
     endpoint: str
@@ -97,9 +98,11 @@ class EndpointCost(Answer):
 
 
 SHOW = described(
-    "What tests of an endpoint cost in a mesh",
+    "Cost of an endpoint in a mesh",
     answer=EndpointCost,
-    parameters=[schema.text("mesh", "The mesh that it joins, or is in.", "uk", required=True)],
+    parameters=[
+        schema.text("mesh", "Mesh that the endpoint joins or belongs to.", "uk", required=True)
+    ],
     errors=(404,),
     tag="operation",
 )
@@ -108,10 +111,11 @@ SHOW = described(
 class EndpointCostView(ApiView, of_primary=True):
     @SHOW
     def get(self, request: Request, name: str) -> HttpResponse:
-        """Ask before it is enabled, or named by a mesh: nothing is changed.
+        """Estimate before an endpoint is enabled or added to a mesh. Nothing is changed.
 
-        A mesh that names its endpoints is taken as if it named this one too. Figures follow the
-        planner's rules: quiet hours, pauses, caps, budgets and limits on bytes.
+        A mesh that lists its endpoints by name is treated as if the list included this endpoint.
+        The figures follow the planner's rules: quiet hours, pauses, caps, budgets and limits on
+        bytes.
         """
         check_names(request.query_params, ["format", "mesh"])
         asked_format(request, ["json"])

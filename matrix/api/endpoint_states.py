@@ -27,9 +27,9 @@ State = Annotated[str, word_of(STATES)]
 
 
 class StateEvidence(Answer):
-    """The confirmed condition that a state follows from, its open incident, and a page of it.
+    """The confirmed condition that a state follows from, its open incident, and its page.
 
-    `incident` is null where the condition has none: it is taken for the new normal, or began while
+    `incident` is null if the rate was accepted as the new baseline, or if the condition began while
     results were doubtful.
     """
 
@@ -39,12 +39,12 @@ class StateEvidence(Answer):
 
 
 class StateOfEndpoint(Answer):
-    """Whether an endpoint can be used, at each of its ends.
+    """Whether an endpoint can be used, as source and as destination.
 
-    It is `down` in a declared downtime that stops tests, and `unknown` where nothing is tested,
-    while results are doubtful, or when results were not assessed for too long. `since` is when
-    both states began to be as they are, null if nothing is known to have been before. Links count
-    once for all size classes, those from it and those to it.
+    - `down`: in a declared downtime that stops tests.
+    - `unknown`: not tested, or results are doubtful or were not assessed recently.
+    - `since`: when the present states began, null if no earlier state is known.
+    - Links count once for all size classes, from the endpoint and to it.
     """
 
     endpoint: Name
@@ -58,7 +58,7 @@ class StateOfEndpoint(Answer):
 
 
 class StatesOfEndpoints(Answer):
-    """The endpoints that were asked for; ask with `next_since` next time for what changed."""
+    """The requested endpoints. Send `next_since` as `since` next time to get changes only."""
 
     endpoints: list[StateOfEndpoint]
     next_since: int
@@ -66,13 +66,13 @@ class StatesOfEndpoints(Answer):
 
 class EndpointStatesView(ApiView, of_primary=True):
     @described(
-        "Whether endpoints can be used, as source and as destination",
+        "State of endpoints, as source and as destination",
         answer=StatesOfEndpoints,
         parameters=[
             text(
                 "since",
-                "Only endpoints whose state may have changed since an event, by its id, or since "
-                "a time; by default all in use.",
+                "Only endpoints whose state may have changed since a time, or since the event with "
+                "this id. Default: all endpoints in use.",
                 "4711",
             )
         ],
@@ -80,7 +80,7 @@ class EndpointStatesView(ApiView, of_primary=True):
         tag="results",
     )
     def get(self, request: Request) -> HttpResponse:
-        """A state does not change with each test: it follows from confirmed conditions."""
+        """States follow from confirmed conditions. A single test does not change them."""
         check_names(request.query_params, ["since", "format"])
         form, now = asked_format(request, TABLE), timezone.now()
         since, chosen = text_of(request.query_params, "since"), Q()

@@ -56,19 +56,19 @@ FLAGS = ("simulated", "retired")
 Records = list[dict[str, Any]]
 WHILE_COMPARING = " Only with compare, in the size class that is asked for."
 DESCRIPTIONS = {
-    "has": "Only rows with this text in the column.",
-    "is": "Only rows with this value in the column.",
-    "min": "Only rows with at least this in the column.",
-    "max": "Only rows with at most this in the column.",
+    "has": "Only rows whose column contains this text.",
+    "is": "Only rows whose column has this value.",
+    "min": "Only rows whose column is at least this value.",
+    "max": "Only rows whose column is at most this value.",
 }
-LOOKING = "Only links in this state in the size class; separate several with commas."
+LOOKING = "Only links with one of these states in the size class, separated by commas."
 SOME_LOOKS = rf"^({'|'.join(LOOKS)})(,({'|'.join(LOOKS)}))*$"
 SIZES = {"size_mean_bytes": "200MB", "size_std_bytes": "1MB", "half_size_bytes": "76MB"}
 AGES = {
-    "min": "Only links whose last success is at least this old.",
-    "max": "Only links whose last success is at most this old.",
+    "min": "Only links whose last success is at least this old, in seconds or like 6h.",
+    "max": "Only links whose last success is at most this old, in seconds or like 6h.",
 }
-End = with_facts("End", "An endpoint at one end of a link.", FLAGS)
+End = with_facts("End", "The source or destination endpoint of a link.", FLAGS)
 ADDED = (*(quantile.field for quantile in TABLE_QUANTILES.values()), *COMPARED_FIELDS)
 CLASS_COLUMNS: dict[str, Any] = {name: (kind_of(name), ...) for name in COLUMNS}
 CLASS_COLUMNS |= {name: (kind_of(name), None) for name in (*ADDED, CHANGE)}
@@ -90,13 +90,16 @@ class OfClass(create_model("Columns", __base__=Answer, **CLASS_COLUMNS)):  # typ
 
 
 class Link(BaseModel, extra="allow"):
-    """A row: its ends, the highest priority of its meshes, and each size class by its name.
+    """A link: its endpoints, the highest priority of its meshes, and one object per size class.
 
-    With `overhead=1`, also the line seconds = overhead + size / bandwidth through the median times
-    of all size classes, with 95 % intervals: null unless `line` is `line`. It is `few` without
-    3 successes of two sizes, one 4 times the other, and `bent` where a class is off the line.
-    A `bandwidth_high_mb_s` of null has no upper bound; of files of `half_size_bytes`, half of the
-    time is overhead.
+    `overhead=1` adds a fit of seconds = overhead + size / bandwidth to the median times of all
+    size classes, with 95 % intervals.
+
+    - `line`: `line` if the fit holds, `bent` if a size class lies off the line, and `few` without
+      3 successes in each of two sizes, one at least 4 times the other. The other fields are null
+      unless it is `line`.
+    - `bandwidth_high_mb_s`: null if there is no upper bound.
+    - `half_size_bytes`: file size at which half of the time is overhead.
     """
 
     __pydantic_extra__: dict[str, OfClass]
@@ -116,7 +119,7 @@ class Link(BaseModel, extra="allow"):
 
 ECHO: dict[str, Any] = {
     "type": "object",
-    "description": "The query: size, window, ordering, search, conditions and filters.",
+    "description": "The query: size class, time range, ordering, search, conditions and filters.",
     "properties": {
         **{name: {"type": "string"} for name in ("size", "start", "end", "ordering", "search")},
         "window": {"type": ["string", "null"]},
@@ -158,7 +161,7 @@ def condition(name: str, column: str = "") -> OpenApiParameter:
 
 
 OF_THE_MATRIX = {"stat": STATS, "rows": GROUPINGS, "columns": GROUPINGS}
-IGNORED = "A parameter of the matrix: the address of a page may have it; it has no effect here."
+IGNORED = "A display parameter of the matrix page. It is accepted and has no effect here."
 # A column of a size class has its name in front.
 OF_ANY_CLASS = [
     column.replace(re.escape(schema.SIZE), ".+")
@@ -188,28 +191,28 @@ LINKS = described(
         *(schema.choice(name, OF_THE_MATRIX[name], IGNORED) for name in OF_THE_MATRIX),
         schema.text(
             "ordering",
-            "The column to sort by, as in CSV; - for descending order. What is compared is there "
-            "only with compare. By now_mb_s and ratio a link that fails is the least. -trouble: "
-            "failing links first, by how long, then slower ones, then those with too few failed "
-            "tests to be failing, in the size class asked for.",
+            "Column to sort by, named as in CSV. A leading - gives descending order. Columns of a "
+            "comparison require `compare`. Failing links sort lowest by `now_mb_s` and `ratio`. "
+            "`-trouble` lists failing links first, longest first. Slower links follow, and then "
+            "links with too few failed tests to count as failing, in the given size class.",
             f"-{schema.SIZE}.mean_mb_s",
             default="source",
             pattern=ORDERING,
         ),
         schema.text(
             "search",
-            "Only links where each word is in an attribute of one end.",
+            "Only links for which each word occurs in an attribute of the source or destination.",
             "RAL",
             maxLength=LONGEST_TEXT,
         ),
         schema.text(
             "quantiles",
-            "Quantiles of rates that each size class has beside the rest, as p95_mb_s; those that "
-            "rows are ordered or chosen by are there anyway.",
+            "Quantiles of rates to return for each size class, like p95_mb_s. Quantiles that rows "
+            "are sorted or filtered by are always returned.",
             ",".join(TABLE_QUANTILES),
             pattern=rf"^({'|'.join(TABLE_QUANTILES)})(,({'|'.join(TABLE_QUANTILES)}))*$",
         ),
-        schema.choice("overhead", ("1",), "With the columns of overhead and bandwidth."),
+        schema.choice("overhead", ("1",), "Also return the columns of overhead and bandwidth."),
         *map(condition, SHORT, SHORT.values()),
         *map(condition, column_filters.names([schema.SIZE], schema.SIZE)),
         *schema.paging(OF_LINKS),
@@ -244,9 +247,9 @@ class LinksRequest:
 
 
 NOT_HERE = {
-    "page": "page is only for the page: in JSON, follow `next`.",
-    "per_page": "per_page is only for the page: use page_size.",
-    "constant": "constant is only for the page: the API always has all columns.",
+    "page": "`page` works only on the page of the table: in JSON, follow `next`.",
+    "per_page": "`per_page` works only on the page of the table: use page_size.",
+    "constant": "`constant` works only on the page of the table: the API returns all columns.",
 }
 
 

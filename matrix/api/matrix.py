@@ -122,16 +122,16 @@ MATRIX = described(
         *QUERY,
         text(
             "fields",
-            f"The arrays of cells to return; by default {', '.join(DEFAULT_FIELDS)}. "
-            "Those of a comparison are there with compare.",
+            f"Arrays of cells to return. Default: {', '.join(DEFAULT_FIELDS)}. "
+            "With `compare`, the arrays of the comparison are returned, too.",
             "value,ok",
             pattern=FIELD_LIST,
         ),
         choice(
             "shape",
             SHAPES,
-            "Of CSV: a line for each link (long), or for each source, with a column for each "
-            "destination and their means as last row and column (wide).",
+            "Shape of the CSV: one line per link (long), or one line per source with one column "
+            "per destination, and means in the last row and column (wide).",
             default=SHAPES[0],
         ),
     ],
@@ -194,9 +194,13 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
         default = (*DEFAULT_FIELDS, *EXPECTED)
     fields = fields_of(params, default)
     if form in negotiation.FIGURE and fields != default:
-        raise wrong("fields", "fields must be left out: a figure has no fields.")
+        raise wrong("fields", "`fields` cannot be combined with a figure: leave it out.")
     if shape == "wide" and fields not in (default, ("value",)):
-        raise wrong("fields", "fields must be value, or left out: a wide table has only one.")
+        raise wrong(
+            "fields",
+            "`fields` must be value with shape=wide, or left out: a wide table has one "
+            "value per cell.",
+        )
     return query, fields, form, shape or "long"
 
 

@@ -26,12 +26,15 @@ from sonar.models import NetworkResult, Transfer
 
 
 class NetworkTest(Answer):
-    """A test of the network alone, from memory to memory; null where nobody told.
+    """A network test, from memory to memory. Fields that were not reported are null.
 
-    Rates are of what arrived, in MB/s. `push` means that the worker was at the source and sent,
-    `pull` that it was at the destination and fetched. Round trips and windows are the sender's:
-    known with `push`. `retransmits` are segments that were sent again, `loss` their share of all;
-    windows are the largest of a connection. `samples` are seconds and bytes while it ran.
+    - `rate_mb_s`: rate of the bytes that arrived.
+    - `mode`: with `push` the worker ran at the source and sent, with `pull` it ran at the
+      destination and received.
+    - `rtt_*_ms`, `max_*`: round-trip times and the largest windows of a connection, as seen by the
+      sender. Known only with `push`.
+    - `retransmits`: retransmitted segments; `loss`: their share of all segments.
+    - `samples`: seconds and bytes while the test ran.
     """
 
     id: UUID
@@ -69,12 +72,12 @@ class NetworkTest(Answer):
 COLUMNS = tuple(name for name in NetworkTest.model_fields if name != "samples")
 ECHO = echo_shape(", state;", ("window",), lists=("state",))
 NETWORK = described(
-    "Tests of the network alone, newest first",
+    "Network tests (memory to memory), newest first",
     answer=Listed("results", NetworkTest, also={"query": ECHO}),
     parameters=[
         *WINDOW,
         *LINKS_FILTERED,
-        several("state", "By default all.", enum=Transfer.State.values),
+        several("state", "Only tests in this state. Default: all.", enum=Transfer.State.values),
         *paging(OF_TRANSFERS),
     ],
     formats=("json", "csv", "ndjson"),
@@ -91,7 +94,7 @@ MOST_ROWS = 100_000
 class NetworkView(ApiView):
     @NETWORK
     def get(self, request: Request) -> HttpResponseBase:
-        """They are no transfers: no rate of a matrix, link or site has them in it."""
+        """Network tests move no files and do not count in the rates of a matrix, link or site."""
         params = request.query_params
         check_names(params, ALLOWED)
         form = asked_format(request, LIST)

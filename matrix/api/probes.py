@@ -40,12 +40,15 @@ from sonar.ordering import request_probes
 
 
 class ProbeUnderWay(Answer):
-    """A test that is waiting, queued or running; its worker only for those who may see it.
+    """A test that is waiting, queued or running.
 
-    `share` is the part of its bytes that has arrived, from 0 to 1. `running_seconds` count from
-    when a worker took it, so `rate_mb_s` so far is less than the rate that will be recorded.
-    `place_in_queue` is 1 for the next one: of those that are queued or, while it waits, of those
-    that wait to leave its source or to reach its destination. `waits_because` says for what.
+    - `worker`: shown only to readers who may see host names.
+    - `share`: part of the bytes that have arrived, from 0 to 1.
+    - `running_seconds`: time since a worker started the test. `rate_mb_s` is therefore lower than
+      the rate that will be recorded.
+    - `place_in_queue`: 1 for the next test, counted among queued tests or among those that wait for
+      the same endpoints.
+    - `waits_because`: what a waiting test waits for.
     """
 
     id: Annotated[UUID, At("probe.id")]
@@ -78,19 +81,19 @@ class OpenProbe(ProbeUnderWay):
 
 
 class EndedProbe(WholeResult):  # type: ignore[misc, valid-type]  # made of the columns
-    """A test that has ended, as the transfer that it has become: see transfers/<id>/."""
+    """A test that has ended, with the transfer that records it: see transfers/<id>/."""
 
     ended: Literal[True]
 
 
 class EndedNetworkProbe(NetworkTest):
-    """A test of the network that has ended, as network/ has it."""
+    """A network test that has ended, as in network/."""
 
     ended: Literal[True]
 
 
 class ProbeAnswer(RootModel[OpenProbe | EndedProbe | EndedNetworkProbe]):
-    """A test before or after its end: `ended` says which."""
+    """A test before or after its end. `ended` distinguishes the two."""
 
 
 class ProbesOrdered(Answer):
@@ -99,21 +102,21 @@ class ProbesOrdered(Answer):
 
 COLUMNS = tuple(name for name in ProbeUnderWay.model_fields if name != "worker")
 PROBES = described(
-    "Tests that are waiting, queued or running, oldest first",
+    "Waiting, queued and running tests, oldest first",
     answer=Listed("probes", ProbeUnderWay),
     parameters=[
         text("source", "The name of an endpoint.", "Glasgow_DATADISK"),
         text("destination", "The name of an endpoint.", "RAL_DATADISK"),
-        text("site", "The name of a site at either end.", "Glasgow"),
-        text("size", "Only tests of this size class.", SIZE),
-        choice("state", Probe.State.values, "All if left out."),
+        text("site", "Name of the site of the source or of the destination.", "Glasgow"),
+        text("size", "Filter by size class.", SIZE),
+        choice("state", Probe.State.values, "Filter by state. Default: all."),
         *paging(),
     ],
     formats=("json", "csv", "ndjson"),
     tag="operation",
 )
 ORDER = described(
-    "Order tests of one link, all or none",
+    "Request tests of one link (all or nothing)",
     answer=ProbesOrdered,
     status=202,
     body=OrderedTests,
@@ -121,11 +124,9 @@ ORDER = described(
     tag="operation",
 )
 PROBE = described(
-    "A test: its progress, or how it ended", answer=ProbeAnswer, errors=(404,), tag="operation"
+    "Progress or result of a test", answer=ProbeAnswer, errors=(404,), tag="operation"
 )
-CANCEL = described(
-    "Cancel a test that has not ended", answer=None, status=204, errors=(404, 409), tag="operation"
-)
+CANCEL = described("Cancel a test", answer=None, status=204, errors=(404, 409), tag="operation")
 
 
 PARAMETERS = ("source", "destination", "site", "size", "state", "cursor", "page_size", "format")
@@ -149,7 +150,7 @@ class ProbesView(ApiView, of_primary=True):
 
     @PROBES
     def get(self, request: Request) -> HttpResponse:
-        """CSV and NDJSON have all rows, whatever the page size."""
+        """Tests that have not ended. CSV and NDJSON contain all of them, whatever the page size."""
         params = request.query_params
         check_names(params, PARAMETERS)
         format_name, rows, now = asked_format(request, LIST), filtered(params), timezone.now()
@@ -166,15 +167,17 @@ class ProbesView(ApiView, of_primary=True):
 
     @ORDER
     def post(self, request: Request) -> HttpResponse:
-        """Operators may, and site admins with a site at one of the ends.
+        """Allowed for operators, and for admins of the site of the source or destination.
 
-        A test that has no room now waits: for another test of its link, as there is never more
-        than one, or for an end that has as many at once as its cap. `waits_because` says so, and
-        `place_in_queue` how many go before. An end that is retired, in a declared downtime, or
-        whose budget of the day does not bear all of them, is a 409 that says why, and nothing is
-        ordered. `count` tests of each size class are made, one after the other; `mover`, `mode`
-        and `streams` are left out mostly. The results are of no mesh. Ask for each test by its
-        `url` until `ended` is true.
+        `count` tests of each size class are made one after another. `mover`, `mode` and `streams`
+        are usually left out. The results belong to no mesh. Poll the `url` of each test until
+        `ended` is true.
+
+        A test waits while another test of its link is open, or while an endpoint has as many tests
+        as its cap. `waits_because` gives the reason, and `place_in_queue` its position.
+
+        The response is a 409 with the reason, and no test is made, if an endpoint is retired, is in
+        a declared downtime, or has too little of its daily budget left for all tests.
         """
         probe_requests = probe_request.read_tests(cast("dict[str, Any]", body_of(request)))
         allow(request, probe_request.ORDER, probe_request.sites_of(probe_requests))
@@ -190,7 +193,7 @@ class ProbeView(ApiView, of_primary=True):
 
     @PROBE
     def get(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
-        """After its end the test has become the transfer, or network test, of the same id."""
+        """After its end, a test is returned as the transfer or network test with the same id."""
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
         if probe := probes.by_id(id, timezone.now()):
@@ -203,11 +206,11 @@ class ProbeView(ApiView, of_primary=True):
 
     @CANCEL
     def delete(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
-        """Who may order it may cancel it. Nothing is kept of one that has not begun.
+        """Allowed for everyone who may request tests of the link. A test that has not started
+        leaves no record.
 
-        One that runs ends within seconds: its file is deleted, and its result has the state `lost`
-        and an error that says who cancelled it. One that a mesh has ordered comes again after its
-        interval.
+        A running test ends within seconds. Its file is deleted, and its result has the state `lost`
+        and an error that names who cancelled it. A scheduled test is made again after its interval.
         """
         test = probe_request.ordered_test(id)
         if test is None:

@@ -30,10 +30,10 @@ FORMATS = ("json", "markdown", "pdf")
 
 
 class SectionOfReport(Answer):
-    """A part of a report: its sentences, and its rows with values in the unit of their names.
+    """A section of a report: sentences, and rows whose names give the unit of their values.
 
-    What there is none of is null, times are ISO 8601 in UTC, and links lead from `source` to
-    `destination`. An interval of 95 % is from `low` to `high`.
+    Values that do not exist are null, times are ISO 8601 in UTC, and links lead from `source` to
+    `destination`. A 95 % interval is given by `low` and `high`.
     """
 
     name: str
@@ -43,10 +43,10 @@ class SectionOfReport(Answer):
 
 
 class ReportAnswer(Answer):
-    """A report: the sentences that matter first, and its sections.
+    """A report: the most important sentences first, then its sections.
 
-    It is of the whole grid unless it has a `cloud` or a `site`. `simulated` says what is made up,
-    null where nothing is.
+    The report covers the whole grid unless `cloud` or `site` is set. `simulated` describes demo
+    data, null if there is none.
     """
 
     kind: Literal["week", "month"]
@@ -63,18 +63,24 @@ class ReportAnswer(Answer):
 
 class ReportView(ApiView, one_snapshot=False):
     @described(
-        "What a week or a month was like",
+        "Report on a week or a month",
         answer=ReportAnswer,
         parameters=[
-            text("cloud", "Only links from and to the sites of this cloud; not with site.", "UK"),
-            text("site", "Only links from and to this site; not with cloud.", "RAL"),
+            text(
+                "cloud",
+                "Only links from and to sites of this cloud. Cannot be combined with `site`.",
+                "UK",
+            ),
+            text(
+                "site", "Only links from and to this site. Cannot be combined with `cloud`.", "RAL"
+            ),
         ],
         formats=FORMATS,
         errors=(404,),
         tag="results",
     )
     def get(self, request: Request, period: str) -> HttpResponseBase:
-        """As everything stood when the period ended. A period that is not over has no report."""
+        """The report describes the period as of its end. An unfinished period has no report."""
         params = dict(request.query_params.lists())
         question = ReportQuestion.read(period, params, timezone.now(), "format")
         form = asked_format(request, FORMATS)

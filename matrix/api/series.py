@@ -65,11 +65,11 @@ class BucketCounts(Answer):
 
 
 class Buckets(create_model("BucketRates", __base__=BucketCounts, **RATES)):  # type: ignore[misc]
-    """A value for each bucket, including empty ones: counts 0, rates null."""
+    """One value per bucket. Empty buckets have counts of 0 and rates of null."""
 
 
 class Points(Answer):
-    """A value for each result, oldest first; a failed one has no rate."""
+    """One value per result, oldest first. Failed tests have no rate."""
 
     started_at: list[datetime]
     state: list[Literal["done", "failed"]]
@@ -77,13 +77,13 @@ class Points(Answer):
 
 
 class SeriesComparison(ComparedRates):
-    """The successes of both sides; `description` says with what the link is compared."""
+    """The comparison: successful tests of both sides, and what the link is compared with."""
 
     description: str
 
 
 class OneSeries(Answer):
-    """A link over time."""
+    """Rates of a link over time."""
 
     query: SeriesEcho
     simulated: bool
@@ -94,7 +94,7 @@ class OneSeries(Answer):
 
 
 class Series(OneSeries):
-    """A link over time; `comparison` and `other` are there if it is compared with something."""
+    """Rates of a link over time; with `compare` also `comparison` and `other`."""
 
     unit: Literal["MB/s"]
     other_origins: OtherOrigins
@@ -135,8 +135,8 @@ CSV = f"""start,ok,failed,{",".join(EXAMPLE_RATES)}
 FORMATS = (*TABLE, *FIGURE)
 # One direction of a link, a size class, a window, and ways of measuring.
 LINK = (
-    schema.text("source", "The source endpoint.", "Glasgow_DATADISK", required=True),
-    schema.text("destination", "The destination endpoint.", "RAL_DATADISK", required=True),
+    schema.text("source", "Name of the source endpoint.", "Glasgow_DATADISK", required=True),
+    schema.text("destination", "Name of the destination endpoint.", "RAL_DATADISK", required=True),
     schema.SIZE_CLASS,
     *schema.WINDOW,
     *schema.METHOD_FILTERED,
@@ -207,7 +207,7 @@ def ends(params: QueryDict) -> tuple[EndpointInfo, EndpointInfo]:
         if name not in endpoints:
             raise wrong(end, f"{end} “{name}” is not known: use the name of a registered endpoint.")
     if names["source"] == names["destination"]:
-        raise wrong("destination", "destination is also the source: a link has two different ends.")
+        raise wrong("destination", "`destination` must differ from `source`.")
     return endpoints[names["source"]], endpoints[names["destination"]]
 
 
@@ -220,7 +220,7 @@ def read_sides(question: SeriesRequest, now: datetime) -> list[tuple[SeriesReque
 
 class SeriesView(ApiView):
     @described(
-        "One link over time",
+        "Rates of one link over time",
         answer=Series,
         parameters=[
             *LINK,
@@ -228,7 +228,7 @@ class SeriesView(ApiView):
             *schema.compared_by(PROFILE_FILTERS),
             schema.choice("bucket", (AUTO, *BUCKETS), "Length of a bucket.", AUTO),
             schema.choice(
-                "points", ("1",), "Include single results; in CSV, instead of the buckets."
+                "points", ("1",), "Also return single results. In CSV they replace the buckets."
             ),
         ],
         formats=FORMATS,
@@ -294,7 +294,9 @@ def points(answer: TimeSeries, started: object) -> Json:
 def as_figure(question: SeriesRequest, form: str, reader: Anyone, now: datetime) -> HttpResponse:
     """Draw what the page of the link does: each test, the running median, what explains them."""
     if question.bucket != AUTO or question.points:
-        raise wrong("bucket", "bucket and points must be left out: a figure has every result.")
+        raise wrong(
+            "bucket", "`bucket` and `points` cannot be combined with a figure: leave them out."
+        )
     query, (source, destination) = question.query, (end.name for end in question.ends)
     check_length(query)
     report = link_report.answer(Question(*question.ends, about_link(query)), now)

@@ -108,7 +108,7 @@ STANDING = (
 
 
 class SiteStanding(like(Standing, STANDING, last=UnixTime, fastest_partner=Text)):  # type: ignore[misc]
-    """How a site compares at one end, in one size class, with the sites of its tier."""
+    """Rank of a site among the sites of its tier, for one size class and direction."""
 
     fastest_of_wan: Number
 
@@ -130,9 +130,9 @@ class SiteVerdict(Answer):
 
 
 class SiteAgainstPeers(Answer):
-    """How fast the site is by nature: against its peers with the same partners.
+    """How fast the site is compared with its peers at the same partners.
 
-    `kind` is that of its slower end, see `causes/`.
+    `kind` belongs to the slower direction of the site, see `causes/`.
     """
 
     kind: Annotated[str, word_of(PEER_KINDS)]
@@ -143,7 +143,7 @@ FIGURES = "links sites now_mb_s usual_mb_s ratio failing slower faster tested ok
 
 
 class SiteFigures(like(EndFigures, FIGURES)):  # type: ignore[misc]
-    """The links of one end together; rates and their ratio are those of the median link."""
+    """All links of the site in one direction. Rates and ratio are those of the median link."""
 
 
 LINK = (
@@ -155,11 +155,11 @@ PARTLY = {"partly_failing": Annotated[bool, At("partly")]}
 
 
 class SiteLinkRow(like(SiteLink, LINK, **WORDS, **SIZES, **PARTLY)):  # type: ignore[misc]
-    """A link as it is now, and in the window; ``partner`` is the site at its other end."""
+    """A link now and in the time range. `partner` is the site at the other endpoint."""
 
 
 class RatioPoint(Answer):
-    """A bucket: links with a ratio to their usual rate, the middle half of it, and tests."""
+    """A bucket: median and middle half of rate / baseline over the links, and number of tests."""
 
     start: Annotated[datetime, As(unix_time)]
     links: int
@@ -171,7 +171,7 @@ class RatioPoint(Answer):
 
 
 class RatioLine(Answer):
-    """The links of one end over time; buckets without a test are left out."""
+    """The links of one direction over time. Buckets without a test are left out."""
 
     bucket: Annotated[str, word_of(BUCKETS)]
     points: list[RatioPoint]
@@ -183,7 +183,7 @@ class WindowBounds(Answer):
 
 
 class SiteSides(Answer):
-    """All links of the site together, by end, in the window `after` against that `before`."""
+    """All links of the site together, by direction, in the time range `after` and in `before`."""
 
     after: Annotated[WindowBounds, At("sides.own")]
     before: Annotated[WindowBounds, At("sides.other")]
@@ -198,14 +198,14 @@ class NoteStart(Answer):
 
 
 class SiteNote(SiteSides, NoteStart):
-    """A note on the site that begins in the window: the same as `compare.around` its beginning."""
+    """A note on the site that begins in the time range, with the value for `compare.around`."""
 
 
 class SiteEnd(Answer):
-    """A site as source, or as destination: by size class, its cells, and its links.
+    """A site as source or as destination: figures by size class, its cells, and its links.
 
-    ``links`` begins with the worst against its usual rate, ``worst`` with the lowest mean.
-    ``failing`` are those of ``links`` that are failing.
+    `links` begins with the link slowest relative to its baseline, `worst` with the lowest mean
+    rate. `failing` lists those of `links` that are failing.
     """
 
     classes: dict[str, SiteStanding]
@@ -240,11 +240,11 @@ ERRORS = "where error count links first last newest"
 
 
 class SiteErrors(like(Failures, ERRORS, first=Second, last=Second)):  # type: ignore[misc]
-    """Errors of one kind; ``newest`` is the id of a transfer."""
+    """Errors of one kind. `newest` is the id of a transfer."""
 
 
 class PlannedLoad(Answer):
-    """Tests of some links, per day and in MB/s on average."""
+    """Tests of a set of links, per day and in MB/s on average."""
 
     links: int
     tests_per_day: float
@@ -253,23 +253,24 @@ class PlannedLoad(Answer):
 
 
 class PlannedWays(Answer):
-    """What meshes plan out of a site and into it."""
+    """Tests that meshes schedule from the site and to it."""
 
     out: PlannedLoad
     into: PlannedLoad = Field(alias="in")
 
 
 class PlannedLine(PlannedWays):
-    """That of one mesh in one size class."""
+    """Scheduled tests of one mesh in one size class."""
 
     mesh: str
     size: str
 
 
 class SitePlan(PlannedWays):
-    """That of all meshes; ``waiting`` are due tests by the reason why they wait.
+    """Scheduled tests of all meshes.
 
-    ``because`` has by reason sentences on what they lack, where people must act.
+    `waiting` counts due tests by the reason why they wait. `because` explains those reasons that
+    need action.
     """
 
     meshes: list[PlannedLine]

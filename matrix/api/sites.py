@@ -27,7 +27,7 @@ from matrix.store import downtimes, notes
 
 
 class ListedSite(site_report.RegisteredSite):  # type: ignore[misc, valid-type]
-    """A site with its endpoints and what was measured there; rates are of its cells."""
+    """A site with its endpoints, and the rates of its links in the matrix of sites."""
 
     endpoints: list[str]
     retired_endpoints: list[str]
@@ -57,11 +57,13 @@ ALL_SITES = described(
         *schema.METHOD_FILTERED,
         schema.text(
             "search",
-            "Only sites where each word is in an attribute.",
+            "Only sites for which each word occurs in an attribute.",
             "GLAS",
             maxLength=overview.LONGEST_SEARCH,
         ),
-        schema.choice("ordering", ORDERINGS, "What to sort by; - for descending order.", "name"),
+        schema.choice(
+            "ordering", ORDERINGS, "Field to sort by. A leading - gives descending order.", "name"
+        ),
         *schema.paging(),
     ],
     formats=("json", "csv", "ndjson"),
@@ -70,13 +72,15 @@ ALL_SITES = described(
 FORMATS = (*TABLE, *FIGURE)
 
 REPORT_ON_SITE = described(
-    "The report on a site",
+    "Report on a site",
     answer=site_report.SiteReport,
     parameters=[
         *(schema.SIZE_CLASS, *schema.WINDOW, *schema.METHOD_FILTERED),
         *(*schema.COMPARE, *schema.compared_by(PROFILE_FILTERS)),
         schema.choice(
-            "end", ENDS, "Of a figure: links from the site (source, by default) or to it."
+            "end",
+            ENDS,
+            "For a figure: show links from the site (source, the default) or to it (destination).",
         ),
     ],
     errors=(404,),
@@ -90,7 +94,7 @@ OWN = ("format", *PAGING)
 class SitesView(ApiView):
     @ALL_SITES
     def get(self, request: Request) -> HttpResponseBase:
-        """With what was measured from them and to them, in one size class and window."""
+        """Sites with their results as source and destination in one size class and time range."""
         form = asked_format(request, LIST)
         page = PageRequest.read(request, form, TableCursor.parse)
         # The next page is of the same window.
@@ -123,14 +127,15 @@ class SitesView(ApiView):
 class SiteView(ApiView):
     @REPORT_ON_SITE
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        """As source and as destination, among its peers; CSV has its cells of all classes.
+        """A site as source, as destination, and among its peers.
 
-        With `compare` and so on its links are compared, too; CSV then has these.
+        CSV has its cells of all size classes. With `compare`, the links of the site are compared,
+        and CSV has the comparison.
         """
         query = overview.compared_question(request.query_params, also=("format", "end"))
         form, end = asked_format(request, FORMATS), one_of(request.query_params, "end", ENDS)
         if end and form not in FIGURE:
-            raise wrong("end", "end is of a figure: use format=plotly or format=html, too.")
+            raise wrong("end", "`end` can be used only with format=plotly or format=html.")
         site = overview.registered(name)
         now = timezone.now()
         report = reports.build(site.name, query, now)

@@ -24,7 +24,7 @@ from sonar.people.roles import STOP_ALL
 
 
 class StopAnswer(Answer):
-    """Whether all tests are stopped. Who stopped them is only for those with an account."""
+    """Whether all tests are stopped. Who stopped them is shown only to logged-in users."""
 
     paused: bool
     paused_until: str | None
@@ -35,16 +35,14 @@ class StopAnswer(Answer):
 
 
 class StopBody(Body):
-    paused: Annotated[bool, flag("true: no test starts, not even one that is ordered")]
+    paused: Annotated[bool, flag("true: no test starts, not even an on-demand test")]
     paused_until: PausedUntil = None
     pause_reason: PauseReason = ""
-    cancel_running: Annotated[bool, flag("with paused: tests that run are cancelled, too")] = False
+    cancel_running: Annotated[bool, flag("with `paused`: running tests are cancelled, too")] = False
 
 
-SHOW = described("Whether all tests are stopped", answer=StopAnswer, tag="operation")
-STOP = described(
-    "Stop all tests, or let them start again", answer=StopAnswer, body=StopBody, tag="operation"
-)
+SHOW = described("Get whether all tests are stopped", answer=StopAnswer, tag="operation")
+STOP = described("Stop or resume all tests", answer=StopAnswer, body=StopBody, tag="operation")
 
 
 class StopView(ApiView, of_primary=True):
@@ -52,15 +50,16 @@ class StopView(ApiView, of_primary=True):
 
     @SHOW
     def get(self, request: Request) -> HttpResponse:
-        """While they are, no mesh and no order starts a test; what is due waits."""
+        """While all tests are stopped, neither meshes nor users start tests. Due tests wait."""
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
         return as_json(answer(request))
 
     @STOP
     def patch(self, request: Request) -> HttpResponse:
-        """Operators may. `paused` true needs a `pause_reason`; without `paused_until` it lasts
-        until `paused` is false. `cancelled` in the answer counts the running tests that end.
+        """Allowed for operators. `paused` true requires a `pause_reason`. Without `paused_until`
+        the stop lasts until `paused` is set to false. `cancelled` in the response counts the
+        running tests that were cancelled.
         """
         refuse_parameters(request)
         values, now = values_of(StopBody, request), timezone.now()

@@ -32,15 +32,17 @@ Counts = list[int]
 
 
 class StripBuckets(Answer):
-    """A value for each bucket, including empty ones; `links` counts the links tested in it.
+    """One value per bucket, including empty ones. `links` counts the links tested in it.
 
-    Of `failed_links` a test failed, of `all_failed_links` all did. `failing_links` were members of
-    a confirmed condition of type *failing* that was open in a part of the bucket, tested in it or
-    not, and `slower_links` of one of type *slow*; a link that was both counts as failing.
-    Filters on how a test was measured do not change these two. `ok` and `failed` count tests. An
-    end of `down_links` was declared down in a part of the bucket at least; an end of
-    `at_risk_links`, which are none of these, was at risk. Both count links that are planned or were
-    tested in the window.
+    - `failed_links`: links with at least one failed test; `all_failed_links`: links on which all
+      tests failed.
+    - `failing_links`, `slower_links`: links in a confirmed condition of type *failing* or *slow*
+      that was open during part of the bucket, tested in it or not. A link in both counts as
+      failing. Filters on how a test was measured do not change these counts.
+    - `ok`, `failed`: successful and failed tests.
+    - `down_links`: links with an endpoint in a declared outage during part of the bucket.
+      `at_risk_links`: other links with an endpoint that was declared at risk. Both count links
+      that are scheduled or were tested in the time range.
     """
 
     start: list[datetime]
@@ -56,7 +58,7 @@ class StripBuckets(Answer):
 
 
 class StripDowntime(Answer):
-    """A downtime of ends of these links; `source` is where it was declared, null if here."""
+    """A downtime at an endpoint of these links. `source`: where it was declared, null for Sonar."""
 
     subject: str
     severity: Downtime.Severity
@@ -86,7 +88,10 @@ STRIP = described(
         *schema.LINKS_FILTERED,
         *schema.METHOD_FILTERED,
         schema.choice(
-            "bucket", (AUTO, *WIDTHS), "Length of a bucket; for up to 8 days an hour.", AUTO
+            "bucket",
+            (AUTO, *WIDTHS),
+            "Length of a bucket. `hour` is available for up to 8 days.",
+            AUTO,
         ),
     ],
     formats=FORMATS,

@@ -79,7 +79,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name="mover",
         columns=("mover",),
-        choice="with this protocol, as http-tpc",
+        choice="made with this transfer tool, like http-tpc",
         pattern=MOVER,
         rule="1 to 20 letters, digits, dots, dashes and underscores, like http-tpc",
         mesh="mover",
@@ -95,7 +95,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name="streams",
         columns=("streams",),
-        choice="with so many TCP streams requested",
+        choice="for which this number of TCP streams was requested",
         pattern="[1-9][0-9]{0,3}",
         rule="a whole number from 1 to 9999",
         mesh="streams",
@@ -105,15 +105,15 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         name="ip_version",
         label="IP version",
         columns=("ip_version",),
-        choice="over this version of IP",
+        choice="over this IP version",
         allowed=("4", "6"),
         apart=True,
     ),
     ProfileAttribute(
         name="clock",
         columns=("clock",),
-        choice="timed from Sonar's request (request), as a run of a program (tool), or by the "
-        "service that moved them (service)",
+        choice="timed from Sonar's request (request), over the run of a program (tool), or by the "
+        "transfer service (service)",
         allowed=tuple(sorted(CLOCKS)),
         words={
             Clock.REQUEST: "from Sonar's request",
@@ -126,7 +126,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name=ORIGIN,
         columns=("origin",),
-        choice="of this origin, or of every one (all); by default only tests count",
+        choice="of this origin, or of all origins (all). Default: test",
         allowed=("all", "external", "production", "test"),
         promised="test",
         apart=True,
@@ -181,8 +181,8 @@ RESULT_ATTRIBUTES: tuple[ResultAttribute, ...] = (
         name="data_server",
         label="data server",
         columns=("data_server",),
-        choice="whose bytes this server moved, host and port; only for who may see names of "
-        "machines",
+        choice="whose bytes this data server sent or received (host:port). Requires the right to "
+        "see host names",
         pattern=DATA_SERVER,
         rule="a host and its port, like st-048.example.org:8443",
         longest=260,

@@ -147,8 +147,8 @@ def test_the_first_twenty_bad_rows_are_named_and_all_are_counted(client, ingest)
 
 
 BODIES = {
-    "nothing": ("", "There are no results: send a JSON list of 1 to 10,000."),
-    "an empty list": ([], "There are no results"),
+    "nothing": ("", "The list is empty: send a JSON list of 1 to 10,000."),
+    "an empty list": ([], "The list is empty"),
     "an object": (row(), "The body is not a list"),
     "a number": ("5", "The body is not a list"),
     "null": ("null", "The body is not a list"),

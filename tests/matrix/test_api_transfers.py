@@ -322,7 +322,7 @@ def test_one_that_there_is_not_is_a_404_that_says_why(client, small_world, setti
     one = probe(small_world.ral, small_world.glasgow)
     response = client.get(f"{URL}{one.id}/")
     assert response.status_code == 404
-    assert "is queued: it becomes a transfer when it ends." in response.json()["detail"]
+    assert "is queued: it is listed here once it has ended." in response.json()["detail"]
     assert client.get(f"{URL}nothing/").status_code == 404
 
 

@@ -217,7 +217,7 @@ def test_a_pause_in_the_past_is_refused(root):
         response = patch(root, RAL, body)
         assert response.status_code == 400
         (sentence,) = response.json()["errors"]["paused_until"]
-        assert sentence.endswith("is over: use a time in the future.")
+        assert sentence.endswith("is in the past: use a time in the future.")
     assert not ral().is_paused(NOW)
 
 

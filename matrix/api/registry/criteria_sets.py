@@ -35,22 +35,35 @@ class NewCriteriaSet(Body):
 
     name: Annotated[str, own_name()]
     size: Annotated[str, name_of("size class")]
-    period_hours: Annotated[int, whole(1, LONGEST_PERIOD, "over how many hours it is measured")]
+    period_hours: Annotated[
+        int, whole(1, LONGEST_PERIOD, "length in hours of the period that is evaluated")
+    ]
     least_tests: Annotated[
-        int, whole(1, MOST_TESTS, "with fewer in the period a link is not judged")
+        int, whole(1, MOST_TESTS, "a link with fewer tests in the period is not evaluated")
     ]
     least_mb_s: Annotated[
         float | None,
-        number(LEAST, MOST_MB_S, "all bytes of the successes over their seconds", "for any rate"),
+        number(
+            LEAST,
+            MOST_MB_S,
+            "minimum throughput: bytes of all successful tests divided by their seconds",
+            "for any rate",
+        ),
     ] = None
     least_success_percent: Annotated[
-        float | None, number(LEAST, 100, "the share of tests that succeed", "for any share")
+        float | None, number(LEAST, 100, "minimum share of successful tests", "for any share")
     ] = None
     least_bytes: Annotated[
-        int | None, whole(1, MOST_VOLUME, "moved by successes, asked for only to pass", "for any")
+        int | None,
+        whole(
+            1,
+            MOST_VOLUME,
+            "minimum volume of successful tests, required to pass but not to stay passed",
+            "for any",
+        ),
     ] = None
-    sources: Annotated[Fitting, ends("the sources of its links")] = "all"
-    destinations: Annotated[Fitting, ends("the destinations of its links")] = "all"
+    sources: Annotated[Fitting, ends("sources of its links")] = "all"
+    destinations: Annotated[Fitting, ends("destinations of its links")] = "all"
 
 
 class CriteriaSets(Resource[CriteriaSet]):
@@ -58,21 +71,23 @@ class CriteriaSets(Resource[CriteriaSet]):
     new = NewCriteriaSet
     answer = record_of(
         NewCriteriaSet,
-        "A criteria set. How its links stand is in `commissioning/`.",
+        "A criteria set. The states of its links are in `commissioning/`.",
         sources=Answered,
         destinations=Answered,
     )
     field_of = {"criteriaset_asks_for_something": "least_mb_s"}
     calls = {
-        "list": CallText("All criteria sets", "By name."),
-        "add": CallText("Add a criteria set", "At least a rate or a share of successes is needed."),
-        "show": CallText("One criteria set"),
+        "list": CallText("List criteria sets", "By name."),
+        "add": CallText(
+            "Add a criteria set", "A minimum rate or a minimum success rate is required."
+        ),
+        "show": CallText("Get a criteria set"),
         "change": CallText(
             "Change a criteria set",
-            "Fields that are left out stay as they are. Records of the last 90 days are found\n"
-            "anew, older ones stay with what was required then.",
+            "Omitted fields are not changed. Records of the last 90 days are\n"
+            "computed again; older records keep the criteria of their time.",
         ),
-        "remove": CallText("Delete a criteria set", "With all its records."),
+        "remove": CallText("Delete a criteria set", "Its records are deleted, too."),
     }
 
     def rows(self) -> Any:  # noqa: ANN401 - a QuerySet

@@ -37,8 +37,9 @@ def filter_schema() -> Json:
         properties[name] = {"anyOf": [text, texts, *numbers(attribute)]}
     return {
         "type": "object",
-        "description": "Endpoints that fit, now and later: values by attribute, as the matrix "
-        "takes them; of several one is enough, and ! excludes.",
+        "description": "Filter of endpoints, including those registered later: values by "
+        "attribute, as in the matrix. One matching value per attribute is enough, and a leading ! "
+        "excludes a value.",
         "properties": properties,
         "minProperties": 1,
         "additionalProperties": False,

@@ -59,7 +59,7 @@ from sonar.results import reclass
 
 MOVERS = [name for name, _ in mover_choices()]
 MOVER = f"^({'|'.join(map(re.escape, MOVERS))})$"
-MOVER_WORDS = f"the name of a mover: {either(MOVERS)}"
+MOVER_WORDS = f"the name of a transfer tool: {either(MOVERS)}"
 # What `interval` reads and is at most LONGEST_INTERVAL_SECONDS.
 DURATION = "^([1-9][0-9]{0,6}[sm]|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$"
 SERVICE = f"^({rules.SERVICE_URL.strip('^$')})?$".replace(r"\s", r"\s\x00-\x1f\x7f")
@@ -68,7 +68,7 @@ INTERNAL = ("service", "service_credential")
 ELSEWHERE = (*ENDS, "every", "quiet_hours", "scitag")
 
 SCITAG = field(
-    "a flow label as experiment/activity, like 2/11",
+    "a flow label (SciTag) as experiment/activity, like 2/11",
     "scitags.org",
     "to send none",
     max_length=7,
@@ -116,24 +116,29 @@ class MeshBody(Body):
     """A mesh to add, in the notation of registry files."""
 
     name: Annotated[str, own_name()]
-    enabled: Annotated[bool, flag("false stops its tests but keeps its results")] = True
+    enabled: Annotated[bool, flag("false stops its tests and keeps its results")] = True
     mover: Annotated[str, field(MOVER_WORDS, max_length=20, pattern=MOVER)] = catalogue.DEFAULT
     mode: Annotated[
         Literal["pull", "push"],
-        Field(description="pull (the destination fetches) or push (the source sends)"),
+        Field(description="pull (the destination fetches the file) or push (the source sends it)"),
     ] = "pull"
     streams: Annotated[int, whole(1, 9999)] = 1
     tcp_buffer_bytes: Annotated[
         int | None,
-        whole(1, 2**31 - 1, "only for movers that can set it", "to leave it to the servers"),
+        whole(
+            1,
+            2**31 - 1,
+            "only for transfer tools that can set it",
+            "to leave the choice to the servers",
+        ),
     ] = None
     scitag: Annotated[str | None, SCITAG] = None
     service: Annotated[
         str,
         line(
             400,
-            "https://host[:port]/path of the service that moves the files, for movers that ask "
-            "one, without user, password or query; empty for none",
+            "https://host[:port]/path of the transfer service, without user, password or query, "
+            "for transfer tools that use one; empty for none",
             SERVICE,
         ),
     ] = ""
@@ -141,27 +146,31 @@ class MeshBody(Body):
         str,
         line(
             80,
-            "the name of a registered credential, which is sent only to the service; empty for "
-            "none",
+            "the name of a registered credential, which is sent only to the transfer service; "
+            "empty for none",
             CREDENTIAL_NAME,
         ),
     ] = ""
     priority: Annotated[
-        int, whole(0, 9999, "when caps do not allow everything due, higher goes first")
+        int,
+        whole(
+            0, 9999, "if caps do not allow all due tests, those of the higher priority start first"
+        ),
     ] = 5
     vantage: Annotated[
-        str, vantage_name("the vantage whose workers run its tests, unless their ends name one")
+        str,
+        vantage_name("the vantage point whose workers run its tests, unless an endpoint names one"),
     ] = ""
-    sources: Annotated[Literal["all"] | Names | Filter, ends("the sources of its links")] = "all"
-    destinations: Annotated[
-        Literal["all"] | Names | Filter, ends("the destinations of its links")
-    ] = "all"
+    sources: Annotated[Literal["all"] | Names | Filter, ends("sources of its links")] = "all"
+    destinations: Annotated[Literal["all"] | Names | Filter, ends("destinations of its links")] = (
+        "all"
+    )
     every: Annotated[
         dict[str, Seconds | Duration],
         Field(
             min_length=1,
-            description="how often it tests each size class, by name: seconds, or a text "
-            'like 10m, 6h or 1d; at least one, like {"large": "6h"}',
+            description="the interval between tests of a link by size class, in seconds or like "
+            '10m, 6h or 1d, for at least one size class, like {"large": "6h"}',
         ),
     ]
     quiet_hours: Annotated[str | None, quiet_times()] = None
@@ -196,11 +205,11 @@ class Meshes(Resource[Mesh]):
     field_of = {"mesh_quiet_hours_have_two_ends": "quiet_hours"}
     calls = {
         "list": CallText("All meshes", "By name."),
-        "add": CallText("Add a mesh", "Its tests begin when the planner next runs."),
+        "add": CallText("Add a mesh", "Its tests start at the next run of the planner."),
         "show": CallText("One mesh"),
         "change": CallText(
             "Change a mesh",
-            "Fields that are left out stay as they are; lists and `every` are replaced as a whole.",
+            "Fields that are left out stay as they are; Lists and `every` are replaced completely.",
         ),
         "remove": CallText(
             "Delete a mesh",
@@ -285,11 +294,11 @@ class NewSizeClass(Body):
     """A size class to add; it ends where the next one begins."""
 
     name: Annotated[str, own_name()]
-    from_bytes: Annotated[int, whole(0, MOST_BYTES, "the first size that belongs to it")]
-    test_bytes: Annotated[int, whole(1, MOST_BYTES, "the size of its test file, in its range")]
-    timeout_seconds: Annotated[int, whole(1, 30 * DAY, "a test that takes longer has failed")] = (
-        3600
-    )
+    from_bytes: Annotated[int, whole(0, MOST_BYTES, "smallest file size of the class")]
+    test_bytes: Annotated[int, whole(1, MOST_BYTES, "size of the test file, within the class")]
+    timeout_seconds: Annotated[
+        int, whole(1, 30 * DAY, "a test that takes longer counts as failed")
+    ] = 3600
 
 
 class SizeClasses(Resource[SizeClass]):
@@ -312,16 +321,17 @@ class SizeClasses(Resource[SizeClass]):
     # `sizes` says the same of all of them in better words.
     checks_constraints = False
     calls = {
-        "list": CallText("All size classes", "Smallest first."),
+        "list": CallText("List size classes", "Smallest first."),
         "add": CallText(
             "Add a size class",
-            "The first class begins at 0 bytes, and each test size lies in its own class.",
+            "The first size class begins at 0 bytes. Each test file must have a size "
+            "within its class.",
         ),
-        "show": CallText("One size class"),
+        "show": CallText("Get a size class"),
         "change": CallText(
             "Change a size class",
-            "Fields that are left out stay as they are. Results keep the class they were stored\n"
-            "with until `manage.py reclass_results` moves them; the response says how many.",
+            "Omitted fields are not changed. Results keep the class they were stored\n"
+            "with until `manage.py reclass_results` moves them; The response gives their number.",
         ),
     }
 

@@ -40,13 +40,15 @@ from sonar.people.roles import Anyone
 class NewAnnotation(Body):
     """A note to write, on a site or on a link."""
 
-    site: Annotated[str | None, name_of("site", "where it is on a link")] = None
-    source: Annotated[str | None, name_of("endpoint", "where it is on a site")] = None
-    destination: Annotated[str | None, name_of("endpoint", "where it is on a site")] = None
+    site: Annotated[str | None, name_of("site", "for a note on a link")] = None
+    source: Annotated[str | None, name_of("endpoint", "for a note on a site")] = None
+    destination: Annotated[str | None, name_of("endpoint", "for a note on a site")] = None
     text: Annotated[str, needed_text(500, lines=True)]
-    starts_at: Annotated[Moment, time("now if it is left out"), Field(default_factory=timezone.now)]
-    ends_at: Annotated[Moment | None, time("after starts_at", "until it is removed")] = None
-    public: Annotated[bool, flag("shown to all who may read, or to who works there")] = False
+    starts_at: Annotated[Moment, time("default: now"), Field(default_factory=timezone.now)]
+    ends_at: Annotated[Moment | None, time("after starts_at", "for no end")] = None
+    public: Annotated[
+        bool, flag("true: shown to all readers; false: to operators and admins of the site")
+    ] = False
 
 
 class Annotations(Resource[Annotation]):
@@ -55,7 +57,7 @@ class Annotations(Resource[Annotation]):
     new = NewAnnotation
     answer = record_of(
         NewAnnotation,
-        "A note. Its author is shown only to accounts that are logged in.",
+        "A note. Its author is shown only to logged-in users.",
         ends_at=datetime | None,
         created_at=datetime,
         author=(str | None, None),
@@ -67,9 +69,9 @@ class Annotations(Resource[Annotation]):
         "annotation_ends_after_it_starts": "ends_at",
     }
     parameters = (
-        of_row("site", "Notes on this site.", "GLASGOW", Site),
-        of_row("source", "Notes on links from this endpoint.", "GLASGOW_DATADISK", Endpoint),
-        of_row("destination", "Notes on links to this endpoint.", "RAL_DATADISK", Endpoint),
+        of_row("site", "Only notes on this site.", "GLASGOW", Site),
+        of_row("source", "Only notes on links from this endpoint.", "GLASGOW_DATADISK", Endpoint),
+        of_row("destination", "Only notes on links to this endpoint.", "RAL_DATADISK", Endpoint),
         BOUNDS,
     )
     calls = {
@@ -80,11 +82,12 @@ class Annotations(Resource[Annotation]):
         ),
         "add": CallText(
             "Write a note",
-            "It explains, and changes no test. Site admins write on their sites and links.",
+            "A note does not affect tests or states. Site admins can write notes on their "
+            "sites and links.",
         ),
-        "show": CallText("One note"),
+        "show": CallText("Get a note"),
         "change": CallText(
-            "Change a note", "Fields that are left out stay as they are. Its author stays, too."
+            "Change a note", "Omitted fields are not changed. The author is not changed either."
         ),
         "remove": CallText("Remove a note"),
     }
@@ -113,14 +116,14 @@ class Annotations(Resource[Annotation]):
 ANNOTATIONS = Annotations()
 
 
-SEVERITY = Field(description="outage or warning (a warning stops no test)")
+SEVERITY = Field(description="outage or warning (a warning does not stop tests)")
 
 
 class NewDowntime(Body):
     """A downtime to declare, of a site or of one endpoint."""
 
-    site: Annotated[str | None, name_of("site", "where it is of an endpoint")] = None
-    endpoint: Annotated[str | None, name_of("endpoint", "where it is of a site")] = None
+    site: Annotated[str | None, name_of("site", "for a downtime of an endpoint")] = None
+    endpoint: Annotated[str | None, name_of("endpoint", "for a downtime of a site")] = None
     starts_at: Annotated[Moment, time("")]
     ends_at: Annotated[Moment, time("after starts_at")]
     reason: Annotated[str, needed_text(200)]
@@ -132,8 +135,8 @@ class Downtimes(Resource[Downtime]):
     new = NewDowntime
     answer = record_of(
         NewDowntime,
-        "A downtime: by hand, or from GOCDB or OSG with its key and page there. One that is from"
-        "\nthere has a row for each site or endpoint that it concerns.",
+        "A downtime, declared in Sonar or imported from GOCDB or OSG with its key and page there."
+        "\nAn imported downtime has one row for each site or endpoint that it affects.",
         severity=Literal["outage", "warning"],
         origin=Literal["hand", "gocdb", "osg"],
         key=str,
@@ -148,34 +151,36 @@ class Downtimes(Resource[Downtime]):
     parameters = (
         of_row(
             "site",
-            "Downtimes of this site or of one of its endpoints.",
+            "Only downtimes of this site or of one of its endpoints.",
             "GLASGOW",
             Site,
             lambda site: Q(site=site) | Q(endpoint__site=site),
         ),
         of_row(
             "endpoint",
-            "Downtimes of this endpoint or of its site.",
+            "Only downtimes of this endpoint or of its site.",
             "GLASGOW_DATADISK",
             Endpoint,
             lambda endpoint: Q(endpoint=endpoint) | Q(site=endpoint.site_id),
         ),
-        yes_or_no("current", "Only downtimes in force now, or only others.", at_present),
+        yes_or_no("current", "yes: only downtimes in force now; no: only others.", at_present),
         BOUNDS,
     )
     calls = {
-        "list": CallText("Downtimes", "Newest first, including past ones."),
+        "list": CallText("List downtimes", "Newest first, including past ones."),
         "add": CallText(
             "Declare a downtime",
-            "No test of its links starts while it lasts. Site admins declare it for their sites.",
+            "During an outage no tests start on the affected links. Site admins can "
+            "declare downtimes of their sites.",
         ),
-        "show": CallText("One downtime"),
+        "show": CallText("Get a downtime"),
         "change": CallText(
             "Change a downtime",
-            "Fields that are left out stay as they are. One from elsewhere is changed there: 409.",
+            "Omitted fields are not changed. An imported downtime must be changed at its "
+            "source (409).",
         ),
         "remove": CallText(
-            "Remove a downtime", "One that is from elsewhere is withdrawn there: 409."
+            "Remove a downtime", "An imported downtime must be withdrawn at its source (409)."
         ),
     }
 
@@ -187,7 +192,7 @@ class Downtimes(Resource[Downtime]):
         if not row.is_by_hand:
             origin = row.get_origin_display()
             raise Conflict(
-                {"id": [f"Downtime {row.pk} is from {origin}: it follows what is there."]}
+                {"id": [f"Downtime {row.pk} is from {origin}: change it at its source."]}
             )
 
     def sites(self, row: Downtime) -> Collection[int]:

@@ -13,11 +13,9 @@ from sonar.models.fields import Pause
 from sonar.notation.windows import format_typed
 from sonar.people.roles import PAUSE_FIELDS
 
-Paused = Annotated[bool, flag("true holds back all tests of its links")]
-PausedUntil = Annotated[
-    Moment | None, time("in the future; then the pause ends", "for until paused is false")
-]
-PauseReason = Annotated[str, line(200, "why, shown to everyone; not empty while paused is true")]
+Paused = Annotated[bool, flag("true: no tests of its links start")]
+PausedUntil = Annotated[Moment | None, time("end of the pause, in the future", "for no end")]
+PauseReason = Annotated[str, line(200, "reason, shown to everyone; required while paused is true")]
 
 
 def pause_columns(row: Pause, values: Values, now: datetime) -> Values:
@@ -30,12 +28,14 @@ def pause_columns(row: Pause, values: Values, now: datetime) -> Values:
     if not values.get("paused", lasts):
         if values.get("paused_until") or values.get("pause_reason"):
             field = "paused_until" if values.get("paused_until") else "pause_reason"
-            raise BadQueryError({field: [f"{field} is of a pause: send paused true with it."]})
+            raise BadQueryError({field: [f"{field} requires paused true."]})
         return {"paused_since": None, "paused_until": None, "pause_reason": ""}
     if not reason.strip():
-        raise BadQueryError({"pause_reason": ["pause_reason is missing: say why it is paused."]})
+        raise BadQueryError(
+            {"pause_reason": ["pause_reason is missing: give the reason for the pause."]}
+        )
     if until and until <= now:
-        sentence = f"paused_until {format_typed(until)} is over: use a time in the future."
+        sentence = f"paused_until {format_typed(until)} is in the past: use a time in the future."
         raise BadQueryError({"paused_until": [sentence]})
     since = row.paused_since if lasts else now
     return {"paused_since": since, "paused_until": until, "pause_reason": reason.strip()}

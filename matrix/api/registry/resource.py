@@ -153,8 +153,8 @@ BOUNDS = Parameter(
     tuple(
         schema.text(name, sentence, example)
         for name, sentence, example in (
-            ("from", "Those that end after this time, ISO 8601.", "2026-11-20T00:00:00Z"),
-            ("to", "Those that begin before this time.", "2026-11-21T00:00:00Z"),
+            ("from", "Only rows that end after this time, ISO 8601.", "2026-11-20T00:00:00Z"),
+            ("to", "Only rows that begin before this time, ISO 8601.", "2026-11-21T00:00:00Z"),
         )
     ),
     holding,

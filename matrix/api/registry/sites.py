@@ -53,15 +53,15 @@ class NewSite(Body):
     """A site to register."""
 
     name: Annotated[str, own_name()]
-    cloud: Annotated[str, line(40, "the region, like UK")] = ""
+    cloud: Annotated[str, line(40, "region of the site, like UK")] = ""
     tier: Annotated[int, whole(0, 3)] = 2
     country: Annotated[str, line(2, "ISO 3166, two capital letters or empty", COUNTRY)] = ""
     latitude: Annotated[float | None, number(-90, 90, "degrees", "if unknown")] = None
     longitude: Annotated[float | None, number(-180, 180, "degrees", "if unknown")] = None
     wan_gbit_s: Annotated[
-        float | None, number(0.001, 1_000_000, "nominal capacity in Gbit/s", "if unknown")
+        float | None, number(0.001, 1_000_000, "nominal WAN capacity in Gbit/s", "if unknown")
     ] = None
-    tags: Annotated[Tags, tag_list("for all its endpoints")] = []
+    tags: Annotated[Tags, tag_list("for all endpoints of the site")] = []
     quiet_hours: Annotated[str | None, quiet_times()] = None
     paused: Paused = False
     paused_until: PausedUntil = None
@@ -75,7 +75,7 @@ class Sites(Resource[Site]):
     new = NewSite
     answer = record_of(
         NewSite,
-        "A site as it is registered, with the names of its endpoints.",
+        "A registered site with the names of its endpoints.",
         paused_since=datetime | None,
         endpoints=list[str],
         retired_endpoints=list[str],
@@ -84,14 +84,15 @@ class Sites(Resource[Site]):
         "add": CallText("Register a site"),
         "change": CallText(
             "Change a site",
-            "Fields that are left out stay as they are. An admin of the site may change\n"
+            "Omitted fields are not changed. An admin of the site may change\n"
             f"{', '.join(SITE_FIELDS)}.\n\n"
             "In its quiet hours no scheduled test of its links starts, and while it is paused none "
             "at\nall: what is due waits. Those that run go on.",
         ),
         "remove": CallText(
             "Remove a site",
-            "Only if it never had an endpoint; its downtimes and notes are removed, too.",
+            "Possible only for a site that never had an endpoint. Its downtimes and notes "
+            "are removed, too.",
         ),
     }
     field_of = {
@@ -165,33 +166,51 @@ class NewEndpoint(Body):
     name: Annotated[str, own_name()]
     site: Annotated[str, name_of("site")]
     base_url: Annotated[str, line(400, URL_MEANING, URL)]
-    label: Annotated[str, line(40, "the storage area, like DATADISK")] = ""
-    software: Annotated[str, line(80, "like XRootD 5.5.3")] = ""
-    inbound_cap: Annotated[int, whole(1, MOST_CAP, "test transfers to it at once")] = 2
-    outbound_cap: Annotated[int, whole(1, MOST_CAP, "test transfers from it at once")] = 2
+    label: Annotated[str, line(40, "name of the storage area, like DATADISK")] = ""
+    software: Annotated[str, line(80, "server software, like XRootD 5.5.3")] = ""
+    inbound_cap: Annotated[
+        int, whole(1, MOST_CAP, "maximum concurrent test transfers to the endpoint")
+    ] = 2
+    outbound_cap: Annotated[
+        int, whole(1, MOST_CAP, "maximum concurrent test transfers from the endpoint")
+    ] = 2
     budget_bytes_per_day: Annotated[
-        int | None, whole(1, MOST_DAILY_BYTES, "test bytes in and out per UTC day", "for no limit")
+        int | None,
+        whole(1, MOST_DAILY_BYTES, "test bytes sent and received per UTC day", "for no limit"),
     ] = None
     credential: Annotated[
-        str, line(80, f"{CREDENTIAL}; it is sent only to its base_url", CREDENTIAL_NAME)
+        str,
+        line(80, f"{CREDENTIAL}; it is sent only to the base_url of the endpoint", CREDENTIAL_NAME),
     ] = ""
     credential_lent: Annotated[
-        str, line(80, f"{CREDENTIAL}; it is given to the other end of a copy", CREDENTIAL_NAME)
+        str,
+        line(
+            80,
+            f"{CREDENTIAL}; it is delegated to the other endpoint of a third-party copy",
+            CREDENTIAL_NAME,
+        ),
     ] = ""
     lend_credential: Annotated[
         bool,
-        flag("whether the other end of a copy is given credential if there is no credential_lent"),
+        flag(
+            "true: without credential_lent, `credential` is delegated to the other "
+            "endpoint of a third-party copy"
+        ),
     ] = False
-    data_hosts: Annotated[DataHosts, data_host_list("to which its server may redirect tests")] = []
+    data_hosts: Annotated[
+        DataHosts, data_host_list("data servers to which its server may redirect transfers")
+    ] = []
     vantage: Annotated[
-        str, vantage_name("the vantage whose workers alone reach it; empty if all workers do")
+        str, vantage_name("the vantage point whose workers can reach it; empty if all workers can")
     ] = ""
-    enabled: Annotated[bool, flag("whether tests of its links may start")] = False
-    simulated: Annotated[bool, flag("whether it is a sandbox node")] = False
-    retired: Annotated[bool, flag("if retired, it is no longer tested and keeps its history")] = (
+    enabled: Annotated[bool, flag("true: tests of its links may start")] = False
+    simulated: Annotated[bool, flag("true: the endpoint is a simulated node of the sandbox")] = (
         False
     )
-    tags: Annotated[Tags, tag_list("in addition to those of its site")] = []
+    retired: Annotated[
+        bool, flag("true: the endpoint is not tested any longer and keeps its results")
+    ] = False
+    tags: Annotated[Tags, tag_list("in addition to the tags of its site")] = []
     paused: Paused = False
     paused_until: PausedUntil = None
     pause_reason: PauseReason = ""
@@ -204,7 +223,8 @@ class Endpoints(Resource[Endpoint]):
     internal = INTERNAL
     answer = record_of(
         NewEndpoint,
-        "An endpoint. Its base_url and credentials are shown only to those who may see them.",
+        "An endpoint. Its base_url and credentials are shown only to readers with the "
+        "right to see them.",
         **AS_ANSWERED,
     )
     written = record_of(
@@ -217,20 +237,22 @@ class Endpoints(Resource[Endpoint]):
         notice=(str, ""),
     )
     parameters = (
-        of_row("site", "Endpoints of this site.", "GLASGOW", Site),
-        of_words("cloud", "Endpoints whose site is in this cloud.", "UK", "site__cloud"),
-        of_words("label", "Endpoints with this label.", "DATADISK", "label"),
+        of_row("site", "Only endpoints of this site.", "GLASGOW", Site),
+        of_words("cloud", "Only endpoints whose site is in this cloud.", "UK", "site__cloud"),
+        of_words("label", "Only endpoints with this label.", "DATADISK", "label"),
         of_words(
             "tag",
-            "Endpoints with this tag, their own or their site's.",
+            "Only endpoints with this tag, their own or that of their site.",
             "atlas",
             "tags__contains",
             "site__tags__contains",
         ),
-        yes_or_no("enabled", "Only enabled ones, or only others.", lambda: Q(enabled=True)),
+        yes_or_no(
+            "enabled", "yes: only enabled endpoints; no: only others.", lambda: Q(enabled=True)
+        ),
         yes_or_no(
             "retired",
-            "Only retired ones, or only those in use.",
+            "yes: only retired endpoints; no: only those in use.",
             lambda: Q(retired_at__isnull=False),
         ),
     )
@@ -249,7 +271,7 @@ class Endpoints(Resource[Endpoint]):
         "show": CallText("One endpoint"),
         "change": CallText(
             "Change, enable or retire an endpoint",
-            "Fields that are left out stay as they are. Admins of its site may change\n"
+            "Omitted fields are not changed. Admins of its site may change\n"
             f"{', '.join(ENDPOINT_FIELDS[:-1])} and {ENDPOINT_FIELDS[-1]}.\n\n"
             "While it is paused no test of its links starts: what is due waits. Those that run go "
             "on.",

@@ -169,7 +169,7 @@ def change_of(new: type[Body], name: str) -> type[Body]:
         # A factory, as the schema would show a default.
         optional.default, optional.default_factory = PydanticUndefined, NoneType
         fields[field_name] = (optional.annotation, optional)
-    doc = f"The fields to change: any of {new.__name__}."
+    doc = f"Fields to change: any of those of {new.__name__}."
     return create_model(name, __base__=Body, __module__=__name__, __doc__=doc, **fields)
 
 
@@ -194,7 +194,7 @@ def values_of(body: type[Body], request: Request) -> Values:
     """Return the fields that were sent, checked; raise BadQueryError with sentences by field."""
     content = cast("dict[str, Any]", body_of(request))  # JsonBody takes nothing else
     if request.stream is None:
-        raise ParseError("There is no body: send a JSON object {...} with the fields by name.")
+        raise ParseError("The request has no body: send a JSON object with the fields by name.")
     try:
         read = body.model_validate(content)
     except ValidationError as error:
@@ -215,7 +215,7 @@ def sentence(body: type[Body], name: str, kind: str, content: Mapping[str, Any])
     if now := new_name(name, body.model_fields):
         return f"The field “{name}” is called {now} now."
     if name not in body.model_fields:
-        return f"There is no field “{cut(name)}” to write: use {either(list(body.model_fields))}."
+        return f"There is no field “{cut(name)}”: use {either(list(body.model_fields))}."
     allowed = body.model_fields[name].description
     if kind == "missing":
         return f"{name} is missing: it must be {allowed}."

@@ -39,7 +39,7 @@ Row = TypeVar("Row", bound=Model)
 Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
-REFUSED = "The registry has changed and no longer allows this: look at it, and send this again."
+REFUSED = "The registry was changed meanwhile and does not allow this: read it again, then retry."
 
 
 class ResourceView(ApiView):
@@ -236,7 +236,7 @@ def in_turn(request: Request, write: Callable[[], Result]) -> Result:
 def rule(error: IntegrityError | ProtectedError) -> str:
     """Name what the database holds against a write; its own words have values in them."""
     if isinstance(error, ProtectedError):
-        return "Rows that refer to it"
+        return "Rows that refer to this row"
     diagnosis = getattr(error.__cause__, "diag", None)
     name = diagnosis and (diagnosis.constraint_name or diagnosis.table_name)
     return f"The database's rule {name or type(error.__cause__).__name__}"

@@ -9,10 +9,10 @@ from matrix.statistics.transfers.rate_profile import ProfileShape
 
 
 class ComparedRates(Answer):
-    """Both medians (or means) in MB/s, their ratio with its 95 % interval, p of chance.
+    """Both medians (or means) in MB/s, their ratio with a 95 % interval, and its p-value.
 
-    `ok` and `other_ok` are the successes of both sides; with fewer than three on either there is
-    no ratio.
+    `ok` and `other_ok` count the successful tests of both sides. With fewer than three on either
+    side there is no ratio.
     """
 
     rate: Annotated[Digits, At("value")]
@@ -26,7 +26,7 @@ class ComparedRates(Answer):
 
 
 class RuleSays(Answer):
-    """What a rule says, with the figures that decided it; `strength` goes from 0 to 1."""
+    """The conclusion of a rule and the figures behind it. `strength` is between 0 and 1."""
 
     kind: Kind
     headline: str
@@ -36,21 +36,22 @@ class RuleSays(Answer):
 
 
 class LinkRuleSays(RuleSays):
-    """What the strongest rule says of a link."""
+    """The conclusion of the strongest rule about a link."""
 
     source: str
     destination: str
 
 
 class InsideFigures(Answer):
-    """The rates within transfers, over their time, from their progress samples.
+    """Rates within transfers, from their progress samples.
 
-    Of the newest successful transfers that were `looked_at`, `courses` have samples enough,
-    and `shapes` says how many have which shape. Over their time, 90 % of the rates are between
-    `low_mb_s` and `high_mb_s`.
-    `stalled` is the share of all their time in which nothing moved after the first bytes,
-    `ceiling_mb_s` the rate at which most of them run evenly. `nominal_mb_s` is the lowest nominal
-    capacity of the sites, and `nominal_site` whose it is.
+    - `looked_at`: newest successful transfers examined; `courses`: those with enough samples.
+    - `shapes`: number of transfers by shape.
+    - `low_mb_s`, `high_mb_s`: limits that contain 90 % of the rates, weighted by time.
+    - `stalled`: share of the time without any progress after the first bytes.
+    - `ceiling_mb_s`: rate at which most transfers run evenly.
+    - `nominal_mb_s`: lowest nominal capacity of the two sites; `nominal_site`: the site that has
+      it.
     """
 
     looked_at: int

@@ -25,7 +25,7 @@ HEADER: Literal["header"] = "header"
 IF_NONE_MATCH = OpenApiParameter(
     "If-None-Match",
     location=HEADER,
-    description="The ETag of a previous response: if nothing has changed, the response is a 304.",
+    description="The ETag of an earlier response. If nothing has changed, the response is a 304.",
 )
 Json = dict[str, Any]
 # Of what Plotly reads, which has a schema of its own.
@@ -45,69 +45,73 @@ FIGURE_EXAMPLES = {
     "html": '<!DOCTYPE html>\n<html lang="en">...</html>',
 }
 IN_PATHS = {
-    "name": "Its name in the registry.",
-    "id": "Its id, as lists have it.",
-    "source": "The endpoint that a link begins at.",
-    "destination": "The endpoint that it leads to.",
-    "period": "A week of ISO 8601 like `2026-W47`, or a month like `2026-10`, that is over.",
+    "name": "Name of the object in the registry.",
+    "id": "Id of the object, as in the list.",
+    "source": "Name of the source endpoint.",
+    "destination": "Name of the destination endpoint.",
+    "period": "A completed ISO 8601 week like `2026-W47`, or a completed month like `2026-10`.",
 }
 # What no text is.
 BINARY: Json = {"type": "string", "format": "binary"}
 ETAG = OpenApiParameter(
-    "ETag", location=HEADER, response=[200, 304], description="The version of the response."
+    "ETag",
+    location=HEADER,
+    response=[200, 304],
+    description="Version of the response, for If-None-Match.",
 )
-SAME = {304: OpenApiResponse(description="Nothing has changed.")}
+SAME = {304: OpenApiResponse(description="Nothing has changed since the given ETag.")}
 EXAMPLES = Path(__file__).parents[1] / "examples.json"
 ENDPOINT = "$endpoint"
 WRONG_SIZE = "page_size “0” is not a whole number from 1 to 1000."
 # What each status says, and an example of its `detail`.
 REFUSALS = {
     400: (
-        "A parameter, a field or the body is wrong; `errors` says which, and what is allowed.",
+        "A parameter, a field or the body is not valid. `errors` lists each with what is allowed.",
         WRONG_SIZE,
     ),
     401: (
-        "Not authenticated: there is no token or session, or the token is not valid.",
+        "The request has no valid token or session.",
         NEEDS_ACCOUNT,
     ),
     403: (
-        "The account may not do this, or its token lacks the scope.",
+        "The account has no right to do this, or its token lacks the scope.",
         "Your role does not allow this for that site.",
     ),
-    404: ("Nothing has this name or id.", "There is nothing at /api/v1/nothing/."),
+    404: ("No object has this name or id.", "There is nothing at /api/v1/nothing/."),
     409: ("The request conflicts with existing data.", "name is taken: another site has it."),
     411: (
-        "The body is chunked, without its length.",
+        "The body was sent in chunks, without a Content-Length.",
         "Send the body with its Content-Length, not in chunks.",
     ),
     413: ("The body is too large.", "The body is larger than 100,000 bytes."),
     414: (
-        "The address, including its query, is too long.",
+        "The URL, including its query, is too long.",
         "The first line of the request is longer than 4,094 bytes: ask for less at once.",
     ),
     415: (
-        "The body is not sent as JSON.",
+        "The body was not sent as JSON.",
         "Send JSON with Content-Type: application/json. "
         'Unsupported media type "text/plain" in request.',
     ),
     429: (
-        "Too many requests: try again after the seconds in Retry-After.",
+        "Too many requests. Retry-After gives the seconds to wait.",
         "Request was throttled. Expected available in 12 seconds.",
     ),
     431: (
-        "A header is too long, or there are too many.",
+        "A header is too long, or there are too many headers.",
         "A header is longer than 8,190 bytes, or there are more than 100.",
     ),
     503: (
-        "This takes too long, or something else must finish first: see Retry-After.",
-        "A file is being imported: send this again later.",
+        "The request takes too long, or other work must finish first. Retry-After gives the "
+        "seconds to wait.",
+        "Another import is running: retry later.",
     ),
 }
 RETRY_AFTER = OpenApiParameter(
     "Retry-After",
     int,
     OpenApiParameter.HEADER,
-    description="Try again after this many seconds.",
+    description="Seconds to wait before the next attempt.",
     response=[429, 503],
 )
 
@@ -124,9 +128,9 @@ class TokenScheme(OpenApiAuthenticationExtension):
             "in": "header",
             "name": "Authorization",
             "description": (
-                "`Token sonar_...`, starting with that word. Each call names the scope that it "
-                "needs: `read`, `ingest` or `operate`. Where it is switched on, `Bearer ...` with "
-                "a token of the identity provider has the scope `read`."
+                "The header `Authorization: Token sonar_...`. Each call names the scope that it "
+                "requires: `read`, `ingest` or `operate`. If enabled, `Authorization: Bearer ...` "
+                "with a token of the identity provider has the scope `read`."
             ),
         }
 
@@ -140,7 +144,8 @@ class SessionScheme(OpenApiAuthenticationExtension):
             "type": "apiKey",
             "in": "cookie",
             "name": settings.SESSION_COOKIE_NAME,
-            "description": "Whoever is logged in; to write, with the header X-CSRFToken.",
+            "description": "The session of a logged-in browser. Writing also requires the header "
+            "X-CSRFToken.",
         }
 
 
@@ -187,7 +192,7 @@ class Operation(AutoSchema):
         if self.method != "GET":
             return shared
         formats = self.call.formats
-        words = "Takes precedence over the Accept header."
+        words = "Format of the response. Takes precedence over the Accept header."
         of_format = parameters.choice("format", formats, words, formats[0])
         return [*shared, of_format, IF_NONE_MATCH, ETAG]
 
@@ -211,7 +216,7 @@ class Operation(AutoSchema):
         call, shapes = self.call, Shapes(self.registry)
         answers: dict[Any, OpenApiResponse] = {}
         if call.answer is None:
-            answers[call.status] = OpenApiResponse(description="Done; there is no content.")
+            answers[call.status] = OpenApiResponse(description="Done. The response has no body.")
         else:
             schemas: dict[str, Json] = {name: {"type": "string"} for name in call.formats}
             schemas |= {"pdf": BINARY} if "pdf" in schemas else {}

@@ -60,18 +60,18 @@ def paging(sizes: PageSizes = SHORT) -> tuple[OpenApiParameter, ...]:
     """`page_size` and `cursor` of a list."""
     size = number(
         "page_size",
-        "Rows per page of JSON.",
+        "Number of rows per page of JSON. CSV and NDJSON contain all rows.",
         "integer",
         default=sizes.default,
         minimum=1,
         maximum=sizes.most,
     )
-    after = text("cursor", "Where to continue: part of the address in `next`.", "")
+    after = text("cursor", "Position to continue from, as in the address that `next` contains.", "")
     return size, after
 
 
 class Echo(BaseModel, extra="allow"):
-    """The query, including defaults: window as two times, filters by their names."""
+    """The query with its defaults: `start` and `end` of the time range, and filters by name."""
 
     __pydantic_extra__: dict[str, list[str]]
 
@@ -91,24 +91,28 @@ def filter_of(name: str, prefix: str = "", besides: str = "") -> OpenApiParamete
         words = f"transfers {attribute.choice}"
     else:
         words = f"links {PREPOSITIONS[criterion.end]} this {attribute.title}"
-    sentence = f"{besides}Only {words}; with a leading ! none of these."
+    sentence = f"{besides}Only {words}. A leading ! excludes a value."
     return several(f"{prefix}{name}", sentence, **items)
 
 
-SIZE_CLASS = text("size", "The name of the size class of the files.", SIZE, default=DEFAULT_SIZE)
+SIZE_CLASS = text("size", "Name of the size class.", SIZE, default=DEFAULT_SIZE)
 WINDOW = (
     choice(
         "window",
         PRESETS,
-        "Length of the window, up to now; not together with from and to.",
+        "Length of a time range that ends now. Cannot be combined with `from` and `to`.",
         MatrixQuery.window,
     ),
     text(
         "from",
-        "Start of the window, ISO 8601 to the second; together with to.",
+        "Start of the time range, ISO 8601, whole seconds. Requires `to`.",
         "2026-11-13T00:00:00Z",
     ),
-    text("to", "End of the window, which is not part of it.", "2026-11-20T00:00:00Z"),
+    text(
+        "to",
+        "End of the time range (exclusive), ISO 8601. Requires `from`.",
+        "2026-11-20T00:00:00Z",
+    ),
 )
 STAT = choice(
     "stat",
@@ -118,13 +122,16 @@ STAT = choice(
     "sides, whichever is named.",
     MatrixQuery.stat,
 )
-ROWS = choice(
-    "rows", GROUPINGS, "What each row stands for, on the side of the sources.", MatrixQuery.rows
+ROWS = choice("rows", GROUPINGS, "Grouping of the sources: one row per value.", MatrixQuery.rows)
+COLUMNS = choice(
+    "columns",
+    GROUPINGS,
+    "Grouping of the destinations: one column per value.",
+    MatrixQuery.columns,
 )
-COLUMNS = choice("columns", GROUPINGS, "What each column stands for.", MatrixQuery.columns)
 MAX_AGE = text(
     "max_age",
-    "How old the last success of a cell may be, in seconds or as 6h; older cells have no value.",
+    "Maximum age of the last success of a cell, in seconds or like 6h. Older cells have no value.",
     "6h",
 )
 LINKS_FILTERED = tuple(map(filter_of, LINK_FILTERS))
@@ -134,24 +141,28 @@ MOMENT = r"[0-9T:.Z+-]+"
 COMPARE = (
     several(
         "compare",
-        "Compare with another window: as long and just before (previous), a week earlier (week), "
-        "the 30 days before the window (month), or between two times (<from>..<to>); or each link "
-        "with its opposite direction (reverse). A window and reverse may stand together.",
+        "What to compare with: the preceding time range of the same length (previous), the same "
+        "time range a week earlier (week), the 30 days before (month), the time range between two "
+        "times (<from>..<to>), or the opposite direction of each link (reverse). `reverse` can be "
+        "combined with one of the others.",
         anyOf=[
             {"enum": [*WINDOWS, REVERSE]},
             {"pattern": rf"^{MOMENT}\.\.{MOMENT}$", "examples": ["2026-11-01..2026-11-08"]},
         ],
     ),
-    text(OF_SIZE, "The size class of the other side of the comparison.", "small"),
-    choice(OF_OF, OF, "What is divided: medians or means of the rates.", OF[0]),
+    text(OF_SIZE, "Size class to compare with.", "small"),
+    choice(OF_OF, OF, "Whether the comparison divides medians or means of rates.", OF[0]),
     text(
         OF_AROUND,
-        "Before and after a moment: the window from it up to now, at most 7 days, compared with "
-        "the one before it, as long. In place of window, from, to, and a window to compare.",
+        "Compares the time range after this moment, up to now and at most 7 days, with the time "
+        "range of the same length before. Replaces `window`, `from`, `to` and a time range in "
+        "`compare`.",
         "2026-11-19T20:15:00Z",
     ),
 )
-OTHER_SIDE = "Of the other side, in place of its filters of this name; empty for none. "
+OTHER_SIDE = (
+    "Filter of the side to compare with, in place of the filter of the same name; empty for none. "
+)
 
 
 def compared_by(names: Iterable[str]) -> tuple[OpenApiParameter, ...]:

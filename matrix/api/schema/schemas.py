@@ -26,7 +26,7 @@ MODES: dict[Direction, JsonSchemaMode] = {"request": "validation", "response": "
 PLACE = "#/components/schemas/{model}"
 NEXT: Json = {
     "type": ["string", "null"],
-    "description": "The address of the next page; null on the last page.",
+    "description": "URL of the next page; null on the last page.",
 }
 
 
@@ -84,14 +84,14 @@ CellChange = Annotated[str, word_of(CHANGE_KINDS)]
 OtherOrigins = Annotated[
     dict[str, int],
     Field(
-        description="How many results of other origins there are that do not count, as the query "
-        "names no `origin`; empty for none."
+        description="Number of results of other origins, which are left out because the query "
+        "names no `origin`. Empty if there are none."
     ),
 ]
 
 
 class Error(Answer):
-    """The response to every call that was refused or failed."""
+    """The response to a request that was refused or failed."""
 
     detail: str
     errors: dict[str, list[str]]

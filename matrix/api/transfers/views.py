@@ -114,7 +114,7 @@ out.""",
 
 
 class Stored(Answer):
-    """How many results were new, and how many were already stored."""
+    """How many results were new, and how many had been stored before."""
 
     accepted: int
     duplicates: int
@@ -212,7 +212,7 @@ def record(transfer: Transfer, names: dict[int, str], *, internal: bool) -> dict
 
 class TransferView(ApiView):
     @described(
-        "A single result with its progress",
+        "A result with its progress",
         answer=WholeResult,
         errors=(404,),
         formats=("json", "csv"),
@@ -233,7 +233,7 @@ class TransferView(ApiView):
 
 def why_not(transfer_id: UUID) -> str:
     if probe := Probe.objects.filter(id=transfer_id).first():
-        return f"The test {transfer_id} is {probe.state}: it becomes a transfer when it ends."
+        return f"The test {transfer_id} is {probe.state}: it is listed here once it has ended."
     days = settings.SONAR_KEEP_DAYS
     return f"No transfer has the id {transfer_id}: results are kept for {days} days."
 
@@ -275,16 +275,21 @@ class TransfersView(ApiView):
         return [MayIngest() if self.request.method == "POST" else MayRead()]
 
     @described(
-        "Single results, newest first",
+        "Results, newest first",
         answer=Listed("transfers", Result, also={"query": ECHO}),
         parameters=[
             schema.SIZE_CLASS,
             *schema.WINDOW,
             *schema.LINKS_FILTERED,
             *schema.METHOD_FILTERED,
-            schema.several("state", "By default done and failed.", enum=Transfer.State.values),
+            schema.several(
+                "state", "Filter by state. Default: done and failed.", enum=Transfer.State.values
+            ),
             schema.text(
-                "error", "Part of the error text, in upper or lower case.", "503", maxLength=200
+                "error",
+                "Only results whose error contains this text (case-insensitive).",
+                "503",
+                maxLength=200,
             ),
             *schema.paging(parameters.OF_TRANSFERS),
         ],
@@ -325,7 +330,7 @@ class TransfersView(ApiView):
         return HttpResponse(dumps(page), content_type=TYPES["json"])
 
     @described(
-        "Store results from elsewhere, all or none",
+        "Import results (all or nothing)",
         answer=Stored,
         status=201,
         body=Many(SentResult, 1, 10_000),
@@ -335,7 +340,7 @@ class TransfersView(ApiView):
     def post(self, request: Request) -> Response:
         rows = cast("list[Any]", body_of(request))
         if not rows:
-            raise ParseError(f"There are no results: send a JSON list of 1 to {MOST_RESULTS:,}.")
+            raise ParseError(f"The list is empty: send a JSON list of 1 to {MOST_RESULTS:,}.")
         if len(rows) > MOST_RESULTS:
             raise TooLarge(f"{len(rows):,} results are too many at once: send {MOST_RESULTS:,}.")
         now = timezone.now()
@@ -369,6 +374,6 @@ def store_all(rows: list[Any], now: datetime) -> store.Stored:
         store.lock_imports()
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
-            raise NotNow("A file is being imported: send this again later.", 30) from error
+            raise NotNow("Another import is running: retry later.", 30) from error
         raise
     return store.store(map(admission.result, records))
