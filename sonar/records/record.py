@@ -157,7 +157,7 @@ def _unknown(names: list[str]) -> Problem:
 
 
 def unknown_fields(names: list[str]) -> str:
-    if now := new_name(names[0], FIELDS):
+    if names and (now := new_name(names[0], FIELDS)):
         return f"the field {names[0]!r} is called {now} now"
     few = ", ".join(shown(name) for name in names[:3])
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""

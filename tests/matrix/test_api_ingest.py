@@ -388,6 +388,6 @@ def test_while_a_file_is_imported_for_long_it_is_a_503_with_a_time_to_wait(
     finally:
         done.set()
         importing.join()
-    assert "A file is being imported" in refused(response, 503)["detail"]
+    assert "Another import is running" in refused(response, 503)["detail"]
     assert response["Retry-After"] == "30"
     assert post(client, [row()], ingest).status_code == 201

@@ -253,7 +253,7 @@ def test_a_cursor_behind_the_last_row_is_an_empty_page(client, many):
         ("cursor=9999999999-1", "cursor", "cursor “9999999999-1” is not from"),
         ("cursor=1-1&format=csv", "cursor", "cursor is for JSON: other formats have all rows"),
         ("page_size=1&format=ndjson", "page_size", "page_size is for JSON"),
-        ("page=2", "page", "page is only for the page"),
+        ("page=2", "page", "works only on the page of the table"),
         ("per_page=25", "per_page", "use page_size"),
         ("format=latex", "format", "“latex” is not known: use json, csv or ndjson."),
         ("ordering=speed", "ordering", "ordering “speed” is not known: use source, destination"),

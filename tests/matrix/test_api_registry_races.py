@@ -147,7 +147,9 @@ def test_a_rule_of_the_database_that_is_broken_at_the_commit_is_a_conflict(
     body = BODIES["size-classes"][0] | {"test_bytes": 5}
     response = post(root, "size-classes/", body)
     assert response.status_code == 409
-    assert response.json()["detail"].startswith("The registry was changed meanwhile and does not allow")
+    assert response.json()["detail"].startswith(
+        "The registry was changed meanwhile and does not allow"
+    )
     assert SizeClass.objects.count() == 3
     said = [one.getMessage() for one in caplog.records if one.name == views.__name__]
     assert len(said) == 2  # it is tried twice
