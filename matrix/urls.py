@@ -17,6 +17,7 @@ from matrix.pages.downtimes import DowntimesPage
 from matrix.pages.endpoint import check_endpoint, declare_data_hosts
 from matrix.pages.events import EventsPage, former_changes
 from matrix.pages.expectations import pages as expectations
+from matrix.pages.glossary import GlossaryPage
 from matrix.pages.history import history
 from matrix.pages.incidents.pages import IncidentsPage, incident
 from matrix.pages.link.card import link_card
@@ -100,6 +101,7 @@ urlpatterns = [
     path("people/", people.people, name="people"),
     path("people/<str:name>/", people.person, name="person"),
     path("people/<str:name>/password/", people.set_password, name="set-password"),
+    path("glossary/", showing(GlossaryPage), name="glossary"),
     path("search/", search, name="search"),
     path("login/", for_whom(GET=anyone, POST=anyone)(log_in.LogIn.as_view()), name="login"),
     path("login/certificate/", log_in.certificate_log_in, name="certificate-log-in"),

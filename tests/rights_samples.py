@@ -140,7 +140,7 @@ PAGE = {
             "/subscriptions/confirm/",
             "/subscriptions/<int:id>/",
         ),
-        *("/downtimes/", "/reports/", "/reports/<str:period>/"),
+        *("/downtimes/", "/glossary/", "/reports/", "/reports/<str:period>/"),
         *("/size-classes/", "/size-classes/add/", "/size-classes/<str:size>/"),
         *("/commissioning/", "/commissioning/add/", "/commissioning/<str:criteria>/"),
         "/commissioning/<str:criteria>/change/",

@@ -20,7 +20,7 @@ Params = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Page:
-    """A page as its URL asks for it. ``nav`` names its place in the line of navigation.
+    """A page as its URL asks for it.
 
     ``route`` is the name of its route, where that needs nothing but the name. No replica of the
     database answers what is ``of_primary``.
@@ -28,7 +28,6 @@ class Page:
 
     template: ClassVar[str]
     route: ClassVar[str]
-    nav: ClassVar[str] = ""
     of_primary: ClassVar[bool] = False
 
     @classmethod
@@ -50,6 +49,13 @@ class Page:
     def url(self) -> str:
         text = encoded(self.params())
         return f"{self.path()}?{text}" if text else self.path()
+
+    def tabs(self) -> dict[str, str]:
+        """Return the addresses of other tabs of the navigation that keep what this page asks for.
+
+        They are named by the labels of the tabs.
+        """
+        return {}
 
     def remembering(self, cookies: Mapping[str, str]) -> Self:
         """Return the page with what the reader chose last, where the URL leaves that open."""

@@ -42,7 +42,7 @@ class CausesPage(QueryPage):
     fit: str
 
     template = "causes.html"
-    nav = route = "causes"
+    route = "causes"
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:

@@ -32,7 +32,6 @@ SOURCES = {"": "all sources", **dict(Origin.choices)}
 class DowntimesPage(Page):
     template: ClassVar[str] = "downtimes.html"
     route: ClassVar[str] = "downtimes"
-    nav: ClassVar[str] = "operations"
 
     when: str = "now"
     source: str = ""

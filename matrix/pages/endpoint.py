@@ -92,8 +92,6 @@ OF_CHECK = "check"
 
 @dataclass(frozen=True)
 class OfEndpoint(Page):
-    nav: ClassVar[str] = "sites"
-
     endpoint: Endpoint
 
     @classmethod

@@ -71,7 +71,7 @@ class QuestionPage(QueryPage, Generic[Question, Place]):
         try:
             return cls(question.query, question, parse(text) if text else None)
         except (ValueError, OverflowError):
-            sentence = f"before is not a place in the list of {cls.nav}: follow a link to it."
+            sentence = f"before is not a place in the list of {cls.route}: follow a link to it."
             raise BadQueryError({"before": [sentence]}) from None
 
     def params(self) -> Params:
@@ -103,7 +103,7 @@ class QuestionPage(QueryPage, Generic[Question, Place]):
 @dataclass(frozen=True)
 class EventsPage(QuestionPage[EventsQuestion, Cursor]):
     template: ClassVar[str] = "events.html"
-    nav = route = "events"
+    route = "events"
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:

@@ -30,7 +30,6 @@ PER_PAGE = 50
 class HistoryPage(Page):
     template: ClassVar[str] = "history.html"
     route: ClassVar[str] = "history"
-    nav: ClassVar[str] = "operations"
 
     question: HistoryQuestion
     before: Cursor | None = None

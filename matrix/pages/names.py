@@ -60,7 +60,6 @@ class DismissForm(NameForm):
 class NamesPage(Page):
     template: ClassVar[str] = "names.html"
     route: ClassVar[str] = "names"
-    nav: ClassVar[str] = "operations"
     of_primary: ClassVar[bool] = True
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:

@@ -89,7 +89,6 @@ REASON_WORDS = {name: obstacle.words for name, obstacle in BY_NAME.items()} | {
 class OperationsPage(Page):
     template: ClassVar[str] = "operations.html"
     route: ClassVar[str] = "operations"
-    nav: ClassVar[str] = "operations"
     of_primary: ClassVar[bool] = True
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:

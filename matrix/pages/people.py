@@ -113,7 +113,6 @@ class PeoplePage(Page):
     template: ClassVar[str] = "people.html"
     route: ClassVar[str] = "people"
     of_primary: ClassVar[bool] = True
-    nav: ClassVar[str] = "people"
 
     search: str = ""
     after: str = ""
@@ -148,7 +147,6 @@ class PersonPage(Page):
     template: ClassVar[str] = "person.html"
     route: ClassVar[str] = "person"
     of_primary: ClassVar[bool] = True
-    nav: ClassVar[str] = "people"
 
     account: User
 

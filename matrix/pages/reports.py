@@ -45,7 +45,6 @@ class ReportPage(Page):
     question: ReportQuestion
 
     template = "report.html"
-    nav = "reports"
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
@@ -89,7 +88,7 @@ class ReportsPage(Page):
     site: str = ""
 
     template = "reports.html"
-    nav = route = "reports"
+    route = "reports"
     of_primary = True
 
     @classmethod

@@ -22,7 +22,7 @@ class SearchPage(Page):
     most: int = MOST_MATCHES
 
     template = "search.html"
-    nav = route = "search"
+    route = "search"
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:

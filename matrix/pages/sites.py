@@ -84,7 +84,7 @@ class SitesPage(QueryPage):
     ordering: str = WORST_FIRST
 
     template = "sites.html"
-    nav = route = "sites"
+    route = "sites"
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:

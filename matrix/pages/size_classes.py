@@ -82,7 +82,6 @@ class SizeClassForm(RowForm):
 class SizeClassesPage(Page):
     template: ClassVar[str] = "size_classes.html"
     route: ClassVar[str] = "size-classes"
-    nav: ClassVar[str] = "operations"
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
@@ -99,7 +98,6 @@ class SizeClassPage(Page):
 
     template: ClassVar[str] = "size_class.html"
     of_primary: ClassVar[bool] = True
-    nav: ClassVar[str] = "operations"
 
     size: SizeClass = field(default_factory=SizeClass)
 

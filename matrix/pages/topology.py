@@ -86,7 +86,6 @@ class DocumentsForm(forms.Form):
 class TopologyPage(Page):
     template: ClassVar[str] = "topology.html"
     route: ClassVar[str] = "topology"
-    nav: ClassVar[str] = "operations"
     of_primary: ClassVar[bool] = True
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:

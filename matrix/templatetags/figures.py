@@ -15,7 +15,9 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from matrix.answers.causes.attribution import EndEffect
+from matrix.answers.words.glossary import BY_ANCHOR
 from matrix.answers.words.phrases import WHERE, shortened
+from matrix.query.addresses import address
 from sonar.notation import units
 from sonar.notation.windows import format_moment, format_typed, short_second, short_time
 
@@ -175,3 +177,13 @@ def contact() -> str:
     """Link to the administrators of this Sonar; empty where none are named (SONAR_CONTACT)."""
     url = settings.SONAR_CONTACT
     return format_html('<a href="{}">{}</a>', url, url.removeprefix("mailto:")) if url else ""
+
+
+@register.simple_tag
+def term(anchor: str, words: str = "") -> str:
+    """Link to a term of the glossary, with its meaning on hover; ``words`` are what is written."""
+    explained = BY_ANCHOR[anchor]
+    return format_html(
+        '<a class="term" href="{}#{}" title="{}" hx-boost="false">{}</a>',
+        *(address("glossary"), anchor, explained.meaning, words or explained.name.lower()),
+    )

@@ -109,6 +109,13 @@ def rights_of(user: Anyone) -> tuple[object, ...]:
     return user.is_superuser, user.is_staff, sorted(user.get_all_permissions()), own
 
 
+def are_read(user: Anyone) -> bool:
+    """Return whether asking for the rights of this account takes no SQL query any more."""
+    if not (isinstance(user, User) and user.is_active) or user.is_superuser:
+        return True
+    return _KEPT in vars(user) and "_perm_cache" in vars(user)
+
+
 def may(user: Anyone, permission: str, sites: Iterable[int] = ()) -> bool:
     """Say whether an account has a permission, everywhere or for one of these sites."""
     if user.has_perm(permission):

@@ -152,9 +152,10 @@ document.addEventListener("htmx:after:swap", (event) => {
 
 // The links of the header may have the address of the view in them, as that of the log-in does.
 function followHeader(text) {
-  const [header] = text.match(/<header class="top[^]*?<\/header>/) ?? [""];
-  const next = new DOMParser().parseFromString(header, "text/html").querySelectorAll(".top a[href]");
-  const shown = document.querySelectorAll(".top .name, .top .places a[href]");
+  const [header] = text.match(/<header class="head[^]*?<\/header>/) ?? [""];
+  const links = ":is(.places, .pages) a[href]";
+  const next = new DOMParser().parseFromString(header, "text/html").querySelectorAll(links);
+  const shown = document.querySelectorAll(links);
   if (next.length !== shown.length) return;
   shown.forEach((link, at) => link.setAttribute("href", next[at].getAttribute("href")));
 }

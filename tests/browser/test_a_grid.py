@@ -47,7 +47,7 @@ def propose_and_apply(page: Page, folder: Path, reader: object) -> None:
 
 
 def see_downtimes(page: Page, reader: object) -> None:
-    navigate(page, "Operations")
+    navigate(page, "Health")
     look(page, f"a-grid-5-operations-{reader}")
     expect(page.get_by_text("new disks")).to_contain_text("site GLASGOW")
 
@@ -67,7 +67,7 @@ def check(page: Page, reader: object) -> None:
 
 
 def add_mesh(page: Page, reader: object) -> None:
-    navigate(page, "Operations")
+    navigate(page, "Health")
     follow(page, "Add a mesh")
     page.get_by_label("name", exact=True).fill("uk-datadisks")
     page.get_by_label("endpoints by filter").fill(FILTER)
@@ -102,6 +102,6 @@ def test_a_new_administrator_gets_there_on_pages_alone(
     add_mesh(page, reader)
     scheduler.follow_registry(NOW)
     assert (Mesh.objects.count(), Schedule.objects.count()) == (1, 6)
-    navigate(page, "Matrix")
+    navigate(page, "Overview")
     look(page, f"a-grid-12-matrix-{reader}")
     expect(page.locator("#live > .notice").first).to_contain_text("No results in this window yet")

@@ -56,6 +56,7 @@ def test_a_person_gets_the_roles_of_the_groups_and_loses_them(visit, page, provi
     page.get_by_placeholder("sub").fill("s-1")
     page.get_by_role("button", name="Authorize", exact=True).click()
     page.wait_for_url("**/table/?window=24h")
+    page.locator("[popovertarget=account]").click()
     expect(page.get_by_role("link", name="Admin", exact=True)).to_be_visible()
     page.goto(f"{visit.base}/admin/sonar/site/add/")
     expect(page.get_by_role("heading", name="Add site")).to_be_visible()
@@ -63,14 +64,15 @@ def test_a_person_gets_the_roles_of_the_groups_and_loses_them(visit, page, provi
     provider.person("s-1", preferred_username="anna", groups=["/grid/sites/RAL"])
     log_in(visit, "s-1")
     page.wait_for_url("**/sites/RAL/")
-    expect(page.get_by_role("link", name="Tokens")).to_be_visible()
+    page.locator("[popovertarget=account]").click()
+    expect(page.get_by_role("link", name="API tokens")).to_be_visible()
     expect(page.get_by_role("link", name="Admin", exact=True)).to_have_count(0)
     assert roles.role_of(User.objects.get(username="anna@localhost")) is Role.SITE_ADMIN
 
     provider.person("s-1", preferred_username="anna", groups=["/another"])
     log_in(visit, "s-1")
     expect_refused(visit, "groups of yours: /another.")
-    page.get_by_role("link", name="Matrix").click()
+    page.get_by_role("link", name="Overview").click()
     expect(page.get_by_role("link", name="Log in", exact=True)).to_be_visible()
     assert roles.described(User.objects.get(username="anna@localhost")) == "not active"
 

@@ -149,7 +149,8 @@ def test_a_view_is_saved_from_the_matrix_and_opened_there(visit, small_world):
     with page.expect_navigation(url="**/?source_cloud=UK"):  # the address stays the same
         menu.get_by_role("button", name="Save this view").click()
     page.goto(visit.base + "/table/")
-    page.get_by_role("link", name="Views").click()
+    page.locator("[popovertarget=account]").click()
+    page.get_by_role("link", name="Saved views").click()
     page.locator("#saved-views").get_by_role("link", name="From the UK").click()
     page.wait_for_url("**/?source_cloud=UK")
     page.locator("[popovertarget=views]").click()

@@ -125,7 +125,10 @@ def test_a_link_to_another_page_is_marked_in_the_navigation(visit, slow_scene):
     page.locator(".today").click()
     page.wait_for_url("**/events/")
     pages = page.get_by_role("navigation", name="Sonar")
-    expect(pages.locator("[aria-current]")).to_have_text(["Events"])
+    expect(pages.locator("[aria-current]")).to_have_text(["Problems", "Events"])
+    tabs = page.get_by_role("navigation", name="Problems")
+    expect(tabs.get_by_role("link")).to_have_text(["Incidents", "Events", "Causes"])
+    expect(tabs.locator("[aria-current]")).to_have_text("Events")
     expect(page).to_have_title("Events, the last 7 days – Sonar")
 
 

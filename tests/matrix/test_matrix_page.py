@@ -463,7 +463,7 @@ def test_without_public_read_the_page_leads_to_the_login_and_back(client, small_
     response = client.get("/?stat=max")
     assert (response.status_code, response["Location"]) == (302, "/login/?next=/%3Fstat%3Dmax")
     client.force_login(User.objects.create_user("shifter"))
-    assert "Log out (shifter)" in look(client, "?stat=max")
+    assert "shifter Notifications" in look(client, "?stat=max")
 
 
 def test_a_wrong_password_is_said_without_saying_which_was_wrong(client, db):
@@ -681,10 +681,3 @@ def test_bounds_go_along_to_statistics_in_their_unit_alone(client, small_world):
     assert (mixed["grouping"], [choice for choice in mixed["groupings"] if choice.chosen]) == (
         "site × tier", [],
     )  # fmt: skip
-
-
-def test_the_line_of_navigation_says_where_one_is(client, small_world):
-    names = ("Table", "Sites", "Events", "Causes", "Operations")
-    for path, name in (("/", "Matrix"), *((f"/{name.lower()}/", name) for name in names)):
-        page = responses.page(client, path)
-        assert page.texts('nav[aria-label="Sonar"] [aria-current]') == [name]

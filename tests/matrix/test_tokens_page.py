@@ -194,4 +194,4 @@ def test_it_says_what_the_account_is(client, small_world, shifter):
     sites = [small_world.ral.site, small_world.glasgow.site]
     roles.give(shifter, Role.SITE_ADMIN, sites)
     assert "You are a site admin of Glasgow and RAL ." in page(client)
-    assert responses.page(client, "/sites/").link("Tokens") == "/tokens/"
+    assert responses.page(client, "/sites/").link("API tokens") == "/tokens/"

@@ -43,7 +43,6 @@ def head_of(site: Site, *, listed: str = "Set up {}") -> dict[str, Any]:
 class AddSitePage(Page):
     template: ClassVar[str] = TEMPLATE.format("site")
     route: ClassVar[str] = "add-site"
-    nav: ClassVar[str] = "sites"
     of_primary: ClassVar[bool] = True
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
@@ -57,7 +56,6 @@ class AddSitePage(Page):
 
 @dataclass(frozen=True)
 class OfSite(Page):
-    nav: ClassVar[str] = "sites"
     of_primary: ClassVar[bool] = True
 
     site: Site

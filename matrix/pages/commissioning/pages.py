@@ -34,7 +34,6 @@ ADD, CHANGE, DELETE = (f"sonar.{verb}_criteriaset" for verb in ("add", "change",
 class SetsPage(Page):
     template: ClassVar[str] = "commissioning/list.html"
     route: ClassVar[str] = "commissioning"
-    nav: ClassVar[str] = "operations"
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         """List all sets. One SQL query, beside rights."""
@@ -60,7 +59,6 @@ class SetPage(Page):
 
     template: ClassVar[str] = "commissioning/set.html"
     route: ClassVar[str] = "criteria-set"
-    nav: ClassVar[str] = "operations"
 
     row: CriteriaSet
     chosen: Chosen
@@ -127,7 +125,6 @@ class RecordPage(Page):
 
     template: ClassVar[str] = "commissioning/record.html"
     route: ClassVar[str] = "commissioning-record"
-    nav: ClassVar[str] = "operations"
 
     row: CriteriaSet
     source: EndpointInfo
@@ -175,7 +172,6 @@ class AddSetPage(Page):
     template: ClassVar[str] = "commissioning/form.html"
     route: ClassVar[str] = "add-criteria-set"
     of_primary: ClassVar[bool] = True
-    nav: ClassVar[str] = "operations"
 
     preset: str = ""
 
@@ -204,7 +200,6 @@ class ChangeSetPage(Page):
     template: ClassVar[str] = "commissioning/form.html"
     route: ClassVar[str] = "change-criteria-set"
     of_primary: ClassVar[bool] = True
-    nav: ClassVar[str] = "operations"
 
     row: CriteriaSet
 

@@ -192,7 +192,6 @@ def own_sites(row: Expectation) -> list[int]:
 class ExpectationsPage(NumberedPage):
     template: ClassVar[str] = "expectations/list.html"
     route: ClassVar[str] = "expectations"
-    nav: ClassVar[str] = "operations"
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         """Show a page of them, the one that counts first first; one beyond the last is the last."""
@@ -222,7 +221,6 @@ class AddExpectationPage(Page):
     template: ClassVar[str] = "expectations/form.html"
     route: ClassVar[str] = "add-expectation"
     of_primary: ClassVar[bool] = True
-    nav: ClassVar[str] = "operations"
 
     permission: ClassVar[str] = MAY_ADD
 

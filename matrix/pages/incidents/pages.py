@@ -74,7 +74,7 @@ PEOPLE: tuple[tuple[str, dict[str, Any]], ...] = (
 @dataclass(frozen=True)
 class IncidentsPage(QuestionPage[IncidentsQuestion, IncidentCursor]):
     template: ClassVar[str] = "incidents/list.html"
-    nav = route = "incidents"
+    route = "incidents"
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
@@ -272,7 +272,6 @@ def forms_for(
 @dataclass(frozen=True)
 class IncidentPage(Page):
     template: ClassVar[str] = "incidents/incident.html"
-    nav: ClassVar[str] = "incidents"
     # What somebody has just decided is there.
     of_primary: ClassVar[bool] = True
 

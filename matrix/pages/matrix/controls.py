@@ -216,7 +216,6 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
     unfocused = page.displaying(display.unfocused())
     counts = grid.states() | marked(grid)
     transposed = display.replace(transpose=not display.transpose)
-    on_wall = display.replace(wall=not display.wall)
     return {
         "sizes": sizes,
         "windows": [choice for choice in windows if choice.label not in SHORT_WINDOWS],
@@ -258,7 +257,6 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
         "presets": list(matrix_address.presets(page)),
         "any_site": matrix_address.any_site(page),
         "transpose": page.displaying(transposed).url(),
-        "wall": page.displaying(on_wall).url(),
         "compare": controls.compare_control(
             page, grid.window, profiles, [size.label for size in sizes], reversible=square
         ),

@@ -72,7 +72,9 @@ def suited(groups: Sequence[AxisGroup]) -> str:
 class GridPage(MatrixAddress):
     """A page that draws a grid."""
 
-    nav = "matrix"
+    def tabs(self) -> dict[str, str]:
+        wall = self.displaying(self.display.replace(wall=True))
+        return {"Table": table_url(self.query), "Wall": wall.url()}
 
     def version(self, now: datetime) -> DataVersion:
         return grid.version(self.query, now)

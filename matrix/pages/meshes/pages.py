@@ -44,7 +44,6 @@ def mesh_of(name: str, *, lock: bool = False) -> Mesh:
 class MeshesPage(NumberedPage):
     template: ClassVar[str] = "meshes/list.html"
     route: ClassVar[str] = "meshes"
-    nav: ClassVar[str] = "operations"
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         """Show a page of them; one beyond the last is the last."""
@@ -62,8 +61,6 @@ class MeshesPage(NumberedPage):
 
 @dataclass(frozen=True)
 class OfMesh(Page):
-    nav: ClassVar[str] = "operations"
-
     mesh: Mesh
 
     @classmethod
@@ -109,7 +106,6 @@ class AddMeshPage(Page):
     template: ClassVar[str] = "meshes/form.html"
     route: ClassVar[str] = "add-mesh"
     of_primary: ClassVar[bool] = True
-    nav: ClassVar[str] = "operations"
 
     form: MeshRowForm | None = None
 

@@ -59,7 +59,6 @@ class SitePage(QueryPage):
     site: Site
 
     template = "site.html"
-    nav = "sites"
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:

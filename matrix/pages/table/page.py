@@ -42,7 +42,7 @@ from matrix.pages.table.columns import (
     all_columns,
     rows_of,
 )
-from matrix.query.addresses import address
+from matrix.query.addresses import address, matrix_url
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.filters import Filter, on_profiles
 from matrix.query.forms import BadQueryError
@@ -79,7 +79,7 @@ FILTER_SHEET = ("filter_column", "filter_how", "filter_value")
 @dataclass(frozen=True)
 class TablePage(QueryPage):
     template = "table.html"
-    nav = route = "table"
+    route = "table"
 
     listing: TableQuery
 
@@ -99,6 +99,10 @@ class TablePage(QueryPage):
 
     def own_params(self) -> Params:
         return self.listing.params()
+
+    def tabs(self) -> dict[str, str]:
+        wall = encoded(self.query.to_params() | {"wall": ["1"]})
+        return {"Matrix": matrix_url(self.query), "Wall": f"{address('matrix')}?{wall}"}
 
     def version(self, now: datetime) -> DataVersion:
         return link_table.version(self.query, now)
