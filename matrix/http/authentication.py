@@ -59,7 +59,7 @@ class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]  # knox has
         length = knox_settings.AUTH_TOKEN_CHARACTER_LENGTH
         form = rf"{knox_settings.TOKEN_PREFIX}[0-9a-f]{{{length}}}".encode()
         if not re.fullmatch(form, token):
-            raise AuthenticationFailed("This is not a token: it may be cut off or mistyped.")
+            raise AuthenticationFailed("This is not a valid token: it may be cut off or mistyped.")
         try:
             user, record = super().authenticate_credentials(token)
         except AuthenticationFailed as error:
@@ -97,10 +97,10 @@ def by_issuer(token: str) -> tuple[Script, IssuedToken]:
     except IssuerAway as error:
         from matrix.http.exceptions import NotNow  # which imports the framework's views
 
-        sentence = "The issuer of this token does not answer, so it cannot be checked."
+        sentence = "This token cannot be checked because its issuer does not respond."
         raise NotNow(sentence, SILENCE_PAUSE_SECONDS) from error
     if accounts.is_closed(settings.SONAR_OIDC_ISSUER, subject):
-        raise AuthenticationFailed("The account here of who this token is of was switched off.")
+        raise AuthenticationFailed("The Sonar account of this token's owner has been disabled.")
     return Script(), IssuedToken(f"{settings.SONAR_OIDC_ISSUER} {subject}")
 
 

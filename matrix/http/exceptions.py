@@ -34,7 +34,7 @@ from sonar.notation.units import format_bytes
 
 log = logging.getLogger(__name__)
 
-NEEDS_ACCOUNT = "This needs an account: send a token (“Authorization: Token ...”), or log in."
+NEEDS_ACCOUNT = "This requires an account: log in, or send a token (“Authorization: Token ...”)."
 LOST = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
 
 
@@ -143,7 +143,8 @@ def database_trouble(error: Exception) -> NotNow | None:
     if isinstance(error, QueryCanceled) or isinstance(error.__cause__, QueryCanceled):
         seconds = settings.SONAR_STATEMENT_SECONDS
         return NotNow(
-            f"The database took longer than {seconds} s: ask for a shorter window or fewer links.",
+            f"The database took longer than {seconds} s: request a shorter time range or "
+            "fewer links.",
             30,
         )
     return NotNow("The database is unavailable or busy: try again in a few seconds.", 5)

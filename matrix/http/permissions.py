@@ -54,8 +54,8 @@ def hidden_filters(request: Request | HttpRequest) -> dict[str, list[str]]:
     present = internal_filters(request.META.get("QUERY_STRING", ""))
     if not present or sees(request, MACHINES):
         return {}
-    sentence = "names machines of sites, and is a filter for operators and administrators only"
-    return {name: [f"{name} {sentence}: leave it out, or log in as one."] for name in present}
+    sentence = "contains host names: only operators and administrators can filter by it"
+    return {name: [f"{name} {sentence}. Leave it out, or log in."] for name in present}
 
 
 def allow(request: Request, permission: str, sites: Iterable[int] = ()) -> None:
@@ -76,7 +76,7 @@ class MayRead(BasePermission):
     It never lets a writing method pass: a view that writes names its own permission.
     """
 
-    message = "Reading needs an account here: log in first, or send a token with scope read."
+    message = "Reading requires an account: log in, or send a token with the scope read."
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         # A method that the view does not have passes on to its 405.
@@ -103,7 +103,7 @@ class MayIngest(BasePermission):
     """Storing results needs the permission add_transfer and, by a token, its scope ingest."""
 
     message = (
-        "Storing results needs the permission add_transfer, and a token needs the scope ingest."
+        "Importing results requires the permission add_transfer, and for a token the scope ingest."
     )
 
     def has_permission(self, request: Request, view: APIView) -> bool:
@@ -120,7 +120,7 @@ class MayOperate(BasePermission):
     """
 
     message = (
-        "Writing needs an account with the rights for it, and a token needs the scope operate."
+        "Writing requires an account with the right to do so, and for a token the scope operate."
     )
 
     def has_permission(self, request: Request, view: APIView) -> bool:

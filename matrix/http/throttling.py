@@ -239,13 +239,13 @@ def count_in(rate: Rate, name: str, sentence: str) -> None:
 
 def count_log_in_elsewhere(request: HttpRequest) -> None:
     """Count a log-in that begins here and goes on elsewhere."""
-    sentence = "Too many log-ins were begun from your address: try again in {wait} s."
+    sentence = "Too many log-ins were started from your address: try again in {wait} s."
     count_in(BEGUN_ELSEWHERE, f"login:elsewhere:{address(request)}", sentence)
 
 
 def count_pdf(request: Request) -> None:
     whom, name = sender(request)
-    sentence = f"{whom} may have {PDFS.most} PDFs made in {PDFS.seconds // 60} minutes"
+    sentence = f"{whom} may create {PDFS.most} PDFs in {PDFS.seconds // 60} minutes"
     count_in(PDFS, f"pdf:{name}", f"{sentence}: wait {{wait}} s.")
 
 

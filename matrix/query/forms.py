@@ -109,7 +109,7 @@ class FilterField(ParameterField):
             allowed = ALLOWED_VALUES.get(attribute.name, ())
             sentence = endpoint_attributes.value_problem(self.parameter, attribute, text, allowed)
             if option.exclude and text and text == getattr(attribute, "every", ""):
-                sentence = f"{self.parameter} “!{text}” leaves nothing: exclude single values."
+                sentence = f"{self.parameter} “!{text}” excludes everything: exclude single values."
             if sentence:
                 raise ValidationError(f"{self.prefix}{sentence}")
         return tuple(sorted(set(filters), key=lambda option: (option.exclude, option.value)))
@@ -153,7 +153,7 @@ def unknown(names: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]
     others = OF_FILTERS if set(OF_FILTERS) <= set(allowed) else ()
     short = dict.fromkeys(others, f"{PREFIX}<filter>")
     advised = sorted({short.get(name, name) for name in allowed})
-    advice = f"use {either(advised)}" if allowed else "this address takes none"
+    advice = f"use {either(advised)}" if allowed else "none are allowed here"
     sentences = {name: f"There is no parameter “{name}”" for name in names if name not in allowed}
     for first in list(sentences)[:1]:
         sentences[first] += f": {advice}"
@@ -183,8 +183,8 @@ def check_count(params: Mapping[str, Sequence[str]]) -> None:
         return
     name = max(sorted(counts), key=counts.__getitem__)
     sentence = (
-        f"{name} has {counts[name]} values, which makes {count} filters: {MOST_FILTERS} are the "
-        "most of a question. Ask for less at once, or by a tag, cloud or tier that they share."
+        f"{name} has {counts[name]} values, which makes {count} filters: a query can have at most "
+        f"{MOST_FILTERS}. Use fewer, or filter by a tag, cloud or tier that they share."
     )
     raise BadQueryError({name: [sentence]})
 
@@ -289,10 +289,12 @@ class QueryForm(forms.Form):
 
     def check_bounds(self, start: datetime | None, end: datetime | None) -> None:
         if self.cleaned_data.get("window"):
-            self.add_error("window", "window and from/to exclude each other: use one of the two.")
+            self.add_error(
+                "window", "window cannot be combined with from and to: use one of the two."
+            )
         elif not (start and end):
             missing = "to" if start else "from"
-            self.add_error(missing, f"{missing} is missing: from and to are given together.")
+            self.add_error(missing, f"{missing} is missing: from and to must be given together.")
         elif start >= end:
             self.add_error("from", "from must be before to.")
 
@@ -318,7 +320,7 @@ class Compared(forms.Field):
         named = [text for text in texts if text != REVERSE]
         if len(named) > 1:
             names = " and ".join(named)
-            raise ValidationError(f"compare names {len(named)} windows, {names}: give one of them.")
+            raise ValidationError(f"compare has {len(named)} time ranges, {names}: give one.")
         text, reverse = named[0] if named else "", REVERSE in texts
         if not text or text in WINDOWS:
             return Comparison(text, reverse=reverse)
@@ -326,7 +328,7 @@ class Compared(forms.Field):
             raise ValidationError(f"compare “{text}” is not known: {COMPARED_ALLOWED}.")
         start, end = (Moment("compare").clean(part) for part in text.split(BETWEEN, 1))
         if not (start and end):
-            raise ValidationError(f"compare “{text}” has one time: {COMPARED_ALLOWED}.")
+            raise ValidationError(f"compare “{text}” has only one time: {COMPARED_ALLOWED}.")
         if start >= end:
             raise ValidationError(f"compare “{text}” must begin before it ends.")
         return Comparison(CUSTOM, start, end, reverse)
@@ -359,7 +361,7 @@ class ComparisonForm(forms.Form):
         moment: datetime | None = self.cleaned_data.get(OF_AROUND)
         compared: Comparison | None = self.cleaned_data.get("compare")
         if moment and compared and compared.window:
-            sentence = "brings its own window to compare: leave out the other."
+            sentence = "sets the time range to compare with: leave out the other."
             self.add_error(OF_AROUND, f"{OF_AROUND} {sentence}")
         elif moment and compared:
             # The two windows around a moment: ``after`` is that of the question.
@@ -402,18 +404,18 @@ class ComparisonForm(forms.Form):
         )
         if compared.reverse and groupings[0] != groupings[1]:
             kinds = " and ".join(groupings)
-            sentence = "compare=reverse needs rows and columns of the same kind"
-            raise BadQueryError({"compare": [f"{sentence}: these are by {kinds}."]})
+            sentence = "compare=reverse requires rows and columns with the same grouping"
+            raise BadQueryError({"compare": [f"{sentence}: they are grouped by {kinds}."]})
         if bounds and not compared.is_possible(bounds):
             sentence = f"compare={compared.window} reaches back to before 1970."
             raise BadQueryError({"compare": [sentence]})
         narrowed = compared.narrowed(size, filters, bounds, groupings)
         named = [name for name in self.params if name != OF_OF]
         if narrowed is None and named:
-            sentence = "is what the question has already: compare with something else"
+            sentence = "is already part of the query: compare with something else"
             raise BadQueryError({named[0]: [f"{named[0]} {sentence}."]})
         if narrowed is None and compared.of != OF[0]:
-            sentence = f"says what is divided: give compare, {OF_SIZE} or {PREFIX}<filter>, too"
+            sentence = f"requires compare, {OF_SIZE} or {PREFIX}<filter>"
             raise BadQueryError({OF_OF: [f"{OF_OF} {sentence}."]})
         return narrowed
 

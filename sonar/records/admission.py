@@ -115,12 +115,12 @@ class Admission:
         if not self.oldest <= record.started_at <= self.newest:
             why = "is in the future: more than 5 minutes ahead of this clock"
             if record.started_at < self.oldest:
-                since = f"is too old, as results are kept only since {format_time(self.oldest)}"
-                why = f"{since}: raise SONAR_KEEP_DAYS to import it"
+                since = f"is too old: results are kept only since {format_time(self.oldest)}"
+                why = f"{since}. Raise SONAR_KEEP_DAYS to import it"
             sentence = f"started_at {format_time(record.started_at)} {why}"
             problems.append(("started_at", sentence))
         if not self.size_ids:
-            sentence = f"bytes {record.bytes} is in no size class, as none is registered"
+            sentence = f"bytes {record.bytes} belongs to no size class: none is registered"
             problems.append(("bytes", sentence))
         problems += _wrong_outcome(record)
         fields = profile_fields_of(record)
@@ -128,7 +128,9 @@ class Admission:
             self.profiles.setdefault(fields, None)
         elif fields not in self.profiles:
             kind = f"mover {shown(record.mover)} with {record.streams} streams"
-            sentence = f"{kind} would exceed the limit of {MOST_PROFILES} kinds of imported results"
+            sentence = (
+                f"{kind} would exceed the limit of {MOST_PROFILES} combinations in imported results"
+            )
             problems.append(("mover", sentence))
         if record.id in self.open_probes:
             sentence = f"id {record.id} belongs to a test of Sonar that has not ended"
@@ -142,8 +144,8 @@ class Admission:
                 yield field, f"{field} {shown(name)} {why}"
         source, destination = map(self.ends.own_name, (record.source, record.destination))
         if source == destination:
-            sentence = f"destination {shown(record.destination)} is also the source: a link has two"
-            yield "destination", f"{sentence} different ends"
+            sentence = f"destination {shown(record.destination)} must differ from the source"
+            yield "destination", sentence
 
     def result(self, record: Record) -> Result:
         """Turn a checked record into a result: names into ids, bytes into a size class.
@@ -195,12 +197,12 @@ def _wrong_outcome(record: Record) -> Iterator[Problem]:
     fields = (("error", record.error), ("error_where", record.error_where))
     if record.state == "done":
         if record.seconds == 0:
-            yield "seconds", "seconds 0 is not possible: a transfer that is done took longer"
+            yield "seconds", "seconds 0 is not possible for a transfer that is done"
         elif record.bytes / record.seconds > FASTEST:
             sentence = f"seconds {record.seconds:g} for {record.bytes} bytes is not possible"
             yield "seconds", f"{sentence}: at most 10^12 bytes per second are accepted"
     for field, text in fields:
         if text and record.state == "done":
-            yield field, f"{field} {shown(text)} does not go with state 'done': leave it empty"
+            yield field, f"{field} {shown(text)} is not possible with state 'done': leave it empty"
         elif not text and record.state == "failed":
             yield field, f"{field} is missing: a failed result needs {ALLOWED[field]}"

@@ -138,7 +138,7 @@ def test_a_page_refuses_its_filter_to_others(moved, operator, parameter):
         for client in others:
             response = client.get(text)
             assert response.status_code == 403, path
-            assert f"{parameter} names machines of sites" in response.content.decode()
+            assert f"{parameter} contains host names" in response.content.decode()
         assert operator.get(text, follow=True).status_code in (200, 400), path
 
 
@@ -156,7 +156,7 @@ def test_the_api_refuses_its_filter_to_others(moved, operator, path):
     for client in (Client(), logged_in(account())):
         response = client.get(text)
         assert response.status_code == 403
-        assert "for operators" in response.json()["errors"]["data_server"][0]
+        assert "only operators" in response.json()["errors"]["data_server"][0]
     assert operator.get(text).status_code == 200
 
 

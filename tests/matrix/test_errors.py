@@ -24,7 +24,7 @@ from sonar.urls import urlpatterns as real
 
 TOKEN = "sonar_0123456789abcdef"
 AWAY = "The database is unavailable or busy: try again in a few seconds."
-SLOW = "The database took longer than 7 s: ask for a shorter window or fewer links."
+SLOW = "The database took longer than 7 s: request a shorter time range or fewer links."
 
 
 def fail() -> None:

@@ -197,7 +197,7 @@ def test_an_issuer_that_is_away_is_a_503_until_it_is_back(accepting, small_world
     accepting.broken.add("/jwks")
     answer = ask(accepting.token())
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    assert "does not answer, so it cannot be checked" in answer.json()["detail"]
+    assert "because its issuer does not respond" in answer.json()["detail"]
     # It is not asked again at once, and what it said before goes on counting while it is away.
     assert ask(accepting.token()).status_code == 503
     assert accepting.asked.count("/jwks") == 1
@@ -236,7 +236,7 @@ def test_questions_that_meet_an_issuer_which_is_away_are_counted(accepting, sett
 def test_a_person_whose_account_was_switched_off_reads_by_no_token_either(accepting, small_world):
     user = User.objects.create_user("anna", is_active=False)
     SocialAccount.objects.create(user=user, provider=accepting.url, uid="s-1")
-    assert "was switched off" in refusal(accepting.token(sub="s-1"))
+    assert "has been disabled" in refusal(accepting.token(sub="s-1"))
     assert ask(accepting.token(sub="s-2")).status_code == 200
 
 

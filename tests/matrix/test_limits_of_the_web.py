@@ -72,7 +72,7 @@ def test_limits_of_a_statement_a_request_and_a_log(web, tmp_path):
 
 
 def a_statement_has_so_many_seconds_and_no_more(running: loopback.Web) -> None:
-    sentence = "The database took longer than 5 s: ask for a shorter window or fewer links."
+    sentence = "The database took longer than 5 s: request a shorter time range or fewer links."
     with locked("sonar_sizeclass"):
         begun = time.monotonic()
         answered = ask(running, "/api/v1/links/")

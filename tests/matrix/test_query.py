@@ -126,8 +126,8 @@ def test_a_question_has_so_many_filters_and_no_more(text, name, given):
     count = text.count("=") - text.count("compare=")
     assert sentences(text) == {
         name: [
-            f"{name} has {given} values, which makes {count} filters: 50 are the most of a "
-            "question. Ask for less at once, or by a tag, cloud or tier that they share."
+            f"{name} has {given} values, which makes {count} filters: a query can have at most 50. "
+            "Use fewer, or filter by a tag, cloud or tier that they share."
         ]
     }
 
@@ -182,11 +182,15 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large():
         ("rows=planet", "rows", "use endpoint, site, cloud, tier or country."),
         ("columns=planet", "columns", "use endpoint, site, cloud, tier or country."),
         ("stat=mean&stat=max", "stat", "stat is given 2 times: give it once."),
-        ("from=2026-11-01", "to", "to is missing: from and to are given together."),
-        ("to=2026-11-01", "from", "from is missing: from and to are given together."),
+        ("from=2026-11-01", "to", "to is missing: from and to must be given together."),
+        ("to=2026-11-01", "from", "from is missing: from and to must be given together."),
         ("from=2026-11-02&to=2026-11-01", "from", "from must be before to."),
         ("from=2026-11-02&to=2026-11-02", "from", "from must be before to."),
-        ("window=7d&from=2026-11-01&to=2026-11-02", "window", "exclude each other"),
+        (
+            "window=7d&from=2026-11-01&to=2026-11-02",
+            "window",
+            "cannot be combined with from and to",
+        ),
         ("from=yesterday&to=2026-11-02", "from", "Use 2026-11-20 04:00 (UTC)"),
         ("from=0001-01-01T00:00%2B14:00&to=2026-11-02", "from", "from 1970 on"),
         ("from=2026-11-01T00:00:00.5Z&to=2026-11-02", "from", "to the second"),
@@ -194,8 +198,8 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large():
         ("source_tier=!4", "source_tier", "source_tier “4” is not known: use 0, 1, 2 or 3."),
         ("ip_version=5", "ip_version", "ip_version “5” is not known: use 4 or 6."),
         ("origin=mars", "origin", "use all, external, production or test."),
-        ("origin=!all", "origin", "origin “!all” leaves nothing: exclude single values."),
-        ("compare.origin=!all", "compare.origin", "compare.origin “!all” leaves nothing"),
+        ("origin=!all", "origin", "origin “!all” excludes everything: exclude single values."),
+        ("compare.origin=!all", "compare.origin", "compare.origin “!all” excludes everything"),
         ("mode=shove", "mode", "mode “shove” is not known: use pull or push."),
         ("beside=1", "beside", "beside “1” is not known: use 0, some or unknown."),
         ("beside=!none", "beside", "beside “none” is not known: use 0, some or unknown."),

@@ -386,7 +386,7 @@ def test_it_has_no_parameters(client, small_world):
     one = transfer(small_world.ral, small_world.glasgow, 10.0)
     response = client.get(f"/transfers/{one.id}/?window=7d")
     assert response.status_code == 200
-    assert "There is no parameter “window”: this address takes none." in response.content.decode()
+    assert "There is no parameter “window”: none are allowed here." in response.content.decode()
 
 
 def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):

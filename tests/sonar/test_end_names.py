@@ -88,7 +88,7 @@ def test_what_is_ambiguous_or_nobody_says_so(glasgow):
         6: [
             (
                 "destination",
-                "destination 'GLASGOW_DATADISK' is also the source: a link has two different ends",
+                "destination 'GLASGOW_DATADISK' must differ from the source",
             )
         ],
     }
