@@ -72,10 +72,10 @@ NUMBERS = {
     "streams": int,
     "streams_used": int,
     "ip_version": int,
-    "beside_source": float,
-    "beside_source_max": int,
-    "beside_destination": float,
-    "beside_destination_max": int,
+    "concurrent_at_source_mean": float,
+    "concurrent_at_source_max": int,
+    "concurrent_at_destination_mean": float,
+    "concurrent_at_destination_max": int,
     "prepare_seconds": float,
     "queue_seconds": float,
     "first_byte_seconds": float,
@@ -479,7 +479,7 @@ def of_cell(name: str, text: str) -> object:
 
 ENDS = ("site", "cloud", "tier", "country", "label", "endpoint", "tag")
 FILTERS = " ".join(end + one for end in ("", "source_", "destination_") for one in ENDS)
-WAYS = "mover mode streams ip_version clock origin mesh beside purpose data_server"
+WAYS = "mover mode streams ip_version clock origin mesh concurrent purpose data_server"
 WINDOW = f"size window from to {WAYS} "
 # What each command gives, its parameters, and the columns of its table where not all fit.
 READING = {

@@ -128,7 +128,7 @@ def of_transfer(transfer: Transfer, reader: Anyone) -> dict[str, Any]:
         "scitag": transfer_parts.scitag_words(transfer.scitag),
         "connections": reported(transfer),
         "upload": uploaded(transfer),
-        "beside": transfer_parts.beside_words(transfer),
+        "concurrent": transfer_parts.concurrent_words(transfer),
         "verified": transfer_parts.verified_words(transfer),
         "moved_share": np.nan if moved is None else moved / transfer.bytes,
         "overhead": overhead,

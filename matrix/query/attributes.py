@@ -68,8 +68,8 @@ class ResultAttribute(ProfileAttribute):
     internal: bool = False
 
 
-# Whether others of Sonar's tests ran at its ends meanwhile.
-ALONE, IN_COMPANY, NOT_NOTED = "0", "some", "unknown"
+# Whether other Sonar tests ran at the source or destination at the same time.
+NONE_CONCURRENT, SOME_CONCURRENT, NOT_NOTED = "none", "some", "unknown"
 # Where a result comes from. Tests alone count where no filter names an origin: filters.counted.
 ORIGIN = "origin"
 # Why a transfer was made. Experiments count only where they are asked for: filters.counted.
@@ -139,22 +139,22 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ),
     # Where this has told, matrix.statistics.transfers.evidence says so with the numbers.
     ProfileAttribute(
-        name="beside",
+        name="concurrent",
         label="concurrent tests",
-        columns=("beside",),
+        columns=("concurrent",),
         choice=(
-            "that ran alone at both endpoints (0), alongside other Sonar tests (some), or where "
-            "that was not recorded (unknown)"
+            "without concurrent Sonar tests (none), with concurrent tests (some), or where these "
+            "were not recorded (unknown)"
         ),
-        allowed=(ALONE, IN_COMPANY, NOT_NOTED),
-        stored={ALONE: 0, IN_COMPANY: 1, NOT_NOTED: None},
+        allowed=(NONE_CONCURRENT, SOME_CONCURRENT, NOT_NOTED),
+        stored={NONE_CONCURRENT: 0, SOME_CONCURRENT: 1, NOT_NOTED: None},
         words={
-            ALONE: "alone at both endpoints",
-            IN_COMPANY: "alongside other tests",
+            NONE_CONCURRENT: "without concurrent tests",
+            SOME_CONCURRENT: "with concurrent tests",
             NOT_NOTED: "with concurrent tests not recorded",
         },
         says="measured",
-        promised=ALONE,
+        promised=NONE_CONCURRENT,
     ),
     ProfileAttribute(
         name="purpose",

@@ -163,7 +163,10 @@ def _read_plan(size: str, filters: Iterable[Filter], links: LinkIndex) -> MeshPr
 
 
 def asks_for_tests(filters: Iterable[Filter]) -> bool:
-    """Say whether the filters let tests pass that are by themselves: no mesh promises company."""
+    """Say whether the filters let tests pass that ran without concurrent tests.
+
+    No mesh promises concurrent tests.
+    """
     return all(
         any(
             option.value in (PROMISED[option.parameter], OF_PROFILES[option.parameter].every)

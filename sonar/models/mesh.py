@@ -331,9 +331,9 @@ class RecentRun(models.Model):
             ),
         ]
         indexes = [
-            # company.forget
+            # concurrency.forget
             models.Index(fields=["ended_at"], name="recentrun_ended"),
-            # company.beside: who was at an endpoint, as its source or as its destination.
+            # concurrency.end_run: the tests at an endpoint, as its source or as its destination.
             models.Index(fields=["source", "ended_at"], name="recentrun_source"),
             models.Index(fields=["destination", "ended_at"], name="recentrun_destination"),
         ]

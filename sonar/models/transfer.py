@@ -60,10 +60,10 @@ class Profile(models.Model):
         db_default="",
         help_text="Who timed it, and from when to when; empty where nobody can tell.",
     )
-    beside = models.PositiveSmallIntegerField(
+    concurrent = models.PositiveSmallIntegerField(
         null=True,
-        help_text="0: no other test of Sonar's ran at either end meanwhile; 1: some did; "
-        "empty where nobody can tell.",
+        help_text="0: no concurrent tests at the source or the destination; 1: at least 1; "
+        "empty: not recorded.",
     )
     purpose = models.CharField(
         max_length=10,
@@ -87,7 +87,7 @@ class Profile(models.Model):
                     "mesh",
                     "activity",
                     "clock",
-                    "beside",
+                    "concurrent",
                     "purpose",
                 ],
                 nulls_distinct=False,
@@ -103,7 +103,7 @@ class Profile(models.Model):
             models.CheckConstraint(
                 condition=Q(clock__in=["", *CLOCKS]), name="profile_clock_is_known"
             ),
-            if_given("profile_beside_is_0_or_1", beside__in=[0, 1]),
+            if_given("profile_concurrent_is_0_or_1", concurrent__in=[0, 1]),
             models.CheckConstraint(
                 condition=Q(purpose__in=["", "scheduled", "ordered", "experiment"]),
                 name="profile_purpose_is_known",
@@ -176,12 +176,12 @@ class Transfer(models.Model):
     verified_note = models.TextField(
         blank=True, db_default="", help_text="Why its checksum was not verified."
     )
-    # How many others of Sonar's tests ran at its ends meanwhile: their mean over its time, and
-    # the most at one moment. Empty where nobody can tell.
-    beside_source = models.FloatField(null=True)
-    beside_source_max = models.PositiveSmallIntegerField(null=True)
-    beside_destination = models.FloatField(null=True)
-    beside_destination_max = models.PositiveSmallIntegerField(null=True)
+    # Concurrent tests: other Sonar tests at the source or destination while bytes moved. The mean
+    # over that time and the highest number at one moment; empty where not recorded.
+    concurrent_at_source_mean = models.FloatField(null=True)
+    concurrent_at_source_max = models.PositiveSmallIntegerField(null=True)
+    concurrent_at_destination_mean = models.FloatField(null=True)
+    concurrent_at_destination_max = models.PositiveSmallIntegerField(null=True)
     remote_id = models.CharField(
         max_length=100, blank=True, db_default="", help_text="What the service that moved it says."
     )

@@ -4,6 +4,9 @@ from collections.abc import Collection
 
 NAMES = {
     "beside": "concurrent",
+    "beside_destination": "concurrent_at_destination_mean",
+    "beside_destination_max": "concurrent_at_destination_max",
+    "beside_source": "concurrent_at_source_mean",
     "beside_source_max": "concurrent_at_source_max",
     "certain": "significant",
     "door": "channel",
@@ -18,6 +21,7 @@ NAMES = {
 }
 """Parameters, fields, columns and sections by what replaced them."""
 VALUES = {
+    "0": "none",
     "expectation": "vs_target",
     "expected": "predicted",
     "experiment": "sweep",
@@ -27,8 +31,12 @@ VALUES = {
 
 
 def new_name(name: str, allowed: Collection[str]) -> str:
-    """Return what a parameter, field, column or section is called now, if that is allowed here."""
-    return _now(NAMES, name, allowed)
+    """Return what a parameter, field, column or section is called now, if that is allowed here.
+
+    A parameter of the other side of a comparison keeps its prefix: `compare.`.
+    """
+    prefix, dot, last = name.rpartition(".")
+    return _now({name: f"{prefix}{dot}{NAMES.get(last, '')}"}, name, allowed)
 
 
 def new_value(value: str, allowed: Collection[str]) -> str:

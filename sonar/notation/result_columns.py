@@ -16,7 +16,7 @@ from sonar.notation.csv_text import DATA_SERVER, LOG_URL, MOVER, REMOTE_ID
 from sonar.notation.units import LONGEST_SECONDS, MOST_BYTES
 
 # As a smallint of PostgreSQL has it.
-MOST_BESIDE = 32_767
+MOST_CONCURRENT = 32_767
 LARGEST_BUFFER = 2**31 - 1
 LONGEST_ERROR = 10_000
 
@@ -113,14 +113,14 @@ def _seconds(name: str, sentence: str, **more: Any) -> Column:  # noqa: ANN401 -
     )
 
 
-def _beside(name: str, kind: type, sentence: str, example: float) -> Column:
+def _concurrent(name: str, kind: type, sentence: str, example: float) -> Column:
     number = "mean number" if kind is float else "whole number"
     return Column(
         name,
         sentence,
         kind=kind,
-        limits={"ge": 0, "le": MOST_BESIDE},
-        allowed=f"a {number} of other tests from 0 to {MOST_BESIDE} or empty",
+        limits={"ge": 0, "le": MOST_CONCURRENT},
+        allowed=f"a {number} of other tests from 0 to {MOST_CONCURRENT} or empty",
         postgres="float8" if kind is float else "int2",
         example=example,
     )
@@ -297,10 +297,30 @@ COLUMNS = (
         home=Home.NOWHERE,
         example=4.700352526,
     ),
-    _beside("beside_source", float, "Other tests at the source meanwhile, on average.", 1.4),
-    _beside("beside_source_max", int, "The most of them at one moment.", 3),
-    _beside("beside_destination", float, "Other tests at the destination, on average.", 0.0),
-    _beside("beside_destination_max", int, "The most of them at one moment.", 0),
+    _concurrent(
+        "concurrent_at_source_mean",
+        float,
+        "Mean number of concurrent Sonar tests at the source.",
+        1.4,
+    ),
+    _concurrent(
+        "concurrent_at_source_max",
+        int,
+        "Highest number of concurrent Sonar tests at the source.",
+        3,
+    ),
+    _concurrent(
+        "concurrent_at_destination_mean",
+        float,
+        "Mean number of concurrent Sonar tests at the destination.",
+        0.0,
+    ),
+    _concurrent(
+        "concurrent_at_destination_max",
+        int,
+        "Highest number of concurrent Sonar tests at the destination.",
+        0,
+    ),
     Column(
         "clock",
         "Who timed it, and from when to when.",

@@ -44,7 +44,7 @@ CLOCK_SKEW = timedelta(minutes=5)
 # must not use them up.
 MOST_PROFILES = 10_000
 
-PROFILE_FIELDS = (*(column.name for column in RECORD if column.home is Home.PROFILE), "beside")
+PROFILE_FIELDS = (*(column.name for column in RECORD if column.home is Home.PROFILE), "concurrent")
 ProfileFields = tuple[str | int | None, ...]
 profile_fields_of: Callable[[Record], ProfileFields] = attrgetter(*PROFILE_FIELDS)
 """Returns what decides the profile of a record."""

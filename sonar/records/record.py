@@ -13,7 +13,7 @@ from sonar.notation.renamed import new_name
 from sonar.notation.result_columns import LONGEST_ERROR, RECORD, Column, Home, listed
 from sonar.notation.units import LONGEST_SECONDS, MOST_BYTES
 from sonar.notation.windows import parse_time
-from sonar.results.concurrency import Company
+from sonar.results.concurrency import ConcurrentTests
 
 Seconds = Annotated[float, Field(strict=True, ge=0, le=LONGEST_SECONDS, allow_inf_nan=False)]
 SHOWN_CHARACTERS = 60
@@ -64,9 +64,10 @@ class Record(BaseModel):
     streams: Annotated[int, Field(strict=True, ge=1, le=9999)] = 1
 
     @property
-    def beside(self) -> int | None:
-        """0 if it was alone at both ends, 1 if not, None if that is not known: as in Profile."""
-        return Company(*(getattr(self, name) for name in Company._fields)).beside
+    def concurrent(self) -> int | None:
+        """0 without concurrent tests, 1 with some, None where not recorded: as in Profile."""
+        counts = (getattr(self, name) for name in ConcurrentTests._fields)
+        return ConcurrentTests(*counts).concurrent
 
     @property
     def account(self) -> dict[str, Any]:
@@ -157,8 +158,10 @@ def _unknown(names: list[str]) -> Problem:
 
 
 def unknown_fields(names: list[str]) -> str:
-    if names and (now := new_name(names[0], FIELDS)):
-        return f"the field {names[0]!r} is called {now} now"
+    renamed = ((name, new_name(name, FIELDS)) for name in names)
+    for name, now in renamed:
+        if now:
+            return f"the field {name!r} is called {now} now"
     few = ", ".join(shown(name) for name in names[:3])
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"a result has no {few}{more}: its fields are {', '.join(FIELDS)}"

@@ -1,9 +1,9 @@
-"""How many others of Sonar's tests ran at the ends of a test while its bytes moved.
+"""Concurrent tests: other Sonar tests at the source or destination of a test while bytes moved.
 
-A test that reads from an endpoint and one that writes to it share its disks and its network:
-both are company there. A test counts as company from its claim until its end is recorded,
-with all that it prepares and cleans up. One whose worker has died counts until its deadline:
-nobody can tell how long its transfer went on.
+Tests that read from an endpoint and tests that write to it share its disks and its network, so
+both count there. A test counts from its claim until its end is recorded, including preparation
+and clean-up. A test whose worker has died counts until its deadline, because the end of its
+transfer is unknown.
 """
 
 from collections.abc import Iterable
@@ -28,23 +28,23 @@ class Span(NamedTuple):
     ended: datetime
 
 
-class Company(NamedTuple):
-    """How many others there were: their mean over the time of a move, and the most at once.
+class ConcurrentTests(NamedTuple):
+    """The number of concurrent tests: the mean over the time of a move, and the maximum.
 
-    All None where nobody can tell. Named like the fields of Transfer.
+    All None where not recorded. Named like the fields of Transfer.
     """
 
-    beside_source: float | None = None
-    beside_source_max: int | None = None
-    beside_destination: float | None = None
-    beside_destination_max: int | None = None
+    concurrent_at_source_mean: float | None = None
+    concurrent_at_source_max: int | None = None
+    concurrent_at_destination_mean: float | None = None
+    concurrent_at_destination_max: int | None = None
 
     @property
-    def beside(self) -> int | None:
-        """0 if it was alone, 1 if it was not: the field of Profile."""
-        if self.beside_source_max is None or self.beside_destination_max is None:
+    def concurrent(self) -> int | None:
+        """0 without concurrent tests, 1 with some: the field of Profile."""
+        if self.concurrent_at_source_max is None or self.concurrent_at_destination_max is None:
             return None
-        return int(self.beside_source_max > 0 or self.beside_destination_max > 0)
+        return int(self.concurrent_at_source_max > 0 or self.concurrent_at_destination_max > 0)
 
 
 def count(own: Span, others: Iterable[Span]) -> tuple[float, int]:
@@ -97,10 +97,10 @@ END_RUN = """
 MINE = (0, 0, None, None)
 
 
-def end_run(probe: Probe, move: Span | None, now: datetime) -> Company | None:
-    """Delete the row of a probe's run, keep when it ran, and count the company of its move.
+def end_run(probe: Probe, move: Span | None, now: datetime) -> ConcurrentTests | None:
+    """Delete the row of a probe's run, keep when it ran, and count its concurrent tests.
 
-    None if somebody else has ended or taken back this run; a company of None for a move that never
+    None if another process has ended or taken back this run; counts of None for a move that never
     began. One statement, hence one snapshot: a test that ends at this very moment is still a
     running probe in it or a recent run already, never both and never neither. What is claimed
     after it moves no byte before it.
@@ -118,20 +118,20 @@ def end_run(probe: Probe, move: Span | None, now: datetime) -> Company | None:
     others = [row for row in rows if row != MINE]
     if len(others) == len(rows):
         return None
-    return _company(probe, move, others) if move else Company()
+    return _concurrent(probe, move, others) if move else ConcurrentTests()
 
 
 Run = tuple[int, int, datetime, datetime]
 """Both ends of a test, when it began and when it ended or will have ended."""
 
 
-def _company(probe: Probe, move: Span, runs: Iterable[Run]) -> Company:
+def _concurrent(probe: Probe, move: Span, runs: Iterable[Run]) -> ConcurrentTests:
     """Count the runs that were at either end of a probe while its bytes moved."""
     at_source, at_destination = (
         count(move, [Span(began, ended) for *ends, began, ended in runs if end in ends])
         for end in (probe.source_id, probe.destination_id)
     )
-    return Company(*at_source, *at_destination)
+    return ConcurrentTests(*at_source, *at_destination)
 
 
 def note(probes: Iterable[Probe], now: datetime) -> None:
@@ -154,7 +154,7 @@ def _until(probe: Probe, now: datetime) -> datetime:
 
 
 def forget(now: datetime) -> None:
-    """Remove the runs that ended before all that run now began: nobody had them as company."""
+    """Remove the runs that ended before all that run now began: no open test overlaps them."""
     running = Probe.objects.filter(state=Probe.State.RUNNING)
     earliest: datetime | None = running.aggregate(earliest=Min("started_at"))["earliest"]
     RecentRun.objects.filter(ended_at__lt=min(earliest or now, now) - CLOCKS_DIFFER).delete()

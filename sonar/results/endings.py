@@ -21,7 +21,7 @@ from sonar.notation.csv_text import kept
 from sonar.notation.result_columns import REPORTED_BY_MOVERS, Column, Home
 from sonar.registry import redacted
 from sonar.results import circuits, concurrency
-from sonar.results.concurrency import Company, Span
+from sonar.results.concurrency import ConcurrentTests, Span
 from sonar.results.store import Profiles, Result, append_one
 
 LONGEST_CONNECTION = 200
@@ -173,7 +173,7 @@ def _end(probe: Probe, state: str, facts: dict[str, Any], move: Span | None, now
     return True
 
 
-def _keep(probe: Probe, state: str, facts: dict[str, Any], others: Company) -> None:
+def _keep(probe: Probe, state: str, facts: dict[str, Any], others: ConcurrentTests) -> None:
     """Store what became of a probe: a transfer, or what its mover tells of the network alone.
 
     The latter apart from transfers, and in no rate of theirs.
@@ -193,7 +193,7 @@ def _keep(probe: Probe, state: str, facts: dict[str, Any], others: Company) -> N
     kind = {name: facts.pop(name, None) for name in SEEN_OF_PROFILES}
     result = Result(
         **common,
-        profile_id=_profile_of(probe, beside=others.beside, **kind),
+        profile_id=_profile_of(probe, concurrent=others.concurrent, **kind),
         bytes=probe.bytes,
         **others._asdict(),
         **facts,
@@ -214,7 +214,7 @@ def end_waiting(probe: Probe, why: str, now: datetime) -> bool:
         "error_where": Transfer.Where.CONTROL,
         "error_is_permanent": True,
     }
-    _keep(probe, Transfer.State.FAILED, facts, Company())
+    _keep(probe, Transfer.State.FAILED, facts, ConcurrentTests())
     return True
 
 

@@ -83,8 +83,8 @@ def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(client, smal
         "origin": "test",
         "size": "large",
         "rate_mb_s": 250.0,
-        **dict.fromkeys(f"beside_{end}" for end in ("source", "destination")),
-        **dict.fromkeys(f"beside_{end}_max" for end in ("source", "destination")),
+        **dict.fromkeys(f"concurrent_at_{end}_mean" for end in ("source", "destination")),
+        **dict.fromkeys(f"concurrent_at_{end}_max" for end in ("source", "destination")),
         **dict.fromkeys(("moved_bytes", "verified")),
         "clock": "service",
         "tcp_buffer_bytes": 4_000_000,
@@ -94,15 +94,15 @@ def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(client, smal
     assert set(FIELDS) - set(record) == set(INTERNAL)
 
 
-def test_what_ran_beside_it_what_it_moved_and_how_it_was_made_stand_in_every_form(
+def test_concurrent_tests_what_it_moved_and_how_it_was_made_stand_in_every_form(
     client, small_world
 ):
-    made = world.profile(**PLAIN | {"mode": "push", "streams": 4, "streams_used": 1}, beside=1)
+    made = world.profile(**PLAIN | {"mode": "push", "streams": 4, "streams_used": 1}, concurrent=1)
     kept = {
-        "beside_source": 1.4,
-        "beside_source_max": 3,
-        "beside_destination": 0.0,
-        "beside_destination_max": 0,
+        "concurrent_at_source_mean": 1.4,
+        "concurrent_at_source_max": 3,
+        "concurrent_at_destination_mean": 0.0,
+        "concurrent_at_destination_max": 0,
         "moved_bytes": 5 * 10**8,
         "verified": False,
     }
@@ -177,10 +177,12 @@ def test_filters_narrow_it_as_everywhere(client, small_world):
     assert ids("?streams=8") == ids("?cloud=FR") == set()
 
 
-def test_mode_and_what_ran_beside_are_filters_that_exclude_too(client, small_world):
+def test_mode_and_concurrent_tests_are_filters_that_exclude_too(client, small_world):
     ends = small_world.ral, small_world.glasgow
     kinds = pull, push, imported = ("pull", 0), ("push", 1), ("", None)
-    profiles = [world.profile(**PLAIN | {"mode": mode}, beside=beside) for mode, beside in kinds]
+    profiles = [
+        world.profile(**PLAIN | {"mode": mode}, concurrent=number) for mode, number in kinds
+    ]
     known = {
         send(*ends, NOW, profile_id=made.id): kind
         for made, kind in zip(profiles, kinds, strict=True)
@@ -193,12 +195,13 @@ def test_mode_and_what_ran_beside_are_filters_that_exclude_too(client, small_wor
         assert {known[one] for one in ids} == listed
         return listed
 
-    assert kinds_of("mode=push") == kinds_of("beside=some") == {push}
-    assert kinds_of("mode=!push") == kinds_of("beside=!some") == {pull, imported}
-    assert kinds_of("mode=pull&mode=push") == kinds_of("beside=0&beside=some") == {pull, push}
-    assert kinds_of("beside=unknown") == kinds_of("mode=!pull&mode=!push") == {imported}
-    assert kinds_of("beside=!unknown") == {pull, push}
-    assert kinds_of("beside=0&mode=push") == set()
+    assert kinds_of("mode=push") == kinds_of("concurrent=some") == {push}
+    assert kinds_of("mode=!push") == kinds_of("concurrent=!some") == {pull, imported}
+    both = {pull, push}
+    assert kinds_of("mode=pull&mode=push") == kinds_of("concurrent=none&concurrent=some") == both
+    assert kinds_of("concurrent=unknown") == kinds_of("mode=!pull&mode=!push") == {imported}
+    assert kinds_of("concurrent=!unknown") == {pull, push}
+    assert kinds_of("concurrent=none&mode=push") == set()
 
 
 def test_the_answer_says_what_was_asked(client, small_world):

@@ -1,4 +1,4 @@
-"""What tests of a link show: sweeps over a variable, tests in company, courses; against scipy."""
+"""What tests of a link show: sweeps over a variable, concurrent tests, courses; against scipy."""
 
 from collections.abc import Callable
 
@@ -80,40 +80,40 @@ def test_the_least_value_that_is_as_good_as_the_best():
     assert least_as_good([1, 2], [nan, nan]) is None
 
 
-ALONE = np.array([22.9, 23.8, 20.5])
-COMPANY = np.array([2.6, 2.7, 2.77, 2.85, 2.95])
+WITHOUT = np.array([22.9, 23.8, 20.5])
+CONCURRENT = np.array([2.6, 2.7, 2.77, 2.85, 2.95])
 
 
 def test_what_five_tests_at_once_do_to_a_link_is_told_with_both_medians():
-    assert slowdown(ALONE, COMPANY) == Slowdown(22.9, 3, 2.77, 5)
-    assert slowdown(ALONE, COMPANY[:3]) == Slowdown(22.9, 3, 2.7, 3)
+    assert slowdown(WITHOUT, CONCURRENT) == Slowdown(22.9, 3, 2.77, 5)
+    assert slowdown(WITHOUT, CONCURRENT[:3]) == Slowdown(22.9, 3, 2.7, 3)
 
 
 @pytest.mark.parametrize(
-    ("alone", "company"),
+    ("without", "concurrent"),
     [
-        (ALONE[:2], COMPANY),
-        (ALONE, COMPANY[:2]),
-        (ALONE, np.array([])),
-        (COMPANY, ALONE),
-        (ALONE, ALONE),
+        (WITHOUT[:2], CONCURRENT),
+        (WITHOUT, CONCURRENT[:2]),
+        (WITHOUT, np.array([])),
+        (CONCURRENT, WITHOUT),
+        (WITHOUT, WITHOUT),
         # Each is slower, but not by more than they are apart among themselves.
         (np.array([20.0, 30.0, 40.0]), np.array([17.0, 18.0, 19.0])),
         # A fifth of them slow is no middle half.
         (np.full(50, 20.0), np.repeat([20.0, 2.0], [40, 10])),
     ],
 )
-def test_few_tests_faster_ones_and_those_within_the_scatter_are_no_slowdown(alone, company):
-    assert slowdown(alone, company) is None
+def test_few_tests_faster_ones_and_those_within_the_scatter_are_no_slowdown(without, concurrent):
+    assert slowdown(without, concurrent) is None
 
 
 def test_one_stalled_test_alone_hides_no_slowdown_of_many():
     random = np.random.default_rng(11)
-    alone = np.append(random.normal(20, 2, 30), 0.5)
-    found = slowdown(alone, random.normal(12, 2, 20))
+    without = np.append(random.normal(20, 2, 30), 0.5)
+    found = slowdown(without, random.normal(12, 2, 20))
     assert found is not None
-    assert (found.alone_count, found.company_count) == (31, 20)
-    assert found.company == pytest.approx(12, rel=0.1)
+    assert (found.without_count, found.concurrent_count) == (31, 20)
+    assert found.concurrent == pytest.approx(12, rel=0.1)
 
 
 KINDS: dict[str, Callable[[Generator, int], Floats]] = {

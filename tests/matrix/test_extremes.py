@@ -67,7 +67,7 @@ def every_other(values: Sequence[Any], turn: int, step: int = 2) -> Sequence[Any
 
 
 # Those that all questions share are read by one form: one page and one call stand for all.
-QUERY = ("from", "to", "tier", "source_tier", "ip_version", "streams", "size", "beside", "mesh")
+QUERY = ("from", "to", "tier", "source_tier", "ip_version", "streams", "size", "concurrent", "mesh")
 BOUNDS = tuple(
     f"{column}.{bound}"
     for column, bound in (
@@ -267,7 +267,7 @@ def test_no_extreme_value_of_a_field_of_the_registry_is_a_crash(everybody, addre
 
 
 def test_no_extreme_value_of_a_result_is_a_crash(everybody):
-    for name in [*RESULT, "error", "streams", "ip_version", "beside_source"]:
+    for name in [*RESULT, "error", "streams", "ip_version", "concurrent_at_source_mean"]:
         sent = json.dumps([RESULT | {name: value} for value in (*WRONG, *WRITTEN)])
         response = everybody.post(f"{API}/transfers/", sent, content_type="application/json")
         assert answered(response) < 500, name

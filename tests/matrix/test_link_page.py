@@ -346,55 +346,56 @@ def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(client, small_w
 
 
 @pytest.mark.long
-def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(client, small_world):
+def test_pull_and_push_are_ways_of_measuring_and_so_are_concurrent_tests(client, small_world):
     ends = small_world.ral, small_world.glasgow
     pulled = PLAIN | {"mode": "pull", "streams_used": 1}
     push = PLAIN | {"mode": "push", "streams": 4}
-    transfer(*ends, 10.0, made=world.profile(**pulled, beside=0))
-    transfer(*ends, 5.0, made=world.profile(**push, streams_used=1, beside=1))
-    transfer(*ends, 6.0, made=world.profile(**push, streams_used=None, beside=1))
+    transfer(*ends, 10.0, made=world.profile(**pulled, concurrent=0))
+    transfer(*ends, 5.0, made=world.profile(**push, streams_used=1, concurrent=1))
+    transfer(*ends, 6.0, made=world.profile(**push, streams_used=None, concurrent=1))
     page, mixed = look(client), "Mixes tests with mode pull and push, with 1 and 4 streams."
     assert mixed in page
     methods = page.section("methods")
     # What is the same in all rows is said above them.
     assert "All: mover http-tpc, origin test." in methods
     assert methods.texts("tbody tr") == [
-        "large pull 1 alone at both endpoints 10.0 1 0 only these",
-        "large push 4 requested, not known or 1 used alongside other tests 5.50 2 0 only these",
+        "large pull 1 none 10.0 1 0 only these",
+        "large push 4 requested, not known or 1 used some 5.50 2 0 only these",
     ]
-    push = "http-tpc push, 4 streams requested, 1 used, alongside other tests"
+    push = "http-tpc push, 4 streams requested, 1 used, with concurrent tests"
     assert push in page.section("results")
-    for text, count in (("mode=push", 2), ("mode=!push", 1), ("beside=0", 1), ("beside=!0", 2)):
+    counts = {"mode=push": 2, "mode=!push": 1, "concurrent=none": 1, "concurrent=!none": 2}
+    for text, count in counts.items():
         listed = look(client, f"?{text}").section("results")
         assert len(listed.parts("tbody tr")) == count, text
-    transfer(*ends, 7.0, made=world.profile(**pulled, beside=1))
+    transfer(*ends, 7.0, made=world.profile(**pulled, concurrent=1))
     assert mixed in look(client)
 
 
 @pytest.mark.long
-def test_tests_in_company_that_were_slower_are_told_with_both_numbers(client, small_world):
+def test_slower_tests_with_concurrent_tests_are_reported_with_both_medians(client, small_world):
     ends = small_world.ral, small_world.glasgow
-    alone = world.profile(**PLAIN | {"mode": "pull"}, beside=0)
-    company = world.profile(**PLAIN | {"mode": "pull"}, beside=1)
+    without = world.profile(**PLAIN | {"mode": "pull"}, concurrent=0)
+    concurrent = world.profile(**PLAIN | {"mode": "pull"}, concurrent=1)
     for number, rate in enumerate((22.9, 23.8, 20.5)):
-        transfer(*ends, rate, size="medium", made=alone, ago=number * HOUR)
+        transfer(*ends, rate, size="medium", made=without, ago=number * HOUR)
     for number, rate in enumerate((2.6, 2.7, 2.77, 2.85)):
-        transfer(*ends, rate, size="medium", made=company, ago=number * HOUR)
-        transfer(*ends, 10.0 + number, size="small", made=(alone, company)[number % 2])
-    transfer(*ends, None, size="medium", made=company)
+        transfer(*ends, rate, size="medium", made=concurrent, ago=number * HOUR)
+        transfer(*ends, 10.0 + number, size="small", made=(without, concurrent)[number % 2])
+    transfer(*ends, None, size="medium", made=concurrent)
     page = look(client)
-    notice = page.part("#company")
+    notice = page.part("#concurrent")
     assert notice.words == (
-        "Tests that ran alongside others were significantly slower than those that ran alone. "
-        "Medians with medium files: 2.74 MB/s alongside others (4 tests), 22.9 MB/s alone (3 "
-        "tests). Show only tests that ran alone ."
+        "Tests with concurrent tests were significantly slower than tests without. "
+        "Medians for medium files: 2.74 MB/s with concurrent tests (4 tests), 22.9 MB/s without (3 "
+        "tests). Show only tests without concurrent tests ."
     )
-    assert notice.link("Show only tests that ran alone") == f"{LINK}?beside=0"
-    for narrower in ("?beside=0", "?beside=some", "?size=small&show=one", "?window=1h"):
-        assert not look(client, narrower).parts("#company")
-    other = world.profile(**PLAIN | {"mode": "push"}, beside=1)
-    Transfer.objects.filter(profile=company).update(profile=other)
-    assert not look(client).parts("#company"), "what was pushed is compared with what was pulled"
+    assert notice.link("Show only tests without concurrent tests") == f"{LINK}?concurrent=none"
+    for narrower in ("?concurrent=none", "?concurrent=some", "?size=small&show=one", "?window=1h"):
+        assert not look(client, narrower).parts("#concurrent")
+    other = world.profile(**PLAIN | {"mode": "push"}, concurrent=1)
+    Transfer.objects.filter(profile=concurrent).update(profile=other)
+    assert not look(client).parts("#concurrent"), "what was pushed is compared with what was pulled"
 
 
 def test_the_schedule_says_how_often_when_and_why_it_waits(client, small_world):

@@ -55,7 +55,7 @@ VALUES = {
     "origin": st.sampled_from(["test", "production", "external"]),
     "mode": st.sampled_from(["pull", "push"]),
     "clock": st.sampled_from(["request", "tool", "service"]),
-    "beside": st.sampled_from(["0", "some", "unknown"]),
+    "concurrent": st.sampled_from(["none", "some", "unknown"]),
     "data_server": st.sampled_from(["st-048.example.org:8443", "[2001:db8::48]:1094"]),
     "purpose": st.sampled_from(["scheduled", "ordered", "experiment", "unknown"]),
     "streams": st.integers(1, 9999).map(str),
@@ -170,7 +170,7 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large():
         (
             "colour=red",
             "colour",
-            "There is no parameter “colour”: use above, below, beside, clock,",
+            "There is no parameter “colour”: use above, below, clock,",
         ),
         ("size=giant", "size", "size “giant” is not known: use small, medium or large."),
         ("window=8d", "window", "window “8d” is not known: use 1h, 6h, 24h, 7d, 30d or 90d."),
@@ -201,8 +201,13 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large():
         ("origin=!all", "origin", "origin “!all” excludes everything: exclude single values."),
         ("compare.origin=!all", "compare.origin", "compare.origin “!all” excludes everything"),
         ("mode=shove", "mode", "mode “shove” is not known: use pull or push."),
-        ("beside=1", "beside", "beside “1” is not known: use 0, some or unknown."),
-        ("beside=!none", "beside", "beside “none” is not known: use 0, some or unknown."),
+        ("concurrent=1", "concurrent", "concurrent “1” is not known: use none, some or unknown."),
+        ("concurrent=!0", "concurrent", "concurrent “0” is called none now."),
+        (
+            "compare.beside=0",
+            "compare.beside",
+            "The parameter “compare.beside” is called compare.concurrent now.",
+        ),
         ("streams=0", "streams", "streams “0” is not a whole number from 1 to 9999."),
         ("streams=²", "streams", "is not a whole number"),
         ("cloud=%00", "cloud", "cloud must be 1 to 80 printable characters"),
@@ -271,15 +276,15 @@ def test_all_bad_parameters_are_named_at_once():
             "only with IP version 6",
         ),
         (
-            "beside=0&mode=push&mover=!fake",
+            "concurrent=none&mode=push&mover=!fake",
             "Mean rate of large-file transfers, the last 7 days, "
-            "not with mover fake, only with mode push, only measured alone at both endpoints",
+            "not with mover fake, only with mode push, only measured without concurrent tests",
         ),
         (
-            "beside=some&beside=unknown&beside=!0",
+            "concurrent=some&concurrent=unknown&concurrent=!none",
             "Mean rate of large-file transfers, the last 7 days, "
-            "only measured alongside other tests or with concurrent tests not recorded, "
-            "not measured alone at both endpoints",
+            "only measured with concurrent tests or with concurrent tests not recorded, "
+            "not measured without concurrent tests",
         ),
     ],
 )

@@ -62,7 +62,7 @@ def test_promises_are_remembered_by_what_was_asked(small_world):
     assert (
         np.isfinite(promises("mode=pull")).sum() == np.isfinite(promises("mode=!push")).sum() == 12
     )
-    assert not np.isfinite(promises("beside=some")).any()
+    assert not np.isfinite(promises("concurrent=some")).any()
     assert promises() is everything
 
 
@@ -119,15 +119,17 @@ def test_a_bounded_number_of_answers_is_remembered():
         ("origin=production&origin=test", True),
         ("origin=!production", True),
         ("origin=all", True),
-        ("beside=0", True),
-        ("beside=some&beside=0", True),
-        ("beside=!unknown", True),
-        ("beside=some", False),
-        ("beside=unknown", False),
-        ("beside=!0", False),
+        ("concurrent=none", True),
+        ("concurrent=some&concurrent=none", True),
+        ("concurrent=!unknown", True),
+        ("concurrent=some", False),
+        ("concurrent=unknown", False),
+        ("concurrent=!none", False),
     ],
 )
-def test_filters_on_the_origin_and_on_company_let_tests_pass_or_not(db, text: str, lets_pass: bool):
+def test_filters_on_the_origin_and_on_concurrent_tests_let_tests_pass_or_not(
+    db, text: str, lets_pass: bool
+):
     query = MatrixQuery.from_params(QueryDict(text))
     assert registry.asks_for_tests(query.filters) is lets_pass
 

@@ -74,7 +74,7 @@ def test_everything_that_is_kept_of_it_stands_there_with_its_unit(client, small_
         "IP version": "6",
         "remote connections": "2: tcp:[::1]:1094, tcp:[::1]:1095",
         "checksum": "–",
-        "concurrent tests": "Not recorded",
+        "concurrent tests": "not recorded",
         "origin": "test",
         "mesh": "production",
         "VO or activity": "atlas",
@@ -209,31 +209,31 @@ def test_streams_that_were_asked_for_and_those_that_were_used_are_told_apart(
 
 
 @pytest.mark.parametrize(
-    ("beside", "said"),
+    ("counts", "said"),
     [
-        ((1.4, 3, 0.0, 0), "1.4 at its source on average (3 at most), none at its destination"),
+        ((1.4, 3, 0.0, 0), "1.4 on average at the source (maximum 3), none at the destination"),
         (
             (0.02, 1, 1.0, 2),
-            "0.02 at its source on average (1 at most), "
-            "1 at its destination on average (2 at most)",
+            "0.02 on average at the source (maximum 1), "
+            "1 on average at the destination (maximum 2)",
         ),
         (
             (None, None, 2.0, 2),
-            "not recorded at its source, 2 at its destination on average (2 at most)",
+            "not recorded at the source, 2 on average at the destination (maximum 2)",
         ),
-        (
-            (0.0, 0, 0.0, 0),
-            "No other Sonar test ran at its source or its destination at the same time",
-        ),
-        ((None, None, None, None), "Not recorded"),
+        ((0.0, 0, 0.0, 0), "none at the source or the destination"),
+        ((None, None, None, None), "not recorded"),
     ],
 )
-def test_it_says_what_ran_beside_it(client, small_world, beside, said):
-    names = ("beside_source", "beside_source_max", "beside_destination", "beside_destination_max")
-    kept = dict(zip(names, beside, strict=True))
+def test_it_shows_concurrent_tests(client, small_world, counts, said):
+    names = [
+        f"concurrent_at_{end}_{number}"
+        for end in ("source", "destination")
+        for number in ("mean", "max")
+    ]
+    kept = dict(zip(names, counts, strict=True))
     one = send(small_world.ral, small_world.glasgow, NOW, **kept)
-    beginning = "Other Sonar tests at the same time: " if any(beside) else ""
-    assert facts(look(client, one))["concurrent tests"] == beginning + said
+    assert facts(look(client, one))["concurrent tests"] == said
 
 
 def test_a_checksum_is_verified_or_not_and_why(client, small_world):

@@ -41,10 +41,10 @@ PLAIN = {
     "streams_used": "1",
     "ip_version": "6",
     "origin": "test",
-    "beside_source": "",
-    "beside_source_max": "",
-    "beside_destination": "",
-    "beside_destination_max": "",
+    "concurrent_at_source_mean": "",
+    "concurrent_at_source_max": "",
+    "concurrent_at_destination_mean": "",
+    "concurrent_at_destination_max": "",
     **dict.fromkeys(ACCOUNT, ""),
     "clock": "service",
     "purpose": "experiment",
@@ -56,10 +56,10 @@ WRITTEN = """
     state failed done lost Done
     clock request tool sundial Tool
     purpose scheduled ordered fun Ordered
-    beside_source 0 1.5 -1 40000 x
-    beside_destination 0 1.5 -1 40000 x
-    beside_source_max 0 2 -1 40000 1.5 x
-    beside_destination_max 0 2 -1 40000 1.5 x
+    concurrent_at_source_mean 0 1.5 -1 40000 x
+    concurrent_at_destination_mean 0 1.5 -1 40000 x
+    concurrent_at_source_max 0 2 -1 40000 1.5 x
+    concurrent_at_destination_max 0 2 -1 40000 1.5 x
     tcp_buffer_bytes 1048576 0 1.5 x
     tcp_buffer_used_bytes 1048576 0 1.5 x
     remote_id 0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1 7 =7

@@ -207,17 +207,23 @@ def test_an_export_imported_again_gives_only_duplicates(grid, tmp_path):
     assert store_file(path, NOW, lambda position: None) == (0, 2)
 
 
-BESIDE = ("beside_source", "beside_source_max", "beside_destination", "beside_destination_max")
+CONCURRENT = [
+    f"concurrent_at_{end}_{number}"
+    for end in ("source", "destination")
+    for number in ("mean", "max")
+]
 
 
 def test_how_it_was_made_goes_from_one_sonar_to_another(grid, tmp_path):
     glasgow, _, ral = grid
     kind = {"mover": "http-tpc", "mode": "push", "streams": 4, "streams_used": 1, "ip_version": 6}
-    profiles = [Profile.objects.create(**kind, beside=beside).id for beside in (0, 1, None)]
-    company = [(0.0, 0, 0.0, 0), (1.25, 2, 0.0, 0), (None,) * 4]
+    profiles = [Profile.objects.create(**kind, concurrent=number).id for number in (0, 1, None)]
+    all_counts = [(0.0, 0, 0.0, 0), (1.25, 2, 0.0, 0), (None,) * 4]
     store.store(
-        result(glasgow, ral, number, profile_id=profile, **dict(zip(BESIDE, beside, strict=True)))
-        for number, (profile, beside) in enumerate(zip(profiles, company, strict=True), 1)
+        result(
+            glasgow, ral, number, profile_id=profile, **dict(zip(CONCURRENT, counts, strict=True))
+        )
+        for number, (profile, counts) in enumerate(zip(profiles, all_counts, strict=True), 1)
     )
     path = write(tmp_path / "out.csv")
     # Another Sonar: the same endpoints, and nothing else.
@@ -225,8 +231,8 @@ def test_how_it_was_made_goes_from_one_sonar_to_another(grid, tmp_path):
     Profile.objects.all().delete()
     store_file(path, NOW, lambda position: None)
     there = list(Transfer.objects.order_by("id").select_related("profile"))
-    assert [tuple(getattr(one, name) for name in BESIDE) for one in there] == company
-    assert [one.profile.beside for one in there] == [0, 1, None]
+    assert [tuple(getattr(one, name) for name in CONCURRENT) for one in there] == all_counts
+    assert [one.profile.concurrent for one in there] == [0, 1, None]
     for one in there:
         assert {name: getattr(one.profile, name) for name in kind} == kind
 

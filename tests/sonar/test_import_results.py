@@ -225,6 +225,10 @@ BROKEN = {
         "line 1: the column ' source' has a space before or after its name",
     ),
     "an unknown column": (f"{HEADER},rate\n".encode(), "line 1: a result has no 'rate': its"),
+    "a renamed column": (
+        f"{HEADER},beside_source_max\n".encode(),
+        "line 1: the field 'beside_source_max' is called concurrent_at_source_max now",
+    ),
     "a missing column": (b"id,source\n", "line 1: there is no column destination, started_at"),
     "a column twice": (f"{HEADER},id\n".encode(), "line 1: the column id appears twice"),
     "too few cells": (f"{HEADER}\na,b\n".encode(), "line 2: 2 cells, but the header names 10"),

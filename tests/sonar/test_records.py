@@ -44,7 +44,7 @@ def test_a_record_becomes_a_result_with_ids_for_names_and_the_class_of_its_bytes
     assert result.started_at.isoformat() == "2026-11-20T03:00:00.123456+00:00"
     profile = Profile.objects.get(id=result.profile_id)
     assert (profile.mover, profile.streams, profile.ip_version) == ("http-tpc", 4, 6)
-    assert (profile.origin, profile.mesh, profile.beside) == ("external", None, None)
+    assert (profile.origin, profile.mesh, profile.concurrent) == ("external", None, None)
     assert (profile.mode, profile.streams_used) == ("push", 1)
 
 
@@ -212,10 +212,12 @@ def test_a_script_with_a_number_in_its_mover_does_not_use_up_the_profiles(known:
     assert "exceed the limit of 10000 combinations in imported results" in sentence
 
 
-def test_a_profile_of_own_tests_with_known_company_is_none_of_results_without(known: Admission):
+def test_a_profile_of_own_tests_with_known_concurrent_tests_is_none_of_results_without(
+    known: Admission,
+):
     record = from_json(DONE | PUSHED | {"origin": "test"})
     kind = {"mover": "http-tpc", "mode": "push", "streams_used": 1}
-    own = {Profile.objects.create(**kind, beside=beside).id for beside in (0, 1)}
+    own = {Profile.objects.create(**kind, concurrent=number).id for number in (0, 1)}
     later = Admission.at(NOW)
     assert later.result(record).profile_id not in own
     assert Admission.at(NOW).result(record) == later.result(record)
@@ -238,6 +240,12 @@ def test_fields_that_nobody_knows_are_named_with_those_there_are(known: Admissio
     [(field, sentence)] = problems(known, DONE | {f"x{n}" * 100: n for n in range(1000)})
     assert "and 997 more" in sentence
     assert len(sentence) < 700
+    for old, new in (
+        ("beside_source", "concurrent_at_source_mean"),
+        ("beside_destination_max", "concurrent_at_destination_max"),
+    ):
+        renamed = f"the field '{old}' is called {new} now"
+        assert problems(known, DONE | {old: 1}) == [(old, renamed)]
 
 
 def test_without_size_classes_nothing_can_come_in(known: Admission):

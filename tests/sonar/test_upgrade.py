@@ -22,6 +22,7 @@ from sonar.models import (
     Leftover,
     Probe,
     Profile,
+    SavedView,
     Schedule,
     Segment,
     Site,
@@ -43,6 +44,7 @@ BEFORE_PAUSES = [("sonar", "0013_saved_view")]
 BEFORE_POSSIBLE_TIMES = [("sonar", "0024_uploads_of_source_files")]
 BEFORE_JOBS_OF_SERVICES = [("sonar", "0047_report_orders")]
 BEFORE_TESTS_COUNT = [("sonar", "0050_exchanges")]
+BEFORE_CONCURRENT_TESTS = [("sonar", "0061_history_channel")]
 BEFORE_PURPOSES = [("sonar", "0025_times_of_connections")]
 BEFORE_ROLES = [("sonar", "0006_annotation")]
 NEW_SITE = "INSERT INTO sonar_site (name, cloud, tier, country) VALUES"
@@ -380,8 +382,11 @@ def test_the_past_of_an_older_sandbox_becomes_tests_and_other_imports_stay_what_
     migrate(BEFORE_TESTS_COUNT)
     try:
         for activity, mover in ((past, "fake"), ("", "fake"), ("", "fts")):
-            fields = made_up | {"origin": "external", "activity": activity, "mover": mover}
-            Profile.objects.create(**fields)
+            write(
+                "INSERT INTO sonar_profile (mover, mode, streams, origin, activity, clock) "
+                "VALUES (%s, '', 1, 'external', %s, '')",
+                *(mover, activity),
+            )
         before = [(past, "external"), ("", "external"), ("", "external")]
         assert origins() == before
         migrate_to_now()
@@ -390,3 +395,37 @@ def test_the_past_of_an_older_sandbox_becomes_tests_and_other_imports_stay_what_
         assert origins() == before
     finally:
         migrate_to_now()
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("real_commits")
+def test_results_and_views_of_an_older_sonar_say_which_tests_were_concurrent():
+    user = account(name="anna")
+    longest = f"/?beside=0&tier={'1' * 1984}"
+    views = {
+        "/": "/",
+        "/?beside=0&size=large": "/?concurrent=none&size=large",
+        "/table/?beside=%210": "/table/?concurrent=!none",
+        "/?compare.beside=some": "/?compare.concurrent=some",
+        "/links/1/2/?besides=0&q=beside": "/links/1/2/?besides=0&q=beside",
+        longest: longest,
+    }
+    migrate(BEFORE_CONCURRENT_TESTS)
+    try:
+        for number, address in enumerate(views):
+            SavedView.objects.create(user=user, name=str(number), address=address)
+        for beside in (0, 1, None):
+            write(
+                "INSERT INTO sonar_profile (mover, mode, streams, origin, activity, beside) "
+                "VALUES ('fake', '', 1, 'test', '', %s)",
+                beside,
+            )
+    finally:
+        migrate_to_now()
+    addresses = SavedView.objects.order_by("id").values_list("address", flat=True)
+    assert list(addresses) == list(views.values())
+    concurrent = Profile.objects.order_by("id").values_list("concurrent", flat=True)
+    assert list(concurrent) == [0, 1, None]
+    migrate(BEFORE_CONCURRENT_TESTS)
+    assert list(addresses.all())[1] == "/?beside=0&size=large"
+    migrate_to_now()

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from matrix.answers.link.samples import Results
-from matrix.query.attributes import ALONE, EXPERIMENT, IN_COMPANY, OF_PROFILES
+from matrix.query.attributes import EXPERIMENT, NONE_CONCURRENT, OF_PROFILES, SOME_CONCURRENT
 from matrix.query.filters import EXPERIMENTS, Filter
 from matrix.query.forms import ALLOWED_VALUES
 from matrix.statistics.transfers.evidence import Slowdown, slowdown
@@ -34,7 +34,7 @@ class ProfileKey:
     clock: str
     origin: str
     mesh: str
-    beside: str
+    concurrent: str
     purpose: str
 
     @classmethod
@@ -47,7 +47,7 @@ class ProfileKey:
             clock=profile.clock,
             origin=profile.origin,
             mesh=profile.mesh.name if profile.mesh else "",
-            beside=OF_PROFILES["beside"].text(profile.beside),
+            concurrent=OF_PROFILES["concurrent"].text(profile.concurrent),
             purpose=OF_PROFILES["purpose"].text(profile.purpose),
         )
 
@@ -86,8 +86,11 @@ class ProfileSummary:
 
 
 @dataclass(frozen=True)
-class CompanySlowdown:
-    """Tests in company that were slower than those alone, alike in all else; rates in MB/s."""
+class ConcurrentSlowdown:
+    """Tests with concurrent tests that were slower than those without; rates in MB/s.
+
+    Both groups have the same settings.
+    """
 
     size: str
     profile: Profile
@@ -144,21 +147,21 @@ def grouped(
 
 def slowed(
     results: Results, sizes: Mapping[int, str], profiles: Iterable[Profile]
-) -> list[CompanySlowdown]:
-    slower: list[CompanySlowdown] = []
-    company = OF_PROFILES["beside"]
+) -> list[ConcurrentSlowdown]:
+    slower: list[ConcurrentSlowdown] = []
+    concurrent = OF_PROFILES["concurrent"]
     groups = list(grouped(profiles, comparable).values())
     for size, name in sizes.items():
         of_class = results.of_class(size)
         for alike in groups:
-            alone, beside_others = (
+            without, with_some = (
                 of_class.of_profiles(
-                    profile for profile in alike if company.text(profile.beside) == beside
+                    profile for profile in alike if concurrent.text(profile.concurrent) == value
                 ).successes
-                for beside in (ALONE, IN_COMPANY)
+                for value in (NONE_CONCURRENT, SOME_CONCURRENT)
             )
-            if rates := slowdown(alone, beside_others):
-                slower.append(CompanySlowdown(name, alike[0], rates))
+            if rates := slowdown(without, with_some):
+                slower.append(ConcurrentSlowdown(name, alike[0], rates))
     return slower
 
 

@@ -183,7 +183,7 @@ class LinkReport:
     of_reverse: Judgement
     classes: list[ClassReport]
     summaries: list[link_profiles.ProfileSummary]
-    slowed: list[link_profiles.CompanySlowdown]
+    slowed: list[link_profiles.ConcurrentSlowdown]
     schedules: list[Schedule]
     probes: list[Probe]
     downtimes: list[Downtime]

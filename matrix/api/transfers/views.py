@@ -75,8 +75,8 @@ Result = create_model(
     __doc__="""A record of a result, with its size class and rate.
 
     `streams` and `tcp_buffer_bytes` are what was requested, `..._used` is null if not known;
-    `beside_...` is how many other Sonar tests ran at an end at the same time: the mean, and the
-    most at one moment. `clock` says who timed `seconds`: Sonar from its request (`request`) or
+    `concurrent_at_...` is the number of concurrent Sonar tests at the source or destination: the
+    mean and the maximum. `clock` says who timed `seconds`: Sonar from its request (`request`) or
     the run of a program (`tool`), or the service that moved it (`service`), whose time includes
     the set-up of the copy: the rate of one under 30 s may be more than 3 % too low. Queueing and
     the verification are not part of `seconds`. `scitag` is the flow label sent along. `purpose` is

@@ -391,20 +391,18 @@ def profile_table(
 ) -> dict[str, Any]:
     """Return how results were measured: a row for each profile and size class."""
     keys = [line.profile for line in summaries]
-    beside = [OF_PROFILES["beside"].words[key.beside] for key in keys]
+    concurrent = [OF_PROFILES["concurrent"].words[key.concurrent] for key in keys]
     clocks = OF_PROFILES["clock"].words
     streams = [streams_words(line.profile.streams, line.used) for line in summaries]
     meshes = [
         key.mesh or (f"none: {key.purpose}" if key.purpose != "unknown" else "") for key in keys
     ]
-    company = [
-        "" if key.beside == "unknown" else words for key, words in zip(keys, beside, strict=True)
-    ]
+    counts = {"none": "none", "some": "some", "unknown": ""}
     versions = [str(key.ip_version or "") for key in keys]
     timed = "who measured the seconds that rates are made of, and from when to when"
     origin = "test: sent only to measure; production and external: imported results"
     mesh = "a set of links that are tested on one schedule; else why the test was made"
-    concurrent = "other Sonar tests at the source or the destination at the same time"
+    others = "other Sonar tests at the source or the destination at the same time"
     columns: list[Column] = [
         ("mover", MOVER, [key.mover for key in keys], ""),
         ("mode", MODE, [key.mode for key in keys], NOT_KNOWN),
@@ -413,13 +411,13 @@ def profile_table(
         ("timed", timed, [clocks.get(key.clock, "") for key in keys], NOT_KNOWN),
         ("origin", origin, [key.origin for key in keys], ""),
         ("mesh", mesh, meshes, "no mesh"),
-        ("concurrent tests", concurrent, company, "not recorded"),
+        ("concurrent tests", others, [counts[key.concurrent] for key in keys], "not recorded"),
     ]
     return split(
         columns,
         [
-            {"line": line, "beside": words, "url": url_of(line.profile.filters())}
-            for line, words in zip(summaries, beside, strict=True)
+            {"line": line, "concurrent": words, "url": url_of(line.profile.filters())}
+            for line, words in zip(summaries, concurrent, strict=True)
         ],
     )
 

@@ -36,7 +36,7 @@ from matrix.pages.parts.time_strip import strip_for
 from matrix.pages.parts.transfers import TransferLine, inside_part, profile_words, progress_words
 from matrix.plots.rates import course_figure
 from matrix.query.addresses import about_link, address, link_path, link_url, matrix_url, site_url
-from matrix.query.attributes import ALONE
+from matrix.query.attributes import NONE_CONCURRENT
 from matrix.query.filters import EXPERIMENTS, Filter, alternatives, on_profiles, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
@@ -278,15 +278,17 @@ class LinkPage(QueryPage):
             ends_ids = self.source.id, self.destination.id
             others = other_origins.of_link(ends_ids, query.filters, answer.window)
         experiments_url = self.url_of(with_filter(query, EXPERIMENTS))
-        company = None
+        slowed = None
         if answer.slowed:
             # With its profile if a size class has several.
             several = len({line.size for line in answer.slowed}) < len(answer.slowed)
-            company = {
+            slowed = {
                 "slowed": [
                     (line, profile_words(line.profile) if several else "") for line in answer.slowed
                 ],
-                "alone_url": self.url_of(with_filter(query, Filter("beside", ALONE))),
+                "without_url": self.url_of(
+                    with_filter(query, Filter("concurrent", NONE_CONCURRENT))
+                ),
             }
         return {
             "transfers": lines,
@@ -316,7 +318,7 @@ class LinkPage(QueryPage):
             "mixed": mixed(query, self.url_of, mixture),
             "other_origins": about_others(query, self.url_of, others),
             "left_out": {"count": left_out, "url": experiments_url} if left_out else None,
-            "company": company,
+            "concurrent": slowed,
             "at_risk": [
                 each
                 for each in downtimes.declared(answer.downtimes_at(answer.now_or_end))

@@ -94,27 +94,31 @@ def profile_words(profile: Profile) -> str:
     return ", ".join(filter(None, parts))
 
 
-def beside_words(transfer: Transfer) -> str:
-    """Say how many of Sonar's other tests ran at its ends meanwhile, without a full stop."""
-    means = {transfer.beside_source, transfer.beside_destination}
+def concurrent_words(transfer: Transfer) -> str:
+    """Say how many concurrent tests ran at the source and the destination, without a full stop."""
+    means = {transfer.concurrent_at_source_mean, transfer.concurrent_at_destination_mean}
     if means == {None}:
-        return "Not recorded"
+        return "not recorded"
     if means == {0.0}:
-        return "No other Sonar test ran at its source or its destination at the same time"
+        return "none at the source or the destination"
     source, destination = (
-        end_words(end, getattr(transfer, f"beside_{end}"), getattr(transfer, f"beside_{end}_max"))
+        end_words(
+            end,
+            getattr(transfer, f"concurrent_at_{end}_mean"),
+            getattr(transfer, f"concurrent_at_{end}_max"),
+        )
         for end in ("source", "destination")
     )
-    return f"Other Sonar tests at the same time: {source}, {destination}"
+    return f"{source}, {destination}"
 
 
 def end_words(end: str, mean: float | None, most: int | None) -> str:
     if mean is None:
-        return f"not recorded at its {end}"
+        return f"not recorded at the {end}"
     if not mean:
-        return f"none at its {end}"
-    at_most = "" if most is None else f" ({most} at most)"
-    return f"{format_estimate(mean)} at its {end} on average{at_most}"
+        return f"none at the {end}"
+    maximum = "" if most is None else f" (maximum {most})"
+    return f"{format_estimate(mean)} on average at the {end}{maximum}"
 
 
 def verified_words(transfer: Transfer) -> str:
@@ -207,10 +211,10 @@ class TransferLine:
 
     @property
     def profile_words(self) -> str:
-        """Say how it was measured, and that it had company if it had."""
+        """Say how it was measured, and whether concurrent tests ran."""
         profile = self.transfer.profile
-        company = ", alongside other tests" if profile.beside else ""
-        return f"{profile_words(profile)}{company}"
+        concurrent = ", with concurrent tests" if profile.concurrent else ""
+        return f"{profile_words(profile)}{concurrent}"
 
 
 def progress_words(probe: Probe) -> str:

@@ -1,6 +1,6 @@
 """What the tests of one link say to a diagnosis. Pure numpy.
 
-How much rates scatter that were made alike, whether those beside others were slower, what one
+How much rates scatter that were made alike, whether concurrent tests slowed them, what one
 variable does to them, and how an end does beside its peers.
 """
 
@@ -111,41 +111,42 @@ def least_by_loss(file_bytes: float, stream_rate: float) -> float:
 
 @dataclass(frozen=True)
 class Slowdown:
-    """The medians of those alone and of those in company, in the unit of the rates, and counts."""
+    """Medians of tests without and with concurrent tests, in the unit of the rates, and counts."""
 
-    alone: float
-    alone_count: int
-    company: float
-    company_count: int
+    without: float
+    without_count: int
+    concurrent: float
+    concurrent_count: int
 
 
-def slowdown(alone: Floats, company: Floats) -> Slowdown | None:
-    """Return both medians if those in company are slower beyond the scatter, else nothing.
+def slowdown(without: Floats, concurrent: Floats) -> Slowdown | None:
+    """Return both medians if concurrent tests slowed tests beyond the scatter, else None.
 
-    Beyond it means two things. The middle halves lie apart: three quarters of those in company
-    are slower than three quarters of those alone. And that is no play of chance: equally fast
-    tests would lie so in one case of a hundred at most (Mann-Whitney), or, where the tests are
-    too few for that to be told, the gap between the two groups is wider than both of them.
+    Beyond it means two things. The middle halves do not overlap: three quarters of the tests with
+    concurrent tests are slower than three quarters of those without. And that is not chance:
+    equally fast tests would give this in one case of a hundred at most (Mann-Whitney), or, where
+    there are too few tests for that, the gap between the two groups is wider than both of them.
     """
-    if min(len(alone), len(company)) < FEWEST_A_SIDE:
+    if min(len(without), len(concurrent)) < FEWEST_A_SIDE:
         return None
-    if np.quantile(company, 0.75) >= np.quantile(alone, 0.25):
+    if np.quantile(concurrent, 0.75) >= np.quantile(without, 0.25):
         return None
-    gap = float(alone.min() - company.max())
-    far_apart = gap > float(np.ptp(alone) + np.ptp(company))
-    # How probable so low ranks of those in company are where both are equally fast: the one-sided
+    gap = float(without.min() - concurrent.max())
+    far_apart = gap > float(np.ptp(without) + np.ptp(concurrent))
+    # How probable such low ranks of the concurrent ones are if both are equally fast: the one-sided
     # rank test of Mann and Whitney, by the normal distribution with the correction for continuity;
     # of 3 and 5 tests it gives 0.0184 where 0.0179 is exact. Equal rates share their ranks.
-    ordered = np.sort(np.concatenate([alone, company]))
-    ranks = (np.searchsorted(ordered, company) + np.searchsorted(ordered, company, "right") + 1) / 2
-    count, others = len(company), len(alone)
+    ordered = np.sort(np.concatenate([without, concurrent]))
+    first, last = (np.searchsorted(ordered, concurrent, side) for side in ("left", "right"))
+    ranks = (first + last + 1) / 2
+    count, others = len(concurrent), len(without)
     wins = float(ranks.sum()) - count * (count + 1) / 2
     deviation = math.sqrt(count * others * (count + others + 1) / 12)
     chance = 0.5 * math.erfc((count * others / 2 - wins - 0.5) / deviation / math.sqrt(2))
     if chance > RANK_CHANCE and not far_apart:
         return None
-    medians = float(np.median(alone)), float(np.median(company))
-    return Slowdown(medians[0], len(alone), medians[1], len(company))
+    medians = float(np.median(without)), float(np.median(concurrent))
+    return Slowdown(medians[0], len(without), medians[1], len(concurrent))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Company: how many others of Sonar's tests ran at the ends of each while its bytes moved."""
+"""Concurrent tests: other Sonar tests at the source or destination while bytes moved."""
 
 import itertools
 import threading
@@ -21,7 +21,7 @@ from sonar.movers.base import MoverError, Receipt, Stopped, Where
 from sonar.movers.measure import Outcome
 from sonar.movers.watch import Seen
 from sonar.results import concurrency, endings
-from sonar.results.concurrency import Company, Span
+from sonar.results.concurrency import ConcurrentTests, Span
 from sonar.work import probes
 from tests.sonar.world import endpoint, three_endpoints
 
@@ -79,8 +79,8 @@ def ended(probe: Probe, outcome: Outcome) -> Transfer:
     return Transfer.objects.select_related("profile").get(id=probe.id)
 
 
-def company_of(transfer: Transfer) -> Company:
-    return Company(*(getattr(transfer, name) for name in Company._fields))
+def concurrent_with(transfer: Transfer) -> ConcurrentTests:
+    return ConcurrentTests(*(getattr(transfer, name) for name in ConcurrentTests._fields))
 
 
 spans = st.tuples(st.integers(-20, 40), st.integers(0, 30)).map(lambda of: span(of[0], sum(of)))
@@ -99,7 +99,7 @@ def test_mean_and_maximum_are_those_that_looking_each_second_gives(seconds, othe
 
 
 @given(st.lists(spans, max_size=12))
-def test_a_move_without_length_has_the_company_of_its_moment(others):
+def test_a_move_without_length_counts_the_tests_of_its_moment(others):
     there = sum(one.began <= T < one.ended for one in others)
     assert concurrency.count(span(0, 0), others) == (there, there)
 
@@ -109,91 +109,94 @@ def test_one_that_ends_when_the_next_begins_is_never_there_with_it():
     assert concurrency.count(span(0, 20), [span(0, 10), span(10, 20)]) == (1.0, 1)
 
 
-def test_a_test_alone_knows_that_it_was_alone(db):
+def test_a_test_without_concurrent_tests_records_none(db):
     glasgow, lancs, ral = three_endpoints()
     ran(glasgow, lancs, -50, 10)  # over before the move begins, though not before the claim
     ran(lancs, glasgow, 30, 40)  # from its end on
     elsewhere = endpoint("DURHAM")
     running(ral, elsewhere, 0)
-    alone = ended(running(glasgow, lancs, 0), done(10, 20))
-    assert company_of(alone) == (0.0, 0, 0.0, 0)
-    assert alone.profile.beside == 0
+    single = ended(running(glasgow, lancs, 0), done(10, 20))
+    assert concurrent_with(single) == (0.0, 0, 0.0, 0)
+    assert single.profile.concurrent == 0
 
 
-def test_while_a_test_is_in_the_queue_of_a_service_nobody_is_its_company(db):
+def test_no_test_counts_while_a_test_is_in_the_queue_of_a_service(db):
     source, destination, third = three_endpoints()
     ran(source, third, 0, 9)
     queued = replace(done(0.0, 20.0), seen=Seen(queue_seconds=10.0))
-    assert company_of(ended(running(source, destination, 0), queued)).beside_source == 0
+    assert (
+        concurrent_with(ended(running(source, destination, 0), queued)).concurrent_at_source_mean
+        == 0
+    )
 
 
-def test_readers_and_writers_of_an_endpoint_are_company_there_each_for_its_time(db):
+def test_readers_and_writers_of_an_endpoint_count_there_each_for_its_time(db):
     glasgow, lancs, ral = three_endpoints()
     ran(ral, glasgow, 0, 15)  # writes where the move reads, in its first quarter
     ran(glasgow, ral, 25, 90)  # reads there, in its last quarter
     running(ral, lancs, 20)  # writes where the move writes, from its middle on
     transfer = ended(running(glasgow, lancs, 0), done(10, 20))
-    assert company_of(transfer) == (pytest.approx(0.5), 1, pytest.approx(0.5), 1)
-    assert transfer.profile.beside == 1
+    assert concurrent_with(transfer) == (pytest.approx(0.5), 1, pytest.approx(0.5), 1)
+    assert transfer.profile.concurrent == 1
 
 
-def test_a_test_the_other_way_round_is_company_at_both_ends(db):
+def test_a_test_in_the_other_direction_counts_at_both_ends(db):
     glasgow, lancs, _ = three_endpoints()
     running(lancs, glasgow, 0)
     ran(lancs, glasgow, 5, 90)
     transfer = ended(running(glasgow, lancs, 0), done(0, 20))
-    assert company_of(transfer) == (pytest.approx(1.75), 2, pytest.approx(1.75), 2)
+    assert concurrent_with(transfer) == (pytest.approx(1.75), 2, pytest.approx(1.75), 2)
 
 
 def test_of_two_tests_both_know_of_the_other_whoever_ends_first(db):
     glasgow, lancs, ral = three_endpoints()
     first, second = running(glasgow, lancs, 0), running(ral, lancs, 0)
     for probe in (first, second):
-        assert company_of(ended(probe, done(0, 10))) == (0.0, 0, 1.0, 1)
+        assert concurrent_with(ended(probe, done(0, 10))) == (0.0, 0, 1.0, 1)
 
 
-def test_a_failed_move_has_company_too(db):
+def test_a_failed_move_has_concurrent_tests_too(db):
     glasgow, lancs, ral = three_endpoints()
     running(glasgow, ral, 5)
-    assert company_of(ended(running(glasgow, lancs, 0), FAILED)) == (0.5, 1, 0.0, 0)
+    assert concurrent_with(ended(running(glasgow, lancs, 0), FAILED)) == (0.5, 1, 0.0, 0)
 
 
-def test_what_never_moved_and_what_was_lost_knows_of_no_company(db):
+def test_what_never_moved_and_what_was_lost_has_no_counts(db):
     glasgow, lancs, _ = three_endpoints()
     never = ended(running(glasgow, lancs, 0), NEVER_BEGAN)
     lost = running(glasgow, lancs, 0)
     endings.lose_probe(lost, at(9000))
     for transfer in (never, Transfer.objects.select_related("profile").get(id=lost.id)):
-        assert company_of(transfer) == (None, None, None, None)
-        assert transfer.profile.beside is None
-    # A dead worker's test is company until its deadline, not until it was found dead.
+        assert concurrent_with(transfer) == (None, None, None, None)
+        assert transfer.profile.concurrent is None
+    # A dead worker's test counts until its deadline, not until it was found dead.
     assert RecentRun.objects.latest("id").ended_at == lost.deadline
 
 
-def test_a_test_that_is_handed_back_was_company_until_then_and_once(db):
+def test_a_test_that_is_handed_back_counts_until_then_and_once(db):
     glasgow, lancs, ral = three_endpoints()
     stopped, other = running(glasgow, lancs, 0), running(glasgow, ral, 0)
     for _ in range(2):  # the word of the first COMMIT may get lost
         probes.record(stopped, Outcome(None, Stopped(), None, 5.0))
     assert RecentRun.objects.count() == 1
-    assert company_of(ended(other, done(0, 10))) == (1.0, 1, 0.0, 0)
+    assert concurrent_with(ended(other, done(0, 10))) == (1.0, 1, 0.0, 0)
 
 
-def test_its_own_earlier_run_is_no_company(db):
+def test_its_own_earlier_run_does_not_count(db):
     glasgow, lancs, _ = three_endpoints()
     probe = running(glasgow, lancs, -100)
     probes.hand_back(probe)
     again = probes.claim(probe.id, timezone.now() + timedelta(seconds=1))
     assert again is not None
-    assert company_of(ended(again, done(0, 10))) == (0.0, 0, 0.0, 0)
+    assert concurrent_with(ended(again, done(0, 10))) == (0.0, 0, 0.0, 0)
 
 
-def test_queued_and_waiting_tests_are_no_company(db):
+def test_queued_and_waiting_tests_do_not_count(db):
     glasgow, lancs, ral = three_endpoints()
     for state, end in (("queued", ral), ("waiting", lancs)):
         probe = running(glasgow, end, 0)
         Probe.objects.filter(id=probe.id).update(state=state, started_at=None, deadline=None)
-    assert company_of(ended(running(glasgow, lancs, 0), done(0, 10))) == (0.0, 0, 0.0, 0)
+    assert concurrent_with(ended(running(glasgow, lancs, 0), done(0, 10))) == (0.0, 0, 0.0, 0)
 
 
 def test_a_second_end_of_one_run_leaves_no_second_trace(db):
@@ -242,8 +245,8 @@ def test_one_that_ends_in_a_transaction_that_is_not_over_still_counts(real_commi
             " VALUES (%s, %s, %s, %s)",
             [slow.source_id, slow.destination_id, slow.started_at, timezone.now()],
         )
-        assert company_of(ended(quick, done(0, 10))) == (1.0, 1, 0.0, 0)
-    assert company_of(ended(running(ral, glasgow, 0), done(0, 10))) == (1.0, 1, 2.0, 2)
+        assert concurrent_with(ended(quick, done(0, 10))) == (1.0, 1, 0.0, 0)
+    assert concurrent_with(ended(running(ral, glasgow, 0), done(0, 10))) == (1.0, 1, 2.0, 2)
 
 
 def in_a_thread(step: Callable[[], None]) -> None:
@@ -300,7 +303,7 @@ def test_two_that_end_at_once_see_each_other_once_in_whatever_order_their_statem
         if between.left >= 0:
             break
         other = Transfer.objects.get(id=second.id)
-        assert [company_of(one), company_of(other)] == [(1.0, 1, 1.0, 1)] * 2, number
+        assert [concurrent_with(one), concurrent_with(other)] == [(1.0, 1, 1.0, 1)] * 2, number
     assert number > 5
 
 
@@ -326,5 +329,5 @@ def test_many_that_end_at_the_same_moment_all_see_each_other_once(real_commits):
     for one in threads:
         one.join()
     others = AT_ONCE - 1
-    found = [company_of(one) for one in Transfer.objects.all()]
+    found = [concurrent_with(one) for one in Transfer.objects.all()]
     assert found == [(others, others, 0.0, 0)] * AT_ONCE
