@@ -10,6 +10,7 @@ from matrix.http.health import healthz, icon, readyz
 from matrix.http.page_rights import anyone, for_whom
 from matrix.pages import account, log_in, operations, people, previews, size_classes
 from matrix.pages.add_site import work as additions
+from matrix.pages.aliases import dismiss_alias, list_aliases, remove_alias
 from matrix.pages.causes import CausesPage
 from matrix.pages.commissioning import work as criteria_work
 from matrix.pages.commissioning.pages import RecordPage, SetPage, SetsPage
@@ -26,7 +27,6 @@ from matrix.pages.link.page import LinkPage
 from matrix.pages.matrix.page import front
 from matrix.pages.meshes import work as mesh_work
 from matrix.pages.meshes.pages import MeshesPage, MeshPage
-from matrix.pages.names import dismiss_name, names, remove_alias
 from matrix.pages.ordered_tests import (
     ExperimentPage,
     cancel_experiment,
@@ -163,9 +163,9 @@ urlpatterns = [
     path("size-classes/", showing(size_classes.SizeClassesPage), name="size-classes"),
     path("size-classes/add/", size_classes.add_size_class, name="add-size-class"),
     path("size-classes/<str:size>/", size_classes.change_size_class, name="change-size-class"),
-    path("operations/names/", names, name="names"),
-    path("operations/names/dismiss/", dismiss_name, name="dismiss-name"),
-    path("operations/names/remove/", remove_alias, name="remove-alias"),
+    path("operations/aliases/", list_aliases, name="aliases"),
+    path("operations/aliases/dismiss/", dismiss_alias, name="dismiss-alias"),
+    path("operations/aliases/remove/", remove_alias, name="remove-alias"),
     path("operations/topology/", topology, name="topology"),
     path("operations/topology/propose/", propose_topology, name="propose-topology"),
     path("operations/probes/", operations.order_probes, name="order-probe"),

@@ -24,7 +24,7 @@ from sonar.models import (
     Site,
     SizeClass,
     Subscription,
-    UnknownName,
+    UnknownAlias,
 )
 from sonar.registry.topology import proposals
 from sonar.registry.topology.model import Topology
@@ -126,7 +126,7 @@ PAGE = {
         ),
         *(
             "/operations/",
-            "/operations/names/",
+            "/operations/aliases/",
             "/operations/topology/",
             "/operations/probes/<uuid:id>/cancel/",
             "/tokens/",
@@ -273,9 +273,9 @@ FORMS: dict[str, dict[str, Any]] = {
     "/operations/stop/": {"pause_reason": "new switch"},
     "/operations/topology/": {"source": "cric-atlas", "digest": "{digest}"},
     "/operations/topology/propose/": {"source": "cric-atlas", "documents": Document()},
-    "/operations/names/": {"kind": "rse", "name": "RAL-ECHO", "place": "RAL_DATADISK"},
-    "/operations/names/dismiss/": {"kind": "rcsite", "name": "RAL-PPD", "source": "gocdb"},
-    "/operations/names/remove/": {"kind": "rcsite", "name": "RAL-LCG2"},
+    "/operations/aliases/": {"kind": "rse", "name": "RAL-ECHO", "place": "RAL_DATADISK"},
+    "/operations/aliases/dismiss/": {"kind": "rcsite", "name": "RAL-PPD", "source": "gocdb"},
+    "/operations/aliases/remove/": {"kind": "rcsite", "name": "RAL-LCG2"},
     f"{LINK}/tests/": {"size": "small"},
     f"{LINK}/experiments/": {"variable": "mode", "size": "small"},
     "/experiments/<uuid:id>/cancel/": {},
@@ -432,7 +432,7 @@ def scene() -> dict[str, str]:
     )
     alias = Alias.objects.create(kind="rcsite", name="RAL-LCG2", site=made.ral.site)
     told = {"source": "gocdb", "first_at": NOW, "last_at": NOW}
-    UnknownName.objects.create(kind="rcsite", name="RAL-PPD", **told)
+    UnknownAlias.objects.create(kind="rcsite", name="RAL-PPD", **told)
     EndpointCheck.objects.create(endpoint=made.ral, requested_at=NOW - HOUR)
     proposals.keep(Topology(source="cric-atlas"), ["sites.json"], NOW)
     digest = proposals.compared(Proposal.objects.get()).digest

@@ -19,7 +19,7 @@ from pytest_django import Settings
 
 from matrix.http import questions
 from matrix.store.cache import ANSWERS, STANDINGS
-from sonar.models import Annotation, Condition, Endpoint, Incident, Probe, Site, UnknownName
+from sonar.models import Annotation, Condition, Endpoint, Incident, Probe, Site, UnknownAlias
 from sonar.people.roles import Role
 from tests import found, rights_samples
 from tests.accounts import account, logged_in
@@ -58,7 +58,7 @@ def add_ties(ends: list[Endpoint]) -> None:
         world.downtime(endpoint=end, **told)
     for text in ("one", "two", "three"):
         Annotation.objects.create(site=site, text=text, starts_at=NOW - HOUR, public=True)
-        UnknownName.objects.create(
+        UnknownAlias.objects.create(
             kind="rcsite", name=text, source="osg", first_at=NOW, last_at=NOW, times=3
         )
     for error in ("no route to host", "certificate has expired", "disk quota exceeded"):
@@ -148,7 +148,7 @@ TOTAL = {
     "matrix/answers/link/report.py: -started_at",
     "sonar/sandbox/progress.py: -started_at",
     # Of groups, by all that they are grouped by.
-    "matrix/answers/foreign_names.py: origin, kind",
+    "matrix/answers/aliases.py: origin, kind",
     "matrix/store/transfers.py: -number, -last, cause, error_where, state",
     "sonar/work/cleanup.py: failures, due, endpoint_id",
     # By all that makes one unique.

@@ -15,8 +15,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from matrix.answers.aliases import count_unknown
 from matrix.answers.conditions import words as condition_words
-from matrix.answers.foreign_names import count_unknown
 from matrix.answers.ordering import probe_requests
 from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.answers.status import figures
@@ -54,7 +54,7 @@ from sonar.people.roles import STOP_ALL, Anyone
 from sonar.processes import full_disk
 from sonar.processes.heartbeats import has_wrong_clock
 
-SEE_NAMES = "sonar.view_unknownname"
+SEE_ALIASES = "sonar.view_unknownalias"
 MOST_RUNNING, MOST_ORDERED, MOST_RESULTS, MOST_DOWNTIMES = 30, 30, 10, 20
 # Of one downtime; those of more endpoints are listed with fewer.
 MOST_ROWS = 10
@@ -142,7 +142,7 @@ class OperationsPage(Page):
             "downtimes": [(downtime, downtime.starts_at <= now) for downtime in declared],
             "sources": sources,
             "pauses": [(pause, end_words(pause.until)) for pause in pauses_of(endpoints, now)],
-            "unknown_names": count_unknown() if roles.may(reader, SEE_NAMES) else 0,
+            "unknown_aliases": count_unknown() if roles.may(reader, SEE_ALIASES) else 0,
             "share": Share(address("api-status")),
             **form,
         }

@@ -59,7 +59,7 @@ SECTIONS = {
         NavigationEntry("Targets", "expectations"),
         NavigationEntry("Downtimes", "downtimes"),
         NavigationEntry("Size classes", "size-classes"),
-        NavigationEntry("Aliases", "names"),
+        NavigationEntry("Aliases", "aliases"),
         NavigationEntry("Topology", "topology"),
         NavigationEntry("Add a site", "add-site"),
     ),

@@ -1,6 +1,6 @@
 """What Sonar keeps, one file per subject; others import the models from here."""
 
-from sonar.models.aliases import Alias, UnknownName
+from sonar.models.aliases import Alias, UnknownAlias
 from sonar.models.checks import EndpointCheck
 from sonar.models.commissioning import CommissioningRecord, CommissioningSearch, CriteriaSet
 from sonar.models.conditions import (

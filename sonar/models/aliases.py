@@ -1,4 +1,4 @@
-"""What others call sites and endpoints, and names of theirs that stand for nothing here."""
+"""Aliases: names that other services have for sites and endpoints, and unknown ones."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def kind_field() -> models.CharField[str, str]:
     return models.CharField(max_length=20, choices=AliasKind)
 
 
-def check_foreign_name(name: str) -> None:
-    """Raise ValidationError for what is no name, whoever gives it."""
+def check_alias_name(name: str) -> None:
+    """Raise ValidationError for a name that no service can have."""
     if not name.isprintable() or name != name.strip() or not name:
         raise ValidationError(
-            {"name": "A name is printable, and neither begins nor ends with a blank."}
+            {"name": "An alias must be printable, and cannot begin or end with a blank."}
         )
 
 
@@ -74,7 +74,7 @@ class Alias(models.Model):
     origin = models.CharField(
         max_length=LONGEST_SOURCE,
         default=BY_HAND,
-        help_text=f"What said so: “{BY_HAND}” for people, else the name of a source.",
+        help_text=f"“{BY_HAND}” if a person assigned it, else the name of the source.",
     )
 
     class Meta:
@@ -85,13 +85,13 @@ class Alias(models.Model):
                 fields=["kind", "key"],
                 name="alias_means_one_thing",
                 violation_error_code="unique",
-                violation_error_message="This name stands for something already.",
+                violation_error_message="This alias is already assigned.",
             ),
             models.CheckConstraint(
                 condition=Q(site__isnull=False, endpoint__isnull=True)
                 | Q(site__isnull=True, endpoint__isnull=False),
                 name="alias_of_one_site_or_endpoint",
-                violation_error_message="An alias stands for a site or for an endpoint: "
+                violation_error_message="An alias belongs to a site or to an endpoint: "
                 "choose exactly one.",
             ),
         ]
@@ -100,20 +100,20 @@ class Alias(models.Model):
         return self.name
 
     def clean(self) -> None:
-        check_foreign_name(self.name)
+        check_alias_name(self.name)
 
     @property
     def target(self) -> Site | Endpoint:
         target = self.site or self.endpoint
         if target is None:
-            raise ValueError(f"the alias {self.name} stands for nothing yet")
+            raise ValueError(f"the alias {self.name} has neither a site nor an endpoint")
         return target
 
 
-class UnknownName(models.Model):
-    """A name in what a source said that is neither registered nor an alias.
+class UnknownAlias(models.Model):
+    """A name that a source uses, and that is neither registered nor an alias here.
 
-    What is ``dismissed`` is nothing that Sonar tests: it is counted on, but nobody is asked again.
+    A ``dismissed`` one is nothing that Sonar tests: it is still counted, but no longer listed.
     """
 
     kind = kind_field()
@@ -121,7 +121,7 @@ class UnknownName(models.Model):
     key = key_column()
     source = models.CharField(max_length=LONGEST_SOURCE, help_text="Where it was read.")
     example = models.CharField(
-        max_length=LONGEST_EXAMPLE, blank=True, help_text="What the source said of it last."
+        max_length=LONGEST_EXAMPLE, blank=True, help_text="Where the source used it last."
     )
     times = models.PositiveIntegerField(default=1, help_text="How often it was read.")
     first_at = models.DateTimeField()
@@ -132,9 +132,10 @@ class UnknownName(models.Model):
 
     class Meta:
         ordering = ["source", "kind", "name"]
+        verbose_name_plural = "unknown aliases"
         constraints = [
             models.UniqueConstraint(
-                fields=["source", "kind", "key"], name="unknownname_is_told_once"
+                fields=["source", "kind", "key"], name="unknownalias_once_per_source"
             ),
         ]
 

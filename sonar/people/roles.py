@@ -36,7 +36,7 @@ _EVERYWHERE = {
     "add": (*_REGISTRY, "endpoint", "transfer"),
     "change": (*_REGISTRY, "endpoint", "alltests"),
     "delete": _REGISTRY,
-    "view": (*_SEEN, "unknownname", "criteriaset", "subscription", "transfer"),
+    "view": (*_SEEN, "unknownalias", "criteriaset", "subscription", "transfer"),
 }
 
 # Names of permissions as `User.has_perm` takes them.

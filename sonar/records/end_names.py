@@ -1,4 +1,4 @@
-"""Which endpoints records mean: by their own names, or by what others call them."""
+"""Endpoints of records: by their own names, or by their aliases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sonar.registry.aliases import MOST_KEPT, Targets, Unknown
 
 ENDS = ("source", "destination")
 READ_IN = "results"
-"""The source of unknown names, on the page where operators assign them."""
+"""The source of unknown aliases, on the page where operators assign them."""
 FEW = 3
 
 AtSites = Mapping[int, list[Endpoint]]
@@ -105,6 +105,6 @@ def named_by(links: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def note_unknown(unknown: Collection[Unknown], now: datetime) -> None:
-    """Count names that stand for nothing, for the page where operators assign them."""
+    """Count unknown aliases, for the page where operators assign them."""
     if unknown:
         aliases.note_unknown(READ_IN, unknown, now)

@@ -1,7 +1,7 @@
-"""What names of others stand for here, and a record of those that stand for nothing.
+"""Sites and endpoints by their aliases, and a record of unknown aliases.
 
-Whoever reads what others write asks `find` for all names of a kind at once, and says by
-`note_unknown` which of them nobody knows: operators see them on a page and assign them.
+Readers of other services' documents call `find` with all names of a kind at once, and
+`note_unknown` with the names that it did not find. Operators assign these on the Aliases page.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 
-from sonar.models import Alias, Endpoint, Site, UnknownName
+from sonar.models import Alias, Endpoint, Site, UnknownAlias
 from sonar.models.aliases import (
     BY_HAND,
     HOSTS,
@@ -38,21 +38,21 @@ SITES = (AliasKind.RCSITE, AliasKind.GOCDB_SITE, AliasKind.OSG_GROUP)
 """Kinds whose names sites have here too, without an alias."""
 
 _NOTE = """
-    INSERT INTO sonar_unknownname (kind, name, source, example, times, first_at, last_at)
+    INSERT INTO sonar_unknownalias (kind, name, source, example, times, first_at, last_at)
     SELECT kind, name, %(source)s, example, 1, %(now)s, %(now)s
     FROM unnest(%(kinds)s::text[], %(names)s::text[], %(examples)s::text[])
          AS told (kind, name, example)
     ON CONFLICT (source, kind, key) DO UPDATE SET
-        times = sonar_unknownname.times + 1,
+        times = sonar_unknownalias.times + 1,
         example = excluded.example,
         name = excluded.name,
-        last_at = greatest(sonar_unknownname.last_at, excluded.last_at)
+        last_at = greatest(sonar_unknownalias.last_at, excluded.last_at)
 """
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """A name that stands for nothing, and a few words of what was said of it."""
+    """An unknown alias, with an example of where the source uses it."""
 
     kind: AliasKind
     name: str
@@ -60,7 +60,7 @@ class Unknown:
 
 
 def find(kind: AliasKind, names: Collection[str]) -> dict[str, Targets]:
-    """Return by name what it stands for; names that stand for nothing are left out.
+    """Return the targets of names; unknown names are left out.
 
     That is the site or the endpoint of its alias; else the one that is called so; else, of a host,
     every endpoint in use whose base URL has it. At most two SQL queries, however many names.
@@ -83,7 +83,7 @@ def _find(kinds: Collection[AliasKind], names: Collection[str]) -> dict[str, Tar
 
 
 def _by_alias(kinds: Collection[AliasKind], names: Collection[str]) -> dict[str, Targets]:
-    """Return what those of the names stand for that are aliases. One SQL query."""
+    """Return the targets of the names that are aliases. One SQL query."""
     keys = {name: [(kind, compared(kind, name)) for kind in kinds] for name in names}
     rows = Alias.objects.select_related("site", "endpoint__site").filter(
         kind__in=kinds, key__in={key for own in keys.values() for _, key in own}
@@ -126,7 +126,7 @@ def by_host(endpoints: Iterable[Endpoint]) -> dict[str, list[Endpoint]]:
 
 @transaction.atomic
 def note_unknown(source: str, unknown: Iterable[Unknown], now: datetime) -> None:
-    """Count names that stand for nothing, each once for this reading of the source.
+    """Count unknown aliases, each once for this reading of the source.
 
     Those that the source has not said for a month are forgotten, and of too many those said
     longest ago. Three SQL queries.
@@ -149,7 +149,7 @@ def note_unknown(source: str, unknown: Iterable[Unknown], now: datetime) -> None
 
 
 def _fitting(unknown: Unknown) -> Unknown:
-    """Return it as it can be kept: names of others may hold anything, and be of any length."""
+    """Return it as it can be kept: an alias may have any characters and any length."""
     name, example = (
         "".join(character if character.isprintable() else "�" for character in text)[:most]
         for text, most in ((unknown.name.strip(), LONGEST_NAME), (unknown.example, LONGEST_EXAMPLE))
@@ -158,7 +158,7 @@ def _fitting(unknown: Unknown) -> Unknown:
 
 
 def _forget_old(source: str, now: datetime) -> None:
-    rows = UnknownName.objects.filter(source=source)
+    rows = UnknownAlias.objects.filter(source=source)
     rows.filter(last_at__lt=now - KEPT).delete()
     # What was dismissed stays longest: who is asked again has to answer again.
     newest_first = rows.order_by("-dismissed", "-last_at", "-times", "pk")
@@ -168,9 +168,9 @@ def _forget_old(source: str, now: datetime) -> None:
 
 @transaction.atomic
 def assign(kind: str, name: str, target: Target, origin: str = BY_HAND) -> Alias:
-    """Let a name stand for a site or an endpoint, whatever it stood for before.
+    """Make a name an alias of a site or an endpoint, also if it is the alias of another one.
 
-    It is unknown no more, whatever source said it. Raises ValidationError for what is no name.
+    The name is no longer unknown, in any source. Raises ValidationError for an invalid name.
     """
     rows = Alias.objects.select_for_update(of=("self",))
     alias = rows.filter(kind=kind, key=compared(kind, name)).first() or Alias(kind=kind)
@@ -184,9 +184,9 @@ def assign(kind: str, name: str, target: Target, origin: str = BY_HAND) -> Alias
 
 
 def forget(names: Iterable[Name]) -> None:
-    """Take names that stand for something off the list of those that do not."""
+    """Take assigned names off the list of unknown aliases."""
     by_kind: defaultdict[str, list[str]] = defaultdict(list)
     for kind, name in names:
         by_kind[kind].append(compared(kind, name))
     for kind, keys in by_kind.items():
-        UnknownName.objects.filter(kind=kind, key__in=keys).delete()
+        UnknownAlias.objects.filter(kind=kind, key__in=keys).delete()

@@ -1,4 +1,4 @@
-"""Names of others and proposals of sources in a real browser: readable, and assigned by hand."""
+"""Aliases and proposals of sources in a real browser: readable, and assigned by hand."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 from playwright.sync_api import expect
 
-from sonar.models import Alias, UnknownName
+from sonar.models import Alias, UnknownAlias
 from sonar.models.aliases import AliasKind
 from sonar.people.roles import Role
 from sonar.registry import aliases
@@ -30,7 +30,7 @@ def asked(scene: Scene, tmp_path: Path) -> None:
         Unknown(AliasKind.SE_HOST, "a-door-that-nobody-tests.department-of-physics.example.org"),
     ]
     aliases.note_unknown("gocdb", told, NOW - HOUR)
-    UnknownName.objects.filter(example="").update(dismissed=True)
+    UnknownAlias.objects.filter(example="").update(dismissed=True)
     aliases.assign(AliasKind.RCSITE, "RAL-LCG2", scene.world.ral.site)
     documents = {"sites": topologies.cric_sites(), "ends": topologies.cric_endpoints()}
     paths = topologies.written(tmp_path, **documents)
@@ -45,15 +45,15 @@ def test_operators_assign_names_and_read_proposals(visit, asked, reader):
     look(page, f"topology-{reader}")
     assert fits(page)
     assert by_day_and_night(page) == []
-    page = visit.open("/operations/names/")
-    for summary in ("Dismissed names", "Assigned by people"):
+    page = visit.open("/operations/aliases/")
+    for summary in ("Dismissed aliases", "Assigned by people"):
         page.locator("summary", has_text=summary).click()
-    look(page, f"names-{reader}")
+    look(page, f"aliases-{reader}")
     assert fits(page)
     assert by_day_and_night(page) == []
-    field = page.get_by_label("Site or endpoint that se.example.org stands for")
+    field = page.get_by_label("Site or endpoint of the alias se.example.org")
     field.fill("RAL")
     field.press("Enter")
-    expect(page.locator("main")).to_contain_text("se.example.org stands for the site RAL")
-    look(page, f"names-{reader}-assigned")
+    expect(page.locator("main")).to_contain_text("se.example.org is now an alias of the site RAL")
+    look(page, f"aliases-{reader}-assigned")
     assert Alias.objects.filter(kind=AliasKind.SE_HOST).count() == 1

@@ -205,7 +205,7 @@ WORKED_ON = [
     "/sites/RAL/endpoints/RAL_DATADISK/set-up/",
     *("/size-classes/", "/size-classes/large/", "/commissioning/add/", "/expectations/add/"),
     *("/subscriptions/", "/subscriptions/add/webhook/", "/password/", "/operations/topology/"),
-    *("/operations/names/", "/history/", "/reports/", "/incidents/", "/views/", "/downtimes/"),
+    *("/operations/aliases/", "/history/", "/reports/", "/incidents/", "/views/", "/downtimes/"),
     f"{RAL_TO_DESY}tests/",
 ]
 

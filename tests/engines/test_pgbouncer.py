@@ -102,7 +102,7 @@ def test_every_page_and_call_answers_as_without_it(names: dict[str, str], pooler
 
 
 # What others need goes last, and who sends it.
-LAST = ("/login/", "/logout/", "DELETE", "/operations/names/remove/", "/views/delete/")
+LAST = ("/login/", "/logout/", "DELETE", "/operations/aliases/remove/", "/views/delete/")
 
 
 def statuses(names: dict[str, str]) -> dict[tuple[str, str], int]:

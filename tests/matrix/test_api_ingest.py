@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from matrix.api.transfers import views as storing
 from matrix.http.exceptions import NEEDS_ACCOUNT
-from sonar.models import Profile, Token, Transfer, UnknownName
+from sonar.models import Profile, Token, Transfer, UnknownAlias
 from sonar.models.aliases import AliasKind
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
@@ -134,7 +134,7 @@ def test_a_name_of_others_is_taken_and_one_that_stands_for_nothing_is_counted(
     rows = [row(1, source="SE.ral.example"), row(2, source="MOON")]
     answer = refused(post(client, rows, ingest))
     assert list(answer["errors"]) == ["1.source"]
-    [unknown] = UnknownName.objects.all()
+    [unknown] = UnknownAlias.objects.all()
     assert (unknown.name, unknown.source, unknown.times) == ("MOON", "results", 1)
     assert post(client, rows[:1], ingest).status_code == 201
     assert Transfer.objects.get().source == small_world.ral

@@ -83,7 +83,7 @@ WRONG = [
     ("expectations", {"sources": {"cloudy": "UK"}}, "sources", "there is no attribute “cloudy”"),
     ("expectations", {"size_class": "huge"}, "size_class", "size_class “huge” is not known"),
     ("aliases", {"kind": "x"}, "kind", 'kind "x" is not one of the kinds rse, se_host'),
-    ("aliases", {"name": " x"}, "name", "A name is printable, and neither begins nor ends"),
+    ("aliases", {"name": " x"}, "name", "An alias must be printable, and cannot begin or end"),
     ("aliases", {"site": "RAL"}, "site", "choose exactly one"),
     ("aliases", {"endpoint": "NO"}, "endpoint", "endpoint “NO” is not known"),
     ("sites", {"paused": "yes"}, "paused", 'paused "yes" is not true or false (true: no tests'),

@@ -99,7 +99,7 @@ def test_a_proposal_is_shown_line_by_line_and_applied_once(
     client.get(URL)  # the rights of the account are read once
     with django_assert_num_queries(15):
         page = page_of(client)
-    summary = "cric-atlas: 2 new sites, 2 new endpoints, 6 names of others"
+    summary = "cric-atlas: 2 new sites, 2 new endpoints, 6 aliases"
     assert page.texts("h2") == [summary, "Propose from documents"]
     assert f"+ {GLASGOW}: base URL davs://ceph.example.ac.uk/atlas/datadisk" in page
     assert not Endpoint.objects.filter(name=GLASGOW).exists()

@@ -1,4 +1,4 @@
-"""What others call sites and endpoints, and a list of the names that stand for nothing."""
+"""Aliases of sites and endpoints, and a list of the unknown ones."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar.models import Alias, Endpoint, Site, UnknownName
+from sonar.models import Alias, Endpoint, Site, UnknownAlias
 from sonar.models.aliases import BY_HAND, AliasKind, compared
 from sonar.registry import aliases
 from sonar.registry.aliases import Unknown, find, note_unknown
@@ -86,11 +86,11 @@ def test_what_is_no_name_is_refused(glasgow, name: str):
 
 
 def rows() -> list[tuple[str, int, str]]:
-    found = UnknownName.objects.order_by("name")
+    found = UnknownAlias.objects.order_by("name")
     return list(found.values_list("name", "times", "example"))
 
 
-def test_unknown_names_are_counted_once_a_reading_and_gone_once_assigned(
+def test_unknown_aliases_are_counted_once_a_reading_and_gone_once_assigned(
     glasgow, django_assert_num_queries
 ):
     told = [Unknown(AliasKind.SE_HOST, "a.example.org", "downtime 7"), *[host("B.org")] * 2]
@@ -104,7 +104,7 @@ def test_unknown_names_are_counted_once_a_reading_and_gone_once_assigned(
         ("b.ORG", 2, "downtime 9"),
         ("b.org", 1, ""),
     ]
-    row = UnknownName.objects.get(name="b.ORG")
+    row = UnknownAlias.objects.get(name="b.ORG")
     assert (row.first_at, row.last_at) == (NOW - DAY, NOW)
     aliases.assign(AliasKind.SE_HOST, "B.ORG", glasgow)
     assert [name for name, *_ in rows()] == ["a.example.org"]
@@ -119,27 +119,27 @@ def test_what_a_source_says_no_more_is_forgotten_and_too_many_are_not_kept(monke
     note_unknown("gocdb", [host("old")], NOW - 31 * DAY)
     note_unknown("osg", [host("old")], NOW - 31 * DAY)
     note_unknown("gocdb", [host("dismissed")], NOW - 20 * DAY)
-    UnknownName.objects.filter(name="dismissed").update(dismissed=True)
+    UnknownAlias.objects.filter(name="dismissed").update(dismissed=True)
     note_unknown("gocdb", [host("first")], NOW - DAY)
     note_unknown("gocdb", [host(f"new{number}") for number in range(2)], NOW)
-    kept = UnknownName.objects.filter(source="gocdb").values_list("name", flat=True)
+    kept = UnknownAlias.objects.filter(source="gocdb").values_list("name", flat=True)
     assert sorted(kept) == ["dismissed", "new0", "new1"]
-    assert UnknownName.objects.filter(source="osg").count() == 1
+    assert UnknownAlias.objects.filter(source="osg").count() == 1
 
 
 @given(name=st.text(), example=st.text())
 def test_whatever_a_source_says_can_be_noted(name: str, example: str):
-    UnknownName.objects.all().delete()
+    UnknownAlias.objects.all().delete()
     note_unknown("gocdb", [Unknown(AliasKind.SE_HOST, name, example)], NOW)
     note_unknown("gocdb", [Unknown(AliasKind.SE_HOST, name, example)], NOW)
-    kept = list(UnknownName.objects.all())
+    kept = list(UnknownAlias.objects.all())
     assert len(kept) == bool(name.strip())
     assert all(row.times == 2 and row.name.isprintable() for row in kept)
 
 
 @given(name=st.text(st.characters(codec="ascii", exclude_characters="\0"), max_size=30))
 def test_python_and_postgresql_compare_hosts_alike(name: str):
-    row = UnknownName(kind=AliasKind.SE_HOST, name=name, source="x", first_at=NOW, last_at=NOW)
+    row = UnknownAlias(kind=AliasKind.SE_HOST, name=name, source="x", first_at=NOW, last_at=NOW)
     row.save()
     row.refresh_from_db()
     assert row.key == compared(AliasKind.SE_HOST, name)
@@ -158,7 +158,7 @@ aliases:
 def test_a_registry_file_assigns_names():
     note_unknown("gocdb", [Unknown(AliasKind.RCSITE, "RAL-LCG2")], NOW)
     assert load(FILE).added["aliases"] == ["rcsite RAL-LCG2", "rse RAL-LCG2"]
-    assert not UnknownName.objects.exists()
+    assert not UnknownAlias.objects.exists()
     assert not load(FILE).changed.get("aliases")
     Alias.objects.update(origin="rucio")
     assert len(load(FILE).changed["aliases"]) == 2
@@ -169,7 +169,7 @@ WRONG = {
     "{kind: rcsite, name: X}": "aliases[0] (line 1): name either a site or an endpoint",
     "{kind: rcsite, name: X, site: PIC}": "aliases[0].site (line 1): there is no site 'PIC'",
     "{kind: x, name: X, site: PIC}": "aliases[0].kind (line 1): there is no kind 'x': use",
-    "{kind: rse, name: ' X', site: RAL}": "aliases[0].name (line 1): A name is printable",
+    "{kind: rse, name: ' X', site: RAL}": "aliases[0].name (line 1): An alias must be printable",
     "{kind: se_host, name: a, site: RAL}, {kind: se_host, name: A, site: RAL}": "aliases[1].name "
     "(line 1): se_host a appears twice in this file",
 }

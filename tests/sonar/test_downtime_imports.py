@@ -13,7 +13,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from sonar import scheduler, tasks
 from sonar import settings as project
-from sonar.models import Annotation, Downtime, DowntimeSource, Endpoint, Schedule, UnknownName
+from sonar.models import Annotation, Downtime, DowntimeSource, Endpoint, Schedule, UnknownAlias
 from sonar.obstacles.catalogue import Down
 from sonar.obstacles.obstacle import RunConditions
 from sonar.registry import aliases
@@ -321,7 +321,7 @@ def test_aliases_are_followed_and_names_that_stand_for_nothing_noted(tmp_path: P
     take(tmp_path, content)
     take(tmp_path, osg(osg_downtime(7, "x.example.org", NOW, NOW + HOUR)), "osg")
     assert kept() == {("7G0", "GLASGOW_DATADISK", "outage"), ("7", "GLASGOW_TAPE", "outage")}
-    assert set(UnknownName.objects.values_list("kind", "name", "source")) == {
+    assert set(UnknownAlias.objects.values_list("kind", "name", "source")) == {
         ("se_host", "dpm.example.org", "gocdb"),
         ("gocdb_site", "UKI-SCOTGRID-GLASGOW", "gocdb"),
         ("perfsonar_host", "ps.example.org", "gocdb"),

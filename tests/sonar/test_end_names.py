@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from sonar.models import Endpoint, Site, Transfer, UnknownName
+from sonar.models import Endpoint, Site, Transfer, UnknownAlias
 from sonar.models.aliases import AliasKind
 from sonar.records import importing
 from sonar.records.admission import Admission, WrongRecordsError
@@ -113,22 +113,22 @@ def test_a_name_that_stands_for_something_else_by_then_is_said(tmp_path, glasgow
             importing.keep(sound, NOW, quiet)
 
 
-def test_names_that_stand_for_nothing_are_counted_with_an_example(tmp_path, grid):
+def test_unknown_aliases_are_counted_with_an_example(tmp_path, grid):
     lines = [line(1), line(2, source="MOON"), line(3, destination="se.moon.example")]
     path = write(tmp_path / "some.csv", [*lines, line(4, source="MOON")])
-    assert "/operations/names/" not in refused("--check", path)
-    assert not UnknownName.objects.exists()
+    assert "/operations/aliases/" not in refused("--check", path)
+    assert not UnknownAlias.objects.exists()
     for _ in range(2):
         said = refused(path)
     assert said.splitlines()[2:] == [
         "  line 4: destination 'se.moon.example' is not registered: it is neither an endpoint nor "
         "an alias of one",
         "  line 5: source 'MOON' is not registered: it is neither an endpoint nor an alias of one",
-        "  Names that are not registered are listed on /operations/names/, where operators can "
-        "say what they stand for.",
+        "  Unknown names are listed on /operations/aliases/, where operators can assign them to "
+        "endpoints and sites.",
     ]
     columns = ("kind", "name", "source", "times", "example")
-    assert list(UnknownName.objects.values_list(*columns)) == [
+    assert list(UnknownAlias.objects.values_list(*columns)) == [
         ("rse", "MOON", "results", 2, "source of a transfer to RAL_DATADISK"),
         (
             "se_host",

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar.models import Alias, Endpoint, Mesh, MeshInterval, Site, SizeClass, UnknownName
+from sonar.models import Alias, Endpoint, Mesh, MeshInterval, Site, SizeClass, UnknownAlias
 from sonar.registry.topology import catalogue, reading
 from sonar.registry.topology.applying import apply
 from sonar.registry.topology.reading import TopologyError
@@ -43,7 +43,7 @@ def cric(tmp_path: Path) -> Run:
 
 def test_a_diff_says_what_would_be_and_changes_nothing(cric):
     text = cric("diff")
-    assert "cric-atlas: 2 new sites, 2 new endpoints, 6 names of others" in text
+    assert "cric-atlas: 2 new sites, 2 new endpoints, 6 aliases" in text
     assert "+ UKI-SCOTGRID-GLASGOW: cloud UK, country GB, latitude 55.86, longitude -4.26" in text
     assert f"+ {GLASGOW}: base URL davs://ceph.example.ac.uk/atlas/datadisk" in text
     assert "+ storage host door-ceph.example.ac.uk: UKI-SCOTGRID-GLASGOW_DATADISK" in text
@@ -162,21 +162,21 @@ def test_what_cannot_be_registered_is_left_out_with_its_reason(cric, name: str, 
     assert cric(ends=cric_endpoints(**{name: twin})).startswith("cric-atlas: nothing to change")
 
 
-def test_names_of_others_follow_the_source_unless_people_said_otherwise(cric):
-    UnknownName.objects.create(
+def test_aliases_follow_the_source_unless_people_said_otherwise(cric):
+    UnknownAlias.objects.create(
         kind="rse", name=BNL, source="x", first_at="2026-01-01T00:00Z", last_at="2026-01-01T00:00Z"
     )
     site = Site.objects.create(name="Mine")
     Alias.objects.create(kind="rcsite", name="BNL", site=site)
     assert "= WLCG site (rcsite) BNL: Mine (set by hand), not BNL-ATLAS" in cric()
-    assert not UnknownName.objects.exists()
+    assert not UnknownAlias.objects.exists()
     assert Alias.objects.get(kind="rse", name=BNL).origin == "cric-atlas"
 
 
 def test_rucio_gives_disks_with_a_site_and_a_protocol_between_sites(tmp_path: Path):
     (path,) = written(tmp_path, export=topologies.rucio_export())
     text = topology("apply", "rucio", path)
-    assert "rucio: 1 new site, 1 new endpoint, 2 names of others" in text
+    assert "rucio: 1 new site, 1 new endpoint, 2 aliases" in text
     disk = Endpoint.objects.get()
     # It has root as well, and is tested by HTTP.
     expected = "davs://davs.glasgow-datadisk.example.org:2880/vo/datadisk"

@@ -394,7 +394,7 @@ def addresses(names: dict[str, str]) -> Iterator[str]:
     yield from ("/sites/Planted/", "/api/v1/sites/Planted/", "/api/v1/endpoints/?page_size=500")
     yield "/api/v1/transfers/?state=failed&state=done&state=lost&page_size=1000"
     yield f"/api/v1/transfers/{uuid.uuid4()}/"
-    yield from ("/operations/topology/", "/operations/names/", "/api/v1/downtimes/")
+    yield from ("/operations/topology/", "/operations/aliases/", "/api/v1/downtimes/")
     for place in ("led-on.plain", "led-on.base64", "led-astray.plain"):
         yield f"/sites/Planted/endpoints/{place}/"
         yield f"/api/v1/endpoints/{place}/check/"

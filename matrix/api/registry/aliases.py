@@ -1,4 +1,4 @@
-"""/api/v1/aliases/: what others call sites and endpoints."""
+"""/api/v1/aliases/: names that other services have for sites and endpoints."""
 
 from collections.abc import Collection
 from typing import Annotated
@@ -22,7 +22,7 @@ SEE = "sonar.view_alias"
 
 
 class NewAlias(Body):
-    """What a name of somebody else stands for: a site, or an endpoint."""
+    """A name that another service has for a site or for an endpoint."""
 
     kind: Annotated[str, field(KIND_WORDS, pattern=f"^({'|'.join(KINDS)})$")]
     name: Annotated[str, needed_text(LONGEST_NAME)]
@@ -36,8 +36,8 @@ class Aliases(Resource[Alias]):
     new = NewAlias
     answer = record_of(
         NewAlias,
-        "A name that somebody else has for a site or for an endpoint. Its origin is `hand`, or the "
-        "source that said so.",
+        "A name that another service has for a site or for an endpoint. `origin` is `hand`, or the "
+        "source that it comes from.",
         id=int,
         origin=str,
     )
@@ -49,24 +49,24 @@ class Aliases(Resource[Alias]):
     }
     parameters = (
         Parameter(
-            (schema.choice("kind", KINDS, "Only names of this kind."),),
+            (schema.choice("kind", KINDS, "Only aliases of this kind."),),
             lambda params: Q(kind=kind) if (kind := one_of(params, "kind", KINDS)) else Q(),
         ),
-        of_row("site", "Names of this site.", "GLASGOW", Site),
-        of_row("endpoint", "Names of this endpoint.", "GLASGOW_DATADISK", Endpoint),
+        of_row("site", "Aliases of this site.", "GLASGOW", Site),
+        of_row("endpoint", "Aliases of this endpoint.", "GLASGOW_DATADISK", Endpoint),
     )
     calls = {
         "list": CallText(
-            "Names that others have for sites and endpoints",
-            "Those that are hosts are only for operators and administrators.",
+            "Aliases: names that other services have for sites and endpoints",
+            "Aliases that are hosts are only for operators and administrators.",
         ),
         "add": CallText(
-            "Say what a name stands for",
-            "What others write with this name is taken for that of the site or the endpoint.",
+            "Add an alias",
+            "Imported results and downtimes with this name then belong to the site or endpoint.",
         ),
         "show": CallText("One alias"),
         "change": CallText("Change an alias", "Fields that are left out stay as they are."),
-        "remove": CallText("Remove an alias", "The name stands for nothing then."),
+        "remove": CallText("Remove an alias", "Its name is unknown then."),
     }
 
     def visible_to(self, reader: Anyone) -> Q:

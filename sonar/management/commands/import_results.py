@@ -19,8 +19,8 @@ from sonar.records import end_names, importing
 from sonar.records.importing import FaultyFileError
 
 ASSIGNED = (
-    "Names that are not registered are listed on /operations/names/, where operators can say what "
-    "they stand for."
+    "Unknown names are listed on /operations/aliases/, where operators can assign them to "
+    "endpoints and sites."
 )
 # Begins a bar for what a file is read for.
 Over = Callable[[str], Callable[[int], None]]

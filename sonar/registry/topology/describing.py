@@ -42,7 +42,7 @@ def sections(changes: Changes) -> list[Section]:
         Section("sites", [_line(change) for change in changes.sites]),
         Section("endpoints", [_line(change) for change in changes.endpoints]),
         Section(
-            "names of others",
+            "aliases",
             [f"+ {row.get_kind_display()} {row.name}: {row.target}" for row in changes.aliases]
             + [
                 f"- {row.get_kind_display()} {row.name}: the source means something else by it now"
@@ -78,15 +78,14 @@ def summary(changes: Changes) -> str:
         (sum(not change.is_new for change in changes.sites), "changed site"),
         (sum(change.is_new for change in changes.endpoints), "new endpoint"),
         (sum(not change.is_new for change in changes.endpoints), "changed endpoint"),
-        (len(changes.aliases) + len(changes.dropped_aliases), "name of others"),
+        (len(changes.aliases) + len(changes.dropped_aliases), "alias"),
     )
     parts = [_counted(count, word) for count, word in counts if count]
     return f"{changes.source}: {', '.join(parts)}"
 
 
 def _counted(count: int, word: str) -> str:
-    first, _, rest = word.partition(" of ")
-    plural = f"{first}s of {rest}" if rest else f"{word}s"
+    plural = f"{word}es" if word.endswith("s") else f"{word}s"
     return f"{format_count(count)} {word if count == 1 else plural}"
 
 

@@ -38,7 +38,7 @@ def _printable(text: str) -> str:
 
 
 Text = Annotated[str, StringConstraints(max_length=255), AfterValidator(_printable)]
-"""On one line, and no longer than names of others may be."""
+"""On one line, and no longer than an alias may be."""
 
 
 class Shaped(BaseModel):

@@ -15,7 +15,7 @@ Row = Site | Endpoint
 
 
 class Registered:
-    """Rows by name; what each source said last of them; and what names of others stand for.
+    """Rows by name; what each source said last of them; and the aliases.
 
     Five SQL queries.
     """

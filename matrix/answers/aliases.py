@@ -1,10 +1,10 @@
-"""Names of others: those that stand for nothing here, and what the others stand for."""
+"""Aliases: unknown ones, and those that have a site or an endpoint."""
 
 from dataclasses import dataclass
 
 from django.db.models import Count
 
-from sonar.models import Alias, Endpoint, Site, UnknownName
+from sonar.models import Alias, Endpoint, Site, UnknownAlias
 from sonar.models.aliases import BY_HAND
 
 MOST_LISTED = 200
@@ -12,7 +12,7 @@ MOST_LISTED = 200
 
 @dataclass(frozen=True)
 class Origin:
-    """How many names of a kind one source, or people, have said."""
+    """Number of aliases of one kind from one source, or from people."""
 
     name: str
     kind: str
@@ -20,21 +20,21 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class ForeignNames:
-    """``by_hand`` are the newest that people assigned; ``origins`` counts all."""
+class AliasesNow:
+    """``by_hand`` has the newest that people assigned; ``origins`` counts all known aliases."""
 
-    unknown: list[UnknownName]
-    dismissed: list[UnknownName]
+    unknown: list[UnknownAlias]
+    dismissed: list[UnknownAlias]
     by_hand: list[Alias]
     origins: list[Origin]
 
 
-def build() -> ForeignNames:
-    """Read them, what was said most often first. Three SQL queries."""
-    rows = list(UnknownName.objects.order_by("source", "-times", "kind", "name"))
+def read_aliases() -> AliasesNow:
+    """Read all aliases, the most frequent first. Three SQL queries."""
+    rows = list(UnknownAlias.objects.order_by("source", "-times", "kind", "name"))
     by_hand = Alias.objects.filter(origin=BY_HAND).select_related("site", "endpoint__site")
     counts = Alias.objects.values_list("origin", "kind").annotate(Count("id"))
-    return ForeignNames(
+    return AliasesNow(
         unknown=[row for row in rows if not row.dismissed],
         dismissed=[row for row in rows if row.dismissed],
         by_hand=list(by_hand.order_by("-id")[:MOST_LISTED]),
@@ -46,12 +46,12 @@ def build() -> ForeignNames:
 
 
 def count_unknown() -> int:
-    """Count those that nobody has assigned or dismissed. One SQL query."""
-    return UnknownName.objects.filter(dismissed=False).count()
+    """Count unknown aliases that nobody has dismissed. One SQL query."""
+    return UnknownAlias.objects.filter(dismissed=False).count()
 
 
-def places() -> list[tuple[str, str]]:
-    """Return what a name may be assigned to, and what each is: sites, then endpoints."""
+def assignable_places() -> list[tuple[str, str]]:
+    """Return the names of sites, then of endpoints, each with a description."""
     sites = [(name, "a site") for name in Site.objects.listed().values_list("name", flat=True)]
     rows = Endpoint.objects.in_use().values_list("name", "site__name")
     return sites + [(name, f"an endpoint of {site}") for name, site in rows]

@@ -1,4 +1,4 @@
-"""The page of unknown names: operators say what they stand for, or that Sonar tests none of it."""
+"""The Aliases page: operators assign an unknown alias to a site or an endpoint, or dismiss it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
-from matrix.answers import foreign_names
+from matrix.answers.aliases import assignable_places, read_aliases
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts.admin_log import keep_in_the_log
@@ -20,23 +20,23 @@ from matrix.pages.parts.share import Share
 from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
 from matrix.store.data_version import DataVersion
-from sonar.models import Alias, Endpoint, Site, UnknownName
+from sonar.models import Alias, Endpoint, Site, UnknownAlias
 from sonar.models.aliases import LONGEST_NAME, LONGEST_SOURCE, AliasKind
 from sonar.people import roles
 from sonar.people.roles import Anyone
 from sonar.registry import aliases
 from sonar.registry.aliases import Target
 
-SEE = "sonar.view_unknownname"
+SEE = "sonar.view_unknownalias"
 ASSIGN = "sonar.add_alias"
 
 
-class NameForm(forms.Form):
+class AliasForm(forms.Form):
     kind = forms.ChoiceField(choices=AliasKind.choices)
     name = forms.CharField(max_length=LONGEST_NAME, strip=False)
 
 
-class AssignForm(NameForm):
+class AssignForm(AliasForm):
     place = forms.CharField(
         max_length=80, error_messages={"required": "Enter a site or an endpoint."}
     )
@@ -51,22 +51,22 @@ class AssignForm(NameForm):
         raise ValidationError(f"There is no site and no endpoint “{name}”.")
 
 
-class DismissForm(NameForm):
+class DismissForm(AliasForm):
     source = forms.CharField(max_length=LONGEST_SOURCE)
     dismissed = forms.BooleanField(required=False)
 
 
 @dataclass(frozen=True)
-class NamesPage(Page):
-    template: ClassVar[str] = "names.html"
-    route: ClassVar[str] = "names"
+class AliasesPage(Page):
+    template: ClassVar[str] = "aliases.html"
+    route: ClassVar[str] = "aliases"
     of_primary: ClassVar[bool] = True
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         may_assign = roles.may(reader, ASSIGN)
         return {
-            "names": foreign_names.build(),
-            "places": foreign_names.places() if may_assign else (),
+            "aliases": read_aliases(),
+            "places": assignable_places() if may_assign else (),
             "may_assign": may_assign,
             "form": None,
             "share": Share.of(address("api-aliases")),
@@ -74,9 +74,9 @@ class NamesPage(Page):
 
 
 @for_whom(GET=holders(SEE), POST=holders(ASSIGN))
-def names(request: HttpRequest) -> HttpResponse:
+def list_aliases(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
-        return cast(HttpResponse, show(request, NamesPage, {}))
+        return cast(HttpResponse, show(request, AliasesPage, {}))
     form = AssignForm(request.POST)
     if not form.is_valid():
         return refused(request, form)
@@ -85,7 +85,7 @@ def names(request: HttpRequest) -> HttpResponse:
         with transaction.atomic():
             alias = aliases.assign(kind, name, target)
             word = target._meta.verbose_name
-            sentence = f"{name} stands for the {word} {target.name} from now on."
+            sentence = f"{name} is now an alias of the {word} {target.name}."
             keep_in_the_log(request, alias, ADDITION, sentence)
     except ValidationError as error:
         form.add_error(None, error.messages[0])
@@ -94,23 +94,23 @@ def names(request: HttpRequest) -> HttpResponse:
 
 
 @for_whom(POST=holders(ASSIGN))
-def dismiss_name(request: HttpRequest) -> HttpResponse:
-    """Ask nobody again about a name, or ask again."""
+def dismiss_alias(request: HttpRequest) -> HttpResponse:
+    """Take an alias off the list of unknown ones, or put it back."""
     form = DismissForm(request.POST)
     if not form.is_valid():
         return refused(request, form)
     chosen = {field: form.cleaned_data[field] for field in ("kind", "name", "source")}
     with transaction.atomic():
-        row = UnknownName.objects.select_for_update().filter(**chosen).first()
+        row = UnknownAlias.objects.select_for_update().filter(**chosen).first()
         if row is None:
-            gone = "This name is not among the unknown ones any more: look at the list again."
+            gone = "This alias is no longer unknown. Reload the list."
             raise Http404(gone)
         row.dismissed = form.cleaned_data["dismissed"]
         row.save(update_fields=["dismissed"])
         sentence = (
-            f"{row.name} is dismissed: nobody is asked about it again."
+            f"Dismissed {row.name}. It will not be listed again."
             if row.dismissed
-            else f"{row.name} is among the unknown names again."
+            else f"{row.name} is listed as unknown again."
         )
         keep_in_the_log(request, row, CHANGE, sentence)
     return back(request, sentence)
@@ -118,23 +118,23 @@ def dismiss_name(request: HttpRequest) -> HttpResponse:
 
 @for_whom(POST=holders("sonar.delete_alias"))
 def remove_alias(request: HttpRequest) -> HttpResponse:
-    form = NameForm(request.POST)
+    form = AliasForm(request.POST)
     if not form.is_valid():
         return refused(request, form)
     row = Alias.objects.filter(**form.cleaned_data).first()
     if row is None:
-        raise Http404("This name stands for nothing any more: somebody else removed it.")
-    sentence = f"{row.name} does not stand for {row.target} any more."
+        raise Http404("This alias has already been removed.")
+    sentence = f"Removed the alias {row.name} of {row.target}."
     with transaction.atomic():
         keep_in_the_log(request, row, DELETION, sentence)
         row.delete()
     return back(request, sentence)
 
 
-def refused(request: HttpRequest, form: NameForm) -> HttpResponse:
-    return rendered(request, NamesPage(), timezone.now(), None, status=400, form=form)
+def refused(request: HttpRequest, form: AliasForm) -> HttpResponse:
+    return rendered(request, AliasesPage(), timezone.now(), None, status=400, form=form)
 
 
 def back(request: HttpRequest, sentence: str) -> HttpResponse:
     messages.success(request, sentence)
-    return HttpResponseRedirect(NamesPage().path())
+    return HttpResponseRedirect(AliasesPage().path())

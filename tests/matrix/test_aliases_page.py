@@ -1,4 +1,4 @@
-"""The page of names of others: what stands for nothing is assigned there, or dismissed."""
+"""The Aliases page: unknown aliases are assigned there, or dismissed."""
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 
-from sonar.models import Alias, Site, UnknownName
+from sonar.models import Alias, Site, UnknownAlias
 from sonar.models.aliases import AliasKind
 from sonar.people.roles import Role
 from sonar.registry import aliases
@@ -17,7 +17,7 @@ from tests.matrix.registry import caller, get, patch, post
 from tests.matrix.world import HOUR, NOW, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
-PAGE = "/operations/names/"
+PAGE = "/operations/aliases/"
 HOST = {"kind": "se_host", "name": "SE.example.org"}
 
 
@@ -39,7 +39,7 @@ def unknown(small_world: World) -> None:
         aliases.note_unknown("gocdb", [told], NOW - HOUR)
 
 
-def test_it_lists_what_stands_for_nothing_with_source_count_example_and_time(
+def test_it_lists_unknown_aliases_with_source_count_example_and_time(
     client, operator, unknown, django_assert_num_queries
 ):
     client.get(PAGE)  # the rights of the account are read once
@@ -53,14 +53,14 @@ def test_it_lists_what_stands_for_nothing_with_source_count_example_and_time(
     ]
     suggested = [option["value"] for option in page.parts("#places option")]
     assert {"RAL", "RAL_DATADISK"} <= set(suggested)
-    assert "1 name of other services is not known here" in page_of(client.get("/operations/"))
+    assert "1 unknown alias: assign it" in page_of(client.get("/operations/"))
 
 
 def test_a_name_is_assigned_in_the_log_too(client, operator, unknown, small_world):
     response = client.post(PAGE, {**HOST, "place": "RAL_DATADISK"}, follow=True)
     page = page_of(response)
-    assert "SE.example.org stands for the endpoint RAL_DATADISK from now on." in page
-    assert page.texts("h1") == ["Unknown names"]
+    assert "SE.example.org is now an alias of the endpoint RAL_DATADISK." in page
+    assert page.texts("h1") == ["Unknown aliases"]
     assert Alias.objects.get().target == small_world.ral
     assert LogEntry.objects.get().user == operator
     client.post(f"{PAGE}remove/", HOST)
@@ -81,7 +81,7 @@ def test_a_site_and_an_endpoint_of_one_name_are_told_apart_by_the_kind(client, o
         ({"place": "nowhere"}, "There is no site and no endpoint “nowhere”."),
         ({"place": ""}, "Enter a site or an endpoint."),
         ({"kind": "x"}, "Select a valid choice."),
-        ({"name": " x"}, "A name is printable"),
+        ({"name": " x"}, "An alias must be printable"),
         ({"name": "x\0"}, "Null characters are not allowed."),
     ],
 )
@@ -89,19 +89,19 @@ def test_what_cannot_be_assigned_is_refused(client, operator, unknown, changed, 
     response = client.post(PAGE, {**HOST, "place": "RAL", **changed})
     assert response.status_code == 400
     assert said in page_of(response)
-    assert (Alias.objects.count(), UnknownName.objects.count()) == (0, 1)
+    assert (Alias.objects.count(), UnknownAlias.objects.count()) == (0, 1)
 
 
-def test_a_dismissed_name_is_counted_on_but_nobody_is_asked(client, operator, unknown):
+def test_a_dismissed_alias_is_counted_but_no_longer_listed(client, operator, unknown):
     client.post(f"{PAGE}dismiss/", {**HOST, "source": "gocdb", "dismissed": "on"})
     page = page_of(client.get(PAGE))
-    assert "None: every name that was read in the last 30 days is known or was dismissed." in page
-    assert "Dismissed names: 1" in page
+    assert "All aliases of the last 30 days are known or dismissed." in page
+    assert "Dismissed aliases: 1" in page
     aliases.note_unknown("gocdb", [Unknown(AliasKind.SE_HOST, "se.example.org")], NOW)
-    assert UnknownName.objects.get().dismissed
-    assert "not known here" not in page_of(client.get("/operations/"))
+    assert UnknownAlias.objects.get().dismissed
+    assert "unknown alias" not in page_of(client.get("/operations/"))
     client.post(f"{PAGE}dismiss/", {"kind": "se_host", "name": "se.example.org", "source": "gocdb"})
-    assert not UnknownName.objects.get().dismissed
+    assert not UnknownAlias.objects.get().dismissed
     gone = client.post(f"{PAGE}dismiss/", {**HOST, "source": "osg"})
     assert gone.status_code == 404
 
