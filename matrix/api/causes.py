@@ -59,7 +59,7 @@ class UnexplainedLink(Answer):
     source: Name
     destination: Name
     rate: Digits
-    expected: Digits
+    predicted: Digits
     factor: Digits
     p: Digits
     beyond_chance: bool
@@ -126,7 +126,7 @@ class Causes(Answer):
     history: OwnHistoryCount | None
 
 
-# How many of the links that their ends explain least; all are in matrix/?stat=residual.
+# How many of the links that their ends explain least; all are in matrix/?stat=vs_predicted.
 MOST_LINKS = 50
 
 

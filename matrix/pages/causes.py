@@ -114,7 +114,7 @@ class CausesPage(QueryPage):
             "values": known_values(causes.grid, known_profiles),
             # It shows what is left.
             "matrix_url": matrix_url(
-                query.replace(stat=MatrixQuery.stat if query.compare else "residual")
+                query.replace(stat=MatrixQuery.stat if query.compare else "vs_predicted")
             ),
             "other": self.query.other_words(),
             "unfiltered": self.asking(self.query.replace(filters=())).url(),

@@ -59,7 +59,7 @@ PAGES_ON_SLOWNESS = {
     "matrix, window before": "/?window=24h&compare=previous",
     "matrix, too few": "/?window=24h&compare=week",
     "matrix, around a moment, one row": "/?compare.around={moment}&only=slower&source_cloud=UK",
-    "matrix, residual": "/?window=24h&stat=residual",
+    "matrix, vs_predicted": "/?window=24h&stat=vs_predicted",
     "matrix, slower than usual": "/?window=24h&only=slower&stat=vs_usual",
     "matrix, overhead": "/?window=24h&stat=overhead",
     "table, window before": "/table/?window=24h&compare=previous&overhead=1",

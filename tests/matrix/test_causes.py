@@ -165,32 +165,39 @@ def test_the_csv_has_a_line_for_each_end(client, published):
     assert lines[0]["kind"] == "slow"
 
 
-def test_expected_and_residual_in_the_matrix(client, published):
-    expected, residual, median = (
+def test_predicted_and_vs_predicted_in_the_matrix(client, published):
+    predicted, ratio, median = (
         responses.answer(client, f"/api/v1/matrix/?stat={stat}&fields=value")
-        for stat in ("expected", "residual", "median")
+        for stat in ("predicted", "vs_predicted", "median")
     )
-    assert (expected["unit"], residual["unit"]) == ("MB/s", "×")
+    assert (predicted["unit"], ratio["unit"]) == ("MB/s", "×")
     values = [
-        np.array(document["cells"]["value"], dtype=float)
-        for document in (expected, residual, median)
+        np.array(document["cells"]["value"], dtype=float) for document in (predicted, ratio, median)
     ]
     np.testing.assert_allclose(values[0] * values[1], values[2], rtol=1e-4)
-    sources = [group["site"] for group in residual["sources"]]
-    destinations = [group["site"] for group in residual["destinations"]]
+    sources = [group["site"] for group in ratio["sources"]]
+    destinations = [group["site"] for group in ratio["destinations"]]
     qmul_to_fzk = values[1][sources.index("UKI-LT2-QMUL"), destinations.index("FZK-LCG2")]
     assert qmul_to_fzk == pytest.approx(0.287, **CLOSE)
     # What is left of a row is 1 in the geometric mean.
-    np.testing.assert_allclose(residual["source_average"], 1, rtol=1e-5)
-    wide = client.get("/api/v1/matrix/?stat=residual&format=csv").content.decode().splitlines()
+    np.testing.assert_allclose(ratio["source_average"], 1, rtol=1e-5)
+    wide = client.get("/api/v1/matrix/?stat=vs_predicted&format=csv").content.decode().splitlines()
     assert next(csv.reader(wide))[2] == "value_times"
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v1/matrix/", "/api/v1/links/"])
+def test_expected_and_residual_have_new_names(client, path, small_world):
+    for old, new in (("expected", "predicted"), ("residual", "vs_predicted")):
+        refused = client.get(f"{path}?stat={old}")
+        assert refused.status_code == 400
+        assert f"“{old}” is called {new} now" in refused.content.decode()
 
 
 @pytest.mark.parametrize(
     ("stat", "sentence"),
     [
-        ("expected", "Expected rate (what both endpoints explain) of large-file transfers"),
-        ("residual", "Links that deviate from their endpoints: median / expected rate of"),
+        ("predicted", "Predicted rate (what both endpoints explain) of large-file transfers"),
+        ("vs_predicted", "Links that deviate from their endpoints: median / predicted rate of"),
     ],
 )
 def test_the_matrix_page_and_the_wall_show_them(client, stat, sentence, published):
@@ -260,7 +267,7 @@ def test_links_within_a_site_are_no_network_to_compare(client, small_world):
     document = answer(client)
     assert document["links_explained"] == 10
     assert document["links"] == []
-    matrix = responses.answer(client, "/api/v1/matrix/?stat=residual&fields=value")
+    matrix = responses.answer(client, "/api/v1/matrix/?stat=vs_predicted&fields=value")
     names = [group["name"] for group in matrix["sources"]]
     row = matrix["cells"]["value"][names.index("DESY_DATADISK")]
     assert row[names.index("DESY_SCRATCHDISK")] is None

@@ -59,7 +59,7 @@ def test_the_scale_of_ratios_is_the_same_to_both_sides_of_one(values, ticks):
     assert around.shares(np.array([1.0]))[0] == 0.5
 
 
-@pytest.mark.parametrize("name", ["vs_usual", "residual"])
+@pytest.mark.parametrize("name", ["vs_usual", "vs_predicted"])
 def test_a_colour_means_the_same_factor_wherever_factors_are_shown(name):
     factors = np.array([0.25, 0.3, 0.5, 1, 1.1, 2, 4])
     wide = np.array([*factors, 0.01, 30.0])

@@ -116,9 +116,9 @@ def test_groups_of_different_kinds_have_no_other_direction():
         ("last", [[None, 60.0], [None, None]], [("from a to b", "last result 1 h ago")]),
         ("now", [[None, 3.0], [2.5, None]], [("from b to a", "2.50 MB/s now")]),
         (
-            "residual",
+            "vs_predicted",
             [[None, 1.1], [0.25, None]],
-            [("from b to a", "0.25× the expected rate, 3 tests")],
+            [("from b to a", "0.25× the predicted rate, 3 tests")],
         ),
         ("vs_usual", [[None, 3.0], [0.5, None]], None),
         ("count", [[None, 3.0], [2.0, None]], None),

@@ -4,7 +4,8 @@ import pytest
 from django.contrib.auth.models import Group, Permission
 from django.db import connection
 
-from sonar.models import HistoryEntry, Site, UnknownAlias
+from sonar.models import HistoryEntry, SavedView, Site, UnknownAlias
+from tests.accounts import account
 from tests.sonar.migrating import migrate, migrate_to_now
 from tests.sonar.world import NOW
 
@@ -36,3 +37,23 @@ def test_the_history_and_unknown_names_of_an_older_sonar_go_on():
     entries = HistoryEntry.objects.filter(kind="site").order_by("id")
     assert [entry.channel for entry in entries] == ["page", "database"]
     assert entries[0].who == "anna"
+
+
+ADDRESSES = {
+    "/?size=small&stat=expected": "/?size=small&stat=predicted",
+    "/?stat=residual&window=7d": "/?stat=vs_predicted&window=7d",
+    "/sonar/history/?kind=site&door=API": "/sonar/history/?kind=site&channel=API",
+    "/history/?name=door=": "/history/?name=door=",
+    "/operations/names/": "/operations/aliases/",
+}
+
+
+def test_views_that_an_older_sonar_saved_open_the_same():
+    user = account(name="anna")
+    migrate(BEFORE)
+    try:
+        for address in ADDRESSES:
+            SavedView.objects.create(user=user, name=address, address=address)
+    finally:
+        migrate_to_now()
+    assert dict(SavedView.objects.values_list("name", "address")) == ADDRESSES

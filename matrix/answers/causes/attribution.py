@@ -54,7 +54,7 @@ class EndEffect:
 
 @dataclass(frozen=True)
 class LinkRest:
-    """A cell and what both ends do not explain of it: ``rate`` = ``expected`` x ``factor``.
+    """A cell and what both ends do not explain of it: ``rate`` = ``predicted`` x ``factor``.
 
     In MB/s; of a comparison they are ratios. ``beyond_chance`` is said of all cells together.
     """
@@ -63,7 +63,7 @@ class LinkRest:
     destination: AxisGroup
     tests: int
     rate: float
-    expected: float
+    predicted: float
     factor: float
     p: float
     beyond_chance: bool
@@ -105,7 +105,7 @@ class Attribution:
                 destination=self.grid.destinations[column],
                 tests=int(self.grid.cells.ok[row, column]),
                 rate=float(self.values[row, column]),
-                expected=float(np.exp(self.model.fitted[row, column])),
+                predicted=float(np.exp(self.model.fitted[row, column])),
                 factor=float(np.exp(rest[row, column])),
                 p=float(self.chances[row, column]),
                 beyond_chance=bool(self.discoveries[row, column]),

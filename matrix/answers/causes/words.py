@@ -162,15 +162,15 @@ def off_model(attribution: Attribution) -> str:
 
 def link_sentence(link: LinkRest, *, ratios: bool, short: Mapping[str, str]) -> str:
     """Say how far a link is off what both its ends explain; of ``ratios``, how it changed."""
-    rate, expected = (
+    rate, predicted = (
         format_factor(value) if ratios else f"{three_digits(value)} {RATE.name}"
-        for value in (link.rate, link.expected)
+        for value in (link.rate, link.predicted)
     )
     source, destination = short[link.source.name], short[link.destination.name]
     evidence = f"n = {counted(link.tests, 'test')}"
     if not math.isnan(link.p):
         evidence += f", {format_chance(link.p)}"
-    factor = f"{format_factor(link.factor)} of the expected {expected}"
+    factor = f"{format_factor(link.factor)} of the predicted {predicted}"
     return f"{source} → {destination}: {rate}, {factor} ({evidence})."
 
 

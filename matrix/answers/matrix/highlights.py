@@ -266,7 +266,7 @@ class Highlights:
             return f"{three_digits(value)} {unit.name}, from the times of all size classes"
         tests = counted(int(cells.ok[row, column]), "test")
         if unit == TIMES:
-            return f"{format_factor(value)} the expected rate, {tests}"
+            return f"{format_factor(value)} the {STATISTICS[stat].against} rate, {tests}"
         if STATISTICS[stat].of_now:
             usual = float(cells.usual[row, column])
             beside = "" if np.isnan(usual) else f", {three_digits(usual)} usual"

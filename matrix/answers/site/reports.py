@@ -257,7 +257,7 @@ def of_sites(
 ) -> Grid:
     """Return the matrix of sites, with best single rates and medians as the extras of its cells."""
     of_sites = query.replace(rows="site", columns="site", compare=None)
-    extras = ("max", STATISTICS["expected"].base)
+    extras = ("max", STATISTICS["predicted"].base)
     return grid.compute(of_sites, now, version, extras, results, standings=standings)
 
 

@@ -147,7 +147,7 @@ class Frame(Layout):
         if base:
             model = explain(shown, self.rows.groups, self.columns.groups)
             # What both ends explain of each rate, or the rate in parts of that.
-            logs = model.rest if stat == "residual" else model.fitted + 0 * model.rest
+            logs = model.rest if stat == "vs_predicted" else model.fitted + 0 * model.rest
             shown = np.exp(logs)
         evidence = Evidence(
             ok=reduced.ok,
