@@ -2,11 +2,11 @@
 # says which command each container runs. `tools` has PostgreSQL's programs beside Sonar's commands,
 # `demo` the storage nodes of the sandbox. docs/containers.md says what each leaves out, and
 # docs/dependencies.md why images are named by tag, and how to pin them.
-ARG DEBIAN_IMAGE=debian:bookworm-slim
-ARG POSTGRES_IMAGE=postgres:16
+ARG SONAR_DEBIAN_IMAGE=debian:bookworm-slim
+ARG SONAR_POSTGRES_IMAGE=postgres:16
 
 # What all have: Debian's Python, and the user whose number docker-compose.yml names.
-FROM ${DEBIAN_IMAGE} AS base
+FROM ${SONAR_DEBIAN_IMAGE} AS base
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates python3 \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt
 RUN useradd --uid 1000 --create-home --home-dir /var/lib/sonar sonar \
@@ -111,7 +111,7 @@ LABEL org.opencontainers.image.title="Sonar: workers and beat" \
 
 # Commands that need pg_dump, pg_restore and psql of the server's version, with the pages' commands.
 # Its Python may be another one, as PostgreSQL's image may be of another Debian.
-FROM ${POSTGRES_IMAGE} AS tools
+FROM ${SONAR_POSTGRES_IMAGE} AS tools
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates python3 python3-venv \
         fonts-dejavu-core libharfbuzz-subset0 libpangoft2-1.0-0 \
     && python3 -m venv /opt/pip && python3 -m venv --without-pip /opt/venv

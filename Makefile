@@ -1,16 +1,19 @@
 # Two commands for a newcomer: `make run` and `make test`. Each sets itself up.
 PYTHON ?= python3
-PORT ?= 8000
+SONAR_PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
-export PORT
+export SONAR_PORT
+ifeq ($(origin PORT),command line)
+$(error PORT is called SONAR_PORT now)
+endif
 
 .PHONY: run test test-all .lanes bench accuracy replay fuzz chaos containers screenshots lint picture format lock clean help
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-run: $(VENV)/.run ## Start Sonar with its sandbox on PORT (SONAR_REGISTRY=file.yaml for a real grid)
+run: $(VENV)/.run ## Start Sonar with its sandbox on SONAR_PORT (SONAR_REGISTRY=file.yaml for a real grid)
 	@exec $(BIN)/python -m sonar.sandbox
 
 test: $(VENV)/.test ## Check style and types, and run all but the long tests (seven to ten minutes on two cores)

@@ -181,7 +181,7 @@ def worker_lives(sender: Any, **_: Any) -> None:  # noqa: ANN401
     gc.collect()
     gc.freeze()
     queues = sender.app.amqp.queues.consume_from
-    pulse.start(SignOfLife.Kind.WORKER, sender.hostname, settings.SONAR_SIGN_SECONDS, queues)
+    pulse.start(SignOfLife.Kind.WORKER, sender.hostname, settings.SONAR_HEARTBEAT_SECONDS, queues)
     if {at(name, settings.SONAR_VANTAGE) for name in worker_movers.AT_VANTAGES} & set(queues):
         say_what_can_run()
         cancellations.start()
@@ -208,7 +208,7 @@ def heart_beats(**_: Any) -> None:  # noqa: ANN401
 def beat_lives(**_: Any) -> None:  # noqa: ANN401
     """The beat lives as long as it sends; it can do so no more often than its messages fall due."""
     after_task_publish.connect(heart_beats)
-    every = max(settings.SONAR_SIGN_SECONDS, min(seconds for _, seconds in EVERY.values()))
+    every = max(settings.SONAR_HEARTBEAT_SECONDS, min(seconds for _, seconds in EVERY.values()))
     service_manager.ready("Sends what is due.")
     pulse.start(SignOfLife.Kind.BEAT, f"beat@{socket.gethostname()}", every)
 

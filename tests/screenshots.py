@@ -178,7 +178,7 @@ def take(browser: Browser, sonar: Sonar, shot: Shot, directory: Path) -> None:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.screenshots", description=__doc__)
-    port = os.environ.get("PORT") or "8000"
+    port = os.environ.get("SONAR_PORT") or "8000"
     parser.add_argument("--url", default=f"http://127.0.0.1:{port}/", help="of the running Sonar")
     parser.add_argument("--only", nargs="*", metavar="NAME", help="pictures to take; all if none")
     parser.add_argument("--into", type=Path, default=DOCS / "pages", metavar="DIRECTORY")

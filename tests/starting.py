@@ -28,7 +28,11 @@ RUN = ["-m", "sonar.sandbox"]
 
 def all_end_with(sentence: str, address: str, home: Path, commands: list[list[str]]) -> None:
     """Start all of these on a database, side by side; none may go on, or show a traceback."""
-    env = os.environ | {"DATABASE_URL": address, "SONAR_HOME": str(home), "PORT": str(free_port())}
+    env = os.environ | {
+        "DATABASE_URL": address,
+        "SONAR_HOME": str(home),
+        "SONAR_PORT": str(free_port()),
+    }
     started = [
         subprocess.Popen(
             [sys.executable, *command],

@@ -19,6 +19,7 @@ import yaml
 import sonar
 from docs.containers import lock, trim
 from sonar import settings as project
+from sonar.settings.environment import RETIRED
 from tests.test_docs import first_cells
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -31,12 +32,12 @@ ONCE = {"secrets", "migrate", "tools"}
 # What it decides itself: addresses within it, and places that it mounts or that are in the image.
 FIXED = {
     *("DATABASE_URL", "PGPASSFILE", "REDIS_URL", "SONAR_CREDENTIALS_DIR", "SONAR_SECRET_KEY_FILE"),
-    *("PROMETHEUS_MULTIPROC_DIR", "SONAR_HEARTBEAT_FILE", "PAGES_PORT"),
+    *("PROMETHEUS_MULTIPROC_DIR", "SONAR_HEARTBEAT_FILE", "SONAR_PORT"),
 }
-# Of programs that are not Sonar, and of what its start says.
-NOT_SONAR = {"PROMETHEUS_MULTIPROC_DIR", "PGPASSFILE", "PAGES", "PAGES_PORT"}
+# Of programs that are not Sonar.
+NOT_SONAR = {"PROMETHEUS_MULTIPROC_DIR", "PGPASSFILE"}
 # Of `make run`, or said on the command line.
-ELSEWHERE = {"PORT", "SONAR_HOME", "SONAR_PAST", "SONAR_REGISTRY", "SONAR_FIREFLIES_LISTEN"}
+ELSEWHERE = {"SONAR_HOME", "SONAR_PAST", "SONAR_REGISTRY", "SONAR_FIREFLIES_LISTEN"}
 LOG_IN = r"SONAR_(OIDC_\w+|LOGIN_ROLES|X509_PROXIES|PASSWORDS)"
 LOCK = (PROJECT / "requirements.txt").read_text()
 
@@ -52,12 +53,21 @@ def handed_to(*names: str) -> dict[str, str | None]:
 def test_every_setting_reaches_the_containers_and_has_the_default_of_sonar_if_not_set_outside():
     documented = first_cells("docs/settings.md") - ELSEWHERE
     named = {name.removesuffix("_FILE") for name in handed_to()} - {"SONAR_HEARTBEAT"}
-    assert named - NOT_SONAR | {"SONAR_HEARTBEAT_FILE"} == documented
+    assert named - NOT_SONAR - set(RETIRED) | {"SONAR_HEARTBEAT_FILE"} == documented
     given = {name for name, value in handed_to().items() if value is not None}
     assert given == FIXED
     common = set(COMPOSE["x-sonar"]["environment"])
     for name in OURS:
         assert common <= set(handed_to(name)), name
+
+
+def test_former_names_stop_the_first_container_and_one_prefix_is_enough():
+    assert {name for name in handed_to("migrate") if name in RETIRED} == set(RETIRED)
+    common = {"COMPOSE_PROFILES", "POSTGRES_PASSWORD"}
+    example = re.findall(r"^#?([A-Z_]+)=", (PROJECT / ".env.example").read_text(), re.MULTILINE)
+    text = (PROJECT / "docker-compose.yml").read_text()
+    named = {*re.findall(r"\$\{(\w+)", text), *example} - common - {"DATABASE_READ_URL"}
+    assert [name for name in named if not name.startswith("SONAR_")] == []
 
 
 def test_what_is_of_the_log_in_and_the_limits_of_the_web_goes_to_the_web_alone():

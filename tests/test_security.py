@@ -41,7 +41,6 @@ HEADERS = {
 PRODUCTION = {
     "SONAR_HTTPS": "true",
     "SONAR_PROXIES": "1",
-    "SONAR_ALLOWED_HOSTS": "sonar.example.org,localhost",
     "SONAR_SECRET_KEY": secrets.token_urlsafe(50),
     "SONAR_CORS_ORIGINS": PORTAL,
     "SONAR_DATABASE_POOL": "8",

@@ -68,7 +68,8 @@ class Service:
     def start(self, **replaced: str) -> None:
         """Run its command; ``replaced`` are environment variables that systemd does not set."""
         command = [
-            part.replace(":8000", f":{replaced.get('PORT')}") for part in self.command(self.env)
+            part.replace(":8000", f":{replaced.get('SONAR_PORT')}")
+            for part in self.command(self.env)
         ]
         self.process = processes.start(command, self.log, self.env | replaced)
 

@@ -49,8 +49,8 @@ def answers_up_to(megabytes: int) -> Kept[Any]:
     return Kept(TTLCache(megabytes * 2**20, SECONDS_KEPT, getsizeof=attrgetter("nbytes")))
 
 
-ANSWERS = answers_up_to(settings.SONAR_ANSWERS_MB)
+ANSWERS = answers_up_to(settings.SONAR_RESPONSE_CACHE_MB)
 # What is made of whole days holds for a day: nothing of it goes for its age.
 STANDINGS: Kept[Any] = Kept(
-    LRUCache(settings.SONAR_STANDINGS_MB * 2**20, getsizeof=attrgetter("nbytes"))
+    LRUCache(settings.SONAR_BASELINE_CACHE_MB * 2**20, getsizeof=attrgetter("nbytes"))
 )

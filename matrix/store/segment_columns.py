@@ -146,7 +146,7 @@ class Cache:
             self._columns.clear()
 
 
-CACHE = Cache(settings.SONAR_CACHE_MB * 2**20)
+CACHE = Cache(settings.SONAR_SEGMENT_CACHE_MB * 2**20)
 
 
 def derived(key: Key, make: Callable[[], Array]) -> Array:

@@ -1,6 +1,6 @@
 """Signs of life: processes say that they live, and tasks of the beat that they ended well.
 
-A process writes one row every SONAR_SIGN_SECONDS, a task one when it ends: with two workers, a
+A process writes one row every SONAR_HEARTBEAT_SECONDS, a task one when it ends: with two workers, a
 beat and the default settings that is a row each two seconds, over a connection each that is
 given back at once. Who reads them counts as dead what has been silent for SILENT_AFTER signs.
 """
@@ -141,6 +141,6 @@ def is_silent(sign: SignOfLife, now: datetime) -> bool:
 
     Nor does one from the future: who lives has spoken again since his clock was put right.
     """
-    every = max(sign.every_seconds, settings.SONAR_SIGN_SECONDS)
+    every = max(sign.every_seconds, settings.SONAR_HEARTBEAT_SECONDS)
     too_old = now - sign.seen_at > timedelta(seconds=SILENT_AFTER * every)
     return too_old or sign.seen_at > now + CLOCK_SKEW

@@ -136,7 +136,7 @@ def check_port(port: int) -> None:
             reason = getattr(error, "strerror", None) or error
             raise StartError(
                 f"Sonar cannot listen on port {port} ({reason}): "
-                "choose another one, like `make run PORT=8042`."
+                "choose another one, like `make run SONAR_PORT=8042`."
             ) from error
 
 
@@ -254,10 +254,10 @@ def run(console: Console) -> None:
     with ExitStack() as stack, why_it_ends(children, console):
         home.make(place)
         stack.enter_context(home.only_one(place))
-        check_port(project.PORT)
+        check_port(project.SONAR_PORT)
         if not (project.SONAR_URL or project.FORCE_SCRIPT_NAME):
             # Messages lead to the pages that it serves; below a SONAR_PATH a proxy serves them.
-            os.environ["SONAR_URL"] = f"http://127.0.0.1:{project.PORT}"
+            os.environ["SONAR_URL"] = f"http://127.0.0.1:{project.SONAR_PORT}"
         stack.callback(console.print, f"Sonar has stopped; its data stays in {place}.")
         start_services(stack, children, place, console)
         stack.callback(children.stop)
@@ -270,7 +270,7 @@ def run(console: Console) -> None:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
         start_workers(children, place)
         with step(console, "Starting the workers and the web server"):
-            url = start_web(children, project.PORT)
+            url = start_web(children, project.SONAR_PORT)
         console.print(f"Sonar is at {url}   (Ctrl-C stops it; logs are in {place / 'log'})")
         start_past(children, console)
         from sonar.sandbox import progress

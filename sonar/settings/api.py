@@ -19,7 +19,8 @@ def envrate(name: str) -> tuple[int, int] | None:
     number, _, period = text.partition("/")
     if not re.fullmatch("[1-9][0-9]{0,8}", number) or period not in PERIODS:
         raise ImproperlyConfigured(
-            f"{name}={text!r} is not a rate like 600/min (s, min, h, day) or off."
+            f"{name}={text!r} is not a rate. Use a number per s, min, h or day, such as 600/min, "
+            "or off."
         )
     return int(number), PERIODS[period]
 

@@ -40,20 +40,21 @@ REPLICA_WHILE_SILENT = {
 
 # What Django calls the parts of an address, and what libpq does.
 NAMES = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
-ADDRESS = "an address like postgresql://user:password@host:5432/name"
+ADDRESS = "a URL such as postgresql://user:password@host:5432/name"
 
 
 def parsed(name: str, url: str, while_silent: Mapping[str, int]) -> dict[str, Any]:
     """Return an address of PostgreSQL as Django wants it; several hosts, each with a port, too."""
     if not url.startswith(("postgresql://", "postgres://")):
-        raise ImproperlyConfigured(f"{name} must name a PostgreSQL: {ADDRESS}.")
+        raise ImproperlyConfigured(
+            f"{name} is not the address of a PostgreSQL database. Use {ADDRESS}."
+        )
     try:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         # libpq repeats the address, and with it the password.
         raise ImproperlyConfigured(
-            f"{name} is not {ADDRESS}; a parameter that PostgreSQL knows may follow, such as "
-            "?sslmode=require."
+            f"{name} is not {ADDRESS}. Parameters of libpq may follow, such as ?sslmode=require."
         ) from None
     named = {django: str(parts.pop(libpq, "")) for django, libpq in NAMES.items()}
     return {"ENGINE": "sonar.database", **named, "OPTIONS": {**while_silent, **parts}}
@@ -112,7 +113,7 @@ DATABASE_URL = os.environ.get("DATABASE_URL") or _noted.get("database_url", "pos
 REDIS_URL = os.environ.get("REDIS_URL") or _noted.get("redis_url", "redis://localhost:6379/0")
 
 # What `make run` is to do: where to listen, and which registry to load instead of the sandbox.
-PORT = envint("PORT", 8000)
+SONAR_PORT = envint("SONAR_PORT", 8000)
 SONAR_REGISTRY = os.environ.get("SONAR_REGISTRY", "")
 SONAR_PAST = envbool("SONAR_PAST", default=True)
 OWN_DATABASE = not os.environ.get("DATABASE_URL")
@@ -161,8 +162,8 @@ if DATABASE_READ_URL:
     )
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Columns of segments that each web process keeps in memory.
-SONAR_CACHE_MB = envint("SONAR_CACHE_MB", 256, minimum=0)
+SONAR_SEGMENT_CACHE_MB = envint("SONAR_SEGMENT_CACHE_MB", 256, minimum=0)
 # Matrices, link tables and written answers that each web process keeps besides.
-SONAR_ANSWERS_MB = envint("SONAR_ANSWERS_MB", 384, minimum=0)
+SONAR_RESPONSE_CACHE_MB = envint("SONAR_RESPONSE_CACHE_MB", 384, minimum=0)
 # What is usual for each link, and how it stands, that each web process keeps besides.
-SONAR_STANDINGS_MB = envint("SONAR_STANDINGS_MB", 256, minimum=0)
+SONAR_BASELINE_CACHE_MB = envint("SONAR_BASELINE_CACHE_MB", 256, minimum=0)

@@ -1,4 +1,4 @@
-"""What the other modules of settings read the environment with, and where Sonar has its files."""
+"""Readers of environment variables for the other modules, and the directory of Sonar's files."""
 
 import os
 import re
@@ -21,7 +21,7 @@ def envbool(name: str, default: bool) -> bool:
     known = {"": default, "1": True, "true": True, "yes": True, "on": True}
     known |= {"0": False, "false": False, "no": False, "off": False}
     if text not in known:
-        raise ImproperlyConfigured(f"{name}={text!r} is not a yes or a no: use true or false.")
+        raise ImproperlyConfigured(f"{name}={text!r} is not allowed: use true or false.")
     return known[text]
 
 
@@ -29,7 +29,7 @@ def envint(name: str, default: int, minimum: int = 1, maximum: int | None = None
     text = envtext(name, str(default))
     number = int(text) if re.fullmatch("[0-9]{1,18}", text) else -1
     if number < minimum or (maximum is not None and number > maximum):
-        allowed = f"from {minimum} {'up' if maximum is None else f'to {maximum}'}"
+        allowed = f"of {minimum} or more" if maximum is None else f"from {minimum} to {maximum}"
         raise ImproperlyConfigured(f"{name}={text!r} is not a whole number {allowed}.")
     return number
 
@@ -47,7 +47,8 @@ def envnetworks(name: str, default: str = "") -> list[IPv4Network | IPv6Network]
             found.append(ip_network(text))
         except ValueError:
             raise ImproperlyConfigured(
-                f"{name}: {text!r} is not an IP address or network like 192.0.2.7 or 192.0.2.0/28."
+                f"{name}: {text!r} is not an IP address such as 192.0.2.7, nor a network such as "
+                "192.0.2.0/28."
             ) from None
     return found
 
@@ -56,7 +57,7 @@ def envvantage(name: str) -> str:
     """Read the name of a vantage; empty for the default one."""
     text = envtext(name)
     if text and not vantages.is_name(text):
-        raise ImproperlyConfigured(f"{name}={text!r} is none: {vantages.SENTENCE}")
+        raise ImproperlyConfigured(f"{name}={text!r} is not allowed. {vantages.SENTENCE}")
     return text
 
 
@@ -64,7 +65,9 @@ def envnewfile(name: str) -> Path | None:
     """Read the name of a file that is to be written; None if there is none."""
     text = envtext(name)
     if text and not (Path(text).is_absolute() and Path(text).parent.is_dir()):
-        raise ImproperlyConfigured(f"{name}={text!r} is not a file in a directory that exists.")
+        raise ImproperlyConfigured(
+            f"{name}={text!r} is not the absolute path of a file in an existing directory."
+        )
     return Path(text) if text else None
 
 
@@ -80,21 +83,42 @@ def envsecret(name: str, default_file: Path | None = None) -> str:
     if path.is_file():
         return path.read_text().strip()
     if given:
-        raise ImproperlyConfigured(f"{name}_FILE={given!r} is not a file.")
+        raise ImproperlyConfigured(f"{name}_FILE={given!r} is not an existing file.")
     return ""
 
 
 SONAR_HOME = Path(os.environ.get("SONAR_HOME") or PROJECT_DIR / ".sonar").resolve()
 
 
-RETIRED = {"SONAR_STORAGE_HOSTS": "declare data_hosts of the endpoints (docs/registry.md)"}
-"""What was a setting once, and what to do instead."""
+RETIRED = {
+    "FIREFLIES_LISTEN": "SONAR_FIREFLIES_LISTEN",
+    "HEALTH_INTERVAL": "SONAR_HEALTH_INTERVAL",
+    "HTTPS_LISTEN": "SONAR_HTTPS_LISTEN",
+    "HTTP_LISTEN": "SONAR_HTTP_LISTEN",
+    "PAGES": "SONAR_URL",
+    "SONAR_ANSWERS_MB": "SONAR_RESPONSE_CACHE_MB",
+    "SONAR_CACHE_MB": "SONAR_SEGMENT_CACHE_MB",
+    "SONAR_CHANGES_SECONDS": "SONAR_COMMISSIONING_SECONDS",
+    "SONAR_SIGN_SECONDS": "SONAR_HEARTBEAT_SECONDS",
+    "SONAR_SITE": "SONAR_HOSTNAME",
+    "SONAR_STANDINGS_MB": "SONAR_BASELINE_CACHE_MB",
+    "SONAR_STORAGE_HOSTS": "",
+}
+"""Former settings and their new names; empty for one that was removed.
+
+Other programs use PORT, WEB_MEMORY and POSTGRES_IMAGE, so these are not here.
+"""
 
 
 def refuse_retired_settings() -> None:
-    for name, advice in RETIRED.items():
+    for name, new in RETIRED.items():
         if os.environ.get(name):
-            raise ImproperlyConfigured(f"{name} is read no more: {advice}, and unset it.")
+            raise ImproperlyConfigured(
+                f"The setting {name} is called {new} now. Rename it."
+                if new
+                else f"The setting {name} was removed. Delete it, and declare data_hosts of the "
+                "endpoints (docs/registry.md)."
+            )
 
 
 refuse_retired_settings()

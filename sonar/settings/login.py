@@ -17,11 +17,11 @@ def envissuer(name: str) -> str:
     text = envtext(name).rstrip("/")
     if text and not is_web_service(text):
         raise ImproperlyConfigured(
-            f"{name}={text!r} is not the address of an issuer, like https://iam.example.org "
-            "(http only on this machine)."
+            f"{name}={text!r} is not the address of an issuer. Use a URL such as "
+            "https://iam.example.org; http is allowed on this machine only."
         )
     if len(text) > LONGEST_ISSUER:
-        raise ImproperlyConfigured(f"{name} may have {LONGEST_ISSUER} characters at most.")
+        raise ImproperlyConfigured(f"{name} must have {LONGEST_ISSUER} characters or fewer.")
     return text
 
 
@@ -40,13 +40,15 @@ def provider_problem(
     """Say which settings of a provider do not fit each other; None if all do."""
     # With an issuer and an audience alone, scripts read and people log in by passwords.
     if missing and missing != list(oidc) and not (audience and missing == list(oidc)[1:]):
-        return f"{' and '.join(missing)} must be set, too, for people to log in at a provider."
+        return f"Log-in at a provider also requires {' and '.join(missing)}."
     if audience and "SONAR_OIDC_ISSUER" in missing:
-        return "SONAR_OIDC_ISSUER must be set for tokens of SONAR_OIDC_AUDIENCE."
+        return "SONAR_OIDC_AUDIENCE requires SONAR_OIDC_ISSUER."
     if audience and audience == oidc["SONAR_OIDC_CLIENT_ID"]:
-        return "SONAR_OIDC_AUDIENCE must not be SONAR_OIDC_CLIENT_ID: ID tokens are for that."
+        return (
+            "SONAR_OIDC_AUDIENCE must differ from SONAR_OIDC_CLIENT_ID, the audience of ID tokens."
+        )
     if "openid" not in scopes:
-        return "SONAR_OIDC_SCOPES must have openid among its scopes."
+        return "SONAR_OIDC_SCOPES must include openid."
     return None
 
 
@@ -67,11 +69,11 @@ def login_problem(
     kinds |= {"certificate"} if certificates else set()
     if kinds and not any(rule.kind in kinds for rule in rules.rules):
         word = " or ".join(f"a {kind}" for kind in sorted(kinds))
-        return f"SONAR_LOGIN_ROLES must name a file that gives a role to {word}: else none gets in."
+        return f"Nobody could log in: SONAR_LOGIN_ROLES must name a file with a role for {word}."
     if not passwords and not rules.makes_administrators(kinds):
         return (
-            "SONAR_PASSWORDS=false would leave no way in for administrators. First let a rule of "
-            "SONAR_LOGIN_ROLES make some, by OIDC or by a certificate."
+            "With SONAR_PASSWORDS=false no administrator could log in. First add a rule for "
+            "administrators to the file of SONAR_LOGIN_ROLES, with a group or a certificate."
         )
     return None
 

@@ -1,29 +1,15 @@
 """Where this Sonar is for people, and by whom it sends e-mail: docs/notifications.md."""
 
 import re
-from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 from sonar.notation.addresses import HOST
+from sonar.notation.enumeration import either
 from sonar.settings.environment import envint, envnetworks, envsecret, envtext
-from sonar.settings.web import FORCE_SCRIPT_NAME
+from sonar.settings.web import SONAR_URL
 
 SMTP_SECURITY = ("starttls", "tls", "none")
-
-
-def envurl(name: str) -> str:
-    """Read the address of the front page, without a slash at its end; or nothing."""
-    text = envtext(name).rstrip("/")
-    if not text:
-        return ""
-    origin = rf"https?://({HOST})(:[0-9]{{1,5}})?(/.*)?"
-    if not re.fullmatch(origin, text) or urlsplit(text).path != (FORCE_SCRIPT_NAME or ""):
-        raise ImproperlyConfigured(
-            f"{name}={text!r} is not the address of the front page, like https://sonar.example.org "
-            "(and at its end SONAR_PATH, where that is set)."
-        )
-    return text
 
 
 def envsender(name: str) -> str:
@@ -32,12 +18,11 @@ def envsender(name: str) -> str:
     address = rf"[A-Za-z0-9._%+-]+@({HOST})"
     if text and not re.fullmatch(rf"(?i){address}|[\w .-]+ <{address}>", text):
         raise ImproperlyConfigured(
-            f"{name}={text!r} is not an address like Sonar <sonar@example.org>."
+            f"{name}={text!r} is not an e-mail address such as Sonar <sonar@example.org>."
         )
     return text
 
 
-SONAR_URL = envurl("SONAR_URL")
 EMAIL_HOST = envtext("SONAR_SMTP_HOST")
 EMAIL_PORT = envint("SONAR_SMTP_PORT", 587, maximum=65_535)
 EMAIL_HOST_USER = envtext("SONAR_SMTP_USER")
@@ -47,13 +32,13 @@ DEFAULT_FROM_EMAIL = envsender("SONAR_MAIL_FROM")
 _security = envtext("SONAR_SMTP_SECURITY", "starttls")
 if _security not in SMTP_SECURITY:
     raise ImproperlyConfigured(
-        f"SONAR_SMTP_SECURITY={_security!r} is none of {', '.join(SMTP_SECURITY)}."
+        f"SONAR_SMTP_SECURITY={_security!r} is not allowed: use {either(SMTP_SECURITY)}."
     )
 EMAIL_USE_TLS, EMAIL_USE_SSL = _security == "starttls", _security == "tls"
 if EMAIL_HOST and not (SONAR_URL and DEFAULT_FROM_EMAIL):
-    raise ImproperlyConfigured("With SONAR_SMTP_HOST, SONAR_URL and SONAR_MAIL_FROM must be set.")
+    raise ImproperlyConfigured("SONAR_SMTP_HOST requires SONAR_URL and SONAR_MAIL_FROM.")
 if EMAIL_HOST_USER and _security == "none":
-    raise ImproperlyConfigured("SONAR_SMTP_USER would be sent in clear: SONAR_SMTP_SECURITY=none.")
+    raise ImproperlyConfigured("SONAR_SMTP_USER requires SONAR_SMTP_SECURITY=starttls or tls.")
 # In these networks services may be told by addresses that are not public, and without TLS.
 SONAR_NOTIFY_NETWORKS = envnetworks("SONAR_NOTIFY_NETWORKS")
 SONAR_NOTIFY_CA_BUNDLE = envtext("SONAR_NOTIFY_CA_BUNDLE")

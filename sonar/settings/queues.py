@@ -41,13 +41,13 @@ def celery_broker(url: str) -> str:
     """Return the address as Celery spells it: unix:// is redis+socket:// there."""
     if not is_redis(REDIS_URL):
         raise ImproperlyConfigured(
-            "REDIS_URL must begin with redis://, rediss://, unix:// or sentinel://. Several "
-            "Sentinels have a semicolon in between."
+            "REDIS_URL must begin with redis://, rediss://, unix:// or sentinel://. Separate "
+            "several Sentinels by semicolons."
         )
     if not (is_redis(url) or all(node.startswith(OF_RABBITMQ) for node in url.split(";"))):
         raise ImproperlyConfigured(
             "BROKER_URL must begin with redis://, rediss://, unix://, sentinel://, amqp:// or "
-            "amqps://. Several nodes of a RabbitMQ have a semicolon in between."
+            "amqps://. Separate several RabbitMQ nodes by semicolons."
         )
     return url.replace("unix://", "redis+socket://", 1)
 

@@ -13,9 +13,9 @@ def envsource(name: str) -> str:
     text = envtext(name)
     if text and not (is_web_service(text) or (text.startswith("/") and text.isprintable())):
         raise ImproperlyConfigured(
-            f"{name} is neither an address like https://goc.egi.eu/gocdbpi/public/ nor the path of "
-            "a file like /etc/sonar/downtimes.xml. An address has no user and no query, and http "
-            "only on this machine."
+            f"{name} is not allowed: use a URL such as https://goc.egi.eu/gocdbpi/public/ or the "
+            "path of a file such as /etc/sonar/downtimes.xml. A URL cannot have a user or a query. "
+            "It can begin with http:// only for this machine."
         )
     return text
 
@@ -31,8 +31,10 @@ def envtopology(name: str) -> dict[str, list[str]]:
         if source not in TOPOLOGY_SOURCES or source in documents or not places.split():
             # Its text stays out of the message: an address may hold a password.
             raise ImproperlyConfigured(
-                f"{name}: entry {number} is not a source once, with its files or https URLs: write "
-                "cric-atlas=URL URL, rucio=URL. Sources are " + ", ".join(TOPOLOGY_SOURCES) + "."
+                f"{name}: entry {number} is not allowed. Name each source once, with its files or "
+                "https URLs, such as cric-atlas=URL URL, rucio=URL. Sources: "
+                + ", ".join(TOPOLOGY_SOURCES)
+                + "."
             )
         documents[source] = places.split()
     return documents
@@ -44,8 +46,8 @@ def envfilename(name: str) -> str:
     if text and not re.fullmatch("[A-Za-z0-9_-][A-Za-z0-9._-]*", text):
         # What it is stays out of the message: it may be the token itself.
         raise ImproperlyConfigured(
-            f"{name} is not the name of a file in SONAR_CREDENTIALS_DIR: letters, digits, dot, "
-            "dash and underscore, and no path."
+            f"{name} is not the name of a file in SONAR_CREDENTIALS_DIR. A name has letters, "
+            "digits, dots, dashes and underscores, and no path."
         )
     return text
 

@@ -1,6 +1,7 @@
 """Who may ask, by which way, and what browsers may do with an answer: docs/security.md."""
 
 import re
+from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
@@ -17,7 +18,7 @@ def envorigins(name: str) -> list[str]:
     for origin in origins:
         if not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+", origin):
             raise ImproperlyConfigured(
-                f"{name}: {origin!r} is not an origin like https://portal.example.org."
+                f"{name}: {origin!r} is not an origin such as https://portal.example.org."
             )
     return origins
 
@@ -29,8 +30,8 @@ def envcontact(name: str) -> str:
         return f"mailto:{text}"
     if text and not re.fullmatch(r"https://[A-Za-z0-9][^\s<>\"\\]*", text):
         raise ImproperlyConfigured(
-            f"{name}={text!r} is neither an e-mail address like grid-help@example.org nor an "
-            "address like https://help.example.org/sonar."
+            f"{name}={text!r} is not a contact. Use an e-mail address such as "
+            "grid-help@example.org or a URL such as https://help.example.org/sonar."
         )
     return text
 
@@ -39,14 +40,35 @@ def envpath(name: str) -> str | None:
     """Read the path below which Sonar is served, like /sonar; None at the root of its host."""
     text = envtext(name).rstrip("/")
     if text and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", text):
-        raise ImproperlyConfigured(f"{name}={text!r} is not a path like /sonar.")
+        raise ImproperlyConfigured(f"{name}={text!r} is not a path such as /sonar.")
     return text or None
+
+
+def envurl(name: str, path: str | None) -> str:
+    """Read the address of the front page, without a slash at its end; or nothing."""
+    text = envtext(name).rstrip("/")
+    if not text:
+        return ""
+    origin = rf"https?://({HOST})(:[0-9]{{1,5}})?(/.*)?"
+    if not re.fullmatch(origin, text) or urlsplit(text).path != (path or ""):
+        raise ImproperlyConfigured(
+            f"{name}={text!r} is not the address of the front page. Use a URL such as "
+            f"https://sonar.example.org{path or ''} (with SONAR_PATH at its end, if that is set)."
+        )
+    return text
 
 
 DEBUG = envbool("SONAR_DEBUG", default=False)
 SECRET_KEY = envsecret("SONAR_SECRET_KEY", SONAR_HOME / "secret-key")
-ALLOWED_HOSTS = envlist("SONAR_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
-CSRF_TRUSTED_ORIGINS = envlist("SONAR_TRUSTED_ORIGINS", "")
+# A proxy takes this path off, and Sonar puts it before each address that it gives.
+FORCE_SCRIPT_NAME = envpath("SONAR_PATH")
+SONAR_URL = envurl("SONAR_URL", FORCE_SCRIPT_NAME)
+_front = urlsplit(SONAR_URL)
+_host = re.sub(":[0-9]+$", "", _front.netloc)
+ALLOWED_HOSTS = envlist("SONAR_ALLOWED_HOSTS", f"{_host},localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = envlist(
+    "SONAR_TRUSTED_ORIGINS", f"{_front.scheme}://{_front.netloc}" if SONAR_URL else ""
+)
 
 # How many proxies stand in front and add to X-Forwarded-For: with 0 it is not believed.
 SONAR_PROXIES = envint("SONAR_PROXIES", 0, minimum=0)
@@ -54,7 +76,7 @@ SONAR_PROXIES = envint("SONAR_PROXIES", 0, minimum=0)
 SONAR_HTTPS = envbool("SONAR_HTTPS", default=False)
 if SONAR_HTTPS and 0 < len(SECRET_KEY) < SHORTEST_KEY:
     raise ImproperlyConfigured(
-        f"SONAR_SECRET_KEY must have {SHORTEST_KEY} characters or more with SONAR_HTTPS."
+        f"SONAR_SECRET_KEY must have {SHORTEST_KEY} characters or more with SONAR_HTTPS=true."
     )
 # Cookies, headers and what browsers may load: docs/security.md.
 SESSION_COOKIE_AGE = 7 * 86_400
@@ -89,9 +111,6 @@ CORS_EXPOSE_HEADERS = ["ETag", "Retry-After", "Link"]
 
 # What a form may send; bodies of the API have limits of their own (matrix/api/base.py).
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
-
-# A proxy takes this path off, and Sonar puts it before each address that it gives.
-FORCE_SCRIPT_NAME = envpath("SONAR_PATH")
 
 # Whom to tell, where pages say to ask an administrator.
 SONAR_CONTACT = envcontact("SONAR_CONTACT")

@@ -23,7 +23,7 @@ CANCEL_SECONDS = 3
 # A queued probe whose message has not been taken for this long is sent again.
 SONAR_RESEND_SECONDS = envint("SONAR_RESEND_SECONDS", 120)
 # How often workers and the beat say that they live (sonar.processes.heartbeats).
-SONAR_SIGN_SECONDS = envint("SONAR_SIGN_SECONDS", 10)
+SONAR_HEARTBEAT_SECONDS = envint("SONAR_HEARTBEAT_SECONDS", 10)
 # What they write besides, each time they go round: the check of a container looks at its age.
 SONAR_HEARTBEAT_FILE = envnewfile("SONAR_HEARTBEAT_FILE")
 

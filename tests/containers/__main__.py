@@ -206,13 +206,15 @@ def place_of_backups() -> str:
 
 
 def run(engine: Engine, port: int) -> None:
-    tls = {"SONAR_HTTPS": "true", "SONAR_PROXIES": "1", "HTTPS_LISTEN": f"127.0.0.1:{port}"}
+    tls = {"SONAR_HTTPS": "true", "SONAR_PROXIES": "1", "SONAR_HTTPS_LISTEN": f"127.0.0.1:{port}"}
     backups = {"SONAR_BACKUP": place_of_backups()}
-    tls |= {"HTTP_LISTEN": f"127.0.0.1:{free_port()}", "SONAR_PLAN_SECONDS": "2"}
-    first = Compose(engine, "sonar-try-1", tls | backups | {"PORT": str(free_port())})
-    second = Compose(engine, "sonar-try-2", backups | {"PORT": str(free_port())})
+    tls |= {"SONAR_HTTP_LISTEN": f"127.0.0.1:{free_port()}", "SONAR_PLAN_SECONDS": "2"}
+    first = Compose(engine, "sonar-try-1", tls | backups | {"SONAR_PORT": str(free_port())})
+    second = Compose(engine, "sonar-try-2", backups | {"SONAR_PORT": str(free_port())})
     keys = {name: token_urlsafe(50) for name in ("SONAR_SECRET_KEY", "POSTGRES_PASSWORD")}
-    third = Compose(engine, "sonar-try-3", keys | {"PORT": str(free_port())})
+    # An older version, which the third one begins as, calls the port PORT.
+    ports = dict.fromkeys(("SONAR_PORT", "PORT"), str(free_port()))
+    third = Compose(engine, "sonar-try-3", keys | ports)
     try:
         with step("Images of Debian's packages"):
             images.make_all(engine, PLACE)

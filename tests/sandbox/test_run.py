@@ -72,7 +72,7 @@ class Run:
         self.url = f"http://127.0.0.1:{port}"
         self.output = Path(tempfile.mkdtemp(prefix="sonar-run-")) / "out"
         kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
-        self.env = kept | {"SONAR_HOME": str(home), "PORT": str(port)} | settings
+        self.env = kept | {"SONAR_HOME": str(home), "SONAR_PORT": str(port)} | settings
         with self.output.open("wb") as output:
             told = {"stdout": output, "stderr": subprocess.STDOUT}
             launch = [sys.executable, "-m", "sonar.sandbox"]
@@ -349,7 +349,7 @@ def test_what_keeps_it_from_starting_is_one_sentence(tmp_path: Path):
                 busy,
                 {},
                 f"Sonar cannot listen on port {busy} (Address already in use): choose another one, "
-                "like `make run PORT=8042`.",
+                "like `make run SONAR_PORT=8042`.",
             ),
             (
                 no_home,
@@ -357,7 +357,7 @@ def test_what_keeps_it_from_starting_is_one_sentence(tmp_path: Path):
                 {},
                 f"Sonar cannot keep its data in {no_home} (Not a directory): set SONAR_HOME.",
             ),
-            (home, "http", {}, "PORT='http' is not a whole number from 1 up."),
+            (home, "http", {}, "SONAR_PORT='http' is not a whole number of 1 or more."),
             (home, free_port(), no_services, "The database does not answer: connection failed"),
         ):
             with Run(place, port, **services) as run:
@@ -391,7 +391,7 @@ def test_messages_lead_to_the_pages_that_it_serves(
     url: str, below: str | None, led: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     port = free_port()
-    own = {"SONAR_HOME": tmp_path, "PORT": port, "SONAR_URL": url, "FORCE_SCRIPT_NAME": below}
+    own = {"SONAR_HOME": tmp_path, "SONAR_PORT": port, "SONAR_URL": url, "FORCE_SCRIPT_NAME": below}
     for name, value in own.items():
         monkeypatch.setattr(project, name, value)
     monkeypatch.setenv("SONAR_URL", "")

@@ -91,9 +91,17 @@ def test_what_would_allow_a_server_is_suggested(servers: list[str], suggested: l
         assert data_hosts.are_covered(declared, host, int(port))
 
 
-def test_a_setting_that_is_read_no_more_stops_the_start(monkeypatch):
-    monkeypatch.setenv("SONAR_STORAGE_HOSTS", "pool1.example.org")
-    with pytest.raises(ImproperlyConfigured, match="declare data_hosts of the endpoints"):
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("SONAR_STORAGE_HOSTS", "declare data_hosts of the endpoints"),
+        ("SONAR_SITE", "The setting SONAR_SITE is called SONAR_HOSTNAME now."),
+        ("PAGES", "The setting PAGES is called SONAR_URL now."),
+    ],
+)
+def test_a_former_setting_stops_the_start(monkeypatch, name: str, sentence: str):
+    monkeypatch.setenv(name, "pool1.example.org")
+    with pytest.raises(ImproperlyConfigured, match=sentence):
         project.refuse_retired_settings()
 
 

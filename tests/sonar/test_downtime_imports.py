@@ -513,7 +513,7 @@ def test_a_setting_that_is_no_source_stops_the_start_and_is_not_repeated(monkeyp
     with pytest.raises(ImproperlyConfigured) as caught:
         project.envsource("SONAR_GOCDB_URL")
     assert str(caught.value).startswith(
-        "SONAR_GOCDB_URL is neither an address like https://goc.egi.eu/gocdbpi/public/ nor the path"
+        "SONAR_GOCDB_URL is not allowed: use a URL such as https://goc.egi.eu/gocdbpi/public/ or"
     )
     assert "sesame" not in str(caught.value)
     for source in ("https://goc.example.org/gocdbpi/", "/etc/sonar/downtimes.xml", ""):

@@ -47,15 +47,15 @@ def test_what_does_not_fit_is_named() -> None:
     without_secret = OIDC | {"SONAR_OIDC_CLIENT_SECRET": ""}
     without_issuer = OIDC | {"SONAR_OIDC_ISSUER": ""}
     for found, sentence in (
-        (problem(READER, **without_secret), "SONAR_OIDC_CLIENT_SECRET must be set, too"),
-        (problem(READER, **without_issuer), "SONAR_OIDC_ISSUER must be set, too"),
-        (problem(READER, audience="x", **without_secret), "SONAR_OIDC_CLIENT_SECRET must be set"),
-        (problem(audience="x"), "SONAR_OIDC_ISSUER must be set for tokens of SONAR_OIDC_AUDIENCE."),
-        (problem(READER, audience="sonar", **OIDC), "SONAR_OIDC_AUDIENCE must not be SONAR_OIDC_C"),
-        (problem(READER, scopes=["profile"], **OIDC), "SONAR_OIDC_SCOPES must have openid"),
-        (problem(**OIDC), "SONAR_LOGIN_ROLES must name a file that gives a role to a group"),
+        (problem(READER, **without_secret), "also requires SONAR_OIDC_CLIENT_SECRET"),
+        (problem(READER, **without_issuer), "also requires SONAR_OIDC_ISSUER"),
+        (problem(READER, audience="x", **without_secret), "also requires SONAR_OIDC_CLIENT_SECRET"),
+        (problem(audience="x"), "SONAR_OIDC_AUDIENCE requires SONAR_OIDC_ISSUER."),
+        (problem(READER, audience="sonar", **OIDC), "SONAR_OIDC_AUDIENCE must differ from"),
+        (problem(READER, scopes=["profile"], **OIDC), "SONAR_OIDC_SCOPES must include openid"),
+        (problem(**OIDC), "SONAR_LOGIN_ROLES must name a file with a role for a group"),
         (problem(BY_CERTIFICATE, **OIDC), "SONAR_LOGIN_ROLES must name a file"),
-        (problem(READER, certificates=True), "that gives a role to a certificate"),
+        (problem(READER, certificates=True), "with a role for a certificate"),
     ):
         assert found is not None
         assert sentence in found
@@ -67,7 +67,7 @@ def test_passwords_are_switched_off_only_where_administrators_get_in(
 ) -> None:
     found = problem(*rules, passwords=False)
     assert found is not None
-    assert "SONAR_PASSWORDS=false would leave no way in for administrators" in found
+    assert "With SONAR_PASSWORDS=false no administrator could log in." in found
     assert problem(READER, passwords=False, **OIDC) == found
     # By a certificate, where none is taken.
     assert problem(READER, BY_CERTIFICATE, passwords=False, **OIDC) == found

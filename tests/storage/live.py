@@ -22,7 +22,7 @@ SETTINGS = {
     "DJANGO_SETTINGS_MODULE": "tests.storage.plain_static",
     "SONAR_PLAN_SECONDS": "1",
     "SONAR_SEAL_SECONDS": "1",
-    "SONAR_SIGN_SECONDS": "1",
+    "SONAR_HEARTBEAT_SECONDS": "1",
     "SONAR_RATE_ANONYMOUS": "off",
     "SONAR_RATE_ACCOUNT": "off",
 }

@@ -94,7 +94,7 @@ def settle(place: Path, database: str, queue: str) -> None:
 def run(services: dict[str, Service]) -> None:
     port = free_port()
     for service in services.values():
-        service.start(PORT=str(port), SONAR_SIGN_SECONDS="5", SONAR_PLAN_SECONDS="1")
+        service.start(SONAR_PORT=str(port), SONAR_HEARTBEAT_SECONDS="5", SONAR_PLAN_SECONDS="1")
     for name, service in services.items():
         assert service.says("READY=1"), (name, service.log.read_text())
         # By its main loop, and not for a queue that it waits for.

@@ -43,7 +43,7 @@ class Collector:
         self._listener, self._allowed, self._addresses = listener, allowed, addresses
         self._pending: list[Flow] = []
         self._second, self._in_second = 0, 0
-        limit = SILENT_AFTER * settings.SONAR_SIGN_SECONDS
+        limit = SILENT_AFTER * settings.SONAR_HEARTBEAT_SECONDS
         self._heartbeat = HeartbeatFile(settings.SONAR_HEARTBEAT_FILE, limit)
 
     def run(self, stop: Event) -> None:
