@@ -107,7 +107,7 @@ STANDING = (
 )
 
 
-class SiteStanding(like(Standing, STANDING, last=UnixTime, fastest_partner=Text)):  # type: ignore[misc]
+class SiteRank(like(Standing, STANDING, last=UnixTime, fastest_partner=Text)):  # type: ignore[misc]
     """Rank of a site among the sites of its tier, for one size class and direction."""
 
     fastest_of_wan: Number
@@ -208,7 +208,7 @@ class SiteEnd(Answer):
     rate. `failing` lists those of `links` that are failing.
     """
 
-    classes: dict[str, SiteStanding]
+    classes: dict[str, SiteRank]
     cells: list[SiteCell]
     worst: list[SiteCell]
     failing: list[SiteCell]
@@ -382,9 +382,7 @@ def of_end(report: Report, end: str, site: Site, site_is: SiteNow) -> Json:
     return record(
         SiteEnd,
         classes={
-            size: record(
-                SiteStanding, standing, fastest_of_wan=standing.of_capacity(site.wan_gbit_s)
-            )
+            size: record(SiteRank, standing, fastest_of_wan=standing.of_capacity(site.wan_gbit_s))
             for size, standing in report.standings(end).items()
         },
         cells=report.cells(end),

@@ -81,7 +81,7 @@ def shows_window(page: Page, name: str) -> None:
 
 def mean_of(page: Page, end: str) -> str:
     """Return the mean of large files as the summary has it."""
-    table = page.locator(f"section[aria-labelledby=standing-{end}] table")
+    table = page.locator(f"section[aria-labelledby=rank-{end}] table")
     row = table.locator("tr", has_text="mean in MB/s")
     return (row.locator("td").last.text_content() or "").strip()
 
@@ -142,7 +142,7 @@ def test_the_dark_recolours_pictures_and_a_refresh_keeps_what_is_open(visit, sce
     assert mean_of(page, "source") == "1.78"
     world.transfer(scene.world.glasgow, scene.world.ral, 9.0)
     refresh(page)
-    expect(page.locator("section[aria-labelledby=standing-source] table")).to_contain_text("4.19")
+    expect(page.locator("section[aria-labelledby=rank-source] table")).to_contain_text("4.19")
     expect(page.locator(".partner-rows .rest").first).to_be_visible()
     expect(page.get_by_role("heading", name="Among the Tier 2 sites")).to_be_visible()
     expect(page.locator("section[aria-labelledby=as-source] .figures")).to_contain_text(

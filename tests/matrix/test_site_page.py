@@ -26,7 +26,7 @@ def look(client: Client, path: str = "/sites/RAL/") -> Page:
 
 def standing(page: Page, end: str = "source") -> dict[str, list[str]]:
     """Return the numbers of the summary of an end, by what they are."""
-    return page.section(f"standing-{end}").by_head()
+    return page.section(f"rank-{end}").by_head()
 
 
 def figures(page: Page) -> list[dict[str, object]]:
