@@ -17,7 +17,6 @@ from matrix.pages.commissioning.pages import RecordPage, SetPage, SetsPage
 from matrix.pages.downtimes import DowntimesPage
 from matrix.pages.endpoint import check_endpoint, declare_data_hosts
 from matrix.pages.events import EventsPage, former_changes
-from matrix.pages.expectations import pages as expectations
 from matrix.pages.glossary import GlossaryPage
 from matrix.pages.history import history
 from matrix.pages.incidents.pages import IncidentsPage, incident
@@ -41,6 +40,7 @@ from matrix.pages.site.page import SitePage
 from matrix.pages.sites import SitesPage
 from matrix.pages.subscriptions import work as subscription_work
 from matrix.pages.table.page import TablePage
+from matrix.pages.targets import pages as targets
 from matrix.pages.topology import propose_topology, topology
 from matrix.pages.transfer import transfer
 from matrix.pages.views import showing
@@ -148,17 +148,17 @@ urlpatterns = [
         name="commissioning-record",
     ),
     path("downtimes/", showing(DowntimesPage), name="downtimes"),
-    path("expectations/", showing(expectations.ExpectationsPage), name="expectations"),
-    path("expectations/add/", expectations.add_expectation, name="add-expectation"),
+    path("targets/", showing(targets.TargetsPage), name="targets"),
+    path("targets/add/", targets.add_target, name="add-target"),
     path(
-        "expectations/<str:expectation>/",
-        expectations.change_expectation,
-        name="change-expectation",
+        "targets/<str:target>/",
+        targets.change_target,
+        name="change-target",
     ),
     path(
-        "expectations/<str:expectation>/delete/",
-        expectations.delete_expectation,
-        name="delete-expectation",
+        "targets/<str:target>/delete/",
+        targets.delete_target,
+        name="delete-target",
     ),
     path("size-classes/", showing(size_classes.SizeClassesPage), name="size-classes"),
     path("size-classes/add/", size_classes.add_size_class, name="add-size-class"),

@@ -16,7 +16,6 @@ from sonar.models import (
     CriteriaSet,
     Downtime,
     EndpointCheck,
-    Expectation,
     Experiment,
     Mesh,
     Probe,
@@ -24,6 +23,7 @@ from sonar.models import (
     Site,
     SizeClass,
     Subscription,
+    Target,
     UnknownAlias,
 )
 from sonar.registry.topology import proposals
@@ -87,7 +87,7 @@ IN_PATHS = {
     "<str:endpoint>": "RAL_DATADISK",
     "<str:mesh>": "idle",
     "<str:criteria>": "DDT",
-    "<str:expectation>": "kept",
+    "<str:target>": "kept",
     "<str:size>": "large",
     "<str:period>": "2026-W46",
     "<str:name>": "RAL",
@@ -147,7 +147,7 @@ PAGE = {
         "/commissioning/<str:criteria>/<str:source>/<str:destination>/",
         *("/meshes/", "/meshes/add/", "/meshes/<str:mesh>/", "/meshes/<str:mesh>/change/"),
         *("/experiments/<uuid:id>/", "/incidents/<int:id>/"),
-        *("/expectations/", "/expectations/add/", "/expectations/<str:expectation>/"),
+        *("/targets/", "/targets/add/", "/targets/<str:target>/"),
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
         *("/sites/", "/sites/<str:name>/", "/sites/<str:name>/preview/", "/transfers/<uuid:id>/"),
         "/sites/<str:name>/endpoints/<str:endpoint>/",
@@ -206,7 +206,7 @@ ONE = {
     "size-classes": ("<str:name>", "large"),
     "meshes": ("<str:name>", "idle"),
     "criteria-sets": ("<str:name>", "DDT"),
-    "expectations": ("<str:name>", "kept"),
+    "targets": ("<str:name>", "kept"),
     "downtimes": ("<int:id>", "{downtime}"),
     "annotations": ("<int:id>", "{note}"),
     "aliases": ("<int:id>", "{alias}"),
@@ -216,7 +216,7 @@ DELETED = (
     "sites",
     "meshes",
     "criteria-sets",
-    "expectations",
+    "targets",
     "downtimes",
     "annotations",
     "aliases",
@@ -257,8 +257,8 @@ CRITERIA = {"size_class": "large", "period_hours": "24h", "least_tests": "6", "l
 OWN = {"name": "nights", "address": "a@example.org", "scope": "own", "cap": "10", "enabled": "on"}
 HOOK = {"name": "hook", "scope": "grid", "cap": "10", "enabled": "on"}
 HOOK |= {"channel-url": "https://hooks.example.org/x", "channel-key": "k" * 16}
-EXPECTED = {"site": "RAL", "floor": "20 MB/s", "below": "60 %", "above": "80 %"}
-EXPECTED |= {"failures": "3", "silent_after": "3", "priority": "5", "save": ""}
+TARGET = {"site": "RAL", "floor_mb_s": "20 MB/s", "below": "60 %", "above": "80 %"}
+TARGET |= {"failures": "3", "silent_after": "3", "priority": "5", "save": ""}
 MESH |= {"alike": "on", "save": ""}
 # What the forms of pages send; where they lead to another page, which is a 302.
 FORMS: dict[str, dict[str, Any]] = {
@@ -309,9 +309,9 @@ FORMS: dict[str, dict[str, Any]] = {
     "/meshes/<str:mesh>/change/": MESH,
     "/meshes/<str:mesh>/enable/": {},
     "/meshes/<str:mesh>/delete/": {},
-    "/expectations/add/": {"name": "added", **EXPECTED},
-    "/expectations/<str:expectation>/": EXPECTED,
-    "/expectations/<str:expectation>/delete/": {},
+    "/targets/add/": {"name": "added", **TARGET},
+    "/targets/<str:target>/": TARGET,
+    "/targets/<str:target>/delete/": {},
     f"{SITE}/quiet-hours/": {"quiet_from": "22:00", "quiet_until": "04:00"},
     f"{SITE}/pause/": {"pause_reason": "new switch"},
     f"{SITE}/notes/": {"text": "x"},
@@ -413,7 +413,7 @@ def scene() -> dict[str, str]:
     large = SizeClass.objects.get(name="large")
     asked = {"period_hours": 24, "least_tests": 6, "least_mb_s": 20}
     CriteriaSet.objects.create(name="DDT", size_class=large, **asked)
-    Expectation.objects.create(name="kept", site=made.ral.site, floor=20e6)
+    Target.objects.create(name="kept", site=made.ral.site, floor_mb_s=20)
     User.objects.create_user("somebody", password=PASSWORD)
     link = {"source": made.ral, "destination": made.desy, "mover": "http-tpc"}
     link |= {"size_class": SizeClass.objects.get(name="small"), "requested_at": NOW}

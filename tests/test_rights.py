@@ -445,7 +445,7 @@ UNKNOWN = {
     "/idle/": "/nothing/",
     "/DDT/": "/nothing/",
     "/add/webhook/": "/add/nothing/",
-    "/expectations/kept/": "/expectations/none/",
+    "/targets/kept/": "/targets/none/",
     "size-classes/large": "size-classes/none",
     "2026-W46": "2026-W99",
 }

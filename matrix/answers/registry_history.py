@@ -52,6 +52,8 @@ LABELS = {
     "is_staff": "may use the admin",
     "is_superuser": "administrator",
     "wan_gbit_s": "WAN capacity in Gbit/s",
+    "floor_mb_s": "minimum rate in MB/s",
+    "rate_mb_s": "rate in MB/s",
 }
 # What a thing is called stands beside what became of it.
 NAMES = ("name", "username")

@@ -18,7 +18,7 @@ from matrix.answers.matrix.headline import names_of, on_cards, read_judgement
 from matrix.api import matrix_formats
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_types import kind_of
-from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, EXPECTED, FIELDS
+from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS, TARGET_FIELDS
 from matrix.api.parameters import one_of, wrong
 from matrix.api.rendering import as_figure, file_name, named
 from matrix.api.schema.describe import described
@@ -33,7 +33,7 @@ from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
 from matrix.plots.matrix import figure_alone
 from matrix.plots.standalone import FigureTitle
-from matrix.query.catalogue import EXPECTATION, UNITS
+from matrix.query.catalogue import UNITS, VS_TARGET
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import of_one_server, snapshot
 from sonar.notation.enumeration import not_allowed
@@ -66,8 +66,8 @@ class Cells(create_model("CellFields", __base__=Answer, **CELL_FIELDS)):  # type
     `ratio_high` bound `now` / `usual` of a single link with 95 % confidence. All these are there
     only if `fields` names them.
 
-    With `stat=expectation` there are `expected`, what is expected in MB/s, and `against`: below
-    it, near it, or above, as its expectation has them. `value` is `now` / `expected`.
+    With `stat=vs_target` there are two more: `target`, the rate target in MB/s, and `against`:
+    `below`, `near`, `above` or `unknown`. `value` is then `now` / `target`.
 
     While comparing, `value` is the ratio where both sides have enough results, and there are `rate`
     and `other`, the medians (or means) of both sides in MB/s, `ratio` with its interval of 95 %
@@ -190,8 +190,8 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
     default: tuple[str, ...] = DEFAULT_FIELDS
     if query.compare:
         default = (*DEFAULT_FIELDS, *COMPARED)
-    elif query.stat == EXPECTATION.name:
-        default = (*DEFAULT_FIELDS, *EXPECTED)
+    elif query.stat == VS_TARGET.name:
+        default = (*DEFAULT_FIELDS, *TARGET_FIELDS)
     fields = fields_of(params, default)
     if form in negotiation.FIGURE and fields != default:
         raise wrong("fields", "`fields` cannot be combined with a figure: leave it out.")
@@ -212,7 +212,7 @@ def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
         raise wrong("fields", f"{not_allowed('fields', name, FIELDS)}.")
     for special, words in (
         (COMPARED, "a comparison: say with what by compare, too."),
-        (EXPECTED, f"stat={EXPECTATION.name}: ask for that, too, and for no comparison."),
+        (TARGET_FIELDS, f"stat={VS_TARGET.name}: ask for that, too, and for no comparison."),
     ):
         for name in special:
             if name in names and name not in default:

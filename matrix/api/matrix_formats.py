@@ -24,7 +24,7 @@ from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, rounded, rounded_deviations, significant
 from matrix.statistics.cells.axes import AxisGroup
-from matrix.statistics.cells.expected import AGAINST
+from matrix.statistics.cells.cell_targets import AGAINST
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
 from matrix.statistics.compare.two_samples import CHANGE_KINDS
@@ -74,14 +74,14 @@ STANDING = (
     *("unconfirmed", "condition"),
 )
 COMPARED = ("rate", "other", "ratio", "low", "high", "p", "other_ok", "change")
-EXPECTED = ("expected", "against")
+TARGET_FIELDS = ("target", "against")
 PLAIN_FIELDS = (*DEFAULT_FIELDS, *STANDING)
-FIELDS = (*PLAIN_FIELDS, *EXPECTED, *COMPARED)
+FIELDS = (*PLAIN_FIELDS, *TARGET_FIELDS, *COMPARED)
 TIMES = ("last", "last_ok", "last_failed", "since")
 COUNTS = ("ok", "failed", "streak", "condition", "other_ok")
 CHANCES = ("p", "compared_p")
 
-RATES = ("std", "usual", "now", "expected", "rate", "other")
+RATES = ("std", "usual", "now", "target", "rate", "other")
 
 # Writes rows of cells as `[..],[..]`.
 Write = Callable[[NDArray[Any]], bytes]
@@ -217,9 +217,9 @@ def as_json(grid: Grid, fields: Sequence[str], others: OtherOrigins = NONE) -> b
 
 
 def array_of(grid: Grid, name: str) -> NDArray[Any]:
-    if name in EXPECTED and grid.cells.expectations:
-        values: NDArray[Any] = getattr(grid.cells.expectations, name)
-        return values / MB if name == "expected" else values
+    if name in TARGET_FIELDS and grid.cells.targets:
+        values: NDArray[Any] = getattr(grid.cells.targets, name)
+        return values / MB if name == "target" else values
     if name not in COMPARED:
         array: NDArray[Any] = getattr(grid.cells, name)
         return array

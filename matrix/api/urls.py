@@ -23,11 +23,11 @@ from matrix.api.network import NetworkView
 from matrix.api.probes import ProbesView, ProbeView
 from matrix.api.registry.aliases import ALIASES
 from matrix.api.registry.criteria_sets import CRITERIA_SETS
-from matrix.api.registry.expectations import EXPECTATIONS
 from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
 from matrix.api.registry.subscriptions import SUBSCRIPTIONS, SubscriptionsView
+from matrix.api.registry.targets import TARGETS
 from matrix.api.registry.views import routes
 from matrix.api.reports import ReportView
 from matrix.api.series import SeriesView
@@ -74,7 +74,7 @@ urlpatterns = [
     path("v1/links/", LinksView.as_view(), name="api-links"),
     path("v1/matrix/", MatrixView.as_view(), name="api-matrix"),
     *routes(MESHES),
-    *routes(EXPECTATIONS),
+    *routes(TARGETS),
     path("v1/network/", NetworkView.as_view(), name="api-network"),
     path("v1/schema/", SchemaView.as_view(), name="api-schema"),
     path("v1/probes/", ProbesView.as_view(), name="api-probes"),

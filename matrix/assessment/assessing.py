@@ -256,9 +256,9 @@ class AssessmentRun:
         return self.rules[size_class.id]
 
     def digest(self, size_class: SizeClass, day: int, tests: DayTests) -> str:
-        """Return what changes with the tests of a day and, after a slash, with what is expected.
+        """Return what changes with the tests of a day and, after a slash, with the targets.
 
-        What is expected changes how today is judged, and no day that is over.
+        Targets change how today is judged, and no day that is over.
         """
         own = "-".join(filter(None, (tests.digest, self.accepted_on(size_class, day))))
         rules = self.rules_of(size_class)

@@ -26,7 +26,7 @@ from matrix.statistics.assessment.grid_links import DAY_MS, GRID, JudgedTests
 from matrix.statistics.assessment.judge import BACK_DAYS
 from matrix.statistics.assessment.midnight import Midnight, Past
 from matrix.statistics.assessment.targets import Targets
-from matrix.statistics.cells.expected import LinkRules
+from matrix.statistics.cells.cell_targets import LinkRules
 from matrix.store.cache import Kept
 
 # A condition of a size class as a day keeps it: fields of ClassCondition, with ids in the place

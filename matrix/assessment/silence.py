@@ -26,7 +26,7 @@ from matrix.statistics.assessment.conditions import ClassCondition
 from matrix.statistics.assessment.grid_links import GRID, LINK, Subject
 from matrix.statistics.assessment.merging import covering
 from matrix.statistics.assessment.silence import Promise, silent_conditions
-from matrix.statistics.cells.expected import LinkRules
+from matrix.statistics.cells.cell_targets import LinkRules
 from matrix.store import registry as places
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion
@@ -117,7 +117,7 @@ class Testing:
 
 
 def read_rules(size_class: SizeClass, version: DataVersion) -> LinkRules:
-    """Return what is expected of each link in a size class, for links of this version."""
+    """Return the rule of each link in a size class, for links of this version."""
     links = places.read_links(version)
     key = (version.registry, version.schedule, version.incidents, size_class.id)
     return _rules.get(key, lambda: targets.rules_of(size_class, targets.read(), links))

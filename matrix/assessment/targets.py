@@ -1,4 +1,4 @@
-"""Targets: which links the expectations that people wrote are about, and what they want of them."""
+"""Targets: the links that each one matches, and the rules of a link."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ import numpy as np
 from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import LinkIndex
-from matrix.statistics.cells.expected import LinkRule, LinkRules
+from matrix.statistics.cells.cell_targets import LinkRule, LinkRules
 from sonar.database import pg_columns
-from sonar.models import Expectation, Schedule, SizeClass
+from sonar.models import Schedule, SizeClass, Target
 from sonar.models.member_filters import ENDS
 from sonar.notation.endpoint_filters import NOT
 
 ENDS_OF_LINKS = {"source_id": pg_columns.INTEGER, "destination_id": pg_columns.INTEGER}
-# What is expected of a link that nobody has written anything about.
-USUAL = Expectation(name="usual")
+# The rule for links that no target matches.
+BASELINE = Target(name="baseline")
 
 
-def read() -> list[Expectation]:
-    """Read those in use, the one that counts first first. One SQL query."""
-    return list(Expectation.objects.filter(enabled=True).select_related("site"))
+def read() -> list[Target]:
+    """Read the enabled targets, the highest priority first. One SQL query."""
+    return list(Target.objects.filter(enabled=True).select_related("site"))
 
 
-def rules_of(size_class: SizeClass, rows: Sequence[Expectation], links: LinkIndex) -> LinkRules:
-    """Say which rule counts for each link in a size class; shape (places, places).
+def rules_of(size_class: SizeClass, rows: Sequence[Target], links: LinkIndex) -> LinkRules:
+    """Return the rule of each link in a size class; shape (places, places).
 
-    One SQL query for each that is of a mesh.
+    One SQL query for each target for a mesh.
     """
     own = of_class(size_class, rows)
     number = np.zeros(links.shape, dtype=np.uint16)
-    # The one that counts first is written last.
+    # The highest priority is written last.
     for place, row in reversed([*enumerate(own, start=1)]):
         number[matching(row, size_class, links)] = place
-    return LinkRules([rule_of(row) for row in (USUAL, *own)], number)
+    return LinkRules([rule_of(row) for row in (BASELINE, *own)], number)
 
 
-def of_class(size_class: SizeClass, rows: Sequence[Expectation]) -> list[Expectation]:
+def of_class(size_class: SizeClass, rows: Sequence[Target]) -> list[Target]:
     return [row for row in rows if row.size_class_id in (None, size_class.id)]
 
 
-def rule_of(row: Expectation) -> LinkRule:
+def rule_of(row: Target) -> LinkRule:
     floor = float("nan") if row.floor is None else row.floor
     return LinkRule(floor, row.below, row.above, row.failures, row.silent_after)
 
 
-def matching(row: Expectation, size_class: SizeClass, links: LinkIndex) -> Flags:
-    """Return the links that an expectation is about."""
+def matching(row: Target, size_class: SizeClass, links: LinkIndex) -> Flags:
+    """Return the links that a target matches."""
     flags = links.passing(filters_of(row)).reshape(links.shape)
     if row.mesh_id is None:
         return flags
@@ -61,7 +61,7 @@ def matching(row: Expectation, size_class: SizeClass, links: LinkIndex) -> Flags
     return flags & tested.reshape(links.shape)
 
 
-def filters_of(row: Expectation) -> Iterator[Filter]:
+def filters_of(row: Target) -> Iterator[Filter]:
     """Yield its filters as those of the matrix."""
     if row.site is not None:
         yield Filter("site", row.site.name)

@@ -143,7 +143,7 @@ def filled(
     """Make strips of the cells of a grid; the mean of all stays that of the grid."""
     named = dict(vars(grid.cells))
     extras = {name: cross.gather(values) for name, values in named.pop("extras").items()}
-    expectations = named.pop("expectations")
+    targets = named.pop("targets")
     arrays = {name: cross.gather(values) for name, values in named.items()}
     arrays["state"][cross.missing] = NOT_APPLICABLE
     facts = {field.name: getattr(grid, field.name) for field in dataclasses.fields(Grid)}
@@ -160,7 +160,7 @@ def filled(
             "cells": CellArrays(
                 **arrays,
                 extras=extras,
-                expectations=expectations and expectations.each(cross.gather),
+                targets=targets and targets.each(cross.gather),
             ),
             "averages": means,
             "left_out": cross.missing if of_one_end and cross.missing.any() else None,

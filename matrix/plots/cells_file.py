@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement
-from matrix.query.catalogue import CARD_EXTRAS, EXPECTATION
+from matrix.query.catalogue import CARD_EXTRAS, VS_TARGET
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.cells.cell_targets import AGAINST
 from matrix.statistics.cells.cells import CellArrays
-from matrix.statistics.cells.expected import AGAINST
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import NOT_APPLICABLE, STATE_WORDS
 from matrix.statistics.compare.two_samples import CHANGE_KINDS
@@ -45,11 +45,11 @@ COMPARED = {
     **dict.fromkeys(("here_ok", "there_ok"), "u4"),
     "change": "u1",
 }
-# Where it is asked for: what is expected, and how the cell does against it.
-EXPECTED = {"expected": "f4", "against": "u1"}
+# With stat=vs_target: the rate target, and how the cell compares with it.
+TARGET_FIELDS = {"target": "f4", "against": "u1"}
 # Of cells that may pool several links; else they would say of each cell what it says anyway.
 LINK_COUNTS = ("tested_links", "failing_links", "silent_links", "slower_links", "faster_links")
-EXPECTED_COUNTS = ("below_links", "near_links")
+TARGET_COUNTS = ("below_links", "near_links")
 Arrays = dict[str, NDArray[Any]]
 NO_CONDITIONS: Mapping[int, str] = {}
 
@@ -62,7 +62,7 @@ def encode(arrangement: Arrangement, conditions: Mapping[int, str] = NO_CONDITIO
     ``conditions``, which are in words, or 0. The grid needs the extras catalogue.CARD_EXTRAS.
     """
     cells, kinds = arrangement.grid.cells, kinds_for(arrangement.grid.query)
-    whole = expected(cells) | vars(cells) | dict(cells.extras) | compared(arrangement.grid)
+    whole = target_arrays(cells) | vars(cells) | dict(cells.extras) | compared(arrangement.grid)
     drawn = {name: arrangement.drawn(values) for name, values in whole.items() if name in kinds} | {
         "state": arrangement.state
     }
@@ -102,16 +102,16 @@ def kinds_for(query: MatrixQuery) -> dict[str, str]:
     kinds = KINDS | dict.fromkeys(counts, "u4")
     if query.compare:
         return kinds | COMPARED
-    if query.stat != EXPECTATION.name:
+    if query.stat != VS_TARGET.name:
         return kinds
-    return kinds | EXPECTED | dict.fromkeys(EXPECTED_COUNTS if pools else (), "u4")
+    return kinds | TARGET_FIELDS | dict.fromkeys(TARGET_COUNTS if pools else (), "u4")
 
 
-def expected(cells: CellArrays) -> Arrays:
-    """Return what is expected of each cell in MB/s, and how it does, where that is asked for."""
-    if cells.expectations is None:
+def target_arrays(cells: CellArrays) -> Arrays:
+    """Return the rate target of each cell in MB/s and how it compares, with stat=vs_target."""
+    if cells.targets is None:
         return {}
-    return cells.expectations.arrays() | {"expected": cells.expectations.expected / MB}
+    return cells.targets.arrays() | {"target": cells.targets.target / MB}
 
 
 def compared(grid: Grid) -> Arrays:

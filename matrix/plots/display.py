@@ -16,10 +16,10 @@ from django.utils.datastructures import MultiValueDict
 
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
 from matrix.query import forms as query_forms
-from matrix.query.catalogue import EXPECTATION, STATISTICS, VS_USUAL
+from matrix.query.catalogue import STATISTICS, VS_TARGET, VS_USUAL
 from matrix.query.forms import BadQueryError, OneOf
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells.expected import EXPECTED_LOOKS
+from matrix.statistics.cells.cell_targets import TARGET_LOOKS
 from matrix.statistics.cells.standing import FASTER, LEVELS, SLOWER
 from matrix.statistics.cells.states import LOOKS
 from sonar.notation.enumeration import not_allowed
@@ -148,7 +148,7 @@ class Number(query_forms.ParameterField):
 
 
 def looks_of(stat: str) -> tuple[str, ...]:
-    return (*LOOKS, *EXPECTED_LOOKS) if stat == EXPECTATION.name else LOOKS
+    return (*LOOKS, *TARGET_LOOKS) if stat == VS_TARGET.name else LOOKS
 
 
 class States(forms.Field):
@@ -161,8 +161,8 @@ class States(forms.Field):
     def clean(self, value: list[str] | None) -> tuple[str, ...]:
         states = [text for text in value or () if text]
         for text in states:
-            if text in EXPECTED_LOOKS and text not in self.looks:
-                raise ValidationError(f"only “{text}” is of stat={EXPECTATION.name}: ask for both.")
+            if text in TARGET_LOOKS and text not in self.looks:
+                raise ValidationError(f"only “{text}” is of stat={VS_TARGET.name}: ask for both.")
             if text not in self.looks:
                 raise ValidationError(f"{not_allowed('only', text, self.looks)}.")
         return tuple(look for look in self.looks if look in states)

@@ -11,7 +11,7 @@ from matrix.plots import Json
 from matrix.plots.arrangement import Arrangement
 from matrix.query.catalogue import VS_USUAL, Statistic
 from matrix.statistics.arrays import Flags, Floats
-from matrix.statistics.cells.expected import AGAINST
+from matrix.statistics.cells.cell_targets import AGAINST
 from matrix.statistics.cells.standing import FASTER, SLOWER
 from matrix.statistics.cells.states import DOWN, FAILED, FAILING, MEASURED, STALE, STATES, UNTESTED
 from matrix.statistics.compare.two_samples import CHANGES
@@ -46,8 +46,8 @@ LINK_COUNTS = {
     "slower": (0.4, -0.26, "var(--slower-mark)", "#14181d"),
 }
 # What has a place and a size of its own in a cell, which static/js/matrix/outlines.js works out:
-# a frame, a corner, an arrow up in that corner, a square in the one across; below what is
-# expected is a frame, near it a corner, as colour says the rest. Fill and line.
+# a frame, a corner, an arrow up in that corner, a square in the one across; below target
+# is a frame, near target a corner, as colour says the rest. Fill and line.
 OUTLINES = {
     "failing": (None, "var(--failing)"),
     "slower": ("var(--slower-mark)", "#14181d"),
@@ -162,8 +162,8 @@ def standing(arrangement: Arrangement) -> dict[str, Flags]:
     has_level = (state == MEASURED) | (state == STALE)
     if arrangement.grid.comparison:
         looks = {look: arrangement.grid.of_look(look) for look in CHANGES}
-    elif expectations := cells.expectations:
-        kinds = {name: expectations.against == AGAINST.index(name) for name in ("below", "near")}
+    elif targets := cells.targets:
+        kinds = {name: targets.against == AGAINST.index(name) for name in ("below", "near")}
         looks = kinds | {"partly": cells.partly}
     else:
         levels = {"slower": cells.level == SLOWER, "faster": cells.level == FASTER}

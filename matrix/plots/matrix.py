@@ -25,7 +25,7 @@ from matrix.plots.marks import dashes, heatmap, marks, number_texts, room_for_nu
 from matrix.plots.palettes import INKS, inks_on, palette_for
 from matrix.plots.scales import Scale, scale_for
 from matrix.statistics.arrays import Floats
-from matrix.statistics.cells.expected import AGAINST
+from matrix.statistics.cells.cell_targets import AGAINST
 from matrix.statistics.cells.states import (
     DOWN,
     FAILED,
@@ -387,7 +387,7 @@ def cell_texts(arrangement: Arrangement) -> list[list[str]]:
     sources, destinations = ends(arrangement)
     cells, statistic = arrangement.grid.cells, arrangement.grid.query.statistic
     ok, failed = arrangement.drawn(cells.ok), arrangement.drawn(cells.failed)
-    against = arrangement.drawn(cells.expectations.against) if cells.expectations else None
+    against = arrangement.drawn(cells.targets.against) if cells.targets else None
     unit = "×" if statistic.unit.written == "factor" else f" {statistic.unit.behind}".rstrip()
     rows, columns = arrangement.rows, arrangement.columns
     written = np.full((rows.length, columns.length), "", dtype=object)

@@ -142,15 +142,15 @@ STATISTICS = {
             on_card=True,
         ),
         Statistic(
-            "expectation",
-            "now / expected",
-            "Rate now divided by what is expected of {files}",
-            "who is below what is asked of it",
+            "vs_target",
+            "rate / target",
+            "Rate now divided by the rate target of {files}",
+            "links below their target",
             unit=TIMES,
             of_now=True,
             scale="diverging",
-            against="expectation",
-            worst="furthest below what is expected",
+            against="target",
+            worst="furthest below target",
             worst_first="",
         ),
         percentile(5, in_band=True),
@@ -250,8 +250,8 @@ STATISTICS = {
 STATS = tuple(STATISTICS)
 # What shows cells that are slower or faster than usual as such.
 VS_USUAL = STATISTICS["vs_usual"]
-# What shows cells that are below, near or above what is expected as such.
-EXPECTATION = STATISTICS["expectation"]
+# Marks cells that are below, near or above their rate target.
+VS_TARGET = STATISTICS["vs_target"]
 # What a question shows that is compared with another, whichever statistic it names.
 RATIO = Statistic(
     "ratio",

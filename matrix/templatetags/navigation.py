@@ -56,7 +56,7 @@ SECTIONS = {
     ),
     "Setup": (
         NavigationEntry("Meshes", "meshes"),
-        NavigationEntry("Targets", "expectations"),
+        NavigationEntry("Targets", "targets"),
         NavigationEntry("Downtimes", "downtimes"),
         NavigationEntry("Size classes", "size-classes"),
         NavigationEntry("Aliases", "aliases"),

@@ -1,1 +1,1 @@
-"""What links are expected to do, and what Sonar calls people for where they do not."""
+"""Incidents of links, and their notifications."""

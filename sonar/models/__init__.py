@@ -14,11 +14,11 @@ from sonar.models.downtimes import Downtime, DowntimeSource
 from sonar.models.events import Annotation, CredentialState
 from sonar.models.history import HistoryEntry
 from sonar.models.incidents import (
-    Expectation,
     HeldLevel,
     Incident,
     IncidentEvent,
     IncidentLink,
+    Target,
 )
 from sonar.models.mesh import (
     AllTests,

@@ -32,7 +32,7 @@ class HistoryEntry(models.Model):
         DOWNTIME = "downtime"
         ALIAS = "alias"
         TOPOLOGY_SOURCE = "topology source"
-        EXPECTATION = "expectation"
+        TARGET = "target"
         SUBSCRIPTION = "subscription"
         NEW_NORMAL = "new normal"
         ALL_TESTS = "all tests"

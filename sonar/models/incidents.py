@@ -1,8 +1,9 @@
-"""What links are expected to do, and what Sonar calls people for: one incident for one cause."""
+"""Targets for the rates and failures of links, and the incidents of links that miss them."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -15,21 +16,23 @@ from sonar.models.fields import NAME, check_name, if_given, name_field, referenc
 from sonar.models.member_filters import MemberFilters
 from sonar.models.mesh import Mesh
 from sonar.models.registry import Endpoint, Site, SizeClass
-from sonar.notation.units import FASTEST
+from sonar.notation.units import FASTEST, MB
 
 DEFAULT_BELOW, DEFAULT_ABOVE = 2 / 3, 0.8
+SLOWEST_MB_S = 0.001
 
 
-class Expectation(MemberFilters):
-    """What the links that it matches should do: reach a rate, succeed, and be tested at all.
+class Target(MemberFilters):
+    """A rate target for the links that it matches, and limits for failures and missing results.
 
-    Of several that match a link, the one with the highest priority counts, and of those the first
-    by name. A link that none matches is expected to keep its usual rate.
+    If several targets match a link, the one with the highest priority applies. Of those with the
+    same priority, the first by name applies. A link without a target is compared with its baseline.
     """
 
     name = name_field()
     priority = models.PositiveSmallIntegerField(
-        default=5, help_text="Of several that match a link, the highest counts."
+        default=5,
+        help_text="If several targets match a link, the one with the highest priority applies.",
     )
     enabled = models.BooleanField(default=True)
     size_class = models.ForeignKey(
@@ -44,41 +47,41 @@ class Expectation(MemberFilters):
         Site, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
         help_text="Only links from or to this site.",
     )  # fmt: skip
-    floor = models.FloatField(
-        "floor (bytes/s)", null=True, blank=True,
-        validators=[MinValueValidator(1), MaxValueValidator(FASTEST)],
-        help_text="The least rate, in bytes per second; empty: the usual rate of each link.",
+    floor_mb_s = models.FloatField(
+        "minimum rate (MB/s)", null=True, blank=True,
+        validators=[MinValueValidator(SLOWEST_MB_S), MaxValueValidator(FASTEST / MB)],
+        help_text="Minimum rate in MB/s. Empty: the baseline of each link.",
     )  # fmt: skip
     below = models.FloatField(
         default=DEFAULT_BELOW,
         validators=[MinValueValidator(0.05), MaxValueValidator(1)],
-        help_text="A link is slow below this part of its usual rate, or of the floor.",
+        help_text="A link is slow below this fraction of its minimum rate or baseline.",
     )
     above = models.FloatField(
         default=DEFAULT_ABOVE,
         validators=[MinValueValidator(0.05), MaxValueValidator(2)],
-        help_text="The statistic now / expected (stat=expectation) calls a link near its rate from "
-        "`below` up to this part of it. Conditions do not use it.",
+        help_text="The statistic rate / target (stat=vs_target) shows a link as near target from "
+        "`below` up to this fraction. Incidents do not depend on it.",
     )
     failures = models.PositiveSmallIntegerField(
         default=3,
         validators=[MinValueValidator(2), MaxValueValidator(100)],
-        help_text="A link fails when so many tests in a row have failed.",
+        help_text="Number of consecutive failed tests after which a link is failing.",
     )
     silent_after = models.FloatField(
         default=3.0,
         validators=[MinValueValidator(1.5), MaxValueValidator(1000)],
-        help_text="And is silent when no result came for so many intervals of its mesh.",
+        help_text="Number of test intervals without a result after which a link is silent.",
     )
 
     class Meta:
         ordering = ["-priority", "name"]
         constraints = [
-            models.CheckConstraint(condition=Q(name__regex=NAME), name="expectation_name_is_plain"),
-            if_given("expectation_floor_is_positive", floor__gt=0),
+            models.CheckConstraint(condition=Q(name__regex=NAME), name="target_name_is_plain"),
+            if_given("target_floor_is_positive", floor_mb_s__gt=0),
             models.CheckConstraint(
                 condition=Q(below__gt=0, above__gte=F("below")),
-                name="expectation_above_is_not_below",
+                name="target_above_is_not_below",
                 violation_error_message="`above` must not be less than `below`.",
             ),
         ]
@@ -86,10 +89,15 @@ class Expectation(MemberFilters):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def floor(self) -> float | None:
+        """Return the minimum rate in bytes/s, None for the baseline."""
+        return None if self.floor_mb_s is None else float(Decimal(repr(self.floor_mb_s)) * MB)
+
     def clean(self) -> None:
-        """Say at its field what the database's rules about two fields have against it."""
+        """Check rules about two fields; put the error at one of them."""
         check_name(self)
-        refuse_name(self, "add", "/expectations/add/")
+        refuse_name(self, "add", "/targets/add/")
         # The field itself refuses a value that is missing or not a number.
         if self.below is not None and self.above is not None and self.below > self.above:
             sentence = f"above must not be less than below, which is {self.below:g}."

@@ -21,13 +21,13 @@ NAMES = {
 }
 """Parameters, fields, columns and sections by what replaced them."""
 VALUES = {
-    "0": "none",
-    "expectation": "vs_target",
-    "expected": "predicted",
-    "experiment": "sweep",
-    "residual": "vs_predicted",
+    "0": ("none",),
+    "expectation": ("vs_target", "target"),
+    "expected": ("predicted", "target"),
+    "experiment": ("sweep",),
+    "residual": ("vs_predicted",),
 }
-"""Values of parameters and fields by what replaced them."""
+"""Values of parameters and fields by what replaced them, depending on the parameter."""
 
 
 def new_name(name: str, allowed: Collection[str]) -> str:
@@ -36,14 +36,10 @@ def new_name(name: str, allowed: Collection[str]) -> str:
     A parameter of the other side of a comparison keeps its prefix: `compare.`.
     """
     prefix, dot, last = name.rpartition(".")
-    return _now({name: f"{prefix}{dot}{NAMES.get(last, '')}"}, name, allowed)
+    now = f"{prefix}{dot}{NAMES.get(last, '')}"
+    return now if now in allowed else ""
 
 
 def new_value(value: str, allowed: Collection[str]) -> str:
     """Return what a value of a parameter or field is called now, if that is allowed here."""
-    return _now(VALUES, value, allowed)
-
-
-def _now(renamed: dict[str, str], name: str, allowed: Collection[str]) -> str:
-    now = renamed.get(name, "")
-    return now if now in allowed else ""
+    return next((now for now in VALUES.get(value, ()) if now in allowed), "")

@@ -23,7 +23,7 @@ class RoleError(Exception):
 GROUP = "operators"
 
 # What may be added, changed, deleted and seen: of sites, and everywhere.
-_NOTES = ("annotation", "downtime", "expectation")
+_NOTES = ("annotation", "downtime", "target")
 _FOR_SITES = {
     "add": (*_NOTES, "probe"),
     "change": (*_NOTES, "endpoint", "site", "incident"),

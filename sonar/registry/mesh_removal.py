@@ -1,6 +1,6 @@
 """Whether a mesh can be deleted, and what goes with it: results are chosen by its name."""
 
-from sonar.models import Expectation, Mesh, NetworkResult, Probe, Profile
+from sonar.models import Mesh, NetworkResult, Probe, Profile, Target
 
 
 def hindrance(mesh: Mesh) -> str:
@@ -16,6 +16,6 @@ def hindrance(mesh: Mesh) -> str:
     return ""
 
 
-def expectations_of(mesh: Mesh) -> int:
-    """Count the expectations that are of this mesh alone, and go with it. One SQL query."""
-    return Expectation.objects.filter(mesh=mesh).count()
+def count_targets(mesh: Mesh) -> int:
+    """Count the targets for this mesh, which are deleted with it. One SQL query."""
+    return Target.objects.filter(mesh=mesh).count()

@@ -13,6 +13,7 @@ from django.utils.text import capfirst
 from sonar.notation import scitags
 from sonar.notation.endpoint_filters import FilterError, as_query, from_query
 from sonar.notation.units import (
+    MB,
     exact_bytes,
     exact_duration,
     exact_rate,
@@ -68,15 +69,15 @@ class ScitagField(WrittenField):
 
 
 class RateField(forms.Field):
-    """Bytes per second as `20 MB/s`."""
+    """A rate in MB/s, written with a unit: `20 MB/s`, `1.5 GB/s`."""
 
     def prepare_value(self, value: object) -> object:
-        return exact_rate(value) if isinstance(value, int | float) else value
+        return exact_rate(value * MB) if isinstance(value, int | float) else value
 
     def to_python(self, value: object) -> float | None:
         text = str(value or "").strip()
         try:
-            return parse_rate(text) if text else None
+            return parse_rate(text) / MB if text else None
         except ValueError as error:
             raise ValidationError(f"{capfirst(str(error))}.") from error
 

@@ -12,9 +12,9 @@ from sonar.models import (
     CommissioningRecord,
     CriteriaSet,
     EndpointCheck,
-    Expectation,
     Experiment,
     SizeClass,
+    Target,
 )
 from sonar.notation.check_steps import CheckStep, StepState
 from sonar.people import roles, tokens
@@ -61,7 +61,7 @@ def make() -> Scene:
         "size-classes": "large",
         "criteria-sets": "DDT",
         "commissioning": "DDT",
-        "expectations": Expectation.objects.create(name="at-least", floor=20e6).name,
+        "targets": Target.objects.create(name="at-least", floor_mb_s=20).name,
         "transfers": str(world.transfer(made.desy, made.ral, None).id),
         "probes": str(sent.probe(made.ral, made.desy, id=PROBE).id),
         "experiments": str(experiment(made).id),

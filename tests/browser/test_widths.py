@@ -203,7 +203,7 @@ WORKED_ON = [
     *("/sites/RAL/", "/sites/RAL/set-up/", "/sites/RAL/add-endpoint/", "/sites/add/"),
     "/sites/RAL/endpoints/RAL_DATADISK/",
     "/sites/RAL/endpoints/RAL_DATADISK/set-up/",
-    *("/size-classes/", "/size-classes/large/", "/commissioning/add/", "/expectations/add/"),
+    *("/size-classes/", "/size-classes/large/", "/commissioning/add/", "/targets/add/"),
     *("/subscriptions/", "/subscriptions/add/webhook/", "/password/", "/operations/topology/"),
     *("/operations/aliases/", "/history/", "/reports/", "/incidents/", "/views/", "/downtimes/"),
     f"{RAL_TO_DESY}tests/",

@@ -37,9 +37,9 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         | {"least_mb_s": 125, "sources": {"cloud": ["UK"]}},
         {"least_success_percent": 90.5, "least_bytes": 10**13},
     ),
-    "expectations": (
-        {"name": "uk-fast", "site": "RAL", "sources": {"cloud": ["UK"]}, "floor": 20_000_000},
-        {"floor": "15.5 MB/s", "below": 0.5, "failures": 4},
+    "targets": (
+        {"name": "uk-fast", "site": "RAL", "sources": {"cloud": ["UK"]}, "floor_mb_s": 20.0},
+        {"floor_mb_s": 15.5, "below": 0.5, "failures": 4},
     ),
     "downtimes": (
         {"site": "RAL", "starts_at": START, "ends_at": END, "reason": "new switch"},

@@ -20,12 +20,12 @@ from sonar.models import (
     Credential,
     Downtime,
     Endpoint,
-    Expectation,
     Mesh,
     SignOfLife,
     Site,
     SizeClass,
     Subscription,
+    Target,
     Version,
 )
 from sonar.people.roles import Role
@@ -66,7 +66,7 @@ def test_a_row_is_made_read_and_changed(root, plural: str):
         assert get(root, where) == record
     changed = patch(root, where, change)
     assert changed.status_code == 200, changed.content
-    follows = ("tests_per_day", "bytes_per_day", "in_words", "expects")
+    follows = ("tests_per_day", "bytes_per_day", "in_words", "requirement")
     same = {name: value for name, value in record.items() if name not in (*change, *follows)}
     assert {name: changed.json()[name] for name in same} == same
     assert changed.json() != record
@@ -146,8 +146,8 @@ def test_a_list_is_turned_page_by_page(root, small_world, plural: str):
     if plural == "subscriptions":
         lists = [Subscription(name=f"list-{n}", channel="webhook") for n in range(4)]
         Subscription.objects.bulk_create(lists)
-    if plural == "expectations":
-        Expectation.objects.bulk_create(Expectation(name=f"e-{number}") for number in range(4))
+    if plural == "targets":
+        Target.objects.bulk_create(Target(name=f"e-{number}") for number in range(4))
     if model:
         times = [{"starts_at": NOW - number // 3 * HOUR} for number in range(5)]
         own = {"reason": "x", "ends_at": NOW + HOUR} if model is Downtime else {"text": "x"}

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from matrix.api.registry.aliases import ALIASES
 from matrix.api.registry.criteria_sets import CRITERIA_SETS
-from matrix.api.registry.expectations import EXPECTATIONS
 from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
 from matrix.api.registry.subscriptions import SUBSCRIPTIONS
+from matrix.api.registry.targets import TARGETS
 from sonar.movers.catalogue import names
 from sonar.notation.enumeration import either
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, get, made, patch, post
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 RESOURCES = {
     resource.slug: resource
     for resource in (
-        *(SITES, ENDPOINTS, SIZE_CLASSES, MESHES, CRITERIA_SETS, EXPECTATIONS),
+        *(SITES, ENDPOINTS, SIZE_CLASSES, MESHES, CRITERIA_SETS, TARGETS),
         *(DOWNTIMES, ANNOTATIONS, ALIASES, SUBSCRIPTIONS),
     )
 }
@@ -35,7 +35,7 @@ MODELS = (
     "Mesh",
     "MeshInterval",
     "CriteriaSet",
-    "Expectation",
+    "Target",
     "Downtime",
     "Annotation",
     "Alias",
@@ -70,18 +70,17 @@ WRONG = [
     ("sites", {"cloud": "x" * 41}, "cloud", "is not a text on one line of at most 40 characters"),
     ("sites", {"quiet_hours": "25:00-26:00"}, "quiet_hours", "in UTC, like 01:00-05:30"),
     ("sites", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need two different"),
-    ("expectations", {"floor": "fast"}, "floor", 'floor "fast" is not a rate like 20 MB/s, or a'),
-    ("expectations", {"floor": "20 MB"}, "floor", 'floor "20 MB" is not a rate like 20 MB/s'),
-    ("expectations", {"floor": 0}, "floor", "floor 0 is not a rate like 20 MB/s, or a number"),
-    ("expectations", {"floor": "0 MB/s"}, "floor", "greater than or equal to 1"),
-    ("expectations", {"below": 1.5}, "below", "below 1.5 is not a number from 0.05 to 1"),
-    ("expectations", {"below": 0.9}, "above", "above must not be less than below, which is 0.9."),
-    ("expectations", {"bad": 2}, "bad", "There is no field “bad”: use name, enabled,"),
-    ("expectations", {"of": 3}, "of", "There is no field “of”: use name, enabled,"),
-    ("expectations", {"mesh": "none"}, "mesh", "mesh “none” is not known: use the name of a"),
-    ("expectations", {"sources": ["RAL_DATADISK"]}, "sources", 'is not "all", or a filter of'),
-    ("expectations", {"sources": {"cloudy": "UK"}}, "sources", "there is no attribute “cloudy”"),
-    ("expectations", {"size_class": "huge"}, "size_class", "size_class “huge” is not known"),
+    ("targets", {"floor_mb_s": "20"}, "floor_mb_s", 'floor_mb_s "20" is not a number from 0.001'),
+    ("targets", {"floor_mb_s": 0}, "floor_mb_s", "floor_mb_s 0 is not a number from 0.001 to"),
+    ("targets", {"floor": 20}, "floor", "The field “floor” is called floor_mb_s now."),
+    ("targets", {"below": 1.5}, "below", "below 1.5 is not a number from 0.05 to 1"),
+    ("targets", {"below": 0.9}, "above", "above must not be less than below, which is 0.9."),
+    ("targets", {"bad": 2}, "bad", "There is no field “bad”: use name, enabled,"),
+    ("targets", {"of": 3}, "of", "There is no field “of”: use name, enabled,"),
+    ("targets", {"mesh": "none"}, "mesh", "mesh “none” is not known: use the name of a"),
+    ("targets", {"sources": ["RAL_DATADISK"]}, "sources", 'is not "all", or a filter of'),
+    ("targets", {"sources": {"cloudy": "UK"}}, "sources", "there is no attribute “cloudy”"),
+    ("targets", {"size_class": "huge"}, "size_class", "size_class “huge” is not known"),
     ("aliases", {"kind": "x"}, "kind", 'kind "x" is not one of the kinds rse, se_host'),
     ("aliases", {"name": " x"}, "name", "An alias must be printable, and cannot begin or end"),
     ("aliases", {"site": "RAL"}, "site", "choose exactly one"),
@@ -117,7 +116,7 @@ WRONG = [
     ("sites", {"colour": 1}, "colour", "There is no field “colour”: use name, cloud,"),
     ("sites", {"endpoints": []}, "endpoints", "There is no field “endpoints”"),
     ("endpoints", {"name": "state"}, "name", "No endpoint can be called state: /api/v1/endpoints"),
-    ("expectations", {"name": "add"}, "name", "No expectation can be called add: /expectations/ad"),
+    ("targets", {"name": "add"}, "name", "No target can be called add: /targets/ad"),
     ("endpoints", {"site": "Nowhere"}, "site", "site “Nowhere” is not known: use the name of a"),
     ("endpoints", {"site": "a\0b"}, "site", "is not the name of a registered site"),
     ("endpoints", {"site": 1}, "site", "site 1 is not the name of a registered site"),

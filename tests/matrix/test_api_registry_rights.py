@@ -14,7 +14,7 @@ from tests.matrix.registry import BODIES, JSON, PLURALS, address, caller, get, m
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon", "small_world")]
 BY_OPERATORS = ("sites", "endpoints", "meshes")
-BY_SITE_ADMINS = ("downtimes", "annotations", "expectations")
+BY_SITE_ADMINS = ("downtimes", "annotations", "targets")
 CAPS = {"inbound_cap": 4, "outbound_cap": 5, "budget_bytes_per_day": 10**12}
 
 

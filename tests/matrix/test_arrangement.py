@@ -232,7 +232,7 @@ def test_a_partner_at_one_end_alone_has_an_empty_cell_in_the_other_strip():
     cells = {
         field.name: getattr(whole.cells, field.name)[1:]
         for field in dataclasses.fields(whole.cells)
-        if field.name not in ("extras", "expectations")
+        if field.name not in ("extras", "targets")
     }
     part = dataclasses.replace(
         whole,

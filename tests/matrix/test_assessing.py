@@ -34,9 +34,9 @@ from sonar.models import (
     ConditionPart,
     Downtime,
     Endpoint,
-    Expectation,
     HeldLevel,
     SizeClass,
+    Target,
 )
 from sonar.results import conditions, sealing, store
 from tests.accuracy import histories
@@ -649,14 +649,14 @@ def test_what_is_fast_is_as_usual_after_two_weeks():
     assert rows() == rebuilt()
 
 
-def test_an_expectation_says_what_is_slow_from_the_day_on_which_it_is_written():
+def test_a_target_says_what_is_slow_from_the_day_on_which_it_is_written():
     stored = history_of(lambda _: [], days=6)
     stored.store()
     assess(moment(NOW))
     assert not Condition.objects.exists()
-    target = Expectation.objects.create(
+    target = Target.objects.create(
         name="fast_enough",
-        floor=1e9,
+        floor_mb_s=1000,
         sources_filter={"site": [stored.ends[1].site.name]},
         destinations_filter={"site": [stored.ends[2].site.name]},
     )

@@ -6,17 +6,17 @@ import pytest
 from django.db.models import Model
 from django.test import Client
 
-from matrix.pages.expectations import pages as expectation_pages
+from matrix.pages.targets import pages as target_pages
 from sonar.models import (
     Annotation,
     Credential,
     CriteriaSet,
     Downtime,
-    Expectation,
     MeshInterval,
     Site,
     SizeClass,
     Subscription,
+    Target,
 )
 from sonar.people.roles import Role
 from tests.accounts import account, logged_in
@@ -55,9 +55,9 @@ def case(row: Model, page: str, form: str, to: str, first: Any, second: Any, **m
     return row, page, form, to, first, second, more
 
 
-def expectation() -> Any:
-    row = Expectation.objects.create(name="uk")
-    path = "/expectations/uk/"
+def target() -> Any:
+    row = Target.objects.create(name="uk")
+    path = "/targets/uk/"
     return case(row, path, "#choice", path, ("failures", 7), ("priority", 9), save="")
 
 
@@ -151,7 +151,7 @@ def note_in_admin() -> Any:
 
 
 CASES = [
-    expectation, criteria_set, size_class, site, draft, limits, mesh_limits, mesh_row,
+    target, criteria_set, size_class, site, draft, limits, mesh_limits, mesh_row,
     subscription, site_in_admin, endpoint_in_admin, downtime_in_admin, note_in_admin,
 ]  # fmt: skip
 # What a field of a form is called, and what people write into it, if not as the row has it.
@@ -290,8 +290,8 @@ def test_of_two_who_save_at_the_same_moment_the_second_is_refused(monkeypatch):
     """The first has not committed yet when the second is read: it waits for the lock."""
     SizeClass.objects.get_or_create(name="large")
     ann, bob = (logged_in(account(Role.ADMINISTRATOR, name=name)) for name in ("ann", "bob"))
-    row = Expectation.objects.create(name="uk")
-    path = "/expectations/uk/"
+    row = Target.objects.create(name="uk")
+    path = "/targets/uk/"
     of_ann, of_bob = opened(ann, path, "#choice"), opened(bob, path, "#choice")
 
     def first() -> None:
@@ -301,5 +301,5 @@ def test_of_two_who_save_at_the_same_moment_the_second_is_refused(monkeypatch):
     assert answer.status_code == 400
     assert CHANGED in answer.content.decode()
     row.refresh_from_db()
-    assert (row.failures, row.priority) == (7, Expectation().priority)
-    assert expectation_pages.expectation_of("uk").failures == 7
+    assert (row.failures, row.priority) == (7, Target().priority)
+    assert target_pages.target_of("uk").failures == 7

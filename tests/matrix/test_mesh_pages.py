@@ -9,7 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from matrix.pages.meshes.mesh_form import MeshRowForm
-from sonar.models import Endpoint, Expectation, Mesh, Profile, Schedule, SizeClass
+from sonar.models import Endpoint, Mesh, Profile, Schedule, SizeClass, Target
 from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.html import Page
@@ -185,13 +185,13 @@ def test_it_is_deleted_only_without_results_and_not_while_it_is_enabled(
     )
     assert "of this mesh" not in responses.page(operator, UK)
     for name in ("slow", "fast"):
-        Expectation.objects.create(name=name, mesh=uk)
-    Expectation.objects.create(name="all")
-    assert "2 expectations of this mesh go with it, too." in responses.page(operator, UK)
+        Target.objects.create(name=name, mesh=uk)
+    Target.objects.create(name="all")
+    assert "2 targets of this mesh go with it, too." in responses.page(operator, UK)
     gone = read(operator.post(f"{UK}delete/", follow=True))
-    assert "Deleted the mesh uk, and 2 expectations of it." in gone
+    assert "Deleted the mesh uk, and 2 targets of it." in gone
     assert not Mesh.objects.filter(name="uk").exists()
-    assert Expectation.objects.get().name == "all"
+    assert Target.objects.get().name == "all"
     transfer(small_world.ral, small_world.desy, 10.0)
     Profile.objects.update(mesh=small_world.mesh)
     words = "The mesh everything has results, which are chosen by its name"

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from sonar.celery import app
-from sonar.models import CriteriaSet, Endpoint, Expectation, Mesh, Site, SizeClass, Subscription
+from sonar.models import CriteriaSet, Endpoint, Mesh, Site, SizeClass, Subscription, Target
 from tests.matrix.world import NOW, endpoints, schedule, transfers
 from tests.sonar.alarms import subscription
 
@@ -77,7 +77,7 @@ def nothing_any_more() -> None:
 def rules_for_nothing() -> None:
     """Register targets, criteria, a list of notifications and a report, and no endpoint."""
     small = SizeClass.objects.get(name="small")
-    Expectation.objects.create(name="floor", floor=20e6)
+    Target.objects.create(name="floor", floor_mb_s=20)
     figures = {"least_tests": 3, "least_mb_s": 10, "least_success_percent": 90, "least_bytes": 1}
     CriteriaSet.objects.create(name="DDT", size_class=small, period_hours=24, **figures)
     subscription()

@@ -623,8 +623,8 @@ def test_lists_send_open_incidents_and_boards_have_them_anyway(clock, world_of_t
 @pytest.mark.django_db
 def test_the_form_says_where_slow_is_defined(world_of_three):
     page = Page(logged_in(reader()).get("/subscriptions/add/").content.decode())
-    (link,) = page.parts('form a[href="/expectations/"]')
-    assert link.words == "Expectations"
+    (link,) = page.parts('form a[href="/targets/"]')
+    assert link.words == "Targets"
 
 
 def test_an_evaluation_at_the_same_moment_sends_an_incident_once(real_commits):

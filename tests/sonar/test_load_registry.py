@@ -12,10 +12,10 @@ from sonar.models import (
     Credential,
     CriteriaSet,
     Endpoint,
-    Expectation,
     Mesh,
     Site,
     SizeClass,
+    Target,
     Version,
 )
 from sonar.registry.file.loading import FIELDS
@@ -314,7 +314,7 @@ ON_PAGES = {
         },
     ),
     "criteria_sets": ("DDT", {"least_success_percent": 90.0, "least_bytes": 10**9}),
-    "expectations": ("fast", {"enabled": False, "priority": 9, "failures": 4}),
+    "targets": ("fast", {"enabled": False, "priority": 9, "failures": 4}),
 }
 SHORT = """\
 size_classes: [{name: small, from_bytes: 0, test_bytes: 1000000},
@@ -324,7 +324,7 @@ credentials: [{name: ral, hosts: [ral.example]}, {name: reading, hosts: [ral.exa
 endpoints: [{name: RAL_DATADISK, site: RAL, base_url: "davs://ral.example/data"}]
 meshes: [{name: uk, every: {large: 6h}}]
 criteria_sets: [{name: DDT, size: large, period_hours: 24, least_tests: 6, least_mb_s: 20}]
-expectations: [{name: fast, floor: 20 MB/s}]
+targets: [{name: fast, floor: 20 MB/s}]
 """
 MODELS = {
     "size_classes": SizeClass,
@@ -333,7 +333,7 @@ MODELS = {
     "endpoints": Endpoint,
     "meshes": Mesh,
     "criteria_sets": CriteriaSet,
-    "expectations": Expectation,
+    "targets": Target,
 }
 # Which row a field tells from others, or which the file must have.
 NEEDED = {"name", "site", "base_url", "from_bytes", "test_bytes", "hosts", "every", "size"} | {

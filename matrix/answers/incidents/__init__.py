@@ -1,1 +1,1 @@
-"""What Sonar calls people for: what speaks for it, what it is called, and what is expected."""
+"""Incidents: their evidence and sentences, and the rate targets of links."""

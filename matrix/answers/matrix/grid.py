@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.answers.comparison import sides as comparing
-from matrix.answers.incidents import expectations
+from matrix.answers.incidents import target_rates
 from matrix.answers.matrix import standing
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.query.catalogue import CARD_EXTRAS, EXPECTATION, EXTRAS, STATISTICS, TIMES
+from matrix.query.catalogue import CARD_EXTRAS, EXTRAS, STATISTICS, TIMES, VS_TARGET
 from matrix.query.filters import on_links
 from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
@@ -119,10 +119,10 @@ def compute(
     judged_by = build(whole, now).rule if whole else None
     reduced, sides = reduce_cells(query, now, frame, results, others, extras=extras, rule=judged_by)
     moment, shown = min(now, window.end), shown_stat(query)
-    expected = outdated = comparison = None
-    if shown == EXPECTATION.name:
+    targets = outdated = comparison = None
+    if shown == VS_TARGET.name:
         size_class = SizeClass.objects.get(name=query.size)
-        expected = expectations.expected(size_class, links, standings.usual, moment)
+        targets = target_rates.read_target_rates(size_class, links, standings.usual, moment)
     if query.max_age:
         # The cells that have no success as young as the query asks for.
         newest = links.numbering.newest([run.newest_ok() for run in results])
@@ -136,7 +136,7 @@ def compute(
         standings=standings,
         outdated=outdated,
         of_line=None if lines is None else lines.of(query.stat),
-        expected=expected,
+        targets=targets,
     )
     if sides:
         # Without a mean it has no success, or none as young as was asked for. What fails is neither

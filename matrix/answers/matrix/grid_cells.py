@@ -74,11 +74,11 @@ class Grid:
     def _arrays(self) -> list[NDArray[Any]]:
         cells = (*vars(self.cells).values(), *self.cells.extras.values())
         lines = vars(self.lines).values() if self.lines else ()
-        expectations = self.cells.expectations
-        expected = expectations.arrays().values() if expectations else ()
+        targets = self.cells.targets
+        of_targets = targets.arrays().values() if targets else ()
         compared = vars(self.comparison).values() if self.comparison else ()
         means = self.averages.row, self.averages.column
-        arrays = (*cells, *lines, *expected, *compared, *means, self.left_out)
+        arrays = (*cells, *lines, *of_targets, *compared, *means, self.left_out)
         # The statistic of the query is one of the others.
         return list(
             {id(values): values for values in arrays if isinstance(values, np.ndarray)}.values()

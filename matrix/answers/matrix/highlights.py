@@ -189,7 +189,7 @@ class Highlights:
         bad[tuple(np.transpose(few))] = bool(few)
         if statistic.greatest is not None:
             bad &= values < statistic.greatest
-        if self.grid.cells.expectations:
+        if self.grid.cells.targets:
             bad &= self.grid.of_look("below")
         say = self.value_words, self.value_figure
         yield self.of("worst", statistic.worst, bad, lambda: badness, say=say)

@@ -214,7 +214,7 @@ class Meshes(Resource[Mesh]):
         "remove": CallText(
             "Delete a mesh",
             "Only one that is not enabled and has no results, as they are chosen by its name. "
-            "Expectations of its links alone go with it.",
+            "Targets for this mesh are deleted with it.",
         ),
     }
 

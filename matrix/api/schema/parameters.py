@@ -117,8 +117,8 @@ WINDOW = (
 STAT = choice(
     "stat",
     STATS,
-    "What the cells show: `now`, `vs_usual` (now / usual, below 1 is slower) and `expectation` "
-    "(now / what is expected) look back beyond the window. With compare it is the ratio of both "
+    "What the cells show: `now`, `vs_usual` (now / usual, below 1 is slower) and `vs_target` "
+    "(now / rate target) look back beyond the window. With compare it is the ratio of both "
     "sides, whichever is named.",
     MatrixQuery.stat,
 )

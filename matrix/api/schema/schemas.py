@@ -13,7 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_
 
 from matrix.api.schema.records import At, Number
 from matrix.query.attributes import BY_KEY, NAME
-from matrix.statistics.cells.expected import AGAINST
+from matrix.statistics.cells.cell_targets import AGAINST
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES
 from matrix.statistics.compare.two_samples import CHANGE_KINDS

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDi
 from django.shortcuts import render
 from django.utils import timezone
 
-from matrix.answers.incidents.link_expectations import LinkExpectations
+from matrix.answers.incidents.link_targets import LinkTargets
 from matrix.answers.link import report
 from matrix.answers.link.report import Question
 from matrix.http.page_rights import for_whom, holders
@@ -24,9 +24,9 @@ def accept_rate(request: HttpRequest, source: str, destination: str) -> HttpResp
     page, now = LinkPage.read(QueryDict(), source=source, destination=destination), timezone.now()
     question = Question(page.source, page.destination, page.query)
     directions = [part.there for part in report.answer(question, now).classes]
-    expected = LinkExpectations.read(directions, now)
+    targets = LinkTargets.read(directions, now)
     size = request.POST.get("size", "")
-    classes = {each.size_class.name: each for each in expected.classes}
+    classes = {each.size_class.name: each for each in targets.classes}
     errors = {}
     if size not in classes:
         errors["size"] = [f"size “{size[:80]}” is not known: use {', '.join(classes)}."]
@@ -42,4 +42,4 @@ def accept_rate(request: HttpRequest, source: str, destination: str) -> HttpResp
             errors[error.parameter] = [str(error)]
     if errors:
         return render(request, "400.html", {"errors": errors}, status=400)
-    return HttpResponseRedirect(f"{page.path()}#expected")
+    return HttpResponseRedirect(f"{page.path()}#target")

@@ -12,7 +12,7 @@ from matrix.answers.commissioning import records
 from matrix.answers.conditions import words
 from matrix.answers.conditions.lines import KIND_OF
 from matrix.answers.diagnosis import link_diagnosis
-from matrix.answers.incidents.link_expectations import LinkExpectations
+from matrix.answers.incidents.link_targets import LinkTargets
 from matrix.answers.link import report
 from matrix.answers.link.report import LinkReport, Question
 from matrix.answers.link.series import check_length
@@ -235,9 +235,7 @@ class LinkPage(QueryPage):
             "network": network,
             "commissioning": records.of_link(self.source, self.destination),
             "inside_rates": inside_part(answer.rate_profile),
-            "expected": LinkExpectations.read(
-                [part.there for part in answer.classes], answer.now_or_end
-            ),
+            "targets": LinkTargets.read([part.there for part in answer.classes], answer.now_or_end),
             "may_accept": decisions.may_accept(reader, notes.sites_of(there, back)),
             **tests.part(query.size, reader, now),
             **experiments.part({"size": query.size}, reader, newest, now),

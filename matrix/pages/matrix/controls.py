@@ -26,7 +26,7 @@ from matrix.query.comparison import OF
 from matrix.query.filters import on_links
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.url_text import encoded
-from matrix.statistics.cells.expected import AGAINST_WORDS
+from matrix.statistics.cells.cell_targets import AGAINST_WORDS
 from matrix.statistics.cells.standing import LEVEL_WORDS, LEVELS
 from matrix.statistics.cells.states import PARTLY_WORDS, STATE_WORDS, STATES
 from matrix.statistics.compare.two_samples import FALSE_SHARE, FEWEST_TESTS
@@ -42,9 +42,9 @@ NAMES = {
     "partly": "partly failing",
     "usual": "as usual",
     "unknown": "with too few tests",
-    "below": "below what is expected",
-    "near": "near what is expected",
-    "above": "as expected",
+    "below": "below target",
+    "near": "near target",
+    "above": "on target",
 }
 # The counts next to the answer, the worst first; where cells pool links, OF_LINKS are counts of
 # links and the others of cells.
@@ -86,8 +86,8 @@ def legend(page: MatrixAddress, grid: Grid) -> Iterator[LegendEntry]:
             "too_few": f"too few: fewer than {FEWEST_TESTS} successful tests on one side of the "
             "comparison",
         } | {name: words for name, words in LEGEND_WORDS.items() if name in STATES[1:]}
-    if grid.cells.expectations:
-        # They stand in the place of how links are against their usual rate.
+    if grid.cells.targets:
+        # These replace the marks for slower and faster than usual.
         others = {name: words for name, words in looks.items() if name not in LEVEL_WORDS}
         looks = {"measured": "", **AGAINST_WORDS, **others}
     if against := grid.query.statistic.against:

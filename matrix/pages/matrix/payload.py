@@ -24,7 +24,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.query.url_text import encoded
 from matrix.statistics.arrays import Floats, rounded
 from matrix.statistics.cells.axes import AxisGroup
-from matrix.statistics.cells.expected import AGAINST, UNKNOWN
+from matrix.statistics.cells.cell_targets import AGAINST, UNKNOWN
 from matrix.statistics.cells.states import MEASURED, STALE, STATE_WORDS, STATES
 from matrix.statistics.compare.two_samples import Ratios
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS
@@ -244,8 +244,8 @@ def number_tables(arrangement: Arrangement) -> dict[str, Any]:
 def looks_of(arrangement: Arrangement) -> list[list[tuple[str, str]]]:
     """Return the name and the words of how each drawn cell is; of a comparison, of both sides."""
     looks = [[WORDS[state] for state in states] for states in arrangement.state.tolist()]
-    if expectations := arrangement.grid.cells.expectations:
-        against = arrangement.drawn(expectations.against)
+    if targets := arrangement.grid.cells.targets:
+        against = arrangement.drawn(targets.against)
         for row, column in np.argwhere(against != UNKNOWN).tolist():
             name = AGAINST[against[row, column]]
             looks[row][column] = name, NAMES[name]

@@ -96,7 +96,7 @@ class MeshPage(OfMesh):
             "may_change": roles.may(reader, CHANGE),
             "hindrance": hindrance,
             # Only where somebody may delete it now.
-            "expectations": mesh_removal.expectations_of(mesh) if hindrance == "" else 0,
+            "targets": mesh_removal.count_targets(mesh) if hindrance == "" else 0,
             "share": Share.of(address("api-mesh", mesh.name)),
         }
 

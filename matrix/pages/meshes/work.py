@@ -106,8 +106,8 @@ def delete_mesh(request: HttpRequest, mesh: str) -> HttpResponse:
             messages.error(request, hindrance)
             return HttpResponseRedirect(MeshPage(row).path())
         sentence = f"Deleted the mesh {row.name}."
-        if expectations := mesh_removal.expectations_of(row):
-            sentence = f"{sentence[:-1]}, and {counted(expectations, 'expectation')} of it."
+        if targets := mesh_removal.count_targets(row):
+            sentence = f"{sentence[:-1]}, and {counted(targets, 'target')} for it."
         keep_in_the_log(request, row, DELETION, sentence)
         row.delete()
     messages.success(request, sentence)

@@ -17,7 +17,7 @@ from matrix.answers.comparison import all_links
 from matrix.answers.conditions import words
 from matrix.answers.conditions.lines import KINDS
 from matrix.answers.diagnosis import site_diagnosis
-from matrix.answers.incidents.expectation_counts import below_of
+from matrix.answers.incidents.target_counts import below_of
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of
 from matrix.answers.site.overview import compared_question, registered
@@ -38,7 +38,7 @@ from matrix.pages.site.work_forms import site_work
 from matrix.pages.site.written_rows import both_directions
 from matrix.plots.site import end_figures, histories_drawn, is_of_rates
 from matrix.query.addresses import address, causes_url, link_url, matrix_url, table_url
-from matrix.query.catalogue import EXPECTATION
+from matrix.query.catalogue import VS_TARGET
 from matrix.query.comparison import CUSTOM, Comparison
 from matrix.query.filters import Filter, on_profiles
 from matrix.query.matrix_query import MatrixQuery
@@ -109,7 +109,7 @@ class SitePage(QueryPage):
             "own_matrix_url": matrix_url(own),
             "own_table_url": table_url(own.replace(size=MatrixQuery.size)),
             "below": below_of(report),
-            "expected_url": matrix_url(own.replace(stat=EXPECTATION.name, compare=None)),
+            "targets_url": matrix_url(own.replace(stat=VS_TARGET.name, compare=None)),
             "notes": note_lines(self, notes_on_site, now),
             "may_note": roles.may(reader, notes.WRITE, [site.id]),
             "work": site_work(site, reader, now),

@@ -11,7 +11,7 @@ from matrix.query.catalogue import AGE, STATISTICS, TIMES, TRANSFERS
 from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags, Floats, Integers, nan_unless
 from matrix.statistics.cells.axes import Axis, AxisGroup, Layout, LinkIndex
-from matrix.statistics.cells.expected import EXPECTED_LOOKS, CellExpectations, Expected
+from matrix.statistics.cells.cell_targets import TARGET_LOOKS, CellTargets, TargetRates
 from matrix.statistics.cells.standing import LEVELS, UNKNOWN, USUAL, Standings
 from matrix.statistics.cells.states import MEASURED, STATES, CellStandings, Evidence, States
 from matrix.statistics.estimates import two_way
@@ -32,7 +32,7 @@ class CellArrays(CellStandings):
 
     ``value`` is the asked statistic in Grid.unit; ``last`` is when the last result started,
     in Unix time; ``state`` indexes STATES. ``partly`` says that a part of its tests or links fails.
-    ``extras`` are rates that were asked for by name, ``expectations`` are there where they were.
+    ``extras`` are rates that were asked for by name, ``targets`` are there where they were.
     """
 
     value: Floats
@@ -44,15 +44,15 @@ class CellArrays(CellStandings):
     state: States
     partly: Flags
     extras: Mapping[str, Floats] = field(default_factory=dict)
-    expectations: CellExpectations | None = None
+    targets: CellTargets | None = None
 
     def of_look(self, look: str) -> Flags:
         """Say which cells have one of LOOKS as a whole, or, of several links, by some of them."""
         if look == "partly":
             return self.partly
-        if look in EXPECTED_LOOKS:
+        if look in TARGET_LOOKS:
             blank = np.zeros(self.state.shape, dtype=bool)
-            return self.expectations.of_look(look) if self.expectations else blank
+            return self.targets.of_look(look) if self.targets else blank
         if look in (LEVELS[USUAL], LEVELS[UNKNOWN]):
             whole = (self.state == MEASURED) & ~self.partly
             return np.asarray(whole & (self.level == LEVELS.index(look)))
@@ -112,14 +112,14 @@ class Frame(Layout):
         standings: Standings,
         outdated: Flags | None = None,
         of_line: Floats | None = None,
-        expected: Expected | None = None,
+        targets: TargetRates | None = None,
     ) -> CellArrays:
         """Return the cells as they stand at a moment (Unix time).
 
         ``down`` says which links have an end in a declared downtime, ``outdated`` which cells
         have no success as young as was asked for: these have no value. ``of_line`` is the statistic
-        where it is read off the lines of the cells, ``expected`` what links are held against
-        where that is asked for.
+        where it is read off the lines of the cells, ``targets`` the rate targets of links if
+        the statistic needs them.
         """
         newest = self.pool(np.maximum, self.newest)
         last = nan_unless(newest > 0, newest / 1000)
@@ -132,13 +132,13 @@ class Frame(Layout):
         rate = rates.get(base or stat)
         if of_line is not None:
             rate = rates[stat] = of_line
-        against: CellExpectations | None = None
+        against: CellTargets | None = None
         if STATISTICS[stat].of_now:
             up = has_results & self.applicable & ~down & ~standings.failing
             both = now.now, now.usual
-            if expected:
-                against = CellExpectations.of(expected, standings.now, up, self)
-                both = against.now, against.expected
+            if targets:
+                against = CellTargets.of(targets, standings.now, up, self)
+                both = against.now, against.target
             rate = self._of_now(stat, standings, both, up, reduced.ok > 0)
         shown = value(stat, reduced, moment - last) if rate is None else rate
         if outdated is not None:
@@ -169,14 +169,14 @@ class Frame(Layout):
             state=evidence.states(),
             partly=now.fail_partly(reduced.ok, reduced.failed),
             extras=extras,
-            expectations=against and against.where(~np.isnan(shown)),
+            targets=against and against.where(~np.isnan(shown)),
             **vars(now) | {"usual": now.usual / MB, "now": now.now / MB},
         )
 
     def _of_now(
         self, stat: str, standings: Standings, both: tuple[Floats, Floats], up: Flags, has_ok: Flags
     ) -> Floats:
-        """Return the rate now of each cell in MB/s, or that over its usual or its expected rate.
+        """Return the rate now of each cell in MB/s, or that over its usual rate or its target.
 
         The first is the mean of those of its links that are ``up``, the second is of ``both``: the
         mean of the rates now of those of which both are known, over that of what they are held

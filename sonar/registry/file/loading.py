@@ -16,18 +16,18 @@ from sonar.models import (
     Credential,
     CriteriaSet,
     Endpoint,
-    Expectation,
     FileRow,
     Mesh,
     Site,
     SizeClass,
+    Target,
     Version,
 )
 from sonar.models.aliases import BY_HAND, compared
 from sonar.models.member_filters import ENDS, filter_column
 from sonar.notation import addresses
 from sonar.notation.endpoint_filters import FilterError, as_query
-from sonar.notation.units import MB, exact_bytes, exact_duration
+from sonar.notation.units import exact_bytes, exact_duration
 from sonar.registry import compatibility
 from sonar.registry.aliases import forget
 from sonar.registry.file.reading import Lines, Place, RegistryError, parse
@@ -37,12 +37,12 @@ from sonar.registry.file.sections import (
     CredentialSection,
     CriteriaSetSection,
     EndpointSection,
-    ExpectationSection,
     MeshSection,
     RegistryFile,
     Section,
     SiteSection,
     SizeClassSection,
+    TargetSection,
     set_intervals,
     set_members,
 )
@@ -58,7 +58,7 @@ SINGLE = {
     "meshes": "mesh",
     "aliases": "alias",
     "criteria_sets": "criteria set",
-    "expectations": "expectation",
+    "targets": "target",
 }
 
 
@@ -150,6 +150,7 @@ COLUMNS = {
     "quiet_hours": ("quiet_from", "quiet_until"),
     "retired": ("retired_at",),
     "size": ("size_class",),
+    "floor": ("floor_mb_s",),
     **{end: (filter_column(end),) for end in ENDS},
 }
 FIELDS = {column: field for field, columns in COLUMNS.items() for column in columns}
@@ -163,7 +164,7 @@ def _without_unnamed(row: models.Model, section: Section, values: dict[str, Any]
     if row._state.adding:
         return values
     keys = {"name", *section.news}
-    return {key: value for key, value in values.items() if FIELDS.get(key, key) in keys}
+    return {key: value for key, value in values.items() if {key, FIELDS.get(key)} & keys}
 
 
 def _fields_in_words(changed: Mapping[str, tuple[Any, Any]]) -> list[str]:
@@ -176,7 +177,7 @@ def _fields_in_words(changed: Mapping[str, tuple[Any, Any]]) -> list[str]:
 
 
 # How numbers with a unit are written, if not as bytes.
-UNITS: dict[str, Callable[[Any], str]] = {"floor": lambda rate: f"{rate / MB:g} MB/s"}
+UNITS: dict[str, Callable[[Any], str]] = {"floor_mb_s": lambda rate: f"{rate:g} MB/s"}
 
 
 def _value_in_words(column: str, value: object) -> str:
@@ -221,7 +222,7 @@ def load(text: str, *, reset: bool = False) -> Changes:
         _load_meshes(loader, document.meshes)
         _load_aliases(loader, document.aliases)
         _load_criteria_sets(loader, document.criteria_sets)
-        _load_expectations(loader, document.expectations)
+        _load_targets(loader, document.targets)
         for place, problems in loader.in_the_end:
             for key, sentence in problems().items():
                 loader.wrong((*place, key), sentence)
@@ -489,7 +490,7 @@ def _load_criteria_sets(loader: _Loader, sections: list[CriteriaSetSection]) -> 
         loader.save("criteria_sets", index, row, _without_unnamed(row, section, values))
 
 
-# The rows that an expectation may name.
+# The rows that a target may name.
 NAMED: dict[str, type[SizeClass | Mesh | Site]] = {
     "size_class": SizeClass,
     "mesh": Mesh,
@@ -497,22 +498,23 @@ NAMED: dict[str, type[SizeClass | Mesh | Site]] = {
 }
 
 
-def _load_expectations(loader: _Loader, sections: list[ExpectationSection]) -> None:
-    rows = {row.name: row for row in Expectation.objects.select_related(*NAMED)}
+def _load_targets(loader: _Loader, sections: list[TargetSection]) -> None:
+    rows = {row.name: row for row in Target.objects.select_related(*NAMED)}
     named = {key: {row.name: row for row in model.objects.all()} for key, model in NAMED.items()}
     for index, section in enumerate(sections):
-        values = section.model_dump(exclude={*NAMED, *ENDS})
+        values = section.model_dump(exclude={*NAMED, *ENDS, "floor"})
+        values["floor_mb_s"] = section.floor
         for key, rows_of_key in named.items():
             name = getattr(section, key)
             values[key] = rows_of_key.get(name)
             if name and name not in rows_of_key:
                 sentence = f"there is no {key.replace('_', ' ')} {name!r}"
-                loader.wrong(("expectations", index, key), sentence)
+                loader.wrong(("targets", index, key), sentence)
         for end in ENDS:
-            place = "expectations", index, end
+            place = "targets", index, end
             values[filter_column(end)] = _filter(loader, place, getattr(section, end))
-        row = rows.get(section.name) or Expectation()
-        loader.save("expectations", index, row, _without_unnamed(row, section, values))
+        row = rows.get(section.name) or Target()
+        loader.save("targets", index, row, _without_unnamed(row, section, values))
 
 
 MOST_LINES = 20

@@ -17,13 +17,14 @@ from pydantic import (
 )
 
 from sonar.credentials.kinds import FILE
-from sonar.models import Endpoint, Expectation, Mesh, MeshInterval, SizeClass
+from sonar.models import Endpoint, Mesh, MeshInterval, SizeClass, Target
 from sonar.models.aliases import AliasKind
 from sonar.models.fields import tidy
+from sonar.models.incidents import SLOWEST_MB_S
 from sonar.models.mesh import LIMITS
 from sonar.movers.catalogue import DEFAULT, names
 from sonar.notation.scitags import parsed as parsed_scitag
-from sonar.notation.units import parse_duration, parse_rate
+from sonar.notation.units import FASTEST, MB, parse_duration, parse_rate
 
 # Every endpoint, in the place of names.
 ALL = "all"
@@ -92,9 +93,12 @@ def filtered(value: object) -> str | dict[str, Any]:
     raise ValueError('write "all", or a filter like {cloud: UK, label: DATADISK}')
 
 
-def rate(value: object) -> float:
-    """Read `20 MB/s`, or a number of bytes per second; raise ValueError with a sentence."""
-    return parse_rate(str(value))
+def minimum_rate(value: object) -> float:
+    """Read `20 MB/s` as MB/s; raise ValueError with a sentence."""
+    rate_mb_s = parse_rate(str(value)) / MB
+    if not SLOWEST_MB_S <= rate_mb_s <= FASTEST / MB:
+        raise ValueError(f"{value} is not a rate from 1 kB/s to 1,000 GB/s")
+    return rate_mb_s
 
 
 def set_members(mesh: Mesh, end: str, endpoints: Collection[Endpoint]) -> bool:
@@ -258,20 +262,20 @@ class AliasSection(Section):
 JUDGING = ("enabled", "priority", "below", "above", "failures", "silent_after")
 of_judging: Any = {
     column.name: (type(column.default), column.default)
-    for column in Expectation._meta.fields
+    for column in Target._meta.fields
     if column.name in JUDGING
 }
 Judging = create_model("Judging", __base__=Section, **of_judging)
 
 
-class ExpectationSection(Judging):  # type: ignore[valid-type, misc]  # a column each
+class TargetSection(Judging):  # type: ignore[valid-type, misc]  # a column each
     name: str
     size_class: str = ""
     mesh: str = ""
     site: str = ""
     sources: Filtered = ALL
     destinations: Filtered = ALL
-    floor: Annotated[float, BeforeValidator(rate)] | None = None
+    floor: Annotated[float, BeforeValidator(minimum_rate)] | None = None
 
 
 class RegistryFile(Section):
@@ -282,4 +286,4 @@ class RegistryFile(Section):
     meshes: list[MeshSection] = Field(default_factory=list)
     aliases: list[AliasSection] = Field(default_factory=list)
     criteria_sets: list[CriteriaSetSection] = Field(default_factory=list)
-    expectations: list[ExpectationSection] = Field(default_factory=list)
+    targets: list[TargetSection] = Field(default_factory=list)

@@ -114,7 +114,7 @@ function rates(cell) {
     "now / usual": againstUsual(cell),
     "mean ± std": cell.ok ? `${rate(cell.mean, cell.std)} (${counted(cell.ok)})` : DASH,
     ...Object.fromEntries(Object.entries(extras).map(([words, name]) => [words, rate(cell[name], NaN)])),
-    ...(asked ? { [asked]: cell.against === undefined ? inUnit(cell.value) : againstExpected(cell) } : {}),
+    ...(asked ? { [asked]: cell.against === undefined ? inUnit(cell.value) : againstTarget(cell) } : {}),
   };
 }
 
@@ -182,13 +182,13 @@ function againstUsual({ now, usual, state }) {
   return `${times(now / usual)} the usual ${rate(usual, NaN)}`;
 }
 
-// Of a cell that pools several links, how many of them are not as expected.
-function againstExpected({ value, expected, against, below_links: below, near_links: near }) {
+// Compare a cell with its target; count the links below and near if it pools several.
+function againstTarget({ value, target, against, below_links: below, near_links: near }) {
   if (Number.isNaN(value)) return DASH;
   const counts = Object.entries({ below, near }).filter(([, count]) => count);
   const links = counts.map(([words, count]) => `${counted(count)} ${words}`).join(", ");
   const how = below === undefined ? view.cells.against_words[against] : links || "none below";
-  return `${times(value)} the expected ${rate(expected, NaN)}: ${how}`;
+  return `${times(value)} the target of ${rate(target, NaN)}: ${how}`;
 }
 
 function links(place) {

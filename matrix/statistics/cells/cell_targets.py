@@ -1,4 +1,4 @@
-"""How links and cells do against what is expected of them: below, near or above it. Pure numpy."""
+"""Compare links and cells with their rate targets: below, near or above. Pure numpy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,21 +11,21 @@ from matrix.statistics.arrays import ArrayFields, Counts, Flags, Floats
 from matrix.statistics.cells.axes import Layout
 from matrix.statistics.samples.reduce import ratio
 
-# The worst last. An expectation has the parts of its rate from which on a link is near or above.
+# The worst last. A target has the fractions of its rate from which a link is near or above.
 AGAINST = ("unknown", "above", "near", "below")
 UNKNOWN, ABOVE, NEAR, BELOW = range(len(AGAINST))
-EXPECTED_LOOKS = AGAINST[:UNKNOWN:-1]
+TARGET_LOOKS = AGAINST[:UNKNOWN:-1]
 AGAINST_WORDS = {
-    "below": "below what is expected: the median of its newest three successes is too low",
-    "near": "near what is expected: neither below nor yet as expected",
-    "above": "as expected, or more",
+    "below": "below target: the median of the three latest successful tests is too low",
+    "near": "near target: between the limits for “below” and “on target”",
+    "above": "on target, or faster",
 }
 
 
 class LinkRule(NamedTuple):
-    """What is expected of some links; rates in bytes/s, fields as in the model of expectations.
+    """A target as in the model Target; rates in bytes/s.
 
-    ``floor`` is NaN where the usual rate of each link is expected.
+    ``floor`` is NaN for a target that is the baseline of each link.
     """
 
     floor: float
@@ -49,11 +49,11 @@ class LinkRules:
 
 
 @dataclass(frozen=True)
-class Expected(ArrayFields):
-    """What is expected of each link; arrays of shape (places, places).
+class TargetRates(ArrayFields):
+    """The rate target of each link; arrays of shape (places, places).
 
-    ``rate`` is in bytes/s, NaN where it is unknown: a floor, or what is usual. A link is below it
-    under the part ``below`` of it, and near it up to the part ``above``.
+    ``rate`` is the minimum rate or the baseline in bytes/s, NaN where it is unknown. A link is
+    below target under the fraction ``below`` of it, and near target up to the fraction ``above``.
     """
 
     rate: Floats
@@ -68,40 +68,37 @@ class Expected(ArrayFields):
 
 
 @dataclass(frozen=True)
-class CellExpectations(ArrayFields):
-    """How cells do against what is expected; arrays of shape (sources, destinations).
+class CellTargets(ArrayFields):
+    """How cells compare with their targets; arrays of shape (sources, destinations).
 
-    Of a cell that pools several links, ``now`` and ``expected`` are the means of those of which
-    both are known, in bytes/s, and ``against``, which indexes AGAINST, is the worst that most of
-    them are at best: below, if more than half of them are, else near, if more than half are that
-    or below. The others count those links.
+    For a cell that pools several links, ``now`` and ``target`` are means in bytes/s over the links
+    for which both are known. ``against`` indexes AGAINST: below, if more than half of these links
+    are below; else near, if more than half are near or below. The other arrays count links.
     """
 
     now: Floats
-    expected: Floats
+    target: Floats
     against: NDArray[np.uint8]
     below_links: Counts
     near_links: Counts
     above_links: Counts
 
     @classmethod
-    def of(cls, expected: Expected, now: Floats, counted: Flags, layout: Layout) -> Self:
+    def of(cls, targets: TargetRates, now: Floats, counted: Flags, layout: Layout) -> Self:
         """Pool the links that are ``counted``; ``now`` is their rate in bytes/s."""
-        level = expected.against(now) * counted
+        level = targets.against(now) * counted
         below, near, above = (
             layout.pool(np.add, (level == kind).astype(np.int32)) for kind in (BELOW, NEAR, ABOVE)
         )
         links, is_known = below + near + above, level != UNKNOWN
-        now, rate = (layout.mean(each, is_known) for each in (now, expected.rate))
+        now, rate = (layout.mean(each, is_known) for each in (now, targets.rate))
         judged = [links == 0, 2 * below > links, 2 * (below + near) > links]
         against = np.select(judged, [UNKNOWN, BELOW, NEAR], ABOVE).astype(np.uint8)
         return cls(now, rate, against, below, near, above)
 
     def where(self, shown: Flags) -> Self:
         """Return them with nothing known of the other cells."""
-        counts = {
-            f"{name}_links": getattr(self, f"{name}_links") * shown for name in EXPECTED_LOOKS
-        }
+        counts = {f"{name}_links": getattr(self, f"{name}_links") * shown for name in TARGET_LOOKS}
         return replace(self, against=self.against * shown, **counts)
 
     def of_look(self, look: str) -> Flags:

@@ -1,16 +1,16 @@
-"""What is expected of each link: the rules that people wrote, and which of them counts."""
+"""The rate target of each link: a minimum rate or the baseline of the link."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
 
-from matrix.assessment.targets import USUAL, matching, of_class, read, rules_of
+from matrix.assessment.targets import BASELINE, matching, of_class, read, rules_of
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.axes import LinkIndex
-from matrix.statistics.cells.expected import Expected
+from matrix.statistics.cells.cell_targets import TargetRates
 from sonar.alerting.subjects import Whose
-from sonar.models import Expectation, HeldLevel, SizeClass
+from sonar.models import HeldLevel, SizeClass, Target
 
 
 def read_held(moment: datetime) -> dict[Whose, float]:
@@ -38,18 +38,20 @@ def with_held(
     return rates
 
 
-def expected(size_class: SizeClass, links: LinkIndex, usual: Floats, moment: datetime) -> Expected:
-    """Return what is expected of each link of a size class, by its usual rate in bytes/s."""
+def read_target_rates(
+    size_class: SizeClass, links: LinkIndex, usual: Floats, moment: datetime
+) -> TargetRates:
+    """Return the target of each link in a size class; ``usual`` are baselines in bytes/s."""
     rules = rules_of(size_class, read(), links)
     rates = with_held(usual, read_held(moment), size_class, links)
     floor = rules.each("floor")
     rate = np.where(np.isnan(floor), rates, floor)
-    return Expected(rate, rules.each("below"), rules.each("above"))
+    return TargetRates(rate, rules.each("below"), rules.each("above"))
 
 
 def counting(
-    size_class: SizeClass, rows: Sequence[Expectation], links: LinkIndex, at: tuple[int, int]
-) -> Expectation:
-    """Return the expectation that counts for one link; USUAL, which is not kept, for none."""
+    size_class: SizeClass, rows: Sequence[Target], links: LinkIndex, at: tuple[int, int]
+) -> Target:
+    """Return the target that applies to one link; BASELINE, which is not stored, for none."""
     own = of_class(size_class, rows)
-    return next((row for row in own if matching(row, size_class, links)[at]), USUAL)
+    return next((row for row in own if matching(row, size_class, links)[at]), BASELINE)

@@ -1,4 +1,4 @@
-"""What is expected of links: on pages and in the matrix, and a rate that somebody accepts."""
+"""Rate targets: on pages and in the matrix, and a rate that somebody accepts as baseline."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,9 +9,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers.incidents.expectation_counts import ClassRates, LinksNow, counted
+from matrix.answers.incidents.target_counts import ClassRates, LinksNow, counted
 from sonar.alerting.decisions import HELD_ON
-from sonar.models import Expectation, HeldLevel, HistoryEntry, SizeClass
+from sonar.models import HeldLevel, HistoryEntry, SizeClass, Target
 from sonar.people.roles import Role
 from sonar.registry import file
 from tests.matrix import responses
@@ -22,14 +22,14 @@ from tests.matrix.world import HOUR, NOW, World
 
 __all__ = ["rates"]
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
-API = "/api/v1/matrix/?stat=expectation"
+API = "/api/v1/matrix/?stat=vs_target"
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
-FORM = {"floor": "", "below": "66.67 %", "above": "80 %", "failures": "3"}
+FORM = {"floor_mb_s": "", "below": "66.67 %", "above": "80 %", "failures": "3"}
 FORM |= {"silent_after": "3", "priority": "5", "enabled": "on", "save": ""}
 
-# By hand, in SQL: the expectation that counts for a link, then its floor, or what is held, or the
-# usual rate: the median of the successes of 28 whole days, if there are five.
-EXPECTED_SQL = """
+# By hand, in SQL: the minimum rate of the target that applies to a link, else its baseline. That is
+# the level that is held, or the median of the successes of 28 whole days, if there are five.
+TARGET_SQL = """
     WITH ranked AS (
         SELECT *, row_number() OVER (
             PARTITION BY source_id, destination_id ORDER BY started_at DESC) AS newest
@@ -48,7 +48,7 @@ EXPECTED_SQL = """
     )
     SELECT split_part(source.name, '_', 1), split_part(destination.name, '_', 1),
         now.rate / coalesce(
-            (SELECT floor FROM sonar_expectation AS rule
+            (SELECT floor_mb_s * 1e6 FROM sonar_target AS rule
              WHERE enabled AND (rule.size_class_id IS NULL OR rule.size_class_id = %(size)s)
                  AND (rule.site_id IS NULL OR rule.site_id IN (source.site_id, destination.site_id))
              ORDER BY priority DESC, name LIMIT 1),
@@ -71,9 +71,9 @@ def large(rates: World) -> SizeClass:
 def ruled(rates: World, large: SizeClass) -> World:
     """Let DESY keep a floor, and the link from RAL to Glasgow a rate that somebody accepted."""
     site = {"site": rates.desy.site}
-    Expectation.objects.create(name="usual-of-desy", priority=3, **site)
-    Expectation.objects.create(name="desy", floor=40e6, below=0.7, above=0.8, **site)
-    Expectation.objects.create(name="off", enabled=False, priority=9, floor=1.0)
+    Target.objects.create(name="usual-of-desy", priority=3, **site)
+    Target.objects.create(name="desy", floor_mb_s=40, below=0.7, above=0.8, **site)
+    Target.objects.create(name="off", enabled=False, priority=9, floor_mb_s=1)
     ends = {"source": rates.ral, "destination": rates.glasgow, "size_class": large}
     HeldLevel.objects.create(**ends, rate=7e6, since=NOW - HOUR, until=NOW + HOUR)
     return rates
@@ -87,7 +87,7 @@ def test_without_rules_it_is_the_usual_rate_and_costs_no_query_where_it_is_not_a
         connection,
     ) as captured:
         responses.answer(client, "/api/v1/matrix/?stat=vs_usual")
-    assert not [one for one in captured.captured_queries if "expectation" in one["sql"]]
+    assert not [one for one in captured.captured_queries if "target" in one["sql"]]
 
 
 def test_the_statistic_is_that_of_sql_with_floors_and_held_levels(
@@ -95,7 +95,7 @@ def test_the_statistic_is_that_of_sql_with_floors_and_held_levels(
 ) -> None:
     midnight = (NOW - timedelta(days=7)).replace(hour=0, minute=0, second=0)
     with connection.cursor() as cursor:
-        cursor.execute(EXPECTED_SQL, {"size": large.id, "midnight": midnight})
+        cursor.execute(TARGET_SQL, {"size": large.id, "midnight": midnight})
         true = {row[:2]: row[2] for row in cursor if row[2] is not None}
     document = responses.answer(client, API)
     found = values(document)
@@ -131,7 +131,7 @@ def words(document: Any) -> dict[tuple[str, str], str]:
 
 
 def test_legend_marks_card_and_table_say_it_without_colour(client: Client, ruled: World) -> None:
-    context = client.get("/?stat=expectation").context
+    context = client.get("/?stat=vs_target").context
     legend = {entry.state: entry for entry in context["legend"]}
     assert [(name, legend[name].count) for name in ("below", "near", "above")] == [
         ("below", 1), ("near", 2), ("above", 1),
@@ -139,8 +139,8 @@ def test_legend_marks_card_and_table_say_it_without_colour(client: Client, ruled
     traces = {trace.get("name"): trace for trace in context["picture"]["figure"]["data"]}
     assert traces["below"]["meta"] == {"outline": "frame"}
     assert len(traces["near"]["x"]) == 2
-    assert b"<small>below</small>" in client.get("/?stat=expectation").content
-    header, arrays = decoded(client.get("/cells/?stat=expectation").content)
+    assert b"<small>below</small>" in client.get("/?stat=vs_target").content
+    header, arrays = decoded(client.get("/cells/?stat=vs_target").content)
     assert header["against_words"] == ["unknown", "above", "near", "below"]
     assert sorted(arrays["against"][arrays["against"] > 0].tolist()) == [1, 2, 2, 3]
     only = client.get(legend["below"].url).context["picture"]
@@ -149,45 +149,50 @@ def test_legend_marks_card_and_table_say_it_without_colour(client: Client, ruled
     )  # fmt: skip
     refused = client.get("/?only=below")
     assert refused.status_code == 400
-    assert "only “below” is of stat=expectation: ask for both." in refused.content.decode()
-    refused = client.get("/api/v1/matrix/?fields=expected")
+    assert "only “below” is of stat=vs_target: ask for both." in refused.content.decode()
+    refused = client.get("/api/v1/matrix/?fields=target")
     assert refused.status_code == 400
-    assert "fields “expected” is of stat=expectation" in refused.json()["errors"]["fields"][0]
+    assert "fields “target” is of stat=vs_target" in refused.json()["errors"]["fields"][0]
 
 
-def test_what_an_expectation_matches_is_counted_by_the_worst_size_class(ruled: World) -> None:
-    row = Expectation(mesh=ruled.mesh, sources_filter={"cloud": ["UK"]}, floor=9e6)
+def test_what_a_target_matches_is_counted_by_the_worst_size_class(ruled: World) -> None:
+    row = Target(mesh=ruled.mesh, sources_filter={"cloud": ["UK"]}, floor_mb_s=9)
     assert counted(row, ClassRates.read_all(NOW)) == LinksNow(links=6, below=1, near=0, above=3)
 
 
-def test_operators_add_change_and_remove_on_pages_and_see_before_what_it_matches(
+def test_operators_add_change_and_remove_on_pages_and_see_before_which_links_match(
     rates: World,
 ) -> None:
     client = caller(Role.OPERATOR)
-    form = FORM | {"name": "uk", "site": "RAL", "sources_filter": "cloud=UK", "floor": "12.5 MB/s"}
-    shown = client.post("/expectations/add/", {k: v for k, v in form.items() if k != "save"})
+    form = FORM | {
+        "name": "uk",
+        "site": "RAL",
+        "sources_filter": "cloud=UK",
+        "floor_mb_s": "12.5 MB/s",
+    }
+    shown = client.post("/targets/add/", {k: v for k, v in form.items() if k != "save"})
     assert shown.context["counts"] == LinksNow(links=4, below=1, near=0, above=2)
-    assert not Expectation.objects.exists()
-    wrong = client.post("/expectations/add/", form | {"floor": "fast", "below": "x"})
+    assert not Target.objects.exists()
+    wrong = client.post("/targets/add/", form | {"floor_mb_s": "fast", "below": "x"})
     assert {name: errors[0] for name, errors in wrong.context["form"].errors.items()} == {
-        "floor": "'fast' is not a rate: write a number and kB/s, MB/s or GB/s, like 20 MB/s.",
+        "floor_mb_s": "'fast' is not a rate: write a number and kB/s, MB/s or GB/s, like 20 MB/s.",
         "below": "“x” is not a percentage: write one like 80 %.",
     }
-    wrong = client.post("/expectations/add/", form | {"below": "90 %", "sources_filter": "x=1"})
+    wrong = client.post("/targets/add/", form | {"below": "90 %", "sources_filter": "x=1"})
     assert wrong.status_code == 400
     assert [*wrong.context["form"].errors] == ["sources_filter"]
-    client.post("/expectations/add/", form)
-    row = Expectation.objects.get()
-    assert (row.floor, row.sources_filter, row.enabled) == (12.5e6, {"cloud": ["UK"]}, True)
-    client.post("/expectations/uk/", FORM | {"site": "RAL"})
+    client.post("/targets/add/", form)
+    row = Target.objects.get()
+    assert (row.floor_mb_s, row.sources_filter, row.enabled) == (12.5, {"cloud": ["UK"]}, True)
+    client.post("/targets/uk/", FORM | {"site": "RAL"})
     row.refresh_from_db()
     # What was left as it was written keeps its digits.
-    assert (row.floor, row.sources_filter, row.above) == (None, {}, 0.8)
-    listed = client.get("/expectations/")
+    assert (row.floor_mb_s, row.sources_filter, row.above) == (None, {}, 0.8)
+    listed = client.get("/targets/")
     assert "links from or to RAL" in listed.content.decode()
-    client.post("/expectations/uk/delete/")
-    assert not Expectation.objects.exists()
-    kept = HistoryEntry.objects.filter(kind="expectation").order_by("id")
+    client.post("/targets/uk/delete/")
+    assert not Target.objects.exists()
+    kept = HistoryEntry.objects.filter(kind="target").order_by("id")
     assert list(kept.values_list("action", "channel")) == [
         ("added", "page"),
         ("changed", "page"),
@@ -195,25 +200,25 @@ def test_operators_add_change_and_remove_on_pages_and_see_before_what_it_matches
     ]
 
 
-def test_admins_of_a_site_have_expectations_of_it_alone_at_every_door(rates: World) -> None:
-    own = Expectation.objects.create(name="own", site=rates.ral.site)
-    Expectation.objects.create(name="others", site=rates.desy.site)
-    Expectation.objects.create(name="all")
+def test_admins_of_a_site_have_targets_of_it_alone_at_every_door(rates: World) -> None:
+    own = Target.objects.create(name="own", site=rates.ral.site)
+    Target.objects.create(name="others", site=rates.desy.site)
+    Target.objects.create(name="all")
     client = caller(Role.SITE_ADMIN, "RAL")
     for name in ("others", "all"):
-        assert client.post(f"/expectations/{name}/", FORM | {"site": "RAL"}).status_code == 403
-        assert client.post(f"/expectations/{name}/delete/").status_code == 403
-        assert patch(client, f"expectations/{name}/", {"priority": 1}).status_code == 403
-        assert client.delete(f"/api/v1/expectations/{name}/").status_code == 403
-    assert client.post("/expectations/own/", FORM | {"site": "DESY"}).status_code == 403
-    assert client.post("/expectations/own/", FORM | {"site": ""}).status_code == 400
+        assert client.post(f"/targets/{name}/", FORM | {"site": "RAL"}).status_code == 403
+        assert client.post(f"/targets/{name}/delete/").status_code == 403
+        assert patch(client, f"targets/{name}/", {"priority": 1}).status_code == 403
+        assert client.delete(f"/api/v1/targets/{name}/").status_code == 403
+    assert client.post("/targets/own/", FORM | {"site": "DESY"}).status_code == 403
+    assert client.post("/targets/own/", FORM | {"site": ""}).status_code == 400
     for site in ("DESY", None):
-        assert patch(client, "expectations/own/", {"site": site}).status_code == 403
-        assert post(client, "expectations/", {"name": "new", "site": site}).status_code == 403
+        assert patch(client, "targets/own/", {"site": site}).status_code == 403
+        assert post(client, "targets/", {"name": "new", "site": site}).status_code == 403
     own.refresh_from_db()
     assert own.site == rates.ral.site
-    assert client.post("/expectations/own/", FORM | {"site": "RAL"}).status_code == 302
-    assert post(client, "expectations/", {"name": "new", "site": "RAL"}).status_code == 201
+    assert client.post("/targets/own/", FORM | {"site": "RAL"}).status_code == 302
+    assert post(client, "targets/", {"name": "new", "site": "RAL"}).status_code == 201
 
 
 def test_the_rate_of_a_link_is_accepted_by_who_may_and_stands_in_its_history(
@@ -241,21 +246,21 @@ def test_the_rate_of_a_link_is_accepted_by_who_may_and_stands_in_its_history(
         "RAL_DATADISK → Glasgow_DATADISK, large", "anna", "page",
     )  # fmt: skip
     page = operator.get(LINK)
-    line = page.context["expected"].classes[-1]
+    line = page.context["targets"].classes[-1]
     assert (line.rate, line.now, line.against, line.row.pk) == (5e6, 5e6, "above", None)
-    assert (
-        "anna took 5.00 MB/s for normal,\n    large files: another route" in page.content.decode()
-    )
+    assert entry.changes["rate_mb_s"] == [None, 5.0]
+    words = " ".join(page.content.decode().split())
+    assert "anna accepted 5.00 MB/s as the baseline for large files: another route" in words
 
 
-def test_link_and_site_say_what_is_expected_and_how_they_do(client: Client, ruled: World) -> None:
+def test_link_and_site_show_the_target_and_compare_with_it(client: Client, ruled: World) -> None:
     page = client.get("/links/Glasgow_DATADISK/DESY_DATADISK/")
-    line = page.context["expected"].classes[-1]
+    line = page.context["targets"].classes[-1]
     assert (line.row.name, line.rate, line.now, line.against) == ("desy", 40e6, 8e6, "below")
-    assert '<a href="/expectations/#desy">desy</a>' in page.content.decode()
+    assert '<a href="/targets/#desy">desy</a>' in page.content.decode()
     site = client.get("/sites/Glasgow/")
     assert site.context["below"] == (1, 3)
-    matrix = client.get(site.context["expected_url"])
+    matrix = client.get(site.context["targets_url"])
     legend = {entry.state: entry.count for entry in matrix.context["legend"]}
     assert (legend["below"], legend["near"]) == (1, 1)
 
@@ -264,13 +269,39 @@ def test_what_a_file_says_is_answered_by_rest_and_makes_the_same_when_it_is_sent
     small_world: World,
 ) -> None:
     file.load(
-        "expectations: [{name: uk, size_class: large, mesh: everything, site: RAL, floor: 1.5 GB/s,"
+        "targets: [{name: uk, size_class: large, mesh: everything, site: RAL, floor: 1.5 GB/s,"
         ' sources: {cloud: UK, tag: "!tape"}, above: 0.9, enabled: false, silent_after: 2.5}]'
     )
     client = caller(Role.OPERATOR)
-    record = responses.answer(client, "/api/v1/expectations/uk/")
-    body = {name: value for name, value in record.items() if name not in ("links", "expects")}
-    assert post(client, "expectations/", body | {"name": "sent"}).status_code == 201
-    of_file, sent = Expectation.objects.order_by("-name").values()
+    record = responses.answer(client, "/api/v1/targets/uk/")
+    body = {name: value for name, value in record.items() if name not in ("links", "requirement")}
+    assert post(client, "targets/", body | {"name": "sent"}).status_code == 201
+    of_file, sent = Target.objects.order_by("-name").values()
     assert {**of_file, "id": sent["id"], "name": "sent"} == sent
-    assert sent["floor"] == 1.5e9
+    assert sent["floor_mb_s"] == 1500
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("/api/v1/matrix/?stat=expectation", "stat “expectation” is called vs_target now"),
+        ("/?stat=expectation", "stat “expectation” is called vs_target now"),
+        ("/api/v1/matrix/?fields=expected", "fields “expected” is called target now"),
+        ("/api/v1/history/?kind=expectation", "kind “expectation” is called target now"),
+    ],
+)
+def test_a_former_word_is_refused_with_the_current_one(
+    small_world: World, address: str, sentence: str
+) -> None:
+    refused = caller(Role.OPERATOR).get(address)
+    assert refused.status_code == 400
+    assert sentence in refused.content.decode()
+
+
+def test_a_former_section_and_field_are_refused_with_the_current_ones(small_world: World) -> None:
+    with pytest.raises(
+        file.RegistryError, match=r"expectations \(line 1\): this is called targets"
+    ):
+        file.load("expectations: [{name: uk}]")
+    refused = post(caller(Role.OPERATOR), "targets/", {"name": "uk", "floor": 2e7})
+    assert refused.json()["errors"] == {"floor": ["The field “floor” is called floor_mb_s now."]}

@@ -1,4 +1,4 @@
-"""Which links an expectation matches now, and how many of them are below, near or above it."""
+"""Count the links that a target matches now, and those below, near and above it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers.incidents import expectations
+from matrix.answers.incidents import target_rates
 from matrix.answers.matrix import standing
 from matrix.answers.site.reports import ENDS, Report, at_end
 from matrix.assessment import targets
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells.axes import LinkIndex
-from matrix.statistics.cells.expected import ABOVE, BELOW, NEAR, UNKNOWN, Expected
+from matrix.statistics.cells.cell_targets import ABOVE, BELOW, NEAR, UNKNOWN, TargetRates
 from matrix.statistics.cells.states import DOWN
 from matrix.store import registry
-from sonar.models import Expectation, SizeClass
+from sonar.models import SizeClass, Target
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ClassRates:
         """Read all size classes; what is kept for other pages is read from there."""
         version = registry.read_versions()
         links = registry.read_links(version)
-        held = expectations.read_held(now)
+        held = target_rates.read_held(now)
         possible = links.matching(()).reshape(links.shape)
         classes = []
         size_classes, window = list(SizeClass.objects.all()), MatrixQuery().window_at(now)
@@ -59,23 +59,23 @@ class ClassRates:
             every = registry.read_promises(query, links, version).reshape(links.shape)
             of_class = marks[query.size]
             stand = standing.read(query.size, (), window, now, links, marks=of_class)
-            usual = expectations.with_held(stand.usual, held, size_class, links)
+            usual = target_rates.with_held(stand.usual, held, size_class, links)
             rates = np.where(stand.failing, np.nan, stand.now)
             classes.append(cls(size_class, links, np.isfinite(every) & possible, rates, usual))
         return classes
 
-    def against(self, row: Expectation) -> tuple[Flags, NDArray[np.uint8]]:
-        """Say which links an expectation matches, and how each does against it (AGAINST)."""
+    def against(self, row: Target) -> tuple[Flags, NDArray[np.uint8]]:
+        """Return which links a target matches, and how each compares with it (AGAINST)."""
         matched = targets.matching(row, self.size_class, self.links) & self.tested
         rate = np.full_like(self.usual, row.floor) if row.floor else self.usual
         of_each = [np.full(rate.shape, part, dtype=np.float32) for part in (row.below, row.above)]
-        return matched, np.where(matched, Expected(rate, *of_each).against(self.now), UNKNOWN)
+        return matched, np.where(matched, TargetRates(rate, *of_each).against(self.now), UNKNOWN)
 
 
-def counted(row: Expectation, classes: Sequence[ClassRates]) -> LinksNow:
-    """Count the links that an expectation matches, be it enabled or not.
+def counted(row: Target, classes: Sequence[ClassRates]) -> LinksNow:
+    """Count the links that a target matches, whether or not it is enabled.
 
-    One SQL query for each size class if it is of a mesh.
+    One SQL query for each size class if the target is for a mesh.
     """
     own = [each for each in classes if row.size_class_id in (None, each.size_class.id)]
     if not own:
@@ -88,15 +88,15 @@ def counted(row: Expectation, classes: Sequence[ClassRates]) -> LinksNow:
 
 
 def below_of(report: Report) -> tuple[int, int]:
-    """Return how many links of a site are below what is expected, and of how many that is known.
+    """Return how many links of a site are below target, and of how many this is known.
 
-    As the matrix of these links has them. Three SQL queries, and one for each expectation of a
-    mesh.
+    The counts are those of the matrix of these links. Three SQL queries, and one for each target
+    for a mesh.
     """
     links, standings = LinkIndex(report.all_endpoints), report.standings_of_links
     size_class = SizeClass.objects.get(name=report.query.size)
-    expected = expectations.expected(size_class, links, standings.usual, report.moment)
-    against = expected.against(np.where(standings.failing, np.nan, standings.now))
+    targets_now = target_rates.read_target_rates(size_class, links, standings.usual, report.moment)
+    against = targets_now.against(np.where(standings.failing, np.nan, standings.now))
     place = {each.name: at for at, each in enumerate(links.places)}
     matrix = report.links
     rows, columns = (

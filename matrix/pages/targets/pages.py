@@ -1,4 +1,4 @@
-"""The pages of expectations, the form of one, and what is done with them."""
+"""The list of targets, the form of one target, and adding, changing and removing it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
-from matrix.answers.incidents.expectation_counts import ClassRates, LinksNow, counted
-from matrix.answers.incidents.expected_words import expects_words, links_words
+from matrix.answers.incidents.target_counts import ClassRates, LinksNow, counted
+from matrix.answers.incidents.target_words import links_words, target_sentence
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts.admin_log import keep_in_the_log
@@ -31,9 +31,10 @@ from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.store.data_version import DataVersion
-from sonar.models import Expectation, Mesh, Site, SizeClass
+from sonar.models import Mesh, Site, SizeClass, Target
+from sonar.models.incidents import SLOWEST_MB_S
 from sonar.models.member_filters import ENDS, filter_column
-from sonar.notation.units import FASTEST
+from sonar.notation.units import FASTEST, MB
 from sonar.people import roles
 from sonar.people.roles import Anyone
 from sonar.registry.written_fields import (
@@ -44,7 +45,7 @@ from sonar.registry.written_fields import (
     small_input,
 )
 
-NO_CHOICE = "There is none of this name: choose one of these."
+NO_CHOICE = "This name is not registered: choose one from the list."
 
 
 def row_field(label: str, empty: str) -> forms.ModelChoiceField[Any]:
@@ -63,67 +64,79 @@ def filter_field(label: str) -> EndpointFilterField:
     return EndpointFilterField(
         label=label,
         required=False,
-        help_text="As the matrix has it in its address: cloud=UK&label=DATADISK&tag=!tape.",
+        help_text="A filter as in matrix URLs: cloud=UK&label=DATADISK&tag=!tape. Empty: all "
+        "endpoints.",
         widget=small_input(44),
     )
 
 
-def number_field(label: str, least: int, most: int) -> forms.IntegerField:
-    return forms.IntegerField(label=label, validators=between(least, most), widget=small_input(5))
+def number_field(label: str, least: int, most: int, sentence: str) -> forms.IntegerField:
+    return forms.IntegerField(
+        label=label, validators=between(least, most), widget=small_input(5), help_text=sentence
+    )
 
 
-# Fields as the page shows them.
+# The fields of each section of the form.
 GROUPS = {
     "of_links": ("name", "size_class", "mesh", "site", *map(filter_column, ENDS)),
-    "of_rates": ("floor", "below", "above"),
+    "of_rates": ("floor_mb_s", "below", "above"),
     "of_others": ("failures", "silent_after"),
     "of_use": ("priority", "enabled"),
 }
 
 
-class ExpectationForm(RowForm):
-    """What one expectation says; who looks after some sites alone chooses among these."""
+class TargetForm(RowForm):
+    """The fields of a target; an account that is an admin of some sites chooses among these."""
 
     otherwise = "above"
 
     name = line("name", 80, 24, NEEDED.format("uk-to-cern"))
-    size_class = row_field("size class", "every size class")
-    mesh = row_field("only links that this mesh tests", "links of any mesh")
-    site = row_field("only links from or to this site", "links of every site")
-    sources_filter = filter_field("only from endpoints by filter (empty: all)")
-    destinations_filter = filter_field("only to endpoints by filter (empty: all)")
-    floor = RateField(
-        label="at least, like 20 MB/s (empty: the usual rate of each link)",
+    size_class = row_field("size class", "all size classes")
+    mesh = row_field("tested by mesh", "any mesh")
+    site = row_field("source or destination site", "all sites")
+    sources_filter = filter_field("sources")
+    destinations_filter = filter_field("destinations")
+    floor_mb_s = RateField(
+        label="minimum rate",
+        help_text="For example 20 MB/s. Empty: the baseline of each link.",
         required=False,
-        validators=between(1, FASTEST),
+        validators=between(SLOWEST_MB_S, FASTEST / MB),
         widget=small_input(12),
     )
     below = PartField(label="slow below", validators=between(0.05, 1), widget=small_input(6))
     above = PartField(
-        label="near its rate up to",
-        help_text="For the statistic now / expected of the matrix alone: conditions do not use it.",
+        label="near target up to",
+        help_text="Only for the statistic rate / target. Incidents do not depend on it.",
         validators=between(0.05, 2),
         widget=small_input(6),
     )
-    failures = number_field("failing after so many failed tests in a row", 2, 100)
+    failures = number_field(
+        "failed tests", 2, 100, "Number of consecutive failures after which a link is failing."
+    )
     silent_after = forms.FloatField(
-        label="silent after so many intervals of its mesh without a result",
+        label="intervals without a result",
+        help_text="Number of test intervals after which a link without a result is silent.",
         validators=between(1.5, 1000),
         widget=small_input(6),
     )
-    priority = number_field("priority (of several that match a link, the highest counts)", 0, 32767)
+    priority = number_field(
+        "priority",
+        0,
+        32767,
+        "If several targets match a link, the one with the highest priority applies.",
+    )
     enabled = forms.BooleanField(
-        label="enabled: links are judged by it",
+        label="enabled",
         required=False,
         widget=forms.CheckboxInput({"class": "form-check-input"}),
     )
 
     def __init__(
-        self, row: Expectation, reader: Anyone, permission: str, data: QueryDict | None = None
+        self, row: Target, reader: Anyone, permission: str, data: QueryDict | None = None
     ) -> None:
         self.row, self.is_new = row, row.pk is None
         initial = {name: getattr(row, name) for name in self.base_fields}
-        super().__init__(data, auto_id="expectation-%s", initial=initial)
+        super().__init__(data, auto_id="target-%s", initial=initial)
         sites, may_all = Site.objects.listed().order_by("name"), roles.may(reader, permission)
         for name, rows in (
             ("size_class", SizeClass.objects.order_by("from_bytes")),
@@ -132,22 +145,22 @@ class ExpectationForm(RowForm):
         ):
             self.fields[name].queryset = rows  # type: ignore[attr-defined]
         self.fields["site"].required = not may_all
-        self.fields["site"].error_messages["required"] = "Choose the site that you look after."
+        self.fields["site"].error_messages["required"] = "Choose a site that you are an admin of."
         if not self.is_new:
             del self.fields["name"]
 
     def clean_name(self) -> str:
-        return not_reserved("expectation", self.cleaned_data["name"])
+        return not_reserved("target", self.cleaned_data["name"])
 
     def filled(self, cleaned: Mapping[str, Any]) -> Model:
         for name, value in cleaned.items():
-            # A part that was left as it was written keeps all its digits.
+            # A percentage that was not edited keeps all its digits.
             if self.is_new or name in self.changed_data:
                 setattr(self.row, name, value)
         return self.row
 
     def counts(self, now: datetime) -> LinksNow | None:
-        """Return what it matches as it would be kept; None while it is not right."""
+        """Count the links that the target would match; None if a field is wrong."""
         if self.is_bound and not self.is_valid():
             return None
         return counted(self.row, ClassRates.read_all(now))
@@ -160,42 +173,37 @@ class ExpectationForm(RowForm):
         }
 
 
-MAY_ADD, MAY_CHANGE, MAY_DELETE = (
-    f"sonar.{verb}_expectation" for verb in ("add", "change", "delete")
-)
+MAY_ADD, MAY_CHANGE, MAY_DELETE = (f"sonar.{verb}_target" for verb in ("add", "change", "delete"))
 MOST_LISTED = 25
-MEANWHILE = "Somebody has just added an expectation of this name: choose another."
+MEANWHILE = "A target with this name has just been added: choose another name."
 
 
-def expectation_of(name: str, *, lock: bool = False) -> Expectation:
-    """Return an expectation; raise Http404 with a sentence if there is none.
-
-    With ``lock`` it is nobody else's until the transaction ends.
-    """
-    rows = Expectation.objects.select_related("size_class", "mesh", "site")
+def target_of(name: str, *, lock: bool = False) -> Target:
+    """Return a target; raise Http404 if there is none. ``lock`` locks its row."""
+    rows = Target.objects.select_related("size_class", "mesh", "site")
     rows = rows.select_for_update(of=("self",)) if lock else rows
     row = rows.filter(name=name).first()
     if row is None:
-        raise Http404(f"There is no expectation “{name}”.")
+        raise Http404(f"There is no target “{name}”.")
     return row
 
 
-def sites_of(expectation: str, **_: object) -> Iterable[int]:
-    return own_sites(expectation_of(expectation))
+def sites_of(target: str, **_: object) -> Iterable[int]:
+    return own_sites(target_of(target))
 
 
-def own_sites(row: Expectation) -> list[int]:
+def own_sites(row: Target) -> list[int]:
     return [row.site_id] if row.site_id else []
 
 
 @dataclass(frozen=True)
-class ExpectationsPage(NumberedPage):
-    template: ClassVar[str] = "expectations/list.html"
-    route: ClassVar[str] = "expectations"
+class TargetsPage(NumberedPage):
+    template: ClassVar[str] = "targets/list.html"
+    route: ClassVar[str] = "targets"
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        """Show a page of them, the one that counts first first; one beyond the last is the last."""
-        listed = Expectation.objects.select_related("size_class", "mesh", "site")
+        """Return a page of targets, the highest priority first; the last page if it is too high."""
+        listed = Target.objects.select_related("size_class", "mesh", "site")
         rows = Paginator(listed, MOST_LISTED).get_page(self.number)
         classes = ClassRates.read_all(now) if rows else []
         return {
@@ -203,76 +211,76 @@ class ExpectationsPage(NumberedPage):
                 {
                     "row": row,
                     "links": links_words(row),
-                    "expects": expects_words(row),
+                    "requirement": target_sentence(row),
                     "now": counted(row, classes),
                     "may_change": roles.may(reader, MAY_CHANGE, own_sites(row)),
                 }
                 for row in rows
             ],
-            "shown": shown_words(rows, "expectation", "expectations"),
+            "shown": shown_words(rows, "target", "targets"),
             "may_add": roles.may_somewhere(reader, MAY_ADD),
-            "share": Share.of(address("api-expectations")),
-            **pager(rows, lambda number: ExpectationsPage(number).url()),
+            "share": Share.of(address("api-targets")),
+            **pager(rows, lambda number: TargetsPage(number).url()),
         }
 
 
 @dataclass(frozen=True)
-class AddExpectationPage(Page):
-    template: ClassVar[str] = "expectations/form.html"
-    route: ClassVar[str] = "add-expectation"
+class AddTargetPage(Page):
+    template: ClassVar[str] = "targets/form.html"
+    route: ClassVar[str] = "add-target"
     of_primary: ClassVar[bool] = True
 
     permission: ClassVar[str] = MAY_ADD
 
-    form: ExpectationForm | None = None
+    form: TargetForm | None = None
     name: str = ""
 
-    def row(self, *, lock: bool = False) -> Expectation:
-        return expectation_of(self.name, lock=lock) if self.name else Expectation()
+    def row(self, *, lock: bool = False) -> Target:
+        return target_of(self.name, lock=lock) if self.name else Target()
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        form = self.form or ExpectationForm(self.row(), reader, self.permission)
+        form = self.form or TargetForm(self.row(), reader, self.permission)
         counts, row = form.counts(now), form.row
         return {
-            "heading": f"Change the expectation {self.name}" if self.name else "Add an expectation",
+            "heading": f"Change the target {self.name}" if self.name else "Add a target",
             "form": form,
-            "expectation": row if row.pk else None,
+            "target": row if row.pk else None,
             "counts": counts,
-            "words": (links_words(row), expects_words(row)) if counts else None,
+            "words": (links_words(row), target_sentence(row)) if counts else None,
             "may_delete": bool(row.pk) and roles.may(reader, MAY_DELETE, own_sites(row)),
         }
 
 
 @dataclass(frozen=True)
-class ChangeExpectationPage(AddExpectationPage):
-    route: ClassVar[str] = "change-expectation"
+class ChangeTargetPage(AddTargetPage):
+    route: ClassVar[str] = "change-target"
     permission: ClassVar[str] = MAY_CHANGE
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         check_names(params)
-        return cls(name=expectation_of(path["expectation"]).name)
+        return cls(name=target_of(path["target"]).name)
 
     def path(self) -> str:
         return address(self.route, self.name)
 
 
 @for_whom(GET=holders(MAY_ADD), POST=holders(MAY_ADD))
-def add_expectation(request: HttpRequest) -> HttpResponseBase:
+def add_target(request: HttpRequest) -> HttpResponseBase:
     if request.method != "POST":
-        return show(request, AddExpectationPage, {})
-    return edited(request, AddExpectationPage())
+        return show(request, AddTargetPage, {})
+    return edited(request, AddTargetPage())
 
 
 @for_whom(GET=holders(MAY_CHANGE, sites_of), POST=holders(MAY_CHANGE, sites_of))
-def change_expectation(request: HttpRequest, expectation: str) -> HttpResponseBase:
+def change_target(request: HttpRequest, target: str) -> HttpResponseBase:
     if request.method != "POST":
-        return show(request, ChangeExpectationPage, {"expectation": expectation})
-    return edited(request, ChangeExpectationPage(name=expectation))
+        return show(request, ChangeTargetPage, {"target": target})
+    return edited(request, ChangeTargetPage(name=target))
 
 
-def edited(request: HttpRequest, page: AddExpectationPage) -> HttpResponse:
-    """Keep an expectation as a form has it; without `save` show only what it would match."""
+def edited(request: HttpRequest, page: AddTargetPage) -> HttpResponse:
+    """Save a target as in the form; without `save` show only the links that it would match."""
     site = request.POST.get("site")
     if site and not roles.may(request.user, page.permission):
         own = Site.objects.filter(pk__in=roles.sites_of(request.user))
@@ -281,23 +289,23 @@ def edited(request: HttpRequest, page: AddExpectationPage) -> HttpResponse:
     is_kept, sentence = "save" in request.POST, ""
     with transaction.atomic():
         row = page.row(lock=is_kept)
-        form = ExpectationForm(row, request.user, page.permission, request.POST)
+        form = TargetForm(row, request.user, page.permission, request.POST)
         if is_kept and form.is_valid():
             sentence = kept(request, form, page.permission)
     if not sentence:
         again, status = replace(page, form=form), 400 if is_kept else 200
         return rendered(request, again, timezone.now(), None, status=status)
-    messages.success(request, f"{sentence} Links are held against it within a minute.")
-    return HttpResponseRedirect(ExpectationsPage().path())
+    messages.success(request, f"{sentence} It takes effect within a minute.")
+    return HttpResponseRedirect(TargetsPage().path())
 
 
-def kept(request: HttpRequest, form: ExpectationForm, permission: str) -> str:
-    """Keep a valid form in one transaction, and say so; nothing if its name was just taken.
+def kept(request: HttpRequest, form: TargetForm, permission: str) -> str:
+    """Save a valid form; return the confirmation, or nothing if its name was just taken.
 
-    Who looks after some sites alone cannot leave the site out: the form wants it then.
+    The form requires a site from admins of some sites.
     """
     row = form.row
-    sentence = f"{'Added' if form.is_new else 'Changed'} the expectation {row.name}."
+    sentence = f"The target {row.name} was {'added' if form.is_new else 'changed'}."
     try:
         with transaction.atomic():
             row.save()
@@ -309,12 +317,12 @@ def kept(request: HttpRequest, form: ExpectationForm, permission: str) -> str:
 
 
 @for_whom(POST=holders(MAY_DELETE, sites_of))
-def delete_expectation(request: HttpRequest, expectation: str) -> HttpResponse:
+def delete_target(request: HttpRequest, target: str) -> HttpResponse:
     with transaction.atomic():
-        row = expectation_of(expectation, lock=True)
-        sentence = f"Removed the expectation {row.name}."
+        row = target_of(target, lock=True)
+        sentence = f"The target {row.name} was removed."
         keep_in_the_log(request, row, DELETION, sentence)
         row.delete()
-    effect = "Its links are held against the next one that matches them, or their usual rate."
+    effect = "The next matching target now applies to its links, or their baseline."
     messages.success(request, f"{sentence} {effect}")
-    return HttpResponseRedirect(ExpectationsPage().path())
+    return HttpResponseRedirect(TargetsPage().path())

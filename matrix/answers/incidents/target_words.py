@@ -1,13 +1,13 @@
-"""What an expectation says, in words: of which links, and what of them."""
+"""A target in words: the links that it matches, and what it requires."""
 
-from sonar.models import Expectation
+from sonar.models import Target
 from sonar.models.member_filters import ENDS
 from sonar.notation import endpoint_filters
 from sonar.notation.units import exact_rate, format_estimate, format_share
 
 
-def links_words(row: Expectation) -> str:
-    """Say of which links: `links from endpoints of cloud UK that the mesh uk tests`."""
+def links_words(row: Target) -> str:
+    """Describe its links: `links from endpoints of cloud UK that the mesh uk tests`."""
     ends = [
         f"{before} endpoints {endpoint_filters.words(chosen)}"
         for before, end in zip(("from", "to"), ENDS, strict=True)
@@ -20,11 +20,11 @@ def links_words(row: Expectation) -> str:
     return f"{links}, {row.size_class} files" if row.size_class else links
 
 
-def expects_words(row: Expectation) -> str:
-    """Say in a sentence what is expected, and when links are called slow, failing and silent."""
-    rate = f"at least {exact_rate(row.floor)}" if row.floor else "the usual rate of each link"
+def target_sentence(row: Target) -> str:
+    """Write the rate, and the limits from which a link is slow, failing or silent."""
+    rate = f"at least {exact_rate(row.floor)}" if row.floor else "the baseline of each link"
     return (
-        f"{rate}: slow below {format_share(row.below)}, in the matrix near it up to "
+        f"{rate}: slow below {format_share(row.below)}, near target up to "
         f"{format_share(row.above)}; failing after {row.failures} failures, silent after "
-        f"{format_estimate(row.silent_after)} intervals"
+        f"{format_estimate(row.silent_after)} intervals without a result"
     )

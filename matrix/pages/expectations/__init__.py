@@ -1,1 +1,0 @@
-"""Pages of expectations: all of them, and the form of one with what it matches beside."""
