@@ -119,8 +119,9 @@ class IncidentRecord(Answer):
 class IncidentMember(Answer):
     """A link that an incident explains, with one size class; `until` is null while it does.
 
-    Rates are in MB/s: `expected` is that before it began, and `rate` that since, of a slow link.
-    Of an incident of many links, the first 100 have a `rate`, and of these the worst come first.
+    `baseline_mb_s` is the rate before the incident, `rate_mb_s` the rate of a slow link since.
+    In an incident of many links, the first 100 have a `rate_mb_s`, and of these the worst come
+    first.
     """
 
     source: Name
@@ -129,7 +130,7 @@ class IncidentMember(Answer):
     condition: Condition
     since: Moment
     until: MomentOrNull
-    expected_mb_s: Annotated[Digits, At("expected"), As(lambda rate: rate and rate / 1e6)]
+    baseline_mb_s: Annotated[Digits, At("baseline"), As(lambda rate: rate and rate / 1e6)]
     rate_mb_s: Annotated[Digits, At("rate"), As(lambda rate: rate and rate / 1e6)]
 
 

@@ -77,7 +77,7 @@ def of_sites(names: Sequence[str]) -> Q:
 class Member:
     """A link that an incident explains, with one size class; ``until`` is None while it does.
 
-    ``expected`` is its rate before it began, ``rate`` the one since (bytes/s), None where it is not
+    ``baseline`` is its rate before it began, ``rate`` the one since (bytes/s), None where it is not
     known.
     """
 
@@ -87,12 +87,12 @@ class Member:
     condition: str
     since: datetime
     until: datetime | None
-    expected: float | None
+    baseline: float | None
     rate: float | None = None
 
     @property
     def share(self) -> float | None:
-        return self.rate / self.expected if self.rate and self.expected else None
+        return self.rate / self.baseline if self.rate and self.baseline else None
 
 
 def members(incident: Incident, most: int) -> tuple[list[Member], int]:

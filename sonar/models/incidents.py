@@ -235,7 +235,7 @@ class IncidentLink(models.Model):
     condition = models.CharField(max_length=7, choices=Incident.Condition)
     since = models.DateTimeField()
     until = models.DateTimeField(null=True)
-    expected = models.FloatField(null=True, help_text="Bytes per second.")
+    baseline = models.FloatField(null=True, help_text="Bytes per second.")
     rate = models.FloatField(null=True, help_text="Bytes per second, of its newest tests then.")
 
     class Meta:

@@ -80,7 +80,7 @@ def test_one_has_its_links_its_events_and_the_text_for_a_ticket(
         "condition": "slow",
         "since": "2026-11-20T11:00:30Z",
         "until": None,
-        "expected_mb_s": 100.0,
+        "baseline_mb_s": 100.0,
         "rate_mb_s": 20.0,
     }
     assert (len(whole["members"]), whole["members"][1]["rate_mb_s"]) == (2, None)

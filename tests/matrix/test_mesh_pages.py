@@ -187,9 +187,9 @@ def test_it_is_deleted_only_without_results_and_not_while_it_is_enabled(
     for name in ("slow", "fast"):
         Target.objects.create(name=name, mesh=uk)
     Target.objects.create(name="all")
-    assert "2 targets of this mesh go with it, too." in responses.page(operator, UK)
+    assert "2 targets for this mesh will be deleted, too." in responses.page(operator, UK)
     gone = read(operator.post(f"{UK}delete/", follow=True))
-    assert "Deleted the mesh uk, and 2 targets of it." in gone
+    assert "Deleted the mesh uk, and 2 targets for it." in gone
     assert not Mesh.objects.filter(name="uk").exists()
     assert Target.objects.get().name == "all"
     transfer(small_world.ral, small_world.desy, 10.0)

@@ -177,7 +177,7 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large():
         (
             "stat=mode",
             "stat",
-            "stat “mode” is not known: use mean, median, now, vs_usual, target, p05, p95,",
+            "stat “mode” is not known: use mean, median, now, vs_usual, vs_target, p05,",
         ),
         ("rows=planet", "rows", "use endpoint, site, cloud, tier or country."),
         ("columns=planet", "columns", "use endpoint, site, cloud, tier or country."),

@@ -256,7 +256,7 @@ def dated(moment: datetime) -> str:
 
 
 def cells(row: Member) -> tuple[str, ...]:
-    rates = [format_rate(rate) if rate else NO_RATE for rate in (row.expected, row.rate)]
+    rates = [format_rate(rate) if rate else NO_RATE for rate in (row.baseline, row.rate)]
     share = row.condition if row.share is None else format_share(row.share)
     since = dated(row.since).removesuffix(" UTC")
     return str(row.source), str(row.destination), str(row.size_class), *rates, share, since

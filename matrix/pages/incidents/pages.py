@@ -348,7 +348,7 @@ def picture(facts: IncidentEvidence, row: Member) -> Sparkline | None:
     if not len(tests):
         return None
     median = running_median(tests.started[tests.ok], tests.rates[tests.ok].astype(float))
-    usual = float("nan") if row.expected is None else row.expected
+    usual = float("nan") if row.baseline is None else row.baseline
     began = across(np.array([unix_ms(row.since)]), facts.window)
     line = sparkline(median, tests.started[~tests.ok], usual, facts.window)
     return replace(line, began=round(float(began[0]), 1))
