@@ -108,7 +108,7 @@ def test_pages_of_trouble_are_whole_and_lead_on_without_another_file(template: s
     html = render_to_string(template, {"sentence": "Wait for 5 s."})
     assert re.search(r"<h1>\S.*</h1>", html)
     assert '<form method="get" action="/search/"' in html
-    for address in ("/", "/table/", "/sites/", "/operations/"):
+    for address in ("/", "/sites/", "/incidents/", "/reports/", "/meshes/", "/operations/"):
         assert f'<a href="{address}">' in html
     assert not re.search(r"<script|<img|stylesheet| src=|url\(", html)
 
