@@ -1,4 +1,4 @@
-"""/api/v1/incidents/: what is wrong with endpoints and links, and what people decide about it."""
+"""/api/v1/incidents/: confirmed conditions of links and endpoints, and decisions about them."""
 
 from typing import Annotated, Any, Literal, cast
 
@@ -138,8 +138,8 @@ class EventOfIncident(Answer):
     """Something that happened to an incident, with what was so of it then.
 
     `by` is who did it, null for Sonar itself, and for those who have not logged in. `was` is the
-    level that the cause had before, `into` the incident that it became a part of, `assignee` to
-    whom it was given, `until` until when it was muted: null for other kinds.
+    level that the cause had before, `into` the incident that it became a part of, `assignee` the
+    account that it was assigned to, `until` the end of its mute: null for other kinds.
     """
 
     id: int
@@ -169,9 +169,9 @@ class WholeIncident(IncidentRecord):
 
 
 class DecisionBody(Body, strict=True):
-    """What is decided: `assign` with `assignee`, null for nobody; `mute` with `until`.
+    """The decision: `assign` needs `assignee`, where null unassigns; `mute` needs `until`.
 
-    A `note`, and `accept` (this is the new normal), need a `text`.
+    A `note` needs a `text`. So does `accept`, which accepts the current rates as baselines.
     """
 
     decision: Decision
@@ -183,7 +183,7 @@ class DecisionBody(Body, strict=True):
 ALLOWED = {
     "decision": either(list(KINDS)),
     "text": f"a text of at most {LONGEST_TEXT} characters",
-    "assignee": "the name of an account, or null for nobody",
+    "assignee": "the name of an account, or null to unassign the incident",
     "until": "a time, like 2026-11-20T04:00:00Z",
 }
 # With which decision a field goes.
@@ -210,8 +210,8 @@ INCIDENTS = described(
         choice("condition", Incident.Condition.values, "Only with this trouble."),
         text("size", "Only what shows with files of this size class.", SIZE),
         filter_of("site"),
-        choice("mine", YES, "Only what was given to the caller, or what they have acknowledged."),
-        choice("unacknowledged", YES, "Only what nobody is at."),
+        choice("mine", YES, "Only incidents that the caller has acknowledged or is assigned to."),
+        choice("unacknowledged", YES, "Only unacknowledged incidents without an assignee."),
         *paging(OF_TRANSFERS),
     ],
     formats=LIST,
@@ -224,7 +224,7 @@ INCIDENT = described(
     tag="results",
 )
 DECIDE = described(
-    "Decide about an incident",
+    "Take a decision about an incident",
     answer=WholeIncident,
     body=DecisionBody,
     errors=(404, 409),
@@ -336,7 +336,7 @@ def decision_of(data: dict[str, Any]) -> DecisionRequest:
         raise refusal(error, ALLOWED) from error
     for field, decision in ONLY_WITH.items():
         if field in data and body.decision != decision:
-            raise wrong(field, f"{field} goes with {decision} alone: leave it out.")
+            raise wrong(field, f"{field} is allowed only with the decision {decision}.")
         if field not in data and body.decision == decision:
             raise wrong(field, f"{field} is missing: give {ALLOWED[field]}.")
     try:

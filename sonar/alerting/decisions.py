@@ -1,4 +1,4 @@
-"""The door for what people decide about an incident: each decision is an event with their name."""
+"""Decisions about incidents: each one is stored as an event with the name of its author."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from sonar.people.roles import Anyone
 
 Kind = IncidentEvent.Kind
 RIGHT = "sonar.change_incident"
-# Each decision by what it is called, with the kind of its event.
+# The kind of event that each decision adds.
 KINDS = {
     "acknowledge": Kind.ACKNOWLEDGED,
     "assign": Kind.ASSIGNED,
@@ -29,15 +29,17 @@ KINDS = {
 }
 LONGEST_TEXT = 1000
 LONGEST_NOTE = 500
-# Nobody comes back to what is muted for longer.
+# Longer mutes would be forgotten.
 LONGEST_MUTE = timedelta(days=90)
-# A rate that was accepted is held until the weeks that say what is usual are all of the new level.
+# An accepted rate is the baseline until the weeks that the baseline is computed from have it.
 HELD_ON = timedelta(days=28)
+NOT_ACTIVE = "assignee “{}” is not an active account. Give the name of an active account."
+NO_REASON = "{} is empty. Give the reason why the current rate is the new baseline."
 WHOSE = ("source_id", "destination_id", "size_class_id")
 
 
 class DecisionError(ValueError):
-    """What cannot be decided so: ``parameter`` is what is wrong, the sentence says why."""
+    """A decision is refused: ``parameter`` names the wrong field, the sentence gives the reason."""
 
     def __init__(self, parameter: str, sentence: str) -> None:
         self.parameter = parameter
@@ -48,9 +50,9 @@ Decision = Callable[..., IncidentEvent]
 
 
 def decision(decide: Decision, *, of_closed: bool = False) -> Decision:
-    """Run a decision about an open incident in a transaction, under the lock of the door.
+    """Run a decision about an open incident in a transaction, under the lock of incidents.
 
-    Or about any, if it is one ``of_closed`` ones, too.
+    With ``of_closed`` the incident may be closed.
     """
 
     @wraps(decide)
@@ -59,7 +61,8 @@ def decision(decide: Decision, *, of_closed: bool = False) -> Decision:
         lock()
         incident.refresh_from_db()
         if not incident.is_open and not of_closed:
-            raise DecisionError("incident", "This incident is closed already.")
+            sentence = f"Incident {incident.pk} is closed. Closed incidents accept only notes."
+            raise DecisionError("incident", sentence)
         event = decide(incident, *args, **kwargs)
         incident.save()
         event.save()
@@ -71,7 +74,7 @@ def decision(decide: Decision, *, of_closed: bool = False) -> Decision:
 
 @decision
 def acknowledge(incident: Incident, user: User, now: datetime, text: str = "") -> IncidentEvent:
-    """Say that somebody has seen it; the first to do so stays the one."""
+    """Acknowledge an incident; the first acknowledgement is kept."""
     if incident.acknowledged_at is None:
         incident.acknowledged_at, incident.acknowledged_by = now, user
     return by_person(incident, Kind.ACKNOWLEDGED, user, now, text)
@@ -81,9 +84,9 @@ def acknowledge(incident: Incident, user: User, now: datetime, text: str = "") -
 def assign(
     incident: Incident, user: User, now: datetime, to: User | None, text: str = ""
 ) -> IncidentEvent:
-    """Say who works on it; None for nobody."""
+    """Assign an incident to a user; None unassigns it."""
     if to is not None and not to.is_active:
-        raise DecisionError("assignee", f"The account {to.username} is not active.")
+        raise DecisionError("assignee", NOT_ACTIVE.format(to.username))
     incident.assignee = to
     name = to.username if to else ""
     return by_person(incident, Kind.ASSIGNED, user, now, text, assignee=name)
@@ -93,9 +96,9 @@ def assign(
 def mute(
     incident: Incident, user: User, now: datetime, until: datetime, text: str = ""
 ) -> IncidentEvent:
-    """Call nobody for it until then, but for a worse state."""
+    """Send no notifications until then, unless the incident gets worse."""
     if not now < until <= now + LONGEST_MUTE:
-        sentence = f"until must be in the future, and at most {LONGEST_MUTE.days} days ahead."
+        sentence = f"until must be in the future and at most {LONGEST_MUTE.days} days ahead."
         raise DecisionError("until", sentence)
     incident.muted_until = until
     return by_person(incident, Kind.MUTED, user, now, text, until=until.isoformat())
@@ -104,26 +107,30 @@ def mute(
 @decision
 def unmute(incident: Incident, user: User, now: datetime, text: str = "") -> IncidentEvent:
     if incident.muted_until is None:
-        raise DecisionError("incident", "This incident is not muted.")
+        raise DecisionError("incident", f"Incident {incident.pk} is not muted.")
     incident.muted_until = None
     return by_person(incident, Kind.UNMUTED, user, now, text)
 
 
 @partial(decision, of_closed=True)
 def note(incident: Incident, user: User, now: datetime, text: str) -> IncidentEvent:
-    """Say something about it, be it closed or not."""
+    """Add a note to an open or closed incident."""
     if not text.strip():
-        raise DecisionError("text", "A note has a text.")
+        raise DecisionError("text", "text is empty. A note needs a text.")
     return by_person(incident, Kind.NOTE, user, now, text)
 
 
 @decision
 def accept(incident: Incident, user: User, now: datetime, text: str) -> IncidentEvent:
-    """Take the rates of its links for what is usual from now on, and close it."""
+    """Accept the current rates of its links as their baselines, and close the incident."""
     if not text.strip():
-        raise DecisionError("text", "Say why this is the new normal.")
+        raise DecisionError("text", NO_REASON.format("text"))
     if incident.condition != Incident.Condition.SLOW:
-        raise DecisionError("incident", "Only a rate can be the new normal, not tests that fail.")
+        sentence = (
+            f"Incident {incident.pk} is {incident.condition}. Only the rates of a slow incident "
+            "can be accepted as baselines."
+        )
+        raise DecisionError("incident", sentence)
     links = ConditionLink.objects.filter(part__condition=incident.cause_id)
     rates = links.annotate(
         size_class_id=F("part__size_class"), rate=F("baseline") * F("part__factor")
@@ -147,21 +154,21 @@ def may_accept(user: Anyone, sites: Iterable[int]) -> bool:
 
 @transaction.atomic
 def accept_link(whose: Whose, rate: float, user: User, now: datetime, text: str) -> None:
-    """Take a rate (bytes/s) of one link for what is usual from now on, without an incident.
+    """Accept a rate (bytes/s) of one link as its baseline, without an incident.
 
-    It stands in the history as a new normal (migration 0046), with who said so and why.
+    A trigger adds the decision to the history, with its author and reason.
     """
     if not text.strip():
-        raise DecisionError("note", "Say why this is the new normal.")
+        raise DecisionError("note", NO_REASON.format("note"))
     if len(text) > LONGEST_NOTE:
-        sentence = f"note has at most {LONGEST_NOTE} characters, not {len(text)}."
+        sentence = f"note has {len(text)} characters. At most {LONGEST_NOTE} are allowed."
         raise DecisionError("note", sentence)
     lock()
     hold_accepted({whose: rate}, user, now, text)
 
 
 def hold_accepted(accepted: Mapping[Whose, float], user: User, now: datetime, text: str) -> None:
-    """Hold rates (bytes/s) in the place of whatever is held of these links; under the lock."""
+    """Replace the held rates (bytes/s) of these links; the caller has the lock."""
     rows = HeldLevel.objects.values_list("pk", *WHOSE)
     before = [pk for pk, *whose in rows if tuple(whose) in accepted]
     HeldLevel.objects.filter(pk__in=before).delete()
@@ -182,22 +189,22 @@ def by_person(
     incident: Incident, kind: str, user: User, now: datetime, text: str, **more: object
 ) -> IncidentEvent:
     if len(text) > LONGEST_TEXT:
-        sentence = f"text has at most {LONGEST_TEXT} characters, not {len(text)}."
+        sentence = f"text has {len(text)} characters. At most {LONGEST_TEXT} are allowed."
         raise DecisionError("text", sentence)
     event = event_of(incident, kind, now, **more)
     event.by, event.text = user, text.strip()
     return event
 
 
-# Those that need nothing but what somebody says.
+# Decisions that need nothing but a text.
 OTHERS = {"acknowledge": acknowledge, "unmute": unmute, "note": note, "accept": accept}
 
 
 @dataclass(frozen=True)
 class DecisionRequest:
-    """A decision of KINDS, as the page and the call are sent it.
+    """A decision of KINDS, as the page and the API receive it.
 
-    ``assignee`` is the name of an account, empty for nobody.
+    ``assignee`` is the name of an account; empty unassigns the incident.
     """
 
     name: str
@@ -207,10 +214,11 @@ class DecisionRequest:
 
 
 def decide(incident: Incident, user: User, now: datetime, choice: DecisionRequest) -> IncidentEvent:
-    """Decide it; raise DecisionError with the name of the field of what cannot be."""
+    """Take a decision; raise DecisionError with the name of the wrong field."""
     if choice.name == "mute":
         if choice.until is None:
-            raise DecisionError("until", "Say until when, like 2026-11-20T04:00:00Z.")
+            sentence = "until is missing. Give the end of the mute, such as 2026-11-20T04:00:00Z."
+            raise DecisionError("until", sentence)
         return mute(incident, user, now, choice.until, choice.text)
     if choice.name != "assign":
         return OTHERS[choice.name](incident, user, now, text=choice.text)
@@ -219,11 +227,11 @@ def decide(incident: Incident, user: User, now: datetime, choice: DecisionReques
     if name and "\0" not in name:
         person = User.objects.filter(username=name, is_active=True).first()
     if name and person is None:
-        raise DecisionError("assignee", f"No active account is called “{name}”.")
+        raise DecisionError("assignee", NOT_ACTIVE.format(name))
     return assign(incident, user, now, person, choice.text)
 
 
 def sites_of_incident(id: int) -> Iterable[int]:  # noqa: A002 - of the route
-    """Return the ids of the sites of an incident, none for one that is not there."""
+    """Return the ids of the sites of an incident; none if the incident does not exist."""
     incident = Incident.objects.filter(pk=id).first()
     return sites_of(incident) if incident else ()

@@ -73,18 +73,20 @@ def test_an_incident_is_found_muted_noted_and_told(visit: Visit, troubled: World
     look(page, f"incidents-list-{reader}")
     page.locator("main table").get_by_role("link", name="DESY_DATADISK fails").click()
     expect(page.locator("h1")).to_have_text("DESY_DATADISK fails as destination")
-    decide(page, "I have seen it…", "I have seen it")
-    decide(page, "Mute…", "Mute", Until="tomorrow 08:00")
-    expect(page.locator(".timeline")).to_contain_text("anna muted it until 21 Nov 08:00 UTC")
-    decide(page, "Add a note…", "Add the note", Note=f"Disks are ordered {MARKUP}")
-    expect(page.locator(".timeline")).to_contain_text(f"anna: Disks are ordered {MARKUP}")
-    expect(page.locator("#site-work [role=status]")).to_contain_text("anna: Disks")
-    page.get_by_text("Give it to…").click()
+    decide(page, "Acknowledge…", "Acknowledge incident")
+    decide(page, "Mute…", "Mute incident", **{"End time (UTC)": "tomorrow 08:00"})
+    muted = "anna muted the incident until 21 Nov 08:00 UTC"
+    expect(page.locator(".timeline")).to_contain_text(muted)
+    decide(page, "Add a note…", "Add note", Note=f"Disks are ordered {MARKUP}")
+    noted = f"anna added a note: Disks are ordered {MARKUP}"
+    expect(page.locator(".timeline")).to_contain_text(noted)
+    expect(page.locator("#site-work [role=status]")).to_contain_text(noted)
+    page.get_by_text("Assign…").click()
     assert fits(page)
     assert by_day_and_night(page) == []
     look(page, f"incident-{reader}")
     if reader == COPYING:
-        page.get_by_role("button", name="Copy the text").click()
+        page.get_by_role("button", name="Copy ticket text").click()
         expect(page.get_by_role("button", name="Copied")).to_be_visible()
         told = page.evaluate("navigator.clipboard.readText()")
         assert told.startswith("DESY_DATADISK fails as destination\n\nSite: DESY\n")

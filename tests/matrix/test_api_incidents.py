@@ -147,7 +147,7 @@ def test_each_decision_is_one_call(into_desy: Incident, anna: User):
     again = decide(client, into_desy, decision="acknowledge")
     assert (again.status_code, again.json()["errors"]) == (
         409,
-        {"incident": ["This incident is closed already."]},
+        {"incident": [f"Incident {into_desy.pk} is closed. Closed incidents accept only notes."]},
     )
 
 
@@ -156,15 +156,19 @@ def test_each_decision_is_one_call(into_desy: Incident, anna: User):
     [
         ({}, "decision", "decision is missing"),
         ({"decision": "explode"}, "decision", "decision must be acknowledge, assign"),
-        ({"decision": "note"}, "text", "A note has a text"),
+        ({"decision": "note"}, "text", "A note needs a text"),
         ({"decision": "note", "text": 7}, "text", "text must be a text"),
-        ({"decision": "note", "text": "x", "until": None}, "until", "goes with mute alone"),
+        (
+            {"decision": "note", "text": "x", "until": None},
+            "until",
+            "allowed only with the decision mute",
+        ),
         ({"decision": "mute"}, "until", "until is missing"),
         ({"decision": "mute", "until": "soon"}, "until", "until must be a time"),
         ({"decision": "mute", "until": "2020-01-01"}, "until", "must be in the future"),
         ({"decision": "assign"}, "assignee", "assignee is missing"),
-        ({"decision": "assign", "assignee": "bob"}, "assignee", "No active account"),
-        ({"decision": "assign", "assignee": "a\0b"}, "assignee", "No active account"),
+        ({"decision": "assign", "assignee": "bob"}, "assignee", "not an active account"),
+        ({"decision": "assign", "assignee": "a\0b"}, "assignee", "not an active account"),
         ({"decision": "note", "who": "x"}, "who", "There is no field “who”"),
     ],
 )

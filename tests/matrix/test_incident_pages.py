@@ -136,9 +136,11 @@ def test_what_is_none_is_refused_by_its_name(
 def test_an_empty_page_says_what_is_watched(client: Client, looked: Assessment):
     said = words(responses.html(client, PAGE))
     assert "No incident." in said
-    assert "Sonar watches the links of 1 mesh: everything." in said
+    assert "Sonar monitors the links of 1 mesh: everything." in said
     assert "As of 11:59 UTC" in said
-    assert "Show all of the last 7 days" in words(responses.html(client, f"{PAGE}?open=yes"))
+    assert "Show all incidents of the last 7 days" in words(
+        responses.html(client, f"{PAGE}?open=yes")
+    )
 
 
 def test_one_line_on_other_pages_says_what_is_wrong_and_who_is_at_it(
@@ -159,11 +161,11 @@ def test_one_line_on_other_pages_says_what_is_wrong_and_who_is_at_it(
     logged_in(anna).post(f"{PAGE}{number}/", {"decision": "assign", "me": "1", "last": "0"})
     for path in ("/?wall=1", "/operations/"):
         said = line(path)
-        assert said.startswith(f"{SCRATCH} (for 1 h , somebody is on it) {GLASGOW}"), said
+        assert said.startswith(f"{SCRATCH} (for 1 h , assigned to somebody) {GLASGOW}"), said
         assert said.endswith("and 1 more"), said
     # The heading of the matrix names them.
     heading = responses.page(logged_in(anna), "/").part("#answer h1").words
-    said = f"{SCRATCH} since 20 Nov 11:00 UTC (1 link) , anna is on it , {GLASGOW} since"
+    said = f"{SCRATCH} since 20 Nov 11:00 UTC (1 link) , assigned to anna , {GLASGOW} since"
     assert heading.startswith(said), heading
     assert line("/") == "4 open incidents"
     Incident.objects.filter(pk=number).update(muted_until=NOW + HOUR)
@@ -171,7 +173,7 @@ def test_one_line_on_other_pages_says_what_is_wrong_and_who_is_at_it(
     Incident.objects.filter(pk=number).update(muted_until=None)
     # It stays open for an hour after its condition has ended, and says how long that lasted.
     Incident.objects.filter(pk=number).update(clear_since=NOW - HOUR / 2)
-    assert "(lasted 30 min , somebody is on it)" in line("/?wall=1")
+    assert "(lasted 30 min , assigned to somebody)" in line("/?wall=1")
     Assessment.objects.update(assessed_at=NOW - HOUR)
     assert line("/operations/").startswith("Not assessed since 20 Nov 11:00 UTC")
 
@@ -261,8 +263,8 @@ def test_rates_of_a_slow_link_and_what_became_a_part_of_it_are_shown(
     assert page.texts("[aria-labelledby=parts] a") == [SLOW_LINK.replace("runs", "ran")]
     part = Incident.objects.get(level="link").pk
     closed = words(responses.html(client, f"{PAGE}{part}/"))
-    assert f"It is a part of incident {whole[0].incident.pk}" in closed
-    assert f"Became a part of incident {whole[0].incident.pk}" in closed
+    assert f"It was merged into incident {whole[0].incident.pk}" in closed
+    assert f"Merged into incident {whole[0].incident.pk}" in closed
 
 
 def test_other_pages_lead_to_the_incidents_that_concern_them(
@@ -279,7 +281,7 @@ def test_other_pages_lead_to_the_incidents_that_concern_them(
         assert url not in responses.html(client, path), path
     found.evaluate(after=HOUR)
     found.evaluate(after=3 * HOUR)
-    assert "Incidents that are over" in responses.html(client, concerned[0])
+    assert "Closed incidents" in responses.html(client, concerned[0])
     assert url not in responses.html(client, concerned[2])
 
 
@@ -297,7 +299,7 @@ def test_lines_on_other_pages_have_short_names_with_the_full_title_at_hand(
         links = responses.page(client, path).parts(of_incident)
         assert [(link.words, link["title"]) for link in links] == [(short, full)], path
     links = responses.page(client, "/").parts(of_incident)
-    assert [(link.words, link["title"]) for link in links] == [("incident", "Nobody is on it yet")]
+    assert [(link.words, link["title"]) for link in links] == [("incident", "Unacknowledged")]
     found.evaluate(after=HOUR)
     found.evaluate(after=3 * HOUR)
     over = [(short.replace("fails", "failed"), full.replace("fails", "failed"))]
@@ -346,10 +348,10 @@ def test_what_somebody_decides_is_kept_once_with_their_name(into_desy: Incident)
             assert answer.status_code == 302, answer.content.decode()
     said = words(responses.html(anna, f"{PAGE}{into_desy.pk}/"))
     for sentence in (
-        "anna has seen it: looking",
-        "anna gave it to bob.",
-        "anna muted it until 20 Nov 16:00 UTC.",
-        "anna: disks are ordered",
+        "anna acknowledged the incident: looking",
+        "anna assigned the incident to bob.",
+        "anna muted the incident until 20 Nov 16:00 UTC.",
+        "anna added a note: disks are ordered",
     ):
         assert said.count(sentence) >= 1, sentence
     assert IncidentEvent.objects.exclude(by=None).count() == 4
@@ -358,16 +360,25 @@ def test_what_somebody_decides_is_kept_once_with_their_name(into_desy: Incident)
     post(anna, into_desy, "unmute", last=last)
     post(anna, into_desy, "assign", last=last, nobody="1")
     assert (Incident.objects.get().muted_until, Incident.objects.get().assignee) == (None, None)
+    assert "anna unassigned the incident." in words(responses.html(anna, f"{PAGE}{into_desy.pk}/"))
     anonymous = words(responses.html(Client(), f"{PAGE}{into_desy.pk}/"))
-    assert ("somebody gave it to somebody" in anonymous, "anna" in anonymous) == (True, False)
+    assert ("somebody assigned the incident to somebody" in anonymous, "anna" in anonymous) == (
+        True,
+        False,
+    )
 
 
 @pytest.mark.parametrize(
     ("decision", "fields", "error", "sentence"),
     [
-        ("assign", {"assignee": "nobody-here"}, "#assign-assignee_error", "No active account"),
-        ("assign", {"assignee": ""}, "#assign-assignee_error", "Write the name of an account"),
-        ("mute", {"length": "until"}, "#mute-until_error", "Say until when"),
+        (
+            "assign",
+            {"assignee": "nobody-here"},
+            "#assign-assignee_error",
+            "is not an active account",
+        ),
+        ("assign", {"assignee": ""}, "#assign-assignee_error", "The account is empty"),
+        ("mute", {"length": "until"}, "#mute-until_error", "The end time is empty"),
         ("mute", {"length": "until", "until": "soon"}, "#mute-until_error", "“tomorrow 08:00”"),
         (
             "mute",
@@ -379,11 +390,11 @@ def test_what_somebody_decides_is_kept_once_with_their_name(into_desy: Incident)
             "mute",
             {"length": "4", "until": "tomorrow 08:00"},
             "#mute-until_error",
-            "You chose 4 hours and wrote tomorrow 08:00: choose “until the time I write”, or leave",
+            "“4 hours” and “tomorrow 08:00” are both set. Choose “until a time you enter”, or clear",
         ),
         ("mute", {"length": "4", "until": "soon"}, "#mute-until_error", "Not a valid time"),
-        ("note", {"text": ""}, "#note-text_error", "Write what others should know."),
-        ("accept", {"text": "x"}, "form .error", "Only a rate can be the new normal"),
+        ("note", {"text": ""}, "#note-text_error", "The note is empty."),
+        ("accept", {"text": "x"}, "form .error", "Only the rates of a slow incident"),
     ],
 )
 def test_what_cannot_be_decided_is_said_at_its_field(
@@ -403,7 +414,10 @@ def test_a_decision_that_is_none_and_one_of_a_closed_incident_are_refused(
     found.evaluate(after=HOUR)
     found.evaluate(after=3 * HOUR)
     answer = post(anna, into_desy, "acknowledge")
-    assert (answer.status_code, "closed already" in answer.content.decode()) == (400, True)
+    assert (
+        answer.status_code,
+        "is closed. Closed incidents accept only notes." in answer.content.decode(),
+    ) == (400, True)
     assert post(anna, into_desy, "note", text="over now").status_code == 302
 
 
@@ -412,7 +426,7 @@ def test_an_admin_of_a_site_decides_about_its_incidents_alone(
 ):
     of_desy = logged_in(account(Role.SITE_ADMIN, small_world.desy.site, name="of-desy"))
     of_ral = logged_in(account(Role.SITE_ADMIN, small_world.ral.site, name="of-ral"))
-    buttons = 'aria-label="Decide about this incident"'
+    buttons = 'aria-label="Actions"'
     assert buttons in responses.html(of_desy, f"{PAGE}{into_desy.pk}/")
     assert buttons not in responses.html(of_ral, f"{PAGE}{into_desy.pk}/")
     assert post(of_desy, into_desy, "acknowledge").status_code == 302

@@ -327,15 +327,15 @@ def test_decisions_have_names_and_the_first_to_see_it_stays_the_one(into_desy: I
             "at most 90 days",
         ),
         (lambda row, user: decisions.unmute(row, user, NOW), "incident", "not muted"),
-        (lambda row, user: decisions.note(row, user, NOW, " "), "text", "A note has a text"),
-        (lambda row, user: decisions.note(row, user, NOW, "x" * 1001), "text", "not 1001"),
-        (lambda row, user: decisions.accept(row, user, NOW, ""), "text", "Say why"),
+        (lambda row, user: decisions.note(row, user, NOW, " "), "text", "A note needs a text"),
+        (lambda row, user: decisions.note(row, user, NOW, "x" * 1001), "text", "1001 characters"),
+        (lambda row, user: decisions.accept(row, user, NOW, ""), "text", "Give the reason"),
         (
             lambda row, user: decisions.assign(
                 row, user, NOW, User(username="gone", is_active=False)
             ),
             "assignee",
-            "not active",
+            "not an active account",
         ),
     ],
 )
@@ -363,7 +363,7 @@ def test_the_new_normal_is_expected_from_then_on_and_closes_the_incident(
     # What is slower again afterwards is something new.
     again = found.of_link(ral, desy, began=NOW + HOUR)
     assert kinds(evaluate(again, after=2 * HOUR)) == ["opened"]
-    with pytest.raises(DecisionError, match="closed already"):
+    with pytest.raises(DecisionError, match="is closed"):
         decisions.acknowledge(into_desy, anna, NOW)
     assert decisions.note(into_desy, anna, NOW, "still a note").kind == "note"
     fails = found.opened(found.of_link(small_world.glasgow, ral, FAILING), at=NOW + 3 * HOUR)

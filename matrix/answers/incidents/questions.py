@@ -1,4 +1,4 @@
-"""Which incidents somebody asks for: the parameters of the page and of the call."""
+"""The parameters by which the page and the API choose incidents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ OPEN_WORDS = {"": "open and closed", "yes": "only open", "no": "only closed"}
 
 @dataclass(frozen=True)
 class IncidentCursor:
-    """The last incident of a page in the order of `incidents.ORDER`: the next has those behind."""
+    """The last incident of a page in the order of `incidents.ORDER`; the next page follows it."""
 
     rank: int
     place: Cursor
@@ -55,9 +55,9 @@ class IncidentCursor:
 
 @dataclass(frozen=True)
 class IncidentsQuestion:
-    """``query`` has the window and the sites alone; of the rest, nothing means any.
+    """The chosen incidents, which were open at some time of the window; empty values mean any.
 
-    Those are asked for that were open at some time of the window.
+    ``query`` has only the window and the sites.
     """
 
     query: MatrixQuery
@@ -106,7 +106,7 @@ class IncidentsQuestion:
         return incidents.rows().filter(chosen, of_sites(self.query.filters))
 
     def describe(self) -> str:
-        """Say the question as a sentence without a full stop."""
+        """Describe the chosen incidents as a sentence without a full stop."""
         condition = {"": "", "silent": "without new results"}.get(self.condition, self.condition)
         parts = [
             f"Incidents of {LEVEL_WORDS[Incident.Level(self.level)]}"
@@ -116,15 +116,15 @@ class IncidentsQuestion:
             condition,
             f"with {self.size} files" if self.size else "",
             OPEN_WORDS[self.open] if self.open else "",
-            "that I am at" if self.mine else "",
-            "that nobody is at" if self.unacknowledged else "",
+            "mine" if self.mine else "",
+            "unacknowledged" if self.unacknowledged else "",
             *(each.words() for each in self.query.filters),
         ]
         return ", ".join(filter(None, parts))
 
 
 def of_sites(filters: Sequence[Filter]) -> Q:
-    """Return a condition on what incidents are of: one of some sites or the grid, not others."""
+    """Return the condition that an incident is of a chosen site or the grid, not of others."""
     present = [each.value for each in filters if not each.exclude]
     absent = [each.value for each in filters if each.exclude]
     chosen = incidents.of_sites(present) | OF_GRID if present else Q()

@@ -1,6 +1,6 @@
-"""What an incident is called, in a few words and in one sentence, for pages, API and messages.
+"""Titles, sentences and timeline entries of incidents, for pages, API and notifications.
 
-Its condition is described by the words of `matrix.answers.conditions`.
+The condition of an incident is described by `matrix.answers.conditions.words`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,6 +12,7 @@ from matrix.answers.conditions import words
 from matrix.answers.words.names import NO_NAMES
 from matrix.answers.words.phrases import counted
 from matrix.query.addresses import address
+from sonar.alerting.subjects import SIZE
 from sonar.models import Condition, Incident, IncidentEvent
 from sonar.notation.units import format_count, format_factor
 from sonar.notation.windows import format_minute, parse_time
@@ -27,24 +28,24 @@ LEVEL_WORDS = {
     Level.SITE: "a whole site",
     Level.GRID: words.SONAR_ITSELF,
 }
-# What Sonar itself saw, by the kind of event; `{}` are its values.
+# What Sonar itself recorded, by the kind of event; `{}` are its values.
 SEEN = {
     Kind.OPENED: "Opened: {condition}, {of}.",
     Kind.GREW: "Grew: {of}.",
     Kind.SHRANK: "Shrank: {of}.",
-    Kind.WORSE: "Became worse: {condition}, {of}.",
-    Kind.BETTER: "Became better: {condition}, {of}.",
-    Kind.CAUSE: "It was that of {was}, and is that of {level}.",
-    Kind.MERGED: "Became a part of incident {into}, which explains it.",
-    Kind.CLOSED: "Closed: all is well again.",
-    Kind.REOPENED: "Came back: {condition}, {of}.",
+    Kind.WORSE: "Got worse: {condition}, {of}.",
+    Kind.BETTER: "Improved: {condition}, {of}.",
+    Kind.CAUSE: "Scope {turned} from {was} to {level}.",
+    Kind.MERGED: "Merged into incident {into}, which explains this incident.",
+    Kind.CLOSED: "Closed: the condition has ended.",
+    Kind.REOPENED: "Reopened: {condition}, {of}.",
 }
 DONE = {
-    Kind.ACKNOWLEDGED: "{who} has seen it",
-    Kind.MUTED: "{who} muted it until {until}",
-    Kind.UNMUTED: "{who} ended the mute",
-    Kind.NOTE: "{who}",
-    Kind.NEW_NORMAL: "{who} took this for the new normal, which closed it",
+    Kind.ACKNOWLEDGED: "{who} acknowledged the incident",
+    Kind.MUTED: "{who} muted the incident until {until}",
+    Kind.UNMUTED: "{who} unmuted the incident",
+    Kind.NOTE: "{who} added a note",
+    Kind.NEW_NORMAL: "{who} accepted the current rate as the baseline and closed the incident",
 }
 
 
@@ -94,53 +95,57 @@ def advice(incident: Incident) -> str:
 
 
 def name_of(person: User | None, reader: Anyone) -> str:
-    """Name somebody to whoever has logged in; to others people have no names."""
+    """Return the name of a person for readers who have logged in, `somebody` for others."""
     return person.get_username() if person and reader.is_authenticated else "somebody"
 
 
-def who(incident: Incident, reader: Anyone) -> str:
-    """Say who is on it: `anna is on it`, `anna has seen it`, `nobody is on it yet`."""
+def response(incident: Incident, reader: Anyone) -> str:
+    """Say who responds: `assigned to anna`, `acknowledged by anna`, `unacknowledged`."""
     if incident.assignee:
-        return f"{name_of(incident.assignee, reader)} is on it"
+        return f"assigned to {name_of(incident.assignee, reader)}"
     if incident.acknowledged_at:
-        return f"{name_of(incident.acknowledged_by, reader)} has seen it"
-    return "nobody is on it yet"
+        return f"acknowledged by {name_of(incident.acknowledged_by, reader)}"
+    return "unacknowledged"
 
 
-def at_it(incident: Incident, now: datetime, reader: Anyone) -> Iterator[tuple[str, str]]:
-    """Yield what its page says of the people who are on it, each with its name."""
-    yield "given to", name_of(incident.assignee, reader) if incident.assignee else "nobody"
-    seen = incident.acknowledged_at
-    at = f"{name_of(incident.acknowledged_by, reader)}, {format_minute(seen)}" if seen else ""
-    yield "seen by", at or "nobody yet"
+def assignment(incident: Incident, now: datetime, reader: Anyone) -> Iterator[tuple[str, str]]:
+    """Yield the label and the text of each fact about who responds to an incident."""
+    yield "assigned to", name_of(incident.assignee, reader) if incident.assignee else "nobody"
+    at = incident.acknowledged_at
+    by = f"{name_of(incident.acknowledged_by, reader)}, {format_minute(at)}" if at else ""
+    yield "acknowledged by", by or "nobody yet"
     if words := muted(incident, now):
         yield "muted", words.removeprefix("muted ")
 
 
 def muted(incident: Incident, now: datetime) -> str:
-    """Say until when nobody is called for it; nothing if somebody is."""
+    """Say until when an incident is muted; return an empty string if it is not."""
     until = incident.muted_until
     return f"muted until {format_minute(until)}" if until and until > now else ""
 
 
 def event_words(event: IncidentEvent, reader: Anyone) -> str:
-    """Say what happened in a sentence, with what somebody wrote."""
+    """Describe an event in a sentence, with the text that somebody wrote."""
     values, kind = event.values, Kind(event.kind)
     if kind in SEEN:
         said = {name: LEVEL_WORDS.get(values.get(name), "") for name in ("was", "level")}
         of = f"{format_count(values['links'])} of {counted(values['of_links'], 'link')}"
         of += f" at {format_factor(values['factor'])}" if values["factor"] else ""
         condition, into = values["condition"], values.get("into")
-        return SEEN[kind].format(**said, of=of, condition=condition, into=into)
+        was, is_now = (SIZE.get(values.get(name), 0) for name in ("was", "level"))
+        turned = "widened" if was < is_now else "narrowed"
+        return SEEN[kind].format(**said, of=of, condition=condition, into=into, turned=turned)
     person = name_of(event.by, reader)
     until = values.get("until")
     if kind != Kind.ASSIGNED:
         did = DONE[kind].format(who=person, until=format_minute(parse_time(until)) if until else "")
     elif event.by and event.by.get_username() == values["assignee"]:
-        did = f"{person} took it"
-    else:
+        did = f"{person} self-assigned the incident"
+    elif values["assignee"]:
         to = values["assignee"] if reader.is_authenticated else "somebody"
-        did = f"{person} gave it to {to if values['assignee'] else 'nobody'}"
+        did = f"{person} assigned the incident to {to}"
+    else:
+        did = f"{person} unassigned the incident"
     return f"{did}: {event.text}" if event.text else f"{did}."
 
 

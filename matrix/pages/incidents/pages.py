@@ -1,4 +1,4 @@
-"""The pages of incidents: all of them, and one with what speaks for it and what people decide."""
+"""The list of incidents, and the page of one incident with its evidence and decisions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -65,9 +65,9 @@ LEVELS = {
 }
 CONDITIONS = {"failing": "failing", "silent": "without results", "slow": "slow"}
 PEOPLE: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("anybody’s", {"mine": False, "unacknowledged": False}),
+    ("all", {"mine": False, "unacknowledged": False}),
     ("mine", {"mine": True, "unacknowledged": False}),
-    ("nobody’s yet", {"mine": False, "unacknowledged": True}),
+    ("unacknowledged", {"mine": False, "unacknowledged": True}),
 )
 
 
@@ -112,7 +112,7 @@ class IncidentsPage(QuestionPage[IncidentsQuestion, IncidentCursor]):
             "states": [self.choice(OPEN_WORDS[value], open=value) for value in ("", *OPEN_OR_NOT)],
             "people": [self.choice(text, **changed) for text, changed in PEOPLE],
             "levels": self.choices("level", {"": "anything"} | LEVELS),
-            "conditions": self.choices("condition", {"": "any trouble"} | CONDITIONS),
+            "conditions": self.choices("condition", {"": "any condition"} | CONDITIONS),
             "sizes": self.choices("size", {"": "all sizes"} | {size: size for size in sizes}),
             "of_words": ", ".join(filter(None, words)),
             "windows": window_choices(self),
@@ -129,23 +129,23 @@ class IncidentsPage(QuestionPage[IncidentsQuestion, IncidentCursor]):
 
 
 def incident_of(number: int) -> Incident:
-    """Return an incident; raise Http404 with a sentence if there is none."""
+    """Return the incident with this number; raise Http404 if none exists."""
     incident = incidents.by_id(number)
     if incident is None:
-        raise Http404(f"No incident has the number {number}.")
+        raise Http404(f"Incident {number} does not exist.")
     return incident
 
 
 # Times from now on that are sent twice differ by less.
 TWICE = timedelta(minutes=1)
 HOURS = {"1": "1 hour", "4": "4 hours", "24": "1 day", "72": "3 days", "168": "7 days"}
-UNTIL, WRITTEN = "until", "until the time I write"
+UNTIL, TYPED = "until", "until a time you enter"
 
 
 class DecisionWords(NamedTuple):
-    """``title`` opens a form, ``button`` sends it, ``hint`` says what that means.
+    """``title`` opens a form, ``button`` sends it, ``hint`` explains the effect.
 
-    ``label`` is that of its text; where that must not be empty, ``required`` says what it is for.
+    ``label`` is the label of its text; ``required`` is the error if that is empty but must not be.
     """
 
     title: str
@@ -156,31 +156,34 @@ class DecisionWords(NamedTuple):
 
 
 DECISIONS = {
-    "acknowledge": DecisionWords("I have seen it…", "I have seen it"),
-    "assign": DecisionWords("Give it to…", "Give it to this account"),
+    "acknowledge": DecisionWords("Acknowledge…", "Acknowledge incident"),
+    "assign": DecisionWords("Assign…", "Assign to this account"),
     "mute": DecisionWords(
-        "Mute…", "Mute", "Nobody is called for it until then, unless it becomes worse."
+        "Mute…",
+        "Mute incident",
+        "Sonar sends no notifications until then, unless the incident gets worse.",
     ),
-    "unmute": DecisionWords("End the mute…", "End the mute"),
+    "unmute": DecisionWords("Unmute…", "Unmute incident"),
     "note": DecisionWords(
         "Add a note…",
-        "Add the note",
-        "All who may read this page see it: write no addresses of servers.",
+        "Add note",
+        "The note is visible to everyone who can open this page. Do not include server addresses.",
         "Note",
-        "Write what others should know.",
+        "The note is empty. Enter the text of the note.",
     ),
     "accept": DecisionWords(
-        "This is the new normal…",
-        "Take it for normal",
-        "From now on its links are expected to keep the rates that they have, and it is closed.",
-        "Why",
-        "Say why this is the new normal.",
+        "Accept as new baseline…",
+        "Accept as new baseline",
+        "The current rates of the affected links become their baselines. "
+        "Sonar then closes the incident.",
+        "Reason",
+        "The reason is empty. Enter why the current rate is the new baseline.",
     ),
 }
 
 
 class DecisionForm(forms.Form):
-    """``last`` is the newest event that its sender has seen: who sends it twice decides once."""
+    """A decision; ``last`` is the newest event on the sender's page, to ignore a repeated form."""
 
     text = forms.CharField(
         max_length=LONGEST_TEXT, widget=forms.Textarea({"class": SMALL, "rows": 2, "cols": 60})
@@ -205,8 +208,8 @@ class DecisionForm(forms.Form):
         return DecisionRequest(self.decision, said["text"], assignee, said.get("until"))
 
 
-class GiveForm(DecisionForm):
-    """With `me` or `nobody` it is to be theirs, whatever stands in the field."""
+class AssigneeForm(DecisionForm):
+    """The buttons `me` and `nobody` override the field."""
 
     assignee = forms.CharField(
         label="Account",
@@ -219,47 +222,51 @@ class GiveForm(DecisionForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not cleaned.get("assignee") and self.data.keys().isdisjoint({"me", "nobody"}):
-            self.add_error("assignee", "Write the name of an account, or give it to nobody.")
+            sentence = "The account is empty. Enter its name, or press “Unassign incident”."
+            self.add_error("assignee", sentence)
         return cleaned
 
 
 class MuteForm(DecisionForm):
     length = forms.ChoiceField(
-        label="For",
-        choices=[*HOURS.items(), (UNTIL, WRITTEN)],
+        label="Duration",
+        choices=[*HOURS.items(), (UNTIL, TYPED)],
         initial="4",
-        error_messages={"invalid_choice": "Choose one of the times."},
+        error_messages={
+            "invalid_choice": "“%(value)s” is not a listed duration. Choose one from the list."
+        },
         widget=forms.Select({"class": "form-select form-select-sm"}),
     )
-    until = UtcField("Until (UTC)", required=False)
+    until = UtcField("End time (UTC)", required=False)
     # A script chooses this length as soon as a time is typed.
     until.widget.attrs["data-chooses"] = f"length={UNTIL}"
     field_order = ("length", "until", "text")
 
     def clean(self) -> dict[str, Any]:
-        """Return `until` in any case; a length and a time that were both given are an error."""
+        """Set `until` from the length or from the time; both together are an error."""
         cleaned = super().clean() or {}
         length, typed = cleaned.get("length"), self.data.get("until", "").strip()
         if length in HOURS and typed:
             self.add_error(
                 "until",
-                f"You chose {HOURS[length]} and wrote {typed[:40]}: choose “{WRITTEN}”, or leave "
-                "this field empty.",
+                f"“{HOURS[length]}” and “{typed[:40]}” are both set. Choose “{TYPED}”, or clear "
+                "this field.",
             )
         elif length in HOURS:
             cleaned["until"] = self.now + timedelta(hours=int(length))
         elif not cleaned.get("until") and not self.has_error("until"):
-            self.add_error("until", "Say until when, like 2026-11-20 04:00 or tomorrow 08:00.")
+            sentence = "The end time is empty. Enter one, such as 2026-11-20 04:00."
+            self.add_error("until", sentence)
         return cleaned
 
 
-FORMS: dict[str, type[DecisionForm]] = {"assign": GiveForm, "mute": MuteForm}
+FORMS: dict[str, type[DecisionForm]] = {"assign": AssigneeForm, "mute": MuteForm}
 
 
 def forms_for(
     incident: Incident, events: Sequence[IncidentEvent], now: datetime
 ) -> dict[str, DecisionForm]:
-    """Return the forms of what can be decided now, by the names of decisions."""
+    """Return the forms of the decisions that are possible now, by their names."""
     last = max((event.pk for event in events), default=0)
     can = {"note": True} | dict.fromkeys(("assign", "mute"), incident.is_open)
     can["acknowledge"] = incident.is_open and incident.acknowledged_at is None
@@ -307,7 +314,7 @@ class IncidentPage(Page):
             "figures": f"{capfirst(', '.join(figures))}.",
             "subject": condition_words.subject(condition, names),
             "assessed": IncidentsNow.read(now, reader, names).as_of,
-            "at_it": list(words.at_it(incident, now, reader)),
+            "assignment": list(words.assignment(incident, now, reader)),
             "advice": words.advice(incident),
             "facts": facts,
             "links": [
@@ -372,7 +379,7 @@ def in_matrix(incident: Incident) -> str:
 
 @for_whom(GET=readers, POST=holders(RIGHT, decisions.sites_of_incident))
 def incident(request: HttpRequest, id: int) -> HttpResponseBase:  # noqa: A002 - of the route
-    """Show an incident, or decide something about it: what `decision` names."""
+    """Show an incident, or take the decision that `decision` names."""
     if request.method != "POST":
         return show(request, IncidentPage, {"id": str(id)})
     name = request.POST.get("decision", "")
@@ -384,7 +391,7 @@ def incident(request: HttpRequest, id: int) -> HttpResponseBase:  # noqa: A002 -
 
 
 def decided(request: HttpRequest, incident: Incident, form: DecisionForm) -> HttpResponse:
-    """Keep a decision and lead back, or show the page again with what is wrong."""
+    """Save a decision and redirect to the page, or show the page again with the errors."""
     user, page = cast(User, request.user), IncidentPage(incident)
     try:
         if form.is_valid():
@@ -400,7 +407,7 @@ def decided(request: HttpRequest, incident: Incident, form: DecisionForm) -> Htt
 
 @transaction.atomic
 def keep(incident: Incident, user: User, form: DecisionForm) -> str:
-    """Decide what a valid form says, unless its sender just has, and say so."""
+    """Save the decision of a valid form once; return the confirmation."""
     lock()
     choice, last = form.choice(user), form.cleaned_data["last"] or 0
     # What the same person has decided since what their page showed.
@@ -411,5 +418,5 @@ def keep(incident: Incident, user: User, form: DecisionForm) -> str:
         else:
             is_same = event.values.get("assignee", choice.assignee) == choice.assignee
         if is_same:
-            return "That was kept already: it was sent twice."
+            return "This decision was already saved. The form was sent twice."
     return words.event_words(decisions.decide(incident, user, form.now, choice), user)

@@ -39,10 +39,10 @@ def names_in_lists() -> Names:
 
 @dataclass(frozen=True)
 class IncidentLine:
-    """An incident with what is said of it in a line, for one reader at a moment.
+    """An incident as one line of a page, for one reader at a moment.
 
-    ``short`` is its title with the short names of endpoints; ``marks`` are what keeps it from
-    calling: muted, in a downtime.
+    ``short`` is its title with the short names of endpoints; ``response`` says who responds.
+    ``marks`` are reasons why it sends no notifications: muted, in a downtime.
     """
 
     incident: Incident
@@ -50,16 +50,16 @@ class IncidentLine:
     short: str
     url: str
     look: str
-    who: str
+    response: str
     lasts: str
     since: str
     marks: Sequence[str] = ()
 
     @property
-    def who_or_link(self) -> str:
-        """Return who has seen it or works on it, else what its page is called."""
-        is_seen = self.incident.assignee or self.incident.acknowledged_at
-        return self.who if is_seen else "incident"
+    def response_or_link(self) -> str:
+        """Return who responds to the incident, or the text of a link to its page."""
+        has_response = self.incident.assignee or self.incident.acknowledged_at
+        return self.response if has_response else "incident"
 
     @classmethod
     def of(
@@ -75,7 +75,7 @@ class IncidentLine:
             condition_words.title(condition, names),
             words.path(incident),
             LOOKS[Incident.Condition(incident.condition)],
-            words.who(incident, reader),
+            words.response(incident, reader),
             f"lasted {span}" if end else f"for {span}",
             condition_words.since(condition),
             [mark for mark in (words.muted(incident, now), *marks) if mark and incident.is_open],
