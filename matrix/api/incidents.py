@@ -372,7 +372,7 @@ def whole(incident: Incident, request: Request) -> HttpResponse:
     facts = evidence.read(incident, timezone.now(), MOST_MEMBERS)
     more = {
         "advice": words.advice(incident),
-        "ticket": evidence.ticket(facts, own["url"]),
+        "ticket": evidence.Ticket.of(facts).text(own["url"]),
         "members": facts.links,
         "events": events,
     }

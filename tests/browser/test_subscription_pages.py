@@ -44,9 +44,11 @@ def test_people_subscribe_and_see_what_was_told(visit, scene, reader, settings):
     page.get_by_role("button", name="Send a test").click()
     expect(page.locator("#deliveries")).to_contain_text("waiting")
     Notification.objects.filter(kind="test").update(
-        state="sent", ended_at=NOW, answer="mail.example.org took it for olga@example.org."
+        state="sent",
+        ended_at=NOW,
+        answer="mail.example.org accepted the message for olga@example.org.",
     )
-    expect(page.locator("#deliveries")).to_contain_text("took it for")
+    expect(page.locator("#deliveries")).to_contain_text("accepted the message for")
     told = incident(scene.world.ral, NOW, condition="failing")
     for name, path in {
         "subscription": f"/subscriptions/{row.pk}/",

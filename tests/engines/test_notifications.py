@@ -175,7 +175,7 @@ def test_e_mail_is_a_thread_by_tls_that_programs_and_people_can_read(
     assert server.is_clear == [False] * 2
     opened, closed = server.mails
     assert opened["Subject"].strip() == "[Sonar] RAL_DATADISK receives at 0.45× (0.40–0.51)"
-    assert closed["Subject"].strip() == "[Sonar] Over: RAL_DATADISK received at 0.45× (0.40–0.51)"
+    assert closed["Subject"].strip() == "[Sonar] Closed: RAL_DATADISK received at 0.45× (0.40–0.51)"
     assert (opened["From"], opened["To"]) == ("Sonar <sonar@example.org>", "anna@example.org")
     assert opened["References"] == closed["In-Reply-To"] == closed["References"]
     assert opened["Message-ID"] != closed["Message-ID"]
@@ -184,7 +184,8 @@ def test_e_mail_is_a_thread_by_tls_that_programs_and_people_can_read(
     for kind in ("plain", "html"):
         text = opened.get_body((kind,)).get_content()
         assert f"{HERE}/incidents/{row.pk}/" in text
-        assert "Who is on it" in text
+        assert "First action: Check the inbound path." in text
+        assert "Assignee" in text
     assert "550 5.1.1" in Subscription.objects.get(name="nobody").answer
 
 
@@ -216,7 +217,10 @@ def test_a_report_arrives_by_the_task_of_the_beat_once_for_each_order(
         text = mail.get_body((kind,)).get_content()
         assert f"{HERE}/reports/{told.period}/" in text
         assert "Nothing was tested in this month" in text
-    assert (told.state, row.answer) == ("sent", "localhost took it for anna@example.org.")
+    assert (told.state, row.answer) == (
+        "sent",
+        "localhost accepted the message for anna@example.org.",
+    )
     refused = Subscription.objects.get(name="nobody")
     assert (refused.failures, refused.notifications.get().state) == (1, "waiting")
     assert "550 5.1.1" in refused.answer
@@ -252,7 +256,7 @@ def test_an_alertmanager_is_told_again_while_an_incident_is_open_and_that_it_is_
         ).json()  # it ends by itself, as it is muted
         assert left["labels"]["alertname"] == "SonarFailing"
         assert left["endsAt"] <= (timezone.now() + timedelta(minutes=4)).isoformat()
-    assert Subscription.objects.get().answer == "200 OK, 0 alerts fire"
+    assert Subscription.objects.get().answer == "200 OK, 0 alerts are firing"
 
 
 def test_an_icinga_has_one_service_that_says_what_is_open_and_forgets_it_without_sonar(
@@ -269,7 +273,7 @@ def test_an_icinga_has_one_service_that_says_what_is_open_and_forgets_it_without
         send()
         assert state_of(url)["state"] == 2
         result = state_of(url)["last_check_result"]
-        assert "RAL_DATADISK fails as destination" in result["output"]
+        assert "RAL_DATADISK has been failing as destination" in result["output"]
         assert (result["ttl"], result["performance_data"]) == (300, ["incidents=1"])
         happens(row, "closed", timezone.now())
         again()
@@ -294,7 +298,7 @@ def test_a_chat_and_the_alarms_of_wlcg_have_what_they_take():
         send()
     text = json.loads(chat.requests[0].body)["text"]
     assert text.startswith("**RAL_DATADISK receives at 0.45× (0.40–0.51)**\n")
-    assert text.endswith(f"[Incident {row.pk}]({HERE}/incidents/{row.pk}/)")
+    assert f"\n[Incident {row.pk}]({HERE}/incidents/{row.pk}/)\n" in text
     alarm = json.loads(bus.requests[0].body)
     assert alarm.keys() == {*WLCG}
     assert (alarm["event"], alarm["level"]) == ("transfers are slow", "warning")

@@ -608,8 +608,8 @@ def messages(client: Client, number: int, condition: Condition, now: datetime) -
     yield f"HTML of the mail of {number}", text_of(sentence) in text_of(sent.html), True
     ticket = get(client, f"incidents/{number}", "")["ticket"].splitlines()
     began = [condition.since, condition.since_low, condition.since_high]
-    yield f"ticket of {number}", ticket[0], words.title(condition)
-    (measured,) = [line for line in ticket[1:] if line.startswith(ticket[0])]
+    measured = ticket[0]
+    yield f"ticket of {number}", measured.startswith(words.state(condition)), True
     dates = {*re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d", measured)}
     meant = {f"{each:%Y-%m-%d %H:%M}" for each in (began[:1] if len(dates) == 1 else began[1:])}
     yield f"times in the ticket of {number}: {measured}", dates, meant
@@ -625,7 +625,11 @@ def boards(lasting: dict[int, Condition], open_ones: set[int], asked: Asked) -> 
     shown = [each for pk, each in lasting.items() if pk in open_ones]
     alerts = [alertmanager.alert(each, target, asked.now) for each in matters]
     said = Counter(
-        (each["annotations"]["description"], each["startsAt"], each["labels"]["level"])
+        (
+            each["annotations"]["description"].partition("\n")[0],
+            each["startsAt"],
+            each["labels"]["level"],
+        )
         for each in alerts
         if each["endsAt"] > format_time(asked.now)
     )
@@ -646,7 +650,7 @@ def causes(client: Client, asked: Asked) -> Iterator[Fact]:
     sure, unsure = (asked.listed(asked.size, confirmed=each) for each in (True, False))
     for name, conditions in (("changed", sure), ("unconfirmed", unsure)):
         lines = [(line.rest, line.url) for line in context[name]]
-        meant = {words.sentence(x).removeprefix(f"{words.title(x)}, ") for x in conditions}
+        meant = {words.details(x) for x in conditions}
         yield f"{name} on causes", len(lines), min(len(conditions), 8)
         yield f"{name} on causes", {rest for rest, _ in lines} - meant, set()
     yield "more on causes", context["more_changed"], max(len(sure) - 8, 0)

@@ -85,8 +85,9 @@ def test_one_has_its_links_its_events_and_the_text_for_a_ticket(
     }
     assert (len(whole["members"]), whole["members"][1]["rate_mb_s"]) == (2, None)
     assert [event["kind"] for event in whole["events"]] == ["opened", "assigned"]
-    assert "Elsewhere too few links have a usual rate yet to compare with." in whole["ticket"]
-    assert whole["ticket"].endswith(f"http://testserver/incidents/{into_desy.pk}/")
+    assert "Elsewhere too few links have a baseline." in whole["ticket"]
+    page = f"http://testserver/incidents/{into_desy.pk}/"
+    assert f"\n\nIncident page: {page}\n\nSite: DESY\n" in whole["ticket"]
     # People have no names for those who have not logged in.
     assert (whole["assigned"], whole["assignee"]) == (True, None)
     assert {event["by"] for event in whole["events"]} == {None}

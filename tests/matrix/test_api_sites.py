@@ -155,9 +155,10 @@ def test_a_report_has_the_conditions_of_the_site_and_what_to_check(client, measu
         "type": "failing",
         "scope": "destination",
         "title": "RAL_DATADISK fails as destination",
-        "sentence": "RAL_DATADISK fails as destination, with large and small files, on 3 of 3 "
-        "links, 60 of 60 tests failed, since between 20 Nov 03:00 and 20 Nov 06:00 UTC.",
-        "advice": "Check RAL_DATADISK first: the errors of its tests say what it refuses.",
+        "sentence": "RAL_DATADISK has been failing as destination since some time between 20 Nov "
+        "03:00 and 20 Nov 06:00 UTC, with large and small files, on 3 of 3 links, 60 of 60 tests "
+        "failed.",
+        "advice": "Check RAL_DATADISK first. The errors of its failed tests give the reason.",
         "since": "2026-11-20T06:00:30Z",
         "since_low": "2026-11-20T03:00:30Z",
         "since_high": "2026-11-20T06:00:30Z",
@@ -165,7 +166,7 @@ def test_a_report_has_the_conditions_of_the_site_and_what_to_check(client, measu
     }
     assert (second["type"], second["confirmed_at"]) == ("slow", None)
     assert found["verdict"]["kind"] == "failing"
-    assert found["verdict"]["sentence"].startswith(first["sentence"])
+    assert found["verdict"]["sentence"].startswith(first["title"])
     assert "At its partners: DESY_DATADISK fails as destination" in found["verdict"]["sentence"]
 
 

@@ -520,7 +520,7 @@ def test_a_single_link_is_named_by_its_own_days_where_one_comparison_does_not(cl
     factor, low, high = (100 * change[name] for name in ("factor", "low", "high"))
     assert change["text"] == (
         f"S03_DISK → S05_DISK is at {factor:.0f} % of its 30-day rate ({low:.0f}–{high:.0f} %, 2 "
-        "tests, 60 before). Only this link: check the path."
+        "tests, 60 before). Only this link is affected. Check its network path."
     )
     shown = page(client, MONTH)
     headline = "Compared with the 30 days before, the rate of 1 link fell."

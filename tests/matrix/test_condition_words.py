@@ -78,7 +78,7 @@ def test_a_beginning_is_a_moment_or_lies_between_two(small_world: World):
     condition.since, condition.since_low, condition.since_high = began, began - 2 * HOUR, began
     assert words.since(condition) == "since 20 Nov 01:00 UTC"
     condition.since_low = began - 6 * HOUR
-    between = "between 19 Nov 19:00 and 20 Nov 01:00"
+    between = "some time between 19 Nov 19:00 and 20 Nov 01:00"
     assert words.since(condition) == f"since {between} UTC"
     condition.ended_at = began + 3 * HOUR
     assert words.since(condition) == f"from {between} until 20 Nov 04:00 UTC"
@@ -96,16 +96,16 @@ def test_a_sentence_has_the_evidence_and_calls_the_unconfirmed_so(small_world: W
     grid = stored_condition(TYPES.SLOW, since=5 * HOUR, ended=4 * HOUR)
     Condition.objects.filter(pk=grid.pk).update(links=0)
     assert [words.sentence(each) for each in conditions.rows()] == [
-        "Glasgow_DATADISK fails as destination, with large files, on 3 of 3 links, "
-        "30 of 30 tests failed, since 20 Nov 11:00 UTC.",
-        "DESY_DATADISK sends at 0.40× (0.35–0.46), with small and large files, "
-        "on 1 of 3 links, 20 tests, since 20 Nov 10:00 UTC, unconfirmed.",
-        "RAL_DATADISK to DESY_SCRATCHDISK failed, with large files, 10 of 10 tests failed, "
-        "from 20 Nov 09:00 until 20 Nov 11:00 UTC.",
-        "DESY_SCRATCHDISK is not tested as source, with large files, on 3 of 3 links, "
-        "since 20 Nov 08:00 UTC.",
-        "Sonar itself: most links were slow at once, at 0.40× (0.35–0.46), with large files, "
-        "120 tests, from 20 Nov 07:00 until 20 Nov 08:00 UTC.",
+        "Glasgow_DATADISK has been failing as destination since 20 Nov 11:00 UTC, "
+        "with large files, on 3 of 3 links, 30 of 30 tests failed.",
+        "DESY_DATADISK has been slow as source since 20 Nov 10:00 UTC, at 0.40× (0.35–0.46), "
+        "with small and large files, on 1 of 3 links, 20 tests, unconfirmed.",
+        "RAL_DATADISK to DESY_SCRATCHDISK was failing from 20 Nov 09:00 until 20 Nov 11:00 UTC, "
+        "with large files, 10 of 10 tests failed.",
+        "DESY_SCRATCHDISK has had no new results as source since 20 Nov 08:00 UTC, "
+        "with large files, on 3 of 3 links.",
+        "Sonar itself: most links were slow from 20 Nov 07:00 until 20 Nov 08:00 UTC, "
+        "at 0.40× (0.35–0.46), with large files, 120 tests.",
     ]
 
 
@@ -141,10 +141,13 @@ def test_its_page_is_that_of_its_link_or_site_around_its_beginning(small_world: 
 def test_what_to_check_first_follows_from_whose_it_is(small_world: World):
     ral, glasgow = small_world.ral, small_world.glasgow
     for condition, advice in (
-        (stored_condition(source=ral, destination=glasgow), "specific to this pair"),
+        (stored_condition(source=ral, destination=glasgow), "specific to this link"),
         (stored_condition(source=ral), "Check RAL_DATADISK first"),
         (stored_condition(TYPES.SLOW, destination=glasgow), "inbound path"),
-        (stored_condition(TYPES.SILENT, site=ral.site), "tests are planned"),
+        (
+            stored_condition(TYPES.SILENT, site=ral.site),
+            "tests of the affected links are scheduled",
+        ),
         (stored_condition(TYPES.SLOW), "Sonar's own workers"),
     ):
         assert advice in words.advice(condition)

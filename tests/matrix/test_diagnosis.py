@@ -250,8 +250,8 @@ def test_an_end_with_a_condition_of_its_own_is_the_limit(end, name, verb):
         f"The {end} is the limit: {name} {verb} slowly on its other links as well."
     )
     assert said.evidence[0] == (
-        f"{name}_DISK {verb} at 0.40× (0.35–0.46), with large files, on 12 of 17 links, since 20 "
-        "Nov 12:00 UTC."
+        f"{name}_DISK has been slow as {end} since 20 Nov 12:00 UTC, at 0.40× (0.35–0.46), "
+        "with large files, on 12 of 17 links."
     )
     # What remains of the link beyond that is no matter of this link alone.
     also = diagnose(evidence(**newly, slowed={end: wide, "link": slow_condition("link")}))
@@ -450,7 +450,8 @@ def test_the_call_has_the_open_conditions_of_the_link_its_own_first(client, four
     first, second = answer["conditions"]
     assert (first["tests"], first["failed"], first["factor"]) == (10, 10, None)
     assert (second["factor"], second["confirmed_at"]) == (0.4, None)
-    assert second["sentence"].endswith("since 20 Nov 06:00 UTC, unconfirmed.")
+    assert "since 20 Nov 06:00 UTC" in second["sentence"]
+    assert second["sentence"].endswith(", unconfirmed.")
     assert first["since"] == "2026-11-20T06:00:30Z"
     # Unconfirmed ones decide nothing.
     assert (answer["evidence"]["level"], answer["diagnoses"][0]["kind"]) == ("unknown", "slow-link")
@@ -564,7 +565,7 @@ def test_a_site_has_its_failing_links_first(client, four_sites, at_noon):
 
 
 NAMES = {"source": "LANCS", "destination": "CAM"}
-PAIR = "Check what is specific to this pair: permissions, routing, firewalls."
+PAIR = "Check what is specific to this link: permissions, routing, firewalls."
 FINE, SOME, OFTEN, FEW = (1, 50), (10, 50), (30, 40), (2, 2)
 
 
@@ -638,5 +639,5 @@ def test_the_condition_of_an_end_says_whose_it_is_that_a_link_fails():
         assert fault_of(NAMES, {where: 9}, {}, {"destination": failing}) == Fault(
             "The destination fails with others, too: with large files, on 12 of 17 links, 48 of 48 "
             "tests failed.",
-            "Check DESY_DISK first: the errors of its tests say what it refuses.",
+            "Check DESY_DISK first. The errors of its failed tests give the reason.",
         )

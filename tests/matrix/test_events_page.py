@@ -121,8 +121,8 @@ def test_json_csv_and_ndjson_have_the_same(client, past):
         "2026-11-20T10:00:30Z",
     )
     assert first["sentence"] == (
-        "RAL_DATADISK to Glasgow_DATADISK runs at 0.50× (0.40–0.62), with small and large files, "
-        "20 tests, since 20 Nov 09:00 UTC."
+        "RAL_DATADISK to Glasgow_DATADISK has been slow since 20 Nov 09:00 UTC, "
+        "at 0.50× (0.40–0.62), with small and large files, 20 tests."
     )
     assert answer["sentence"] == f"{SLOWED}."
     assert answer["assessed_at"] == "2026-11-20T12:00:30Z"

@@ -51,8 +51,9 @@ def test_a_destination_that_dies_is_one_incident_and_one_message_with_its_error(
     (sent,) = mail.outbox
     assert sent.subject == f"[Sonar] {stored.ends[3]} fails as destination"
     for text in (sent.body, sent.alternatives[0].content):
-        assert "at the destination: connection refused" in text.lower()
-        assert "tests failed, since" in text
+        assert "connection refused (at the destination)" in text.lower()
+        assert "has been failing as destination since" in text
+        assert "tests failed." in text
 
     clock[0] = moment(NOW + 9 * HOUR)
     stored.store(NOW)

@@ -103,10 +103,10 @@ def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(client, small_worl
     said = verdict(client)
     assert (
         "The destination refuses this source only; others work (0 of 6 tests failed). Check what "
-        "is specific to this pair: permissions, routing, firewalls." in said
+        "is specific to this link: permissions, routing, firewalls." in said
     )
     page = responses.page(client, LINK).words
-    assert page.count("Check what is specific to this pair") == 1
+    assert page.count("Check what is specific to this link") == 1
     assert "have one cause" not in page
     # Where the others fail as well, it is no matter of the pair.
     for hours in range(1, 7):
@@ -119,7 +119,7 @@ def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(client, small_worl
     stored_condition(destination=glasgow)
     assert (
         "The destination fails with others, too: with large files, on 3 of 3 links, 30 of 30 tests "
-        "failed. Check Glasgow_DATADISK first: the errors of its tests say what it"
+        "failed. Check Glasgow_DATADISK first. The errors of its failed tests give"
         in verdict(client)
     )
 

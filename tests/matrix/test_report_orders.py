@@ -239,7 +239,9 @@ def test_people_order_try_and_stop_reports_on_their_page(olga, titles, monkeypat
     client.post(f"/subscriptions/{row.pk}/test/")
     assert len(pass_by(timezone.now())) == 1
     page = Page(client.get("/reports/").content.decode())
-    assert "the report of week 46, 9 Nov to 15 Nov 2026: mail.example.org took it for" in page.words
+    assert (
+        "the report of week 46, 9 Nov to 15 Nov 2026: mail.example.org accepted the" in page.words
+    )
     own = Page(client.get(f"/subscriptions/{row.pk}/").content.decode())
     assert "the report of each week on site RAL, on Mondays at 06:00 UTC" in own.words
     assert "What of" not in own.words
@@ -275,7 +277,7 @@ def test_another_address_is_confirmed_before_anything_is_sent_there(olga):
     assert (row.cloud, row.confirmed_at) == ("UK", None)
     (asked,) = pass_by(world.NOW + 20 * DAY)
     assert (asked.to, asked.subject) == (["list@example.org"], "[Sonar] Is this your address?")
-    assert "wants reports to be sent to this address" in asked.body
+    assert "requested reports for this e-mail address" in asked.body
     client.post("/subscriptions/confirm/", {"token": subscriptions.token_of(row)})
     client.post(f"/subscriptions/{row.pk}/test/")
     (sent,) = pass_by(world.NOW)

@@ -555,7 +555,7 @@ def test_an_open_incident_that_matches_is_offered_and_sent_once(clock, world_of_
     happens(opened, "worse", NOW + HOUR, condition="failing")
     happens(opened, "closed", NOW + 2 * HOUR)
     assert [each.subject for each in send_all(NOW + 2 * HOUR)] == [
-        "[Sonar] Over: DESY_DATADISK failed as destination"
+        "[Sonar] Closed: DESY_DATADISK failed as destination"
     ]
 
 
@@ -589,7 +589,7 @@ def test_what_is_over_before_it_is_sent_is_told_in_one_message(clock, world_of_t
     row = add(client, "rea@example.org")
     client.post(f"/subscriptions/{row.pk}/open-incidents/")
     happens(opened, "closed", NOW)
-    over = "[Sonar] Over: DESY_DATADISK received at 0.45× (0.40–0.51)"
+    over = "[Sonar] Closed: DESY_DATADISK received at 0.45× (0.40–0.51)"
     assert [each.subject for each in send_all()] == [over]
 
 

@@ -291,10 +291,10 @@ def test_conditions_of_its_link_when_it_ran_are_said_and_lead_to_their_page(clie
     page = responses.page(client, f"/transfers/{one}/")
     said = [part.words for part in page.parts("p.notice") if "While it ran" in part]
     assert said == [
-        "While it ran: Glasgow_DATADISK receives at 0.40× (0.35–0.46), with large files, on 3 of 3 "
-        "links, 30 tests, since 20 Nov 08:00 UTC, unconfirmed.",
-        "While it ran: RAL_DATADISK to Glasgow_DATADISK failed, with large files, 10 of 10 tests "
-        "failed, from 20 Nov 07:00 until 20 Nov 11:00 UTC.",
+        "While it ran: Glasgow_DATADISK has been slow as destination since 20 Nov 08:00 UTC, "
+        "at 0.40× (0.35–0.46), with large files, on 3 of 3 links, 30 tests, unconfirmed.",
+        "While it ran: RAL_DATADISK to Glasgow_DATADISK was failing from 20 Nov 07:00 until "
+        "20 Nov 11:00 UTC, with large files, 10 of 10 tests failed.",
     ]
     (link,) = [link for link in page.links("p.notice a") if link.startswith("/links/")]
     assert client.get(link).status_code == 200

@@ -96,8 +96,8 @@ def matter(**changed: object) -> Matter:
         "of_links": 4,
         "began_at": NOW,
         "closed_at": None,
-        "who": "nobody",
-        "check": "Ask R&D.",
+        "assignee": "nobody",
+        "advice": "Ask R&D.",
         "sentence": "3 of 4 links from NORTH_DISK fail.",
         "url": "https://s/incidents/7/?a=1&b=2",
     }
@@ -125,17 +125,20 @@ def posted(monkeypatch: pytest.MonkeyPatch, url: str, message: Message) -> str:
         (
             SLACK,
             "*NORTH_DISK &lt;fails&gt;*\n3 of 4 links from NORTH_DISK fail.\n"
-            "Check: Ask R&amp;D. On it: nobody.\n<https://s/incidents/7/?a=1&amp;b=2|Incident 7>",
+            "First action: Ask R&amp;D.\n<https://s/incidents/7/?a=1&amp;b=2|Incident 7>\n"
+            "Assignee: nobody",
         ),
         (
             "https://hooks.slack-gov.com/services/x",
             "*NORTH_DISK &lt;fails&gt;*\n3 of 4 links from NORTH_DISK fail.\n"
-            "Check: Ask R&amp;D. On it: nobody.\n<https://s/incidents/7/?a=1&amp;b=2|Incident 7>",
+            "First action: Ask R&amp;D.\n<https://s/incidents/7/?a=1&amp;b=2|Incident 7>\n"
+            "Assignee: nobody",
         ),
         (
             MATTERMOST,
             "**NORTH_DISK &lt;fails&gt;**\n3 of 4 links from NORTH_DISK fail.\n"
-            "Check: Ask R&amp;D. On it: nobody.\n[Incident 7](https://s/incidents/7/?a=1&amp;b=2)",
+            "First action: Ask R&amp;D.\n[Incident 7](https://s/incidents/7/?a=1&amp;b=2)\n"
+            "Assignee: nobody",
         ),
     ],
 )
@@ -222,7 +225,7 @@ def test_while_measurements_are_doubtful_a_service_has_a_warning_that_says_so():
 
 def test_labels_of_alerts_have_no_figures_but_those_of_names():
     figures = {"factor": 0.4567, "links": 12345, "of_links": 23456}
-    words = dict.fromkeys(("title", "sentence", "url", "who", "check"), "12345 of 23456")
+    words = dict.fromkeys(("title", "sentence", "url", "assignee", "advice"), "12345 of 23456")
     ends = {"source": "", "destination": "RAL", "site": "RAL", "level": "destination"}
     matter = Matter(
         id=987654, condition="slow", began_at=NOW, closed_at=None, **figures, **words, **ends

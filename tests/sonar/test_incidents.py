@@ -367,7 +367,7 @@ def test_the_new_normal_is_expected_from_then_on_and_closes_the_incident(
         decisions.acknowledge(into_desy, anna, NOW)
     assert decisions.note(into_desy, anna, NOW, "still a note").kind == "note"
     fails = found.opened(found.of_link(small_world.glasgow, ral, FAILING), at=NOW + 3 * HOUR)
-    with pytest.raises(DecisionError, match="Only a rate"):
+    with pytest.raises(DecisionError, match="Only the rates of a slow incident"):
         decisions.accept(fails, anna, NOW, "so what")
 
 

@@ -35,8 +35,7 @@ class ConditionLine(NamedTuple):
     @classmethod
     def of(cls, condition: Condition, names: Mapping[str, str] = NO_NAMES) -> Self:
         title, kind = words.title(condition, names), KIND_OF[condition.type]
-        rest = words.sentence(condition, names).removeprefix(f"{title}, ")
-        return cls(title, rest, words.url(condition), kind)
+        return cls(title, words.details(condition), words.url(condition), kind)
 
     @property
     def sentence(self) -> str:

@@ -3,7 +3,7 @@
 What has ended is described in the past tense.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from django.utils import timezone
@@ -31,6 +31,16 @@ OF_SCOPE = {
     SCOPES.SITE: ("in both directions", BOTH_WAYS, LOOK["both"]),
     SCOPES.GRID: ("", ("", ""), SONAR),
 }
+# What a condition is like now and, once it has ended, what it was like; of one and of most links.
+STATES = {
+    TYPES.FAILING: (("has been failing", "was failing"), ("have been failing", "were failing")),
+    TYPES.SILENT: (
+        ("has had no new results", "had no new results"),
+        ("have had no new results", "had no new results"),
+    ),
+    TYPES.SLOW: (("has been slow", "was slow"), ("have been slow", "were slow")),
+    TYPES.FAST: (("has been fast", "was fast"), ("have been fast", "were fast")),
+}
 # Now and then, of one subject and of most links.
 VERBS = {
     TYPES.FAILING: (("fails", "failed"), ("fail", "failed")),
@@ -38,9 +48,10 @@ VERBS = {
     TYPES.SLOW: (("is slow", "was slow"), ("are slow", "were slow")),
     TYPES.FAST: (("is fast", "was fast"), ("are fast", "were fast")),
 }
-FAILING_ADVICE = "Check {} first: the errors of its tests say what it refuses."
+FAILING_ADVICE = "Check {} first. The errors of its failed tests give the reason."
 SILENT_ADVICE = (
-    "Check whether its tests are planned, and what they wait for: the page of operations says so."
+    "Check on the Operations page whether tests of the affected links are scheduled, and what they "
+    "wait for."
 )
 # A beginning that is known to within this is shown as one moment.
 SHARP = timedelta(hours=2)
@@ -94,19 +105,19 @@ def factor_words(condition: Condition) -> str:
     return format_factor(condition.factor, condition.factor_low, condition.factor_high)
 
 
-def since(condition: Condition) -> str:
-    """Say when it began, and when it ended if it has.
+def since(condition: Condition, write: Callable[[datetime], str] = short_time) -> str:
+    """Say when it began, and when it ended if it has; ``write`` writes a time without UTC.
 
-    `since 25 Nov 01:00 UTC`, `since between 24 Nov 19:00 and 25 Nov 01:00 UTC`, `from 25 Nov 01:00
-    until 26 Nov 04:00 UTC`.
+    `since 25 Nov 01:00 UTC`, `since some time between 24 Nov 19:00 and 25 Nov 01:00 UTC`, `from
+    25 Nov 01:00 until 26 Nov 04:00 UTC`.
     """
     low, high = condition.since_low, condition.since_high
-    began = short_time(condition.since)
+    began = write(condition.since)
     if high - low > SHARP:
-        began = f"between {short_time(low)} and {short_time(high)}"
+        began = f"some time between {write(low)} and {write(high)}"
     if condition.ended_at is None:
         return f"since {began} UTC"
-    return f"from {began} until {format_minute(condition.ended_at)}"
+    return f"from {began} until {write(condition.ended_at)} UTC"
 
 
 def evidence(condition: Condition) -> list[str]:
@@ -127,16 +138,42 @@ def evidence(condition: Condition) -> list[str]:
     return parts
 
 
-def sentence(condition: Condition, short: Mapping[str, str] = NO_NAMES) -> str:
-    """Say it with its figures and its beginning; what is not confirmed is called so."""
-    parts = [title(condition, short), *evidence(condition), since(condition)]
-    if condition.confirmed_at is None:
-        parts.append("unconfirmed")
-    return f"{', '.join(parts)}."
+def sentence(
+    condition: Condition,
+    short: Mapping[str, str] = NO_NAMES,
+    write: Callable[[datetime], str] = short_time,
+) -> str:
+    """Give object, state, start and figures, in this order.
+
+    `A has been slow as destination since 25 Nov 01:00 UTC, at 0.34x (0.30-0.38), with large
+    files, on 28 of 29 links, 90 tests.`
+    """
+    begin = [state(condition, short), since(condition, write)]
+    factor = factor_words(condition)
+    figures = [f"at {factor}"] * bool(factor) + evidence(condition) + unconfirmed(condition)
+    return f"{', '.join([' '.join(begin), *figures])}."
+
+
+def state(condition: Condition, short: Mapping[str, str] = NO_NAMES) -> str:
+    """Give object and state, to be followed by the start: `A has been slow as destination`."""
+    is_over = condition.ended_at is not None
+    of_one, of_many = STATES[TYPES(condition.type)]
+    if condition.scope == SCOPES.GRID:
+        return f"{SONAR_ITSELF}: most links {of_many[is_over]}"
+    return f"{name(condition, short)} {of_one[is_over]} {role(condition)}".strip()
+
+
+def details(condition: Condition) -> str:
+    """Give figures and start, to follow the title: `with large files, since 25 Nov 01:00 UTC.`"""
+    return f"{', '.join([*evidence(condition), since(condition), *unconfirmed(condition)])}."
+
+
+def unconfirmed(condition: Condition) -> list[str]:
+    return ["unconfirmed"] * (condition.confirmed_at is None)
 
 
 def advice(condition: Condition) -> str:
-    """Say what to check first; nothing for what is fast."""
+    """Return the first action to take; an empty string for what is fast."""
     where_slow = OF_SCOPE[SCOPES(condition.scope)][2]
     if condition.scope == SCOPES.GRID:
         return where_slow

@@ -1,11 +1,11 @@
-"""What speaks for the cause of an incident: its links, their tests, all else; and as a ticket."""
+"""The evidence of an incident: its links, their tests and other links; also as a ticket."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-
+from typing import NamedTuple, Self
 import numpy as np
 from django.db.models import Q
 
@@ -36,20 +36,20 @@ from sonar.notation.windows import Window, unix_ms
 from sonar.people.roles import Anyone
 
 Level = Incident.Level
-# Of so many links tests are read and rows shown, of the worst of them pictures.
+# Tests are read and rows shown for at most this many links, pictures for the worst of them.
 MOST_LINKS, MOST_DRAWN = 100, 12
-# Fewer say nothing of the others.
+# With fewer links nothing is said about the others.
 FEWEST_JUDGED = 3
-# Tests are shown from as long before it began as since, within these bounds.
+# The window is as long before the start as since then, within these bounds.
 SHORTEST, LONGEST = timedelta(hours=12), timedelta(days=7)
-# What changed so long before it began may have made it begin; notes are written a little later.
+# Changes this long before the start may be its reason; notes are written a little later.
 BEFORE, AFTER = timedelta(days=1), timedelta(hours=1)
 MOST_CHANGES = 20
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """When an incident began and of which ends it is, for what was written about then."""
+    """The start and the endpoints of an incident, to find what was written about that time."""
 
     earliest: datetime
     latest: datetime
@@ -59,10 +59,10 @@ class Beginning:
 
 @dataclass(frozen=True)
 class IncidentEvidence:
-    """``links`` are rows of ``many`` links, the worst of those whose tests were read first.
+    """``links`` are rows of ``many`` links: first those whose tests were read, the worst first.
 
-    ``failures`` are groups of what its links failed with since it began. ``beside`` is one that is
-    open within all links.
+    ``failures`` groups the errors of its links since the start. ``beside`` has the other links of
+    an open incident.
     """
 
     incident: Incident
@@ -80,7 +80,7 @@ def tests_of(row: Member, tests: Results) -> Results:
 
 
 def read(incident: Incident, now: datetime, most: int = MOST_LINKS) -> IncidentEvidence:
-    """Read what is known of an incident, and at most so many links.
+    """Read the evidence of an incident, with at most ``most`` links.
 
     The number of SQL queries does not depend on the data.
     """
@@ -116,7 +116,7 @@ def window_of(incident: Incident, now: datetime) -> Window:
 def failures_of(
     incident: Incident, links: Sequence[Member], now: datetime
 ) -> list[SimilarFailures]:
-    """Group the failed tests of its links, if they fail, since it began. Two SQL queries."""
+    """Group the failed tests of the links of a failing incident. Two SQL queries."""
     if incident.condition != Incident.Condition.FAILING:
         return []
     window = window_of(incident, now)
@@ -129,13 +129,13 @@ def failures_of(
 
 @dataclass(frozen=True)
 class Beside:
-    """An open incident within all links of the size class that shows it."""
+    """An open incident among all links of its size class."""
 
     incident: Incident
     links: Grid
 
     def sentences(self) -> list[str]:
-        """Say how the other direction is, and how other links are that have none of its ends."""
+        """Describe the other direction, and the links that share no endpoint with the incident."""
         incident = self.incident
         if incident.level == Level.GRID:
             return []
@@ -156,7 +156,7 @@ class Beside:
         return np.array(own, dtype=bool)
 
     def words(self, subject: str, links: Flags) -> str:
-        """Say how many of the judged ones work, or are as usual or faster."""
+        """Say how many links work, or have their usual rate or more, of those with results."""
         cells, fails = self.links.cells, self.links.cells.of_look("failing")
         if self.incident.condition == Incident.Condition.FAILING:
             well, is_judged, fewest = cells.ok > 0, cells.ok + cells.failed > 0, 1
@@ -164,7 +164,7 @@ class Beside:
         else:
             well, is_judged = np.isin(cells.level, (USUAL, FASTER)), cells.level != UNKNOWN
             fewest, are = FEWEST_JUDGED, "are as usual"
-            too_few = "too few links have a usual rate yet to compare with"
+            too_few = "too few links have a baseline"
         judged = int(np.count_nonzero(links & (is_judged | fails)))
         if judged < fewest:
             return f"{subject} {too_few}."
@@ -176,9 +176,9 @@ class Beside:
 def what_changed(
     incident: Incident, reader: Anyone
 ) -> tuple[Sequence[NearbyNote], Sequence[HistoryLine]]:
-    """Read what people wrote, declared or changed at its ends about when it began.
+    """Read the notes, downtimes and registry changes at its endpoints near the start.
 
-    As far as somebody may see it: notes and downtimes, and the history. At most four SQL queries.
+    Only what the reader may see. At most four SQL queries.
     """
     ends = [end for end in (incident.source, incident.destination) if end]
     sites = {end.site for end in ends} | ({incident.site} if incident.site else set())
@@ -199,71 +199,76 @@ def what_changed(
 
 
 MOST_ROWS, MOST_ERRORS, LONGEST_ERROR = 10, 3, 300
-TICKET_HEAD = ("from", "to", "files", "before", "since", "of before", "since (UTC)")
+TICKET_HEAD = (
+    "source", "destination", "size class", "baseline", "rate since", "of baseline", "start (UTC)",
+)  # fmt: skip
 NO_RATE = "-"
 
 
-def ticket(facts: IncidentEvidence, url: str) -> str:
-    """Return the whole text; ``url`` is that of the page of the incident.
+class Ticket(NamedTuple):
+    """Text for a ticket; the address of the page of the incident goes between the two."""
 
-    Of its errors it has the most frequent ones, and the end that they name.
-    """
-    incident, links = facts.incident, facts.links[:MOST_ROWS]
-    ends = (incident.source, incident.destination)
-    sites = [end.site for end in ends if end] + ([incident.site] if incident.site else [])
-    worst = f"The {len(links)} worst of its {counted(facts.many, 'link')}:"
-    parts = [
-        [words.title(incident)],
-        [f"Site: {name}" for name in dict.fromkeys(map(str, sites))],
-        [
-            "Sonar copies test files between storage endpoints and records the rates. It measured:",
-            measured(incident),
-            f"Sonar was certain at {dated(incident.opened_at)}.",
-        ],
-        [
-            worst if facts.many > len(links) else "Its links:",
-            *table([TICKET_HEAD, *map(cells, links)]),
+    head: str
+    rest: str
+
+    @classmethod
+    def of(cls, facts: IncidentEvidence) -> Self:
+        """Write object, state, start and figures, then the first action and the link.
+
+        The details follow: sites, the worst links, the most frequent errors, and other links.
+        """
+        incident, links = facts.incident, facts.links[:MOST_ROWS]
+        ends = (incident.source, incident.destination)
+        sites = [end.site for end in ends if end] + ([incident.site] if incident.site else [])
+        condition = words.condition_of(incident)
+        head = [condition_words.sentence(condition, write=with_year)]
+        if incident.is_open:
+            head.append(f"First action: {words.advice(incident)}")
+        worst = f"Affected links, the {len(links)} worst of {format_count(facts.many)}:"
+        parts = [
+            [
+                *(f"Site: {name}" for name in dict.fromkeys(map(str, sites))),
+                "Sonar copies test files between storage endpoints and records their rates.",
+                f"Sonar opened this incident at {dated(incident.opened_at)}.",
+            ],
+            [
+                worst if facts.many > len(links) else "Affected links:",
+                *table([TICKET_HEAD, *map(cells, links)]),
+            ]
+            if links
+            else [],
+            [
+                f"{counted(group.count, 'test')} failed {WHERE.get(group.where, '')}".strip()
+                + f", the last at {dated(group.last)}: "
+                + shortened(group.example.error, LONGEST_ERROR)
+                for group in facts.failures[:MOST_ERRORS]
+            ],
+            facts.beside.sentences() if facts.beside else [],
         ]
-        if links
-        else [],
-        [
-            f"{counted(group.count, 'test')} failed {WHERE.get(group.where, '')}".strip()
-            + f", the last at {dated(group.last)}: {shortened(group.example.error, LONGEST_ERROR)}"
-            for group in facts.failures[:MOST_ERRORS]
-        ],
-        facts.beside.sentences() if facts.beside else [],
-        [words.advice(incident), f"Evidence and what happened: {url}"],
-    ]
-    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+        rest = "\n\n".join("\n".join(lines) for lines in parts if lines)
+        return cls("\n\n".join([*head, "Incident page: "]), f"\n\n{rest}")
+
+    def text(self, url: str) -> str:
+        return f"{self.head}{url}{self.rest}"
 
 
-def measured(incident: Incident) -> str:
-    """Say what was measured, and when it began: between which times, where that is not sharp."""
-    condition = words.condition_of(incident)
-    low, high = condition.since_low, condition.since_high
-    began = f"since {dated(condition.since)}"
-    if high - low > condition_words.SHARP:
-        began = f"it began between {dated(low)} and {dated(high)}"
-    parts = [words.title(incident), *condition_words.evidence(condition), began]
-    if condition.ended_at:
-        parts.append(f"until {dated(condition.ended_at)}")
-    return f"{', '.join(parts)}."
+def with_year(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def dated(moment: datetime) -> str:
-    """Write a time as it is understood next year, too."""
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{with_year(moment)} UTC"
 
 
 def cells(row: Member) -> tuple[str, ...]:
     rates = [format_rate(rate) if rate else NO_RATE for rate in (row.baseline, row.rate)]
     share = row.condition if row.share is None else format_share(row.share)
-    since = dated(row.since).removesuffix(" UTC")
-    return str(row.source), str(row.destination), str(row.size_class), *rates, share, since
+    ends = str(row.source), str(row.destination)
+    return *ends, str(row.size_class), *rates, share, with_year(row.since)
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Write rows below each other, each column as wide as its widest."""
+    """Write rows with columns that are as wide as their widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()

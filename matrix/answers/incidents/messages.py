@@ -1,4 +1,4 @@
-"""What a message says of incidents, for somebody who has just been woken; plain text and HTML."""
+"""Messages about incidents, as plain text and HTML, for readers who have just been woken."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,33 +22,40 @@ from sonar.models import Incident, IncidentEvent, Notification, Subscription
 from sonar.notation.windows import format_typed
 
 Kind = IncidentEvent.Kind
+NEWS = {
+    Kind.WORSE: "got worse",
+    Kind.BETTER: "improved",
+    Kind.CAUSE: "scope widened",
+    Kind.NEW_NORMAL: "closed, as the current rate was accepted as the baseline",
+}
 MOST_IN_DIGEST = 50
-# Links of an incident, of which those with the first names are listed.
+# Links of an incident that are read; a message lists the first of them by name.
 MOST_READ = 1000
 
 
 class IncidentWords:
-    """Finds the words of what is sent (`sonar.alerting.sending.Words`)."""
+    """Writes messages about incidents (`sonar.alerting.sending.Words`)."""
 
     def message(
         self, row: Subscription, delivered: Sequence[Notification], now: datetime
     ) -> Message:
         first, link = delivered[0], ""
         if first.kind == Notification.Kind.TEST:
-            subject = "This is a test"
+            subject = "Test notification"
             begins = [
-                f"Somebody pressed the test button of the subscription “{row.name}”.",
-                "Incidents will be told in this way. Nothing is wrong.",
+                "This is a test notification. No incident has occurred.",
+                f"It was requested for the subscription “{row.name}”.",
             ]
         elif first.kind == Notification.Kind.CONFIRMATION:
             # Its reader has agreed to nothing yet: it has no text, name or link of an account.
             subject = "Is this your address?"
             topic = "reports" if row.report else "incident notifications"
             begins = [
-                f"Somebody with an account of this Sonar wants {topic} to be sent to this address. "
-                "If that was you, log in with that account and open this link within "
+                f"A user of this Sonar requested {topic} for this e-mail address. "
+                "If that was you, log in to the same account and open this link within "
                 f"{subscriptions.LINK_DAYS} days:",
-                "If it was not you, do nothing: Sonar sends nothing more.",
+                "If you did not request this, ignore this message. Sonar sends no other message "
+                "to an address that is not confirmed.",
             ]
             link = f"{outside('confirm-address')}?token={subscriptions.token_of(row)}"
         else:
@@ -57,9 +64,9 @@ class IncidentWords:
         return written(row, f"{first.kind}-{first.pk}", now, first.kind, context)
 
     def matters(self, subscribed: Subscribed, since: datetime, now: datetime) -> list[Matter]:
-        """Return the open incidents that concern a subscription, and those closed since then.
+        """Return the open incidents that match a subscription, and those closed since then.
 
-        Of the muted ones those that have got worse since they were muted.
+        Muted incidents are included only if they got worse since they were muted.
         """
         present = Q(closed_at=None) | Q(closed_at__gt=since)
         rows = incidents.rows().filter(present).order_by("-opened_at", "-id")
@@ -90,24 +97,24 @@ def written(
 
 
 def matter(row: Incident, now: datetime | None = None) -> Matter:
-    """Return an incident as it is told; as of ``now`` with its links and the newest error."""
+    """Return an incident as it is sent; with ``now`` also its links and the newest error."""
     condition, end = words.condition_of(row), row.source or row.destination
     # A link has two sites, and the grid has none.
     site = row.site or (end.site if end and row.level != Incident.Level.LINK else "")
-    who = "nobody yet"
+    assignee = "nobody"
     if row.assignee:
-        who = f"{row.assignee.get_username()} works on it"
+        assignee = row.assignee.get_username()
     elif row.acknowledged_by and row.acknowledged_at:
         at = format_typed(row.acknowledged_at)
-        who = f"{row.acknowledged_by.get_username()} has seen it, {at}"
+        assignee = f"nobody, acknowledged by {row.acknowledged_by.get_username()} at {at}"
     members, error, where = list[str](), "", ""
     if now:
         links, _ = incidents.members(row, MOST_READ)
         members = sorted({f"{link.source} → {link.destination}" for link in links})[:MOST_LINKS]
         failures = failures_of(row, links, now)
         if newest := max(failures, key=lambda group: group.last, default=None):
-            where, said = newest.where, shortened(newest.example.error)
-            error = f"{WHERE.get(where, '')}: {said}".removeprefix(": ")
+            where, error = newest.where, shortened(newest.example.error)
+            error += f" ({WHERE[where]})" if where in WHERE else ""
     return Matter(
         id=row.pk,
         title=words.title(row),
@@ -127,8 +134,8 @@ def matter(row: Incident, now: datetime | None = None) -> Matter:
         tests=vars(row).get("tests"),
         failed=vars(row).get("failed"),
         url=outside("incident", row.pk),
-        who=who,
-        check=words.advice(row),
+        assignee=assignee,
+        advice=words.advice(row),
         members=tuple(members),
         more=max(row.links - len(members), 0) if members else 0,
         error=error,
@@ -137,10 +144,10 @@ def matter(row: Incident, now: datetime | None = None) -> Matter:
 
 
 def about_incidents(row: Subscription, delivered: Sequence[Notification], now: datetime) -> Message:
-    """Say what happened to the incidents of these rows; of what was missed the newest."""
+    """Return the message about the incidents of these rows; of missed ones, the newest."""
     missed, rows = [each for each in delivered if each.missed], list(delivered)
     if missed:
-        # What could not be sent since it was first noted that there is any.
+        # What could not be sent since the first message was missed.
         failed = row.notifications.filter(
             state=Notification.State.FAILED,
             ended_at__gte=min(each.created_at for each in missed),
@@ -160,20 +167,19 @@ def about_incidents(row: Subscription, delivered: Sequence[Notification], now: d
     still = sum(each.closed_at is None for each in matters)
     subject = f"{counted(len(matters), 'incident')}, {still or 'none'} of them open"
     if alone and not missed:
-        # What is new of it comes before its title.
+        # The news comes before the title.
         kinds, news = [event.kind for event in events], ""
         if kinds and kinds[-1] in ENDS:
-            news = "Over: "
+            news = "Closed: "
         elif Kind.WORSE in kinds:
             news = "Worse: "
         elif Kind.REOPENED in kinds:
-            news = "Again: "
+            news = "Reopened: "
         subject = f"{news}{matters[0].title}"
-    said = {Kind.CAUSE: "turned out to be wider", Kind.WORSE: "got worse", Kind.CLOSED: "over"}
-    said = {kind: said.get(kind, kind.label.lower()) for kind in Kind}
+    said = {kind: NEWS.get(kind, kind.label.lower()) for kind in Kind}
     context = {
         "subject": subject,
-        "begins": [f"{counted(count, 'message')} could not be sent to you before."] * bool(missed),
+        "begins": [f"{counted(count, 'earlier message')} could not be delivered."] * bool(missed),
         "matters": matters,
         "alone": alone,
         "left_out": len(ids) - len(matters),

@@ -301,7 +301,7 @@ class IncidentPage(Page):
         notes, changes = evidence.what_changed(incident, reader)
         (line,) = with_marks([incident], now, reader, names)
         condition = words.condition_of(incident)
-        figures = [*condition_words.evidence(condition), condition_words.since(condition)]
+        figures = [condition_words.since(condition), *condition_words.evidence(condition)]
         beside, diagnoses = facts.beside, list[DiagnosedLink]()
         if beside:
             links = [row for row in facts.links if row.size_class.name == beside.links.query.size]
@@ -344,7 +344,7 @@ class IncidentPage(Page):
             ],
             "work": forms_for(incident, events, now) if may else None,
             "elsewhere": beside.sentences() if beside else [],
-            "ticket": evidence.ticket(facts, url=""),
+            "ticket": evidence.Ticket.of(facts),
             "share": Share(address("api-incident", incident.pk)),
         }
 

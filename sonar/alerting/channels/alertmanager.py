@@ -1,7 +1,7 @@
 """Alertmanager, API v2: each open incident is an alert that is sent again every minute.
 
-Its labels say which one it is, so they hold nothing that changes; figures are annotations. An alert
-that Sonar stops sending ends by itself, and one whose incident is closed is sent as resolved.
+Its labels identify it, so they contain nothing that changes; figures are annotations. An alert that
+Sonar stops sending expires, and a closed incident is sent as resolved.
 """
 
 import json
@@ -17,7 +17,7 @@ NAMES = {"slow": "SonarSlow", "failing": "SonarFailing", "silent": "SonarSilent"
 
 
 class Alertmanager:
-    """Tells one Alertmanager, of which a cluster passes it on to the others."""
+    """Sends to one Alertmanager, which passes alerts on to the others of its cluster."""
 
     def tell(self, matters: Sequence[Matter], target: Target, now: datetime) -> str:
         values = target.settings
@@ -26,7 +26,7 @@ class Alertmanager:
         password = values.get("password", "")
         reply = post(url, body, basic(values.get("user", ""), password), password)
         still = sum(matter.closed_at is None for matter in matters)
-        return f"{reply.words}, {still} alert{'s fire' if still != 1 else ' fires'}"
+        return f"{reply.words}, {still} alert{'s are' if still != 1 else ' is'} firing"
 
 
 def alert(matter: Matter, target: Target, now: datetime) -> dict[str, object]:
@@ -43,10 +43,9 @@ def alert(matter: Matter, target: Target, now: datetime) -> dict[str, object]:
         "labels": {name: value for name, value in labels.items() if value},
         "annotations": {
             "summary": matter.title,
-            "description": matter.sentence,
-            "check": matter.check,
+            "description": "\n".join(matter.lines),
             **({"error": matter.error} if matter.error else {}),
-            "on_it": matter.who,
+            "assignee": matter.assignee,
         },
         "startsAt": format_time(matter.began_at),
         "endsAt": format_time(matter.closed_at or now + ENDS_AFTER),

@@ -1,21 +1,24 @@
-"""What channels are given, and what they say where it does not arrive."""
+"""The data that channels send, and the error that they raise."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-# Of an incident, so many links stand in a message.
+# A message lists at most this many links of an incident.
 MOST_LINKS = 20
 
 
 class ChannelError(Exception):
-    """What was sent did not arrive; the sentence says why, and holds no secret."""
+    """A message was not delivered; the sentence gives the reason and contains no secret."""
 
 
 @dataclass(frozen=True)
 class Matter:
-    """An incident as it is told, with the names of what it is of."""
+    """An incident as it is sent, with the names of its link, endpoint or site.
+
+    ``sentence`` gives object, state, start and figures; `lines` adds the first action and the link.
+    """
 
     id: int
     title: str
@@ -31,16 +34,16 @@ class Matter:
     links: int
     of_links: int
     url: str
-    who: str
-    check: str
+    assignee: str
+    advice: str
     members: tuple[str, ...] = ()
     more: int = 0
-    # It began between these; and how many tests its subject had since, of which so many failed.
+    # The bounds of its start, and the number of tests since then, of which `failed` have failed.
     since_low: datetime | None = None
     since_high: datetime | None = None
     tests: int | None = None
     failed: int | None = None
-    # The newest error of its tests, and the end that errors name: source, destination or neither.
+    # The newest error of its tests, and the side that reports it: source, destination or empty.
     error: str = ""
     error_where: str = ""
 
@@ -48,10 +51,21 @@ class Matter:
     def severity(self) -> str:
         return "warning" if self.condition == "slow" else "critical"
 
+    @property
+    def first_action(self) -> str:
+        """Return the first action as a line; an empty string for a closed incident."""
+        is_open = self.closed_at is None
+        return f"First action: {self.advice}" if self.advice and is_open else ""
+
+    @property
+    def lines(self) -> list[str]:
+        """Return the lines of every message: object, state, start and figures; action; link."""
+        return [line for line in (self.sentence, self.first_action, self.url) if line]
+
 
 @dataclass(frozen=True)
 class Occurrence:
-    """An event of an incident: what it says for the first time, unless it says so of itself."""
+    """An event of an incident that a message reports."""
 
     id: int
     kind: str
@@ -61,9 +75,9 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Message:
-    """What is sent at once. ``id`` stays the same as long as it tells of the same events.
+    """One message. ``id`` is the same for each attempt to send the same events.
 
-    However often it is sent: its words and ``matters`` are those of the moment, ``at``.
+    Its text and ``matters`` have the values of the moment ``at``.
     """
 
     id: str
@@ -78,9 +92,9 @@ class Message:
 
 @dataclass(frozen=True)
 class Target:
-    """Whom a channel reaches: the settings of the subscription by name, secret ones among them.
+    """The receiver: the settings of a subscription by name, including secrets.
 
-    ``page`` is where people subscribe and no more; ``home`` the address of this Sonar.
+    ``page`` is the address of the page of subscriptions, ``home`` that of this Sonar.
     """
 
     key: str
@@ -92,14 +106,14 @@ class Target:
 
 
 class Channel(Protocol):
-    """Sends messages; one is made for each process."""
+    """Sends messages; each process has one instance."""
 
     def send(self, message: Message, target: Target) -> str:
-        """Send it; return what the other side said, or raise ChannelError."""
+        """Send a message; return the answer of the receiver, or raise ChannelError."""
 
 
 class Board(Protocol):
-    """Shows what is so: it is told everything again and again, once a minute."""
+    """Shows the current state: it is sent all open incidents once a minute."""
 
     def tell(self, matters: Sequence[Matter], target: Target, now: datetime) -> str:
-        """Tell all incidents that are open, and those just closed, or raise ChannelError."""
+        """Send all open incidents and those just closed, or raise ChannelError."""

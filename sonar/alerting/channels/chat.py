@@ -1,4 +1,4 @@
-"""A short text to a channel of Slack or Mattermost: the same JSON, each with its own markup."""
+"""Short texts for channels of Slack and Mattermost: the same JSON, with the markup of each."""
 
 import json
 import re
@@ -76,16 +76,16 @@ class Chat:
 
 
 def lines(message: Message, markup: Markup = SLACK) -> Iterator[str]:
-    """Yield the subject, and each incident with a link to its page."""
+    """Yield the subject, and the lines of each incident in the order of `Matter.lines`."""
     if not message.matters:
         return
     yield markup.bold.format(markup.escape(message.subject))
     for matter in message.matters[:MOST_LISTED]:
-        yield markup.escape(matter.sentence)
-        if matter.error:
-            yield markup.escape(f"Newest error, {matter.error}")
-        if matter.closed_at is None:
-            yield markup.escape(f"Check: {matter.check} On it: {matter.who}.")
+        yield from map(markup.escape, filter(None, [matter.sentence, matter.first_action]))
         yield markup.link.format(url=address(matter.url), text=f"Incident {matter.id}")
+        if matter.error:
+            yield markup.escape(f"Newest error: {matter.error}")
+        if matter.closed_at is None:
+            yield markup.escape(f"Assignee: {matter.assignee}")
     if (more := len(message.matters) - MOST_LISTED) > 0:
         yield f"and {more} more"

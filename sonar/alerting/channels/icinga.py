@@ -1,9 +1,9 @@
-"""Icinga 2: one service gets a passive result each minute, which says all that is wrong.
+"""Icinga 2: one service gets a passive result each minute, which lists all open incidents.
 
-While an incident is of the whole grid, results are doubtful: then it is a warning at most.
+While an incident of the whole grid is open, results are doubtful and the state is at most WARNING.
 
-The service is registered there; a subscription of some sites has a service of its own. The result
-lives for some minutes: Icinga says so itself where Sonar no longer does.
+The service must be configured in Icinga. The result expires after some minutes, so that Icinga
+reports it as late if Sonar stops.
 """
 
 import json
@@ -19,7 +19,7 @@ MOST_LISTED = 20
 
 
 class Icinga:
-    """Processes check results by its API, which listens at port 5665."""
+    """Sends check results to the API of Icinga 2, which listens at port 5665."""
 
     def tell(self, matters: Sequence[Matter], target: Target, now: datetime) -> str:
         values = target.settings
@@ -51,10 +51,10 @@ def is_doubtful(matters: Sequence[Matter]) -> bool:
 
 
 def output(matters: Sequence[Matter]) -> str:
-    """Say how many incidents are open, and each of them with its address."""
+    """Return the number of open incidents, and a line for each in the order of `Matter.lines`."""
     if not matters:
         return "No incident is open"
     count = f"{len(matters)} incident{'s are' if len(matters) > 1 else ' is'} open"
     if is_doubtful(matters):
         count += ", results are doubtful"
-    return "\n".join([count, *(f"{each.sentence} {each.url}" for each in matters[:MOST_LISTED])])
+    return "\n".join([count, *(" ".join(each.lines) for each in matters[:MOST_LISTED])])

@@ -1,4 +1,4 @@
-"""E-mail: text and HTML, all of an incident in one thread, by the SMTP server of the settings."""
+"""E-mail: text and HTML, one thread for each incident, sent by the configured mail server."""
 
 import smtplib
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ CONFIRMATION = "confirmation"
 
 
 class Mail:
-    """Sends to one address; that of a list may lead to many people."""
+    """Sends to one address, which may be a mailing list."""
 
     def send(self, message: Message, target: Target) -> str:
         subject = " ".join(f"[Sonar] {message.subject}".split())[:LONGEST_SUBJECT]
@@ -35,28 +35,28 @@ class Mail:
             mail.send()
         except (smtplib.SMTPException, OSError, MoverError, BadHeaderError) as error:
             raise ChannelError(f"{settings.EMAIL_HOST} {words(error)}.") from None
-        return f"{settings.EMAIL_HOST} took it for {target.address}."
+        return f"{settings.EMAIL_HOST} accepted the message for {target.address}."
 
 
 def headers(message: Message, target: Target) -> dict[str, str]:
-    """Return the headers by which programs tell repeats, threads, and that nobody wrote this."""
+    """Return the headers that mark repeats, threads and automatic messages."""
     host = urlsplit(target.home).hostname or "sonar"
     named = {
         "Message-ID": f"<{message.id}@{host}>",
         "X-Sonar-Delivery": message.id,
         "Auto-Submitted": "auto-generated",
     }
-    if message.kind != CONFIRMATION:  # whose only link is the one that confirms
+    if message.kind != CONFIRMATION:  # its only link is the one that confirms
         named["List-Unsubscribe"] = f"<{target.page}>"
     if len(message.matters) == 1:
-        # Of nothing that was sent: the first message may be told again with more in it.
+        # Not the id of a sent message: the first message may be sent again with more in it.
         thread = f"<incident-{message.matters[0].id}.{target.key}@{host}>"
         named |= {"In-Reply-To": thread, "References": thread}
     return named
 
 
 def words(error: Exception) -> str:
-    """Say what a server of e-mail has against a message."""
+    """Return the reason why the mail server did not accept a message."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         error = smtplib.SMTPResponseException(*next(iter(error.recipients.values())))
     if isinstance(error, smtplib.SMTPResponseException):
@@ -66,4 +66,4 @@ def words(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return f"did not answer within {settings.EMAIL_TIMEOUT} s"
     said = one_line(str(error), settings.EMAIL_HOST_PASSWORD)
-    return f"is not reached, or broke off: {said or type(error).__name__}"
+    return f"could not be reached or closed the connection: {said or type(error).__name__}"

@@ -1,6 +1,6 @@
-"""Whatever the package apprise can tell; it is installed by whoever wants it.
+"""Services that the optional package apprise supports.
 
-It says only whether it worked, and repeats nothing that may have arrived.
+The package reports only success or failure, so a message is sent at most once.
 """
 
 from importlib import import_module
@@ -9,14 +9,14 @@ from sonar.alerting.channels.base import ChannelError, Message, Target
 
 
 class ManyServices:
-    """Sends to the service of an address of apprise, which holds the secret."""
+    """Sends to the service of an Apprise URL, which contains the secret."""
 
     def send(self, message: Message, target: Target) -> str:
         apprise = import_module("apprise").Apprise()
         if not apprise.add(target.settings["url"]):
-            raise ChannelError("apprise does not know such an address.")
-        # Services that read HTML or Markdown get it with their escapes.
+            raise ChannelError("Apprise does not support this URL. Use a URL of its documentation.")
+        # For services that read HTML or Markdown, the package adds the escapes.
         title = f"[Sonar] {message.subject}"
         if not apprise.notify(body=message.text, title=title, body_format="text"):
-            raise ChannelError("apprise could not send it; its own log says more.")
-        return "apprise sent it."
+            raise ChannelError("Apprise could not send the message. Its log has the reason.")
+        return "Apprise sent the message."

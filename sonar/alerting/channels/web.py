@@ -1,7 +1,7 @@
-"""One POST to a service of others: in time, of a size, to no address inside, by no redirect.
+"""One POST to an external service: with limits on time, size, address and redirects.
 
-The address behind the name is looked at as the socket connects, so that a second look-up of the
-name changes nothing. Errors hold no part of the URL, as that may be the secret.
+The address is checked when the socket connects, so that a second DNS answer changes nothing. Errors
+contain no part of the URL, which may be the secret.
 """
 
 import base64
@@ -35,18 +35,18 @@ FOREIGN = (HTTPError, OSError, http.client.HTTPException, UnicodeError, Forbidde
 
 
 class ForbiddenAddress(ForbiddenPeer):
-    """Where Sonar sends nothing unless a setting names the network."""
+    """An address to which Sonar sends only if a setting names its network."""
 
     def __init__(self, kind: Kind, *, is_plain: bool) -> None:
         why = f"has an address that is not public ({kind})"
         if is_plain and kind is Kind.PUBLIC:
-            why = "is not asked without TLS: use https"
-        sentence = f"{why}. SONAR_NOTIFY_NETWORKS names the networks in which that is allowed"
+            why = "requires TLS. Use an address that begins with https://"
+        sentence = f"{why}. Only networks in SONAR_NOTIFY_NETWORKS are exempt"
         Exception.__init__(self, sentence)
 
 
 class Outward(Route):
-    """The way to a service: to public addresses by TLS, and as one likes within some networks."""
+    """Allows public addresses by TLS, and any address in the networks of the setting."""
 
     def __init__(self, *, is_plain: bool) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Reply:
 
     @property
     def words(self) -> str:
-        """Say what was answered: `200 OK: ok`."""
+        """Return status and text of the answer: `200 OK: ok`."""
         phrase = f"{self.status} {http.client.responses.get(self.status, '')}".strip()
         return f"{phrase}: {self.text}" if self.text else phrase
 
@@ -122,7 +122,7 @@ trust = lru_cache(maxsize=2)(new_trust)
 
 
 def failure(error: Exception) -> str:
-    """Say what an error of urllib3, ssl or the system means, without what it quotes."""
+    """Describe an error of urllib3, ssl or the system without its quoted text."""
     causes = list(chain_of(error))
     for kind, sentence, _ in REASONS:
         for cause in causes:
@@ -133,11 +133,11 @@ def failure(error: Exception) -> str:
     if any(isinstance(cause, TimeoutError) for cause in causes):
         return f"did not answer within {CONNECT_SECONDS + ANSWER_SECONDS} s"
     os_error = next((cause for cause in causes if isinstance(cause, OSError)), None)
-    return f"does not answer: {detail_of(os_error)}" if os_error else "broke off its answer"
+    return f"does not answer: {detail_of(os_error)}" if os_error else "sent an incomplete answer"
 
 
 def basic(user: str, password: str) -> dict[str, str]:
-    """Return the header that says who asks; none where there is no user."""
+    """Return the header of basic authentication; none without a user."""
     if not user:
         return {}
     text = base64.b64encode(f"{user}:{password}".encode()).decode()

@@ -1,4 +1,4 @@
-"""Signed JSON to an address of others: docs/notifications.md says how its receiver checks it."""
+"""Signed JSON for a webhook; docs/notifications.md describes how the receiver verifies it."""
 
 import hashlib
 import hmac
@@ -15,7 +15,7 @@ VERSION = 1
 
 
 class Webhook:
-    """Posts what is told as JSON, with its id, the time and a signature in headers."""
+    """Posts a message as JSON, with its id, the time and a signature in headers."""
 
     def send(self, message: Message, target: Target) -> str:
         body = written(message)
@@ -34,7 +34,7 @@ def signature(key: str, stamp: str, body: bytes) -> str:
 
 
 def written(message: Message) -> bytes:
-    """Write a message as JSON; the same one is the same bytes."""
+    """Return a message as JSON; the same message gives the same bytes."""
     said = {
         "version": VERSION,
         "id": message.id,

@@ -1,4 +1,4 @@
-"""The alarms of WLCG: a document for each event, as AlarmsAndAlerts takes them by POST."""
+"""WLCG alarms: one document for each message, as AlarmsAndAlerts accepts them by POST."""
 
 import json
 
@@ -13,7 +13,7 @@ NAMES = {
 
 
 class AlarmBus:
-    """Posts to a bus of alarms, whose readers choose by category, event and tags."""
+    """Posts to an alarm bus, whose readers select by category, event and tags."""
 
     def send(self, message: Message, target: Target) -> str:
         body = json.dumps(alarm(message, target), default=as_text).encode()
