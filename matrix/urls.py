@@ -118,7 +118,11 @@ urlpatterns = [
     path("views/delete/", account.delete_view, name="delete-view"),
     path("subscriptions/", subscription_work.subscriptions_page, name="subscriptions"),
     path("subscriptions/add/", subscription_work.add_subscription, name="add-subscription"),
-    path("subscriptions/add/<str:channel>/", subscription_work.add_list, name="add-list"),
+    path(
+        "subscriptions/add/<str:channel>/",
+        subscription_work.add_shared_subscription,
+        name="add-shared-subscription",
+    ),
     path("subscriptions/confirm/", subscription_work.confirm_address, name="confirm-address"),
     path(SUBSCRIPTION, subscription_work.subscription, name="subscription"),
     path(f"{SUBSCRIPTION}test/", subscription_work.try_subscription, name="try-subscription"),

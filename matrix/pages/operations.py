@@ -321,10 +321,10 @@ def of_work(status: figures.Status) -> Iterator[Notice]:
     calls = status.work.calls
     if calls.failing_since and status.moment - calls.failing_since > LONG_FAILING:
         yield Notice(
-            "no-calls",
-            f"{counted(calls.failing, 'subscription', 'reaches', 'reach')} nobody,",
-            f"the first for {format_span(status.moment - calls.failing_since)}. What each channel "
-            "answers stands on the page of subscriptions.",
+            "failing-notifications",
+            f"{counted(calls.failing, 'subscription', 'fails', 'fail')} to deliver notifications,",
+            f"the first for {format_span(status.moment - calls.failing_since)}. The Notifications "
+            "page shows the answer of each channel.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Reports to read: their page, and the page to choose one or to order them by e-mail."""
+"""The page of a report, and the page to choose a report or to subscribe to reports by e-mail."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from matrix.answers.report.question import (
 from matrix.http.page_rights import accounts, for_whom, readers
 from matrix.pages.base import Page, Params
 from matrix.pages.parts.share import Share
-from matrix.pages.subscriptions import report_orders
+from matrix.pages.subscriptions import report_subscriptions
 from matrix.pages.views import rendered, show
 from matrix.plots.report.document import context
 from matrix.query.addresses import address, matrix_url, site_url
@@ -36,7 +36,7 @@ from sonar.models import DirtyMark, Segment
 from sonar.people.roles import Anyone
 
 FILES = (("PDF", "format=pdf"), ("Markdown", "format=markdown"))
-# So many are offered: three months of weeks, and a year.
+# The page lists three months of weeks, and a year of months.
 OFFERED = {"week": 13, "month": 12}
 
 
@@ -82,7 +82,7 @@ class ReportPage(Page):
 
 @dataclass(frozen=True)
 class ReportsPage(Page):
-    """Offers the newest weeks and months that are over, of the grid, a cloud or a site."""
+    """Lists the newest complete weeks and months, of the grid, a cloud or a site."""
 
     cloud: str = ""
     site: str = ""
@@ -106,7 +106,7 @@ class ReportsPage(Page):
         places = registry.read_places(registry.read_versions())
         subject = self.subject(now)
         return {
-            **report_orders.context(reader, self.scope, subject, now),
+            **report_subscriptions.context(reader, self.scope, subject, now),
             "subject": subject,
             "kinds": list(self.offered(now)),
             "choices": [
@@ -144,7 +144,7 @@ class ReportsPage(Page):
 
 @for_whom(GET=readers, POST=accounts)
 def reports(request: HttpRequest) -> HttpResponseBase:
-    """Show which reports there are; POST orders those of the page by e-mail."""
+    """List reports; POST subscribes to those of the page by e-mail."""
     if request.method != "POST":
         return show(request, ReportsPage, {})
     try:
@@ -152,11 +152,12 @@ def reports(request: HttpRequest) -> HttpResponseBase:
     except BadQueryError as error:
         return render(request, "400.html", {"errors": error.errors}, status=400)
     now, reader = timezone.now(), cast(User, request.user)
-    begun = report_orders.begun(reader, page.scope)
-    form = report_orders.ReportOrderForm(begun, page.subject(now), request.POST)
+    begun = report_subscriptions.begun(reader, page.scope)
+    form = report_subscriptions.ReportSubscriptionForm(begun, page.subject(now), request.POST)
     with transaction.atomic():
-        said = report_orders.kept(form, page.site, now) if form.is_valid() else ""
+        said = report_subscriptions.save(form, page.site, now) if form.is_valid() else ""
     if form.errors:
         return rendered(request, page, now, None, status=400, form=form)
-    messages.success(request, f"The {form.row.name} is ordered. {said}".strip())
+    subscribed = f"You are now subscribed to the {form.row.name}."
+    messages.success(request, f"{subscribed} {said}".strip())
     return HttpResponseRedirect(f"{page.url()}#mail")

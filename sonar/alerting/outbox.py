@@ -1,8 +1,8 @@
-"""The outbox: what happens to incidents is noted for whom it concerns, in the same transaction.
+"""The outbox: queues notifications of incident events in the same transaction as the events.
 
-Whom to call, and for what: an incident that opens, gets worse, comes back, closes, or turns out to
-be of a whole site or of the grid. Nobody is called twice for what comes and goes within a day, nor
-more than three times for one incident; what is over before it was sent is told in one message.
+Sonar notifies when an incident opens, gets worse, reopens, closes, or widens to a whole site or the
+grid. A person gets at most three messages for one incident, and none for one that closes and
+reopens within a day. One message has all events that were not sent yet.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,49 +20,49 @@ from sonar.models.notifications import DAY
 
 Kind, Level, State = IncidentEvent.Kind, Incident.Level, Notification.State
 ENDS = frozenset({Kind.CLOSED, Kind.NEW_NORMAL})
-# They turn an incident on and off; whoever was told of neither missed nothing.
+# They close and reopen an incident: a pair of them that was not sent cancels out.
 SWITCHES = ENDS | {Kind.REOPENED}
-CALLING = SWITCHES | {Kind.OPENED, Kind.WORSE}
+NOTIFYING = SWITCHES | {Kind.OPENED, Kind.WORSE}
 LARGE = frozenset({Level.SITE, Level.GRID})
-# To one person, for one incident, within as long.
-MOST_CALLS = 3
+# Messages to one person for one incident, within this time.
+MOST_MESSAGES = 3
 REMEMBERED = timedelta(days=28)
-# So many incidents wait for a subscription at most; of more than that only the number is kept.
+# At most this many incidents wait for a subscription; of others only the number is kept.
 MOST_WAITING = 200
 
 
-def calls(event: IncidentEvent) -> bool:
-    """Say whether somebody is called for an event; of a muted incident only if it gets worse."""
+def notifies(event: IncidentEvent) -> bool:
+    """Return whether an event is sent; a muted incident sends only that it gets worse."""
     if event.kind == Kind.WORSE:
         return True
     if event.incident.is_muted(event.at):
         return False
-    return event.kind in CALLING or (event.kind == Kind.CAUSE and event.incident.level in LARGE)
+    return event.kind in NOTIFYING or (event.kind == Kind.CAUSE and event.incident.level in LARGE)
 
 
 def announce(events: Sequence[IncidentEvent]) -> None:
-    """Note for each subscription what it is to be told of these events, which are stored."""
+    """Queue notifications of stored events for each subscription."""
     merged = [event.incident_id for event in events if event.kind == Kind.MERGED]
-    if merged:  # those that explain them are told
+    if merged:  # the incidents that explain them are sent
         waiting = Notification.objects.filter(incident__in=merged, state=State.WAITING)
         waiting.filter(urgent=False).delete()
-    calling = [event for event in events if calls(event)]
-    if not calling:
+    to_send = [event for event in events if notifies(event)]
+    if not to_send:
         return
     rows = Subscription.objects.filter(subscriptions.ACTIVE, report="").exclude(channel__in=BOARDS)
     everybody = [
         Subscribed(row, subscriptions.sites_of(row))
         for row in rows.select_related("owner").prefetch_related("sites").order_by("id")
     ]
-    for event in calling if everybody else []:
+    for event in to_send if everybody else []:
         announce_to(everybody, event)
 
 
 def read_unsent(row: Subscription, now: datetime) -> list[IncidentEvent]:
-    """Return the opening of each open incident that a subscription covers and did not send.
+    """Return the opening of each open incident that a subscription matches and did not send.
 
-    Incidents that the same person got from another subscription are left out, and so are muted
-    ones. Two SQL queries, and those of the sites of the subscription.
+    Muted incidents are left out, and those that another subscription sent to the same person. Two
+    SQL queries, and those of the sites of the subscription.
     """
     if row.report or row.channel in BOARDS or not row.enabled or row.confirmed_at is None:
         return []
@@ -79,9 +79,9 @@ def read_unsent(row: Subscription, now: datetime) -> list[IncidentEvent]:
 
 
 def send_now(row: Subscription, opened: Sequence[IncidentEvent], now: datetime) -> None:
-    """Let incidents be sent next by a subscription, several in one message.
+    """Queue incidents for a subscription, several in one message.
 
-    ``opened`` is from `read_unsent`, in the same transaction, which has the lock of incidents.
+    ``opened`` is from `read_unsent` in the same transaction, which has the lock of incidents.
     """
     Notification.objects.bulk_create(
         Notification(
@@ -98,44 +98,44 @@ def send_now(row: Subscription, opened: Sequence[IncidentEvent], now: datetime) 
 
 
 def announce_to(everybody: Iterable[Subscribed], event: IncidentEvent) -> None:
-    """Note an event for each person whom it concerns: once, whatever they subscribed to."""
+    """Queue an event once for each person with a matching subscription."""
     incident = event.incident
     sites = sites_of(incident)
     matching = [subscribed for subscribed in everybody if subscribed.concerns(incident, sites)]
     rows = list(incident.notifications.select_for_update().filter(
         created_at__gt=event.at - REMEMBERED).order_by("id"))  # fmt: skip
     owner_of = {subscribed.row.pk: subscribed.row.owner_id for subscribed in everybody}
-    called = set[int]()
+    notified = set[int]()
     earlier = {each.subscription_id for each in rows}
-    # Of the subscriptions of one person: one by which it was told before, then what is soonest.
+    # Of the subscriptions of one person: the one that sent the incident before, then the soonest.
     matching.sort(
         key=lambda to: (to.row.pk not in earlier, to.row.due_at(event.at) - event.at, to.row.pk)
     )
     for to in (subscribed.row for subscribed in matching):
         owner = to.owner_id
-        if owner in called:
+        if owner in notified:
             continue
-        called |= {owner} if owner else set()
+        notified |= {owner} if owner else set()
         mine = {to.pk} | {pk for pk in owner_of if owner and owner_of[pk] == owner}
         past = [row for row in rows if row.state == State.SENT and row.subscription_id in mine]
         waiting = (
             row for row in rows if row.state == State.WAITING and row.subscription_id == to.pk
         )
-        count = len(past) + calls_by_deleted(to, incident.pk, event.at)
-        note(to, event, past, next(waiting, None), count)
+        count = len(past) + count_by_deleted(to, incident.pk, event.at)
+        queue(to, event, past, next(waiting, None), count)
 
 
-def note(
+def queue(
     to: Subscription,
     event: IncidentEvent,
     past: Sequence[Notification],
     row: Notification | None,
     count: int,
 ) -> None:
-    """Add an event to the row that waits, or take back what it makes superfluous.
+    """Add an event to the waiting row, or delete the row if the event cancels it.
 
-    ``past`` is what the person was told of the incident, by several subscriptions maybe, and
-    ``count`` how often within `REMEMBERED`, also by subscriptions that were deleted.
+    ``past`` are the messages about the incident to the person, by any subscription. ``count`` is
+    their number within `REMEMBERED`, including those of deleted subscriptions.
     """
     kinds = {*(row.kinds if row else ()), event.kind}
     knows_it_open = bool(past) and past[-1].kinds[-1] not in ENDS
@@ -143,7 +143,7 @@ def note(
         if row is not None:
             row.delete()
         return
-    if count >= MOST_CALLS or (event.kind == Kind.CAUSE and count == MOST_CALLS - 1):
+    if count >= MOST_MESSAGES or (event.kind == Kind.CAUSE and count == MOST_MESSAGES - 1):
         return
     if row is None and to.notifications.filter(state=State.WAITING).count() >= MOST_WAITING:
         miss(to, 1, event.at)
@@ -166,30 +166,30 @@ def note(
     row.save()
 
 
-def may_call_again(row: Notification, now: datetime) -> bool:
-    """Say whether the person of a row may be told more of its incident."""
+def may_notify_again(row: Notification, now: datetime) -> bool:
+    """Return whether the person of a row may get another message about its incident."""
     to, since = row.subscription, now - REMEMBERED
     past = notes_of_person(to).filter(
         incident=row.incident_id, state=State.SENT, created_at__gt=since
     )
-    deleted = calls_by_deleted(to, cast(int, row.incident_id), now)
-    return past.count() + deleted < MOST_CALLS
+    deleted = count_by_deleted(to, cast(int, row.incident_id), now)
+    return past.count() + deleted < MOST_MESSAGES
 
 
 def notes_of_person(row: Subscription) -> QuerySet[Notification]:
-    """Return the notifications of the person of a subscription, by all that are theirs."""
+    """Return the notifications by all subscriptions of the person of a subscription."""
     person = {"subscription__owner": row.owner_id} if row.owner_id else {"subscription": row}
     return Notification.objects.filter(**person)
 
 
-def calls_by_deleted(row: Subscription, incident: int, now: datetime) -> int:
+def count_by_deleted(row: Subscription, incident: int, now: datetime) -> int:
     """Count the messages about an incident that deleted subscriptions sent to the same person."""
     prefix = subscriptions.call_prefix(row, incident)
     return len(subscriptions.sent_by_deleted(prefix, now - REMEMBERED))
 
 
 def miss(row: Subscription, count: int, now: datetime) -> None:
-    """Note that so many messages more of a subscription could not be sent, for its next digest."""
+    """Count messages of a subscription that could not be sent, for its next digest."""
     missed, is_new = Notification.objects.get_or_create(
         subscription=row,
         incident=None,
@@ -202,7 +202,7 @@ def miss(row: Subscription, count: int, now: datetime) -> None:
 
 
 def drop_expired(now: datetime, days: int) -> None:
-    """Forget who was told what, once that is long ago."""
+    """Delete old deliveries and the counts of limits that have passed."""
     ended = Notification.objects.filter(ended_at__lt=now - timedelta(days=days))
     ended.delete()
     old = LastSent.objects.filter(at__lt=now - DAY)

@@ -1,4 +1,4 @@
-"""Reports by e-mail: each order gets the newest one once, however long Sonar was away."""
+"""Reports by e-mail: each subscription gets the newest report once, even after an outage."""
 
 from datetime import datetime, timedelta
 
@@ -10,16 +10,17 @@ from sonar.alerting.subscriptions import ACTIVE, take_turn
 from sonar.models import Notification, Subscription
 
 Kind, State = Notification.Kind, Notification.State
-# What one person may have, and how seldom one may be sent out of turn.
+# Subscriptions of one person, and the pause between reports on demand.
 MOST_OF_ONE = 10
 BETWEEN = timedelta(minutes=10)
 
 
 def queue_newest(report: str, period: str, due: datetime, now: datetime) -> None:
-    """Let the report of a period, due since then, be sent to all who have not been sent it.
+    """Queue the report of a period, due at ``due``, for all subscriptions that did not send it.
 
-    One that still waits becomes the newest: after weeks away there is one mail. Orders that are
-    newer than ``due`` begin with the next period. Two SQL statements, and some for each order.
+    A report that still waits is replaced by the newest: after an outage of weeks there is one mail.
+    Subscriptions newer than ``due`` begin with the next period. Two SQL statements, and some for
+    each subscription.
     """
     past = Notification.objects.filter(subscription=OuterRef("pk"), kind=Kind.REPORT, period=period)
     with transaction.atomic():
@@ -31,9 +32,9 @@ def queue_newest(report: str, period: str, due: datetime, now: datetime) -> None
 
 
 def queue_now(row: Subscription, period: str, now: datetime) -> bool:
-    """Let a report be sent next, whatever was sent; say False if that was done a moment ago.
+    """Queue a report on demand; return False if one waits or was sent a moment ago.
 
-    Reports that are ordered in this way count for the person and for the address.
+    Reports on demand are limited for each person and for each address.
     """
     reports = row.notifications.filter(kind=Kind.REPORT)
     if reports.filter(Q(state=State.WAITING) | Q(ended_at__gt=now - BETWEEN)).exists():

@@ -1,8 +1,8 @@
-"""The sender: takes what waits of one subscription at a time, sends it, and notes what came of it.
+"""The sender: sends the queued notifications of one subscription at a time, and stores the outcome.
 
-Nothing is locked while it sends: a subscription is leased. A sender that dies is followed by
-another one, which tells of the same events under the same id. A channel that does not answer is
-left alone for ever longer, and comes after those that do.
+Nothing is locked while it sends, because a subscription is leased. If a sender dies, another one
+sends the same events under the same id. A channel that does not answer is retried after ever longer
+pauses, and after those that answer.
 """
 
 import logging
@@ -30,26 +30,29 @@ from sonar.models.notifications import DAY
 log = logging.getLogger(__name__)
 
 Kind, State = Notification.Kind, Notification.State
-# Longer than any channel takes; who died is followed after that.
+# Longer than any channel takes; after that another sender takes over.
 LEASE = timedelta(minutes=3)
 BOARD_EVERY, BOARD_LOOKS_BACK = timedelta(minutes=1), timedelta(hours=1)
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
 HOUR = timedelta(hours=1)
 AT_ONCE = 4
-# Whom a sender is for: a report takes seconds to build, and calls do not wait for it.
-CALLS, REPORTS = Q(report=""), ~Q(report="")
-# What is noted of a channel that answers.
+# The subscriptions of a sender: a report takes seconds to build, and incidents do not wait for it.
+INCIDENTS, REPORTS = Q(report=""), ~Q(report="")
+# The columns of a channel that answers.
 WELL: Mapping[str, object] = {"failures": 0, "failing_since": None, "retry_at": None}
-STOPPED = "Sonar was stopped while it sent this, and does not send it again: it may have arrived."
-BROKEN = "Sonar made an error of its own in sending it: the log of its workers says which."
+STOPPED = (
+    "Sonar was stopped while it sent this message. The message may have been delivered, so Sonar "
+    "does not send it again."
+)
+BROKEN = "Sonar could not send this message because of an internal error. See the worker log."
 OTHER_KEY = (
-    "What the channel needs was encrypted with another key (docs/settings.md, "
-    "SONAR_CREDENTIALS_KEY): write its settings again."
+    "The settings of this channel were encrypted with another SONAR_CREDENTIALS_KEY. Enter them "
+    "again (docs/settings.md)."
 )
 
 
 class Words(Protocol):
-    """Who finds the words: of a message, and of the incidents that a board shows."""
+    """Writes messages, and the incidents that a board shows."""
 
     def message(
         self, row: Subscription, rows: Sequence[Notification], now: datetime
@@ -60,7 +63,7 @@ class Words(Protocol):
 
 @dataclass(frozen=True)
 class Claim:
-    """A subscription that is leased, and what of it is to be told now; nothing for a board."""
+    """A leased subscription, and its notifications to send now; none for a board."""
 
     row: Subscription
     rows: Sequence[Notification]
@@ -71,9 +74,9 @@ Clock = Callable[[], datetime]
 
 
 def send_due(
-    words: Words, clock: Clock, seconds: float, at_once: int = AT_ONCE, among: Q = CALLS
+    words: Words, clock: Clock, seconds: float, at_once: int = AT_ONCE, among: Q = INCIDENTS
 ) -> None:
-    """Send what is due until nothing is, or the time is up; so many subscriptions at once."""
+    """Send what is due until nothing is left or the time is up; ``at_once`` is the parallelism."""
     end = time.monotonic() + seconds
 
     def work() -> None:
@@ -88,8 +91,8 @@ def send_due(
             done.result()
 
 
-def send_next(words: Words, clock: Clock, among: Q = CALLS) -> bool:
-    """Send one message, or tell one board; say whether there was anything to do."""
+def send_next(words: Words, clock: Clock, among: Q = INCIDENTS) -> bool:
+    """Send one message or update one board; return whether there was anything to do."""
     claimed = claim(clock(), among)
     if claimed is None:
         return False
@@ -102,7 +105,7 @@ def send_next(words: Words, clock: Clock, among: Q = CALLS) -> bool:
     except ChannelError as error:
         failed(claimed, str(error), clock())
     except Exception:
-        # It is tried ever more seldom, as what does not arrive.
+        # It is retried after ever longer pauses, like a message that is not delivered.
         failed(claimed, BROKEN, clock())
         raise
     else:
@@ -110,8 +113,8 @@ def send_next(words: Words, clock: Clock, among: Q = CALLS) -> bool:
     return True
 
 
-def claim(now: datetime, among: Q = CALLS) -> Claim | None:
-    """Lease the next subscription with something due, those that answer first."""
+def claim(now: datetime, among: Q = INCIDENTS) -> Claim | None:
+    """Lease the next subscription with something due; those that answer come first."""
     waiting = Notification.objects.filter(
         subscription=OuterRef("pk"), state=State.WAITING, due_at__lte=now
     )
@@ -136,7 +139,7 @@ def claim(now: datetime, among: Q = CALLS) -> Claim | None:
             return None
         row.leased_until = now + LEASE
         row.save(update_fields=["leased_until"])
-        rows = to_tell(row, now)
+        rows = to_send(row, now)
         LastSent.objects.bulk_create(
             [LastSent(key=key, at=now) for key in limited_keys(row, rows)],
             update_conflicts=True,
@@ -147,26 +150,26 @@ def claim(now: datetime, among: Q = CALLS) -> Claim | None:
 
 
 def limited_keys(row: Subscription, rows: Sequence[Notification]) -> list[str]:
-    """Return the keys by which a message is counted; tests and links have limits of their own."""
+    """Return the keys by which a message is counted; tests and links have other limits."""
     return [] if any(map(is_direct, rows)) else subscriptions.keys_of(row, rows)
 
 
 def free(now: datetime) -> Q:
-    """Return the condition that nobody sends for a subscription now."""
+    """Return the condition that no sender has leased a subscription."""
     return Q(leased_until=None) | Q(leased_until__lte=now)
 
 
-def to_tell(row: Subscription, now: datetime) -> list[Notification]:
-    """Choose what one message tells: worse states by themselves, the rest as caps allow.
+def to_send(row: Subscription, now: datetime) -> list[Notification]:
+    """Choose the notifications of one message: urgent ones alone, the rest as the cap allows.
 
-    An address that is not confirmed gets nothing but the link to confirm it.
+    An address that is not confirmed gets only its confirmation link.
     """
     waiting = row.notifications.filter(state=State.WAITING)
     if row.confirmed_at is None:
         return list(waiting.filter(due_at__lte=now, kind=Kind.CONFIRMATION))
     if row.failing_since is not None and row.failing_since <= now - DAY:
-        # What could not be sent for a day is not sent any more. A digest tells of incidents; after
-        # a report the next one is tried as if nothing had been.
+        # Notifications fail after a day. A digest then summarises the incidents; for reports the
+        # next one is sent as usual.
         old = waiting.filter(due_at__lte=now - DAY)
         ended = {"state": State.FAILED, "ended_at": now, "answer": row.answer}
         if count := old.filter(incident__isnull=False).update(**ended):
@@ -195,7 +198,7 @@ def is_direct(each: Notification) -> bool:
 
 
 def deliver(claimed: Claim, words: Words, now: datetime) -> tuple[Message | None, str]:
-    """Send what a claim is for; return the message and what was answered, or raise ChannelError."""
+    """Send a claim; return the message and the answer, or raise ChannelError."""
     row, channel = claimed.row, catalogue.describe(claimed.row.channel)
     if missing := channel.missing():
         raise ChannelError(missing)
@@ -223,14 +226,14 @@ def rows_of(claimed: Claim) -> QuerySet[Notification]:
 
 
 def release(claimed: Claim, **changes: object) -> None:
-    """End the lease, if nobody else has taken it over meanwhile, and note what came of it."""
+    """End the lease, unless another sender has it by now, and store the outcome."""
     rows = Subscription.objects.filter(pk=claimed.row.pk, leased_until=claimed.lease)
     rows.update(leased_until=None, **changes)
 
 
 @transaction.atomic
 def arrived(claimed: Claim, message: Message | None, answer: str, now: datetime) -> None:
-    """Note what was told; what came meanwhile waits on, in a row of its own."""
+    """Store what was sent; events that came meanwhile stay queued in a new row."""
     answer, before = answer[:500], {each.pk: each for each in claimed.rows}
     for row in rows_of(claimed).select_for_update():
         count, missed = len(before[row.pk].events), row.missed - before[row.pk].missed
@@ -242,7 +245,7 @@ def arrived(claimed: Claim, message: Message | None, answer: str, now: datetime)
         row.save()
         if missed:
             outbox.miss(claimed.row, missed, now)
-        elif events and outbox.may_call_again(row, now):
+        elif events and outbox.may_notify_again(row, now):
             row.pk, row.state, row.events, row.kinds = None, State.WAITING, events, kinds
             row.ended_at = row.message = None
             row.save(force_insert=True)
@@ -254,9 +257,9 @@ def arrived(claimed: Claim, message: Message | None, answer: str, now: datetime)
 
 @transaction.atomic
 def failed(claimed: Claim, answer: str, now: datetime) -> None:
-    """Note that it did not arrive; what is tried again is, after ever longer pauses."""
+    """Store a failed delivery; it is retried after ever longer pauses, unless it is direct."""
     row, answer = claimed.row, answer[:500]
-    log.warning("Nothing arrives for the subscription %s: %s", row.pk, answer)
+    log.warning("Delivery for the subscription %s failed: %s", row.pk, answer)
     if any(map(is_direct, claimed.rows)):
         rows_of(claimed).update(state=State.FAILED, ended_at=now, answer=answer)
         release(claimed)

@@ -1,4 +1,4 @@
-"""Whom an incident concerns, what a channel needs to know of them, and addresses to confirm."""
+"""Subscriptions: the incidents that match them, their settings, and confirmed addresses."""
 
 import hashlib
 import json
@@ -22,21 +22,22 @@ from sonar.registry.cache import RegistryCache
 from sonar.registry.mesh_members import at_end, read_endpoints
 
 Scope, Kind, State = Subscription.Scope, Notification.Kind, Notification.State
-# People order these by a button, and they are sent before all others.
+# Users request these by a button; they are sent before all others.
 DIRECT = (Kind.TEST, Kind.CONFIRMATION)
 MOST_OF_ONE = 5
-# Each person can order, and each address can get, one link, one test or one message with open
-# incidents within these times.
+# Within these times, each person can request and each address can get only one link, one test or
+# one message with open incidents.
 BETWEEN_LINKS, BETWEEN_TESTS = timedelta(hours=1), timedelta(minutes=1)
 BETWEEN_INCIDENTS = timedelta(minutes=1)
 LINK_DAYS = 3
+NO_SITE = "No site of this report is registered. Cancel this subscription."
 SALT = "sonar.subscription"
 MINUTE = timedelta(minutes=1)
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 # Sonar may write to these addresses; to others it sends only a link to confirm the address.
 OWNER_IS_ACTIVE = Q(owner=None) | Q(owner__is_active=True)
 REACHABLE = Q(confirmed_at__isnull=False) & OWNER_IS_ACTIVE
-# In these, people are told.
+# Subscriptions that send notifications.
 ACTIVE = Q(enabled=True) & REACHABLE
 
 
@@ -48,7 +49,7 @@ class Subscribed:
     sites: frozenset[int] | None
 
     def concerns(self, incident: Incident, sites: Collection[int]) -> bool:
-        """Say whether an incident, which is of these sites, is one that it tells of."""
+        """Return whether an incident of these sites matches the subscription."""
         row = self.row
         return (
             (not row.levels or incident.level in row.levels)
@@ -83,27 +84,27 @@ tested_sites = RegistryCache(read_tested_sites)
 
 
 def covers_nothing(row: Subscription) -> str:
-    """Say why nothing can ever be sent by a subscription as the registry is now; else empty."""
+    """Say why no incident can match a subscription; return an empty string if some can."""
     if row.report:
         places = row.sites.all() if row.scope == Scope.SITES else Site.objects.all()
         places = places.filter(cloud=row.cloud) if row.cloud else places
-        return "" if places.exists() else "No site of this report is registered: remove this order."
+        return "" if places.exists() else NO_SITE
     sites, tested = sites_of(row), tested_sites.read()
     if sites is None:
         why = "" if tested else "no enabled mesh tests a link."
     elif list(row.levels) == [Incident.Level.GRID]:
-        why = "those of Sonar itself belong to no site. Choose all incidents."
+        why = "incidents of Sonar itself have no site. Choose all incidents."
     elif not sites and row.scope == Scope.OWN:
-        why = "this account administers no site. Choose all incidents, or certain sites."
+        why = "this account administers no site. Choose all incidents, or select sites."
     elif not sites:
-        why = "the sites chosen are no longer registered. Choose others."
+        why = "the selected sites are no longer registered. Select other sites."
     else:
         why = "no enabled mesh tests a link of its sites." if tested.isdisjoint(sites) else ""
     return why and f"No incident can match this subscription: {why}"
 
 
 def seal(row: Subscription, values: Mapping[str, str]) -> None:
-    """Keep what a channel needs to know, encrypted, and of the address only where it leads."""
+    """Store the settings of a channel encrypted; ``address`` gets only scheme and host."""
     row.secret = encrypted(f"subscription {row.key}", json.dumps(dict(values)))
     if url := values.get("url", ""):
         scheme, _, rest = url.partition("://")
@@ -112,7 +113,7 @@ def seal(row: Subscription, values: Mapping[str, str]) -> None:
 
 
 def unseal(row: Subscription) -> dict[str, str]:
-    """Return what a channel needs to know; raise OtherKeyError if the key is another by now."""
+    """Return the settings of a channel; raise OtherKeyError if the key has changed."""
     if row.secret is None:
         return {}
     values = json.loads(decrypted(f"subscription {row.key}", row.secret))
@@ -122,19 +123,19 @@ def unseal(row: Subscription) -> dict[str, str]:
 
 
 def count_own(owner: User, among: Q) -> int:
-    """Count the subscriptions of a person; two that are added at once wait for each other here."""
+    """Count the subscriptions of a person; concurrent additions wait for each other here."""
     User.objects.select_for_update(no_key=True).get(pk=owner.pk)
     return Subscription.objects.filter(among, owner=owner).count()
 
 
 def confirm_or_ask(row: Subscription, now: datetime, *, is_same: bool = False) -> str:
-    """Let an address of one's own be used; ask by a link sent there whether another one may.
+    """Confirm the address of the account at once; send a confirmation link to any other address.
 
-    Returns a sentence for the person, or nothing. Lists are of operators, who know whom. Run
+    Returns a sentence for the person, or an empty string. Shared subscriptions need no link. Run
     in a transaction that has locked the row; ``is_same`` says that its address was not changed.
     """
     owner, links = row.owner, row.notifications.filter(kind=Kind.CONFIRMATION)
-    if not is_same:  # what was ordered for another address is not sent to this one
+    if not is_same:  # what was requested for another address is not sent to this one
         row.notifications.filter(kind=Kind.TEST, state=State.WAITING).delete()
         links.delete()
     is_known = owner is None or row.address.casefold() == owner.email.casefold()
@@ -149,21 +150,27 @@ def confirm_or_ask(row: Subscription, now: datetime, *, is_same: bool = False) -
     if wait := take_turn("link", row, BETWEEN_LINKS, now):
         later = format_span(wait + MINUTE)
         if links.exists():
-            return f"A link was sent to {row.address} before: open it, or save again in {later}"
+            return (
+                f"A confirmation link was already sent to {row.address}. Open it, or save the "
+                f"subscription again in {later}"
+            )
         return (
-            f"No link was sent to {row.address}: a link to confirm an address was sent less than "
-            f"an hour ago. Save this subscription again in {later}"
+            f"No confirmation link was sent to {row.address}, because another link was sent less "
+            f"than an hour ago. Save the subscription again in {later}"
         )
     queue(row, Kind.CONFIRMATION, now)
-    return f"A link was sent to {row.address}: open it to be told by that address"
+    return (
+        f"A confirmation link was sent to {row.address}. Open it to receive messages at this "
+        "address"
+    )
 
 
 @transaction.atomic
 def take_turn(noun: str, row: Subscription, pause: timedelta, now: datetime) -> timedelta | None:
-    """Count an ordered message for its owner and for its address; return None.
+    """Count a requested message for its owner and for its address; return None.
 
-    If either had one within the pause, nothing is counted: return how long to wait. The counts
-    stay when subscriptions and accounts are deleted, and two orders at once take turns.
+    If either had one within the pause, count nothing and return the time to wait. The counts
+    stay when subscriptions and accounts are deleted. Concurrent requests wait for each other.
     """
     keys = [f"{noun} to {hash_address(row)}"]
     keys += [f"{noun} of {row.owner_id}"] if row.owner_id else []
@@ -180,7 +187,7 @@ def take_turn(noun: str, row: Subscription, pause: timedelta, now: datetime) -> 
 
 
 def hash_address(row: Subscription) -> str:
-    """Return the key of an address; one without a mailbox has that of its subscription."""
+    """Return a hash of the mailbox, or of the key of the subscription without a mailbox."""
     name, _, host = row.address.casefold().partition("@")
     # Mail to ann+x@ is delivered to ann@.
     address = f"{name.partition('+')[0]}@{host}" if host else str(row.key)
@@ -188,23 +195,23 @@ def hash_address(row: Subscription) -> str:
 
 
 def message_prefix(row: Subscription) -> str:
-    """Begin the keys of the messages that a person was sent at this address."""
+    """Return the prefix of the keys of messages to a person at this address."""
     return f"message {row.owner_id or 0} {hash_address(row)[:32]} "
 
 
 def call_prefix(row: Subscription, incident: int) -> str:
-    """Begin the keys of the messages about an incident that a person was sent."""
+    """Return the prefix of the keys of messages to a person about an incident."""
     return f"incident {incident} {row.owner_id or hash_address(row)[:32]} "
 
 
 def keys_of(row: Subscription, rows: Sequence[Notification]) -> list[str]:
-    """Return the keys by which one message is counted, also once its subscription is deleted."""
+    """Return the keys by which a message is counted, even after its subscription is deleted."""
     calls = [f"{call_prefix(row, each.incident_id)}{each.pk}" for each in rows if each.incident_id]
     return [*(f"{message_prefix(row)}{each.pk}" for each in rows[:1]), *calls]
 
 
 def sent_by_deleted(prefix: str, since: datetime) -> list[datetime]:
-    """Return when messages were sent, by keys that begin so, whose subscription was deleted."""
+    """Return when messages of deleted subscriptions were sent, by the prefix of their keys."""
     kept = LastSent.objects.filter(key__startswith=prefix, at__gt=since)
     sent = {int(key.rpartition(" ")[2]): at for key, at in kept.values_list("key", "at")}
     present = Notification.objects.filter(pk__in=sent).values_list("pk", flat=True) if sent else ()
@@ -212,14 +219,14 @@ def sent_by_deleted(prefix: str, since: datetime) -> list[datetime]:
 
 
 def token_of(row: Subscription) -> str:
-    """Return what a link has that confirms the address of a subscription."""
+    """Return the token of the link that confirms the address of a subscription."""
     return signing.dumps([str(row.key), row.address], salt=SALT)
 
 
 def confirm(token: str, user: User) -> Subscription | None:
-    """Confirm the address that a token is for; None if it is too old, or of another account.
+    """Confirm the address of a token; return None if it has expired or is of another account.
 
-    One statement decides: an address that changes at the same moment is not confirmed.
+    One statement decides, so an address that changes at the same moment is not confirmed.
     """
     try:
         key, address = signing.loads(token, salt=SALT, max_age=timedelta(days=LINK_DAYS))
@@ -234,7 +241,7 @@ def confirm(token: str, user: User) -> Subscription | None:
 
 
 def queue(row: Subscription, kind: Notification.Kind, now: datetime) -> None:
-    """Let a test, or a link to confirm an address, be sent next; one that waits already is it."""
+    """Queue a test or a confirmation link, unless one is queued already."""
     Notification.objects.get_or_create(
         subscription=row,
         incident=None,
@@ -245,6 +252,6 @@ def queue(row: Subscription, kind: Notification.Kind, now: datetime) -> None:
 
 
 def forget_unsent(rows: Iterable[Subscription]) -> None:
-    """Drop what still waits for subscriptions that are switched off."""
+    """Delete the queued notifications of disabled subscriptions."""
     waiting = Notification.objects.filter(subscription__in=list(rows), state=State.WAITING)
     waiting.delete()

@@ -1,4 +1,4 @@
-"""Whom Sonar calls for incidents or sends reports, and its outbox: what is to be sent, and was."""
+"""Subscriptions to incidents and reports, and the outbox: queued, sent and failed notifications."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def chosen(field: models.CharField[str, str], text: str) -> ArrayField[list[str]
 
 
 class Subscription(QuietHours):
-    """Who is told of which incidents, by which channel, and when; or who gets which report.
+    """Which incidents or report Sonar sends, by which channel, and when.
 
-    One with an owner is that person's own, by e-mail alone; one without is a list, which operators
-    keep. With ``report`` it tells of no incident: it orders the report of each week or month, of
-    the grid, of a ``cloud`` or of the one site among ``sites``. ``secret`` has what the channel
-    needs, encrypted (`sonar.alerting.subscriptions`), and ``address`` what everybody who sees the
-    row may read of it.
+    With an owner it belongs to that person and uses e-mail; without one it is a shared
+    subscription of operators. With ``report`` it sends no incidents but the report of each week or
+    month, of the grid, of a ``cloud`` or of the one site among ``sites``. ``secret`` has the
+    encrypted settings of the channel (`sonar.alerting.subscriptions`), and ``address`` their
+    public part.
     """
 
     class Scope(models.TextChoices):
@@ -55,8 +55,8 @@ class Subscription(QuietHours):
     sites = models.ManyToManyField("sonar.Site", blank=True, related_name="+")
     report = models.CharField(max_length=5, choices=Report, blank=True, default="", db_default="")
     cloud = models.CharField(max_length=40, blank=True, default="", db_default="")
-    levels = chosen(models.CharField(max_length=11), "What they are of.")
-    conditions = chosen(models.CharField(max_length=7), "What is so.")
+    levels = chosen(models.CharField(max_length=11), "Scopes of the incidents.")
+    conditions = chosen(models.CharField(max_length=7), "Conditions of the incidents.")
     digest_hour = models.PositiveSmallIntegerField(
         null=True,
         blank=True,
@@ -66,9 +66,9 @@ class Subscription(QuietHours):
     cap = models.PositiveSmallIntegerField(
         default=10,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_CAP)],
-        help_text="So many messages an hour; what comes beyond is told in one.",
+        help_text="Messages per hour; further notifications are combined into one message.",
     )
-    # What the sender notes: who sends now, and how its channel answers.
+    # Columns of the sender: its lease, and how its channel answers.
     leased_until = models.DateTimeField(null=True, editable=False)
     told_at = models.DateTimeField(null=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)
@@ -91,7 +91,7 @@ class Subscription(QuietHours):
             models.CheckConstraint(
                 condition=Q(owner__isnull=False) | ~Q(scope="own"),
                 name="subscription_of_list_has_no_own_sites",
-                violation_error_message="A list has no sites of its own: choose sites, or all.",
+                violation_error_message="A shared subscription cannot have the scope own.",
             ),
             models.CheckConstraint(
                 condition=Q(digest_hour=None) | Q(digest_hour__lte=23),
@@ -109,7 +109,7 @@ class Subscription(QuietHours):
         return self.name
 
     def due_at(self, moment: datetime) -> datetime:
-        """Return when it is told of what is so now: at the hour of its digest, never by night."""
+        """Return when a notification of this moment is sent: by digest, and after quiet hours."""
         if self.digest_hour is not None:
             return next_at(time(self.digest_hour), moment)
         if self.is_quiet(moment) and self.quiet_until is not None:
@@ -124,12 +124,11 @@ def next_at(clock: time, moment: datetime) -> datetime:
 
 
 class Notification(models.Model):
-    """What a subscription is to be told of an incident, or was.
+    """A notification of a subscription about an incident: waiting, sent or failed.
 
-    While it waits there is one for an incident, with all ``events`` that are not told yet and, in
-    the same order, their ``kinds``. One that was ``missed`` stands for so many that could not be
-    sent; tests, links to confirm an address and the report of a ``period`` (`2026-W47`, `2026-10`)
-    belong to no incident either.
+    At most one waits for each incident, with all ``events`` that were not sent yet and, in the same
+    order, their ``kinds``. ``missed`` counts messages that could not be sent. Tests, confirmation
+    links and the report of a ``period`` (`2026-W47`, `2026-10`) have no incident.
     """
 
     class Kind(models.TextChoices):
@@ -157,11 +156,11 @@ class Notification(models.Model):
     missed = models.PositiveIntegerField(default=0)
     period = models.CharField(max_length=8, blank=True, default="", db_default="")
     urgent = models.BooleanField(default=False)
-    together = models.BooleanField(default=False, help_text="With others, in one message.")
+    together = models.BooleanField(default=False, help_text="Combined with others in one message.")
     created_at = models.DateTimeField()
     due_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    message = models.UUIDField(null=True, help_text="The id of the message that told it.")
+    message = models.UUIDField(null=True, help_text="The id of the message that sent it.")
     answer = models.CharField(max_length=500, blank=True)
 
     class Meta:
@@ -187,10 +186,10 @@ class Notification(models.Model):
 
 
 class LastSent(models.Model):
-    """When a limited message was last ordered or sent, by a key for the person or the address.
+    """When a limited message was last requested or sent, by a key of the person or the address.
 
-    No row refers to another table, so the limit holds when its subscription, order or account is
-    deleted (`sonar.alerting.subscriptions.take_turn`). ``key`` holds a hash of the address.
+    No row refers to another table, so limits still hold after a subscription or an account is
+    deleted (`sonar.alerting.subscriptions.take_turn`). ``key`` has a hash of the address.
     """
 
     key = models.CharField(max_length=100, primary_key=True)

@@ -45,7 +45,9 @@ def test_a_report_is_chosen_read_and_printed(visit: Visit, changed: ChangedSite,
 
 @pytest.mark.long
 @seen_by(LAPTOP, NARROW)
-def test_a_report_is_ordered_and_reads_well_as_e_mail(visit: Visit, changed, reader, settings):
+def test_a_report_is_subscribed_to_and_reads_well_as_e_mail(
+    visit: Visit, changed, reader, settings
+):
     settings.SONAR_URL, settings.EMAIL_HOST = "https://sonar.example.org", "mail.example.org"
     operator = account(Role.OPERATOR, name="olga")
     operator.email = "olga@example.org"
@@ -54,20 +56,20 @@ def test_a_report_is_ordered_and_reads_well_as_e_mail(visit: Visit, changed, rea
     of_person("anna", report="month", title="monthly report on cloud UK", cloud="UK", **failing)
     visit.log_in(operator)
     page = visit.open("/reports/?site=UKI-SCOTGRID-GLASGOW")
-    page.get_by_role("button", name="Order the report on").click()
-    expect(page.locator(".notice[role=status]")).to_contain_text("is ordered")
+    page.get_by_role("button", name="Subscribe to reports on").click()
+    expect(page.locator(".notice[role=status]")).to_contain_text("now subscribed")
     assert "23 Nov 06:00" in page.locator("#mail").inner_text()
     assert fits(page)
     assert by_day_and_night(page, ALL) == []
-    look(page, f"report-orders-{reader}")
+    look(page, f"report-subscriptions-{reader}")
     page.emulate_media(color_scheme="dark")
-    look(page, f"report-orders-{reader}-dark")
+    look(page, f"report-subscriptions-{reader}-dark")
     page.emulate_media(color_scheme="light")
-    page.get_by_role("button", name="Send me one now").click()
+    page.get_by_role("button", name="Send latest report").click()
     expect(page.locator("#deliveries")).to_contain_text("waiting")
     assert fits(page)
     assert by_day_and_night(page, ALL) == []
-    look(page, f"report-order-{reader}")
+    look(page, f"report-subscription-{reader}")
     for name, scope in {
         "grid": {},
         "site": {"site": "UKI-SCOTGRID-GLASGOW"},

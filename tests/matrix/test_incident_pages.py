@@ -391,7 +391,7 @@ def test_what_somebody_decides_is_kept_once_with_their_name(into_desy: Incident)
             "mute",
             {"length": "4", "until": "tomorrow 08:00"},
             "#mute-until_error",
-            "“4 hours” and “tomorrow 08:00” are both set. Choose “until a time you enter”, or clear",
+            "“4 hours” and “tomorrow 08:00” are both set. Choose “until a time you enter”, or",
         ),
         ("mute", {"length": "4", "until": "soon"}, "#mute-until_error", "Not a valid time"),
         ("note", {"text": ""}, "#note-text_error", "The note is empty."),

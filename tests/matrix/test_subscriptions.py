@@ -158,7 +158,7 @@ def test_an_address_has_a_public_domain_and_a_plain_name(address):
     refused = client.post("/subscriptions/add/", form(address))
     assert refused.status_code == 400
     errors = Page(refused.content.decode()).words
-    assert "Write an e-mail address" in errors or "must be a public domain" in errors
+    assert "is not an e-mail address" in errors or "is not a public domain" in errors
     assert client.post("/reports/", {"report": "week", "address": address}).status_code == 400
     body = {"name": "list", "channel": "email", "address": address}
     response = root.post("/api/v1/subscriptions/", body, JSON)
@@ -234,7 +234,7 @@ def test_one_test_a_minute_is_sent_whatever_is_deleted(clock):
         send_all(clock[0])
     assert len(mail.outbox) <= 1
     said = client.get(f"/subscriptions/{row.pk}/").content.decode()
-    assert "A test was ordered less than a minute ago." in said
+    assert "A test notification was requested less than a minute ago." in said
     clock[0] = NOW + MINUTE
     client.post(f"/subscriptions/{row.pk}/test/")
     assert len(send_all(clock[0])) == 1
@@ -343,7 +343,7 @@ def test_a_secret_does_not_follow_the_address_to_another_server(channel, url):
     sent = {"name": "list", "scope": "grid", "cap": 10, "enabled": "on", "channel-url": url}
     refused = client.post(f"/subscriptions/{row.pk}/", sent)
     assert refused.status_code == 400
-    said = "The address leads to another server: type this again for it."
+    said = "The new address is on another server. Enter this value again."
     page = Page(refused.content.decode())
     assert page.words.count(said) == 1
     assert refused.context["form"].errors == {f"channel-{secret}": [said]}
@@ -409,7 +409,7 @@ def test_sites_that_are_chosen_are_not_ignored(world_of_three):
     client = logged_in(reader(email="rea@example.org"))
     both = form("rea@example.org", scope="grid", sites=["RAL"])
     refused = client.post("/subscriptions/add/", both)
-    said = "Choose “incidents of these sites”, or no site here."
+    said = "Sites are selected: choose “incidents of these sites”, or select none."
     assert refused.context["form"].errors == {"sites": [said]}
     # Those that it had before may stay, as they are selected when the form is shown.
     row = add(client, "rea@example.org", scope="sites", sites=["RAL"])
@@ -427,7 +427,7 @@ def delete(site: str) -> None:
     [
         ({"scope": "own"}, lambda: None, "this account administers no site"),
         ({"scope": "sites", "sites": ["RAL"], "levels": ["grid"]}, lambda: None,
-         "those of Sonar itself belong to no site"),
+         "incidents of Sonar itself have no site"),
         ({"scope": "sites", "sites": ["Empty"]}, lambda: None,
          "no enabled mesh tests a link of its sites"),
         ({"scope": "sites", "sites": ["RAL"]}, lambda: Mesh.objects.update(enabled=False),
@@ -436,7 +436,7 @@ def delete(site: str) -> None:
          lambda: Endpoint.objects.filter(site__name="RAL").update(enabled=False),
          "no enabled mesh tests a link of its sites"),
         ({"scope": "sites", "sites": ["Empty"]}, lambda: delete("Empty"),
-         "the sites chosen are no longer registered"),
+         "the selected sites are no longer registered"),
         ({"scope": "grid"}, lambda: Mesh.objects.all().delete(),
          "no enabled mesh tests a link."),
     ],
@@ -467,7 +467,7 @@ def test_a_subscription_that_no_incident_can_match_says_so(world_of_three, value
     shown = bob.post("/subscriptions/confirm/", {"token": token}, follow=True)
     words = Page(shown.content.decode()).words
     assert said in words
-    assert "is told of incidents from now on" not in words
+    assert "Sonar now sends" not in words
 
 
 @pytest.mark.django_db
@@ -484,12 +484,12 @@ def test_an_address_is_confirmed_once_by_a_person(clock, world_of_three):
     row = add(client, "rea@example.org")
     send_all()
     client.post("/subscriptions/confirm/", {"token": subscriptions.token_of(row)})
-    assert "rea@example.org is confirmed" in notices(client, row)
+    assert "rea@example.org was confirmed" in notices(client, row)
     other = add(client, "Rea@example.org", name="other")
     assert other.confirmed_at is not None
     words = notices(client, other)
-    assert "A link was sent" not in words
-    assert "until the link" not in words
+    assert "A confirmation link was sent" not in words
+    assert "open the link" not in words
     client.post("/reports/", {"report": "week", "address": "rea@example.org"})
     assert Subscription.objects.get(report="week").confirmed_at is not None
     assert send_all() == []
@@ -501,22 +501,24 @@ def test_an_address_is_confirmed_once_by_a_person(clock, world_of_three):
 def test_a_page_says_what_became_of_the_link(clock, world_of_three):
     client = logged_in(reader())
     row = add(client, "one@example.org")
-    assert "A link is about to be sent to one@example.org" in notices(client, row)
+    assert "Not confirmed: a link will be sent to one@example.org soon" in notices(client, row)
     send_all()
-    assert "Waits until the link sent to one@example.org is opened" in notices(client, row)
+    waits = "Not confirmed: open the link that was sent to "
+    assert f"{waits}one@example.org" in notices(client, row)
     client.post(f"/subscriptions/{row.pk}/", form("one@example.org"))
     words = notices(client, row)
-    assert "A link was sent to one@example.org before: open it, or save again in 1 h" in words
-    assert "Waits until the link sent to one@example.org is opened" in words
+    assert "A confirmation link was already sent to one@example.org. Open it, or save" in words
+    assert "save the subscription again in 1 h" in words
+    assert f"{waits}one@example.org" in words
     client.post(f"/subscriptions/{row.pk}/", form("two@example.org"))
     words = notices(client, row)
-    assert "No link was sent to two@example.org" in words
-    assert "Not confirmed: no link sent to two@example.org is valid. Save to send one" in words
-    assert "Waits until" not in words
+    assert "No confirmation link was sent to two@example.org" in words
+    assert "Not confirmed: no link sent to two@example.org is valid. Save to send a new" in words
+    assert waits not in words
     clock[0] = NOW + HOUR
     client.post(f"/subscriptions/{row.pk}/", form("two@example.org"))
     send_all(clock[0])
-    assert "Waits until the link sent to two@example.org is opened" in notices(client, row)
+    assert f"{waits}two@example.org" in notices(client, row)
     clock[0] += timedelta(days=subscriptions.LINK_DAYS, minutes=1)
     assert "Not confirmed: no link sent to two@example.org is valid" in notices(client, row)
 
@@ -539,17 +541,18 @@ def test_an_open_incident_that_matches_is_offered_and_sent_once(clock, world_of_
     other = add(client, "rea@example.org", scope="sites", sites=["RAL"], name="ral")
     row = add(client, "rea@example.org")
     assert "open incident" not in notices(client, other)
-    assert "1 open incident matches this subscription. Send it now" in notices(client, row)
+    offer = "1 open incident matches this subscription. Send open incident now"
+    assert offer in notices(client, row)
     assert send_all() == []
     words, subjects = press(client, row)
-    assert "1 open incident will be sent next." in words
+    assert "1 open incident was queued." in words
     assert "open incident matches" not in words
     assert subjects == ["[Sonar] DESY_DATADISK receives at 0.45× (0.40–0.51)"]
     # It is known to the person now: by none of the subscriptions again, and the end follows.
     twice = add(client, "rea@example.org", name="twice")
     for each in (row, twice):
         words, subjects = press(client, each)
-        assert "No open incident is left to send by this subscription." in words
+        assert "This subscription has no open incident left to send." in words
         assert subjects == []
         assert "open incident matches" not in notices(client, each)
     happens(opened, "worse", NOW + HOUR, condition="failing")
@@ -566,11 +569,11 @@ def test_open_incidents_are_offered_once_the_address_is_confirmed(clock, world_o
     client = logged_in(reader())
     row = add(client, "rea@example.org", quiet_from="00:00", quiet_until="23:00", cap=1)
     assert "open incidents match" not in notices(client, row)
-    assert "No open incident is left" in press(client, row)[0]
+    assert "no open incident left to send" in press(client, row)[0]
     token = {"token": subscriptions.token_of(row)}
     confirmed = client.post("/subscriptions/confirm/", token, follow=True)
     offer = Page(confirmed.content.decode()).part("#unsent")
-    assert offer.words == "3 open incidents match this subscription. Send them now"
+    assert offer.words == "3 open incidents match this subscription. Send open incidents now"
     Subscription.objects.update(enabled=False)
     assert "open incidents match" not in notices(client, row)
     Subscription.objects.update(enabled=True)
@@ -640,4 +643,4 @@ def test_an_evaluation_at_the_same_moment_sends_an_incident_once(real_commits):
     answer = at_once(lambda: client.post(f"/subscriptions/{row.pk}/open-incidents/"), evaluate)
     assert answer.status_code == 302
     assert [each.kinds for each in row.notifications.all()] == [["worse"]]
-    assert "No open incident is left to send" in notices(client, row)
+    assert "no open incident left to send" in notices(client, row)

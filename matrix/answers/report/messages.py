@@ -1,4 +1,4 @@
-"""What is sent of ordered reports."""
+"""Reports as messages."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ from matrix.answers.report.question import ReportQuestion
 from matrix.answers.report.schedule import scope_of
 from matrix.query.forms import BadQueryError
 from sonar.alerting.channels.base import ChannelError, Matter, Message
-from sonar.alerting.subscriptions import Subscribed
+from sonar.alerting.subscriptions import NO_SITE, Subscribed
 from sonar.models import Notification, Subscription
-
-NO_SITE = "Its site is not registered any more: remove this order."
 
 
 @dataclass(frozen=True)
 class ReportWords:
-    """Finds the words of reports (`sonar.alerting.sending.Words`); ``write`` writes each.
+    """Writes messages with reports (`sonar.alerting.sending.Words`).
 
-    It is given the name of the subscription, too, and returns subject, text and HTML.
+    ``write`` gets a report and the name of the subscription, and returns subject, text and HTML.
     """
 
     write: Callable[[PeriodReport, str], tuple[str, str, str]]
 
     def message(self, row: Subscription, rows: Sequence[Notification], now: datetime) -> Message:
-        """Return the message of what is to be sent; raise ChannelError if there is none."""
+        """Return the message to send; raise ChannelError if the report does not exist."""
         first = rows[0]
         if first.kind != Notification.Kind.REPORT:
             return IncidentWords().message(row, rows, now)
@@ -47,5 +45,5 @@ class ReportWords:
         return Message(key, now, first.kind, *written)
 
     def matters(self, subscribed: Subscribed, since: datetime, now: datetime) -> list[Matter]:
-        """Return nothing: no board shows reports."""
+        """Return an empty list, because boards do not show reports."""
         return []

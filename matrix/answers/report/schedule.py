@@ -1,4 +1,4 @@
-"""When ordered reports are due by e-mail, and of what each is."""
+"""When report subscriptions are due, and the scope of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from matrix.answers.report.question import KINDS, ReportPeriod
 from sonar.alerting import reports
 from sonar.models import Subscription
 
-# Late results have come by then, events are searched, and people begin to work.
+# Late results have arrived by then, events are assessed, and people begin to work.
 DELAY = timedelta(hours=6)
 AT = f"{DELAY // timedelta(hours=1):02}:00"
 
@@ -23,7 +23,7 @@ def due_at(period: ReportPeriod) -> datetime:
 
 
 def next_due(row: Subscription, now: datetime) -> datetime:
-    """Return when the next report of an order is due that is not due yet."""
+    """Return when the next report of a subscription is due."""
     return due_at(newest(row.report, now).after)
 
 
@@ -34,18 +34,18 @@ def queue_newest(now: datetime) -> None:
 
 
 def queue_now(row: Subscription, now: datetime) -> bool:
-    """Let the newest report be sent next; say False if one was a moment ago, or is about to be."""
+    """Queue the newest report on demand; return False if one waits or was sent a moment ago."""
     return reports.queue_now(row, newest(row.report, now).name, now)
 
 
 def scope_of(row: Subscription) -> dict[str, str]:
-    """Return of what an ordered report is, as parameters of its address."""
+    """Return the scope of a report subscription as parameters of the address of the report."""
     if row.scope == Subscription.Scope.SITES:
         return {"site": next((site.name for site in row.sites.all()), "")}
     return {"cloud": row.cloud} if row.cloud else {}
 
 
 def subject(row: Subscription) -> str:
-    """Say of what it is: `site RAL`, `cloud UK`, `the whole grid`."""
+    """Name the scope of a report subscription: `site RAL`, `cloud UK`, `the whole grid`."""
     name, value = next(iter(scope_of(row).items()), ("", ""))
-    return f"{name} {value or 'that is not registered any more'}" if name else "the whole grid"
+    return f"{name} {value or 'that is no longer registered'}" if name else "the whole grid"

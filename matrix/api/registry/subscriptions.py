@@ -1,4 +1,4 @@
-"""/api/v1/subscriptions/: lists that are told of incidents. One's own are for pages alone."""
+"""/api/v1/subscriptions/: shared notification subscriptions. Own ones exist only on pages."""
 
 from typing import Annotated, Any, Literal
 
@@ -45,38 +45,40 @@ Sites = list[Annotated[str, name_of("site")]]
 
 
 class SubscriptionBody(Body):
-    """A list: who is told of which incidents, by which channel, and when."""
+    """A shared subscription: its incidents, its channel and its schedule."""
 
     name: Annotated[str, needed_text(LONGEST_NAME)]
     channel: Annotated[str, field(CHANNEL, max_length=20, pattern=KINDS)]
     address: Annotated[
-        str, line(254, "of e-mail; of other channels it is where their address leads")
+        str, line(254, "the e-mail address; other channels show scheme and host of their url")
     ] = ""
-    enabled: Annotated[bool, flag("false: nobody is told")] = True
+    enabled: Annotated[bool, flag("false: no notifications are sent")] = True
     scope: Annotated[
-        Literal["sites", "grid"], Field(description="incidents of `sites`, or all")
+        Literal["sites", "grid"], Field(description="incidents of `sites`, or all incidents")
     ] = "grid"
     sites: Annotated[Sites, field("a list of registered sites", max_length=1000)] = []
-    levels: Annotated[list[Levels], Field(description="what they are of; empty: all")] = []
-    conditions: Annotated[list[Conditions], Field(description="what is wrong; empty: all")] = []
+    levels: Annotated[list[Levels], Field(description="scopes of the incidents; empty: all")] = []
+    conditions: Annotated[
+        list[Conditions], Field(description="conditions of the incidents; empty: all")
+    ] = []
     digest_hour: Annotated[
-        int | None, whole(0, 23, "UTC, one message a day", "for one for each incident")
+        int | None, whole(0, 23, "UTC, one message a day", "for a message for each incident")
     ] = None
     quiet_hours: Annotated[str | None, quiet_times()] = None
-    cap: Annotated[int, whole(1, MOST_CAP, "messages an hour; one tells of the rest")] = 10
+    cap: Annotated[int, whole(1, MOST_CAP, "messages per hour; one message combines the rest")] = 10
 
 
 class NewSubscription(SubscriptionBody):
-    """A list to add, with what its channel needs to know; that is never answered."""
+    """A shared subscription to add, with the settings of its channel, which no answer contains."""
 
     settings: Annotated[
         dict[str, Annotated[str, Field(max_length=catalogue.LONGEST)]],
-        Field(description="what the channel needs, like url and key; kept encrypted"),
+        Field(description="settings of the channel, such as url and key; stored encrypted"),
     ] = {}
 
 
 class MayKeepLists(MayOperate):
-    """Reading, too, needs the right to see lists; writing is as everywhere."""
+    """Reading needs the right to see shared subscriptions; writing is as for other resources."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if request.method in SAFE_METHODS:
@@ -94,28 +96,30 @@ class Subscriptions(Resource[Subscription]):
     new = NewSubscription
     answer = record_of(
         SubscriptionBody,
-        "A list of those who are told of incidents. `failing_since` says since when nothing "
-        "arrives, `answer` what the other side said last. `covers_nothing` says why no incident "
-        "can match; it is empty if some can.",
+        "A shared subscription. `failing_since` is the time since which delivery has been failing, "
+        "`answer` the last answer of the receiver. `covers_nothing` says why no incident can "
+        "match; it is empty if some can.",
         name="SubscriptionRecord",
         id=int,
         failing_since=str | None,
         answer=str,
         covers_nothing=str,
     )
-    missing = "There is no list {key}."
+    missing = "The shared subscription {key} does not exist."
     order = BY_ID
     field_of = {"subscription_name_once": "name"}
     calls = {
-        "list": CallText("All lists that are told of incidents", "Those of persons are not here."),
-        "add": CallText("Add a list", "It is told of what happens from then on."),
-        "show": CallText("One list"),
+        "list": CallText("All shared subscriptions", "Subscriptions of users are not included."),
+        "add": CallText(
+            "Add a shared subscription", "It sends notifications of events from then on."
+        ),
+        "show": CallText("One shared subscription"),
         "change": CallText(
-            "Change a list",
-            "Fields that are left out stay as they are; `settings` are replaced as a whole.",
+            "Change a shared subscription",
+            "Fields that are left out are not changed; `settings` are replaced as a whole.",
         ),
         "remove": CallText(
-            "Remove a list", "Nothing more is sent, and what was sent is forgotten."
+            "Remove a shared subscription", "Its queued and past deliveries are deleted, too."
         ),
     }
 
@@ -144,11 +148,12 @@ class Subscriptions(Resource[Subscription]):
         return {} if row.confirmed_at else {"confirmed_at": timezone.now()}
 
     def check(self, row: Subscription) -> None:
-        """Hold the settings to what the channel needs, be they sent now or before."""
+        """Check the settings, new or stored, against the channel."""
         try:
             values = subscriptions.unseal(row)
         except OtherKeyError:
-            raise wrong("settings", "settings must be sent again: their key is another.") from None
+            sentence = "settings were encrypted with another key. Send them again."
+            raise wrong("settings", sentence) from None
         for name, sentence in catalogue.describe(row.channel).problems(values).items():
             raise wrong("settings", f"settings.{name}: {sentence}")
         if row.channel == catalogue.EMAIL and (sentence := catalogue.mail_problem(row.address)):
@@ -158,7 +163,7 @@ class Subscriptions(Resource[Subscription]):
         if "sites" in values:
             row.sites.set(sites_named(values["sites"]))
         if row.scope == Subscription.Scope.SITES and not row.sites.exists():
-            raise wrong("sites", "sites: with the scope sites, name at least one.")
+            raise wrong("sites", "sites is empty. The scope sites requires at least one site.")
         if not row.enabled:
             subscriptions.forget_unsent([row])
 

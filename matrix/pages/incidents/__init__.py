@@ -1,1 +1,1 @@
-"""Pages of incidents: all of them, one, and what people decide there."""
+"""The list of incidents, and the page of one incident."""

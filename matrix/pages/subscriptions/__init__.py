@@ -1,1 +1,1 @@
-"""The pages on which people subscribe to incidents, and operators keep lists."""
+"""The pages where people subscribe to notifications, and operators share subscriptions."""

@@ -1,4 +1,4 @@
-"""The form of a subscription: by which channel, what of, and when."""
+"""The form of a subscription: its channel, its incidents and its schedule."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,13 +16,13 @@ from sonar.models.notifications import LONGEST_NAME, MOST_CAP
 from sonar.registry.written_fields import between, small_input
 
 Scope = Subscription.Scope
-# What is sent besides what the row has.
+# Fields that are not columns of the row.
 BESIDE = ("sites",)
-# Not for channels that are told everything each minute.
+# Not for channels that are sent all open incidents each minute.
 TIMES = ("digest_hour", "quiet_from", "quiet_until", "cap")
 CHOICES = ("scope", "sites", "levels", "conditions")
-SET_BEFORE = "Set already, and shown nowhere. Empty: it stays as it is."
-OTHER_SERVER = "The address leads to another server: type this again for it."
+SET_BEFORE = "This value is set and never shown. Leave the field empty to keep it."
+OTHER_SERVER = "The new address is on another server. Enter this value again."
 LEVEL_WORDS = {
     "link": "a link", "source": "an endpoint as a source",
     "destination": "an endpoint as a destination", "endpoint": "an endpoint, both ways",
@@ -32,7 +32,7 @@ CONDITION_WORDS = {"slow": "slow", "silent": "no new results", "failing": "faili
 
 
 class OneStyle(forms.widgets.ChoiceWidget):
-    """Gives its boxes the look of all others; Django would give it to what is around them, too."""
+    """Styles its boxes like all others; Django would also style the element around them."""
 
     def create_option(self, *arguments: Any, **named: Any) -> dict[str, Any]:  # noqa: ANN401
         option = super().create_option(*arguments, **named)
@@ -41,16 +41,16 @@ class OneStyle(forms.widgets.ChoiceWidget):
 
 
 class Ticks(OneStyle, forms.CheckboxSelectMultiple):
-    """Several of some choices."""
+    """Checkboxes for several choices."""
 
 
 class Radio(OneStyle, forms.RadioSelect):
-    """One of some choices."""
+    """Radio buttons for one choice."""
 
 
 def ticks(label: str, words: Mapping[str, str]) -> forms.MultipleChoiceField:
     return forms.MultipleChoiceField(
-        label=f"{label} (none ticked: all)",
+        label=f"{label} (none selected: all)",
         required=False,
         choices=list(words.items()),
         widget=Ticks,
@@ -60,7 +60,7 @@ def ticks(label: str, words: Mapping[str, str]) -> forms.MultipleChoiceField:
 class AddressForm(RowForm):
     """A form with an e-mail address."""
 
-    address = line("e-mail address", 254, 30, "Write an e-mail address.")
+    address = line("e-mail address", 254, 30, catalogue.NO_ADDRESS.format(""))
 
     def clean_address(self) -> str:
         address = str(self.cleaned_data["address"])
@@ -70,21 +70,21 @@ class AddressForm(RowForm):
 
 
 class SubscriptionForm(AddressForm):
-    """A subscription of a person, or a list; secrets of its channel are written, never shown.
+    """An own or a shared subscription; secrets of its channel are written, never shown.
 
-    Of what an ordered report is, stays as it was ordered.
+    The scope of a report subscription cannot be changed.
     """
 
     otherwise = "name"
 
     name = line("name", LONGEST_NAME, 24, NEEDED.format("night shift"))
     scope = forms.ChoiceField(
-        label="tell of",
+        label="scope",
         choices=Scope.choices,
         widget=Radio,
     )
     sites = forms.ModelMultipleChoiceField(
-        label="these sites",
+        label="sites",
         queryset=Site.objects.listed().order_by("name"),
         to_field_name="name",
         required=False,
@@ -96,26 +96,26 @@ class SubscriptionForm(AddressForm):
             }
         ),
     )
-    levels = ticks("that concern", LEVEL_WORDS)
-    conditions = ticks("what is wrong", CONDITION_WORDS)
+    levels = ticks("affected", LEVEL_WORDS)
+    conditions = ticks("conditions", CONDITION_WORDS)
     digest_hour = forms.TypedChoiceField(
-        label="how often",
+        label="frequency",
         required=False,
         coerce=int,
         empty_value=None,
         choices=[
-            ("", "at once, each incident"),
+            ("", "immediately, for each incident"),
             *((hour, f"once a day, at {hour:02}:00 UTC") for hour in range(24)),
         ],
         widget=CHOICE,
     )
-    quiet_from = ClockField("nothing from (UTC)", "22:00")
-    quiet_until = ClockField("to (UTC)", "06:00")
+    quiet_from = ClockField("quiet from (UTC)", "22:00")
+    quiet_until = ClockField("quiet to (UTC)", "06:00")
     cap = forms.IntegerField(
-        label="messages an hour, at most", validators=between(1, MOST_CAP), widget=small_input(5)
+        label="hourly limit", validators=between(1, MOST_CAP), widget=small_input(5)
     )
     enabled = forms.BooleanField(
-        label="switched on",
+        label="enabled",
         required=False,
         widget=forms.CheckboxInput({"class": "form-check-input"}),
     )
@@ -137,7 +137,7 @@ class SubscriptionForm(AddressForm):
             self.fields[f"channel-{field.name}"] = forms.CharField(
                 label=field.label,
                 required=False,
-                help_text=SET_BEFORE if row.pk else field.example and f"Like {field.example}",
+                help_text=SET_BEFORE if row.pk else field.example and f"Example: {field.example}",
                 widget=forms.PasswordInput({"class": SMALL, "size": 30, "autocomplete": "off"})
                 if field.is_secret
                 else forms.TextInput({"class": SMALL, "size": 30}),
@@ -157,11 +157,12 @@ class SubscriptionForm(AddressForm):
 
     def filled(self, cleaned: Mapping[str, Any]) -> Subscription | None:
         if cleaned.get("scope") == Scope.SITES and not cleaned["sites"]:
-            self.add_error("sites", "Choose at least one site.")
+            self.add_error("sites", "No site is selected. Select at least one.")
         elif cleaned.get("sites") and cleaned.get("scope") != Scope.SITES:
             chosen = set(cleaned["sites"])
             if not self.row.pk or chosen != set(self.row.sites.all()):
-                self.add_error("sites", f"Choose “{Scope.SITES.label}”, or no site here.")
+                sentence = f"Sites are selected: choose “{Scope.SITES.label}”, or select none."
+                self.add_error("sites", sentence)
         for name, other in (("quiet_from", "quiet_until"), ("quiet_until", "quiet_from")):
             if cleaned.get(name) is None and cleaned.get(other) is not None:
                 self.add_error(name, ONE_END)
@@ -172,9 +173,9 @@ class SubscriptionForm(AddressForm):
         return None if self.errors else self.row
 
     def take_settings(self, cleaned: Mapping[str, Any]) -> None:
-        """Encrypt what the channel needs, where any of it was written; the rest stays.
+        """Encrypt the settings of the channel that were entered; the others stay.
 
-        A secret does not follow the address to another server.
+        A new address on another server requires the secrets again.
         """
         names = [field.name for field in self.channel.fields]
         written = {name: cleaned[f"channel-{name}"] for name in names}
@@ -182,7 +183,7 @@ class SubscriptionForm(AddressForm):
             return
         try:
             before = subscriptions.unseal(self.row)
-        except OtherKeyError:  # all of it is to be written again
+        except OtherKeyError:  # all settings must be entered again
             before = {}
         values = before | {name: value for name, value in written.items() if value}
         for name, sentence in self.channel.problems(values).items():

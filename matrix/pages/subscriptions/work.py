@@ -1,4 +1,4 @@
-"""The pages of subscriptions, and what people do there: add, change, try, remove and confirm."""
+"""The pages of subscriptions, where users add, change, test, remove and confirm them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -42,19 +42,19 @@ ADD, CHANGE, DELETE = (f"sonar.{verb}_subscription" for verb in ("add", "change"
 SEE = "sonar.view_subscription"
 GONE = "You have no subscription with this number."
 State = Notification.State
-# What people wait for who have pressed a button.
-ORDERED = (Notification.Kind.TEST, Notification.Kind.REPORT)
+# Messages that somebody has requested by a button.
+REQUESTED = (Notification.Kind.TEST, Notification.Kind.REPORT)
 MOST_DELIVERIES = 20
 REPORT_WHEN = {
     Subscription.Report.WEEK: f"on Mondays at {schedule.AT}",
-    Subscription.Report.MONTH: f"on the first of a month at {schedule.AT}",
+    Subscription.Report.MONTH: f"on the first of each month at {schedule.AT}",
 }
 
 
 def keepers(permission: str) -> Any:  # noqa: ANN401 - a Right
-    """Return the right of whom a subscription belongs to; lists belong to operators.
+    """Return the right of the owner of a subscription; operators own shared subscriptions.
 
-    Those of others are as if they were not there.
+    Subscriptions of other users do not exist for the reader.
     """
 
     def check(request: HttpRequest, id: int) -> bool:  # noqa: A002 - of the route
@@ -73,12 +73,12 @@ def keepers(permission: str) -> Any:  # noqa: ANN401 - a Right
 
 @dataclass(frozen=True)
 class Line:
-    """A subscription in a table, and what its channel did last."""
+    """A subscription in a table, and its last delivery."""
 
     row: Subscription
     last: Notification | None
     link: Notification | None = None
-    """The newest link to confirm its address, of one that is not confirmed."""
+    """The newest confirmation link, if the address is not confirmed."""
 
     @cached_property
     def covers_nothing(self) -> str:
@@ -90,10 +90,10 @@ class Line:
 
     @property
     def topic(self) -> str:
-        """Say what it tells of: `all incidents; an endpoint as a source; failing`."""
+        """Describe its content: `all incidents; an endpoint as a source; failing`."""
         row = self.row
         if row.report:
-            return f"the report of each {row.report} on {schedule.subject(row)}"
+            return f"the {row.report}ly report on {schedule.subject(row)}"
         sites = ", ".join(site.name for site in row.sites.all())
         parts = [sites if row.scope == Subscription.Scope.SITES else row.get_scope_display()]
         parts += [", ".join(LEVEL_WORDS[name] for name in row.levels)]
@@ -107,8 +107,9 @@ class Line:
             return "every minute"
         if row.report:
             return REPORT_WHEN[Subscription.Report(row.report)]
-        often = "at once" if row.digest_hour is None else f"once a day, at {row.digest_hour:02}:00"
-        return f"{often}; nothing {row.quiet_hours}" if row.quiet_hours else often
+        digest = row.digest_hour
+        often = "immediately" if digest is None else f"once a day, at {digest:02}:00"
+        return f"{often}; quiet hours {row.quiet_hours}" if row.quiet_hours else often
 
     @property
     def is_bad(self) -> bool:
@@ -118,15 +119,15 @@ class Line:
     def state(self) -> str:
         row = self.row
         if not row.enabled:
-            return "switched off"
+            return "disabled"
         if row.confirmed_at is None:
             return self.link_words
         if row.failing_since:
-            return f"nothing arrives: {row.answer}"
+            return f"delivery fails: {row.answer}"
         if self.last is None and row.told_at is None:
-            return "nothing was sent yet"
+            return "no message was sent yet"
         answer = row.answer or (self.last.answer if self.last else "")
-        said = "the last message did not arrive" if self.is_bad else "messages arrive"
+        said = "the last message was not delivered" if self.is_bad else "messages are delivered"
         return f"{said}: {answer}" if answer else said
 
     @property
@@ -134,16 +135,16 @@ class Line:
         address, link = self.row.address, self.link
         oldest = timezone.now() - timedelta(days=subscriptions.LINK_DAYS)
         if link is None or link.created_at < oldest:
-            return f"not confirmed: no link sent to {address} is valid. Save to send one"
+            return f"not confirmed: no link sent to {address} is valid. Save to send a new link"
         if link.state == State.FAILED:
-            return f"the link to {address} could not be sent: {link.answer}"
+            return f"not confirmed: the link to {address} could not be sent: {link.answer}"
         if link.state == State.WAITING:
-            return f"a link is about to be sent to {address}"
-        return f"waits until the link sent to {address} is opened"
+            return f"not confirmed: a link will be sent to {address} soon"
+        return f"not confirmed: open the link that was sent to {address}"
 
 
 def lines(rows: Iterable[Subscription]) -> list[Line]:
-    """Return subscriptions with the last that each told. Two SQL queries, or three."""
+    """Return subscriptions with the last delivery of each. Two SQL queries, or three."""
     listed = list(rows)
     newest = Notification.objects.order_by("subscription_id", "-id").distinct("subscription_id")
     ended = newest.filter(subscription__in=listed, ended_at__isnull=False)
@@ -161,11 +162,11 @@ class SubscriptionsPage(Page):
     of_primary: ClassVar[bool] = True
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        """Show one's own, and for operators the lists. Six SQL queries."""
+        """Show the reader's own subscriptions, to operators also shared ones. Six SQL queries."""
         rows = Subscription.objects.prefetch_related("sites")
         return {
             "own": lines(rows.filter(owner=reader.pk)),
-            "lists": lines(rows.filter(owner=None)) if reader.has_perm(SEE) else [],
+            "shared": lines(rows.filter(owner=None)) if reader.has_perm(SEE) else [],
             "may_add": reader.has_perm(ADD),
             "channels": [(channel, channel.missing()) for channel in catalogue.CHANNELS],
             "no_mail": catalogue.describe(catalogue.EMAIL).missing(),
@@ -174,7 +175,7 @@ class SubscriptionsPage(Page):
 
 @dataclass(frozen=True)
 class AddSubscriptionPage(Page):
-    """The form of one's own subscription, or of a list of some channel."""
+    """The form of a new own subscription or, with a channel, of a shared one."""
 
     template: ClassVar[str] = "subscriptions/form.html"
     route: ClassVar[str] = "add-subscription"
@@ -187,11 +188,13 @@ class AddSubscriptionPage(Page):
         check_names(params)
         channel = path.get("channel", "")
         if channel and channel not in catalogue.names():
-            raise Http404(f"There is no channel “{channel}”.")
+            raise Http404(f"The channel “{channel}” does not exist.")
         return cls(channel)
 
     def path(self) -> str:
-        return address("add-list", self.channel) if self.channel else address(self.route)
+        if self.channel:
+            return address("add-shared-subscription", self.channel)
+        return address(self.route)
 
     def begun(self, reader: Anyone) -> Subscription:
         if self.channel:
@@ -206,7 +209,7 @@ class AddSubscriptionPage(Page):
         channel = catalogue.describe(row.channel)
         own = "Subscribe to incidents by e-mail"
         return {
-            "heading": f"Add a list: {channel.label}" if self.channel else own,
+            "heading": f"Add a shared subscription: {channel.label}" if self.channel else own,
             "form": SubscriptionForm(row),
             "missing": channel.missing(),
         }
@@ -214,7 +217,7 @@ class AddSubscriptionPage(Page):
 
 @dataclass(frozen=True)
 class SubscriptionPage(Page):
-    """One subscription: its form, a test, and what was told last."""
+    """One subscription: its form, a test, and its latest deliveries."""
 
     template: ClassVar[str] = "subscriptions/form.html"
     route: ClassVar[str] = "subscription"
@@ -237,33 +240,38 @@ class SubscriptionPage(Page):
         deliveries = list(newest)
         waits = [each for each in deliveries if each.state == State.WAITING]
         return {
-            "heading": f"The subscription {row.name}",
+            "heading": f"Subscription {row.name}",
             "line": line,
             "form": SubscriptionForm(row),
             "missing": catalogue.describe(row.channel).missing(),
             "deliveries": [(each, delivery_words(each)) for each in deliveries],
             "unsent": len(outbox.read_unsent(row, now)),
-            "busy": any(each.kind in ORDERED for each in waits),
+            "busy": any(each.kind in REQUESTED for each in waits),
             "failing": format_span(now - row.failing_since) if row.failing_since else "",
         }
 
 
 def delivery_words(row: Notification) -> str:
-    """Say what a notification tells: `incident 7: opened, over`."""
+    """Describe a notification: `incident 7: opened, closed`."""
     if row.kind == Notification.Kind.MISSED:
-        return f"a digest of {counted(row.missed, 'message')} that could not be sent"
+        return f"digest of {counted(row.missed, 'message')} that could not be delivered"
     if row.kind == Notification.Kind.REPORT:
-        return f"the report of {ReportPeriod.parse(row.period).words}"
+        return f"report of {ReportPeriod.parse(row.period).words}"
     if row.incident_id is None:
-        return "a test" if row.kind == Notification.Kind.TEST else "a link to confirm the address"
+        is_test = row.kind == Notification.Kind.TEST
+        return "test notification" if is_test else "confirmation link"
     return f"incident {row.incident_id}: {', '.join(row.kinds)}"
 
 
-TAKEN = "You have just added a subscription with this name: choose another."
-ENOUGH = "You have {} subscriptions, which is the most: change or remove one of them."
+TAKEN = "You have a subscription named “{}” already. Choose another name."
+ENOUGH = "You have {} subscriptions, which is the maximum. Change or remove one of them."
 PAUSE = format_span(reports.BETWEEN)
-OLD_LINK = "This link is for another account, too old, or for an address that was changed since."
-# What the sender notes in a row is not written by forms.
+OUTCOME = "The table below shows the outcome."
+OLD_LINK = (
+    "This link has expired, or is for another account, or for an address that was changed later. "
+    "Save the subscription to get a new link."
+)
+# Forms do not write the columns of the sender.
 COLUMNS = ("address", "secret", *(name for name in SubscriptionForm.base_fields if name != "sites"))
 
 
@@ -280,7 +288,7 @@ def add_subscription(request: HttpRequest) -> HttpResponseBase:
 
 
 @for_whom(GET=holders(ADD), POST=holders(ADD))
-def add_list(request: HttpRequest, channel: str) -> HttpResponseBase:
+def add_shared_subscription(request: HttpRequest, channel: str) -> HttpResponseBase:
     if request.method != "POST":
         return show(request, AddSubscriptionPage, {"channel": channel})
     page = AddSubscriptionPage.read(type(request.GET)(), channel=channel)
@@ -296,7 +304,7 @@ def subscription(request: HttpRequest, id: int) -> HttpResponseBase:  # noqa: A0
 
 
 def by_id(number: int, *, lock: bool = False) -> Subscription:
-    """Return a subscription; with a lock it stays as it is until the transaction ends."""
+    """Return a subscription; ``lock`` keeps others from changing it in this transaction."""
     rows = Subscription.objects.select_for_update(no_key=True) if lock else Subscription.objects
     row = rows.filter(pk=number).first()
     if row is None:
@@ -308,7 +316,7 @@ def by_id(number: int, *, lock: bool = False) -> Subscription:
 def edited(
     request: HttpRequest, page: AddSubscriptionPage | SubscriptionPage, row: Subscription
 ) -> HttpResponse:
-    """Keep a subscription as a form has it, or show what is wrong with it.
+    """Save the subscription of a form, or show the form with its errors.
 
     An existing row is locked by the caller.
     """
@@ -322,15 +330,15 @@ def edited(
                     form.add_error(None, ENOUGH.format(count))
             said = keep(form, is_new=is_new, before=before) if form.is_valid() else ""
     except IntegrityError:
-        form.add_error("name", TAKEN)
+        form.add_error("name", TAKEN.format(row.name))
     if form.errors:
         return rendered(request, page, timezone.now(), None, status=400, form=form)
-    messages.success(request, f"The subscription {row.name} is kept. {said}".strip())
+    messages.success(request, f"The subscription {row.name} was saved. {said}".strip())
     return HttpResponseRedirect(SubscriptionPage(row).path())
 
 
 def keep(form: SubscriptionForm, *, is_new: bool, before: str) -> str:
-    """Keep the row of a form within a transaction; say what is still to be done for it."""
+    """Save the row of a form within a transaction; return what its owner must still do."""
     row, now = form.row, timezone.now()
     columns = [name for name in COLUMNS if not is_of_channel(name)]
     row.save(update_fields=None if is_new else columns)
@@ -346,46 +354,50 @@ def keep(form: SubscriptionForm, *, is_new: bool, before: str) -> str:
 
 @for_whom(POST=keepers(CHANGE))
 def try_subscription(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - of the route
-    """Let a test be sent; its page says what came of it."""
+    """Queue a test notification or the latest report; the page shows the outcome."""
     with transaction.atomic():
         row, now = by_id(id, lock=True), timezone.now()
         if row.confirmed_at is None:
-            messages.warning(request, f"{row.address} must be confirmed first, by the link in it.")
+            sentence = f"{row.address} is not confirmed. Open the link that was sent there first."
+            messages.warning(request, sentence)
         elif row.report and not row.enabled:
-            messages.warning(request, "It is switched off: switch it on first.")
+            messages.warning(request, "This subscription is disabled. Enable it first.")
         elif row.report and schedule.queue_now(row, now):
-            messages.success(request, "The newest report is sent next: its outcome is shown below.")
+            messages.success(request, f"The latest report was queued. {OUTCOME}")
         elif row.report:
-            messages.warning(request, f"It waits already, or was sent less than {PAUSE} ago.")
+            sentence = f"The report is already queued, or was sent less than {PAUSE} ago."
+            messages.warning(request, f"{sentence} Try again later.")
         elif subscriptions.take_turn("test", row, subscriptions.BETWEEN_TESTS, now):
-            messages.warning(request, "A test was ordered less than a minute ago.")
+            sentence = "A test notification was requested less than a minute ago."
+            messages.warning(request, f"{sentence} Try again later.")
         else:
             subscriptions.queue(row, Notification.Kind.TEST, now)
-            messages.success(request, "A test is sent within seconds: its outcome is shown below.")
+            messages.success(request, f"A test notification was queued. {OUTCOME}")
     return HttpResponseRedirect(f"{SubscriptionPage(row).path()}#deliveries")
 
 
 @for_whom(POST=keepers(CHANGE))
 def send_open_incidents(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - of the route
-    """Let the open incidents be sent that a subscription covers and did not send yet."""
+    """Queue the open incidents that match a subscription and were not sent yet."""
     with transaction.atomic():
         row, now = by_id(id, lock=True), timezone.now()
         incidents.lock()
         opened = outbox.read_unsent(row, now)
         if not opened:
-            messages.warning(request, "No open incident is left to send by this subscription.")
+            messages.warning(request, "This subscription has no open incident left to send.")
         elif wait := subscriptions.take_turn(
             "incidents", row, subscriptions.BETWEEN_INCIDENTS, now
         ):
             messages.warning(
                 request,
-                "Open incidents were sent less than a minute ago, by this account or to this "
+                "Open incidents were sent less than a minute ago for this account or to this "
                 f"address. Try again in {format_span(wait)}.",
             )
         else:
             outbox.send_now(row, opened, now)
-            sent = f"{counted(len(opened), 'open incident')} will be sent next."
-            messages.success(request, f"{sent} The table below shows the outcome.")
+            was = "was" if len(opened) == 1 else "were"
+            sent = f"{counted(len(opened), 'open incident')} {was} queued."
+            messages.success(request, f"{sent} {OUTCOME}")
     return HttpResponseRedirect(f"{SubscriptionPage(row).path()}#deliveries")
 
 
@@ -393,13 +405,13 @@ def send_open_incidents(request: HttpRequest, id: int) -> HttpResponse:  # noqa:
 def delete_subscription(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - of the route
     row = by_id(id)
     row.delete()
-    messages.success(request, f"The subscription {row.name} is removed: nothing more is sent.")
+    messages.success(request, f"The subscription {row.name} was removed. It sends no messages.")
     return HttpResponseRedirect(address("reports" if row.report else "subscriptions"))
 
 
 @for_whom(GET=accounts, POST=accounts)
 def confirm_address(request: HttpRequest) -> HttpResponse:
-    """Show what a link confirms, which programs that look at e-mail open too; POST does it."""
+    """Show the button that confirms an address; a GET by a mail scanner confirms nothing."""
     token = request.POST.get("token", "") or request.GET.get("token", "")
     if request.method != "POST":
         return render(request, "subscriptions/confirm.html", {"token": token})
@@ -407,7 +419,7 @@ def confirm_address(request: HttpRequest) -> HttpResponse:
     if row is None:
         context = {"token": "", "sentence": OLD_LINK}
         return render(request, "subscriptions/confirm.html", context, status=400)
-    gets = f"gets the {row.name}" if row.report else "is told of incidents"
-    said = subscriptions.covers_nothing(row) or f"{row.address} {gets} from now on."
-    messages.success(request, f"{row.address} is confirmed. {said}")
+    gets = f"the {row.name}" if row.report else "notifications of new incidents"
+    said = subscriptions.covers_nothing(row) or f"Sonar now sends {gets} to this address."
+    messages.success(request, f"{row.address} was confirmed. {said}")
     return HttpResponseRedirect(SubscriptionPage(row).path())

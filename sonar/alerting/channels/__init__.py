@@ -1,1 +1,1 @@
-"""How people and programs are told: a module for each channel, loaded when it is used first."""
+"""Notification channels: one module for each, loaded on first use."""

@@ -1,4 +1,4 @@
-"""Reports by e-mail: the form by which people order them, and what was ordered."""
+"""Reports by e-mail: the form to subscribe to them, and the list of these subscriptions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,22 +23,25 @@ from sonar.people.roles import Anyone
 
 Report, Scope = Subscription.Report, Subscription.Scope
 NAMES = {Report.WEEK: "weekly report", Report.MONTH: "monthly report"}
-TWICE = "You have ordered this report already: it is in the table."
-ENOUGH = f"You have ordered {reports.MOST_OF_ONE} reports, which is the most: stop one of them."
+TWICE = "You are subscribed to the {} already. The list below has this subscription."
+ENOUGH = (
+    f"You have {reports.MOST_OF_ONE} report subscriptions, which is the maximum. "
+    "Cancel one of them."
+)
 MOST_SHOWN = 200
 
 
-class ReportOrderForm(AddressForm):
-    """How often the report of a page comes, and to which address; checked in a transaction."""
+class ReportSubscriptionForm(AddressForm):
+    """The frequency and the address of a report subscription; checked in a transaction."""
 
     otherwise = "report"
 
-    report = forms.ChoiceField(label="how often", choices=Report.choices, widget=CHOICE)
+    report = forms.ChoiceField(label="frequency", choices=Report.choices, widget=CHOICE)
 
     def __init__(self, row: Subscription, subject: str, data: QueryDict | None = None) -> None:
         self.row, self.subject = row, subject
         initial = {"report": Report.WEEK, "address": row.address}
-        super().__init__(data, auto_id="order-%s", initial=initial)
+        super().__init__(data, auto_id="report-%s", initial=initial)
         self.order_fields(["report", "address"])
 
     def filled(self, cleaned: Mapping[str, Any]) -> Subscription | None:
@@ -50,12 +53,12 @@ class ReportOrderForm(AddressForm):
         if subscriptions.count_own(owner, ~Q(report="")) >= reports.MOST_OF_ONE:
             self.add_error(None, ENOUGH)
         elif own.filter(name=row.name).exists():
-            self.add_error("report", TWICE)
+            self.add_error("report", TWICE.format(row.name))
         return None if self.errors else row
 
 
 def begun(reader: User, scope: Mapping[str, str]) -> Subscription:
-    """Return the order that the form begins with, of a cloud, a site or the grid."""
+    """Return the subscription that the form begins with, of a cloud, a site or the grid."""
     return Subscription(
         channel=catalogue.EMAIL,
         owner=reader,
@@ -65,10 +68,10 @@ def begun(reader: User, scope: Mapping[str, str]) -> Subscription:
     )
 
 
-def kept(form: ReportOrderForm, site: str, now: datetime) -> str:
-    """Keep a valid order, of a site if one is named; say what is to be done, empty if nothing.
+def save(form: ReportSubscriptionForm, site: str, now: datetime) -> str:
+    """Save a valid subscription, of a site if one is named; return what its owner must still do.
 
-    Two at once are one: the form has an error then.
+    A second request at the same moment gets an error in its form.
     """
     row = form.row
     try:
@@ -77,13 +80,13 @@ def kept(form: ReportOrderForm, site: str, now: datetime) -> str:
             row.sites.set(Site.objects.filter(name=site))
             return subscriptions.confirm_or_ask(row, now)
     except IntegrityError:
-        form.add_error("report", TWICE)
+        form.add_error("report", TWICE.format(row.name))
         return ""
 
 
 @dataclass(frozen=True)
-class ReportOrder:
-    """An order in a table: when the next report is due, None if none will be sent."""
+class ReportSubscription:
+    """A report subscription in a list; ``next_at`` is None if no report will be sent."""
 
     line: Line
     next_at: datetime | None
@@ -91,18 +94,18 @@ class ReportOrder:
 
     @property
     def state(self) -> str:
-        """Say what came of the last report, or why none is sent."""
+        """Describe the last delivery, or say why no report is sent."""
         owner = self.line.row.owner
         if owner is not None and not owner.is_active:
-            return "the account is not active: nothing is sent"
+            return "the account is disabled, so no report is sent"
         last, is_well = self.line.last, is_sent(self.line.row) and not self.line.is_bad
         if is_well and last is not None and last.kind == Notification.Kind.REPORT:
             return f"{delivery_words(last)}: {last.answer}"
         return self.line.state
 
 
-def ordered(rows: Iterable[Subscription], now: datetime) -> list[ReportOrder]:
-    """Return orders with what came of the last report of each. Four SQL queries."""
+def with_deliveries(rows: Iterable[Subscription], now: datetime) -> list[ReportSubscription]:
+    """Return report subscriptions with the last delivery of each. Four SQL queries."""
     listed = lines(rows)
     waiting = Notification.objects.filter(
         subscription__in=[line.row for line in listed],
@@ -111,7 +114,7 @@ def ordered(rows: Iterable[Subscription], now: datetime) -> list[ReportOrder]:
     )
     waits = set(waiting.values_list("subscription_id", flat=True))
     return [
-        ReportOrder(
+        ReportSubscription(
             line,
             schedule.next_due(line.row, now) if is_sent(line.row) else None,
             line.row.pk in waits,
@@ -128,16 +131,16 @@ def is_sent(row: Subscription) -> bool:
 def context(
     reader: Anyone, scope: Mapping[str, str], subject: str, now: datetime
 ) -> dict[str, Any]:
-    """Return what the page of reports shows to a reader of orders; nothing without an account."""
+    """Return the context of the page of reports; empty without an account."""
     if not isinstance(reader, User):
         return {}
     rows = Subscription.objects.exclude(report="").select_related("owner")
     rows = rows.prefetch_related("sites").order_by("owner__username", "name")
     others = rows.exclude(owner=reader) if reader.has_perm(SEE) else rows.none()
     return {
-        "form": ReportOrderForm(begun(reader, scope), subject),
+        "form": ReportSubscriptionForm(begun(reader, scope), subject),
         "missing": catalogue.describe(catalogue.EMAIL).missing(),
-        "orders": ordered(rows.filter(owner=reader), now),
-        "others": ordered(others[:MOST_SHOWN], now),
+        "subscribed": with_deliveries(rows.filter(owner=reader), now),
+        "others": with_deliveries(others[:MOST_SHOWN], now),
         "others_left": max(0, others.count() - MOST_SHOWN),
     }

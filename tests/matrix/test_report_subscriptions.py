@@ -1,4 +1,4 @@
-"""Reports by e-mail: each order gets each new one once, and people order, try and stop them."""
+"""Report subscriptions: each gets every new report once; people add, try and cancel them."""
 
 import smtplib
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def titles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ReportMail, "of", lambda question, name: (question.title, "", ""))
 
 
-def order(name: str = "ann", report: str = "week", **values: Any) -> Subscription:
+def subscribed(name: str = "ann", report: str = "week", **values: Any) -> Subscription:
     values = {"confirmed_at": MONDAY - DAY, "title": f"{report}ly report"} | values
     return of_person(name, report=report, **values)
 
@@ -73,9 +73,11 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setattr(EmailBackend, "send_messages", take)
 
 
-def test_each_report_is_sent_once_at_six_and_the_first_is_that_after_the_order(small_world, titles):
-    order(), order("bob", "month", confirmed_at=MONDAY)
-    order("late", confirmed_at=DUE + HOUR)
+def test_each_report_is_sent_once_at_six_and_the_first_follows_the_subscription(
+    small_world, titles
+):
+    subscribed(), subscribed("bob", "month", confirmed_at=MONDAY)
+    subscribed("late", confirmed_at=DUE + HOUR)
     assert pass_by(DUE - HOUR / 60) == []
     assert [sent.subject for sent in pass_by(DUE)] == [
         "[Sonar] Report on the whole grid, week 46, 9 Nov to 15 Nov 2026"
@@ -88,7 +90,7 @@ def test_each_report_is_sent_once_at_six_and_the_first_is_that_after_the_order(s
 
 
 def test_after_weeks_away_there_is_one_mail_of_the_newest_week(small_world, titles):
-    row = order()
+    row = subscribed()
     schedule.queue_newest(DUE)  # and then nothing sent it
     (sent,) = pass_by(DUE + 5 * WEEK)
     assert "week 51" in sent.subject
@@ -97,7 +99,7 @@ def test_after_weeks_away_there_is_one_mail_of_the_newest_week(small_world, titl
 
 
 def test_who_died_while_it_sent_is_followed_by_the_same_mail_under_the_same_id(small_world, titles):
-    order()
+    subscribed()
     schedule.queue_newest(DUE)
     dead = sending.claim(DUE, sending.REPORTS)
     first, _ = sending.deliver(dead, messages.ReportWords(ReportMail.of), DUE)
@@ -110,7 +112,7 @@ def test_who_died_while_it_sent_is_followed_by_the_same_mail_under_the_same_id(s
 
 
 def test_what_is_being_sent_stays_what_it_is(small_world, titles):
-    row = order()
+    row = subscribed()
     schedule.queue_newest(DUE)
     sending.claim(DUE + WEEK - HOUR / 60, sending.REPORTS)
     schedule.queue_newest(DUE + WEEK)
@@ -120,7 +122,7 @@ def test_what_is_being_sent_stays_what_it_is(small_world, titles):
 def test_what_cannot_be_sent_is_tried_for_a_day_and_the_next_week_anew(
     small_world, titles, refusing
 ):
-    row = order()
+    row = subscribed()
     for hours in (0, 1, 12, 24, 25):
         pass_by(DUE + hours * HOUR)
     row.refresh_from_db()
@@ -133,8 +135,12 @@ def test_what_cannot_be_sent_is_tried_for_a_day_and_the_next_week_anew(
     assert len(pass_by(DUE + WEEK)) == 1
 
 
-def test_nothing_is_sent_for_accounts_that_ended_or_orders_that_are_off(small_world, titles):
-    gone, off, unconfirmed = order("gone"), order("off"), order("new", confirmed_at=None)
+def test_nothing_is_sent_for_disabled_accounts_and_subscriptions(small_world, titles):
+    gone, off, unconfirmed = (
+        subscribed("gone"),
+        subscribed("off"),
+        subscribed("new", confirmed_at=None),
+    )
     schedule.queue_newest(DUE)
     User.objects.filter(pk=gone.owner_id).update(is_active=False)
     Subscription.objects.filter(pk=off.pk).update(enabled=False)
@@ -145,7 +151,7 @@ def test_nothing_is_sent_for_accounts_that_ended_or_orders_that_are_off(small_wo
 
 
 def test_calls_and_reports_do_not_meet(small_world):
-    row = order()
+    row = subscribed()
     incident(small_world.ral, MONDAY)
     assert not row.notifications.exists()
     schedule.queue_newest(DUE)
@@ -153,8 +159,8 @@ def test_calls_and_reports_do_not_meet(small_world):
     assert sending.claim(DUE, sending.REPORTS).row == row
 
 
-def test_of_a_site_that_is_gone_the_order_says_so(small_world):
-    row = order(scope="sites")
+def test_a_subscription_says_that_its_site_is_gone(small_world):
+    row = subscribed(scope="sites")
     row.sites.set(Site.objects.filter(name="RAL"))
     assert schedule.subject(row) == "site RAL"
     row.sites.clear()
@@ -170,7 +176,7 @@ def test_of_a_site_that_is_gone_the_order_says_so(small_world):
 def test_the_mail_has_the_report_in_text_and_html_with_links_and_nothing_to_load(small_world):
     for hours in range(3):
         transfer(small_world.ral, small_world.desy, 12.0, ago=(5 * 24 + hours) * HOUR)
-    row = order(scope="sites", title=f"report {MARKUP}")
+    row = subscribed(scope="sites", title=f"report {MARKUP}")
     row.sites.set(Site.objects.filter(name="RAL"))
     (sent,) = pass_by(DUE)
     ((html, kind),) = sent.alternatives
@@ -206,7 +212,7 @@ def test_a_picture_of_many_columns_has_letters_for_their_names(small_world):
     ]
 
 
-def ordering(client: Any, url: str = "/reports/?site=RAL", **sent: str) -> Any:
+def subscribe(client: Any, url: str = "/reports/?site=RAL", **sent: str) -> Any:
     form = {"report": "week", "address": "olga@example.org"} | sent
     return client.post(url, form)
 
@@ -219,16 +225,16 @@ def olga(small_world: world.World, at_noon: None) -> User:
     return user
 
 
-def test_people_order_try_and_stop_reports_on_their_page(olga, titles, monkeypatch):
+def test_people_subscribe_test_and_cancel_on_the_page_of_reports(olga, titles, monkeypatch):
     client = logged_in(olga)
-    assert ordering(client).url == "/reports/?site=RAL#mail"
+    assert subscribe(client).url == "/reports/?site=RAL#mail"
     row = Subscription.objects.get()
     assert (row.name, schedule.subject(row), row.confirmed_at) == (
         "weekly report on site RAL", "site RAL", world.NOW
     )  # fmt: skip
     page = Page(client.get("/reports/?site=RAL").content.decode())
     assert "23 Nov 06:00" in page.words
-    assert "nothing was sent yet" in page.words
+    assert "no message was sent yet" in page.words
     client.post(f"/subscriptions/{row.pk}/test/")
     client.post(f"/subscriptions/{row.pk}/test/")
     assert row.notifications.values_list("kind", "period").get() == ("report", "2026-W46")
@@ -239,12 +245,10 @@ def test_people_order_try_and_stop_reports_on_their_page(olga, titles, monkeypat
     client.post(f"/subscriptions/{row.pk}/test/")
     assert len(pass_by(timezone.now())) == 1
     page = Page(client.get("/reports/").content.decode())
-    assert (
-        "the report of week 46, 9 Nov to 15 Nov 2026: mail.example.org accepted the" in page.words
-    )
+    assert "report of week 46, 9 Nov to 15 Nov 2026: mail.example.org accepted the" in page.words
     own = Page(client.get(f"/subscriptions/{row.pk}/").content.decode())
-    assert "the report of each week on site RAL, on Mondays at 06:00 UTC" in own.words
-    assert "What of" not in own.words
+    assert "sends the weekly report on site RAL, on Mondays at 06:00 UTC" in own.words
+    assert "Notify me about" not in own.words
     changed = {"name": "mine", "address": "olga@example.org"}
     assert client.post(f"/subscriptions/{row.pk}/", changed).status_code == 302
     row.refresh_from_db()
@@ -253,26 +257,26 @@ def test_people_order_try_and_stop_reports_on_their_page(olga, titles, monkeypat
     assert not Subscription.objects.exists()
 
 
-def test_what_cannot_be_ordered_says_why(olga, monkeypatch):
+def test_a_refused_subscription_says_why(olga, monkeypatch):
     client = logged_in(olga)
-    assert ordering(client, "/reports/").status_code == 302
+    assert subscribe(client, "/reports/").status_code == 302
     for url, sent, words in (
-        ("/reports/", {}, "ordered this report already"),
+        ("/reports/", {}, "subscribed to the weekly report on the whole grid already"),
         ("/reports/", {"report": "day"}, "day"),
-        ("/reports/", {"report": "month", "address": "olga"}, "Write an e-mail address"),
+        ("/reports/", {"report": "month", "address": "olga"}, "is not an e-mail address"),
         ("/reports/?site=Nowhere", {}, "Nowhere"),
     ):
-        refused = ordering(client, url, **sent)
+        refused = subscribe(client, url, **sent)
         assert refused.status_code == 400
         assert words in refused.content.decode()
     monkeypatch.setattr(reports, "MOST_OF_ONE", 1)
-    assert "which is the most" in ordering(client).content.decode()
+    assert "which is the maximum" in subscribe(client).content.decode()
     assert Subscription.objects.count() == 1
 
 
 def test_another_address_is_confirmed_before_anything_is_sent_there(olga):
     client = logged_in(olga)
-    ordering(client, "/reports/?cloud=UK", address="list@example.org", report="month")
+    subscribe(client, "/reports/?cloud=UK", address="list@example.org", report="month")
     row = Subscription.objects.get()
     assert (row.cloud, row.confirmed_at) == ("UK", None)
     (asked,) = pass_by(world.NOW + 20 * DAY)
@@ -284,12 +288,17 @@ def test_another_address_is_confirmed_before_anything_is_sent_there(olga):
     assert sent.subject == "[Sonar] Report on cloud UK, October 2026"
 
 
-def test_operators_see_the_orders_of_all_and_others_their_own(olga):
-    order("ann", title="weekly report of ann"), order("gone", title="weekly report of gone")
+def test_operators_see_all_subscriptions_and_others_their_own(olga):
+    (
+        subscribed("ann", title="weekly report of ann"),
+        subscribed("gone", title="weekly report of gone"),
+    )
     User.objects.filter(username="gone").update(is_active=False)
     own = logged_in(olga).get("/reports/").content.decode()
     assert "report of ann" not in own
     seen = Page(logged_in(account(Role.OPERATOR)).get("/reports/").content.decode())
-    assert "ann: weekly report of ann to ann@example.org, next 23 Nov 06:00 UTC" in seen.words
-    assert "gone: weekly report of gone to gone@example.org, none is due" in seen.words
-    assert "not active" in seen.words
+    assert (
+        "ann: weekly report of ann to ann@example.org, next report 23 Nov 06:00 UTC" in seen.words
+    )
+    assert "gone: weekly report of gone to gone@example.org, no report is due" in seen.words
+    assert "the account is disabled" in seen.words
