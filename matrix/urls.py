@@ -20,8 +20,8 @@ from matrix.pages.events import EventsPage, former_changes
 from matrix.pages.glossary import GlossaryPage
 from matrix.pages.history import history
 from matrix.pages.incidents.pages import IncidentsPage, incident
+from matrix.pages.link.accept_baseline import accept_baseline
 from matrix.pages.link.card import link_card
-from matrix.pages.link.new_normal import accept_rate
 from matrix.pages.link.page import LinkPage
 from matrix.pages.matrix.page import front
 from matrix.pages.meshes import work as mesh_work
@@ -64,7 +64,7 @@ urlpatterns = [
     path("causes/", showing(CausesPage), name="causes"),
     path(LINK, showing(LinkPage), name="link"),
     path(f"{LINK}card/", link_card, name="link-card"),
-    path(f"{LINK}new-normal/", accept_rate, name="new-normal"),
+    path(f"{LINK}baseline/", accept_baseline, name="accept-baseline"),
     path(f"{LINK}preview/", previews.link_preview, name="link-preview"),
     path(f"{LINK}tests/", link_probes, name="link-probes"),
     path(f"{LINK}experiments/", link_experiments, name="link-experiments"),

@@ -347,8 +347,8 @@ WRITES = {
         "/subscriptions/confirm/", form={"token": "{token}"}, good=(302,)
     ),
     # It has no rate yet that could be accepted.
-    (f"{LINK}/new-normal/", "POST"): of_route(
-        f"{LINK}/new-normal/", form={"size": "small", "note": "another route"}, good=(400,)
+    (f"{LINK}/baseline/", "POST"): of_route(
+        f"{LINK}/baseline/", form={"size": "small", "note": "another route"}, good=(400,)
     ),
     ("/login/certificate/", "POST"): Sample("/login/certificate/", form={}, good=(404,)),
     ("/admin/", "POST"): Sample(

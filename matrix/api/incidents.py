@@ -65,7 +65,7 @@ Level = Literal["link", "source", "destination", "endpoint", "site", "grid"]
 Condition = Literal["slow", "silent", "failing"]
 EventKind = Literal[
     "opened", "grew", "shrank", "worse", "better", "cause", "merged", "closed", "reopened",
-    "acknowledged", "assigned", "muted", "unmuted", "note", "new normal",
+    "acknowledged", "assigned", "muted", "unmuted", "note", "accepted",
 ]  # fmt: skip
 Decision = Literal["acknowledge", "assign", "mute", "unmute", "note", "accept"]
 

@@ -25,7 +25,7 @@ KINDS = {
     "mute": Kind.MUTED,
     "unmute": Kind.UNMUTED,
     "note": Kind.NOTE,
-    "accept": Kind.NEW_NORMAL,
+    "accept": Kind.ACCEPTED,
 }
 LONGEST_TEXT = 1000
 LONGEST_NOTE = 500
@@ -145,7 +145,7 @@ def accept(incident: Incident, user: User, now: datetime, text: str) -> Incident
     hold_accepted(accepted, user, now, text)
     members.update(until=now)
     incident.closed_at = now
-    return by_person(incident, Kind.NEW_NORMAL, user, now, text)
+    return by_person(incident, Kind.ACCEPTED, user, now, text)
 
 
 def may_accept(user: Anyone, sites: Iterable[int]) -> bool:

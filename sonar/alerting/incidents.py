@@ -85,9 +85,9 @@ class Following:
         self.events: list[IncidentEvent] = []
         self.untold = set[int]()
         rows = Condition.objects.filter(ended_at=None, confirmed_at__isnull=False, type__in=RANK)
-        # What somebody took for the new normal opens no other incident.
+        # A condition whose rate was accepted as the baseline opens no other incident.
         accepted = Incident.objects.filter(
-            closed_at__isnull=False, cause=OuterRef("pk"), events__kind=Kind.NEW_NORMAL
+            closed_at__isnull=False, cause=OuterRef("pk"), events__kind=Kind.ACCEPTED
         )
         every = list(rows.filter(~Exists(accepted)).order_by("since", "id"))
         of_grid = [each for each in every if each.scope == Condition.Scope.GRID]

@@ -19,7 +19,7 @@ from sonar.models import Incident, IncidentEvent, LastSent, Notification, Subscr
 from sonar.models.notifications import DAY
 
 Kind, Level, State = IncidentEvent.Kind, Incident.Level, Notification.State
-ENDS = frozenset({Kind.CLOSED, Kind.NEW_NORMAL})
+ENDS = frozenset({Kind.CLOSED, Kind.ACCEPTED})
 # They close and reopen an incident: a pair of them that was not sent cancels out.
 SWITCHES = ENDS | {Kind.REOPENED}
 NOTIFYING = SWITCHES | {Kind.OPENED, Kind.WORSE}

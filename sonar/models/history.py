@@ -34,7 +34,7 @@ class HistoryEntry(models.Model):
         TOPOLOGY_SOURCE = "topology source"
         TARGET = "target"
         SUBSCRIPTION = "subscription"
-        NEW_NORMAL = "new normal"
+        BASELINE = "baseline"
         ALL_TESTS = "all tests"
         TEST = "test"
         ACCOUNT = "account"

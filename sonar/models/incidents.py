@@ -107,8 +107,8 @@ class Target(MemberFilters):
 class HeldLevel(models.Model):
     """What is taken for the usual rate of a link, whatever its newest weeks were like.
 
-    It is held from before an incident, so that a fault is not learned, or was accepted by
-    somebody, who then is ``by``: this is the new normal.
+    It is held from before an incident, so that a fault is not learned, or ``by`` has accepted it as
+    the new baseline.
     """
 
     source = reference(Endpoint, models.CASCADE)
@@ -277,7 +277,7 @@ class IncidentEvent(models.Model):
         MUTED = "muted"
         UNMUTED = "unmuted"
         NOTE = "note"
-        NEW_NORMAL = "new normal"
+        ACCEPTED = "accepted"
 
     incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField()

@@ -55,7 +55,7 @@ class Subscription(QuietHours):
     sites = models.ManyToManyField("sonar.Site", blank=True, related_name="+")
     report = models.CharField(max_length=5, choices=Report, blank=True, default="", db_default="")
     cloud = models.CharField(max_length=40, blank=True, default="", db_default="")
-    levels = chosen(models.CharField(max_length=11), "Scopes of the incidents.")
+    levels = chosen(models.CharField(max_length=11), "What they are of.")
     conditions = chosen(models.CharField(max_length=7), "Conditions of the incidents.")
     digest_hour = models.PositiveSmallIntegerField(
         null=True,
@@ -156,11 +156,11 @@ class Notification(models.Model):
     missed = models.PositiveIntegerField(default=0)
     period = models.CharField(max_length=8, blank=True, default="", db_default="")
     urgent = models.BooleanField(default=False)
-    together = models.BooleanField(default=False, help_text="Combined with others in one message.")
+    together = models.BooleanField(default=False, help_text="With others, in one message.")
     created_at = models.DateTimeField()
     due_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    message = models.UUIDField(null=True, help_text="The id of the message that sent it.")
+    message = models.UUIDField(null=True, help_text="The id of the message that told it.")
     answer = models.CharField(max_length=500, blank=True)
 
     class Meta:

@@ -25,6 +25,7 @@ VALUES = {
     "expectation": ("vs_target", "target"),
     "expected": ("predicted", "target"),
     "experiment": ("sweep",),
+    "new normal": ("baseline",),
     "residual": ("vs_predicted",),
 }
 """Values of parameters and fields by what replaced them, depending on the parameter."""

@@ -143,7 +143,7 @@ def test_each_decision_is_one_call(into_desy: Incident, anna: User):
     closed = decide(client, into_desy, decision="accept", text="new firewall").json()
     assert (closed["closed_at"], closed["events"][-1]["kind"]) == (
         "2026-11-20T12:00:30Z",
-        "new normal",
+        "accepted",
     )
     again = decide(client, into_desy, decision="acknowledge")
     assert (again.status_code, again.json()["errors"]) == (

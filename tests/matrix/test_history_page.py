@@ -176,6 +176,14 @@ def test_door_is_called_channel(anna: Client) -> None:
         assert sentence in Page(refused.content.decode())
 
 
+def test_new_normal_is_called_baseline(anna: Client) -> None:
+    sentence = "kind “new normal” is called baseline now"
+    refused = anna.get(f"{CALL}?kind=new+normal")
+    assert (refused.status_code, sentence in str(refused.json())) == (400, True)
+    refused = anna.get(f"{PAGE}?kind=new+normal")
+    assert (refused.status_code, sentence in Page(refused.content.decode())) == (400, True)
+
+
 def test_many_entries_cost_no_more_queries(
     anna: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:

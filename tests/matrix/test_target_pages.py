@@ -226,22 +226,22 @@ def test_the_rate_of_a_link_is_accepted_by_who_may_and_stands_in_its_history(
 ) -> None:
     other, operator = caller(Role.SITE_ADMIN, "DESY"), caller(Role.OPERATOR, name="anna")
     body = {"size": "large", "note": "another route"}
-    assert other.post(f"{LINK}new-normal/", body).status_code == 403
+    assert other.post(f"{LINK}baseline/", body).status_code == 403
     for wrong, said in (
         ({"size": "huge"}, "size “huge” is not known: use small, medium, large."),
-        ({"size": "small"}, "The link has no rate now with small files"),
+        ({"size": "small"}, "The link has no current rate with small files"),
         ({"note": " "}, "note is empty. Give the reason"),
         ({"note": "x" * 501}, "note has 501 characters. At most 500 are allowed."),
     ):
-        refused = operator.post(f"{LINK}new-normal/", body | wrong)
+        refused = operator.post(f"{LINK}baseline/", body | wrong)
         assert refused.status_code == 400
         assert said in refused.content.decode()
     assert HeldLevel.objects.get().by is None
-    assert operator.post(f"{LINK}new-normal/", body).status_code == 302
+    assert operator.post(f"{LINK}baseline/", body).status_code == 302
     level = HeldLevel.objects.get()
     assert (level.rate, level.until, level.note) == (5e6, NOW + HELD_ON, "another route")
     assert level.by == User.objects.get(username="anna")
-    entry = HistoryEntry.objects.get(kind="new normal")
+    entry = HistoryEntry.objects.get(kind="baseline")
     assert (entry.name, entry.who, entry.channel) == (
         "RAL_DATADISK → Glasgow_DATADISK, large", "anna", "page",
     )  # fmt: skip

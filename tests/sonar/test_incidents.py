@@ -348,7 +348,7 @@ def test_what_cannot_be_decided_says_why_and_changes_nothing(
     assert kinds(list(into_desy.events.all())) == ["opened"]
 
 
-def test_the_new_normal_is_expected_from_then_on_and_closes_the_incident(
+def test_an_accepted_rate_is_the_baseline_from_then_on_and_closes_the_incident(
     into_desy: Incident, small_world: World
 ):
     ral, desy, anna = small_world.ral, small_world.desy, account(Role.OPERATOR, name="anna")

@@ -247,7 +247,7 @@ def test_decisions_announce_and_what_is_rolled_back_tells_nobody(post, django_us
     assert states() == ["sent"]
     decisions.accept(row, user, NOW + HOUR, "the new line")
     send_at(NOW + HOUR)
-    assert [kinds for *_, kinds in post.taken()] == [("opened",), ("new normal",)]
+    assert [kinds for *_, kinds in post.taken()] == [("opened",), ("accepted",)]
 
 
 def test_what_a_channel_needs_is_kept_encrypted_and_bound_to_its_subscription(post):

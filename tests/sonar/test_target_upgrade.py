@@ -28,6 +28,8 @@ CHANGES = {
     ),
 }
 
+NOW = {"expectation": "target", "new normal": "baseline"}
+
 
 def write(statement: str, *values: object) -> Any:
     with connection.cursor() as cursor:
@@ -57,7 +59,7 @@ def test_expectations_become_targets_with_all_that_is_stored_of_them_and_go_back
         stored = {entry.kind: entry.changes for entry in HistoryEntry.objects.all()}
         assert len(stored) == len(CHANGES) == HistoryEntry.objects.count()
         for kind, (_, field, values) in CHANGES.items():
-            assert stored["target" if kind == "expectation" else kind][field] == values
+            assert stored[NOW.get(kind, kind)][field] == values
         views = dict(SavedView.objects.values_list("name", "address"))
         assert views == ADDRESSES
         row = FileRow.objects.get()

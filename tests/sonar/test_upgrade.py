@@ -19,6 +19,8 @@ from sonar.models import (
     Experiment,
     ExperimentStep,
     Flow,
+    HeldLevel,
+    HistoryEntry,
     Leftover,
     Probe,
     Profile,
@@ -26,6 +28,7 @@ from sonar.models import (
     Schedule,
     Segment,
     Site,
+    SizeClass,
     Transfer,
 )
 from sonar.notation.windows import Window, parse_time
@@ -35,6 +38,7 @@ from tests.accounts import account
 from tests.api import edges
 from tests.conftest import MONTHS
 from tests.sonar import world
+from tests.sonar.alarms import incident, subscription
 from tests.sonar.migrating import migrate, migrate_to_now, tables
 
 BEFORE = [("sonar", "0002_triggers_and_size_classes")]
@@ -47,6 +51,7 @@ BEFORE_TESTS_COUNT = [("sonar", "0050_exchanges")]
 BEFORE_CONCURRENT_TESTS = [("sonar", "0061_history_channel")]
 BEFORE_PURPOSES = [("sonar", "0025_times_of_connections")]
 BEFORE_ROLES = [("sonar", "0006_annotation")]
+BEFORE_BASELINES = [("sonar", "0066_incident_link_baseline")]
 NEW_SITE = "INSERT INTO sonar_site (name, cloud, tier, country) VALUES"
 STARTED = datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
 
@@ -429,3 +434,44 @@ def test_results_and_views_of_an_older_sonar_say_which_tests_were_concurrent():
     migrate(BEFORE_CONCURRENT_TESTS)
     assert list(addresses.all())[1] == "/?beside=0&size=large"
     migrate_to_now()
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("real_commits")
+def test_accepted_rates_of_an_older_sonar_are_baselines():
+    source, destination = (world.endpoint(name) for name in ("RAL", "LANCS"))
+    anna, size = account(roles.Role.OPERATOR, name="anna"), SizeClass.objects.first()
+    saved = {
+        "one": ("/history/?kind=new+normal&who=anna", "/history/?kind=baseline&who=anna"),
+        "two": ("/history/?who=anna&kind=new%20normal", "/history/?who=anna&kind=baseline"),
+        "three": ("/history/?name=new+normal", "/history/?name=new+normal"),
+    }
+    row, told = incident(destination), subscription()
+    migrate(BEFORE_BASELINES)
+    try:
+        write(
+            "INSERT INTO sonar_heldlevel (source_id, destination_id, size_class_id, rate, since, "
+            "by_id, note) VALUES (%s, %s, %s, 5e6, now(), %s, 'a new route')",
+            *(source.pk, destination.pk, size.pk, anna.pk),
+        )
+        write("UPDATE sonar_incidentevent SET kind = 'new normal' WHERE incident_id = %s", row.pk)
+        write(
+            "INSERT INTO sonar_notification (subscription_id, incident_id, kind, state, events, "
+            "kinds, missed, urgent, together, created_at, due_at, answer) VALUES (%s, %s, "
+            "'incident', 'sent', '{1,2}', '{opened,\"new normal\"}', 0, false, false, now(), "
+            "now(), '')",
+            *(told.pk, row.pk),
+        )
+        for name, (old, _) in saved.items():
+            SavedView.objects.create(user=anna, name=name, address=old)
+    finally:
+        migrate_to_now()
+    assert HistoryEntry.objects.get(kind="baseline").changes["note"] == [None, "a new route"]
+    assert [event.kind for event in row.events.all()] == ["accepted"]
+    assert row.notifications.get().kinds == ["opened", "accepted"]
+    views = dict(SavedView.objects.values_list("name", "address"))
+    assert views == {name: new for name, (_, new) in saved.items()}
+    HeldLevel.objects.create(
+        source=destination, destination=source, size_class=size, rate=1e6, since=STARTED, by=anna
+    )
+    assert HistoryEntry.objects.filter(kind="baseline").count() == 2

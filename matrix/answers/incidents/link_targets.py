@@ -69,7 +69,7 @@ class LinkTargets:
             now = np.nan if each.state in NO_RATE else each.now * MB
             classes.append(ClassTarget(size_class, row, row.floor or usual, now, level))
         accepted = HistoryEntry.objects.filter(
-            kind=HistoryEntry.Kind.NEW_NORMAL,
+            kind=HistoryEntry.Kind.BASELINE,
             name__startswith=f"{source.name} → {destination.name}, ",
         ).order_by("-at", "-id")
         return cls(classes, [(each, each.name.rpartition(", ")[2]) for each in accepted[:MOST]])

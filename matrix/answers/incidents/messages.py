@@ -26,7 +26,7 @@ NEWS = {
     Kind.WORSE: "got worse",
     Kind.BETTER: "improved",
     Kind.CAUSE: "scope widened",
-    Kind.NEW_NORMAL: "closed, as the current rate was accepted as the baseline",
+    Kind.ACCEPTED: "closed, as the current rate was accepted as the baseline",
 }
 MOST_IN_DIGEST = 50
 # Links of an incident that are read; a message lists the first of them by name.

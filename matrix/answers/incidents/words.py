@@ -45,7 +45,7 @@ DONE = {
     Kind.MUTED: "{who} muted the incident until {until}",
     Kind.UNMUTED: "{who} unmuted the incident",
     Kind.NOTE: "{who} added a note",
-    Kind.NEW_NORMAL: "{who} accepted the current rate as the baseline and closed the incident",
+    Kind.ACCEPTED: "{who} accepted the current rate as the baseline and closed the incident",
 }
 
 

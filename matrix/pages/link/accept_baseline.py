@@ -1,4 +1,4 @@
-"""What people decide about the rate of one link: this is the new normal."""
+"""The decision that accepts the current rate of a link as its new baseline."""
 
 import math
 from typing import cast
@@ -19,8 +19,8 @@ from sonar.alerting.decisions import DecisionError
 
 
 @for_whom(POST=holders(decisions.RIGHT, notes.sites_of))
-def accept_rate(request: HttpRequest, source: str, destination: str) -> HttpResponse:
-    """Take the rate that a link has now with a size class for what is usual of it."""
+def accept_baseline(request: HttpRequest, source: str, destination: str) -> HttpResponse:
+    """Accept the current rate of a link with a size class as its baseline."""
     page, now = LinkPage.read(QueryDict(), source=source, destination=destination), timezone.now()
     question = Question(page.source, page.destination, page.query)
     directions = [part.there for part in report.answer(question, now).classes]
@@ -31,7 +31,7 @@ def accept_rate(request: HttpRequest, source: str, destination: str) -> HttpResp
     if size not in classes:
         errors["size"] = [f"size “{size[:80]}” is not known: use {', '.join(classes)}."]
     elif math.isnan(classes[size].now):
-        sentence = f"The link has no rate now with {size} files, so there is none to accept."
+        sentence = f"The link has no current rate with {size} files. Choose another size class."
         errors["size"] = [sentence]
     else:
         chosen, user = classes[size], cast(User, request.user)
