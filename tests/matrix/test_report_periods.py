@@ -33,7 +33,7 @@ def test_empty_and_thin_periods_say_so(client, small_world):
     assert (
         "1 test ran and 100 % of them succeeded (there were no tests in the week before)" in tests
     )
-    assert rates.endswith("there is nothing in the week before to compare that with.")
+    assert rates.endswith("the week before has no rates to compare with.")
     assert "no link was failing or slower than usual" in trouble
 
 
@@ -42,15 +42,15 @@ def test_empty_and_thin_periods_say_so(client, small_world):
     [
         (
             "2026-W54/",
-            "“2026-W54” is not known: write a week like 2026-W47, or a month like 2026-10",
+            "“2026-W54” is neither a week like 2026-W47 nor a month like 2026-10",
         ),
-        ("2026-13/", "“2026-13” is not known"),
-        ("1999-12/", "“1999-12” is not known"),
-        ("2026-W47/", "2026-W47 is not over: the newest week to report on is 2026-W46"),
-        ("2026-11/", "2026-11 is not over: the newest month to report on is 2026-10"),
+        ("2026-13/", "“2026-13” is neither a week like"),
+        ("1999-12/", "“1999-12” is neither a week like"),
+        ("2026-W47/", "period 2026-W47 has not ended. The newest complete week is 2026-W46"),
+        ("2026-11/", "period 2026-11 has not ended. The newest complete month is 2026-10"),
         ("2026-W46/?site=Atlantis", "site “Atlantis” is not known"),
         ("2026-W46/?cloud=FR", "cloud “FR” is not known"),
-        ("2026-W46/?cloud=UK&site=RAL", "cloud and site are of different reports"),
+        ("2026-W46/?cloud=UK&site=RAL", "Use either cloud or site"),
         ("2026-W46/?site=RAL&site=DESY", "site is given 2 times"),
     ],
 )
@@ -83,7 +83,7 @@ def test_a_report_is_found_by_its_site(client, small_world):
 def test_only_periods_with_results_are_listed(client, small_world):
     page = responses.page(client, "/reports/")
     assert page.parts('a[href^="/reports/20"]') == []
-    assert "No week that is over has results yet." in page.words
+    assert "No complete week has results yet." in page.words
     for week in (1, 3):
         ago = NOW - END + HOUR + week * 7 * 24 * HOUR
         transfer(small_world.ral, small_world.desy, 12.0, ago=ago)
@@ -115,7 +115,7 @@ def test_more_sites_than_fit_on_a_page_are_put_together():
     ("words", "sentence"),
     [
         (["week", "report.doc"], "must end in .pdf, .html or .md"),
-        (["2026-W99", "report.md"], "“2026-W99” is not known"),
+        (["2026-W99", "report.md"], "“2026-W99” is neither a week like"),
         (["week", "nowhere/report.md"], "No such file or directory; nothing was written"),
         (["week", "report.md", "--site", "Atlantis"], "“Atlantis” is not known"),
     ],

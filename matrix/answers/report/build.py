@@ -1,4 +1,4 @@
-"""A report: its figures gathered, the three sentences that matter, and its sections."""
+"""A report: its figures, a summary of three sentences, and its sections."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SPEEDS = {
     "slower": "slower than in",
     "faster": "faster than in",
     "about the same": "about as fast as in",
-    "not certain": "not certainly slower or faster than in",
+    "not certain": "not significantly slower or faster than in",
 }
 
 
@@ -62,11 +62,11 @@ def compute(question: ReportQuestion) -> PeriodReport:
         summary += [rates_words(figures), trouble_words(figures)]
     if any(each.links.simulated for each in figures.classes):
         simulated = (
-            "Some endpoints are sandbox nodes: transfers are real, but rates and failures are made "
-            "up."
+            "Some endpoints are sandbox nodes: their transfers are real, but rates and failures "
+            "are simulated."
         )
         if until := store.until():
-            simulated += f" Results before {format_minute(until)} are entirely made up."
+            simulated += f" Results before {format_minute(until)} are entirely simulated."
     return PeriodReport(question, summary, [section(figures) for section in SECTIONS], simulated)
 
 
@@ -130,7 +130,7 @@ def class_figures(
 
 
 def tests_words(figures: ReportFigures) -> str:
-    """Say how many links were tested, and how many of the tests succeeded."""
+    """Give the number of tested links, and the share of successful tests."""
     kind, classes, main = figures.question.period.kind, figures.classes, figures.main
     tests, ok = figures.tests, sum(each.own.ok for each in classes)
     if not tests:
@@ -153,7 +153,7 @@ def tests_words(figures: ReportFigures) -> str:
 
 
 def rates_words(figures: ReportFigures) -> str:
-    """Say how fast the main size class was, and whether that changed."""
+    """Give the mean rate of the main size class, and its change."""
     before, main = f"the {figures.question.period.kind} before", figures.main
     if not main.own.ok:
         return "No test succeeded, so there are no rates."
@@ -161,9 +161,9 @@ def rates_words(figures: ReportFigures) -> str:
     said = f"{main.size.capitalize()} files moved at {rate}"
     together = main.together
     if together is None or not together.links:
-        return f"{said}; there is nothing in {before} to compare that with."
+        return f"{said}; {before} has no rates to compare with."
     if tells_nothing(together):
-        return f"{said}; there are too few tests to compare that with {before}."
+        return f"{said}; there are too few tests to compare with {before}."
     bounds = () if isnan(together.low) else (together.low, together.high)
     factor, _, interval = format_factor(together.ratio, *bounds).partition("× (")
     times = f"{factor.rstrip('×')} times the rate"
@@ -172,7 +172,7 @@ def rates_words(figures: ReportFigures) -> str:
 
 
 def trouble_words(figures: ReportFigures) -> str:
-    """Say what was wrong at the end, and the worst of what happened."""
+    """Give the links in trouble at the end, and the worst event."""
     period, parts = figures.question.period, []
     said = f"When the {period.kind} ended ({format_minute(period.window.end)}), "
     for look, words in WRONG.items():

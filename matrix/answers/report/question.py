@@ -1,4 +1,4 @@
-"""Which report somebody asks for: of which week or month, and of what."""
+"""The parameters of a report: its week or month, and its scope."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class ReportPeriod:
                 return cls(WEEK, date.fromisocalendar(int(year), int(number), 1))
             return cls(MONTH, date(int(year), int(number), 1))
         except ValueError:
-            examples = f"{EXAMPLES[WEEK]}, or a month like {EXAMPLES[MONTH]}"
-            raise ValueError(f"“{name}” is not known: write a week like {examples}") from None
+            examples = f"{EXAMPLES[WEEK]} nor a month like {EXAMPLES[MONTH]}"
+            raise ValueError(f"“{name}” is neither a week like {examples}") from None
 
     @classmethod
     def newest(cls, kind: str, now: datetime) -> Self:
@@ -95,7 +95,7 @@ class ReportQuestion:
 
     @classmethod
     def read(cls, name: str, params: Texts, now: datetime, *also: str) -> Self:
-        """Read an address; raise BadQueryError for what there is no report of.
+        """Read an address; raise BadQueryError if the report does not exist.
 
         Parameters that are named in ``also`` belong to the caller.
         """
@@ -105,8 +105,8 @@ class ReportQuestion:
             raise BadQueryError({"period": [f"period {error}."]}) from None
         if period.window.end > now:
             newest = ReportPeriod.newest(period.kind, now).name
-            sentence = f"{name} is not over: the newest {period.kind} to report on is {newest}"
-            raise BadQueryError({"period": [f"period {sentence}."]})
+            sentence = f"The newest complete {period.kind} is {newest}."
+            raise BadQueryError({"period": [f"period {name} has not ended. {sentence}"]})
         return cls(period, **read_scope(params, *also))
 
     @property
@@ -150,11 +150,11 @@ class ReportQuestion:
 
 
 def read_scope(params: Texts, *also: str) -> dict[str, str]:
-    """Return of which cloud or site a report is; raise BadQueryError for what there is not."""
+    """Return the cloud or site of a report; raise BadQueryError for unknown ones."""
     check_names(params, (*SCOPES, *also))
     scope = {name: text_of(params, name) for name in SCOPES}
     if all(scope.values()):
-        sentence = "cloud and site are of different reports: give one of them."
+        sentence = "Use either cloud or site, not both."
         raise BadQueryError({name: [sentence] for name in SCOPES})
     places = registry.read_places(registry.read_versions())
     for name, value in scope.items():
@@ -165,5 +165,5 @@ def read_scope(params: Texts, *also: str) -> dict[str, str]:
 
 
 def names_of(places: Sequence[EndpointInfo], attribute: str) -> list[str]:
-    """Return the clouds, or the sites, that have endpoints."""
+    """Return the clouds, or the sites, that have endpoints, by name."""
     return sorted({text for place in places for text in place.texts(attribute) if text})

@@ -1,6 +1,6 @@
-"""The sections of a report in their order, each made of its figures: one more is one entry.
+"""The sections of a report in their order, each built from its figures: a new one is one entry.
 
-The matrix has few enough rows and columns that each cell has its number.
+The matrix has so few rows and columns that each cell shows its number.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from matrix.statistics.cells.states import NOT_APPLICABLE
 from sonar.notation.units import format_bytes, format_count, format_factor, three_digits
 from sonar.notation.windows import LATEST, short_time
 
-# More rows nobody reads in a meeting: the rest is counted.
+# Nobody reads more rows in a meeting: the rest is counted.
 MOST_ROWS = 15
 Columns = Sequence[ReportColumn]
-UNTESTED = "Nothing was tested."
+UNTESTED = "No test ran."
 LOOKS = {"failing": "failing", "slower": "slow", "partly": "often fails"}
 # By site, or where those are too many for a page, by what they have in common.
 SHARED = tuple(name for name in GROUPINGS if name != DEFAULT_GROUPING)
@@ -42,7 +42,7 @@ MOST_LINES, MOST_PARTNERS = 16, 40
 
 
 def percent(value: float) -> str:
-    """Write a share of tests: only where all succeeded it is 100."""
+    """Write a share of tests; 100 only if all succeeded."""
     return f"{min(value, 99.9) if value < 100 else value:.3g}"
 
 
@@ -53,13 +53,13 @@ factor = partial(
     ReportColumn, unit="95 % interval", write=format_factor, is_number=True, bounds=("low", "high")
 )
 moment = partial(ReportColumn, unit="UTC", write=short_time)
-FILES = ReportColumn("size", "files")
+FILES = ReportColumn("size", "size class")
 
 
 def listing(
     columns: Columns, rows: Sequence[Record], noun: str
 ) -> tuple[ReportTable | None, list[str]]:
-    """Return a table of the first rows, None without any, and what is to say of the others."""
+    """Return a table of the first rows, None without any, and a note about the others."""
     rest = len(rows) - MOST_ROWS
     notes = [f"And {format_count(rest)} more {noun}{'s' * (rest != 1)}."] if rest > 0 else []
     return (ReportTable(columns, rows[:MOST_ROWS]) if rows else None), notes
@@ -69,10 +69,10 @@ def matrix_section(figures: ReportFigures) -> ReportSection:
     size, site = figures.main.size, figures.question.site
     title = "Rates by partner" if site else "Rates in each direction"
     if not figures.main.own.ok:
-        return ReportSection("matrix", title, ["No test succeeded: there are no rates to show."])
-    ends = "Files go from the site at the left to the one at the top."
+        return ReportSection("matrix", title, ["No test succeeded, so there are no rates to show."])
+    ends = "Rows are sources, columns are destinations."
     if site:
-        ends = f"“To partner” is what {site} sends, “from partner” what it receives."
+        ends = f"“To partner” has what {site} sends, “from partner” what {site} receives."
     sentence = f"Mean rate of {size} files in MB/s (1 MB = 10⁶ bytes). {ends}"
     return ReportSection(
         "matrix", title, [sentence], list(pictures(figures.question, figures.main.links))
@@ -100,14 +100,14 @@ def pictures(question: ReportQuestion, links: Grid) -> Iterator[HeatTable]:
 
 
 def grouping(groups: Iterable[AxisGroup], most: int) -> str:
-    """Return by what endpoints are put together, so that there are not too many lines."""
+    """Return the attribute to group endpoints by, so that there are not too many lines."""
     present = list(groups)
     lines = {by: len({group.facts[by] for group in present}) for by in SHARED}
     return next((by for by in SHARED if lines[by] <= most), min(lines, key=lines.__getitem__))
 
 
 def grouped(query: MatrixQuery, rows: str, columns: str, *filters: Filter) -> Grid:
-    """Return a matrix by these lines, as it stood at the end of its window."""
+    """Return a matrix of these lines as of the end of its window."""
     query = query.replace(rows=rows, columns=columns, filters=filters or query.filters)
     return grid.build(query, query.window_at(LATEST).end)
 
@@ -126,7 +126,7 @@ def heat_table(cells: Grid, title: str) -> HeatTable:
 
 
 def of_partners(site: str, query: MatrixQuery, by: str) -> HeatTable:
-    """Return the partners of a site below each other, with both directions beside each other."""
+    """Return the partners of a site as rows, with a column for each direction."""
     sent = grouped(query, "site", by, Filter("source_site", site))
     received = grouped(query, by, "site", Filter("destination_site", site))
     partners = {group.name: group for group in (*sent.destinations, *received.sources)}
@@ -150,17 +150,17 @@ def rates_section(figures: ReportFigures) -> ReportSection:
         FILES,
         rate("mean_mb_s", "mean rate"),
         rate("before_mb_s", f"rate in the {before}"),
-        factor("change", "change of each link"),
-        ReportColumn("verdict", "that is"),
-        share("success_percent", "tests that succeeded"),
-        share("before_percent", f"in the {before}"),
+        factor("change", "change per link"),
+        ReportColumn("verdict", "result"),
+        share("success_percent", "successful tests"),
+        share("before_percent", f"successful tests in the {before}"),
     )
     sentence = (
-        "The mean rate is the plain mean of the links that were measured. The change compares each "
-        f"link with itself in the {before}, whichever links were tested: 0.50× is half as fast."
+        "The mean rate is the mean over all links with results. The change compares each link with "
+        f"itself in the {before}. 0.50× means half the rate."
     )
     if not any(each.own.tests + each.before.tests for each in figures.classes):
-        return ReportSection("rates", "Averages by size of files", [UNTESTED])
+        return ReportSection("rates", "Averages by size class", [UNTESTED])
     rows = []
     for each in figures.used:
         together = each.together if each.together and each.together.links else None
@@ -177,32 +177,33 @@ def rates_section(figures: ReportFigures) -> ReportSection:
             }
         )
     return ReportSection(
-        "rates", "Averages by size of files", [sentence], table=ReportTable(columns, rows)
+        "rates", "Averages by size class", [sentence], table=ReportTable(columns, rows)
     )
 
 
 def worst_section(figures: ReportFigures) -> ReportSection:
     short = short_names_of(figures.places)
     columns = (
-        ReportColumn("look", "what"),
-        ReportColumn("source", "from", write=short.__getitem__),
-        ReportColumn("destination", "to", write=short.__getitem__),
+        ReportColumn("look", "state"),
+        ReportColumn("source", "source", write=short.__getitem__),
+        ReportColumn("destination", "destination", write=short.__getitem__),
         FILES,
         rate("rate_mb_s", "rate at the end"),
-        rate("usual_mb_s", "usual rate"),
+        rate("usual_mb_s", "baseline"),
         count("failed", "failed tests"),
-        count("tests", "of all tests"),
+        count("tests", "tests"),
         moment("since", "since"),
     )
     rows = [row for look in LOOKS for row in worst_links(figures, look)]
     title = "Worst links at the end"
     table, notes = listing(columns, rows, "link")
     if table is None:
-        said = "No link was failing, slower than usual or often failing when it ended."
+        kind = figures.question.period.kind
+        said = f"At the end of the {kind}, no link was failing, slower than usual or often failing."
         return ReportSection("worst", title, [said if figures.tests else UNTESTED])
     sentence = (
-        "Failing: the newest three tests failed, or more. Slow: the newest three successes were "
-        "far slower than the 28 days before. Often fails: at least every tenth test failed."
+        "Failing: at least the newest three tests failed. Slow: the newest three successful tests "
+        "were far slower than the 28 days before. Often fails: at least one in ten tests failed."
     )
     return ReportSection("worst", title, [sentence], table=table, notes=notes)
 
@@ -239,12 +240,12 @@ def worst_links(figures: ReportFigures, look: str) -> list[Record]:
 def events_section(figures: ReportFigures) -> ReportSection:
     short = short_names_of(figures.places)
     columns = (
-        moment("at", "when"),
-        ReportColumn("where", "where"),
-        ReportColumn("kind", "what"),
-        ReportColumn("sizes", "files"),
+        moment("at", "start"),
+        ReportColumn("where", "object"),
+        ReportColumn("kind", "event"),
+        ReportColumn("sizes", "size classes"),
         factor("factor", "rate since / before"),
-        moment("until", "until"),
+        moment("until", "end"),
     )
     end = figures.question.period.window.end
     rows = [
@@ -260,25 +261,28 @@ def events_section(figures: ReportFigures) -> ReportSection:
         for event in figures.events
     ]
     table, notes = listing(columns, rows, "event")
+    kind = figures.question.period.kind
     sentences = [
-        "Each event is listed once, the newest first; without an end it went on when this ended."
+        "The newest event is listed first. An event without an end was still open at the end of "
+        f"the {kind}."
     ]
     if table is None:
         sentences = [
-            "No link, endpoint or site certainly became slower or faster, failed or recovered."
+            "No link, endpoint or site became significantly slower or faster, failed or recovered."
         ]
-    if figures.lasting:
-        sentences.append(f"{counted(len(figures.lasting), 'event')} from before went on.")
-    return ReportSection("events", "What happened", sentences, table=table, notes=notes)
+    if lasting := len(figures.lasting):
+        was = "was" if lasting == 1 else "were"
+        sentences.append(f"{counted(lasting, 'earlier event')} {was} still open.")
+    return ReportSection("events", "Events", sentences, table=table, notes=notes)
 
 
 def causes_section(figures: ReportFigures) -> ReportSection:
     columns = (
-        ReportColumn("subject", "what changed"),
+        ReportColumn("subject", "object"),
         FILES,
         factor("factor", "change"),
         count("links", "links"),
-        ReportColumn("check", "where to look"),
+        ReportColumn("check", "first action"),
     )
     before, short = f"the {figures.question.period.kind} before", short_names_of(figures.places)
     rows = []
@@ -300,23 +304,23 @@ def causes_section(figures: ReportFigures) -> ReportSection:
                 "check": "" if named.kind == "fast" else check,
             }
         )
-    title = f"What explains the change since {before}"
+    title = f"Causes of the change since {before}"
     table, notes = listing(columns, rows, "cause")
     if table is None:
-        said = f"No source, destination, site or link certainly differs from {before}."
+        said = f"No source, destination, site or link differs significantly from {before}."
         return ReportSection("causes", title, [said if figures.tests else UNTESTED])
-    sentence = f"Beyond what all links did, compared with {before}, the most certain first."
+    sentence = f"Changes since {before} beyond the change of all links, the most significant first."
     return ReportSection("causes", title, [sentence], table=table, notes=notes)
 
 
 def incidents_section(figures: ReportFigures) -> ReportSection:
     end = figures.question.period.window.end
     columns = (
-        moment("began_at", "since"),
-        ReportColumn("what", "what"),
+        moment("began_at", "start"),
+        ReportColumn("what", "incident"),
         count("links", "links"),
-        ReportColumn("sizes", "files"),
-        moment("until", "until"),
+        ReportColumn("sizes", "size classes"),
+        moment("until", "end"),
     )
     rows = [
         {
@@ -330,19 +334,18 @@ def incidents_section(figures: ReportFigures) -> ReportSection:
         for row in figures.incidents
     ]
     table, notes = listing(columns, rows, "incident")
-    sentences = [
-        "Each is one cause, with the links that it explains; without an end it was still open."
-        if table
-        else "There was no incident."
-    ]
+    kind = figures.question.period.kind
+    sentences = ["No incident was open."]
+    if table:
+        sentences = [f"An incident without an end was still open at the end of the {kind}."]
     return ReportSection("incidents", "Incidents", sentences, table=table, notes=notes)
 
 
 def downtimes_section(figures: ReportFigures) -> ReportSection:
     columns = (
-        ReportColumn("subject", "of"),
-        moment("starts_at", "from"),
-        ReportColumn("ends", "to", "UTC"),
+        ReportColumn("subject", "object"),
+        moment("starts_at", "start"),
+        ReportColumn("ends", "end", "UTC"),
         ReportColumn("effect", "tests"),
         ReportColumn("reason", "reason"),
     )
@@ -353,14 +356,14 @@ def downtimes_section(figures: ReportFigures) -> ReportSection:
             "ends": each.rows[0].until_words
             if each.rows[0].is_open_ended
             else short_time(each.ends_at),
-            "effect": "stopped" if each.stops_tests else "went on, at risk",
+            "effect": "stopped" if each.stops_tests else "continued, at risk",
             "reason": each.reason_words,
             "url": address("site", each.site_name),
         }
         for each in figures.downtimes
     ]
     table, notes = listing(columns, rows, "downtime")
-    sentences = [] if table else ["None was declared."]
+    sentences = [] if table else ["No downtime was declared."]
     return ReportSection("downtimes", "Declared downtimes", sentences, table=table, notes=notes)
 
 
@@ -368,11 +371,11 @@ def coverage_section(figures: ReportFigures) -> ReportSection:
     columns = (
         FILES,
         count("planned_links", "planned links"),
-        count("tested_links", "of these tested"),
-        count("stale_links", "stale at the end"),
+        count("tested_links", "tested links"),
+        count("stale_links", "stale links at the end"),
         count("tests", "tests"),
-        count("failed", "of these failed"),
-        ReportColumn("bytes", "data moved", write=format_bytes, is_number=True),
+        count("failed", "failed tests"),
+        ReportColumn("bytes", "data transferred", write=format_bytes, is_number=True),
     )
     rows = [
         {
@@ -387,14 +390,14 @@ def coverage_section(figures: ReportFigures) -> ReportSection:
         for each in figures.used
     ]
     sentence = (
-        "A link leads from one endpoint to another: both directions are two links. Planned are "
-        "those that are tested on schedule today. Stale are those whose newest result was older "
-        "than two intervals of the schedule. Data moved is that of tests that succeeded. Tests of "
+        "A link has one direction, so two endpoints can have two links. Planned links are those "
+        "with a schedule today. The newest result of a stale link was older than two intervals of "
+        "its schedule. Data transferred counts successful tests. Tests of "
         "experiments are not counted."
     )
     return ReportSection(
         "coverage",
-        "How much was tested, and what it took",
+        "Test coverage",
         [sentence],
         table=ReportTable(columns, rows),
     )
