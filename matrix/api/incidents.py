@@ -71,7 +71,7 @@ Decision = Literal["acknowledge", "assign", "mute", "unmute", "note", "accept"]
 
 
 class IncidentRecord(Answer):
-    """A confirmed condition that people are called for, with their work on it.
+    """A confirmed condition with its assignee and decisions.
 
     Of a link it has both ends, of an endpoint as a source or as a destination that end, of one
     both ways it is at both ends, of a site the `site`; `grid` is Sonar itself or its own network.

@@ -134,7 +134,7 @@ class HeldLevel(models.Model):
 
 
 class Incident(models.Model):
-    """What people are called for: one for each confirmed condition, with their work on it.
+    """A confirmed condition with its assignee and decisions; each condition has one incident.
 
     Its figures are those of ``cause``, the condition, as of the last assessment.
     ``level`` says of what it is: of a link with both ends, of an endpoint as a source or as a
