@@ -181,7 +181,7 @@ def cells_of(site: SiteOverview, now: datetime) -> dict[str, OverviewCell]:
 
     source, destination, wan = site.source, site.destination, site.site.wan_gbit_s
     no_usual = "no link {} it has a usual rate to compare with"
-    no_mean = "no measured link {} it in this window"
+    no_mean = "no measured link {} it in this time range"
     endpoints = ", ".join(f"{each.name}{' (retired)' * each.retired}" for each in site.endpoints)
     last = OverviewCell(DASH, NO_RESULT)
     if not math.isnan(site.last):

@@ -29,7 +29,7 @@ register.filter("typed", format_typed)
 register.filter("minute", short_time)
 register.filter("second", short_second)
 
-NO_RESULT = "no result in this window"
+NO_RESULT = "no result in this time range"
 # What is a time, or a figure with its unit, in the text of a page.
 CLOCK = r"\d\d:\d\d(?::\d\d)?"
 MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"

@@ -202,7 +202,7 @@ function say(request, what) {
   trouble.hidden = false;
   if (!isRefresh(request)) {
     trouble.textContent =
-      `That did not work: ${what}. The page is unchanged; try again, or tell an administrator.`;
+      `The request failed: ${what}. The page is unchanged; try again, or contact an administrator.`;
     return;
   }
   lateSince ??= clock();

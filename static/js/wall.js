@@ -110,7 +110,7 @@ function sayOld(isOld) {
   const trouble = document.getElementById("trouble");
   if (!isOld || !trouble.hidden) return;
   trouble.textContent =
-    `Not updated since ${clock(new Date(answered))}. These are earlier results; asking the server again.`;
+    `Not updated since ${clock(new Date(answered))}. These are earlier results; trying again.`;
   trouble.hidden = false;
 }
 

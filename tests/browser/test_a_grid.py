@@ -104,4 +104,6 @@ def test_a_new_administrator_gets_there_on_pages_alone(
     assert (Mesh.objects.count(), Schedule.objects.count()) == (1, 6)
     navigate(page, "Overview")
     look(page, f"a-grid-12-matrix-{reader}")
-    expect(page.locator("#live > .notice").first).to_contain_text("No results in this window yet")
+    expect(page.locator("#live > .notice").first).to_contain_text(
+        "No results in this time range yet"
+    )

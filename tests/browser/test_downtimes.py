@@ -68,9 +68,7 @@ def test_an_outage_and_a_warning_are_told_apart_wherever_they_are_shown(
     assert fits(page)
     assert by_day_and_night(page) == []
     look(page, f"downtimes-matrix-{reader}")
-    expect(page.locator("#page")).to_contain_text(
-        "2 sites or endpoints are declared to be at risk."
-    )
+    expect(page.locator("#page")).to_contain_text("2 sites or endpoints are declared at risk.")
 
     page = visit.open("/links/Glasgow_DATADISK/DESY_DATADISK/")
     expect(strip.locator(".declared")).to_be_visible()

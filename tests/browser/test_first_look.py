@@ -138,7 +138,7 @@ def test_the_first_results_move_nothing(visit, real_commits, real_time):
     page = visit.open()
     until_settled(page)
     place_before = box_of(page.locator("#picture"))
-    expect(page.locator("#live > .notice")).to_contain_text("No results in this window yet")
+    expect(page.locator("#live > .notice")).to_contain_text("No results in this time range yet")
     for link in permutations(made.endpoints, 2):
         world.transfer(*link, 50.0)
     for _ in range(2):

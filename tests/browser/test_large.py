@@ -253,7 +253,7 @@ def test_a_drag_that_leads_nowhere_leaves_the_page_as_it_was(visit, unpooled, re
     dragged()
     page.route(lambda url: urlsplit(url).path == "/", lambda route: route.abort())
     page.mouse.up()
-    expect(page.locator("#trouble")).to_contain_text("That did not work")
+    expect(page.locator("#trouble")).to_contain_text("The request failed")
     visit.expect_error(NOT_LOADED)
     visit.expect_error("htmx: htmx:error")
     assert_as_it_was()

@@ -124,7 +124,7 @@ def test_a_server_in_trouble_is_told_and_the_rest_of_the_card_stands(visit, scen
     page.route("**/card/", lambda route: route.fulfill(status=503))
     card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
     expect(facts_of(card)).to_have_text(
-        "More about this link did not load: the server answered with status 503."
+        "Details of this link did not load: the server answered with status 503."
     )
     expect(card).to_contain_text("0 of 7 tests")
     visit.expect_refusal(503)
@@ -229,7 +229,9 @@ def test_a_link_as_usual_a_slower_one_and_one_that_fails_say_so_on_the_whole_car
     )
     page = wait_until_drawn(visit.open())
     card = point_at(page, slower[0].name, slower[1].name)
-    state, ratio = (card.get_by_role("row", name=name).first for name in ("state", "now / usual"))
+    state, ratio = (
+        card.get_by_role("row", name=name).first for name in ("state", "now / baseline")
+    )
     expect(state).to_contain_text("slower than usual since ")
     expect(state).to_contain_text("UTC (3 h)")
     expect(card).to_contain_text("Part of: DESY_DATADISK receives at 0.40× (0.35–0.46)")

@@ -110,14 +110,14 @@ def test_a_custom_window_is_asked_for_in_utc(visit, small_world):
     page.locator("[popovertarget=dates-menu]").click()
     begin = page.get_by_label("begin")
     begin.fill("1.11.2026 4 pm")
-    page.get_by_role("button", name="Show this window").click()
+    page.get_by_role("button", name="Show this time range").click()
     expect(page.locator("#page")).to_contain_text("“1.11.2026 4 pm” is not a valid time")
     visit.expect_refusal(400)
     visit.go()
     page.locator("[popovertarget=dates-menu]").click()
     begin.fill("2026-11-01 16:00")
     page.get_by_label("end", exact=True).fill("2100-01-01 00:00:30")
-    page.get_by_role("button", name="Show this window").click()
+    page.get_by_role("button", name="Show this time range").click()
     page.wait_for_url("**/?from=2026-11-01T16:00:00Z&to=2100-01-01T00:00:30Z")
 
 

@@ -169,7 +169,7 @@ class LinkRules:
             ),
             (rf"Now ({LIST}) MB/s, usually ({LIST})\.", self.rates_of_some),
             (
-                rf"takes 5 successful ones in the 28 days before this window; there are "
+                rf"takes 5 successful ones in the 28 days before this time range; there are "
                 rf"((?:{COUNT} with (?:{SIZES}) files(?:, | and )?)+)",
                 self.few,
             ),
@@ -351,7 +351,7 @@ class LinkRules:
 
     def against_others(self) -> list[Rule]:
         pattern = (
-            rf"other links in this window: ({PERCENT}) of what both reach there "
+            rf"other links in this time range: ({PERCENT}) of what both reach there "
             rf"\((?:({NUMBER})–({PERCENT}), )?({COUNT}) tests\)\. ({NUMBER}) MB/s with ({SIZES}) "
             rf"files\. {self.rate_pattern('source')}\. {self.rate_pattern('destination')}\."
         )

@@ -399,7 +399,7 @@ def test_a_comparison_without_results_says_what_is_missing(client, small_world):
     world.transfer(small_world.ral, small_world.glasgow, 10.0)
     text = page(client, "?compare=previous")
     assert "No link has 3 successful transfers on both sides to compare." in text
-    assert "need 3 successful tests each on both sides. Choose a longer window" in text
+    assert "need 3 successful tests each on both sides. Choose a longer time range" in text
     assert "What explains the change" not in text
 
 
@@ -528,7 +528,7 @@ def test_a_single_link_is_named_by_its_own_days_where_one_comparison_does_not(cl
     assert document["headline"] == headline
     assert change["text"] in shown
     assert "56 links are compared with the same link on each of the 30 days before" in shown
-    assert "All days of this window count together" not in shown
+    assert "All days of this time range count together" not in shown
     plain = answer(client, "?window=24h&compare=previous")
     assert (plain["changes"], plain["history"]) == ([], None)
 
@@ -596,7 +596,7 @@ def test_a_long_window_says_that_its_days_count_together(client, db):
     month_of(6, slow_link)
     shown = page(client, "?compare=month")
     assert "30 links are compared" in shown
-    assert "All days of this window count together" in shown
+    assert "All days of this time range count together" in shown
 
 
 def test_where_more_differs_the_sides_are_compared_as_wholes(client, db):
@@ -618,7 +618,7 @@ def test_too_few_days_are_said(client, small_world, days, judged):
         "judged_links": judged,
         "unjudged_links": 6 - judged,
     }
-    few = "Too few results: no link has any in this window and on at least 5 of the 30 days before"
+    few = "no link has any in this time range and on at least 5 of the 30 days before"
     assert (few in page(client, MONTH)) == (not judged)
 
 
@@ -626,7 +626,7 @@ def test_an_empty_grid_has_no_link_to_judge(client, small_world):
     document = answer(client, MONTH)
     nothing = {"judged_links": 0, "unjudged_links": 0}
     assert (document["changes"], document["history"]) == ([], nothing)
-    assert "no link has any in this window" in page(client, MONTH)
+    assert "no link has any in this time range" in page(client, MONTH)
     world.transfer(small_world.ral, small_world.glasgow, 10.0)
     assert answer(client, MONTH)["history"] == {"judged_links": 0, "unjudged_links": 1}
 

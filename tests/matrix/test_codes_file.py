@@ -1,4 +1,4 @@
-"""GET /cells/codes/: the colours of the cells, as the page of the same window has them."""
+"""GET /cells/codes/: the colours of the cells, as the page of the same time range has them."""
 
 import base64
 import gzip

@@ -169,7 +169,7 @@ def test_the_table_of_numbers_says_both_sides_of_each_cell(client, changed):
     expected = ["n = 12 and 0", "n = 2 and 12"]
     assert sorted(cell["title"].split(", ", 1)[1] for cell in few) == expected
     assert all(cell.words == "– too few" for cell in few)
-    assert "of measured cells, and geometric" in table
+    assert "measured cells only, and are geometric" in table
 
 
 def test_the_numbers_behind_the_picture_have_both_sides(changed):
@@ -242,7 +242,7 @@ def test_what_is_not_certain_is_listed_as_such(client, small_world):
     apart = (ratios.p < 0.05) & (np.abs(np.log(ratios.ratio)) > np.log(SMALLEST_RATIO))
     assert (compared.perhaps == apart).all()
     page = look(client, COMPARED)
-    assert "No certain change" in page.part("h1")
+    assert "No significant change" in page.part("h1")
     found = found_in(compared)
     first = found["perhaps"].items[0]
     assert (first.source, first.destination) == ("RAL_DATADISK", "Glasgow_DATADISK")

@@ -36,8 +36,8 @@ from tests.matrix.responses import words
 from tests.matrix.world import HOUR, transfer
 
 STREAMS = np.array([1.0, 1, 1, 4, 4, 4])
-FLAT = effect_of(STREAMS, np.array([10, 10.1, 9.9, 10.2, 9.9, 10]), "tests of this window")
-LINEAR = effect_of(STREAMS, np.array([10, 10.1, 9.9, 40.2, 39.9, 40]), "tests of this window")
+FLAT = effect_of(STREAMS, np.array([10, 10.1, 9.9, 10.2, 9.9, 10]), "tests of this time range")
+LINEAR = effect_of(STREAMS, np.array([10, 10.1, 9.9, 40.2, 39.9, 40]), "tests of this time range")
 FAST = PeerRates(80.0, 4, 1.0, 0.9, 1.1, 4)
 SLOW = PeerRates(10.5, 4, 0.13, 0.1, 0.17, 4)
 
@@ -542,7 +542,7 @@ def test_more_streams_are_seen_in_the_tests_of_the_window(client, four_sites, at
 
 def test_without_results_nothing_is_judged(client, small_world, at_noon):
     html = words(responses.html(client, "/links/RAL_DATADISK/DESY_DATADISK/"))
-    assert "No results with large files in this window to judge by." in html
+    assert "No results with large files in this time range to judge by." in html
 
 
 def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(client, four_sites, at_noon):

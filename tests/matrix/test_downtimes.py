@@ -42,7 +42,7 @@ def test_the_matrix_shows_what_is_down_and_names_who_is_at_risk(client: Client, 
     assert down
     assert all("RAL_DATADISK" in link for link in down)
     page = responses.page(client, "/")
-    assert "2 sites or endpoints are declared to be at risk." in page
+    assert "2 sites or endpoints are declared at risk." in page
     said = "DESY_DATADISK and DESY_SCRATCHDISK until 20 Nov 13:00:30 UTC: new switch (GOCDB)"
     assert said in page.source.replace("\u00a0", " ")
 

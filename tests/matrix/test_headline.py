@@ -44,7 +44,7 @@ OF_ALL = [
     (
         Tally(12, usual=3, stale=5, unknown=1, untested=2, failed=1),
         "9 of 12 links cannot be judged with large files: too few tests (2), no result for two "
-        "intervals (5) and none in this window (2)",
+        "intervals (5) and none in this time range (2)",
     ),
     (
         Tally(12, unknown=12),
@@ -52,10 +52,10 @@ OF_ALL = [
     ),
     (
         Tally(12, untested=9, usual=3, pooled=True),
-        "9 of 12 cells cannot be judged with large files: none in this window (9)",
+        "9 of 12 cells cannot be judged with large files: none in this time range (9)",
     ),
-    (Tally(12, untested=12), "Nothing measured with large files in this window"),
-    (Tally(12, untested=10, down=2), "Nothing measured with large files in this window"),
+    (Tally(12, untested=12), "No results with large files in this time range"),
+    (Tally(12, untested=10, down=2), "No results with large files in this time range"),
 ]
 NARROWED = [
     (Tally(), "No link matches these filters"),
@@ -106,7 +106,7 @@ def test_without_a_recent_assessment_nothing_is_said_to_be_usual():
         ({"slower": 2, "faster": 1}, "2 links slower, 1 faster"),
         ({"faster": 1}, "1 link faster"),
         ({"slower": 1234}, "1\u202f234 links slower"),
-        ({"perhaps": 3}, "No certain change"),
+        ({"perhaps": 3}, "No significant change"),
         ({}, "No significant change"),
         ({"unchanged": 0}, "Too few results to compare"),
     ],
@@ -170,7 +170,9 @@ def test_the_page_names_conditions_and_counts_its_links(client, in_trouble):
     assert answer(client, "?only=faster")[0] == headline
     # Nor does it matter which of the tests are counted.
     assert answer(client, "?mover=http-tpc")[0] == headline
-    assert "judged from all tests of a link" in responses.page(client, "/?mover=http-tpc")
+    assert "The status of a link is based on all its tests" in responses.page(
+        client, "/?mover=http-tpc"
+    )
     # Another size class has its own.
     assert answer(client, "?size=small")[0] == "No links to show yet"
     rail = {kind.kind: items for kind, items in client.get("/").context["rail"]}
@@ -311,7 +313,7 @@ def test_time_ranges_of_the_past_and_places_without_links_are_told_as_such(clien
         assert answer(client, ended)[0] == f"{FAILS}, {IS_SLOW}, {IS_FAST}"
     assert answer(client, "?cloud=FR")[0] == "No link matches these filters"
     long_ago = "?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z"
-    assert answer(client, long_ago)[0] == "Nothing measured with large files in this window"
+    assert answer(client, long_ago)[0] == "No results with large files in this time range"
 
 
 def test_a_young_installation_says_that_it_cannot_judge_yet(client, at_noon, small_world):

@@ -43,7 +43,7 @@ def rows(client: Client, path: str = CARD) -> list[list[str]]:
 
 def test_each_size_class_has_its_rate_now_its_ratio_and_its_state(client, measured):
     head, *lines = rows(client)
-    assert head == ["size", "now, MB/s", "now / usual", "state"]
+    assert head == ["size", "now, MB/s", "now / baseline", "state"]
     assert lines == [
         ["small", "3.00", "0.30×", "slower than usual for 3 h"],
         ["medium", "–", "–", "not tested"],

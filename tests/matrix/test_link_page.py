@@ -80,9 +80,9 @@ def test_each_direction_has_its_numbers_and_a_comparison(client, small_world):
 def test_what_is_missing_is_a_dash_with_its_reason(client, small_world):
     transfer(small_world.ral, small_world.glasgow, None)
     page = look(client)
-    why = "failed: every test in this window failed, too few to be certain that it fails"
+    why = "failed: every test in this time range failed, but too few to call the link failing"
     assert set(page.texts(f'span[title="{why}"]')) == {"–"}
-    assert not re.search(r"\bnan|None(?! in this window)", page.words)
+    assert not re.search(r"\bnan|None(?! in this time range)", page.words)
 
 
 def test_points_medians_and_failures_are_in_a_figure_that_plotly_takes(client, small_world):
@@ -281,7 +281,7 @@ def test_results_go_on_page_by_page(client, small_world, monkeypatch):
         seen += page.links('tbody th a[href^="/transfers/"]')
         text = page.link("Earlier results").removeprefix(LINK) if "Earlier results" in page else ""
     assert len(seen) == len(set(seen)) == 10
-    assert "No earlier results in this window." in page
+    assert "No earlier results in this time range." in page
     assert page.link("Newest results") == f"{LINK}?window=24h"
 
 
@@ -453,7 +453,7 @@ def test_a_link_without_a_result_yet_says_when_its_test_is_due(client, small_wor
     said = verdict(look(client))
     assert (
         "Not tested yet: its first test has not run yet. The reverse direction has no test in "
-        "this window. The next test is due in 12 min (20 Nov 12:12 UTC). Come back then."
+        "this time range. The next test is due in 12 min (20 Nov 12:12 UTC). Come back then."
     ) in said
     Schedule.objects.update(skipped_because="downtime", skipped_since=NOW - HOUR)
     assert "it has been waiting since 20 Nov 11:00 UTC because of downtime." in verdict(
@@ -473,15 +473,15 @@ def test_a_link_without_a_result_yet_says_when_its_test_is_due(client, small_wor
 def test_a_window_without_results_leads_to_one_that_has_some(client, small_world, ago, leads_to):
     transfer(small_world.ral, small_world.glasgow, 5.0, ago=ago)
     page = look(client, "?window=1h")
-    assert "No test in this window: the last one was" in verdict(page)
+    assert "No test in this time range: the last one was" in verdict(page)
     assert f"{LINK}{leads_to}" in verdict(page).links()
-    assert "No test in this window: " not in verdict(look(client, leads_to))
+    assert "No test in this time range: " not in verdict(look(client, leads_to))
 
 
 def test_a_link_that_only_fails_says_so_above_its_failures(client, small_world):
     transfer(small_world.ral, small_world.glasgow, None)
     page = look(client)
-    assert "Failed in this window: the only test with large files" in verdict(page)
+    assert "Failed in this time range: the only test with large files" in verdict(page)
     parts = ("verdict", "rates", "why-failed", "last-tests", "failures")
     places = [page.source.index(f'id="{part}"') for part in parts]
     assert places == sorted(places)
@@ -493,7 +493,7 @@ def test_filters_that_nothing_passes_can_be_dropped(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0)
     assert not look(client).parts("#failures")
     page = look(client, "?window=24h&streams=9")
-    assert "no result of this link in this window matches the filters." in verdict(page)
+    assert "no result of this link in this time range matches the filters." in verdict(page)
     assert page.link("Show all tests, however they were made") == f"{LINK}?window=24h"
 
 

@@ -80,7 +80,7 @@ def test_a_failing_link_is_told_first_with_since_count_where_and_why(client, sma
         f"16) at the destination, Glasgow_DATADISK: {NO_SPACE}"
     )
     assert "Small files still work." in said
-    assert "The reverse direction has no test in this window." in said
+    assert "The reverse direction has no test in this time range." in said
     assert "The reverse direction fails, with large files, since 19 Nov 20:00" in verdict(
         client, BACK
     )
@@ -134,7 +134,7 @@ def test_a_link_is_compared_with_the_other_links_of_its_ends_beside_its_own_past
     page = responses.page(client, LINK)
     assert page.part("#verdict").words.startswith("As usual: large 1.00×.")
     assert page.part("#against-others").words == (
-        "Slow against its endpoints' other links in this window: 12 % of what both reach there "
+        "Slow against its endpoints' other links in this time range: 12 % of what both reach there "
         "(12–12 %, 168 tests). 4.90 MB/s with large files. RAL_DATADISK sends 40.0 "
         "MB/s to 1 other destination. Glasgow_DATADISK receives 80.0 MB/s from 1 other source."
     )
@@ -272,7 +272,7 @@ def test_rows_by_size_choose_the_class_that_is_drawn_and_keep_the_rest(client, s
     assert [len(row.parts("a[aria-current]")) for row in rows] == [0, 0, 1, 0]
     said = by_size(page)
     assert said["small"] == "1.20 usual 1.20 1.00×"
-    assert said["reverse, large"].endswith("no test in this window")
+    assert said["reverse, large"].endswith("no test in this time range")
     assert "Small files over time" in responses.page(client, f"{LINK}?size=small").words
 
 
@@ -304,6 +304,6 @@ def test_a_rate_now_is_left_out_where_all_tests_since_failed():
     states = ("failing", "failed", "measured", "stale", "down")
     assert [why_no_rate(state, (NOW - 30 * HOUR).timestamp(), NOW) for state in states] == [
         "failing: its last successes are more than 30 h old",
-        "failed: its last successes are from before this window",
+        "failed: its last successes are from before this time range",
         *("", "", ""),
     ]

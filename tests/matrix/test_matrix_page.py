@@ -48,7 +48,7 @@ def test_the_table_has_every_published_average(client, db):
 def test_a_blank_cell_is_a_dash_with_its_reason(client, small_world):
     transfer(small_world.ral, small_world.glasgow, None)
     page = look(client)
-    why = "failed: every test in this window failed, too few to be certain that it fails"
+    why = "failed: every test in this time range failed, but too few to call the link failing"
     table = page.part("#table table")
     assert [cell.words for cell in table.parts(f'td.failed[title="{why}"]')] == ["– failed"]
     assert table.parts('td.untested[title^="untested: scheduled"]')
@@ -316,7 +316,7 @@ def test_a_window_without_results_says_when_the_last_was_and_what_runs(client, s
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=3 * HOUR)
     probe(small_world.ral, small_world.desy, size="large", requested_at=NOW)
     page = look(client, "?window=1h")
-    assert "No results in this window yet." in page
+    assert "No results in this time range yet." in page
     last = "The last result with large files was 3 h ago, at 20 Nov 09:00 UTC."
     assert last in " ".join(page.text.split())
     assert "Tests of this size: 0 running, 1 queued." in page
@@ -357,7 +357,7 @@ def test_a_sandbox_asks_for_its_planted_faults_until_the_reader_has_enough(clien
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=4 * HOUR, made=made_up)
     planted = look(client).part(".planted")
     asked = [story for story in STORIES if story.question]
-    assert planted.part("h2").words == f"{len(asked)} faults are planted here. Find them."
+    assert planted.part("h2").words == f"This sandbox has {len(asked)} planted faults. Find them."
     for story, item in zip(asked, planted.parts("li"), strict=True):
         assert item.words.startswith(f"{story.question} answer ")
         assert story.name in item.part("details").words
@@ -497,7 +497,9 @@ def test_the_legend_leads_to_the_cells_of_a_state_and_back(client, small_world):
     assert legend["not_applicable"].url == ""
     stored_condition(TYPES.FAILING, source=small_world.ral, destination=small_world.glasgow)
     legend = {one.state: one for one in client.get("/?only=failed").context["legend"]}
-    assert legend["failing"].words.endswith("certainly fails; its cell says for how long")
+    assert legend["failing"].words.endswith(
+        "fails significantly often; its cell shows for how long"
+    )
     # What was chosen stays, so that it can be taken back.
     assert (legend["failed"].count, legend["failed"].chosen) == (0, True)
     assert legend["failed"].url == "/"
@@ -616,7 +618,7 @@ def test_addresses_that_scripts_open_are_those_of_the_routes(client, small_world
         ("p05", "5th percentile"),
         ("success", "success"),
         ("now", "now"),
-        # It stands there as now / usual.
+        # It stands there as now / baseline.
         ("vs_usual", None),
     ],
 )

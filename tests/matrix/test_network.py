@@ -65,7 +65,7 @@ def test_the_link_of_their_servers_says_that_it_has_no_files(client, ends):
     html = words(responses.html(client, OWN_LINK))
     assert "No files move here: an endpoint of this link only serves network tests." in html
     assert "An administrator can add it to a mesh" not in html
-    assert "No test in this direction in this window." in html
+    assert "No test in this direction in this time range." in html
     failed(*ends)
     shown = section(responses.html(client, OWN_LINK))
     assert "None of the 1 tests in this direction succeeded." in shown
@@ -88,7 +88,7 @@ def test_a_mesh_of_them_promises_no_transfer_on_the_page_of_their_link(client, e
     world.schedule(mesh, ends)
     html = words(responses.html(client, OWN_LINK))
     assert "not applicable" not in html
-    assert "No test in this direction in this window" in html
+    assert "No test in this direction in this time range" in html
     assert "No enabled mesh tests this direction" not in html
 
 
@@ -108,7 +108,7 @@ def _many_tests(ends) -> None:
 def test_of_many_the_newest_are_listed(client):
     shown = section(responses.html(client, LINK))
     assert shown.count("push, 1 stream") == 20
-    assert "5 earlier ones of this window are in the API" in shown
+    assert "5 earlier ones of this time range are in the API" in shown
 
 
 def shown_at(client: Client, url: str) -> str:

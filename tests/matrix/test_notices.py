@@ -87,7 +87,7 @@ def test_a_window_in_which_everything_failed_says_so(client, small_world):
     transfer(small_world.ral, small_world.glasgow, None)
     transfer(small_world.glasgow, small_world.ral, None)
     notice = told("window=24h")["all-failed"]
-    assert notice.title == "Every test in this window failed."
+    assert notice.title == "Every test in this time range failed."
     assert "3 tests ran in 2 cells and none succeeded." in notice.sentence
     assert notice.links[0][1] == "/table/?window=24h&ordering=-large.failed"
     assert client.get(notice.links[0][1]).status_code == 200
@@ -139,7 +139,7 @@ def test_data_that_stopped_coming_are_said_with_the_time_of_the_last(small_world
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=HOUR)
     notice = told()["stopped"]
     assert notice.title == "Data stopped arriving at 20 Nov 11:00 UTC."
-    assert "The newest result here is 1 h old, and a mesh promises one every 20 min." in (
+    assert "The newest result here is 1 h old, but a mesh schedules one every 20 min." in (
         notice.sentence
     )
     transfer(small_world.ral, small_world.desy, 1.0, ago=10 * MINUTE)

@@ -401,7 +401,7 @@ class SiteRules:
             (rf"At ({TIME}):", lambda m: at(m[1], self.on.facts.window.end)),
             (
                 rf"({COUNT})(?: of ({COUNT}) links?)? (?:is|are|has|have) (as usual|an unconfirmed "
-                rf"condition|too few tests to be judged|no test in this window|in a declared "
+                rf"condition|too few tests to be judged|no test in this time range|in a declared "
                 rf"downtime)(?: \(({COUNT}) of ({COUNT}) failed\))?",
                 self.counted,
             ),
@@ -425,7 +425,7 @@ class SiteRules:
         if row["state"] == "failing" or row["level"] in ("silent", "slower", "faster"):
             return ""
         if not facts.tests:
-            return "no test in this window"
+            return "no test in this time range"
         return "as usual" if row["level"] == "usual" else "unknown"
 
     def counted(self, m: re.Match[str]) -> None:
@@ -433,7 +433,7 @@ class SiteRules:
         pairs = [*{*self.pairs("source"), *self.pairs("destination")}]
         if of_all:
             same(of_all, len(pairs))
-        if kind in ("as usual", "no test in this window", "in a declared downtime"):
+        if kind in ("as usual", "no test in this time range", "in a declared downtime"):
             same(count, sum(self.kind(pair) == kind for pair in pairs))
             return
         unknown = [pair for pair in pairs if self.kind(pair) == "unknown"]
@@ -663,7 +663,7 @@ def check_line(
         expected = [link.ok, link.failed] if link.failed else [link.ok] if link.ok else []
         assert list(map(int, counts)) == expected
     link = on.of(pair)
-    for name, value in (("now", link.now), ("usual", link.usual), ("ratio", link.ratio)):
+    for name, value in (("now", link.now), ("baseline", link.usual), ("ratio", link.ratio)):
         for text in re.findall(NUMBER, row[f"large files {name}"]):
             close(text, value)
     state = row["large files state large files (since)"]

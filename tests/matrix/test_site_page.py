@@ -168,7 +168,7 @@ def test_other_classes_without_a_test_or_in_a_downtime_say_so(client, small_worl
     small = SizeClass.objects.get(name="small")
     Schedule.objects.filter(size_class__name="large").update(size_class=small)
     said = answer_of(look(client)).words
-    assert "Small files: no test in this window." in said
+    assert "Small files: no test in this time range." in said
     world.downtime(site=small_world.ral.site)
     said = answer_of(look(client)).words
     assert "Small files: all links are in a declared downtime." in said
@@ -233,7 +233,7 @@ def test_before_anything_is_usual_it_shows_rates_the_slowest_first(client, small
     ]
     (picture,) = figures(page)
     assert picture["layout"]["yaxis"]["ticksuffix"] == " MB/s"
-    assert "No test in this window." in page.section("as-destination")
+    assert "No test in this time range." in page.section("as-destination")
 
 
 def test_what_is_not_tested_yet_is_asked_for_like_more_than_ten(client, small_world):
@@ -510,10 +510,10 @@ def test_empty_is_explained(client, small_world):
     assert "This site has no endpoint in use." in page.words
     assert "/sites/New/add-endpoint/" in page.links()
     assert (
-        "No results for this site in this window. 0 of its tests are running, 0 are queued."
+        "No results for this site in this time range. 0 of its tests are running, 0 are queued."
     ) in look(client).words
     transfer(small_world.ral, small_world.glasgow, 5.0, size="small")
-    assert "No results with large files in this window." in look(client).words
+    assert "No results with large files in this time range." in look(client).words
     Schedule.objects.all().delete()
     page = look(client, "/sites/DESY/")
     assert "No test of its links is planned." in page.words

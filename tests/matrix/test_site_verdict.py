@@ -29,7 +29,7 @@ AS_USUAL = (
 )
 UNKNOWN = (
     "The usual rates of links {} RAL are not known yet: each takes 5 successful tests before this "
-    "window."
+    "time range."
 )
 
 
@@ -207,7 +207,7 @@ def test_a_site_that_is_as_usual_says_so_at_once_with_factor_interval_and_links(
         (
             {"ok": 0, "level": "unknown"},
             "untested",
-            "The links {} RAL have no results with large files in this window.",
+            "The links {} RAL have no results with large files in this time range.",
         ),
         ({"state": "down"}, "down", "All links {} RAL are in a declared downtime."),
         (None, "none", "No link {} RAL is tested with large files."),
@@ -243,7 +243,7 @@ def test_all_links_are_counted_by_how_they_are():
     ]
     assert said(received=received).lines[1].sentence == (
         "15 of 19 links are as usual, 1 has an unconfirmed condition, 1 has too few tests to be "
-        "judged, 1 has no test in this window and 1 is in a declared downtime."
+        "judged, 1 has no test in this time range and 1 is in a declared downtime."
     )
 
 

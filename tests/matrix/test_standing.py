@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 # What is needed to say it link by link, written without looking at the code: how many tests failed
 # since the last success, its newest three successes up to the moment, and those of the 28 whole
-# days before the window, by day.
+# days before the time range, by day.
 SQL = """
 WITH tests AS (
     SELECT t.source_id, t.destination_id, date_trunc('milliseconds', t.started_at) AS started_at,

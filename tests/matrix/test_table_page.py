@@ -122,7 +122,7 @@ def test_a_link_in_a_declared_downtime_is_called_down_as_in_the_matrix(client, s
     world.downtime(endpoint=small_world.ral)
     (row,) = rows(look(client, "?large.ok.min=1&constant=1"))
     assert row[7:9] == ["down", "5.00"]
-    said = "no result in this window; down: an endpoint is in a declared downtime"
+    said = "no result in this time range; down: an endpoint is in a declared downtime"
     assert said in look(client).titles()
 
 
@@ -133,12 +133,12 @@ def test_a_failed_link_is_called_so_and_missing_numbers_say_why(client, small_wo
     (row,) = rows(look(client, "?size=small&large.failed.min=1&constant=1"))
     assert row[-3:] == ["failed –", "–", "0 + 1 failed"]
     page = look(client).words
-    assert "Every test in this window failed. 1 test ran and none succeeded." in page
+    assert "Every test in this time range failed. 1 test ran and none succeeded." in page
     page = look(client)
     cells = page.parts("table.links tbody td[title]")
     titles = " ".join(cell["title"] for cell in cells)
-    assert "not tested with small files, and no result in this window" in titles
-    assert page.parts('td[title="no result in this window"]')
+    assert "not tested with small files, and no result in this time range" in titles
+    assert page.parts('td[title="no result in this time range"]')
     last = "the only result failed; last result 30 min ago, 20 Nov 11:30:30 UTC"
     assert page.parts(f'td[title="{last}"]')
     assert not re.search(r"\b(nan|None)\b", page.part("table.links tbody").words)
@@ -315,11 +315,11 @@ def test_filters_and_a_search_that_find_nothing_can_be_dropped(client, small_wor
 
 def test_a_window_without_results_says_when_the_last_was(client, small_world):
     assert "There has never been a result." in look(client)
-    assert "Every test in this window failed." not in look(client).source
+    assert "Every test in this time range failed." not in look(client).source
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=3 * HOUR)
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=4 * HOUR, size="small")
     page = look(client, "?window=1h")
-    assert "No results in this window. The last was 3 h ago, at 20 Nov 09:00 UTC." in page.words
+    assert "No results in this time range. The last was 3 h ago, at 20 Nov 09:00 UTC." in page.words
     assert page.link("Show the last 90 days") == "/table/?window=90d"
     assert "No results" not in look(client, "?window=6h").source
 
@@ -530,7 +530,8 @@ def test_too_few_tests_are_said_to_be_too_few(client, small_world):
     (row,) = rows(look(client, "?large.ok.min=1&constant=1"))
     assert row[7] == "unknown"
     assert (
-        "too few tests: it needs 5 successes in 28 days before the window" in look(client).titles()
+        "too few tests: it needs 5 successes in 28 days before the time range"
+        in look(client).titles()
     )
 
 
@@ -724,15 +725,15 @@ def test_while_comparing_what_is_certain_is_trouble():
 def test_columns_with_one_value_are_left_out_until_asked_for(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0)
     page = look(client)
-    for title in ("priority", "usual", "ratio", "size"):
+    for title in ("priority", "baseline", "ratio", "size"):
         assert title not in heads(page).split()
     assert client.get("/table/").context["same"] == [
-        *("priority 5", "no usual rate yet with large files", "large files of 2 GB"),
+        *("priority 5", "no baseline yet with large files", "large files of 2 GB"),
         *("no small file", "no medium file"),
     ]
     every = look(client, "?constant=1")
     assert "The same for all links" not in every
-    assert {"priority", "usual", "ratio", "size"} <= set(heads(every).split())
+    assert {"priority", "baseline", "ratio", "size"} <= set(heads(every).split())
     # Nor while the table is ordered by it.
     assert "priority" in heads(look(client, "?ordering=priority")).split()
 

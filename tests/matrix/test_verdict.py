@@ -314,7 +314,7 @@ def test_what_is_silent_is_said_so():
 
 def test_single_failures_of_a_link_that_works_are_counted():
     _, _, rest = said({"large": {"ok": 76, "failed": 9}, "small": {"ok": 83, "failed": 8}})
-    assert "9 of 85 tests with large files failed in this window." in rest
+    assert "9 of 85 tests with large files failed in this time range." in rest
     assert "small" not in rest, "less than one in ten"
 
 
@@ -322,7 +322,7 @@ def test_usual_that_is_not_known_yet_is_said_so_with_what_there_is():
     assert said(every(NEW), every(NEW)) == (
         "unknown",
         "Unknown: too few tests. Its usual rate takes 5 successful ones in the 28 days before this "
-        "window; there are 2 with small files, 2 with medium files and 2 with large files.",
+        "time range; there are 2 with small files, 2 with medium files and 2 with large files.",
         "Now: 1.20 MB/s with small files, 9.60 MB/s with medium files and 7.50 MB/s with large "
         "files. The usual rate in the reverse direction is not known yet.",
     )
@@ -334,13 +334,13 @@ def test_usual_that_is_not_known_yet_is_said_so_with_what_there_is():
 def test_one_or_two_tests_that_failed_are_no_failing_link_but_said():
     error = CommonError(1, "transfer", "checksum differs")
     found = verdict_of(link({"large": FAILED}, errors={"large": [error]}))
-    only = "Failed in this window: the only test with large files."
+    only = "Failed in this time range: the only test with large files."
     assert (found.kind, found.headline) == ("failed", only)
     assert found.why == "It failed during the transfer: checksum differs."
     assert found.rest.startswith("Small and medium files are as usual.")
     two = {"large": FAILED | {"failed": 2}}
     errors = {"large": [replace(error, count=2)]}
-    assert said(two, errors=errors)[1] == "Failed in this window: all 2 tests with large files."
+    assert said(two, errors=errors)[1] == "Failed in this time range: all 2 tests with large files."
     assert why(two, errors=errors) == "Each time during the transfer: checksum differs."
 
 
@@ -383,11 +383,11 @@ def test_down_says_whose_downtime_until_when_and_why():
         ),
         (
             {"last": NOW - 72 * HOUR},
-            "No test in this window: the last one was 3 d ago, at 17 Nov 20:00.",
+            "No test in this time range: the last one was 3 d ago, at 17 Nov 20:00.",
         ),
         (
             {"is_filtered": True},
-            "Not known: no result of this link in this window matches the filters.",
+            "Not known: no result of this link in this time range matches the filters.",
         ),
     ],
 )
@@ -395,7 +395,7 @@ def test_a_link_without_a_test_says_why(changes, headline):
     assert said(every(UNTESTED), every(UNTESTED), **changes) == (
         "untested",
         headline,
-        "The reverse direction has no test in this window.",
+        "The reverse direction has no test in this time range.",
     )
 
 
@@ -405,7 +405,7 @@ def test_a_window_that_is_over_is_spoken_of_as_of_its_end():
     _, headline, _ = said(every(UNTESTED), last=NOW - 72 * HOUR, is_past=True)
     assert "the last one before its end was 3 d earlier, at 17 Nov 20:00." in headline
     _, headline, _ = said(every(UNTESTED), last=NOW + HOUR, is_past=True, is_scheduled=False)
-    assert headline == "As of 20 Nov 20:00, no test in this window."
+    assert headline == "As of 20 Nov 20:00, no test in this time range."
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_a_window_that_is_over_is_spoken_of_as_of_its_end():
         ),
         ({}, [condition(confirmed=False)], "Unconfirmed: the reverse direction fails, with large"),
         ({"large": FAILED}, [], "The reverse direction failed, with large files."),
-        (every(UNTESTED), [], "The reverse direction has no test in this window."),
+        (every(UNTESTED), [], "The reverse direction has no test in this time range."),
         (every({"state": "stale"}), [], "The reverse direction has not been tested recently."),
         (every(NEW), [], "The usual rate in the reverse direction is not known yet."),
     ],

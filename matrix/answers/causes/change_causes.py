@@ -192,7 +192,9 @@ def judged_words(causes: ChangeCauses) -> str:
     if causes.judged is None:
         return ""
     if not causes.judged:
-        return f"Too few results: no link has any in this window and on at least {few} of {days}."
+        return (
+            f"Too few results: no link has any in this time range and on at least {few} of {days}."
+        )
     verb = "is" if causes.judged == 1 else "are"
     said = f"{counted(causes.judged, 'link')} {verb} compared with the same link on each of {days}."
     if causes.unjudged:

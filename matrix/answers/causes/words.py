@@ -214,8 +214,8 @@ def r2_and_meaning(model: TwoWay) -> tuple[str, str]:
     if left_out >= PARTLY_ENDS:
         return r2, f"Both the endpoints and the paths between them make links slow. {spread}"
     return r2, (
-        "Source and destination explain little. Look at single links, or choose a longer window, "
-        f"in which rates scatter less. {spread}"
+        "Source and destination explain little. Look at single links, or choose a longer time "
+        f"range, in which rates scatter less. {spread}"
     )
 
 

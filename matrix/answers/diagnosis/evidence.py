@@ -397,6 +397,6 @@ def effect_in_samples(results: Results, profiles: Sequence[Profile]) -> StreamsE
         done = results.taken(results.ok).of_profiles(alike)
         used = {profile.id: streams_of(profile) for profile in alike}
         streams = np.array([used[key] for key in done.profiles.tolist()], dtype=np.float64)
-        if effect := effect_of(streams, done.successes, "tests of this window"):
+        if effect := effect_of(streams, done.successes, "tests of this time range"):
             effects.append(effect)
     return max(effects, key=lambda effect: effect.slope.n, default=None)

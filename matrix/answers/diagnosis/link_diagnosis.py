@@ -64,8 +64,8 @@ class LinkDiagnosis:
         interval = "" if math.isnan(low) else f"{two_digits(100 * low)}–{percent(high)}, "
         return {
             "kind": kind,
-            "first": f"{words} its endpoints' other links in this window: {percent(part)} of what "
-            f"both reach there ({interval}{format_count(link.ok)} tests).",
+            "first": f"{words} its endpoints' other links in this time range: {percent(part)} of "
+            f"what both reach there ({interval}{format_count(link.ok)} tests).",
             "rest": f"{three_digits(link.median)} MB/s with {link.size} files. "
             f"{rules.rate_words(link, 'source')}. {rules.rate_words(link, 'destination')}.",
         }
@@ -76,7 +76,7 @@ class LinkDiagnosis:
             return ""
         size = self.evidence.size
         if not self.evidence.ok and not self.evidence.failures:
-            return f"No results with {size} files in this window to judge by."
+            return f"No results with {size} files in this time range to judge by."
         if self.evidence.is_slow:
             return f"It is slow with {size} files, but no rule has the figures to say why."
         return f"Nothing stands out with {size} files."

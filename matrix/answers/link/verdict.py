@@ -193,7 +193,7 @@ def failed(link: LinkNow) -> Verdict | None:
         f"with {each.size} files"
         for each in classes
     ]
-    headline = f"Failed in this window: {join(counts)}."
+    headline = f"Failed in this time range: {join(counts)}."
     rest = sentences(others(link, classes), reverse(link))
     return Verdict("failed", headline, rest, error_words(link, classes))
 
@@ -220,16 +220,16 @@ def untested(link: LinkNow) -> Verdict | None:
     if any(each.tests for each in link.there):
         return None
     if link.is_filtered:
-        headline = "Not known: no result of this link in this window matches the filters."
+        headline = "Not known: no result of this link in this time range matches the filters."
     elif link.last and link.last <= link.at:
         ago = format_span(link.at - link.last)
         when = f"the last one before its end was {ago} earlier" if link.is_past else ""
         headline = (
-            f"No test in this window: {when or f'the last one was {ago} ago'}, at "
+            f"No test in this time range: {when or f'the last one was {ago} ago'}, at "
             f"{time_words(link.last.timestamp(), link.at)}."
         )
     elif link.last:
-        headline = "No test in this window."
+        headline = "No test in this time range."
     elif link.is_scheduled:
         headline = "Not tested yet: its first test has not run yet."
     else:
@@ -294,7 +294,7 @@ def unknown(link: LinkNow) -> Verdict:
         counts = join(f"{format_count(each.usual_count)} with {each.size} files" for each in few)
         headline = (
             f"Unknown: too few tests. Its usual rate takes {FEWEST_SUCCESSES} successful ones in "
-            f"the {USUAL_DAYS} days before this window; there are {counts}."
+            f"the {USUAL_DAYS} days before this time range; there are {counts}."
         )
     now = rates_now("Now", link.there)
     rest = sentences(waiting(link), now, some_failed(link.there), reverse(link))
@@ -341,7 +341,7 @@ def some_failed(classes: Sequence[Direction]) -> list[str]:
     """Say how many tests failed where some came through, if they are a part worth a word."""
     return [
         f"{format_count(each.failed)} of {format_count(each.tests)} tests with {each.size} files "
-        "failed in this window."
+        "failed in this time range."
         for each in classes
         if fail_partly(each.ok, each.failed, each.state == "failing")
     ]
@@ -364,7 +364,9 @@ def reverse(link: LinkNow) -> str:
         return f"Unconfirmed: the reverse direction {unsure[0]}."
     is_stale = bool(with_state(back, "stale")) and not with_state(back, "measured")
     calm = {
-        "The reverse direction has no test in this window.": not any(each.tests for each in back),
+        "The reverse direction has no test in this time range.": not any(
+            each.tests for each in back
+        ),
         "The reverse direction has not been tested recently.": is_stale,
         "The reverse direction is as usual.": bool(with_level(back, "usual")),
         "The usual rate in the reverse direction is not known yet.": bool(

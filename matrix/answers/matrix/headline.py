@@ -196,7 +196,7 @@ class Headline:
                 look, f"{format_count(number) if at else counted(number, noun)} {look}"
             )
         if not counts:
-            text = f"no {'certain' if changes.perhaps else 'significant'} {self.noun}"
+            text = f"no significant {self.noun}"
             if not changes.perhaps + changes.unchanged:
                 text = "too few results to compare"
             yield AnswerWords("", capfirst(text) if is_first else text)
@@ -214,13 +214,13 @@ class Headline:
         if not tally.links:
             return "No link matches these filters" if self.narrowed else "No links to show yet"
         if self.is_bare:
-            return f"Nothing measured {files} in this window"
+            return f"No results {files} in this time range"
         if self.judgement.as_of is None or self.judgement.is_late:
             return capfirst(words.as_of(self.judgement))
         reasons = {
             "too few tests": tally.unknown + tally.failed,
             "no result for two intervals": tally.stale,
-            "none in this window": tally.untested,
+            "none in this time range": tally.untested,
         }
         number = sum(reasons.values())
         if not number:

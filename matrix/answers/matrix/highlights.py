@@ -98,7 +98,7 @@ class Highlights:
         if self.grid.comparison is not None:
             title = "what changed" if compare and compare.window else "what differs"
             kinds.append(self.differing("changed", title, self.grid.changed))
-            title = "perhaps: too few tests to be certain"
+            title = "perhaps different: too few tests"
             kinds.append(self.differing("perhaps", title, self.grid.perhaps))
         # What may be wrong: too few tests show it so far to be certain.
         kinds.append(Highlight("unconfirmed", "unconfirmed", len(items), items[:MOST_ITEMS], ""))
@@ -269,7 +269,7 @@ class Highlights:
             return f"{format_factor(value)} the {STATISTICS[stat].against} rate, {tests}"
         if STATISTICS[stat].of_now:
             usual = float(cells.usual[row, column])
-            beside = "" if np.isnan(usual) else f", {three_digits(usual)} usual"
+            beside = "" if np.isnan(usual) else f", baseline {three_digits(usual)}"
             return f"{rate(value)} now{beside}"
         return f"{rate(value)}, {stat} of {tests}"
 

@@ -80,7 +80,7 @@ def news_of(
         usual = judged - slower - faster
         return "usual", f"{of_number(usual, tested)} links " * (usual < tested) + "as usual"
     if not (cells.ok[own].any() or cells.failed[own].any()):
-        return "untested", "no test in this window"
+        return "untested", "no test in this time range"
     return "unknown", "no usual rates to compare with yet"
 
 

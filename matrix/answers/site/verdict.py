@@ -44,8 +44,8 @@ VERBS = {
 # Why nothing is said of the links of an end, or of both.
 MISSING = {
     "unknown": "the usual rates of links {links} {site} are not known yet: each takes "
-    f"{FEWEST_SUCCESSES} successful tests before this window.",
-    "untested": "the links {links} {site} have no results with {size} files in this window.",
+    f"{FEWEST_SUCCESSES} successful tests before this time range.",
+    "untested": "the links {links} {site} have no results with {size} files in this time range.",
     "down": "all links {links} {site} are in a declared downtime.",
     "none": "no link {links} {site} is tested with {size} files.",
 }
@@ -54,7 +54,7 @@ COUNTED = {
     "usual": ("is as usual", "are as usual"),
     "unconfirmed": ("has an unconfirmed condition", "have an unconfirmed condition"),
     "unknown": ("has too few tests to be judged", "have too few tests to be judged"),
-    "untested": ("has no test in this window", "have no test in this window"),
+    "untested": ("has no test in this time range", "have no test in this time range"),
     "down": ("is in a declared downtime", "are in a declared downtime"),
 }
 

@@ -48,9 +48,9 @@ NUMBERS = {
     "std_mb_s": "standard deviation (MB/s)",
     "size_mean_bytes": "file size",
     "size_std_bytes": "standard deviation of the file size",
-    "usual_mb_s": "usual rate (MB/s)",
+    "usual_mb_s": "baseline (MB/s)",
     "now_mb_s": "rate now (MB/s)",
-    "ratio": "rate now divided by the usual rate",
+    "ratio": "rate now divided by the baseline",
     "streak": "tests in a row",
     "ok": "ok",
     "failed": "failed",
@@ -71,7 +71,7 @@ COMPARED_NUMBERS = {
     "this_mb_s": "rate of this side (MB/s)",
     "other_mb_s": "rate of the other side (MB/s)",
     "compared_ratio": "ratio of this side to the other",
-    "compared_p": "p (of a difference by chance)",
+    "compared_p": "p (probability of the difference by chance)",
     "other_ok": "ok on the other side",
 }
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

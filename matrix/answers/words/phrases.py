@@ -56,7 +56,7 @@ def why_no_rate(state: str, since: float, moment: datetime) -> str:
         span = timedelta(seconds=0 if math.isnan(since) else moment.timestamp() - since)
         return f"failing: its last successes are more than {format_span(span)} old"
     if state == "failed":
-        return "failed: its last successes are from before this window"
+        return "failed: its last successes are from before this time range"
     return ""
 
 

@@ -47,7 +47,7 @@ WORDS = {
     "faster": "faster than usual",
     "usual": "as usual",
     "unknown": "usual rate not known yet",
-    "untested": "no test in this window",
+    "untested": "no test in this time range",
     "not_applicable": "no mesh tests it",
     "failing": "failing",
     "failed": "all tests failed",
@@ -190,7 +190,7 @@ def network_part(
     if not listed and not alone:
         return None
     failed = format_count(len(tests.there) - len(tests.done))
-    sentence = "No test in this direction in this window."
+    sentence = "No test in this direction in this time range."
     if tests.rate is not None:
         count, rate = format_count(len(tests.done)), three_digits(tests.rate)
         medians = [f"a median of {rate} MB/s (n = {count})"]

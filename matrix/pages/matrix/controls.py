@@ -36,7 +36,7 @@ from matrix.store.profiles import ProfileChoices
 LEGEND_WORDS = (
     STATE_WORDS
     | LEVEL_WORDS
-    | {"partly": PARTLY_WORDS, "failing": f"{STATE_WORDS['failing']}; its cell says for how long"}
+    | {"partly": PARTLY_WORDS, "failing": f"{STATE_WORDS['failing']}; its cell shows for how long"}
 )
 NAMES = {
     "partly": "partly failing",
@@ -55,7 +55,7 @@ COUNT_NAMES = NAMES | {
     "silent": "not tested",
     "down": "in downtime",
     "failed": "without a success",
-    "perhaps": "perhaps different, not certain",
+    "perhaps": "perhaps different, not significant",
     "unchanged": "without a significant difference",
     "too_few": "with too few results",
 }

@@ -69,7 +69,7 @@ def notices_for(
                 "no-mesh",
                 f"No mesh tests links with {query.size} files.",
                 f"{format_count(count)} endpoints are registered, but no enabled mesh (test "
-                "schedule) has an interval for this size class. This window has no results. "
+                "schedule) has an interval for this size class. This time range has no results. "
                 f"{last_result(grid, now)}",
                 (("An operator can add a mesh", address("meshes")),),
             )
@@ -79,19 +79,19 @@ def notices_for(
             Notice(
                 "nothing-matches",
                 "No link matches these filters.",
-                "No scheduled link and no result in this window matches all of them.",
+                "No scheduled link and no result in this time range matches all filters.",
                 (("Show the matrix without filters", without),),
             )
         ]
     work = common.work_at_hand(query.size)
-    of_ways = "What is failing, slower or faster is judged from all tests of a link."
+    of_ways = "The status of a link is based on all its tests."
     notices = [
         *common.about_work(work, now),
         *about_results(grid, asking, work, now),
         about_pauses(grid),
         about_risks(grid, soon),
         about_lines(grid),
-        Notice("ways", "Numbers are of the chosen tests.", of_ways, (), quiet=True)
+        Notice("ways", "Numbers include only the chosen tests.", of_ways, (), quiet=True)
         if on_profiles(query.filters)
         else None,
         about_focus(arrangement, address_of),
@@ -131,7 +131,7 @@ def about_pauses(grid: Grid) -> Notice | None:
     return Notice(
         "paused",
         title,
-        "No test of these links starts meanwhile, so their results get older.",
+        "No test of these links starts during the pause, so their results get older.",
         tuple(
             (f"{pause.name}, {end_words(pause.until)}: {pause.reason}", address("site", pause.site))
             for pause in paused[:MOST_PAUSES]
@@ -172,7 +172,7 @@ def about_results(
         longer = query.replace(window="90d")
         yield Notice(
             "no-results",
-            "No results in this window yet.",
+            "No results in this time range yet.",
             f"{last_result(grid, now)} {of_this_size(work)}",
             () if longer == query else (("Show the last 90 days", asking(longer)),),
         )
@@ -195,18 +195,24 @@ def about_results(
         yield Notice(
             "stopped",
             f"Data stopped arriving at {format_minute(last)}.",
-            f"The newest result here is {format_span(grid.moment - last)} old, and a mesh promises "
-            f"one every {format_span(promise)}. Everything shown was measured before then.",
-            (("See in Operations whether Sonar itself is healthy", address("operations")),),
+            f"The newest result here is {format_span(grid.moment - last)} old, but a mesh "
+            f"schedules one every {format_span(promise)}. All values on this page are from before "
+            "then.",
+            (("See whether Sonar itself is healthy", address("operations")),),
         )
     if not grid.cells.ok.any():
         tests, links = int(grid.cells.failed.sum()), int(np.count_nonzero(grid.cells.failed))
         yield Notice(
             "all-failed",
-            "Every test in this window failed.",
+            "Every test in this time range failed.",
             f"{format_count(tests)} tests ran in {format_count(links)} cells and none succeeded. "
-            "The page of each link lists its errors by where they happened.",
-            (("Show the links with most failures", ordered_table(query, f"-{query.size}.failed")),),
+            "The page of each link groups its errors by where they happened.",
+            (
+                (
+                    "Show the links with the most failures",
+                    ordered_table(query, f"-{query.size}.failed"),
+                ),
+            ),
         )
 
 
@@ -272,10 +278,10 @@ def about_risks(grid: Grid, soon: Sequence[Downtime]) -> Notice | None:
     first = risks[0]
     return Notice(
         "at-risk",
-        f"{first.subject} is declared to be at risk."
+        f"{first.subject} is declared at risk."
         if len(risks) == 1 and len(rows) == 1
-        else f"{format_count(len(rows))} sites or endpoints are declared to be at risk.",
-        "Their tests run, and may be slower or fail.",
+        else f"{format_count(len(rows))} sites or endpoints are declared at risk.",
+        "Their tests continue, but may be slower or fail.",
         tuple(
             (
                 f"{risk.subject} {risk.until_words}: {risk.reason_words}",

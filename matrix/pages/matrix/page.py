@@ -234,8 +234,8 @@ class MatrixPage(GridPage):
         return Notice(
             "ungrouped",
             f"All {' and '.join(many)} are shown.",
-            "Only some have a label: zoom in, or point at a cell for its names. Squares mark "
-            "failing links.",
+            "Only some have a label: zoom in, or hover over a cell for its names. Squares "
+            "mark failing links.",
             (("Group them", dataclasses.replace(self, grouped_by="").url()),),
             quiet=True,
         )
@@ -284,10 +284,12 @@ class Rotation:
         at, count = params.get("view", "").strip() or "1", max(len(views), 1)
         if not (at.isascii() and at.isdigit() and 1 <= int(at) <= count):
             allowed = f"a number from 1 to {count}" if count > 1 else "1, as there is no other view"
-            raise bad("view", f"view “{at}” is none of the views: write {allowed}.")
+            raise bad("view", f"view “{at}” does not exist: use {allowed}.")
         if beside := [name for name in params if texts and name in OF_A_VIEW]:
             name = beside[0]
-            raise bad(name, f"{name} belongs into the views that it is for, not next to them.")
+            raise bad(
+                name, f"{name} must be part of a view: write it within views=…, not next to it."
+            )
         return cls(views, int(at) - 1, every)
 
     @property
@@ -328,7 +330,9 @@ def seconds_of(text: str) -> int:
 
 def read_views(texts: Sequence[str]) -> tuple[MatrixAddress, ...]:
     if len(texts) > MOST_VIEWS:
-        raise bad("views", f"views is given {len(texts)} times: {MOST_VIEWS} views are the most.")
+        raise bad(
+            "views", f"views is given {len(texts)} times: {MOST_VIEWS} views are the maximum."
+        )
     errors: list[str] = []
     views = []
     for number, text in enumerate(texts, 1):
@@ -336,7 +340,7 @@ def read_views(texts: Sequence[str]) -> tuple[MatrixAddress, ...]:
         try:
             for name in (*OWN, "wall"):
                 if name in params:
-                    raise bad(name, f"{name} is for the wall as a whole: leave it out of the view.")
+                    raise bad(name, f"{name} applies to the whole wall: leave it out of the view.")
             views.append(MatrixAddress.read(params))
         except BadQueryError as error:
             place = f"In the {nth(number)} of the views, “{text}”"

@@ -33,8 +33,8 @@ from sonar.notation.windows import PRESET_WORDS, PRESETS, Window, format_bound
 
 OF_LABELS = {"median": "medians", "mean": "means"}
 WINDOW_LABELS = {
-    "": "the same window",
-    PREVIOUS: "the window before",
+    "": "the same time range",
+    PREVIOUS: "the previous time range",
     WEEK: "a week earlier",
     MONTH: f"the {A_MONTH.days} days before",
 }

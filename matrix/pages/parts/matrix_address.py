@@ -102,7 +102,7 @@ TITLES = {name: attribute.title for name, attribute in BY_NAME.items()}
 LABELS = {
     "source": "from a site, cloud, tier, country, label, tag or endpoint",
     "destination": "to a site, cloud, tier, country, label, tag or endpoint",
-    "either": "source or destination, or how it was measured",
+    "either": "source or destination, or how tests ran",
 }
 
 

@@ -172,7 +172,7 @@ class SitePage(QueryPage):
             drift, halves = None, None if compared else site_is.drift
             if halves and halves.ends[end].links:
                 factor = all_links.factor_words(halves.ends[end], all_links.AROUND)
-                said = f"Since the middle of this window it has {VERBS[end].then} at {factor}."
+                said = f"Since the middle of this time range it has {VERBS[end].then} at {factor}."
                 before = Comparison(CUSTOM, halves.sides.other.start, halves.sides.other.end)
                 after = query.replace(compare=None).during(halves.sides.own)
                 drift = said, self.asking(after.replace(compare=before)).url()

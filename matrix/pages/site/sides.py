@@ -84,7 +84,7 @@ def side_of(
     why_empty = ""
     if not series.links.any():
         succeeded = " succeeded" if series.failed.any() else ""
-        why_empty = f"No test{succeeded} in this window."
+        why_empty = f"No test{succeeded} in this time range."
         if series.ok.any():
             before = f"that takes {FEWEST_SUCCESSES} successful tests before."
             why_empty = f"No link has a usual rate yet: {before}"

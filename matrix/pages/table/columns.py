@@ -66,7 +66,7 @@ class Context:
 Values = SimpleNamespace
 TOO_FEW_LATELY = (
     f"too few tests: it needs {standing.FEWEST_SUCCESSES} successes in "
-    f"{standing.USUAL_DAYS} days before the window"
+    f"{standing.USUAL_DAYS} days before the time range"
 )
 TOO_FEW = f"fewer than {FEWEST_TESTS} successful tests on one side"
 WHY_NONE = {
@@ -229,7 +229,7 @@ class OfSize(LinkColumn):
     def render(self, record: TableRow) -> TableCell:
         values = record.classes[self.size]
         if values.ok + values.failed == 0:
-            why = "no result in this window"
+            why = "no result in this time range"
             if math.isinf(values.every):
                 why = f"not tested with {self.size} files, and {why}"
             elif values.state == DOWN:
@@ -343,7 +343,7 @@ class StateColumn(OfSize):
     """How a link is, in words; since when, and its condition, where it is a member of one."""
 
     field, title, place, look = "state", "state", "opens carded", "words"
-    explained = "its state, and what conditions say of it"
+    explained = "state of the link, and its conditions"
     second = "since", "(since)", "since when it has been failing, silent, slower or faster"
     greatest_first = False
 
@@ -386,7 +386,7 @@ class StandingColumn(OfSize):
         """Say so if no link has a usual rate, as in the first days."""
         usual = table.column(f"{self.size}.usual_mb_s")
         is_missing = self.needs_usual and np.isnan(usual).all()
-        return f"no usual rate yet with {self.size} files" if is_missing else ""
+        return f"no baseline yet with {self.size} files" if is_missing else ""
 
     def render(self, record: TableRow) -> TableCell:
         values = record.classes[self.size]
@@ -406,15 +406,15 @@ class NowColumn(StandingColumn):
 
 
 class UsualColumn(StandingColumn):
-    field, title, is_now = "usual_mb_s", "usual", False
-    explained = f"median of the 28 days before the window ({RATE.name})"
-    why_none = "fewer than 5 successful tests in the 28 days before the window"
+    field, title, is_now = "usual_mb_s", "baseline", False
+    explained = f"median of the 28 days before the time range ({RATE.name})"
+    why_none = "fewer than 5 successful tests in the 28 days before the time range"
 
 
 class RatioColumn(StandingColumn):
     field, title = "ratio", "ratio"
-    explained = "rate now divided by the usual rate"
-    why_none = "needs a rate now and a usual rate"
+    explained = "rate now divided by the baseline"
+    why_none = "needs a rate now and a baseline"
     greatest_first = False
 
     def of(self, values: Values) -> TableCell:
@@ -476,13 +476,13 @@ class ComparedRatio(ComparedColumn):
 
 class ChanceColumn(ComparedColumn):
     field, title = "compared_p", "p"
-    explained = "how probable a difference like this is by chance alone"
+    explained = "probability of such a difference by chance alone"
     greatest_first = False
 
     def of(self, values: Values) -> TableCell:
         if math.isnan(values.compared_p):
             return TableCell(DASH, TOO_FEW, self.look)
-        title = f"certainly {values.change}" if values.change else "not certain"
+        title = f"significantly {values.change}" if values.change else "not significant"
         chance = format_chance(values.compared_p)
         return TableCell(chance.removeprefix("p ").removeprefix("= "), title, self.look)
 
@@ -519,7 +519,7 @@ class LineColumn(LinkColumn):
 
 class OverheadColumn(LineColumn):
     field, unit, title, place = "overhead_s", "s", "overhead (s)", "opens carded"
-    explained = "seconds that pass in each transfer whatever its size"
+    explained = "seconds that each transfer takes, whatever its size"
 
 
 class BandwidthColumn(LineColumn):

@@ -72,7 +72,7 @@ LOOK_WORDS = {
 }
 # What the page has first where its address says no order; calls of the API say it.
 TROUBLE_FIRST = f"-{TROUBLE}"
-COMPARED_WORDS = {"slower": "certainly slower", "faster": "certainly faster"}
+COMPARED_WORDS = {"slower": "significantly slower", "faster": "significantly faster"}
 FILTER_SHEET = ("filter_column", "filter_how", "filter_value")
 
 
@@ -259,8 +259,8 @@ class TablePage(QueryPage):
         title = "Columns with the overhead and the bandwidth of each link, from all size classes"
         yield Choice("overhead and bandwidth", self.listed(changed), listing.lines, title)
         url = self.listed(listing.replace(constant=not listing.constant))
-        title = "Columns that have the same in all rows, too"
-        yield Choice("those that are the same for all", url, listing.constant, title)
+        title = "Also columns with the same value in all rows"
+        yield Choice("columns with one value", url, listing.constant, title)
 
     def notices(
         self, table: LinkTable, shown: int, mixture: MixedWays, others: OtherOrigins, now: datetime
@@ -284,7 +284,7 @@ class TablePage(QueryPage):
             yield Notice(
                 "nothing-found",
                 "No link matches the search and the column filters.",
-                "There are links, but none matches all of them.",
+                "This time range has links, but none matches all of these filters.",
                 tuple(links),
             )
             return
@@ -329,7 +329,7 @@ def about_empty(drop_filters: str) -> Notice:
         return Notice(
             "nothing-matches",
             "No link matches these filters.",
-            "No scheduled link and no result in this window matches all of them.",
+            "No scheduled link and no result in this time range matches all filters.",
             (("Clear the filters", drop_filters),),
         )
     count = Endpoint.objects.in_use().count()
@@ -339,7 +339,7 @@ def about_empty(drop_filters: str) -> Notice:
         "no-mesh",
         "No mesh tests any link.",
         f"{format_count(count)} endpoints are registered, but no enabled mesh has an interval, "
-        "and nothing was recorded in this window.",
+        "and this time range has no results.",
         (("An operator can add a mesh", address("meshes")),),
     )
 
@@ -355,7 +355,7 @@ def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None
     if failed:
         return Notice(
             "all-failed",
-            "Every test in this window failed.",
+            "Every test in this time range failed.",
             f"{counted(failed, 'test')} ran and none succeeded. The page of "
             "each link lists its errors by where they happened.",
         )
@@ -365,7 +365,7 @@ def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None
         newest = max(lasts)
         sentence = f"The last was {format_age(now - newest)}, at {format_minute(newest)}."
     links = (("Show the last 90 days", longer),)
-    return Notice("no-results", "No results in this window.", sentence, links)
+    return Notice("no-results", "No results in this time range.", sentence, links)
 
 
 def written_column(

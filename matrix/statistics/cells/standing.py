@@ -32,12 +32,12 @@ NONE = np.float32(np.nan)
 LEVELS = ("unknown", "usual", "slower", "faster", "silent")
 UNKNOWN, USUAL, SLOWER, FASTER, SILENT = range(len(LEVELS))
 LEVEL_WORDS = {
-    "slower": "slower than usual: its rate, or that of its source or destination, has certainly "
-    "dropped",
-    "faster": "faster than usual: its rate, or that of its source or destination, has certainly "
-    "risen",
-    "silent": "silent: not tested for several intervals of its mesh (test schedule), and nothing "
-    "known keeps Sonar from testing it",
+    "slower": "slower than usual: its rate, or that of its source or destination, has dropped "
+    "significantly",
+    "faster": "faster than usual: its rate, or that of its source or destination, has risen "
+    "significantly",
+    "silent": "silent: not tested for several intervals of its mesh (test schedule), without a "
+    "known reason",
 }
 # Usual is the median of the successes of so many whole UTC days before the day of the window's
 # beginning, if there are at least so many.

@@ -24,11 +24,11 @@ from matrix.statistics.cells.standing import (
 STATES = ("measured", "failing", "failed", "stale", "untested", "down", "not_applicable")
 STATE_WORDS = {
     "measured": "measured",
-    "failing": "failing: it, or its source or destination, certainly fails",
-    "failed": "failed: every test in this window failed, too few to be certain that it fails",
+    "failing": "failing: the link, its source or its destination fails significantly often",
+    "failed": "failed: every test in this time range failed, but too few to call the link failing",
     "stale": "stale: no result for two intervals of its mesh (test schedule), or no success within "
     "the age chosen",
-    "untested": "untested: scheduled, but without a result in this window",
+    "untested": "untested: scheduled, but without a result in this time range",
     "down": "down: an endpoint is in a declared downtime",
     "not_applicable": "not applicable: source and destination are the same, or no mesh (test "
     "schedule) includes it and it has no results",

@@ -10,7 +10,7 @@ import { isNarrow, view } from "./view.js";
 const GAP = 14;
 const LONG = 14;
 const LEVELS = { slower: "slower than usual", faster: "faster than usual", silent: "not tested" };
-const LATER = "The numbers come when you let go.";
+const LATER = "Release to load the numbers.";
 // What the card says now: it is written anew only where that changes, not with every move.
 let said = null;
 
@@ -111,7 +111,7 @@ function rowHead(name) {
 function rates(cell) {
   const { said: asked, card_extras: extras } = view.payload;
   return {
-    "now / usual": againstUsual(cell),
+    "now / baseline": againstUsual(cell),
     "mean ± std": cell.ok ? `${rate(cell.mean, cell.std)} (${counted(cell.ok)})` : DASH,
     ...Object.fromEntries(Object.entries(extras).map(([words, name]) => [words, rate(cell[name], NaN)])),
     ...(asked ? { [asked]: cell.against === undefined ? inUnit(cell.value) : againstTarget(cell) } : {}),
@@ -140,7 +140,7 @@ function ratioOf({ value, low, high }) {
 function changeOf({ p, change }) {
   if (Number.isNaN(p)) return "too few results on a side";
   const chance = p < 0.001 ? "p < 0.001" : `p = ${p.toFixed(p < 0.0995 ? 3 : 2)}`;
-  return `${change ? `certainly ${view.cells.changes[change]}` : "not certain"}, ${chance}`;
+  return `${change ? `significantly ${view.cells.changes[change]}` : "not significant"}, ${chance}`;
 }
 
 // The state, or what is said on top of it, and since when.
@@ -179,7 +179,7 @@ function countsOf(cell) {
 function againstUsual({ now, usual, state }) {
   const isFailed = view.cells.states[state].startsWith("failed");
   if (isFailed || Number.isNaN(now) || Number.isNaN(usual)) return DASH;
-  return `${times(now / usual)} the usual ${rate(usual, NaN)}`;
+  return `${times(now / usual)} the baseline of ${rate(usual, NaN)}`;
 }
 
 // Compare a cell with its target; count the links below and near if it pools several.

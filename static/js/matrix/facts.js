@@ -46,7 +46,7 @@ async function load(key, address, signal, come) {
     keep(key, html);
   } catch (error) {
     if (signal.aborted) return;
-    html = `<p>More about this link did not load: ${error.message}.</p>`;
+    html = `<p>Details of this link did not load: ${error.message}.</p>`;
   }
   if (asking.key !== key) return;
   asking = { key: null };

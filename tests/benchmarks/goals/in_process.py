@@ -1,7 +1,7 @@
 """Goals 5, 12 and 13: what the process of an answer computes, each on its own.
 
 5: the matrix answer as bytes, against a DRF serializer over one object for each link. 12: two
-windows compared link by link, against one matrix of the same window. 13: the two-way model of a
+windows compared link by link, against one matrix of the same time range. 13: the two-way model of a
 matrix, with intervals and every link left out once.
 """
 
