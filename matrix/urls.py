@@ -27,10 +27,10 @@ from matrix.pages.matrix.page import front
 from matrix.pages.meshes import work as mesh_work
 from matrix.pages.meshes.pages import MeshesPage, MeshPage
 from matrix.pages.ordered_tests import (
-    ExperimentPage,
-    cancel_experiment,
-    link_experiments,
+    SweepPage,
+    cancel_sweep,
     link_probes,
+    link_sweeps,
 )
 from matrix.pages.parts.notes import add_note, choose_my_site
 from matrix.pages.reports import ReportPage, reports
@@ -67,9 +67,9 @@ urlpatterns = [
     path(f"{LINK}baseline/", accept_baseline, name="accept-baseline"),
     path(f"{LINK}preview/", previews.link_preview, name="link-preview"),
     path(f"{LINK}tests/", link_probes, name="link-probes"),
-    path(f"{LINK}experiments/", link_experiments, name="link-experiments"),
-    path("experiments/<uuid:id>/", showing(ExperimentPage), name="experiment"),
-    path("experiments/<uuid:id>/cancel/", cancel_experiment, name="cancel-experiment"),
+    path(f"{LINK}sweeps/", link_sweeps, name="link-sweeps"),
+    path("sweeps/<uuid:id>/", showing(SweepPage), name="sweep"),
+    path("sweeps/<uuid:id>/cancel/", cancel_sweep, name="cancel-sweep"),
     path("transfers/<uuid:id>/", transfer, name="transfer"),
     path("sites/", showing(SitesPage), name="sites"),
     path("sites/add/", additions.add_site, name="add-site"),

@@ -19,8 +19,6 @@ from sonar.models import (
     CredentialState,
     Downtime,
     Endpoint,
-    Experiment,
-    ExperimentStep,
     Mesh,
     MeshInterval,
     NetworkResult,
@@ -29,6 +27,8 @@ from sonar.models import (
     Schedule,
     Site,
     SizeClass,
+    Sweep,
+    SweepStep,
     Transfer,
 )
 from sonar.results import sealing
@@ -42,7 +42,7 @@ TABLES = [
     for model in (
         *(Credential, Site, Endpoint, Mesh, MeshInterval, Schedule, Probe, Transfer),
         *(NetworkResult, Downtime, Annotation, Circuit, CredentialState),
-        *(Experiment, ExperimentStep),
+        *(Sweep, SweepStep),
         *(Condition, ConditionPart, ConditionLink),
     )
 ]
@@ -172,7 +172,7 @@ def tell_of(guest: Endpoint, ral: Endpoint, site: Site, large: SizeClass) -> Non
         sentence="it is empty",
         checked_at=NOW,
     )
-    sweep = Experiment.objects.create(
+    sweep = Sweep.objects.create(
         source=guest, destination=ral, variable="size", mover="http-tpc", requested_at=NOW
     )
     for position, size in enumerate(("small", "large")):

@@ -16,13 +16,13 @@ from sonar.models import (
     CriteriaSet,
     Downtime,
     EndpointCheck,
-    Experiment,
     Mesh,
     Probe,
     Proposal,
     Site,
     SizeClass,
     Subscription,
+    Sweep,
     Target,
     UnknownAlias,
 )
@@ -91,7 +91,7 @@ IN_PATHS = {
     "<str:size>": "large",
     "<str:period>": "2026-W46",
     "<str:name>": "RAL",
-    "experiments/<uuid:id>": "experiments/{experiment}",
+    "sweeps/<uuid:id>": "sweeps/{sweep}",
     "probes/<uuid:id>": "probes/{probe}",
     "transfers/<uuid:id>": "transfers/{transfer}",
     "downtimes/<int:id>": "downtimes/{downtime}",
@@ -146,9 +146,9 @@ PAGE = {
         "/commissioning/<str:criteria>/change/",
         "/commissioning/<str:criteria>/<str:source>/<str:destination>/",
         *("/meshes/", "/meshes/add/", "/meshes/<str:mesh>/", "/meshes/<str:mesh>/change/"),
-        *("/experiments/<uuid:id>/", "/incidents/<int:id>/"),
+        *("/sweeps/<uuid:id>/", "/incidents/<int:id>/"),
         *("/targets/", "/targets/add/", "/targets/<str:target>/"),
-        *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
+        *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "sweeps/")),
         *("/sites/", "/sites/<str:name>/", "/sites/<str:name>/preview/", "/transfers/<uuid:id>/"),
         "/sites/<str:name>/endpoints/<str:endpoint>/",
         "/sites/add/",
@@ -187,7 +187,7 @@ CALLS = (
                 "stop/",
                 "history/",
             ),
-            *("experiments/", "experiments/<uuid:id>/", "probes/", "probes/<uuid:id>/"),
+            *("sweeps/", "sweeps/<uuid:id>/", "probes/", "probes/<uuid:id>/"),
             *("transfers/", "transfers/<uuid:id>/", "reports/<str:period>/"),
             "endpoints/state/",
             *("incidents/", "incidents/<int:id>/", "incidents/events/"),
@@ -277,8 +277,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "/operations/aliases/dismiss/": {"kind": "rcsite", "name": "RAL-PPD", "source": "gocdb"},
     "/operations/aliases/remove/": {"kind": "rcsite", "name": "RAL-LCG2"},
     f"{LINK}/tests/": {"size": "small"},
-    f"{LINK}/experiments/": {"variable": "mode", "size": "small"},
-    "/experiments/<uuid:id>/cancel/": {},
+    f"{LINK}/sweeps/": {"variable": "mode", "size": "small"},
+    "/sweeps/<uuid:id>/cancel/": {},
     "/incidents/<int:id>/": {"decision": "note", "text": "x"},
     f"{SITE}/downtimes/": {
         "starts_at": "2026-11-20 13:00",
@@ -357,7 +357,7 @@ WRITES = {
         good=(302,),
         asks_for_another=True,
     ),
-    (f"{API}/experiments/", "POST"): Sample(f"{API}/experiments/", json=SWEEP, good=(202,)),
+    (f"{API}/sweeps/", "POST"): Sample(f"{API}/sweeps/", json=SWEEP, good=(202,)),
     (f"{API}/incidents/<int:id>/", "POST"): of_route(
         f"{API}/incidents/<int:id>/", json={"decision": "note", "text": "x"}
     ),
@@ -368,7 +368,7 @@ WRITES = {
     (f"{API}/transfers/", "POST"): Sample(f"{API}/transfers/", json=[RESULT], good=(201,)),
     **{
         (f"{API}/{route}", "DELETE"): of_route(f"{API}/{route}", good=(204,))
-        for route in ("experiments/<uuid:id>/", "probes/<uuid:id>/")
+        for route in ("sweeps/<uuid:id>/", "probes/<uuid:id>/")
     },
 }
 CHECK, CHECK_OF_RAL = (f"{API}/endpoints/{name}/check/" for name in ("<str:name>", "RAL_DATADISK"))
@@ -420,9 +420,9 @@ def scene() -> dict[str, str]:
     test = link | {"bytes": 20_000_000, "sent_at": NOW}
     probe = Probe.objects.create(**test)
     step = Probe.objects.create(**test, state=Probe.State.WAITING)
-    experiment = Experiment.objects.create(**link, variable="mode")
+    sweep = Sweep.objects.create(**link, variable="mode")
     for position, value, test_id in ((0, "pull", step.id), (1, "push", uuid4())):
-        experiment.steps.create(position=position, value=value, test_id=test_id)
+        sweep.steps.create(position=position, value=value, test_id=test_id)
     note = Annotation.objects.create(
         site=made.ral.site, text="a note", starts_at=NOW - HOUR, public=True
     )
@@ -439,7 +439,7 @@ def scene() -> dict[str, str]:
     return {
         "transfer": str(world.transfer(made.ral, made.desy, 10.0).id),
         "probe": str(probe.id),
-        "experiment": str(experiment.id),
+        "sweep": str(sweep.id),
         "note": str(note.id),
         "downtime": str(downtime.id),
         "alias": str(alias.id),

@@ -94,12 +94,12 @@ class Sonar:
         )
         return f"/transfers/{found['transfers'][0]['id']}/"
 
-    def experiment(self, link: Link) -> str:
-        """Return the page of the newest experiment on a link, which takes a minute if it is new."""
+    def sweep(self, link: Link) -> str:
+        """Return the page of the newest sweep on a link, which takes a minute if it is new."""
         ends = {"source": link.source, "destination": link.destination}
-        if not self.get("experiments/", **ends)["experiments"]:
-            manage("experiment", link.source, link.destination, "--vary", "size")
-        return f"/experiments/{self.get('experiments/', **ends)['experiments'][0]['id']}/"
+        if not self.get("sweeps/", **ends)["sweeps"]:
+            manage("sweep", link.source, link.destination, "--vary", "size")
+        return f"/sweeps/{self.get('sweeps/', **ends)['sweeps'][0]['id']}/"
 
     def untested(self, size: str) -> int:
         """Count links of which nothing is measured, whatever is made up."""
@@ -140,7 +140,7 @@ def shots(sonar: Sonar) -> list[Shot]:
         Shot("matrix-compared", "/?compare=reverse"),
         Shot("causes", "/causes/", WIDE_DESK, tall=1000),
         Shot("events", "/events/?size=large", WIDE_DESK),
-        Shot("experiment", sonar.experiment(fast)),
+        Shot("sweep", sonar.sweep(fast)),
         Shot("operations", "/operations/", WIDE_DESK, tall=1300),
         Shot("wall", "/?wall=1&views=&views=size=medium&views=size=small", WALL),
         Shot("table", "/table/", WIDE_DESK),

@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
-from sonar.models import Downtime, Endpoint, ExperimentStep, Probe, SizeClass, Transfer
+from sonar.models import Downtime, Endpoint, Probe, SizeClass, SweepStep, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
 from sonar.ordering import request_probes
@@ -139,7 +139,7 @@ def test_a_test_that_begins_and_ends_between_any_two_statements_breaks_no_answer
     found: dict[int, list[str]] = {}
     for first in count():
         lived = Life(order(*ends, SizeClass.objects.get(name="small")), [*LIVES[life]], apart)
-        ExperimentStep.objects.filter(value="pull").update(test_id=lived.test.id)
+        SweepStep.objects.filter(value="pull").update(test_id=lived.test.id)
         path = sample.format_map(names | dict.fromkeys(("transfer", "probe"), str(lived.test.id)))
         with before_statements(lived.go_on, first):
             found[first] = wrong(client, path)
@@ -163,7 +163,7 @@ def delete_downtimes() -> None:
 # Orders and rows that somebody writes, and what happens to them before the answer has been made.
 WRITTEN = {
     "/api/v1/probes/": (202, {**FREE, "sizes": ["small"], "count": 2}, claim_all),
-    "/api/v1/experiments/": (202, {**FREE, "variable": "mode", "size": "small"}, claim_all),
+    "/api/v1/sweeps/": (202, {**FREE, "variable": "mode", "size": "small"}, claim_all),
     "/api/v1/downtimes/": (201, BODIES["downtimes"][0], delete_downtimes),
 }
 
@@ -184,7 +184,7 @@ def test_what_is_written_is_told_as_it_was_written(
 REFUSED = [
     ("/operations/probes/", {"source": "nowhere"}),
     ("/links/Glasgow_DATADISK/DESY_DATADISK/tests/", {"size": "none"}),
-    ("/links/Glasgow_DATADISK/DESY_DATADISK/experiments/", {"variable": "none"}),
+    ("/links/Glasgow_DATADISK/DESY_DATADISK/sweeps/", {"variable": "none"}),
     ("/sites/RAL/downtimes/", {"reason": ""}),
 ]
 

@@ -294,19 +294,19 @@ class Sonar:
             waiting = not all(one["ended"] for one in now)
             time.sleep(2 if waiting else 0)
 
-    def experiment(
+    def sweep(
         self, source: str, destination: str, variable: str = "streams", **fields: object
     ) -> Record:
         """Order tests that differ in `streams`, `size` or `mode`; `values`, `repeats`, `size`,
         `streams`, `mover` and `mode` may be given."""
         wanted = {"source": source, "destination": destination, "variable": variable, **fields}
-        return self.call("POST", "experiments/", wanted)
+        return self.call("POST", "sweeps/", wanted)
 
-    def follow(self, experiment: Record) -> Iterator[Record]:
-        """Give an experiment as it is now, every other second, until all its tests have ended."""
+    def follow(self, sweep: Record) -> Iterator[Record]:
+        """Give a sweep as it is now, every other second, until all its tests have ended."""
         now: Record = {"ended": False}
         while not now["ended"]:
-            now = self.read(f"experiments/{experiment['id']}/")
+            now = self.read(f"sweeps/{sweep['id']}/")
             yield now
             time.sleep(0 if now["ended"] else 2)
 
@@ -583,7 +583,7 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("--streams", type=int, default=1, help="streams of each test (1)")
     verb.add_argument("--mode", choices=("pull", "push"), default="pull", help="(pull)")
     verb.add_argument("--wait", action="store_true", help="follow them until all have ended")
-    verb = command("experiment", "Order tests of a link that differ in one thing.")
+    verb = command("sweep", "Order tests of a link that differ in one thing.")
     verb.add_argument("source", metavar="SOURCE", help="endpoint")
     verb.add_argument("destination", metavar="DESTINATION", help="endpoint")
     verb.add_argument("--vary", choices=("streams", "size", "mode"), default="streams")
@@ -701,7 +701,7 @@ def probe(sonar: Sonar, options: argparse.Namespace) -> int:
     return int(any(one["state"] in ("failed", "lost") for one in tests))
 
 
-def experiment(sonar: Sonar, options: argparse.Namespace) -> int:
+def sweep(sonar: Sonar, options: argparse.Namespace) -> int:
     wanted = {"repeats": options.repeats, "mode": options.mode}
     wanted |= {} if options.vary == "size" else {"size": options.size}
     wanted |= {} if options.vary == "streams" else {"streams": options.streams}
@@ -709,7 +709,7 @@ def experiment(sonar: Sonar, options: argparse.Namespace) -> int:
         values = options.values.split(",")
         is_number = options.vary == "streams"
         wanted["values"] = [int(one) if is_number and one.isdecimal() else one for one in values]
-    ordered = sonar.experiment(options.source, options.destination, options.vary, **wanted)
+    ordered = sonar.sweep(options.source, options.destination, options.vary, **wanted)
     print(f"{ordered['id']}  {ordered['title']}", flush=True)
     told = -1
     for now in sonar.follow(ordered) if options.wait else [ordered]:
@@ -745,7 +745,7 @@ def push(sonar: Sonar, options: argparse.Namespace) -> int:
 
 def main() -> int:
     options, params = read_line(sys.argv[1:])
-    own = {"probe": probe, "experiment": experiment, "push": push}
+    own = {"probe": probe, "sweep": sweep, "push": push}
     try:
         sonar = connected(options)
         if options.command in own:

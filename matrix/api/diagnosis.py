@@ -13,7 +13,7 @@ from matrix.answers.diagnosis import link_diagnosis
 from matrix.answers.link import report
 from matrix.answers.link.report import Question, of_links
 from matrix.answers.link.verdict import ordered
-from matrix.answers.ordering import experiments
+from matrix.answers.ordering import sweeps
 from matrix.api.base import ApiView
 from matrix.api.parameters import WINDOW_AND_METHOD
 from matrix.api.rendering import as_json
@@ -157,8 +157,8 @@ class LinkInside(Answer):
 
 
 OWN = ("source", "destination", "format")
-# Among so many of the newest experiments of a link that with streams is looked for.
-MOST_EXPERIMENTS = 5
+# Among so many of the newest sweeps of a link that with streams is looked for.
+MOST_SWEEPS = 5
 
 
 class DiagnosisView(ApiView):
@@ -171,7 +171,7 @@ class DiagnosisView(ApiView):
         link, now = read_link(request), timezone.now()
         answer = report.answer(link, now)
         source, destination = link.ends
-        newest = experiments.newest_reports(source.id, destination.id, now, MOST_EXPERIMENTS)
+        newest = sweeps.newest_reports(source.id, destination.id, now, MOST_SWEEPS)
         diagnosis = link_diagnosis.diagnosis_of_report(
             answer, newest, now, names_machines=sees(request, MACHINES)
         )

@@ -14,7 +14,6 @@ from matrix.api.endpoint_checks import EndpointCheckView
 from matrix.api.endpoint_costs import EndpointCostView
 from matrix.api.endpoint_states import EndpointStatesView
 from matrix.api.events import EventsView
-from matrix.api.experiments import ExperimentsView, ExperimentView
 from matrix.api.history import HistoryView
 from matrix.api.incidents import IncidentEventsView, IncidentsView, IncidentView
 from matrix.api.links import LinksView
@@ -35,6 +34,7 @@ from matrix.api.sites import SitesView, SiteView
 from matrix.api.status import StatusView
 from matrix.api.stop import StopView
 from matrix.api.strip import StripView
+from matrix.api.sweeps import SweepsView, SweepView
 from matrix.api.transfers.views import TransfersView, TransferView
 from matrix.http.exceptions import not_found
 
@@ -65,8 +65,8 @@ urlpatterns = [
     path("v1/endpoints/<str:name>/cost/", EndpointCostView.as_view(), name="api-endpoint-cost"),
     path("v1/history/", HistoryView.as_view(), name="api-history"),
     path("v1/events/", EventsView.as_view(), name="api-events"),
-    path("v1/experiments/", ExperimentsView.as_view(), name="api-experiments"),
-    path("v1/experiments/<uuid:id>/", ExperimentView.as_view(), name="api-experiment"),
+    path("v1/sweeps/", SweepsView.as_view(), name="api-sweeps"),
+    path("v1/sweeps/<uuid:id>/", SweepView.as_view(), name="api-sweep"),
     path("v1/incidents/", IncidentsView.as_view(), name="api-incidents"),
     path("v1/incidents/events/", IncidentEventsView.as_view(), name="api-incident-events"),
     path("v1/incidents/<int:id>/", IncidentView.as_view(), name="api-incident"),

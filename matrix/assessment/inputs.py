@@ -1,6 +1,6 @@
 """What the judge reads: the tests of a size class by UTC day, and what is known of the endpoints.
 
-Of results only tests count, without experiments (query.filters.counted), and of these those between
+Of results only tests count, without sweeps (query.filters.counted), and of these those between
 registered endpoints that are no drafts, in no declared outage of either end.
 """
 

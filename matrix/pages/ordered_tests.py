@@ -1,4 +1,4 @@
-"""What people order on a link, tests and experiments: forms, how far they are, what they gave."""
+"""What people order on a link, tests and sweeps: forms, how far they are, what they gave."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,18 +18,18 @@ from django.http import (
 )
 from django.utils import timezone
 
-from matrix.answers.ordering import experiments as report
 from matrix.answers.ordering import ordered_tests
-from matrix.answers.ordering.experiments import ExperimentReport, conclusion, title
+from matrix.answers.ordering import sweeps as report
 from matrix.answers.ordering.probe_requests import ORDER, sites_of
+from matrix.answers.ordering.sweeps import SweepReport, conclusion, title
 from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.base import Page, Params
 from matrix.pages.parts.links import OfLinkPage
-from matrix.pages.parts.order_forms import ExperimentForm, ProbeForm, place, read_preset, refused
+from matrix.pages.parts.order_forms import ProbeForm, SweepForm, place, read_preset, refused
 from matrix.pages.parts.share import Share
 from matrix.pages.parts.transfers import streams_words
 from matrix.pages.views import rendered, showing
-from matrix.plots import experiment as experiment_plot
+from matrix.plots import sweep as sweep_plot
 from matrix.query.addresses import address, link_url
 from matrix.query.forms import DEFAULT_SIZE, check_names
 from matrix.query.matrix_query import MatrixQuery
@@ -37,7 +37,7 @@ from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import notes
 from matrix.store.data_version import DataVersion
 from matrix.store.transfers import rate_of
-from sonar.models import Experiment, Probe, Transfer
+from sonar.models import Probe, Sweep, Transfer
 from sonar.notation.units import three_digits
 from sonar.ordering import request_probes
 from sonar.people import roles
@@ -130,11 +130,11 @@ MOST = 100
 
 
 @dataclass(frozen=True)
-class LinkExperimentsPage(OfLinkPage):
+class LinkSweepsPage(OfLinkPage):
     """With a ``preset``, by the names of fields, the form is open and has these values."""
 
-    template: ClassVar[str] = "link_experiments.html"
-    route: ClassVar[str] = "link-experiments"
+    template: ClassVar[str] = "link_sweeps.html"
+    route: ClassVar[str] = "link-sweeps"
     of_primary: ClassVar[bool] = True
 
     preset: Mapping[str, str] = field(default_factory=dict)
@@ -147,13 +147,13 @@ class LinkExperimentsPage(OfLinkPage):
     def params(self) -> Params:
         return {name: [value] for name, value in self.preset.items()}
 
-    def newest(self, now: datetime, most: int = BESIDE_LINK) -> list[ExperimentReport]:
-        """Return so many of the newest experiments, and one more if there are more."""
+    def newest(self, now: datetime, most: int = BESIDE_LINK) -> list[SweepReport]:
+        """Return so many of the newest sweeps, and one more if there are more."""
         return report.newest_reports(self.source.id, self.destination.id, now, most + 1)
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
-            **self.head("Experiments"),
+            **self.head("Parameter sweeps"),
             **self.part(self.preset, reader, self.newest(now, MOST), now, most=MOST),
             "is_preset": bool(self.preset),
         }
@@ -162,26 +162,26 @@ class LinkExperimentsPage(OfLinkPage):
         self,
         preset: Mapping[str, str],
         reader: Anyone,
-        newest: Sequence[ExperimentReport],
+        newest: Sequence[SweepReport],
         now: datetime,
         most: int = BESIDE_LINK,
     ) -> dict[str, Any]:
-        """Return the newest experiments of a link and, for who may order one, the form.
+        """Return the newest sweeps of a link and, for who may order one, the form.
 
         `with_streams` is the address of the form that has streams as what is varied.
         """
         form = None
         if reader.is_authenticated and self.may_order(reader):
-            form = ExperimentForm(self.endpoints(), preset=preset)
-        streams = {"variable": Experiment.Variable.STREAMS.value} | dict(preset)
+            form = SweepForm(self.endpoints(), preset=preset)
+        streams = {"variable": Sweep.Variable.STREAMS.value} | dict(preset)
         return {
-            "experiments": {
+            "sweeps": {
                 "lines": [(each, title(each), conclusion(each)) for each in newest[:most]],
                 "more": len(newest) > most,
                 "url": self.path(),
                 "with_streams": replace(self, preset=streams).url(),
             },
-            "experiment_form": form,
+            "sweep_form": form,
             "streams_ignored": report.streams_ignored(self.source.id, self.destination.id, now)
             if form
             else "",
@@ -189,9 +189,9 @@ class LinkExperimentsPage(OfLinkPage):
 
 
 @dataclass(frozen=True)
-class ExperimentPage(Page):
-    template: ClassVar[str] = "experiment.html"
-    route: ClassVar[str] = "experiment"
+class SweepPage(Page):
+    template: ClassVar[str] = "sweep.html"
+    route: ClassVar[str] = "sweep"
     of_primary: ClassVar[bool] = True
 
     id: UUID
@@ -207,60 +207,60 @@ class ExperimentPage(Page):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         current = report.report_of(self.id, now)
         if current is None:
-            raise Http404(f"No experiment has the id {self.id}: the address may be cut off.")
-        experiment = current.experiment
-        source, destination = experiment.source, experiment.destination
-        may_cancel = reader.is_authenticated and roles.may(reader, ORDER, sites_of([experiment]))
+            raise Http404(f"No parameter sweep has the id {self.id}: the address may be cut off.")
+        sweep = current.sweep
+        source, destination = sweep.source, sweep.destination
+        may_cancel = reader.is_authenticated and roles.may(reader, ORDER, sites_of([sweep]))
         return {
-            "heading": f"Experiment from {source.name} to {destination.name}",
+            "heading": f"Parameter sweep from {source.name} to {destination.name}",
             "title": title(current),
             "report": current,
-            "experiment": experiment,
+            "sweep": sweep,
             "conclusion": conclusion(current),
-            "figure": experiment_plot.figure(current),
+            "figure": sweep_plot.figure(current),
             "percent": round(100 * current.share),
             "waiting": sum(step.state in ("waiting", "queued") for step in current.steps),
             "simulated": source.simulated or destination.simulated,
             "may_cancel": may_cancel,
             "link_url": link_url(source.name, destination.name, MatrixQuery()),
-            "all_url": address("link-experiments", source.name, destination.name),
-            "share": Share.of(address("api-experiment", experiment.id)),
+            "all_url": address("link-sweeps", source.name, destination.name),
+            "share": Share.of(address("api-sweep", sweep.id)),
             "missing": None,
         }
 
 
-show_link_experiments = showing(LinkExperimentsPage)
+show_link_sweeps = showing(LinkSweepsPage)
 
 
-def sites_of_experiment(id: UUID) -> set[int]:  # noqa: A002 - of the route
+def sites_of_sweep(id: UUID) -> set[int]:  # noqa: A002 - of the route
     return sites_of(report.rows().filter(id=id))
 
 
 @for_whom(GET=readers, POST=holders(ORDER, notes.sites_of))
-def link_experiments(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
+def link_sweeps(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
     if request.method != "POST":
-        return show_link_experiments(request, source=source, destination=destination)
+        return show_link_sweeps(request, source=source, destination=destination)
     user = cast(User, request.user)
-    page = LinkExperimentsPage.of(source, destination)
-    form, experiment, status = ExperimentForm(page.endpoints(), request.POST), None, 400
-    if form.is_valid() and (sweep := form.sweep):
-        tests = sweep.probe_requests
-        experiment, status = place(
-            form, tests, user, lambda now: request_probes.order_sweep(sweep, user, now)
+    page = LinkSweepsPage.of(source, destination)
+    form, sweep, status = SweepForm(page.endpoints(), request.POST), None, 400
+    if form.is_valid() and (sweep_request := form.sweep_request):
+        tests = sweep_request.probe_requests
+        sweep, status = place(
+            form, tests, user, lambda now: request_probes.order_sweep(sweep_request, user, now)
         )
-    if experiment is None:
+    if sweep is None:
         now = timezone.now()
-        return rendered(request, page, now, None, status=status, experiment_form=form)
-    return HttpResponseRedirect(address("experiment", experiment.id))
+        return rendered(request, page, now, None, status=status, sweep_form=form)
+    return HttpResponseRedirect(address("sweep", sweep.id))
 
 
-@for_whom(POST=holders(ORDER, sites_of_experiment))
-def cancel_experiment(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
-    """Cancel the tests that have not begun, and lead back to the experiment."""
-    experiment = report.rows().filter(id=id).first()
-    if experiment is None:
-        raise Http404(f"No experiment has the id {id}.")
-    count = request_probes.cancel_experiment(experiment, timezone.now())
+@for_whom(POST=holders(ORDER, sites_of_sweep))
+def cancel_sweep(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
+    """Cancel the tests that have not begun, and lead back to the sweep."""
+    sweep = report.rows().filter(id=id).first()
+    if sweep is None:
+        raise Http404(f"No parameter sweep has the id {id}.")
+    count = request_probes.cancel_sweep(sweep, timezone.now())
     tests = "1 test was" if count == 1 else f"{count or 'No'} tests were"
     messages.success(request, f"{tests} cancelled; what had begun goes on.")
-    return HttpResponseRedirect(address("experiment", id))
+    return HttpResponseRedirect(address("sweep", id))

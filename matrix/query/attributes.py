@@ -72,8 +72,8 @@ class ResultAttribute(ProfileAttribute):
 NONE_CONCURRENT, SOME_CONCURRENT, NOT_NOTED = "none", "some", "unknown"
 # Where a result comes from. Tests alone count where no filter names an origin: filters.counted.
 ORIGIN = "origin"
-# Why a transfer was made. Experiments count only where they are asked for: filters.counted.
-SCHEDULED, ORDERED, EXPERIMENT = "scheduled", "ordered", "experiment"
+# Why a transfer was made. Sweeps count only where they are asked for: filters.counted.
+SCHEDULED, ORDERED, SWEEP = "scheduled", "ordered", "sweep"
 
 PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
@@ -160,15 +160,15 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         name="purpose",
         columns=("purpose",),
         choice=(
-            "on the schedule of a mesh (scheduled), on order (ordered), as experiments "
-            "(experiment), or for reasons not recorded (unknown)"
+            "on the schedule of a mesh (scheduled), on order (ordered), as parameter sweeps "
+            "(sweep), or for reasons not recorded (unknown)"
         ),
-        allowed=(EXPERIMENT, ORDERED, SCHEDULED, NOT_NOTED),
-        stored={**{name: name for name in (SCHEDULED, ORDERED, EXPERIMENT)}, NOT_NOTED: ""},
+        allowed=(SWEEP, ORDERED, SCHEDULED, NOT_NOTED),
+        stored={**{name: name for name in (SCHEDULED, ORDERED, SWEEP)}, NOT_NOTED: ""},
         words={
             SCHEDULED: "on schedule",
             ORDERED: "on order",
-            EXPERIMENT: "as experiments",
+            SWEEP: "as parameter sweeps",
             NOT_NOTED: "for reasons not recorded",
         },
         says="made",

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from matrix.query.attributes import (
     BY_NAME,
-    EXPERIMENT,
     OF_PROFILES,
     OF_RESULTS,
     ORIGIN,
     PREPOSITIONS,
+    SWEEP,
     ProfileAttribute,
 )
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS
@@ -57,8 +57,8 @@ def on_profiles(filters: Iterable[Filter]) -> list[Filter]:
     return [condition for condition in filters if condition.parameter in PROFILE_FILTERS]
 
 
-EXPERIMENTS = Filter("purpose", EXPERIMENT)
-NO_EXPERIMENTS = replace(EXPERIMENTS, exclude=True)
+SWEEPS = Filter("purpose", SWEEP)
+NO_SWEEPS = replace(SWEEPS, exclude=True)
 # What holds of each attribute that no filter names: tests alone count.
 TESTS = tuple(
     Filter(name, attribute.default) for name, attribute in OF_PROFILES.items() if attribute.default
@@ -67,18 +67,18 @@ TESTS = tuple(
 OTHER_ORIGINS = Filter(ORIGIN, OF_PROFILES[ORIGIN].default, exclude=True)
 
 
-def counted(filters: Iterable[Filter], *, experiments: bool = False) -> tuple[Filter, ...]:
-    """Return the filters of what says how links are: tests, and no experiments among them.
+def counted(filters: Iterable[Filter], *, sweeps: bool = False) -> tuple[Filter, ...]:
+    """Return the filters of what says how links are: tests, and no sweeps among them.
 
     That holds for states, rates and whatever is made of them. A filter on the origin replaces the
-    first rule, one that names experiments the second; with ``experiments`` they always belong to
+    first rule, one that names sweeps the second; with ``sweeps`` they always belong to
     it. Lists of single results show all that pass the filters themselves.
     """
     present = tuple(filters)
     names = {condition.parameter for condition in present}
     added = [condition for condition in TESTS if condition.parameter not in names]
-    if not experiments and not {EXPERIMENTS, NO_EXPERIMENTS}.intersection(present):
-        added.append(NO_EXPERIMENTS)
+    if not sweeps and not {SWEEPS, NO_SWEEPS}.intersection(present):
+        added.append(NO_SWEEPS)
     return (*present, *added)
 
 

@@ -78,7 +78,7 @@ def read(size: str, window: Window, filters: Sequence[Filter], **extras: bool) -
     ``extras`` are those of Extras; ``failures`` need ``links``.
 
     Filters on how a result was made (PROFILE_FILTERS) are applied, those on links are not.
-    Tests alone count, without experiments, unless a filter asks for others
+    Tests alone count, without sweeps, unless a filter asks for others
     (query.filters.counted). RESULT_FILTERS, which segments do not have, are asked of the raw rows
     of the whole window.
     What Run.distinct_profiles and Run.failures have of a segment is found once and kept.

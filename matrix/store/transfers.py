@@ -360,13 +360,13 @@ def read_links(
     filters: Sequence[Filter],
     size: str = "",
     *,
-    experiments: bool = False,
+    sweeps: bool = False,
 ) -> NDArray[np.void]:
     """Read what says something about these links, in the order of time. One SQL statement.
 
     ``links`` are the ids of their ends. With the name of a size class, rows have OF_CLASS and are
     of that class, else they have OF_ALL. Lost results are left out, and what does not count unless
-    a filter asks for it; ``experiments`` belong to it if they are asked for here. Segments would
+    a filter asks for it; ``sweeps`` belong to it if they are asked for here. Segments would
     have those of all links of the grid, and no index.
     """
     transfers = Transfer.objects.filter(
@@ -379,7 +379,7 @@ def read_links(
         transfers = transfers.filter(
             size_class=SizeClass.objects.filter(name=size).values("id")[:1]
         )
-    passing = made_so(transfers, counted(filters, experiments=experiments))
+    passing = made_so(transfers, counted(filters, sweeps=sweeps))
     judged = passing.annotate(ok=Q(state=Transfer.State.DONE))
     rows = pg_columns.columns(judged, OF_CLASS if size else OF_ALL)
     return rows[np.argsort(rows["started_at"], kind="stable")]

@@ -9,7 +9,7 @@ from matrix.store.segment_columns import HOURS, RawHour
 from sonar.database.cursors import planned_cursor
 
 # Profiles that query.filters.counted leaves out where no filter names them.
-NOT_COUNTED = "SELECT id FROM sonar_profile WHERE purpose = 'experiment' OR origin <> 'test'"
+NOT_COUNTED = "SELECT id FROM sonar_profile WHERE purpose = 'sweep' OR origin <> 'test'"
 MS = "(extract(epoch FROM start) * 1000)::bigint"
 # Of the segments of hours, which are many, those that a plan may ask for: of the days at the edges
 # of which it wants little, and of the days with a mark. No bound of these is plain to PostgreSQL:
@@ -46,7 +46,7 @@ class WindowBuckets(NamedTuple):
 
     ``marks`` are those of dirty hours, counted; ``days`` and ``hours`` have the id and the start of
     each segment; ``not_counted`` are the ids of the profiles whose results no answer has unless it
-    is asked for them (query.filters.counted), of whatever window: experiments, and all but tests.
+    is asked for them (query.filters.counted), of whatever window: sweeps, and all but tests.
     """
 
     size_class: int

@@ -23,14 +23,14 @@ from sonar.models.incidents import (
 from sonar.models.mesh import (
     AllTests,
     Circuit,
-    Experiment,
-    ExperimentStep,
     Leftover,
     Mesh,
     MeshInterval,
     Probe,
     RecentRun,
     Schedule,
+    Sweep,
+    SweepStep,
 )
 from sonar.models.notifications import LastSent, Notification, Subscription
 from sonar.models.registry import Credential, Endpoint, FileRow, RefusedRedirect, Site, SizeClass

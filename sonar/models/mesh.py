@@ -394,7 +394,7 @@ class Leftover(models.Model):
         return f"{self.path} at {self.endpoint}"
 
 
-class Experiment(models.Model):
+class Sweep(models.Model):
     """A sweep over one variable of the tests of a link; its tests are its steps."""
 
     class Variable(models.TextChoices):
@@ -421,25 +421,23 @@ class Experiment(models.Model):
     class Meta:
         ordering = ["-requested_at", "-id"]
         constraints = [
-            two_endpoints("experiment_is_between_two_endpoints"),
+            two_endpoints("sweep_is_between_two_endpoints"),
         ]
         indexes = [
-            models.Index(
-                fields=["source", "destination", "-requested_at"], name="experiment_of_link"
-            ),
+            models.Index(fields=["source", "destination", "-requested_at"], name="sweep_of_link"),
         ]
 
     def __str__(self) -> str:
         return f"{self.source} -> {self.destination} by {self.variable}"
 
 
-class ExperimentStep(models.Model):
-    """One test of an experiment: ``test_id`` is that of its probe, and then of its transfer.
+class SweepStep(models.Model):
+    """One test of a sweep: ``test_id`` is that of its probe, and then of its transfer.
 
     Where neither is there the test was cancelled, or its result is no longer kept.
     """
 
-    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="steps")
+    sweep = models.ForeignKey(Sweep, on_delete=models.CASCADE, related_name="steps")
     position = models.PositiveSmallIntegerField()
     value = models.CharField(max_length=40, help_text="Of the variable: 4, large or push.")
     test_id = models.UUIDField(unique=True)
@@ -447,7 +445,7 @@ class ExperimentStep(models.Model):
     class Meta:
         ordering = ["position"]
         constraints = [
-            models.UniqueConstraint(fields=["experiment", "position"], name="experiment_step_once"),
+            models.UniqueConstraint(fields=["sweep", "position"], name="sweep_step_once"),
         ]
 
     def __str__(self) -> str:

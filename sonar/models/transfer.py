@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models import Q
 
 from sonar.models.fields import if_given, reference, two_endpoints
-from sonar.models.mesh import ExperimentStep, Mesh, Mode, Probe, Schedule
+from sonar.models.mesh import Mesh, Mode, Probe, Schedule, SweepStep
 from sonar.models.registry import Endpoint, SizeClass
 from sonar.movers.catalogue import CLOCKS
 from sonar.notation.units import LONGEST_SECONDS
@@ -32,15 +32,15 @@ class Profile(models.Model):
         EXTERNAL = "external"
 
     class Purpose(models.TextChoices):
-        """Why a test is made; what is no ``EXPERIMENT`` says how a link is.
+        """Why a test is made; tests that are not a ``SWEEP`` say how a link is.
 
         An ordered test does so only if it was made as the link's mesh makes its tests. One made
-        with other settings is an experiment, and so is each test of an Experiment.
+        with other settings is a sweep, and so is each test of a Sweep.
         """
 
         SCHEDULED = "scheduled"
         ORDERED = "ordered"
-        EXPERIMENT = "experiment"
+        SWEEP = "sweep"
 
     mover = models.CharField(max_length=20)
     mode = models.CharField(max_length=4, choices=Mode, blank=True)
@@ -105,7 +105,7 @@ class Profile(models.Model):
             ),
             if_given("profile_concurrent_is_0_or_1", concurrent__in=[0, 1]),
             models.CheckConstraint(
-                condition=Q(purpose__in=["", "scheduled", "ordered", "experiment"]),
+                condition=Q(purpose__in=["", "scheduled", "ordered", "sweep"]),
                 name="profile_purpose_is_known",
             ),
         ]
@@ -386,12 +386,12 @@ def purpose_of(probe: Probe) -> str:
     if probe.mesh_id is not None:
         return Profile.Purpose.SCHEDULED
     if is_step(probe) or differs_from_meshes(probe):
-        return Profile.Purpose.EXPERIMENT
+        return Profile.Purpose.SWEEP
     return Profile.Purpose.ORDERED
 
 
 def is_step(probe: Probe) -> bool:
-    return ExperimentStep.objects.filter(test_id=probe.id).exists()
+    return SweepStep.objects.filter(test_id=probe.id).exists()
 
 
 def differs_from_meshes(probe: Probe) -> bool:

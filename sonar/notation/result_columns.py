@@ -416,8 +416,8 @@ COLUMNS = (
     Column(
         "purpose",
         "Why it was made.",
-        choices=("scheduled", "ordered", "experiment"),
-        allowed="scheduled, ordered, experiment or empty",
+        choices=("scheduled", "ordered", "sweep"),
+        allowed="scheduled, ordered, sweep or empty",
         empty="",
         home=Home.PROFILE,
         example="scheduled",

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from sonar.models import AllTests, Experiment, ExperimentStep, Probe, SizeClass
+from sonar.models import AllTests, Probe, SizeClass, Sweep, SweepStep
 from sonar.scheduler.dispatch import send_quickly as send
 from sonar.scheduler.on_demand import ProbeRequest, RefusedError, order_all
 from sonar.scheduler.waiting import PlannerBusyError, start_waiting
@@ -106,14 +106,14 @@ def resume_all(now: datetime) -> bool:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweepRequest:
     """Tests of one link in the order in which they run, each with its value of the variable.
 
     ``size_class``, ``mode`` and ``streams`` are those of all tests; None or empty where it is the
     variable.
     """
 
-    variable: Experiment.Variable
+    variable: Sweep.Variable
     probe_requests: Sequence[ProbeRequest]
     values: Sequence[str]
     size_class: SizeClass | None
@@ -121,40 +121,42 @@ class Sweep:
     streams: int | None
 
 
-def order_sweep(sweep: Sweep, user: User | None, now: datetime) -> Experiment:
+def order_sweep(sweep_request: SweepRequest, user: User | None, now: datetime) -> Sweep:
     """Order the tests of a sweep and keep which they are, in one transaction.
 
     Raises RefusedError (nothing is ordered then) or PlannerBusyError.
     """
-    first = sweep.probe_requests[0]
+    first = sweep_request.probe_requests[0]
     with transaction.atomic():
-        probes = order(sweep.probe_requests, now)
-        experiment = Experiment.objects.create(
+        probes = order(sweep_request.probe_requests, now)
+        sweep = Sweep.objects.create(
             source=first.source,
             destination=first.destination,
-            variable=sweep.variable,
-            size_class=sweep.size_class,
+            variable=sweep_request.variable,
+            size_class=sweep_request.size_class,
             mover=first.mover,
-            mode=sweep.mode,
-            streams=sweep.streams,
+            mode=sweep_request.mode,
+            streams=sweep_request.streams,
             requested_at=now,
             requested_by=user,
         )
         # The ids of tests that are ordered together ascend in the order of their requests.
-        ExperimentStep.objects.bulk_create(
-            ExperimentStep(experiment=experiment, position=position, value=value, test_id=probe.id)
-            for position, (value, probe) in enumerate(zip(sweep.values, probes, strict=True))
+        SweepStep.objects.bulk_create(
+            SweepStep(sweep=sweep, position=position, value=value, test_id=probe.id)
+            for position, (value, probe) in enumerate(
+                zip(sweep_request.values, probes, strict=True)
+            )
         )
-    return experiment
+    return sweep
 
 
-def cancel_experiment(experiment: Experiment, now: datetime) -> int:
-    """Forget the tests of an experiment that have not begun; return how many there were.
+def cancel_sweep(sweep: Sweep, now: datetime) -> int:
+    """Forget the tests of a sweep that have not begun; return how many there were.
 
     What runs goes on, and what has ended stays. What has room by this is sent after the commit.
     """
     with transaction.atomic():
-        open_tests = Probe.objects.filter(id__in=experiment.steps.values("test_id"))
+        open_tests = Probe.objects.filter(id__in=sweep.steps.values("test_id"))
         dropped, _ = open_tests.exclude(state=Probe.State.RUNNING).delete()
         if dropped:
             transaction.on_commit(partial(send, start_waiting(now)))

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 
 from sonar.notation import csv_text
 from sonar.notation.csv_text import MOVER
-from sonar.notation.renamed import new_name
+from sonar.notation.renamed import new_name, new_value
 from sonar.notation.result_columns import LONGEST_ERROR, RECORD, Column, Home, listed
 from sonar.notation.units import LONGEST_SECONDS, MOST_BYTES
 from sonar.notation.windows import parse_time
@@ -107,6 +107,7 @@ ACCOUNT = tuple(
 TOLD_BESIDES = tuple(column.name for column in listed(internal=True) if column.name not in FIELDS)
 REQUIRED = tuple(column.name for column in RECORD if column.required)
 ALLOWED = {column.name: column.allowed for column in RECORD}
+CHOICES = {column.name: column.choices for column in RECORD if column.choices}
 
 
 def from_text(cells: Mapping[str, str]) -> Record:
@@ -144,13 +145,19 @@ def _sentences(error: ValidationError, values: Mapping[str, object]) -> list[Pro
     problems = [
         (name, f"{name} is missing: it must be {ALLOWED[name]}")
         if wrong[name] == "missing"
-        else (name, f"{name} {shown(values[name])} is not {ALLOWED[name]}")
+        else (name, _wrong_value(name, values[name]))
         for name in FIELDS
         if name in wrong
     ]
     if unknown := [name for name in wrong if name not in FIELDS]:
         problems.append(_unknown(unknown))
     return problems
+
+
+def _wrong_value(name: str, value: object) -> str:
+    if isinstance(value, str) and (now := new_value(value, CHOICES.get(name, ()))):
+        return f"{name} {shown(value)} is called {now} now"
+    return f"{name} {shown(value)} is not {ALLOWED[name]}"
 
 
 def _unknown(names: list[str]) -> Problem:

@@ -26,7 +26,7 @@ LONGEST_QUERY = 3500
 # Of the addresses of the world's endpoints, which are not for everybody.
 INTERNAL = "disk.example.org"
 # Whose deletion cancels what has not begun, and leaves them to be read.
-CANCELLED = re.compile(r"/(experiments|probes)/")
+CANCELLED = re.compile(r"/(sweeps|probes)/")
 # What the small world has, put in place of two made up values of three.
 SITES = ("RAL", "Glasgow", "DESY")
 ENDPOINTS = ("RAL_DATADISK", "Glasgow_DATADISK", "DESY_DATADISK", "DESY_SCRATCHDISK")
@@ -107,7 +107,7 @@ def filter_failure(context: HookContext, failure: Failure, case: Case, response:
     """Drop that a parameter was not refused that is as good as none: it was sent empty or blank.
 
     What is sent tells, as empty lists and objects are made the same of: `name=`. And that an
-    experiment or a test is still there that was deleted: that cancels what has not begun.
+    sweep or a test is still there that was deleted: that cancels what has not begun.
     """
     if isinstance(failure, UseAfterFree):
         return not CANCELLED.search(failure.free)

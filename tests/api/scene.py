@@ -12,8 +12,8 @@ from sonar.models import (
     CommissioningRecord,
     CriteriaSet,
     EndpointCheck,
-    Experiment,
     SizeClass,
+    Sweep,
     Target,
 )
 from sonar.notation.check_steps import CheckStep, StepState
@@ -64,7 +64,7 @@ def make() -> Scene:
         "targets": Target.objects.create(name="at-least", floor_mb_s=20).name,
         "transfers": str(world.transfer(made.desy, made.ral, None).id),
         "probes": str(sent.probe(made.ral, made.desy, id=PROBE).id),
-        "experiments": str(experiment(made).id),
+        "sweeps": str(sweep(made).id),
         "reports": "2026-W46",
         "downtimes": str(world.downtime(site=made.desy.site).id),
         "annotations": str(annotation(made, administrator).id),
@@ -119,10 +119,10 @@ def led_elsewhere(made: World) -> None:
     )
 
 
-def experiment(made: World) -> Experiment:
+def sweep(made: World) -> Sweep:
     """Make one of two tests, of which the first has ended and the second was cancelled."""
     transfer = world.transfer(made.ral, made.glasgow, 12.0, size="small")
-    ordered = Experiment.objects.create(
+    ordered = Sweep.objects.create(
         source=made.ral,
         destination=made.glasgow,
         variable="mode",

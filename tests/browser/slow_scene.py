@@ -7,8 +7,8 @@ from datetime import timedelta
 from itertools import permutations
 from uuid import UUID
 
-from matrix.answers.ordering import probe_requests as experiment_request
-from sonar.models import Annotation, Endpoint, Experiment, Mesh, Probe, Site
+from matrix.answers.ordering import probe_requests
+from sonar.models import Annotation, Endpoint, Mesh, Probe, Site, Sweep
 from sonar.notation import windows
 from sonar.ordering import request_probes
 from sonar.results import store
@@ -40,7 +40,7 @@ OVERHEAD = 1.5
 
 @dataclass(frozen=True)
 class SlowScene:
-    """Experiments of LINK: one that has ended, one that runs, and one that was cancelled.
+    """Sweeps of LINK: one that has ended, one that runs, and one that was cancelled.
 
     ``moment`` is when SOURCE became slow, as a URL has it.
     """
@@ -128,15 +128,15 @@ def inside(source: Endpoint, destination: Endpoint) -> None:
 def tried_out(source: Endpoint, destination: Endpoint) -> SlowScene:
     def order(**fields: object) -> UUID:
         ends = {"source": source.name, "destination": destination.name}
-        sweep = experiment_request.read_experiment(
+        sweep_request = probe_requests.read_sweep(
             ends | {"variable": "streams", "repeats": 2} | fields
         )
-        return request_probes.order_sweep(sweep, None, world.NOW - HOUR).id
+        return request_probes.order_sweep(sweep_request, None, world.NOW - HOUR).id
 
     finished = order(values=[1, 2, 4])
     end(lambda probe: 5.0 * probe.streams**0.9)
     cancelled = order(variable="mode")
-    request_probes.cancel_experiment(Experiment.objects.get(id=cancelled), world.NOW)
+    request_probes.cancel_sweep(Sweep.objects.get(id=cancelled), world.NOW)
     running = order(variable="size")
     end(lambda probe: 6.0, list(Probe.objects.order_by("id")[:2]))
     first = Probe.objects.order_by("id").first()

@@ -68,10 +68,10 @@ PAGES_ON_SLOWNESS = {
     "link, too few": f"{SLOW_LINK}?window=24h&compare=week&reverse=1",
     "site": f"{SLOW_SITE}?window=24h",
     "site, window before": f"{SLOW_SITE}?window=24h&compare=previous",
-    "experiment": "/experiments/{finished}/",
-    "experiment that runs": "/experiments/{running}/",
-    "experiment, cancelled": "/experiments/{cancelled}/",
-    "experiments of a link": f"{SLOW_LINK}experiments/",
+    "sweep": "/sweeps/{finished}/",
+    "sweep that runs": "/sweeps/{running}/",
+    "sweep, cancelled": "/sweeps/{cancelled}/",
+    "sweeps of a link": f"{SLOW_LINK}sweeps/",
     "tests of a link": f"{SLOW_LINK}tests/",
 }
 # What is like nothing else on a narrow screen: there, axe-core looks at these.
@@ -91,8 +91,8 @@ ON_A_TELEPHONE = {
     "table, window before",
     "link, too few",
     "site, window before",
-    "experiment that runs",
-    "experiments of a link",
+    "sweep that runs",
+    "sweeps of a link",
     "/nowhere/",
     "bad parameter",
 }

@@ -52,7 +52,7 @@ def end(probe: Probe, rate: float) -> None:
 
 def send(source: Endpoint, destination: Endpoint, rate: float, streams: int, **more: Any) -> None:
     """Store what a worker made of an ordered test; what is no pull with 1 stream tried it out."""
-    purpose = "ordered" if streams == 1 else "experiment"
+    purpose = "ordered" if streams == 1 else "sweep"
     profile = world.profile(
         mode="pull", streams=streams, streams_used=streams, mesh=None, purpose=purpose
     )

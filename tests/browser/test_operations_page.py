@@ -232,7 +232,7 @@ def test_a_running_test_and_then_all_tests_are_stopped(visit, busy, scene: Scene
         "people": "/people/",
         "password": "/password/",
         "tokens": "/tokens/",
-        "experiments": "/links/RAL_DATADISK/DESY_DATADISK/experiments/?variable=streams",
+        "sweeps": "/links/RAL_DATADISK/DESY_DATADISK/sweeps/?variable=streams",
     }
     for name, path in pages.items():
         page = visit.open(path)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Page, expect
 
-from sonar.models import Annotation, Experiment, Probe
+from sonar.models import Annotation, Probe, Sweep
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
@@ -64,8 +64,8 @@ def test_tab_reaches_each_control_and_is_seen_there(visit, slow_scene):
         f"{LINK}?window=1h&compare=previous",
         f"{SITE}?window=24h&compare=previous",
         "/table/?window=24h&compare=previous&source_site=RAL-LCG2",
-        f"/experiments/{slow_scene.running}/",
-        f"{LINK}experiments/",
+        f"/sweeps/{slow_scene.running}/",
+        f"{LINK}sweeps/",
     ):
         page = visit.open(path)
         until_settled(page)
@@ -124,20 +124,20 @@ def test_without_javascript_the_figures_are_there_and_forms_work(visit, slow_sce
 
 
 @seen_by(SCRIPTLESS)
-def test_without_javascript_an_experiment_is_ordered_and_cancelled(visit, slow_scene):
+def test_without_javascript_an_sweep_is_ordered_and_cancelled(visit, slow_scene):
     visit.log_in(account(Role.OPERATOR))
     Probe.objects.all().delete()
-    page = visit.open(f"{LINK}experiments/")
-    page.click("summary:has-text('Order an experiment')")
-    page.fill("#experiment-values", "1, 2, x")
-    page.click("#experiments form button")
+    page = visit.open(f"{LINK}sweeps/")
+    page.click("summary:has-text('Order a sweep')")
+    page.fill("#sweep-values", "1, 2, x")
+    page.click("#sweeps form button")
     visit.expect_refusal(400)
-    assert "“x” is not allowed for streams" in page.locator("#experiment-values_error").inner_text()
-    page.fill("#experiment-values", "1, 2")
-    page.fill("#experiment-repeats", "2")
-    page.click("#experiments form button")
-    newest = Experiment.objects.latest("requested_at")
-    assert page.url.endswith(f"/experiments/{newest.id}/")
+    assert "“x” is not allowed for streams" in page.locator("#sweep-values_error").inner_text()
+    page.fill("#sweep-values", "1, 2")
+    page.fill("#sweep-repeats", "2")
+    page.click("#sweeps form button")
+    newest = Sweep.objects.latest("requested_at")
+    assert page.url.endswith(f"/sweeps/{newest.id}/")
     assert "4 of 4 tests have not ended" in page.locator("#live").inner_text()
     page.click("#live form button")
     assert "4 tests were cancelled" in page.locator("[role=status].notice").inner_text()

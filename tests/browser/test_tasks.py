@@ -224,7 +224,7 @@ BY_STREAMS = """
     SELECT streams_used, count(*),
            percentile_cont(0.5) WITHIN GROUP (ORDER BY bytes / seconds / 1e6)
     FROM sonar_transfer JOIN sonar_profile ON sonar_profile.id = profile_id
-    WHERE worker <> '' AND purpose IN ('ordered', 'experiment') AND state = 'done'
+    WHERE worker <> '' AND purpose IN ('ordered', 'sweep') AND state = 'done'
     GROUP BY streams_used ORDER BY streams_used
 """
 

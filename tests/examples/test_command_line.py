@@ -292,22 +292,22 @@ def test_what_is_compared_is_said_by_options(say: Say) -> None:
     assert "large.compared_ratio" in around.splitlines()[0]
 
 
-def test_an_experiment_is_ordered_and_its_finding_said(say: Say, token: str) -> None:
+def test_an_sweep_is_ordered_and_its_finding_said(say: Say, token: str) -> None:
     ends = ("RAL_DATADISK", "Glasgow_DATADISK")
-    done = say("experiment", *ends, "--values", "1,4", "--repeats", "2", SONAR_TOKEN=token)
+    done = say("sweep", *ends, "--values", "1,4", "--repeats", "2", SONAR_TOKEN=token)
     title, count = done.stdout.splitlines()
     assert title.endswith("1 and 4 streams with large files, pull")
     assert count == "0 of 4 tests have ended"
     assert list(Probe.objects.order_by("id").values_list("streams", flat=True)) == [1, 4, 4, 1]
-    refused = say("experiment", *ends, "--values", "1,100", SONAR_TOKEN=token)
+    refused = say("sweep", *ends, "--values", "1,100", SONAR_TOKEN=token)
     assert refused.returncode == 1
     assert "values “100” is not allowed for streams" in refused.stderr
 
 
 @pytest.mark.long
-def test_an_experiment_is_followed_to_its_end(watched: Callable[..., tuple[str, str, int]]) -> None:
+def test_an_sweep_is_followed_to_its_end(watched: Callable[..., tuple[str, str, int]]) -> None:
     words = ("--vary", "mode", "--repeats", "1", "--size", "small")
-    first, told, code = watched("experiment", "RAL_DATADISK", "Glasgow_DATADISK", *words)
+    first, told, code = watched("sweep", "RAL_DATADISK", "Glasgow_DATADISK", *words)
     assert first.endswith("\n0 of 2 tests have ended\n")
     *_, pull, push, finding = told.splitlines()
     assert pull.split() == ["pull", "4", "MB/s", "(n", "=", "1)"]
@@ -332,7 +332,7 @@ def test_the_help_of_a_command_names_all_parameters_of_its_call(say: Say, url: s
 
 def test_every_command_has_a_help_with_the_exit_codes(say: Say) -> None:
     commands = say("--help").stdout
-    for command in (*READING, "probe", "experiment", "push"):
+    for command in (*READING, "probe", "sweep", "push"):
         assert f"\n    {command} " in commands
         told = say(command, "--help").stdout
         assert "Exit code: 0, 1 if something was refused or failed, 2 if " in told

@@ -9,7 +9,7 @@ import yaml
 from django.utils import timezone
 
 from matrix.answers.ordering import probe_requests
-from sonar.models import Endpoint, ExperimentStep, Probe, SizeClass
+from sonar.models import Endpoint, Probe, SizeClass, SweepStep
 from sonar.movers import loading
 from sonar.movers.catalogue import kept
 from sonar.movers.measure import Outcome, measure
@@ -39,8 +39,8 @@ def scheduled(link: Link, size_class: SizeClass) -> Probe:
     return claimed(link, probe)
 
 
-def step_of(link: Link, step: ExperimentStep) -> Probe:
-    """Take a test of an experiment: those before it have ended."""
+def step_of(link: Link, step: SweepStep) -> Probe:
+    """Take a test of a sweep: those before it have ended."""
     waiting = Probe.objects.filter(id=step.test_id)
     waiting.update(state=Probe.State.QUEUED, sent_at=timezone.now())
     return claimed(link, waiting.get())
@@ -73,8 +73,8 @@ def tests_of(scenario: Scenario, links: Sequence[Link], repeats: int) -> Iterato
     for link in links * repeats:
         yield from (partial(scheduled, link, size_class) for size_class in sizes)
     for link in links:
-        if scenario.experiment and is_own(scenario, link):
-            yield from (partial(step_of, link, step) for step in experiment(link, scenario))
+        if scenario.sweep and is_own(scenario, link):
+            yield from (partial(step_of, link, step) for step in sweep(link, scenario))
 
 
 def is_own(scenario: Scenario, link: Link) -> bool:
@@ -83,19 +83,19 @@ def is_own(scenario: Scenario, link: Link) -> bool:
     return ends == (scenario.source, scenario.destination)
 
 
-def experiment(link: Link, scenario: Scenario) -> Iterable[ExperimentStep]:
-    """Order an experiment with the streams of large files; return its tests in their order."""
-    sweep = probe_requests.read_experiment(
+def sweep(link: Link, scenario: Scenario) -> Iterable[SweepStep]:
+    """Order a sweep with the streams of large files; return its tests in their order."""
+    sweep_request = probe_requests.read_sweep(
         {
             "source": link.source.name,
             "destination": link.destination.name,
             "variable": "streams",
             "values": list(STREAMS),
-            "repeats": scenario.experiment,
+            "repeats": scenario.sweep,
             "mover": "http-tpc",
         }
     )
-    ordered = request_probes.order_sweep(sweep, None, timezone.now())
+    ordered = request_probes.order_sweep(sweep_request, None, timezone.now())
     return ordered.steps.order_by("position")
 
 

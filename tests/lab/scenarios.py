@@ -45,7 +45,7 @@ class Scenario:
     source_disk: float | None = None
     """Bytes per second; None: as fast as this machine."""
     destination_disk: float | None = None
-    experiment: int = 2
+    sweep: int = 2
     """How often large files are tested with each number of STREAMS; 0: never with several."""
 
     @property
@@ -59,14 +59,14 @@ class Scenario:
 
 WINDOW = Scenario("WINDOW", "the destination's receive window", Way(rtt_ms=90), 64 * 1024 - 1)
 # Their rates are left to chance.
-LOSS = Scenario("LOSS", "lost packets", Way(loss=0.01, congestion="reno"), experiment=4)
+LOSS = Scenario("LOSS", "lost packets", Way(loss=0.01, congestion="reno"), sweep=4)
 SOURCE_DISK = Scenario("SOURCE-DISK", "the source's disk", source_disk=2 * MB)
 DESTINATION_DISK = Scenario("DESTINATION-DISK", "the destination's disk", destination_disk=2 * MB)
 NARROW = Scenario("NARROW", "the capacity of the way", Way(rate_mbit=8, queue_kb=100))
 # More connections would only wait longer until they stand.
 SET_UP = Scenario(
-    "SET-UP", "the time until a connection stands", Way(hold_seconds=5, mtu=JUMBO), experiment=0
+    "SET-UP", "the time until a connection stands", Way(hold_seconds=5, mtu=JUMBO), sweep=0
 )
-NOTHING = Scenario("NOTHING", "nothing", experiment=4)
+NOTHING = Scenario("NOTHING", "nothing", sweep=4)
 
 SCENARIOS = (WINDOW, LOSS, SOURCE_DISK, DESTINATION_DISK, NARROW, SET_UP, NOTHING)

@@ -9,7 +9,7 @@ from statistics import median
 import pytest
 from django.db.models import QuerySet
 
-from sonar.models import ExperimentStep, Transfer
+from sonar.models import SweepStep, Transfer
 from tests.lab.scenarios import (
     DESTINATION_DISK,
     LOSS,
@@ -68,8 +68,8 @@ def test_every_test_of_every_link_succeeds_and_is_verified():
     results = Transfer.objects.values_list("state", "verified", "error").distinct()
     assert list(results) == [("done", True, "")]
     links = len(SCENARIOS) + 2 * (len(SCENARIOS) - 1)
-    steps = ExperimentStep.objects.count()
-    assert steps == sum(len(STREAMS) * scenario.experiment for scenario in SCENARIOS)
+    steps = SweepStep.objects.count()
+    assert steps == sum(len(STREAMS) * scenario.sweep for scenario in SCENARIOS)
     assert Transfer.objects.count() == links * len(SIZES) * REPEATS + steps
 
 
@@ -138,8 +138,8 @@ def test_a_slow_link_shows_in_the_matrix(client):
     cells = answer["cells"]
     shown = [value for row in cells["value"] for value in row if value is not None]
     links = Transfer.objects.values_list("source__name", "destination__name").distinct()
-    # Tests of experiments count in no cell.
-    regular = [sent(*link).exclude(profile__purpose="experiment") for link in links]
+    # Tests of sweeps count in no cell.
+    regular = [sent(*link).exclude(profile__purpose="sweep") for link in links]
     seconds_of = [results.values_list("seconds", flat=True) for results in regular]
     expected = [median(SIZES["large"] / each / MB for each in of_link) for of_link in seconds_of]
     assert sorted(shown) == pytest.approx(sorted(expected), rel=1e-3)

@@ -47,12 +47,12 @@ FILTERS = {
     "origin=test&source_country=GB": "p.origin = 'test' AND ss.country = 'GB'",
     "origin=all&tier=2": "2 IN (ss.tier, ds.tier)",
     "origin=!test": "p.origin <> 'test'",
-    "purpose=experiment": "p.purpose = 'experiment'",
+    "purpose=sweep": "p.purpose = 'sweep'",
     "purpose=!ordered&streams=16": "p.streams = 16",
-    "purpose=unknown&purpose=experiment&tier=2": "2 IN (ss.tier, ds.tier)",
+    "purpose=unknown&purpose=sweep&tier=2": "2 IN (ss.tier, ds.tier)",
 }
-# What holds where a filter does not name them: experiments do not count, and tests alone do.
-COUNTED = {"purpose=experiment": "p.purpose <> 'experiment'", "origin=": "p.origin = 'test'"}
+# What holds where a filter does not name them: sweeps do not count, and tests alone do.
+COUNTED = {"purpose=sweep": "p.purpose <> 'sweep'", "origin=": "p.origin = 'test'"}
 GROUPS = {
     "endpoint": "{end}.name",
     "site": "{end}s.name",
@@ -162,7 +162,7 @@ def tolerance(name: str, cell: dict[str, Any]) -> dict[str, float]:
 @given(steps=STEPS, asked=st.lists(ASKED, min_size=1, max_size=3))
 def test_any_history_window_filter_and_grouping(small_world, steps, asked):
     with undone():
-        store, stored = Store(small_world.endpoints, experiments=True), []
+        store, stored = Store(small_world.endpoints, sweeps=True), []
         for step in steps:
             carry_out(store, step, stored)
         for (start, end), *question in asked:
@@ -172,7 +172,7 @@ def test_any_history_window_filter_and_grouping(small_world, steps, asked):
 
 @pytest.mark.long
 def test_each_statistic_over_sealed_and_dirty_hours(small_world, subtests):
-    store = Store(small_world.endpoints, experiments=True)
+    store = Store(small_world.endpoints, sweeps=True)
     moments = [MIDNIGHT + timedelta(minutes=37 * number) for number in range(-60, 90)]
     states = ["done", "done", "failed", "done", "lost"]
     results.store(

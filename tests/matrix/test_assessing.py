@@ -374,7 +374,7 @@ def test_tests_of_a_day_are_those_that_count_with_the_end_that_their_errors_name
             some.add(ral, glasgow, rate, ago=timedelta(minutes=minutes))
         some.add(desy, glasgow, 12.0, ago=timedelta(minutes=7))
         some.add(ral, desy, None, state="lost", ago=timedelta(minutes=6))
-        some.add(ral, desy, 5.0, made=world.profile(purpose="experiment"))
+        some.add(ral, desy, 5.0, made=world.profile(purpose="sweep"))
         some.add(ral, desy, 5.0, made=world.profile(origin="production"))
         some.add(ral, draft, 5.0)
     wheres = ("source", "destination", "transfer", "control")

@@ -47,8 +47,8 @@ FIELDS_OF_THEIR_OWN = {
     "matrix.api.transfers.views",
     "matrix.answers.link.link_profiles",
     "matrix.api.network",
-    "matrix.api.experiments",
-    "matrix.management.commands.experiment",
+    "matrix.api.sweeps",
+    "matrix.management.commands.sweep",
 }
 
 

@@ -30,7 +30,7 @@ STATEMENTS = 3
 Window = tuple[datetime, datetime]
 Samples = dict[tuple[str, str], list[float]]
 
-EXPERIMENTS = "p.purpose = 'experiment'"
+SWEEPS = "p.purpose = 'sweep'"
 # What a URL has beside the window and the grouping, and what that means in SQL on each side. s and
 # d are the ends, ss and ds their sites, p the profile.
 FILTERS = {
@@ -43,8 +43,8 @@ FILTERS = {
     ),
     "source_cloud=UK&compare.source_cloud=!UK": ("ss.cloud = 'UK'", "ss.cloud <> 'UK'"),
     "cloud=!DE&compare.size=medium": ("ss.cloud <> 'DE' AND ds.cloud <> 'DE'",) * 2,
-    "compare.purpose=experiment": ("true", EXPERIMENTS),
-    "purpose=experiment&compare.purpose=": (EXPERIMENTS, "true"),
+    "compare.purpose=sweep": ("true", SWEEPS),
+    "purpose=sweep&compare.purpose=": (SWEEPS, "true"),
 }
 # Those of a link in the opposite direction, by what they are of the link itself.
 OPPOSITE = {"source_cloud=UK": ("ss.cloud = 'UK'", "ds.cloud = 'UK'")}
@@ -63,8 +63,8 @@ SPANS = st.tuples(BOUNDS, BOUNDS).filter(lambda pair: pair[0] != pair[1]).map(so
 
 
 def in_sql(window: Window, size: str, where: str, rows: str, columns: str) -> Samples:
-    if where != EXPERIMENTS:
-        where += " AND p.purpose <> 'experiment'"
+    if where != SWEEPS:
+        where += " AND p.purpose <> 'sweep'"
     if "p.origin" not in where:
         where += " AND p.origin = 'test'"
     statement = SQL.format(
@@ -140,7 +140,7 @@ def test_any_history_two_windows_filters_and_grouping(
     small_world, steps, windows, text, groups, of
 ):
     with transaction.atomic():
-        store, stored = Store(small_world.endpoints, experiments=True), []
+        store, stored = Store(small_world.endpoints, sweeps=True), []
         for step in steps:
             carry_out(store, step, stored)
         if windows[0] != windows[1]:
@@ -153,7 +153,7 @@ def test_any_history_two_windows_filters_and_grouping(
 @pytest.fixture
 def store(small_world) -> Store:
     """Two days of results of each link in two classes, sealed but for the late ones."""
-    store = Store(small_world.endpoints, experiments=True)
+    store = Store(small_world.endpoints, sweeps=True)
     moments = [MIDNIGHT + timedelta(minutes=7 * number) for number in range(-200, 220)]
     states = ["done", "done", "failed", "done", "done", "lost", "done"]
     for size in ("large", "medium"):

@@ -46,13 +46,13 @@ def untested(moved) -> World:
 def make_moved() -> World:
     made = world.make()
     ends = made.ral, made.glasgow
-    experiment = profile(purpose="experiment").id
+    sweep = profile(purpose="sweep").id
     for number in range(40):
         at = NOW - timedelta(minutes=7) - number * HOUR
         server, seconds = [(FAST, 10.0), (SLOW, 40.0), ("", 20.0)][number % 3]
         failed = {"error": "503", "data_server": server} if number % 10 == 7 else {}
         send(*ends, at, **({"seconds": seconds, "data_server": server} | failed))
-    send(*ends, NOW - HOUR, data_server=SLOW, profile_id=experiment)
+    send(*ends, NOW - HOUR, data_server=SLOW, profile_id=sweep)
     sealing.seal(NOW - HOUR)
     return made
 
@@ -68,7 +68,7 @@ def operator() -> Client:
         [Filter("data_server", SLOW)],
         [Filter("data_server", SLOW), Filter("data_server", FAST)],
         [Filter("data_server", SLOW, exclude=True)],
-        [Filter("data_server", SLOW), Filter("purpose", "experiment")],
+        [Filter("data_server", SLOW), Filter("purpose", "sweep")],
         [Filter("data_server", "nobody.example.org:1")],
     ],
 )
@@ -81,9 +81,9 @@ def test_the_filter_is_exact_over_segments_and_rows(moved, filters):
         rows = rows.exclude(data_server__in=servers)
     else:
         rows = rows.filter(data_server__in=servers)
-    of_experiments = rows.filter(profile__purpose="experiment")
+    of_sweeps = rows.filter(profile__purpose="sweep")
     is_asked = len(filters) > 1 and filters[1].parameter == "purpose"
-    rows = of_experiments if is_asked else rows.exclude(profile__purpose="experiment")
+    rows = of_sweeps if is_asked else rows.exclude(profile__purpose="sweep")
     expected = [
         np.float32(one.bytes / one.seconds if one.state == "done" else -1.0) for one in rows
     ]
@@ -181,7 +181,7 @@ def test_ways_of_measuring_have_a_row_for_each_server(moved, operator):
     assert sum("percentile_cont" in statement for statement in sent) == 1
     page = operator.get(path).content.decode()
     section = page[page.index("The data servers that moved") :].partition("</table>")[0]
-    assert section.index(SLOW) < section.index(FAST)  # that of the experiment, too
+    assert section.index(SLOW) < section.index(FAST)  # that of the sweep, too
     assert "200" in section
     assert "50.0" in section
     assert f"data_server={SLOW}" in section

@@ -94,10 +94,10 @@ def test_where_nothing_says_why_only_where_is_said():
         "RAL sends 80.0 MB/s to 4 other destinations.",
         "DESY receives 80.0 MB/s from 4 other sources; this link has 10.0 (n = 8).",
     )
-    assert "Run a stream experiment" in said.next
+    assert "Run a stream sweep" in said.next
     (said,) = diagnose(evidence(disobeyed="Every transfer used 1 stream."))
     assert said.evidence[2:] == ("Every transfer used 1 stream.",)
-    assert "experiment" not in said.next
+    assert "sweep" not in said.next
 
 
 def test_a_link_with_too_few_results_is_not_slow():
@@ -188,7 +188,7 @@ def test_an_end_that_is_slow_elsewhere_too_is_the_limit(end, name, does):
     )
     (unsure,) = diagnose(evidence(**{end: SLOW}))
     assert unsure.strength < said.strength
-    assert "A stream experiment shows whether the disks" in unsure.next
+    assert "A stream sweep shows whether the disks" in unsure.next
 
 
 def test_two_slow_ends_together_explain_what_neither_does():
@@ -457,11 +457,11 @@ def test_the_call_has_the_open_conditions_of_the_link_its_own_first(client, four
     assert (answer["evidence"]["level"], answer["diagnoses"][0]["kind"]) == ("unknown", "slow-link")
 
 
-def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away(
+def test_where_streams_would_tell_more_an_sweep_with_them_is_one_click_away(
     client, admin_client, at_noon, four_sites
 ):
-    address = "/links/A_DISK/B_DISK/experiments/?variable=streams&amp;size=large"
-    offer = f'<a href="{address}">Run a stream experiment</a>'
+    address = "/links/A_DISK/B_DISK/sweeps/?variable=streams&amp;size=large"
+    offer = f'<a href="{address}">Run a stream sweep</a>'
     assert offer in responses.html(admin_client, "/links/A_DISK/B_DISK/")
     assert offer not in responses.html(admin_client, "/links/B_DISK/A_DISK/")  # is not slow
     assert offer not in responses.html(client, "/links/A_DISK/B_DISK/")  # may not order
@@ -502,7 +502,7 @@ def test_failures_are_those_of_the_size_class(client, four_sites, at_noon):
     ],
     ids=["slow", "streams known", "streams refused", "not slow", "its start takes the time"],
 )
-def test_an_experiment_is_offered_where_it_would_tell_more(changed, wants):
+def test_an_sweep_is_offered_where_it_would_tell_more(changed, wants):
     current = evidence(**changed)
     assert LinkDiagnosis(current, diagnose(current)).wants_streams == wants
 

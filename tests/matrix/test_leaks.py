@@ -20,7 +20,6 @@ from sonar.models import (
     Downtime,
     Endpoint,
     EndpointCheck,
-    Experiment,
     Leftover,
     Mesh,
     Probe,
@@ -28,6 +27,7 @@ from sonar.models import (
     SignOfLife,
     Site,
     SizeClass,
+    Sweep,
     Transfer,
 )
 from sonar.movers.base import Receipt
@@ -62,7 +62,7 @@ MARKS = {
     "note on RAL": "note-mark-site",
     "note on a link of RAL": "note-mark-link",
     "author of notes": "author-mark",
-    "orderer of an experiment": "orderer-mark",
+    "orderer of a sweep": "orderer-mark",
     "who is at an incident": "at-it-mark",
     "leftover": "leftover-mark",
     "address in a check": "198.51.100.77",
@@ -95,7 +95,7 @@ def marked(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> dict[str, str
     served()
     not_verified(made)
     names = {"transfer": str(measured(made)), "probe": str(running()), **written(made)}
-    names |= {"experiment": str(swept(made)), "incident": str(called(made))}
+    names |= {"sweep": str(swept(made)), "incident": str(called(made))}
     lost()
     signs()
     left(made)
@@ -145,9 +145,9 @@ def running() -> object:
 
 
 def swept(made: World) -> object:
-    """Keep an experiment of one test, ordered by an account whose name others may not know."""
-    author = account(Role.OPERATOR, name=MARKS["orderer of an experiment"])
-    experiment = Experiment.objects.create(
+    """Keep a sweep of one test, ordered by an account whose name others may not know."""
+    author = account(Role.OPERATOR, name=MARKS["orderer of a sweep"])
+    sweep = Sweep.objects.create(
         source=made.ral,
         destination=made.desy,
         variable="mode",
@@ -157,8 +157,8 @@ def swept(made: World) -> object:
         requested_at=NOW - HOUR,
         requested_by=author,
     )
-    experiment.steps.create(position=0, value="pull", test_id=uuid4())
-    return experiment.id
+    sweep.steps.create(position=0, value="pull", test_id=uuid4())
+    return sweep.id
 
 
 def called(made: World) -> int:

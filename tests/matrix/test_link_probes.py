@@ -155,7 +155,7 @@ def test_only_movers_that_fit_are_offered(operator, small_world):
 def test_now_stands_beside_the_week_before_and_the_usual(operator, small_world):
     made = small_world
     planned = world.profile(mesh=Mesh.objects.get(name="everything"), mode="pull", streams=1)
-    single, several = ordered(used=1), ordered(4, used=4, purpose="experiment")
+    single, several = ordered(used=1), ordered(4, used=4, purpose="sweep")
     week = [4.0, 4.2, 4.7, 3.9, 4.4]
     with_tried = [*week, 20.0]
     older = [2.0, 2.2, 2.4]
@@ -166,7 +166,7 @@ def test_now_stands_beside_the_week_before_and_the_usual(operator, small_world):
             some.add(made.ral, made.desy, rate, ago=DAY * (number + 9), made=planned)
         some.add(made.ral, made.desy, 99.0, ago=timedelta(days=40), made=planned)
         # Asked for with 16, and sent over 1 stream; not usual, but of as many streams.
-        tried = ordered(16, used=1, purpose="experiment")
+        tried = ordered(16, used=1, purpose="sweep")
         some.add(made.ral, made.desy, 20.0, ago=4 * DAY, made=tried, worker="worker-1")
         some.add(made.desy, made.ral, 50.0, ago=DAY, made=planned)
         some.add(made.ral, made.desy, None, ago=2 * DAY, made=planned)
@@ -193,8 +193,8 @@ def test_now_stands_beside_the_week_before_and_the_usual(operator, small_world):
 
 
 def test_an_import_is_no_test_that_somebody_ordered(operator, small_world):
-    """Whatever it says of itself: of origin test, or an order or experiment of another Sonar."""
-    for purpose in ("", "ordered", "experiment"):
+    """Whatever it says of itself: of origin test, or an order or sweep of another Sonar."""
+    for purpose in ("", "ordered", "sweep"):
         imported = ordered(purpose=purpose)
         world.transfer(small_world.ral, small_world.desy, 5.0, made=imported)
     assert "No test was ordered on this link in the last 24 hours." in look(operator)

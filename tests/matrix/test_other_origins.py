@@ -32,7 +32,7 @@ def imported(small_world: World) -> World:
     tests = world.profile(origin="test")
     production = world.profile(mover="fts", streams=4, origin="production")
     external = world.profile(origin="external")
-    tried = world.profile(mover="fts", origin="production", purpose="experiment")
+    tried = world.profile(mover="fts", origin="production", purpose="sweep")
     with world.transfers() as some:
         for hour in range(5):
             some.add(*ends, 10.0 + hour / 10, ago=hour * HOUR + timedelta(minutes=20), made=tests)
@@ -40,7 +40,7 @@ def imported(small_world: World) -> World:
             some.add(*ends, 40.0, ago=hour * HOUR + timedelta(minutes=10), made=production)
         some.add(*ends, None, ago=3 * HOUR, made=production)
         some.add(*ends, 40.0, ago=4 * HOUR, made=external)
-        # An experiment counts nowhere, and neither does what is long ago.
+        # A sweep counts nowhere, and neither does what is long ago.
         some.add(*ends, 40.0, ago=4 * HOUR, made=tried)
         some.add(*ends, 40.0, ago=40 * 24 * HOUR, made=production)
     return small_world

@@ -57,7 +57,7 @@ VALUES = {
     "clock": st.sampled_from(["request", "tool", "service"]),
     "concurrent": st.sampled_from(["none", "some", "unknown"]),
     "data_server": st.sampled_from(["st-048.example.org:8443", "[2001:db8::48]:1094"]),
-    "purpose": st.sampled_from(["scheduled", "ordered", "experiment", "unknown"]),
+    "purpose": st.sampled_from(["scheduled", "ordered", "sweep", "unknown"]),
     "streams": st.integers(1, 9999).map(str),
     "site": st.sampled_from(["RAL", "Glasgow", "DESY"]),
     "endpoint": st.sampled_from(["RAL_DATADISK", "DESY_SCRATCHDISK"]),

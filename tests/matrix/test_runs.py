@@ -623,10 +623,8 @@ def fetched_columns(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_experiments_are_left_out_of_whole_cut_and_raw_pieces(
-    small_world: World, sealed: bool
-) -> None:
-    plain, tried = world.profile(), world.profile(streams=8, purpose="experiment")
+def test_sweeps_are_left_out_of_whole_cut_and_raw_pieces(small_world: World, sealed: bool) -> None:
+    plain, tried = world.profile(), world.profile(streams=8, purpose="sweep")
     ends = small_world.ral, small_world.glasgow
     for hour in range(40):
         at(*ends, TODAY - DAY + hour * HOUR, 5.0 + hour, made=plain)
@@ -641,7 +639,7 @@ def test_experiments_are_left_out_of_whole_cut_and_raw_pieces(
         for start, end in ((-24, 24), (0, 24), (-20, 9), (-24, 0), (2, 3)):
             asked = Window(TODAY + start * HOUR, TODAY + end * HOUR)
             assert_equal_to_sql(asked, made=[plain])
-            only = Filter("purpose", "experiment")
+            only = Filter("purpose", "sweep")
             assert_equal_to_sql(asked, only, made=[tried])
             both = only, Filter("purpose", "unknown")
             assert_equal_to_sql(asked, *both, made=[plain, tried])
@@ -654,11 +652,11 @@ def test_experiments_are_left_out_of_whole_cut_and_raw_pieces(
             assert ends_of == [run.lasts.max() for run in kept]
 
 
-def test_what_experiments_leave_of_a_segment_is_made_once(
+def test_what_sweeps_leave_of_a_segment_is_made_once(
     small_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = small_world.ral, small_world.glasgow
-    for hour, purpose in enumerate(["", "experiment", ""]):
+    for hour, purpose in enumerate(["", "sweep", ""]):
         at(*ends, TODAY + hour * HOUR, 5.0, made=world.profile(purpose=purpose))
         at(*ends, TODAY - DAY + hour * HOUR, 5.0, made=world.profile())
     seal(TODAY)
@@ -673,7 +671,7 @@ def test_what_experiments_leave_of_a_segment_is_made_once(
     assert segment_columns.CACHE.bytes == 5 * 8 + 2 * (4 + 8) + 8
 
 
-def test_where_there_never_was_an_experiment_no_profile_is_looked_at(
+def test_where_there_never_was_an_sweep_no_profile_is_looked_at(
     small_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at(small_world.ral, small_world.glasgow, TODAY, 5.0)

@@ -38,7 +38,7 @@ WITH tests AS (
     SELECT t.source_id, t.destination_id, date_trunc('milliseconds', t.started_at) AS started_at,
         t.state = 'done' AS ok, (t.bytes / t.seconds)::real AS rate
     FROM sonar_transfer t JOIN sonar_profile p ON p.id = t.profile_id
-    WHERE t.state <> 'lost' AND t.started_at < %(end)s AND p.purpose <> 'experiment' AND {where}
+    WHERE t.state <> 'lost' AND t.started_at < %(end)s AND p.purpose <> 'sweep' AND {where}
         AND p.origin = 'test'
         AND t.started_at >= date_trunc('day', %(last)s, 'UTC') - interval '28 days'
 ), usual AS (
@@ -46,7 +46,7 @@ WITH tests AS (
         array_agg((t.bytes / t.seconds)::real ORDER BY t.started_at) AS usual,
         array_agg(date_trunc('day', t.started_at, 'UTC') ORDER BY t.started_at) AS days
     FROM sonar_transfer t JOIN sonar_profile p ON p.id = t.profile_id
-    WHERE t.state = 'done' AND p.purpose <> 'experiment' AND p.origin = 'test' AND {where}
+    WHERE t.state = 'done' AND p.purpose <> 'sweep' AND p.origin = 'test' AND {where}
         AND t.started_at >= date_trunc('day', %(start)s, 'UTC') - interval '28 days'
         AND t.started_at < date_trunc('day', %(start)s, 'UTC')
     GROUP BY 1, 2
@@ -161,7 +161,7 @@ def same(rate: float, bytes_per_second: float) -> bool:
 @given(histories=HISTORIES, text=st.tuples(WINDOWS, st.sampled_from(list(FILTERS))))
 def test_any_history_has_the_numbers_that_sql_finds(small_world, histories, text):
     with transaction.atomic():
-        fill(Store(small_world.endpoints, experiments=True), histories)
+        fill(Store(small_world.endpoints, sweeps=True), histories)
         sealing.seal(NOW)
         window, filters = text
         query = MatrixQuery.from_params(QueryDict(f"{window}&{filters}".strip("&")))
@@ -192,7 +192,7 @@ def test_any_history_has_the_numbers_that_sql_finds(small_world, histories, text
 @given(histories=HISTORIES, window=WINDOWS, stored=st.lists(CONDITIONS, max_size=4, unique_by=str))
 def test_matrix_and_table_of_links_judge_alike(small_world, histories, window, stored):
     with transaction.atomic():
-        fill(Store(small_world.endpoints, experiments=True), histories)
+        fill(Store(small_world.endpoints, sweeps=True), histories)
         for type_, source, destination, confirmed, ended in stored:
             ends = [
                 None if end is None else small_world.endpoints[end] for end in (source, destination)

@@ -43,10 +43,10 @@ STEPS = st.lists(
 class Store:
     """Results of the links between some endpoints; every third is made in another way.
 
-    With ``experiments`` some of them are; none without.
+    With ``sweeps`` some of them are; none without.
     """
 
-    def __init__(self, endpoints: Sequence[Endpoint], *, experiments: bool = False) -> None:
+    def __init__(self, endpoints: Sequence[Endpoint], *, sweeps: bool = False) -> None:
         self.links = list(permutations(endpoints, 2))
         self.size_class = SizeClass.objects.get(name="large").id
         profiles = results.Profiles()
@@ -55,20 +55,20 @@ class Store:
             profiles.id_of(mover="http-tpc", streams=4),
             profiles.id_of(mover="xrootd", ip_version=6, origin="production"),
         ]
-        self.experiment = None
-        if experiments:
-            self.experiment = profiles.id_of(mover="http-tpc", streams=16, purpose="experiment")
+        self.sweep = None
+        if sweeps:
+            self.sweep = profiles.id_of(mover="http-tpc", streams=16, purpose="sweep")
 
     def result(self, moment: datetime, state: str = "done", link: int = 0) -> Result:
         source, destination = self.links[link % len(self.links)]
         number = moment.hour + link
-        is_experiment = self.experiment is not None and number % 5 == 2
+        is_sweep = self.sweep is not None and number % 5 == 2
         return Result(
             id=uuid4(),
             source_id=source.id,
             destination_id=destination.id,
             size_class_id=self.size_class,
-            profile_id=self.experiment if is_experiment else self.profiles[number % 3],
+            profile_id=self.sweep if is_sweep else self.profiles[number % 3],
             state=state,
             started_at=moment,
             seconds=3.7 + number * number % 17 / 7,

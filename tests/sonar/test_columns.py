@@ -47,7 +47,7 @@ PLAIN = {
     "concurrent_at_destination_max": "",
     **dict.fromkeys(ACCOUNT, ""),
     "clock": "service",
-    "purpose": "experiment",
+    "purpose": "sweep",
     "tcp_buffer_bytes": "1048576",
 }
 FAILED = PLAIN | {"state": "failed", "error": "503", "error_where": "source", "seconds": "0"}

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from sonar import scheduler
-from sonar.models import Experiment, Mesh, Probe, Schedule, SizeClass, Transfer
+from sonar.models import Mesh, Probe, Schedule, SizeClass, Sweep, Transfer
 from sonar.models.transfer import purpose_of
 from sonar.movers.base import MoverError
 from sonar.movers.measure import Outcome
 from sonar.ordering import request_probes
-from sonar.ordering.request_probes import Sweep
+from sonar.ordering.request_probes import SweepRequest
 from sonar.results import endings
 from sonar.scheduler import ProbeRequest
 from tests.sonar import world
@@ -55,18 +55,18 @@ def test_a_test_of_a_mesh_is_scheduled(mesh: Mesh) -> None:
     assert ended(Probe.objects.filter(mesh=mesh).first()) == "scheduled"
 
 
-def test_an_ordered_test_with_other_settings_than_the_meshes_is_an_experiment(mesh: Mesh) -> None:
+def test_an_ordered_test_with_other_settings_than_the_meshes_is_an_sweep(mesh: Mesh) -> None:
     for change, purpose in (
         ({}, "ordered"),
-        ({"streams": 4}, "experiment"),
-        ({"mode": "push"}, "experiment"),
+        ({"streams": 4}, "sweep"),
+        ({"mode": "push"}, "sweep"),
     ):
         assert ordered(**change) == purpose
     world.mesh(name="four", streams=4)  # of two, one that tests so is enough
     scheduler.follow_registry(NOW)
     assert ordered(streams=4) == "ordered"
     Mesh.objects.update(tcp_buffer_bytes=1 << 20)
-    assert ordered() == "experiment"
+    assert ordered() == "sweep"
     # Where no mesh tests the link with this class there is nothing to differ from.
     asked = request(streams=8)
     Schedule.objects.filter(size_class=asked.size_class).delete()
@@ -79,19 +79,19 @@ def ordered(**change: object) -> str:
     return ended(probe)
 
 
-def test_every_test_of_an_experiment_is_one(mesh: Mesh) -> None:
+def test_every_test_of_an_sweep_is_one(mesh: Mesh) -> None:
     requests = [request(streams=number) for number in (2, 8)]
-    sweep = Sweep(
-        Experiment.Variable.STREAMS, requests, ["2", "8"], requests[0].size_class, "pull", None
+    sweep_request = SweepRequest(
+        Sweep.Variable.STREAMS, requests, ["2", "8"], requests[0].size_class, "pull", None
     )
-    request_probes.order_sweep(sweep, None, NOW)
-    assert [ended(probe) for probe in Probe.objects.order_by("id")] == ["experiment"] * 2
+    request_probes.order_sweep(sweep_request, None, NOW)
+    assert [ended(probe) for probe in Probe.objects.order_by("id")] == ["sweep"] * 2
 
 
 def test_one_that_was_given_up_while_it_waited_has_its_purpose_too(mesh: Mesh) -> None:
     first, second = request_probes.order([request(), request(streams=4)], NOW)
     Probe.objects.update(state="waiting")
-    for probe, purpose in ((first, "ordered"), (second, "experiment")):
+    for probe, purpose in ((first, "ordered"), (second, "sweep")):
         assert endings.end_waiting(Probe.objects.get(id=probe.id), "it was retired", NOW)
         assert Transfer.objects.get(id=probe.id).profile.purpose == purpose
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,13 @@ def test_results_of_one_kind_share_one_profile(known: Admission):
 def test_text_and_json_of_one_result_are_one_record():
     full = FAILED | PUSHED | {"streams": 3, "ip_version": 4, "origin": "production"}
     assert from_text({name: str(value) for name, value in full.items()}) == from_json(full)
+
+
+@pytest.mark.parametrize("read", [from_json, from_text])
+def test_a_value_of_yesterday_is_refused_by_what_it_is_called_now(read: Callable[[Any], object]):
+    row = {name: str(value) for name, value in DONE.items()} if read is from_text else DONE
+    with pytest.raises(WrongRecordError, match=r"^purpose 'experiment' is called sweep now$"):
+        read(row | {"purpose": "experiment"})
 
 
 @pytest.mark.parametrize("empty", [None, ""])

@@ -16,8 +16,6 @@ from sonar.models import (
     Credential,
     DirtyMark,
     Endpoint,
-    Experiment,
-    ExperimentStep,
     Flow,
     HeldLevel,
     HistoryEntry,
@@ -29,6 +27,8 @@ from sonar.models import (
     Segment,
     Site,
     SizeClass,
+    Sweep,
+    SweepStep,
     Transfer,
 )
 from sonar.notation.windows import Window, parse_time
@@ -49,6 +49,7 @@ BEFORE_POSSIBLE_TIMES = [("sonar", "0024_uploads_of_source_files")]
 BEFORE_JOBS_OF_SERVICES = [("sonar", "0047_report_orders")]
 BEFORE_TESTS_COUNT = [("sonar", "0050_exchanges")]
 BEFORE_CONCURRENT_TESTS = [("sonar", "0061_history_channel")]
+BEFORE_SWEEPS = [("sonar", "0067_baselines")]
 BEFORE_PURPOSES = [("sonar", "0025_times_of_connections")]
 BEFORE_ROLES = [("sonar", "0006_annotation")]
 BEFORE_BASELINES = [("sonar", "0066_incident_link_baseline")]
@@ -291,10 +292,10 @@ def test_results_of_an_older_sonar_get_their_purpose_are_sealed_anew_and_go_back
     scheduler.follow_registry(world.NOW)
     Schedule.objects.filter(source=ral, destination__name="LANCS_DATADISK").delete()
     tested, untested = ("GLASGOW", "RAL"), ("RAL", "LANCS")
-    experiment = Experiment.objects.create(
+    sweep = Sweep.objects.create(
         source=glasgow, destination=ral, variable="streams", mover="fake", requested_at=STARTED
     )
-    ExperimentStep.objects.create(experiment=experiment, position=0, value="1", test_id=UUID(int=4))
+    SweepStep.objects.create(sweep=sweep, position=0, value="1", test_id=UUID(int=4))
     store.make_months([STARTED, STARTED + timedelta(days=2)])
     migrate(BEFORE_PURPOSES)
     try:
@@ -311,7 +312,7 @@ def test_results_of_an_older_sonar_get_their_purpose_are_sealed_anew_and_go_back
         assert not DirtyMark.objects.exists()
     finally:
         migrate_to_now()
-    found = ["scheduled", "ordered", "experiment", "experiment", "ordered", "", "experiment"]
+    found = ["scheduled", "ordered", "sweep", "sweep", "ordered", "", "sweep"]
     assert purposes() == dict(enumerate(found, 1))
     marked = set(DirtyMark.objects.values_list("start", flat=True))
     assert marked == {
@@ -320,7 +321,7 @@ def test_results_of_an_older_sonar_get_their_purpose_are_sealed_anew_and_go_back
     whole = Window(STARTED, STARTED + timedelta(days=2))
     for _ in range(2):
         assert sum(run.keys.size for run in runs.read("large", whole, ())) == 4
-        asked = (Filter("purpose", "experiment"),)
+        asked = (Filter("purpose", "sweep"),)
         assert sum(run.keys.size for run in runs.read("large", whole, asked)) == 3
         sealing.seal(datetime(2026, 11, 20, tzinfo=UTC))
     migrate(BEFORE_PURPOSES)
@@ -332,7 +333,56 @@ def test_results_of_an_older_sonar_get_their_purpose_are_sealed_anew_and_go_back
         enumerate([scheduled, single, several, single, several, several, several], 1)
     )
     migrate_to_now()
-    assert purposes()[3] == "experiment"
+    assert purposes()[3] == "sweep"
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("real_commits")
+def test_experiments_are_parameter_sweeps_with_their_results_and_views():
+    glasgow, _, ral = world.three_endpoints()
+    user = account(roles.Role.OPERATOR)
+    addresses = {
+        f"/experiments/{UUID(int=5)}/": f"/sweeps/{UUID(int=5)}/",
+        "/links/A/B/experiments/?variable=size": "/links/A/B/sweeps/?variable=size",
+        "/sites/experiments/": "/sites/experiments/",
+        "/?purpose=experiment&compare.purpose=%21experiment": (
+            "/?purpose=sweep&compare.purpose=%21sweep"
+        ),
+        "/?size=small&purpose=!experiment&vo=experiment": (
+            "/?size=small&purpose=!sweep&vo=experiment"
+        ),
+    }
+    migrate(BEFORE_SWEEPS)
+    try:
+        write(
+            "INSERT INTO sonar_experiment (id, source_id, destination_id, variable, mover, mode, "
+            "requested_at) VALUES (%s, %s, %s, 'streams', 'fake', '', %s)",
+            *(UUID(int=5), glasgow.id, ral.id, STARTED),
+        )
+        write(
+            "INSERT INTO sonar_experimentstep (experiment_id, position, value, test_id) "
+            "VALUES (%s, 0, '4', %s)",
+            *(UUID(int=5), UUID(int=4)),
+        )
+        write(
+            "INSERT INTO sonar_profile (mover, mode, streams, origin, activity, clock, purpose) "
+            "VALUES ('fake', 'pull', 4, 'test', '', 'request', 'experiment')"
+        )
+        for address in addresses:
+            write(
+                "INSERT INTO sonar_savedview (user_id, name, address) VALUES (%s, %s, %s)",
+                *(user.id, address[:80], address),
+            )
+    finally:
+        migrate_to_now()
+    assert Sweep.objects.get().steps.get().test_id == UUID(int=4)
+    assert Profile.objects.get().purpose == "sweep"
+    views = {view.name: view.address for view in SavedView.objects.all()}
+    assert views == {address[:80]: now for address, now in addresses.items()}
+    migrate(BEFORE_SWEEPS)
+    assert write("SELECT purpose FROM sonar_profile") == ("experiment",)
+    migrate_to_now()
+    assert Profile.objects.get().purpose == "sweep"
 
 
 @pytest.mark.long

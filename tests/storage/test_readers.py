@@ -79,8 +79,8 @@ class Grid:
         source, destination = chance.sample(sorted(SITES.values()), 2)
         ends = {"source": source, "destination": destination}
         body = {**ends, "variable": "mode", "size": "small", "mover": "fake"}
-        self.names["experiment"] = self.call("POST", "experiments/", body).get(
-            "id", self.names.get("experiment", "")
+        self.names["sweep"] = self.call("POST", "sweeps/", body).get(
+            "id", self.names.get("sweep", "")
         )
 
     def receive(self) -> None:

@@ -15,7 +15,7 @@ from matrix.answers.link.overhead import Overhead
 from matrix.answers.link.rate_profile import NominalCapacity, TransferProfiles, lowest
 from matrix.answers.link.samples import Results
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.ordering.experiments import ExperimentReport
+from matrix.answers.ordering.sweeps import SweepReport
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.cells.axes import EndpointInfo
@@ -178,7 +178,7 @@ class LinkEvidence:
     and ``now`` are those of a Direction. ``slowed`` and ``failing`` are conditions by whose they
     are: see DirectedLink.by_side. ``single`` is the median of the tests with the fewest streams,
     ``scatter`` how much tests scatter that were made alike. ``sending`` is the source on its other
-    links, ``receiving`` the destination. ``disobeyed`` says which experiment with streams was of no
+    links, ``receiving`` the destination. ``disobeyed`` says which sweep with streams was of no
     use. ``rtt_ms`` is of tests of the network, or else of what servers reported of connections.
     ``led`` are tests that were led on to a data server, named only for those who may see it.
     """
@@ -218,7 +218,7 @@ class LinkEvidence:
 
     @property
     def wants_streams(self) -> bool:
-        """Say whether nothing is known of what more streams do, and an experiment could tell."""
+        """Say whether nothing is known of what more streams do, and a sweep could tell."""
         return self.streams is None and not self.disobeyed
 
     @property
@@ -245,7 +245,7 @@ def link_evidence(
     profiles: Sequence[Profile],
     *,
     tests: Results,
-    reports: Sequence[ExperimentReport],
+    reports: Sequence[SweepReport],
     capacities: Mapping[str, float],
     overhead: Overhead | None,
     profile: TransferProfiles | None = None,
@@ -257,8 +257,8 @@ def link_evidence(
     """Put together what is known; ``links`` are those of all endpoints in the same class.
 
     ``results`` are those of the direction in all classes and ``tests`` those in its own,
-    experiments too, of which ``of_class`` count; ``profiles`` and ``capacities`` may have more than
-    theirs. ``reports`` are the newest experiments of the link, newest first.
+    sweeps too, of which ``of_class`` count; ``profiles`` and ``capacities`` may have more than
+    theirs. ``reports`` are the newest sweeps of the link, newest first.
     """
     rates = of_class.successes
     row, column = link.place_in(links)
@@ -268,8 +268,8 @@ def link_evidence(
     fewest = min((streams_of(each) for each in own if each.id in used), default=0)
     least = [each for each in own if each.id in used and streams_of(each) == fewest]
     single = median(tests.of_profiles(least).successes)
-    # That of the newest experiment that tells anything, else of the tests of the window.
-    effects = map(effect_in_experiment, (each for each in reports if each.is_of_streams))
+    # That of the newest sweep that tells anything, else of the tests of the window.
+    effects = map(effect_in_sweep, (each for each in reports if each.is_of_streams))
     effect = next(filter(None, effects), None) or effect_in_samples(tests, profiles)
     short, sites = links.short_names(), {link.source.site, link.destination.site}
     failed, is_failed = None, ~of_class.ok
@@ -367,24 +367,24 @@ def effect_of(streams: Floats, rates: Floats, origin: str) -> StreamsEffect | No
     return StreamsEffect(slope, int(streams.min()), int(streams.max()), each, origin)
 
 
-def effect_in_experiment(report: ExperimentReport) -> StreamsEffect | None:
-    """Return what an experiment with streams shows, by those in use."""
+def effect_in_sweep(report: SweepReport) -> StreamsEffect | None:
+    """Return what a sweep with streams shows, by those in use."""
     steps = [step for step in report.steps if step.transfer and not math.isnan(step.rate)]
     streams = [streams_of(step.transfer.profile) for step in steps if step.transfer]
-    origin = f"experiment of {format_minute(report.experiment.requested_at)}"
+    origin = f"sweep of {format_minute(report.sweep.requested_at)}"
     rates = np.array([step.rate for step in steps])
     return effect_of(np.array(streams, dtype=np.float64), rates, origin)
 
 
-def disobeyed(reports: Iterable[ExperimentReport], size: str) -> str:
-    """Say when an experiment in a size class last showed that servers choose streams, if so."""
+def disobeyed(reports: Iterable[SweepReport], size: str) -> str:
+    """Say when a sweep in a size class last showed that servers choose streams, if so."""
     for report in reports:
-        experiment = report.experiment
-        of_class = experiment.size_class is not None and experiment.size_class.name == size
+        sweep = report.sweep
+        of_class = sweep.size_class is not None and sweep.size_class.name == size
         if report.is_of_streams and of_class and report.is_of_one_number:
             used = int(report.numbers[0])
             return (
-                f"The experiment of {format_minute(experiment.requested_at)} says nothing about "
+                f"The sweep of {format_minute(sweep.requested_at)} says nothing about "
                 f"streams: every transfer used {used}, however many were requested."
             )
     return ""

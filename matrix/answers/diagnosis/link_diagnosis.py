@@ -19,7 +19,7 @@ from matrix.answers.diagnosis.evidence import (
 from matrix.answers.link.report import LinkReport, of_links
 from matrix.answers.link.verdict import ordered
 from matrix.answers.matrix import grid
-from matrix.answers.ordering.experiments import ExperimentReport
+from matrix.answers.ordering.sweeps import SweepReport
 from matrix.store.transfers import led_tests
 from sonar.models import Condition
 from sonar.notation.units import format_count, three_digits, two_digits
@@ -83,21 +83,21 @@ class LinkDiagnosis:
 
     @property
     def wants_streams(self) -> bool:
-        """Say whether an experiment with streams would tell more of why it is slow."""
+        """Say whether a sweep with streams would tell more of why it is slow."""
         is_told = any(each.kind == "start-limited" for each in self.diagnoses)
         return self.evidence.is_slow and self.evidence.wants_streams and not is_told
 
 
 def diagnosis_of_report(
     answer: LinkReport,
-    reports: Sequence[ExperimentReport],
+    reports: Sequence[SweepReport],
     now: datetime,
     *,
     names_machines: bool,
 ) -> LinkDiagnosis:
     """Diagnose the direction of a report in the size class of its question.
 
-    ``reports`` are the newest experiments of the link, newest first. Data servers are named only
+    ``reports`` are the newest sweeps of the link, newest first. Data servers are named only
     for those who may see machines.
     """
     question, of_class = answer.question, answer.chosen

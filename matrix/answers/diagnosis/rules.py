@@ -77,12 +77,10 @@ TO_OTHERS = {"source": "to", "destination": "from"}
 WORK = {"source": ("read from", "sends"), "destination": ("written to", "receives")}
 CHECK_PATH = "Check the path between them: the route in both directions, and lost packets."
 RUN_STREAMS = (
-    " Run a stream experiment: it shows whether the TCP window or packet loss is the limit, or the "
+    " Run a stream sweep: it shows whether the TCP window or packet loss is the limit, or the "
     "capacity."
 )
-DISKS_OR_CONNECTIONS = (
-    " A stream experiment shows whether the disks or the connections are the limit."
-)
+DISKS_OR_CONNECTIONS = " A stream sweep shows whether the disks or the connections are the limit."
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from matrix.answers.diagnosis import evidence
 from matrix.answers.diagnosis.evidence import SLOW, Diagnosis, DirectedLink
 from matrix.answers.diagnosis.rules import FEWEST_FAILURES, diagnose
 from matrix.answers.link import samples
-from matrix.answers.link.link_profiles import profiles_of, without_experiments
+from matrix.answers.link.link_profiles import profiles_of, without_sweeps
 from matrix.answers.link.overhead import overhead_of
 from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.answers.ordering import experiments
+from matrix.answers.ordering import sweeps
 from matrix.answers.site.reports import Report
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.cells.standing import LEVELS, SLOWER
@@ -57,15 +57,15 @@ def diagnosed(
         return []
     pairs = [(link.source.id, link.destination.id) for link in chosen]
     filters = links.query.filters
-    results = samples.read_links(pairs, links.window, filters, experiments=True)
+    results = samples.read_links(pairs, links.window, filters, sweeps=True)
     profiles, classes = profiles_of(results), dict(SizeClass.objects.values_list("name", "id"))
-    newest = experiments.with_streams(pairs, now)
+    newest = sweeps.with_streams(pairs, now)
     sites = {end.site for link in chosen for end in (link.source, link.destination)}
     capacities = evidence.nominal_capacities(sites)
     lines = []
     for link, pair in zip(chosen, pairs, strict=True):
         tests = results.of_link(link.source, link.destination)
-        own = without_experiments(tests, profiles, filters)
+        own = without_sweeps(tests, profiles, filters)
         by_class = [(name, own.of_class(size_class)) for name, size_class in classes.items()]
         of_link = evidence.link_evidence(
             replace(link, conditions=conditions),

@@ -10,8 +10,8 @@ from typing import TypeVar
 import numpy as np
 
 from matrix.answers.link.samples import Results
-from matrix.query.attributes import EXPERIMENT, NONE_CONCURRENT, OF_PROFILES, SOME_CONCURRENT
-from matrix.query.filters import EXPERIMENTS, Filter
+from matrix.query.attributes import NONE_CONCURRENT, OF_PROFILES, SOME_CONCURRENT, SWEEP
+from matrix.query.filters import SWEEPS, Filter
 from matrix.query.forms import ALLOWED_VALUES
 from matrix.statistics.transfers.evidence import Slowdown, slowdown
 from sonar.models import Profile
@@ -103,13 +103,13 @@ def profiles_of(results: Results) -> list[Profile]:
     return list(Profile.objects.filter(id__in=ids).select_related("mesh").order_by("id"))
 
 
-def without_experiments(
+def without_sweeps(
     results: Results, profiles: Iterable[Profile], filters: Iterable[Filter]
 ) -> Results:
-    """Return those that say how a link is: no experiments, unless the filters ask for them."""
-    if EXPERIMENTS in filters:
+    """Return those that say how a link is: no sweeps, unless the filters ask for them."""
+    if SWEEPS in filters:
         return results
-    apart = [profile.id for profile in profiles if profile.purpose == EXPERIMENT]
+    apart = [profile.id for profile in profiles if profile.purpose == SWEEP]
     return results.taken(~np.isin(results.profiles, apart))
 
 

@@ -99,16 +99,16 @@ class Question:
         return rate_profile.read(self.query, window, self.ends, self.filters, sites)
 
     def of_lists(
-        self, window: Window, size_class: int | None, *, experiments: bool = False
+        self, window: Window, size_class: int | None, *, sweeps: bool = False
     ) -> TransferSelection:
         """Return which results its lists have: those of this direction, lost ones too."""
-        filters = counted_filters((*self.query.filters, *self.filters), experiments=experiments)
+        filters = counted_filters((*self.query.filters, *self.filters), sweeps=sweeps)
         return TransferSelection(window, size_class, filters, tuple(Transfer.State.values))
 
 
 @dataclass(frozen=True)
 class ClassReport:
-    """One size class in both directions; ``tests`` of the first include those of experiments."""
+    """One size class in both directions; ``tests`` of the first include those of sweeps."""
 
     size: str
     there: Direction
@@ -172,7 +172,7 @@ class LinkReport:
     ``judgement`` has the conditions of the window with this direction as a member, ``of_reverse``
     those of the other one, and both those of the whole grid. ``errors`` are those of the classes
     that fail, by size class, the most common ones first. ``results`` are those of the direction, of
-    every class, those of experiments too; the ``profiles`` they were made with are among others.
+    every class, those of sweeps too; the ``profiles`` they were made with are among others.
     ``rows`` are those of which the list shows some.
     """
 
@@ -259,11 +259,9 @@ def answer(question: Question, now: datetime) -> LinkReport:
         touching = read_downtimes(question.ends, window)
         planned = schedules(question.ends)
         there, back = judgements(question.ends, window)
-        everything = samples.read(
-            question.ends, reach(window), question.query.filters, experiments=True
-        )
+        everything = samples.read(question.ends, reach(window), question.query.filters, sweeps=True)
         profiles = link_profiles.profiles_of(everything)
-        counting = link_profiles.without_experiments(everything, profiles, question.query.filters)
+        counting = link_profiles.without_sweeps(everything, profiles, question.query.filters)
         this_way = everything.during(window).of_link(*question.ends)
         classes = classes_of(
             question,
@@ -282,7 +280,7 @@ def answer(question: Question, now: datetime) -> LinkReport:
             if not question.only or size == question.query.size
         }
         size_class = next(iter(listed)) if question.only else None
-        listed_rows = question.of_lists(window, size_class, experiments=True).rows(question.ends)
+        listed_rows = question.of_lists(window, size_class, sweeps=True).rows(question.ends)
         rows = question.of_lists(window, size_class).rows(question.ends)
         return LinkReport(
             question=question,
@@ -307,7 +305,7 @@ def answer(question: Question, now: datetime) -> LinkReport:
             # When the newest test of the link started, whenever that was and however made.
             last=made_so(
                 Transfer.objects.filter(source=ends[0], destination=ends[1]),
-                counted_filters((), experiments=True),
+                counted_filters((), sweeps=True),
             )
             .order_by("-started_at")
             .values_list("started_at", flat=True)

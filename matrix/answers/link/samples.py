@@ -74,12 +74,12 @@ def read(
     window: Window,
     filters: Sequence[Filter],
     *,
-    experiments: bool = False,
+    sweeps: bool = False,
 ) -> Results:
     """Read the results between two endpoints, both ways, with one SQL statement."""
     source, destination = (endpoint.id for endpoint in ends)
     both = [(source, destination), (destination, source)]
-    return read_links(both, window, filters, experiments=experiments)
+    return read_links(both, window, filters, sweeps=sweeps)
 
 
 def read_links(
@@ -87,13 +87,13 @@ def read_links(
     window: Window,
     filters: Sequence[Filter],
     *,
-    experiments: bool = False,
+    sweeps: bool = False,
 ) -> Results:
     """Read the results of links, given by the ids of their ends, with one SQL statement.
 
-    Experiments only if they are asked for, here or by a filter.
+    Sweeps only if they are asked for, here or by a filter.
     """
-    rows = transfers.read_links(pairs, window, filters, experiments=experiments)
+    rows = transfers.read_links(pairs, window, filters, sweeps=sweeps)
     rates = segments.rates(rows)
     links = rows["source_id"].astype(np.uint64) << np.uint64(16)
     links |= rows["destination_id"].astype(np.uint64)

@@ -9,9 +9,9 @@ import numpy as np
 
 from matrix.answers.link import samples
 from matrix.answers.link.directions import runs_of
-from matrix.answers.link.link_profiles import but_streams, streams_of, without_experiments
+from matrix.answers.link.link_profiles import but_streams, streams_of, without_sweeps
 from matrix.answers.link.samples import Results
-from matrix.answers.ordering.experiments import one_number_words
+from matrix.answers.ordering.sweeps import one_number_words
 from matrix.answers.words.phrases import counted
 from matrix.answers.words.ratios import PairRatio
 from matrix.statistics.cells import standing
@@ -102,7 +102,7 @@ def groups(ends: Ends, now: datetime) -> list[ProbeGroup]:
     if not keys:
         return []
     window = Window(standing.days_before(now - LATELY).start, now)
-    history = samples.read(ends, window, (), experiments=True)
+    history = samples.read(ends, window, (), sweeps=True)
     profiles = Profile.objects.in_bulk(np.unique(history.profiles).tolist()).values()
     sizes = SizeClass.objects.in_bulk()
     places = {endpoint.id: endpoint for endpoint in ends}
@@ -129,7 +129,7 @@ def groups(ends: Ends, now: datetime) -> list[ProbeGroup]:
                 open=open_by_key.get(key, []),
                 results=results,
                 before=scatter(before.of_profiles(alike)),
-                usual=usual(without_experiments(of_class, profiles, ()), link, since),
+                usual=usual(without_sweeps(of_class, profiles, ()), link, since),
             )
         )
     return lines
@@ -157,7 +157,7 @@ def recent(ends: Ends, now: datetime) -> Iterable[Transfer]:
         source__in=ids,
         destination__in=ids,
         started_at__gte=now - LATELY,
-        profile__purpose__in=[Profile.Purpose.ORDERED, Profile.Purpose.EXPERIMENT],
+        profile__purpose__in=[Profile.Purpose.ORDERED, Profile.Purpose.SWEEP],
     )
     return rows.select_related("profile", "size_class").order_by("-started_at", "-id")
 

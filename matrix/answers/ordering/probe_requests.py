@@ -1,4 +1,4 @@
-"""Experiments that people and scripts ask for: read from a body or a form, and checked."""
+"""Sweeps that people and scripts ask for: read from a body or a form, and checked."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -8,13 +8,13 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.store import probes, transfers
-from sonar.models import Endpoint, Experiment, Probe, Site, SizeClass, Transfer
+from sonar.models import Endpoint, Probe, Site, SizeClass, Sweep, Transfer
 from sonar.models.fields import NAME
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
 from sonar.notation.enumeration import either
 from sonar.notation.renamed import new_name
-from sonar.ordering.request_probes import AN_OPERATOR, ProbeRequest, Sweep
+from sonar.ordering.request_probes import AN_OPERATOR, ProbeRequest, SweepRequest
 from sonar.people import roles
 from sonar.people.roles import ORDER as ORDER  # noqa: PLC0414 - who orders tests asks here
 from sonar.people.roles import Anyone
@@ -150,13 +150,13 @@ def ordered_test(test_id: UUID) -> Probe | Transfer | None:
     return probes.rows().filter(id=test_id).first() or transfers.by_id(test_id)
 
 
-def sites_of(tests: Iterable[ProbeRequest | Probe | Transfer | Experiment]) -> set[int]:
+def sites_of(tests: Iterable[ProbeRequest | Probe | Transfer | Sweep]) -> set[int]:
     """Return the ids of the sites at both ends: an admin of either may order, and cancel."""
     return {end.site_id for test in tests for end in (test.source, test.destination)}
 
 
 MOST_VALUES = 10
-# Of one experiment: its tests run one after the other, and somebody waits for them.
+# Of one sweep: its tests run one after the other, and somebody waits for them.
 MOST_STEPS = 50
 USUAL_STREAMS = (1, 2, 4, 8, 16)
 USUAL_REPEATS = 3
@@ -164,7 +164,7 @@ USUAL_REPEATS = 3
 Variable = Literal["streams", "size", "mode"]
 
 
-class OrderedExperiment(BaseModel, extra="forbid", strict=True):
+class OrderedSweep(BaseModel, extra="forbid", strict=True):
     """Tests of one link that differ in one variable, ``repeats`` of each value.
 
     Without ``values`` they are 1, 2, 4, 8 and 16 streams, all size classes, or pull and push.
@@ -181,7 +181,7 @@ class OrderedExperiment(BaseModel, extra="forbid", strict=True):
     mode: Literal["pull", "push"] = "pull"
 
 
-ALLOWED_IN_EXPERIMENTS = {
+ALLOWED_IN_SWEEPS = {
     **{name: ALLOWED[name] for name in ("source", "destination", "streams")},
     **{name: ALLOWED[name] for name in ("mover", "mode")},
     "variable": "streams, size or mode",
@@ -196,19 +196,17 @@ VALUES = {
 }
 
 
-def read_experiment(data: Mapping[str, object]) -> Sweep:
+def read_sweep(data: Mapping[str, object]) -> SweepRequest:
     """Read what is asked for; raise BadQueryError with sentences by field.
 
     Two SQL queries for each value, and one for the size classes.
     """
     try:
-        ordered = OrderedExperiment.model_validate(data)
+        ordered = OrderedSweep.model_validate(data)
     except ValidationError as error:
-        raise refusal(error, ALLOWED_IN_EXPERIMENTS) from error
+        raise refusal(error, ALLOWED_IN_SWEEPS) from error
     if catalogue.kept(ordered.mover).of_network:
-        sentence = (
-            f"The mover {ordered.mover} moves no files, and an experiment compares transfers."
-        )
+        sentence = f"The mover {ordered.mover} moves no files, and a sweep compares transfers."
         raise BadQueryError({"mover": [sentence]})
     values = values_of(ordered)
     requests, is_of_sizes = [], ordered.variable == "size"
@@ -223,7 +221,7 @@ def read_experiment(data: Mapping[str, object]) -> Sweep:
         try:
             requests += read_tests(test)
         except BadQueryError as error:
-            # Each sentence stands at the field of the experiment.
+            # Each sentence stands at the field of the sweep.
             own = {"sizes": "values" if is_of_sizes else "size", ordered.variable: "values"}
             errors = {own.get(field, field): texts for field, texts in error.errors.items()}
             raise BadQueryError(errors) from error
@@ -233,8 +231,8 @@ def read_experiment(data: Mapping[str, object]) -> Sweep:
         step for turn in range(ordered.repeats) for step in (there[::-1] if turn % 2 else there)
     ]
     size_class = None if is_of_sizes else requests[0].size_class
-    return Sweep(
-        variable=Experiment.Variable(ordered.variable),
+    return SweepRequest(
+        variable=Sweep.Variable(ordered.variable),
         probe_requests=[requests[step] for step in steps],
         values=[str(values[step]) for step in steps],
         size_class=size_class,
@@ -244,7 +242,7 @@ def read_experiment(data: Mapping[str, object]) -> Sweep:
 
 
 def why_not_varied(movers: Sequence[str], base_urls: Mapping[str, str]) -> dict[str, str]:
-    """Say of each variable why no experiment of a link can vary it; nothing of those that it can.
+    """Say of each variable why no sweep of a link can vary it; nothing of those that it can.
 
     ``movers`` are those that fit the link, ``base_urls`` those of its ends by name. One SQL query.
     """
@@ -265,7 +263,7 @@ def why_not_varied(movers: Sequence[str], base_urls: Mapping[str, str]) -> dict[
     return reasons
 
 
-def values_of(ordered: OrderedExperiment) -> list[int | str]:
+def values_of(ordered: OrderedSweep) -> list[int | str]:
     """Return the values once each, in ascending order.
 
     Raise BadQueryError for what the variable cannot have, for a single value and too many tests.

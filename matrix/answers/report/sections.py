@@ -392,8 +392,8 @@ def coverage_section(figures: ReportFigures) -> ReportSection:
     sentence = (
         "A link has one direction, so two endpoints can have two links. Planned links are those "
         "with a schedule today. The newest result of a stale link was older than two intervals of "
-        "its schedule. Data transferred counts successful tests. Tests of "
-        "experiments are not counted."
+        "its schedule. Data transferred counts successful tests. Tests of parameter sweeps are not "
+        "counted."
     )
     return ReportSection(
         "coverage",

@@ -80,7 +80,7 @@ Result = create_model(
     the run of a program (`tool`), or the service that moved it (`service`), whose time includes
     the set-up of the copy: the rate of one under 30 s may be more than 3 % too low. Queueing and
     the verification are not part of `seconds`. `scitag` is the flow label sent along. `purpose` is
-    why the test was made: scheduled by a mesh, ordered, or an experiment, which counts in no mean
+    why the test was made: scheduled by a mesh, ordered, or a sweep, which counts in no mean
     and no state unless it is asked for; null where an import does not say. `data_server` is the
     host and port of the server that moved the bytes, only for who may see names of machines.
     """,

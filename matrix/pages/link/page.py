@@ -23,7 +23,7 @@ from matrix.answers.words.phrases import where_at
 from matrix.http.permissions import MACHINES
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.link import figures
-from matrix.pages.ordered_tests import LinkExperimentsPage, LinkProbesPage
+from matrix.pages.ordered_tests import LinkProbesPage, LinkSweepsPage
 from matrix.pages.parts import controls
 from matrix.pages.parts.controls import resized
 from matrix.pages.parts.events import EventsPart
@@ -37,7 +37,7 @@ from matrix.pages.parts.transfers import TransferLine, inside_part, profile_word
 from matrix.plots.rates import course_figure
 from matrix.query.addresses import about_link, address, link_path, link_url, matrix_url, site_url
 from matrix.query.attributes import NONE_CONCURRENT
-from matrix.query.filters import EXPERIMENTS, Filter, alternatives, on_profiles, words_of
+from matrix.query.filters import SWEEPS, Filter, alternatives, on_profiles, words_of
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo, pauses_of
@@ -137,8 +137,8 @@ class LinkPage(QueryPage):
         notes_on_link = notes.on_link(there, back, answer.window, reader)
         ends = {"source": there, "destination": back}
         of_ends = [Filter(f"{end}_endpoint", name) for end, name in ends.items()]
-        experiments = LinkExperimentsPage(self.source, self.destination)
-        newest = experiments.newest(now)
+        sweeps = LinkSweepsPage(self.source, self.destination)
+        newest = sweeps.newest(now)
         profile_choices = profiles.read()
         network = figures.network_part(answer.network, answer.question.ends)
         internal = roles.may(reader, MACHINES)
@@ -238,7 +238,7 @@ class LinkPage(QueryPage):
             "targets": LinkTargets.read([part.there for part in answer.classes], answer.now_or_end),
             "may_accept": decisions.may_accept(reader, notes.sites_of(there, back)),
             **tests.part(query.size, reader, now),
-            **experiments.part({"size": query.size}, reader, newest, now),
+            **sweeps.part({"size": query.size}, reader, newest, now),
         }
 
     def verdict(self, answer: LinkReport, said: Verdict) -> dict[str, Any]:
@@ -269,13 +269,13 @@ class LinkPage(QueryPage):
             for group in answer.failures
         ]
         mixture = mixed_ways.mixed_in_link([line.results for line in answer.classes], choices)
-        # Experiments that these numbers leave out, and the page of them.
+        # Sweeps that these numbers leave out, and the page of them.
         left_out = sum(len(part.tests) - len(part.results) for part in answer.classes)
         others = other_origins.NONE
         if choices.have_others:
             ends_ids = self.source.id, self.destination.id
             others = other_origins.of_link(ends_ids, query.filters, answer.window)
-        experiments_url = self.url_of(with_filter(query, EXPERIMENTS))
+        sweeps_url = self.url_of(with_filter(query, SWEEPS))
         slowed = None
         if answer.slowed:
             # With its profile if a size class has several.
@@ -315,7 +315,7 @@ class LinkPage(QueryPage):
             ),
             "mixed": mixed(query, self.url_of, mixture),
             "other_origins": about_others(query, self.url_of, others),
-            "left_out": {"count": left_out, "url": experiments_url} if left_out else None,
+            "left_out": {"count": left_out, "url": sweeps_url} if left_out else None,
             "concurrent": slowed,
             "at_risk": [
                 each

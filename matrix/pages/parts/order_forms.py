@@ -1,4 +1,4 @@
-"""The forms by which people order tests, and an experiment on a link; and ordering them."""
+"""The forms by which people order tests, and a sweep on a link; and ordering them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from django.utils.text import capfirst
 from matrix.answers.ordering import probe_requests
 from matrix.answers.ordering.probe_requests import (
     ALLOWED,
-    ALLOWED_IN_EXPERIMENTS,
+    ALLOWED_IN_SWEEPS,
     MOST_STREAMS,
     MOST_TESTS,
     USUAL_REPEATS,
@@ -24,12 +24,12 @@ from matrix.answers.ordering.probe_requests import (
     sentence,
 )
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError, OneOf, check_names
-from sonar.models import Endpoint, Experiment, SizeClass
+from sonar.models import Endpoint, SizeClass, Sweep
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
 from sonar.notation.enumeration import either
 from sonar.ordering import request_probes
-from sonar.ordering.request_probes import ProbeRequest, Sweep
+from sonar.ordering.request_probes import ProbeRequest, SweepRequest
 
 NO_END = {"required": "Name an endpoint, or a site with one endpoint."}
 SAME_ENDS = "This is also the source: a test needs two different endpoints."
@@ -263,7 +263,7 @@ def read_preset(params: QueryDict) -> dict[str, str]:
     form = forms.Form(params)
     sizes = list(SizeClass.objects.values_list("name", flat=True))
     form.fields |= {
-        "variable": OneOf("variable", Experiment.Variable.values),
+        "variable": OneOf("variable", Sweep.Variable.values),
         "size": OneOf("size", sizes),
     }
     if not form.is_valid():
@@ -271,10 +271,10 @@ def read_preset(params: QueryDict) -> dict[str, str]:
     return {name: value for name in PRESET if (value := form.cleaned_data[name])}
 
 
-class ExperimentForm(OrderForm):
-    """A sweep over one variable of the tests of a link; once it is valid, ``sweep`` is it."""
+class SweepForm(OrderForm):
+    """A sweep over one variable. Once the form is valid, ``sweep_request`` has its tests."""
 
-    variable = select_field("vary", initial=Experiment.Variable.STREAMS.value)
+    variable = select_field("vary", initial=Sweep.Variable.STREAMS.value)
     values = forms.CharField(
         label="values",
         required=False,
@@ -284,9 +284,7 @@ class ExperimentForm(OrderForm):
         ),
         help_text="Empty: 1, 2, 4, 8 and 16 streams, all size classes, or pull and push.",
     )
-    repeats = whole_field(
-        "tests of each", "repeats", MOST_TESTS, USUAL_REPEATS, ALLOWED_IN_EXPERIMENTS
-    )
+    repeats = whole_field("tests of each", "repeats", MOST_TESTS, USUAL_REPEATS, ALLOWED_IN_SWEEPS)
     size = select_field("size class", required=False)
     streams = whole_field("streams", "streams", MOST_STREAMS, 1)
     mode = select_field("mode", required=False)
@@ -296,15 +294,15 @@ class ExperimentForm(OrderForm):
         self, link: Link, data: QueryDict | None = None, preset: Mapping[str, str] | None = None
     ) -> None:
         initial = {"size": DEFAULT_SIZE, **(preset or {})}
-        super().__init__(data, auto_id="experiment-%s", initial=initial)
-        self.sweep: Sweep | None = None
+        super().__init__(data, auto_id="sweep-%s", initial=initial)
+        self.sweep_request: SweepRequest | None = None
         self.begin(link)
-        choices = SelectAmongPossible({"class": SELECT}, Experiment.Variable.choices)
+        choices = SelectAmongPossible({"class": SELECT}, Sweep.Variable.choices)
         base_urls = {endpoint.name: endpoint.base_url for endpoint in link}
         choices.reasons = probe_requests.why_not_varied(movers_of(link), base_urls)
         self.fields["variable"].widget = choices
-        if initial.get("variable", Experiment.Variable.STREAMS) in choices.reasons:
-            possible = (name for name in Experiment.Variable if name not in choices.reasons)
+        if initial.get("variable", Sweep.Variable.STREAMS) in choices.reasons:
+            possible = (name for name in Sweep.Variable if name not in choices.reasons)
             self.initial["variable"] = next(possible, "")
 
     def clean(self) -> dict[str, Any]:
@@ -327,7 +325,7 @@ class ExperimentForm(OrderForm):
         }
         body = {name: value for name, value in fields.items() if value not in ("", None)}
         try:
-            self.sweep = probe_requests.read_experiment(body)
+            self.sweep_request = probe_requests.read_sweep(body)
         except BadQueryError as error:
             self.refuse(error.errors)
         return cleaned

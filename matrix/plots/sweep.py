@@ -1,10 +1,10 @@
-"""The rates of an experiment over the values of its variable."""
+"""The rates of a sweep over the values of its variable."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from matrix.answers.ordering.experiments import ExperimentReport, ValueResults
+from matrix.answers.ordering.sweeps import SweepReport, ValueResults
 from matrix.plots import AXIS, LEGEND_ABOVE, MARGIN, ON_PAGE, Json, log_axis
 from matrix.plots.scales import decades
 from sonar.notation.units import format_bytes, three_digits
@@ -14,7 +14,7 @@ TITLES = {"streams": "streams (TCP connections)", "size": "file size", "mode": "
 ROOM = 1.3
 
 
-def figure(report: ExperimentReport) -> Json | None:
+def figure(report: SweepReport) -> Json | None:
     """Return data and layout: a point for each test, and a line through the medians.
 
     Both axes are logarithmic, so that rates in proportion to the variable make a straight line;
@@ -23,7 +23,7 @@ def figure(report: ExperimentReport) -> Json | None:
     values = [value for value in report.values if value.rates.size]
     if not values:
         return None
-    variable = report.experiment.variable
+    variable = report.sweep.variable
     data = [points(values, variable), medians(values, variable)]
     if variable == "streams" and len(values) > 1:
         data.append(proportion(values[0], values[-1], variable))
@@ -75,7 +75,7 @@ def position(value: ValueResults, variable: str) -> float:
     return value.number if variable == "mode" else float(np.log10(value.number))
 
 
-def layout(report: ExperimentReport) -> Json:
+def layout(report: SweepReport) -> Json:
     rates = report.rates
     low, high = float(rates.min()) / ROOM, float(rates.max()) * ROOM
     ticks = {tick: three_digits(tick) for tick in decades(low, high) if low <= tick <= high}
@@ -95,9 +95,9 @@ def layout(report: ExperimentReport) -> Json:
     }
 
 
-def variable_axis(report: ExperimentReport) -> Json:
+def variable_axis(report: SweepReport) -> Json:
     """Return the axis of the variable, with a tick for each value."""
-    variable = report.experiment.variable
+    variable = report.sweep.variable
     values = [value for value in report.values if value.number > 0 or variable == "mode"]
     at = [position(value, variable) for value in values]
     room = 0.15 * max(at[-1] - at[0], 1.0)

@@ -1,4 +1,4 @@
-"""What became of an experiment: its tests by value, how far they are, and what they show."""
+"""What became of a sweep: its tests by value, how far they are, and what they show."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from matrix.statistics.transfers.evidence import Slope, fit_slope, least_as_good
 from matrix.store import probes
 from matrix.store.probes import ProbeProgress
 from matrix.store.transfers import rate_of
-from sonar.models import Experiment, ExperimentStep, SizeClass, Transfer
+from sonar.models import SizeClass, Sweep, SweepStep, Transfer
 from sonar.notation.units import format_chance, format_count, format_factor, three_digits
 
 # For how long tests say whether servers obey a number of streams.
@@ -26,12 +26,12 @@ LATELY = timedelta(days=28)
 
 @dataclass(frozen=True)
 class Step:
-    """One test of an experiment: before its end a ``probe``, then a ``transfer``.
+    """One test of a sweep: before its end a ``probe``, then a ``transfer``.
 
     Neither is there if it was cancelled, or if its result is no longer kept.
     """
 
-    step: ExperimentStep
+    step: SweepStep
     probe: ProbeProgress | None
     transfer: Transfer | None
 
@@ -107,20 +107,20 @@ class ValueResults(StepTally):
 
 
 @dataclass(frozen=True)
-class ExperimentReport(StepTally):
-    """An experiment at a moment; ``values`` ascend."""
+class SweepReport(StepTally):
+    """A sweep at a moment; ``values`` ascend."""
 
-    experiment: Experiment
+    sweep: Sweep
     steps: Sequence[Step]
     values: Sequence[ValueResults]
 
     @property
     def ends(self) -> tuple[int, int]:
-        return self.experiment.source_id, self.experiment.destination_id
+        return self.sweep.source_id, self.sweep.destination_id
 
     @property
     def is_of_streams(self) -> bool:
-        return self.experiment.variable == Experiment.Variable.STREAMS
+        return self.sweep.variable == Sweep.Variable.STREAMS
 
     @property
     def ended(self) -> bool:
@@ -155,7 +155,7 @@ class ExperimentReport(StepTally):
     @property
     def slope(self) -> Slope | None:
         """Return how the rate goes with the variable, where that is a number."""
-        if self.experiment.variable == Experiment.Variable.MODE:
+        if self.sweep.variable == Sweep.Variable.MODE:
             return None
         return fit_slope(self.numbers, self.rates)
 
@@ -168,41 +168,41 @@ class ExperimentReport(StepTally):
         return next((value for value in self.values if value.number == number), None)
 
 
-def rows() -> QuerySet[Experiment]:
-    return Experiment.objects.select_related(
+def rows() -> QuerySet[Sweep]:
+    return Sweep.objects.select_related(
         "source__site", "destination__site", "size_class", "requested_by"
     )
 
 
-def reports(experiments: Sequence[Experiment], now: datetime) -> list[ExperimentReport]:
+def reports(sweeps: Sequence[Sweep], now: datetime) -> list[SweepReport]:
     """Return what became of each. Five SQL queries for however many, none for none."""
-    if not experiments:
+    if not sweeps:
         return []
-    steps = list(ExperimentStep.objects.filter(experiment__in=experiments))
+    steps = list(SweepStep.objects.filter(sweep__in=sweeps))
     ids = [step.test_id for step in steps]
     # First those that are open: one that ends in between is then there as a transfer.
     open_probes = probes.progress_of(list(probes.rows().filter(id__in=ids)), now)
     progress = {each.probe.id: each for each in open_probes}
-    oldest = min(experiment.requested_at for experiment in experiments)
+    oldest = min(sweep.requested_at for sweep in sweeps)
     results = Transfer.objects.filter(id__in=ids, started_at__gte=oldest)
     transfers = results.select_related("profile", "size_class").in_bulk()
     test_bytes = dict(SizeClass.objects.values_list("name", "test_bytes"))
-    steps_of: dict[UUID, list[Step]] = {experiment.id: [] for experiment in experiments}
+    steps_of: dict[UUID, list[Step]] = {sweep.id: [] for sweep in sweeps}
     for step in steps:
         probe = None if step.test_id in transfers else progress.get(step.test_id)
-        steps_of[step.experiment_id].append(Step(step, probe, transfers.get(step.test_id)))
+        steps_of[step.sweep_id].append(Step(step, probe, transfers.get(step.test_id)))
     return [
-        ExperimentReport(
-            experiment,
-            steps_of[experiment.id],
-            values_of(experiment, steps_of[experiment.id], test_bytes),
+        SweepReport(
+            sweep,
+            steps_of[sweep.id],
+            values_of(sweep, steps_of[sweep.id], test_bytes),
         )
-        for experiment in experiments
+        for sweep in sweeps
     ]
 
 
 def values_of(
-    experiment: Experiment, steps: Sequence[Step], test_bytes: Mapping[str, int]
+    sweep: Sweep, steps: Sequence[Step], test_bytes: Mapping[str, int]
 ) -> list[ValueResults]:
     """Put the tests together by value, in ascending order."""
     by_value: dict[str, list[Step]] = {}
@@ -210,30 +210,28 @@ def values_of(
         by_value.setdefault(step.step.value, []).append(step)
     results = []
     for value, of_value in by_value.items():
-        if experiment.variable == Experiment.Variable.SIZE:
+        if sweep.variable == Sweep.Variable.SIZE:
             # What was sent says it also where the class is gone, or has another size by now.
             sent = [step.transfer.bytes for step in of_value if step.transfer]
             number = float(sent[0] if sent else test_bytes.get(value, 0))
         else:
-            is_mode = experiment.variable == Experiment.Variable.MODE
+            is_mode = sweep.variable == Sweep.Variable.MODE
             number = float(value == "push" if is_mode else value)
         results.append(ValueResults(value, number, of_value))
     return sorted(results, key=lambda value: value.number)
 
 
-def newest_reports(
-    source: int, destination: int, now: datetime, most: int
-) -> list[ExperimentReport]:
+def newest_reports(source: int, destination: int, now: datetime, most: int) -> list[SweepReport]:
     of_ends = rows().filter(source=source, destination=destination)
     return reports(list(of_ends[:most]), now)
 
 
-def with_streams(pairs: Iterable[tuple[int, int]], now: datetime) -> list[ExperimentReport]:
-    """Return the newest experiment with streams of each link, given by the ids of its ends."""
+def with_streams(pairs: Iterable[tuple[int, int]], now: datetime) -> list[SweepReport]:
+    """Return the newest sweep with streams of each link, given by the ids of its ends."""
     sources, destinations = zip(*pairs, strict=True)
     newest = (
         rows()
-        .filter(variable=Experiment.Variable.STREAMS)
+        .filter(variable=Sweep.Variable.STREAMS)
         .filter(source__in=sources, destination__in=destinations)
         .order_by("source_id", "destination_id", "-requested_at", "-id")
         .distinct("source_id", "destination_id")
@@ -241,12 +239,12 @@ def with_streams(pairs: Iterable[tuple[int, int]], now: datetime) -> list[Experi
     return reports(list(newest), now)
 
 
-def report_of(experiment_id: UUID, now: datetime) -> ExperimentReport | None:
-    experiment = rows().filter(id=experiment_id).first()
-    return reports([experiment], now)[0] if experiment else None
+def report_of(sweep_id: UUID, now: datetime) -> SweepReport | None:
+    sweep = rows().filter(id=sweep_id).first()
+    return reports([sweep], now)[0] if sweep else None
 
 
-Variable = Experiment.Variable
+Variable = Sweep.Variable
 # The verdict of two medians is only told beyond chance.
 CHANCE = 0.05
 
@@ -264,32 +262,30 @@ class SweepFinding:
         return f"{self.headline} {self.advice}".strip()
 
 
-def title(report: ExperimentReport) -> str:
+def title(report: SweepReport) -> str:
     """Name what was varied: `1, 2, 4, 8 and 16 streams with large files`."""
-    experiment = report.experiment
+    sweep = report.sweep
     nouns = {Variable.STREAMS: " streams", Variable.SIZE: " files"}
-    values = join(value.value for value in report.values) + nouns.get(
-        Variable(experiment.variable), ""
-    )
-    size = experiment.size_class.name if experiment.size_class else ""
+    values = join(value.value for value in report.values) + nouns.get(Variable(sweep.variable), "")
+    size = sweep.size_class.name if sweep.size_class else ""
     in_common = [
         f"{size} files" if size else "",
-        counted(experiment.streams, "stream") if experiment.streams else "",
-        experiment.mode,
+        counted(sweep.streams, "stream") if sweep.streams else "",
+        sweep.mode,
     ]
     shown = ", ".join(filter(None, in_common))
     return f"{values} with {shown}" if size else f"{values}, {shown}"
 
 
-def conclusion(report: ExperimentReport) -> SweepFinding:
+def conclusion(report: SweepReport) -> SweepFinding:
     """Say what the tests show so far; beside it pages say how many are still to come."""
     if not report.done:
         return nothing_done(report)
-    if report.experiment.variable == Variable.MODE:
+    if report.sweep.variable == Variable.MODE:
         return pull_and_push(report)
     slope, measured = report.slope, report.measured
     if report.is_of_one_number:
-        size_class, sizes = report.experiment.size_class, SizeClass.test_sizes()
+        size_class, sizes = report.sweep.size_class, SizeClass.test_sizes()
         is_largest = not size_class or size_class.test_bytes >= max(sizes.values(), default=0)
         advice = NONE_LARGER if is_largest else TRY_LARGER
         headline = one_number_words(int(report.numbers[0]), report.done)
@@ -311,7 +307,7 @@ def conclusion(report: ExperimentReport) -> SweepFinding:
     return SweepFinding(slope.trend, headline, wording.advice)
 
 
-def nothing_done(report: ExperimentReport) -> SweepFinding:
+def nothing_done(report: SweepReport) -> SweepFinding:
     if report.open:
         return SweepFinding("", "No test has ended with a rate yet.")
     if report.failed:
@@ -328,7 +324,7 @@ NONE_LARGER = "Its servers ignore the number of streams, also for the largest si
 
 
 def streams_ignored(source: int, destination: int, now: datetime) -> str:
-    """Say before an experiment that several streams were asked for lately and none was used.
+    """Say before a sweep that several streams were asked for lately and none was used.
 
     Empty where they were used, or not asked for. One SQL query.
     """
@@ -345,7 +341,7 @@ def streams_ignored(source: int, destination: int, now: datetime) -> str:
         return ""
     tests = counted(counts[1], "test")
     return (
-        f"{tests} of the last 28 days asked for several streams and used 1: an experiment with "
+        f"{tests} of the last 28 days asked for several streams and used 1: a sweep with "
         "streams is likely to show nothing."
     )
 
@@ -358,7 +354,7 @@ def one_number_words(number: int, count: int) -> str:
     )
 
 
-def value_name(value: ValueResults, report: ExperimentReport) -> str:
+def value_name(value: ValueResults, report: SweepReport) -> str:
     """Name a value, with the streams in use where these are not as many as were asked for."""
     used = sorted(set(value.streams_in_use))
     if not report.is_of_streams or used in ([], [value.number]):
@@ -424,7 +420,7 @@ OF_SIZES = {
 }
 
 
-def pull_and_push(report: ExperimentReport) -> SweepFinding:
+def pull_and_push(report: SweepReport) -> SweepFinding:
     by_mode = {value.value: value for value in report.values}
     pull, push = by_mode["pull"].rates, by_mode["push"].rates
     counts = f"n = {format_count(pull.size)} and {format_count(push.size)}"

@@ -1,4 +1,4 @@
-"""/api/v1/experiments/: sweeps over one variable of the tests of a link, and what they show."""
+"""/api/v1/sweeps/: sweeps over one variable of the tests of a link, and what they show."""
 
 from typing import Annotated, Any, Literal, cast
 from uuid import UUID
@@ -9,10 +9,10 @@ from django.utils import timezone
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
-from matrix.answers.ordering import experiments as report
 from matrix.answers.ordering import probe_requests
-from matrix.answers.ordering.experiments import ExperimentReport, conclusion, title
-from matrix.answers.ordering.probe_requests import OrderedExperiment, Variable
+from matrix.answers.ordering import sweeps as report
+from matrix.answers.ordering.probe_requests import OrderedSweep, Variable
+from matrix.answers.ordering.sweeps import SweepReport, conclusion, title
 from matrix.api.base import ApiView, body_of
 from matrix.api.parameters import PageRequest, following, named
 from matrix.api.probes import refusals_told
@@ -47,7 +47,7 @@ Trend = Literal["flat", "proportional", "rising", "falling", "unclear", "failed"
 StepState = Literal["waiting", "queued", "running", "done", "failed", "lost", "gone"]
 
 
-class ExperimentSlope(Answer):
+class SweepSlope(Answer):
     """The rate goes with the variable to the power of `exponent`; intervals are of 95 %.
 
     `factor` is what that makes of the rate from the least to the greatest value.
@@ -62,7 +62,7 @@ class ExperimentSlope(Answer):
     n: int
 
 
-class ExperimentValue(Answer):
+class SweepValue(Answer):
     """The tests of one value of the variable."""
 
     value: str
@@ -72,7 +72,7 @@ class ExperimentValue(Answer):
     open: int
 
 
-class ExperimentTest(Answer):
+class SweepTest(Answer):
     """One test; `gone` if it was cancelled or its result is no longer kept."""
 
     id: Annotated[UUID, At("step.test_id")]
@@ -82,23 +82,23 @@ class ExperimentTest(Answer):
     rate_mb_s: Annotated[Exact, At("rate")]
 
 
-class ExperimentSummary(Answer):
+class SweepSummary(Answer):
     """Tests of a link that differ in one variable, and what they show so far.
 
     `size`, `streams` and `mode` are what all of them have in common; null for the variable.
     """
 
-    id: Annotated[UUID, At("experiment.id")]
+    id: Annotated[UUID, At("sweep.id")]
     url: str
-    source: Annotated[Name, At("experiment.source")]
-    destination: Annotated[Name, At("experiment.destination")]
-    variable: Annotated[Variable, At("experiment.variable")]
+    source: Annotated[Name, At("sweep.source")]
+    destination: Annotated[Name, At("sweep.destination")]
+    variable: Annotated[Variable, At("sweep.variable")]
     title: str
-    size: Annotated[NameOrNull, At("experiment.size_class")]
-    streams: Annotated[int | None, At("experiment.streams")]
-    mode: Annotated[Literal["pull", "push"] | None, At("experiment.mode"), As(present)]
-    mover: Annotated[str, At("experiment.mover")]
-    requested_at: Annotated[Moment, At("experiment.requested_at")]
+    size: Annotated[NameOrNull, At("sweep.size_class")]
+    streams: Annotated[int | None, At("sweep.streams")]
+    mode: Annotated[Literal["pull", "push"] | None, At("sweep.mode"), As(present)]
+    mover: Annotated[str, At("sweep.mover")]
+    requested_at: Annotated[Moment, At("sweep.requested_at")]
     ended: bool
     tests: Annotated[int, At("steps"), As(len)]
     open: int
@@ -106,20 +106,20 @@ class ExperimentSummary(Answer):
     failed: int
     trend: Trend | None
     finding: str
-    slope: ExperimentSlope | None
-    values: list[ExperimentValue]
+    slope: SweepSlope | None
+    values: list[SweepValue]
 
 
-class WholeExperiment(ExperimentSummary):
-    """An experiment with its single tests, in the order in which they run."""
+class WholeSweep(SweepSummary):
+    """A sweep with its single tests, in the order in which they run."""
 
-    steps: list[ExperimentTest]
+    steps: list[SweepTest]
 
 
-COLUMNS = tuple(ExperimentTest.model_fields)
-EXPERIMENTS = described(
-    "Experiments, newest first, and what each shows",
-    answer=Listed("experiments", ExperimentSummary),
+COLUMNS = tuple(SweepTest.model_fields)
+SWEEPS = described(
+    "Parameter sweeps, newest first, and what each shows",
+    answer=Listed("sweeps", SweepSummary),
     parameters=[
         text("source", "The name of an endpoint.", "Glasgow_DATADISK"),
         text("destination", "The name of an endpoint.", "RAL_DATADISK"),
@@ -128,22 +128,22 @@ EXPERIMENTS = described(
     tag="operation",
 )
 ORDER = described(
-    "Order an experiment: all of its tests, or none",
-    answer=WholeExperiment,
+    "Order a parameter sweep: all of its tests, or none",
+    answer=WholeSweep,
     status=202,
-    body=OrderedExperiment,
+    body=OrderedSweep,
     errors=(409,),
     tag="operation",
 )
-EXPERIMENT = described(
-    "An experiment: its tests, how far they are, and what they show",
-    answer=WholeExperiment,
+SWEEP = described(
+    "A parameter sweep: its tests, how far they are, and what they show",
+    answer=WholeSweep,
     errors=(404,),
     formats=TABLE,
     tag="operation",
 )
 CANCEL = described(
-    "Cancel the tests of an experiment that have not begun",
+    "Cancel the tests of a parameter sweep that have not begun",
     answer=None,
     status=204,
     errors=(404, 409),
@@ -154,12 +154,12 @@ CANCEL = described(
 PARAMETERS = ("source", "destination", "cursor", "page_size", "format")
 
 
-class ExperimentsView(ApiView, of_primary=True):
+class SweepsView(ApiView, of_primary=True):
     needs = {"POST": probe_requests.ORDER}
 
-    @EXPERIMENTS
+    @SWEEPS
     def get(self, request: Request) -> HttpResponse:
-        """Without their single tests, which are in experiments/<id>/."""
+        """Without their single tests, which are in sweeps/<id>/."""
         params, now = request.query_params, timezone.now()
         check_names(params, PARAMETERS)
         form = asked_format(request, ("json",))
@@ -168,65 +168,64 @@ class ExperimentsView(ApiView, of_primary=True):
         rows = report.rows().filter(**{end: row for end, row in ends.items() if row})
         page_rows, last = keyset.page_by_time(rows, ("-requested_at", "-id"), page.size, page.after)
         records = [
-            experiment_record(ExperimentSummary, each, request)
-            for each in report.reports(page_rows, now)
+            sweep_record(SweepSummary, each, request) for each in report.reports(page_rows, now)
         ]
         next_page = following(request, last)
-        return as_json({"experiments": records, "next": next_page})
+        return as_json({"sweeps": records, "next": next_page})
 
     @ORDER
     def post(self, request: Request) -> HttpResponse:
-        """Who may order tests of the link may order an experiment; all limits hold.
+        """Who may order tests of the link may order a sweep; all limits hold.
 
         Its tests run one after the other, there and back through the values. Ask for it by its
         `url` until `ended` is true.
         """
-        sweep = probe_requests.read_experiment(cast("dict[str, Any]", body_of(request)))
-        allow(request, probe_requests.ORDER, probe_requests.sites_of(sweep.probe_requests))
+        sweep_request = probe_requests.read_sweep(cast("dict[str, Any]", body_of(request)))
+        allow(request, probe_requests.ORDER, probe_requests.sites_of(sweep_request.probe_requests))
         with refusals_told():
-            ordered = request_probes.order_sweep(sweep, cast(User, request.user), timezone.now())
-        return as_json(
-            experiment_record(WholeExperiment, report_of(ordered.id), request), status=202
-        )
+            ordered = request_probes.order_sweep(
+                sweep_request, cast(User, request.user), timezone.now()
+            )
+        return as_json(sweep_record(WholeSweep, report_of(ordered.id), request), status=202)
 
 
-class ExperimentView(ApiView, of_primary=True):
+class SweepView(ApiView, of_primary=True):
     needs = {"DELETE": probe_requests.ORDER}
 
-    @EXPERIMENT
+    @SWEEP
     def get(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
         """As CSV a line for each of its tests."""
         check_names(request.query_params, ["format"])
         form, current = asked_format(request, TABLE), report_of(id)
         if form == "csv":
-            rows = [record(ExperimentTest, step) for step in current.steps]
-            return as_csv(rows, COLUMNS, file_name("experiment", str(id)))
-        return as_json(experiment_record(WholeExperiment, current, request))
+            rows = [record(SweepTest, step) for step in current.steps]
+            return as_csv(rows, COLUMNS, file_name("sweep", str(id)))
+        return as_json(sweep_record(WholeSweep, current, request))
 
     @CANCEL
     def delete(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
         """What has ended stays, and what runs goes on: what it shows is kept."""
         current = report_of(id)
-        allow(request, probe_requests.ORDER, probe_requests.sites_of([current.experiment]))
+        allow(request, probe_requests.ORDER, probe_requests.sites_of([current.sweep]))
         refuse_parameters(request)
-        if not request_probes.cancel_experiment(current.experiment, timezone.now()):
+        if not request_probes.cancel_sweep(current.sweep, timezone.now()):
             raise Conflict({"id": ["None of its tests is waiting: there is nothing to cancel."]})
         return HttpResponse(status=204)
 
 
-def report_of(experiment: UUID) -> ExperimentReport:
-    current = report.report_of(experiment, timezone.now())
+def report_of(sweep: UUID) -> SweepReport:
+    current = report.report_of(sweep, timezone.now())
     if current is None:
-        raise NotFound(f"No experiment has the id {experiment}.")
+        raise NotFound(f"No parameter sweep has the id {sweep}.")
     return current
 
 
-def experiment_record(answer: type[Answer], current: ExperimentReport, request: Request) -> Json:
-    experiment, said = current.experiment, conclusion(current)
+def sweep_record(answer: type[Answer], current: SweepReport, request: Request) -> Json:
+    sweep, said = current.sweep, conclusion(current)
     return record(
         answer,
         current,
-        url=request.build_absolute_uri(address("api-experiment", experiment.id)),
+        url=request.build_absolute_uri(address("api-sweep", sweep.id)),
         title=title(current),
         trend=said.trend or None,
         finding=said.words,

@@ -1,4 +1,4 @@
-"""Experiments: ordered by form, API and command, followed, and what they show in words."""
+"""Sweeps: ordered by form, API and command, followed, and what they show in words."""
 
 import json
 import os
@@ -14,10 +14,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from matrix.answers.diagnosis.evidence import disobeyed
-from matrix.answers.ordering import experiments
-from matrix.answers.ordering.experiments import ExperimentReport
-from matrix.management.commands import experiment as command
-from sonar.models import Endpoint, Experiment, ExperimentStep, Probe, SizeClass
+from matrix.answers.ordering import sweeps
+from matrix.answers.ordering.sweeps import SweepReport
+from matrix.management.commands import sweep as command
+from sonar.models import Endpoint, Probe, SizeClass, Sweep, SweepStep
 from sonar.people.roles import Role
 from sonar.results import store
 from tests.accounts import account
@@ -25,7 +25,7 @@ from tests.matrix import responses, sent, world
 from tests.matrix.world import HOUR, MB, NOW
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon", "nothing_is_sent")]
-URL = "/api/v1/experiments/"
+URL = "/api/v1/sweeps/"
 ENDS = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK"}
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
 
@@ -80,7 +80,7 @@ def test_tests_run_there_and_back_through_the_values(operator):
     tests = list(Probe.objects.order_by("id").values_list("streams", "id"))
     assert [streams for streams, _ in tests] == [1, 2, 4, 4, 2, 1]
     assert [UUID(step["id"]) for step in answer["steps"]] == [test for _, test in tests]
-    assert ExperimentStep.objects.count() == 6
+    assert SweepStep.objects.count() == 6
     assert answer["title"] == "1, 2 and 4 streams with small files, pull"
     assert (answer["ended"], answer["tests"], answer["open"]) == (False, 6, 6)
     assert answer["url"].endswith(f"{URL}{answer['id']}/")
@@ -122,7 +122,7 @@ def test_what_cannot_be_is_refused_by_its_field(
     assert response.status_code == 400, response.content
     assert sentence in " ".join(response.json()["errors"][field])
     assert not Probe.objects.exists()
-    assert not Experiment.objects.exists()
+    assert not Sweep.objects.exists()
 
 
 def test_an_end_in_a_downtime_refuses_all_of_it(operator, small_world):
@@ -130,7 +130,7 @@ def test_an_end_in_a_downtime_refuses_all_of_it(operator, small_world):
     response = post(operator)
     assert response.status_code == 409
     assert "downtime" in response.json()["detail"]
-    assert (Probe.objects.count(), Experiment.objects.count()) == (0, 0)
+    assert (Probe.objects.count(), Sweep.objects.count()) == (0, 0)
 
 
 def test_a_site_admin_orders_for_links_of_its_site_alone(client, small_world):
@@ -186,7 +186,7 @@ def test_streams_count_as_they_were_used(operator):
     answer = operator.get(url).json()
     assert answer["finding"].startswith("Every transfer used 1 stream, however many were requested")
     assert (answer["trend"], answer["slope"]) == ("unclear", None)
-    of_link = experiments.reports(list(experiments.rows()), NOW + timedelta(hours=1))
+    of_link = sweeps.reports(list(sweeps.rows()), NOW + timedelta(hours=1))
     assert "says nothing about streams: every transfer used 1," in disobeyed(of_link, "small")
     assert disobeyed(of_link, "large") == ""
     url = post(operator).json()["url"]
@@ -225,11 +225,9 @@ def test_failures_and_cancelled_tests_are_counted(operator):
     assert [step["state"] for step in answer["steps"]] == ["done", "failed", "failed", "gone"]
     assert (answer["done"], answer["failed"], answer["ended"]) == (1, 2, True)
     assert answer["finding"] == "1 successful test: too few to say anything yet."
-    page = text(operator.get(f"/experiments/{answer['id']}/"))
+    page = text(operator.get(f"/sweeps/{answer['id']}/"))
     assert "cancelled or no longer kept" in page
-    shown = responses.page(operator, f"/experiments/{answer['id']}/").table(
-        "table.ranking tbody tr"
-    )
+    shown = responses.page(operator, f"/sweeps/{answer['id']}/").table("table.ranking tbody tr")
     assert [row[:4] for row in shown] == [["1", "10.0", "1", "0"], ["2", "–", "0", "2"]]
 
 
@@ -245,31 +243,31 @@ def test_cancelling_drops_what_has_not_begun(operator):
     assert "nothing to cancel" in again.json()["detail"]
 
 
-def test_an_experiment_that_is_not_there(operator):
+def test_an_sweep_that_is_not_there(operator):
     assert operator.get(f"{URL}{uuid4()}/").status_code == 404
-    assert operator.get(f"/experiments/{uuid4()}/").status_code == 404
+    assert operator.get(f"/sweeps/{uuid4()}/").status_code == 404
 
 
-def test_experiments_are_listed_newest_first_by_pages(operator):
+def test_sweeps_are_listed_newest_first_by_pages(operator):
     ids = []
     for number in range(3):
         ids.append(post(operator, values=[1, 2], repeats=1).json()["id"])
-        Experiment.objects.filter(id=ids[-1]).update(requested_at=NOW + timedelta(hours=number))
+        Sweep.objects.filter(id=ids[-1]).update(requested_at=NOW + timedelta(hours=number))
     first = operator.get(f"{URL}?page_size=2&source=RAL_DATADISK").json()
-    assert [each["id"] for each in first["experiments"]] == ids[:0:-1]
+    assert [each["id"] for each in first["sweeps"]] == ids[:0:-1]
     second = operator.get(first["next"]).json()
-    assert [each["id"] for each in second["experiments"]] == ids[:1]
+    assert [each["id"] for each in second["sweeps"]] == ids[:1]
     assert second["next"] is None
-    assert operator.get(f"{URL}?source=DESY_DATADISK").json()["experiments"] == []
+    assert operator.get(f"{URL}?source=DESY_DATADISK").json()["sweeps"] == []
 
 
 def test_the_list_takes_as_many_statements_for_many_as_for_one(operator, django_assert_num_queries):
     post(operator, values=[1, 2], repeats=1)
     operator.get(URL)
     for count in (1, 4):
-        while Experiment.objects.count() < count:
+        while Sweep.objects.count() < count:
             post(operator, values=[1, 2], repeats=1)
-        # Session and account, then experiments, steps, probes, their places, transfers and sizes.
+        # Session and account, then sweeps, steps, probes, their places, transfers and sizes.
         with django_assert_num_queries(8):
             operator.get(URL)
 
@@ -285,13 +283,13 @@ def test_tests_as_csv(operator):
 
 def order(client: Client, **change: str) -> Any:
     form = {"variable": "streams", "values": "1, 4", "repeats": "2", "size": "small"}
-    return client.post(f"{LINK}experiments/", form | {"streams": "1", "mode": "pull"} | change)
+    return client.post(f"{LINK}sweeps/", form | {"streams": "1", "mode": "pull"} | change)
 
 
-def test_the_form_leads_to_the_experiment(operator):
+def test_the_form_leads_to_the_sweep(operator):
     response = order(operator)
-    experiment = Experiment.objects.get()
-    assert (response.status_code, response["Location"]) == (302, f"/experiments/{experiment.id}/")
+    sweep = Sweep.objects.get()
+    assert (response.status_code, response["Location"]) == (302, f"/sweeps/{sweep.id}/")
     assert Probe.objects.count() == 4
     page = text(operator.get(response["Location"]))
     assert "4 of 4 tests have not ended" in page
@@ -325,7 +323,7 @@ def test_the_form_says_what_is_wrong_and_keeps_what_was_written(
     response = order(operator, **change)
     assert response.status_code == 400
     assert sentence in text(response)
-    assert not Experiment.objects.exists()
+    assert not Sweep.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -347,8 +345,8 @@ def test_that_streams_were_ignored_lately_is_said_before_an_order(operator):
     assert "asked for several streams" not in text(operator.get(LINK))
     order(operator)
     run_all(lambda probe: 5.0, used=lambda probe: 1)
-    said = "2 tests of the last 28 days asked for several streams and used 1: an experiment with"
-    for page in (LINK, f"{LINK}experiments/"):
+    said = "2 tests of the last 28 days asked for several streams and used 1: a sweep with"
+    for page in (LINK, f"{LINK}sweeps/"):
         assert said in text(operator.get(page)).replace("\N{NO-BREAK SPACE}", " ")
         assert "asked for several streams" not in text(Client().get(page))
     order(operator)
@@ -359,7 +357,7 @@ def test_that_streams_were_ignored_lately_is_said_before_an_order(operator):
 def test_what_no_mover_of_a_link_can_vary_is_not_offered_and_refused(operator, small_world):
     for end, host in ((small_world.ral, "ral"), (small_world.desy, "desy")):
         Endpoint.objects.filter(pk=end.pk).update(base_url=f"root://{host}.example:1094/data")
-    page = responses.page(operator, f"{LINK}experiments/")
+    page = responses.page(operator, f"{LINK}sweeps/")
     (option,) = page.parts('select[name="variable"] option[disabled]')
     assert option.attributes["value"] == "mode"
     assert option.words.endswith("(no mover of this link has both modes)")
@@ -370,69 +368,69 @@ def test_what_no_mover_of_a_link_can_vary_is_not_offered_and_refused(operator, s
     assert refusal.status_code == 400
     assert "does not support mode push" in refusal.json()["errors"]["values"][0]
     SizeClass.objects.exclude(name="small").delete()
-    page = responses.page(operator, f"{LINK}experiments/")
+    page = responses.page(operator, f"{LINK}sweeps/")
     assert [each.attributes["value"] for each in page.parts("option[disabled]")] == ["size", "mode"]
 
 
 def test_an_address_fills_in_the_form_and_opens_it(operator):
-    page = responses.html(operator, f"{LINK}experiments/?variable=size&size=medium")
+    page = responses.html(operator, f"{LINK}sweeps/?variable=size&size=medium")
     assert '<details class="d-print-none" open>' in page
     assert '<option value="size" selected>' in page
     assert '<option value="medium" selected>' in page
-    assert '<details class="d-print-none">' in responses.html(operator, f"{LINK}experiments/")
+    assert '<details class="d-print-none">' in responses.html(operator, f"{LINK}sweeps/")
 
 
 def test_an_address_with_what_cannot_be_says_what_can(client, small_world):
-    response = client.get(f"{LINK}experiments/?variable=colour&size=huge")
+    response = client.get(f"{LINK}sweeps/?variable=colour&size=huge")
     assert response.status_code == 400
     page = text(response)
     assert "variable “colour” is not known: use streams, size or mode." in page
     assert "size “huge” is not known: use " in page
 
 
-def test_readers_see_experiments_and_no_form(client, operator):
+def test_readers_see_sweeps_and_no_form(client, operator):
     order(operator)
     reader = Client()
     page = text(reader.get(LINK))
     assert "1 and 4 streams with small files, pull" in page
-    assert "Order an experiment" not in page
-    experiment = Experiment.objects.get()
-    assert "Cancel the" not in text(reader.get(f"/experiments/{experiment.id}/"))
-    assert reader.post(f"/experiments/{experiment.id}/cancel/").status_code == 302
+    assert "Order a sweep" not in page
+    sweep = Sweep.objects.get()
+    assert "Cancel the" not in text(reader.get(f"/sweeps/{sweep.id}/"))
+    assert reader.post(f"/sweeps/{sweep.id}/cancel/").status_code == 302
     assert Probe.objects.count() == 4
 
 
 def test_the_button_cancels_and_says_how_many(operator):
     order(operator)
-    experiment = Experiment.objects.get()
-    response = operator.post(f"/experiments/{experiment.id}/cancel/", follow=True)
+    sweep = Sweep.objects.get()
+    response = operator.post(f"/sweeps/{sweep.id}/cancel/", follow=True)
     assert "4 tests were cancelled" in text(response)
     assert not Probe.objects.exists()
     assert "No results are left" in text(response)
 
 
-def test_a_size_class_that_was_renamed_leaves_its_experiment(operator):
+def test_a_size_class_that_was_renamed_leaves_its_sweep(operator):
     url = post(operator, variable="size", values=["small", "medium"], repeats=2).json()["url"]
     SizeClass.objects.filter(name="small").update(name="little")
     run_all(lambda probe: 20)
     answer = operator.get(url).json()
     assert [value["value"] for value in answer["values"]] == ["small", "medium"]
     assert "Files of every size move at the same rate" in answer["finding"]
-    assert operator.get(f"/experiments/{answer['id']}/").status_code == 200
+    assert operator.get(f"/sweeps/{answer['id']}/").status_code == 200
 
 
-# manage.py experiment
+# manage.py sweep
 
 
 def before_each_look(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     """Let something happen before each look that the command takes."""
-    look = experiments.reports
+    look = sweeps.reports
 
-    def reports(asked: Sequence[Experiment], now: datetime) -> list[ExperimentReport]:
+    def reports(asked: Sequence[Sweep], now: datetime) -> list[SweepReport]:
         act()
         return look(asked, now)
 
-    monkeypatch.setattr(experiments, "reports", reports)
+    monkeypatch.setattr(sweeps, "reports", reports)
     monkeypatch.setattr(command, "LOOK_AGAIN_SECONDS", 0.01)
 
 
@@ -443,11 +441,9 @@ def end_the_oldest() -> None:
 
 def test_a_sweep_is_followed_to_its_end_and_told(small_world, monkeypatch, capsys):
     before_each_look(monkeypatch, end_the_oldest)
-    call_command(
-        "experiment", *ENDS.values(), "--values", "1,2,4", "--repeats", "2", "--size", "small"
-    )
+    call_command("sweep", *ENDS.values(), "--values", "1,2,4", "--repeats", "2", "--size", "small")
     said = capsys.readouterr().out
-    assert f"Ordered as experiment {Experiment.objects.get().id}." in said
+    assert f"Ordered as sweep {Sweep.objects.get().id}." in said
     assert "1, 2 and 4 streams with small files, pull" in said
     assert "The rate grows in proportion to the number of streams: 4 give 4.0" in said
     assert "(n = 6)" in said
@@ -465,7 +461,7 @@ def test_the_command_says_why_it_orders_nothing(
     small_world, arguments: tuple[str, ...], sentence: str
 ):
     with pytest.raises(CommandError, match="Not ordered: ") as refusal:
-        call_command("experiment", *ENDS.values(), *arguments)
+        call_command("sweep", *ENDS.values(), *arguments)
     assert sentence in str(refusal.value)
     assert not Probe.objects.exists()
 
@@ -474,7 +470,7 @@ def test_control_c_cancels_what_has_not_begun(small_world, monkeypatch):
     before_each_look(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(CommandError, match="Stopped: 4 tests were cancelled") as stopped:
         call_command(
-            "experiment", *ENDS.values(), "--values", "1,2", "--repeats", "2", "--size", "small"
+            "sweep", *ENDS.values(), "--values", "1,2", "--repeats", "2", "--size", "small"
         )
     assert stopped.value.returncode == 130
     assert not Probe.objects.exists()

@@ -1,4 +1,4 @@
-"""`manage.py experiment`: orders a sweep on a link, follows it, and says what it shows."""
+"""`manage.py sweep`: orders a sweep on a link, follows it, and says what it shows."""
 
 import signal
 import threading
@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from matrix.answers.ordering import experiments as report
 from matrix.answers.ordering import probe_requests
-from matrix.answers.ordering.experiments import ExperimentReport, conclusion, title
+from matrix.answers.ordering import sweeps as report
+from matrix.answers.ordering.sweeps import SweepReport, conclusion, title
 from matrix.query.forms import BadQueryError
 from sonar.management.base import QuickCommand
-from sonar.models import Experiment
+from sonar.models import Sweep
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
 from sonar.notation.units import three_digits
@@ -29,7 +29,7 @@ class Command(QuickCommand):
         "Order tests from SOURCE to DESTINATION that differ in one setting, and say what they "
         "show. Workers run them one after the other. All limits of both endpoints "
         "apply. Ctrl-C cancels the tests that have not begun. Exit code 0: a rate was measured; "
-        "1: none was, or the experiment was refused; 130: you stopped it."
+        "1: none was, or the sweep was refused; 130: you stopped it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -39,8 +39,8 @@ class Command(QuickCommand):
         )
         parser.add_argument(
             "--vary",
-            choices=Experiment.Variable.values,
-            default=Experiment.Variable.STREAMS.value,
+            choices=Sweep.Variable.values,
+            default=Sweep.Variable.STREAMS.value,
             help="what the tests differ in (default: %(default)s)",
         )
         parser.add_argument(
@@ -63,15 +63,15 @@ class Command(QuickCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         console = Console(highlight=False, soft_wrap=True)
-        experiment = ordered(options)
-        console.print(f"Ordered as experiment {experiment.id}.")
-        ended = follow(experiment, console)
+        sweep = ordered(options)
+        console.print(f"Ordered as sweep {sweep.id}.")
+        ended = follow(sweep, console)
         show(ended, console)
         if not ended.done:
             raise CommandError("No rate was measured.")
 
 
-def ordered(options: dict[str, Any]) -> Experiment:
+def ordered(options: dict[str, Any]) -> Sweep:
     """Order what the options ask for; raise CommandError with all that is wrong."""
     body = {
         name: options[name]
@@ -82,23 +82,21 @@ def ordered(options: dict[str, Any]) -> Experiment:
     if values := probe_requests.form_values(options["values"], options["vary"]):
         body["values"] = values
     try:
-        return request_probes.order_sweep(
-            probe_requests.read_experiment(body), None, timezone.now()
-        )
+        return request_probes.order_sweep(probe_requests.read_sweep(body), None, timezone.now())
     except (BadQueryError, request_probes.RefusedError, request_probes.PlannerBusyError) as error:
         raise CommandError(f"Not ordered: {error}") from error
 
 
-def follow(experiment: Experiment, console: Console) -> ExperimentReport:
+def follow(sweep: Sweep, console: Console) -> SweepReport:
     """Show the progress of all tests until they have ended; Ctrl-C cancels what has not begun."""
-    stopped, name = threading.Event(), f"{experiment.source} to {experiment.destination}"
+    stopped, name = threading.Event(), f"{sweep.source} to {sweep.destination}"
     before = signal.signal(signal.SIGINT, lambda number, frame: stopped.set())
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}")
     try:
         with Progress(*columns, console=console, transient=True) as bars:
             bar = bars.add_task(name, total=1.0, state="")
             while True:
-                (current,) = report.reports([experiment], timezone.now())
+                (current,) = report.reports([sweep], timezone.now())
                 # How many have ended, and what the next one waits for.
                 probes = [step.probe.probe for step in current.steps if step.probe]
                 reasons = [probe.waits_because for probe in probes if probe.waits_because]
@@ -110,8 +108,8 @@ def follow(experiment: Experiment, console: Console) -> ExperimentReport:
                 if current.ended:
                     return current
                 if stopped.wait(LOOK_AGAIN_SECONDS):
-                    count = request_probes.cancel_experiment(experiment, timezone.now())
-                    (current,) = report.reports([experiment], timezone.now())
+                    count = request_probes.cancel_sweep(sweep, timezone.now())
+                    (current,) = report.reports([sweep], timezone.now())
                     show(current, console)
                     message = f"Stopped: {count} tests were cancelled."
                     raise CommandError(message, returncode=130)
@@ -119,9 +117,9 @@ def follow(experiment: Experiment, console: Console) -> ExperimentReport:
         signal.signal(signal.SIGINT, before)
 
 
-def show(ended: ExperimentReport, console: Console) -> None:
+def show(ended: SweepReport, console: Console) -> None:
     table = Table(title=title(ended), title_justify="left")
-    for head in (ended.experiment.get_variable_display(), "median MB/s", "n", "failed"):
+    for head in (ended.sweep.get_variable_display(), "median MB/s", "n", "failed"):
         table.add_column(head, justify="left" if head != "median MB/s" else "right")
     for value in ended.values:
         median = three_digits(value.median) if value.rates.size else "-"
