@@ -50,7 +50,7 @@ task = app.task(throws=(*retry.DATABASE_AWAY, QueueAway))
 
 @task
 def plan() -> None:
-    """Queue what is due. A lost message is no harm: the row is the truth, sweep sends it again."""
+    """Queue the tests that are due; `recover` sends those again whose message was lost."""
     send(scheduler.claim_due(timezone.now()))
 
 
@@ -58,23 +58,24 @@ steps = ClockSteps()
 
 
 @task
-def sweep() -> None:
+def recover() -> None:
+    """End lost tests, and send queued ones again that no worker took."""
     with steps.followed() as (step, now):
         if step:
             endings.give_time_again(Probe.objects.filter(state="running"), now)
     heartbeats.forget(now)
     concurrency.forget(now)
-    send(probes.sweep(now))
+    send(probes.recover(now))
 
 
 @task
-def clean() -> None:
+def clean_up() -> None:
     """Delete what runs left behind, by a worker that does nothing else.
 
     It begins no file in the second half of the time until the next message. Two at once do not
     work on the same endpoint.
     """
-    cleanup.clean(settings.SONAR_CLEAN_SECONDS / 2, partial(send_to_vantages, clean.name))
+    cleanup.clean(settings.SONAR_CLEANUP_SECONDS / 2, partial(send_to_vantages, clean_up.name))
 
 
 @task
@@ -114,16 +115,16 @@ def propose_topology() -> None:
 
 
 @task
-def seal() -> None:
+def compact() -> None:
     """Seal for less than the time until the next message, so that it never runs twice at once."""
     # Loaded when used, and numpy with it: 9 MB.
     from sonar.results import sealing
 
-    sealing.seal(timezone.now(), seconds=settings.SONAR_SEAL_SECONDS / 2)
+    sealing.seal(timezone.now(), seconds=settings.SONAR_COMPACTION_SECONDS / 2)
 
 
 @task
-def keep_months() -> None:
+def apply_retention() -> None:
     """Make the partitions of the months to come, and drop what is too old; sessions, too."""
     now = timezone.now()
     store.make_months_ahead(now)
@@ -206,10 +207,10 @@ def heart_beats(**_: Any) -> None:  # noqa: ANN401
 
 @beat_init.connect
 def beat_lives(**_: Any) -> None:  # noqa: ANN401
-    """The beat lives as long as it sends; it can do so no more often than its messages fall due."""
+    """The scheduler is alive while it sends tasks; between two of them it can give no sign."""
     after_task_publish.connect(heart_beats)
     every = max(settings.SONAR_HEARTBEAT_SECONDS, min(seconds for _, seconds in EVERY.values()))
-    service_manager.ready("Sends what is due.")
+    service_manager.ready("Sends the tasks that are due.")
     pulse.start(SignOfLife.Kind.BEAT, f"beat@{socket.gethostname()}", every)
 
 

@@ -77,6 +77,6 @@ def a_replica(url: str) -> Iterator[None]:
 Refusal = Callable[[str], AbstractContextManager[None]]
 WAYS: dict[str, tuple[Refusal, str]] = {
     "full": (full, "its memory is full"),
-    "not saving": (not_saving, "it cannot save to its disk"),
+    "not saving": (not_saving, "it cannot save to disk"),
     "a replica": (a_replica, "it is a replica"),
 }

@@ -11,7 +11,7 @@ from sonar.notation.check_steps import CheckStep, StepState
 from sonar.notation.units import format_span
 from sonar.notation.vantages import at
 from sonar.notation.windows import format_moment
-from sonar.obstacles.worker_movers import CLEANING
+from sonar.obstacles.worker_movers import CLEANUP
 from sonar.ordering import request_checks
 from sonar.redaction.servers import Servers
 from sonar.registry import redacted
@@ -115,7 +115,7 @@ def sentence(report: CheckReport, now: datetime) -> str:
         waited = format_span(now - check.requested_at)
         return (
             f"No worker has started the check in {waited}. One for the queue "
-            f"“{at(CLEANING, check.endpoint.vantage)}” may not be running."
+            f"“{at(CLEANUP, check.endpoint.vantage)}” may not be running."
         )
     if report.state == "waiting":
         return "The check waits for a worker."

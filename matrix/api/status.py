@@ -1,6 +1,6 @@
-"""Whether Sonar itself is well: GET /api/v1/status/, and /metrics for Prometheus.
+"""Health of Sonar itself: GET /api/v1/status/, and /metrics for Prometheus.
 
-No secrets, and no names of machines.
+Neither has secrets or names of machines.
 """
 
 from typing import Annotated, Literal
@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 import sonar
 from matrix.answers.status import figures
-from matrix.answers.status.figures import PLAN, REASONS, TASKS, Life, Status
+from matrix.answers.status.figures import PLANNER, REASONS, TASKS, Life, Status
 from matrix.answers.status.metrics import Figures
 from matrix.api.base import ApiView
 from matrix.api.rendering import as_json
@@ -32,7 +32,7 @@ from sonar.registry.downtimes.state import SourceState
 class LastSign(Answer):
     """When a process last reported that it is alive, or a task that it succeeded; null if never.
 
-    `late` is true after three times the interval; for planner and beat, also if never.
+    `late` is true after three times the interval; for planner and scheduler, also if never.
     """
 
     last: Annotated[MomentOrNull, At("seen_at")]
@@ -42,14 +42,14 @@ class LastSign(Answer):
 
 
 class WorkersOfQueue(Answer):
-    """Workers that take tests from a queue; their names only for those who may see them."""
+    """Workers running for a queue; their names only for those who may see them."""
 
     count: int
     names: list[str] | None = None
 
 
 class ProbesCounted(Answer):
-    """Tests that have not ended; waiting ones were ordered, and there is no room for them yet."""
+    """Tests that have not finished; waiting ones were ordered and exceed a limit for now."""
 
     waiting: int
     queued: int
@@ -82,19 +82,19 @@ class ResultsCounted(Answer):
     lost: int
 
 
-class Sealing(Answer):
-    """Past hours and days that are not sealed yet; the first ended at `dirty_since`."""
+class Compaction(Answer):
+    """Hours and days that are over and not compacted; the first ended at `uncompacted_since`."""
 
-    unsealed: Annotated[int, At("work.unsealed")]
-    dirty_since: Annotated[MomentOrNull, At("work.dirty_since")]
-    dirty_seconds: float
+    uncompacted: Annotated[int, At("work.uncompacted")]
+    uncompacted_since: Annotated[MomentOrNull, At("work.uncompacted_since")]
+    uncompacted_seconds: float
 
 
 class OpenCircuit(Answer):
-    """An endpoint that is tested less often, as so many tests in a row failed because of it.
+    """An endpoint that is tested less often after a number of consecutive failures.
 
     Its next scheduled test may run at `next_test_at`, if that is not null; a success closes the
-    circuit. `error` is that of the last test.
+    circuit breaker. `error` is that of the last test.
     """
 
     endpoint: Name
@@ -107,11 +107,11 @@ class OpenCircuit(Answer):
 
 
 class CredentialInTrouble(Answer):
-    """A credential that fails or expires soon: of an endpoint its `own` one or the `lent` one, or
-    what the `service` of a mesh knows Sonar by. Either `endpoint` and `site` or `mesh` are null.
+    """A credential that fails or expires soon.
 
-    While `tests_wait`, tests that need it are not started. Its name, its kind and what is wrong
-    only for those who may see them.
+    It is the `own` one or the `lent` one of an endpoint, or the one with which Sonar authenticates
+    to the `service` of a mesh. Either `endpoint` and `site` or `mesh` are null. While `tests_wait`,
+    tests that need it are not started. Its name, kind and `detail` only for those who may see them.
     """
 
     endpoint: NameOrNull
@@ -141,10 +141,10 @@ class SizeCoverage(Answer):
 
 
 class SourceOfDowntimes(Answer):
-    """Where downtimes are read, and when that was asked for its last good answer.
+    """A source of downtimes, and when it was last read successfully (`answered_at`).
 
-    `stale` is true if that is more than an hour ago or never was; `error` is why there is no newer
-    one, only for those who may see it. `of_endpoints` of its `downtimes` concern endpoints in use.
+    `stale` is true if that is more than an hour ago or never. `error` is the last failure, only for
+    those who may see it. `of_endpoints` of its `downtimes` concern endpoints in use.
     """
 
     source: Literal["gocdb", "osg"]
@@ -159,7 +159,7 @@ class SourceOfDowntimes(Answer):
 
 
 class AssessmentAnswer(Answer):
-    """When the results were last assessed (of the size class for which that is longest ago).
+    """When results were last assessed (for the size class where that is longest ago).
 
     `is_late` is true if that is more than three intervals ago. While a confirmed condition of the
     whole grid is open, results are doubtful since `doubtful_since`, else that is null.
@@ -171,9 +171,9 @@ class AssessmentAnswer(Answer):
 
 
 class ReplicaAnswer(Answer):
-    """The replica that answers readers, and how old its data is; null if that is not known.
+    """The replica that serves read requests, and the age of its data; null if unknown.
 
-    `problem` is why the primary answers them, null if the replica does.
+    `problem` says why the primary serves them, null if the replica does.
     """
 
     as_of: MomentOrNull
@@ -182,7 +182,7 @@ class ReplicaAnswer(Answer):
 
 
 class AllTestsStopped(Answer):
-    """All tests are stopped: none starts, ordered ones neither. `until` null: until resumed."""
+    """All tests are stopped, ordered ones too; null `until`: until somebody starts them again."""
 
     since: Annotated[Moment, At("paused_since")]
     until: Annotated[MomentOrNull, At("paused_until")]
@@ -190,19 +190,19 @@ class AllTestsStopped(Answer):
 
 
 class StatusAnswer(Answer):
-    """Whether Sonar itself is healthy: live processes, tests under way and waiting, coverage."""
+    """Health of Sonar itself: running processes, tests in progress and waiting, coverage."""
 
     sonar_version: str
     data_version: Annotated[str, At("data_version.text")]
     time: Annotated[Moment, At("moment")]
     planner: LastSign
-    beat: LastSign
+    scheduler: LastSign
     tasks: dict[str, LastSign]
     workers: dict[str, WorkersOfQueue]
     probes: ProbesCounted
     waiting: Annotated[list[Waiting], At("work.waiting")]
     results_last_hour: Annotated[ResultsCounted, At("work.results")]
-    sealing: Sealing
+    compaction: Compaction
     assessment: Annotated[AssessmentAnswer, At("judgement")]
     circuits: Annotated[list[OpenCircuit], At("work.circuits")]
     coverage: list[SizeCoverage]
@@ -212,14 +212,15 @@ class StatusAnswer(Answer):
     stopped: AllTestsStopped | None
 
 
-STATUS = described("Whether Sonar itself is well", answer=StatusAnswer, tag="operation")
+STATUS = described("Health of Sonar itself", answer=StatusAnswer, tag="operation")
 
 
 class StatusView(ApiView, of_primary=True):
     @STATUS
     def get(self, request: Request) -> HttpResponse:
-        """What waits, fails and is sealed, and the results of the hour, are up to 10 seconds old,
-        coverage 30, unless a condition has changed.
+        """Waiting tests, failures, compaction and the results of the hour are up to 10 seconds old.
+
+        Coverage is up to 30 seconds old, unless a condition has changed.
 
         `data_version` changes with every change of the registry, the schedule and the results.
         """
@@ -231,21 +232,21 @@ class StatusView(ApiView, of_primary=True):
 
 def of_status(status: Status, request: Request) -> Json:
     life, with_names = status.life, sees(request, "sonar.view_probe")
-    others = [name for name in TASKS if name != PLAN]
+    others = [name for name in TASKS if name != PLANNER]
     workers = {queue: [sign.name for sign in life.workers(queue)] for queue in life.queues}
     return record(
         StatusAnswer,
         status,
         sonar_version=sonar.__version__,
-        planner=of_sign(life, life.task(PLAN), life.is_late(life.task(PLAN))),
-        beat=of_sign(life, life.beat, life.is_late(life.beat)),
+        planner=of_sign(life, life.task(PLANNER), life.is_late(life.task(PLANNER))),
+        scheduler=of_sign(life, life.scheduler, life.is_late(life.scheduler)),
         tasks={name: of_sign(life, life.task(name), life.is_stuck(name)) for name in others},
         workers={
             queue: {"count": len(names)} | ({"names": names} if with_names else {})
             for queue, names in workers.items()
         },
         probes=record(ProbesCounted, status.probes, in_flight_limit=settings.SONAR_IN_FLIGHT),
-        sealing=status,
+        compaction=status,
         coverage=[record(SizeCoverage, row, **row.states) for row in status.coverage],
         credentials=[of_credential(row, request) for row in status.work.credentials],
         downtime_sources=[of_source(source, with_names) for source in status.sources],
@@ -278,11 +279,11 @@ def of_credential(row: CredentialState, request: Request) -> Json:
 
 class MetricsView(ApiView, one_snapshot=False, of_primary=True):
     def get(self, request: Request) -> HttpResponse:
-        """Answer in the text format of Prometheus, whatever is away.
+        """Return metrics in the text format of Prometheus, also while other servers are down.
 
-        Requests, as django-prometheus counts them, are of all web processes if
-        PROMETHEUS_MULTIPROC_DIR names a directory that they share, else of the one that answers.
-        The rest is read anew for each scrape.
+        Request counts of django-prometheus cover all web processes if PROMETHEUS_MULTIPROC_DIR
+        names a directory that they share, else only the one that responds. All other figures are
+        read for each scrape.
         """
         check_names(request.query_params, [])
         own = CollectorRegistry(auto_describe=False)

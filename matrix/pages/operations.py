@@ -1,4 +1,4 @@
-"""The Operations page: is Sonar itself well, what runs now, what waits and why; and the stops."""
+"""The Operations page: health of Sonar itself, running and waiting tests, and the stop of all."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -59,29 +59,29 @@ MOST_RUNNING, MOST_ORDERED, MOST_RESULTS, MOST_DOWNTIMES = 30, 30, 10, 20
 # Of one downtime; those of more endpoints are listed with fewer.
 MOST_ROWS = 10
 AHEAD = timedelta(days=7)
-# What the beat sends, by what it is for; the second word is what logs and settings call it.
+# The tasks that the scheduler sends: their name on the page, and their purpose.
 TASK_WORDS = {
-    figures.PLAN: ("planner", "starts the tests that are due"),
-    "sweep": ("sweep", "ends lost tests and sends stuck ones again"),
-    figures.CLEAN: ("cleaning", "deletes test files left behind at endpoints"),
-    "check_credentials": ("credentials", "rechecks credentials and warns before they expire"),
-    "import_downtimes": ("downtimes", "reads downtimes that sites announce elsewhere, if set up"),
-    "propose_topology": ("topology", "reads what catalogues say of sites and endpoints, if set up"),
-    "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
-    "keep_months": ("months", "prepares the database for next month, drops expired results"),
-    "assess": ("assessment", "judges new results, and opens and closes incidents"),
-    "judge_links": ("commissioning", "looks which links have passed sets of criteria"),
-    "notify": ("notifications", "tells subscriptions of incidents"),
-    "send_reports": ("reports", "sends the reports that people get by e-mail"),
+    figures.PLANNER: ("planner", "starts tests that are due"),
+    "recovery": ("recovery", "ends lost tests and sends queued tests again"),
+    "cleanup": ("clean-up", "deletes test files left behind at endpoints"),
+    "check_credentials": ("credentials", "checks credentials again and warns before they expire"),
+    "import_downtimes": ("downtimes", "imports downtimes from other services, if set up"),
+    "propose_topology": ("topology", "reads sites and endpoints from catalogues, if set up"),
+    "compaction": ("compaction", "packs the results of finished hours, so that pages load fast"),
+    "retention": ("retention", "creates tables for next month and deletes expired results"),
+    "assess": ("assessment", "detects incidents in the latest results"),
+    "judge_links": ("commissioning", "checks which links meet sets of criteria"),
+    "notify": ("notifications", "sends incident notifications"),
+    "send_reports": ("reports", "sends reports by e-mail"),
 }
 QUEUE_WORDS = {
-    "transfers": "run the tests",
-    "control": "plan tests, keep results and call people",
-    "cleaning": "clean up, check credentials, read downtimes, find incidents",
+    "transfers": "run tests",
+    "control": "schedule tests, maintain results, send notifications",
+    "cleanup": "clean up files, check credentials, read downtimes, detect incidents",
 }
-WORDS_AT_VANTAGES = QUEUE_WORDS | {"cleaning": "clean up and check credentials"}
+WORDS_AT_VANTAGES = QUEUE_WORDS | {"cleanup": "clean up files and check credentials"}
 REASON_WORDS = {name: obstacle.words for name, obstacle in BY_NAME.items()} | {
-    NEXT_TICK: "became due since tests were last planned"
+    NEXT_TICK: "became due after the last planner run"
 }
 
 
@@ -108,12 +108,12 @@ class OperationsPage(Page):
                 for state, links in line.states.items()
             ]
             coverage.append((line, states))
-        # How old what is known of a source of downtimes is, and what that means.
+        # When each source of downtimes was last read.
         sources = []
         for source in status.sources:
-            words = "has not answered yet" if source.asked_at else "has not been asked yet"
+            words = "no answer yet" if source.asked_at else "not read yet"
             if source.answered_at:
-                regularly = "" if source.is_set else "; it is not asked regularly"
+                regularly = "" if source.is_set else "; not read regularly"
                 words = f"read {format_age(now - source.answered_at)}{regularly}"
             sources.append((source, words))
         # Declared downtimes that go on or begin soon.
@@ -134,7 +134,7 @@ class OperationsPage(Page):
             **life_part(status.life),
             **tests_part(status, now, reader, endpoints),
             "stop": StopForm(status.all_tests, now) if roles.may(reader, STOP_ALL) else None,
-            "unsealed": unsealed(status.work.unsealed),
+            "uncompacted": uncompacted(status.work.uncompacted),
             "limit": settings.SONAR_IN_FLIGHT,
             "coverage": coverage,
             "planned": any(line.links for line in status.coverage),
@@ -149,10 +149,15 @@ class OperationsPage(Page):
 
 
 def life_part(life: figures.Life) -> dict[str, Any]:
-    """Return when the beat and its tasks were last heard of, and what workers do for each queue."""
-    does = "sends each task below when it is due"
-    late = life.is_late(life.beat)
-    lines: list[dict[str, Any]] = [{"name": "beat", "does": does, "sign": life.beat, "late": late}]
+    """Return when the scheduler and its tasks last ran, and the workers of each queue."""
+    lines: list[dict[str, Any]] = [
+        {
+            "name": "scheduler (Celery beat)",
+            "does": "sends the tasks below when they are due",
+            "sign": life.scheduler,
+            "late": life.is_late(life.scheduler),
+        }
+    ]
     for task in figures.TASKS:
         (name, does), schedule = TASK_WORDS[task], settings.CELERY_BEAT_SCHEDULE[task]["schedule"]
         every = format_span(timedelta(seconds=float(str(schedule))))
@@ -168,7 +173,7 @@ def life_part(life: figures.Life) -> dict[str, Any]:
         for sign in life.workers(queue):
             ahead = sign.clock_ahead_seconds
             side = "ahead" if ahead > 0 else "behind"
-            wrong = f" (its clock is {abs(ahead):.0f} s {side})" if has_wrong_clock(sign) else ""
+            wrong = f" (clock {abs(ahead):.0f} s {side})" if has_wrong_clock(sign) else ""
             signs.append((sign, f"{sign.name}{wrong}"))
         workers.append((queue, does, signs))
     return {"lines": lines, "workers": workers}
@@ -177,7 +182,7 @@ def life_part(life: figures.Life) -> dict[str, Any]:
 def tests_part(
     status: figures.Status, now: datetime, reader: Anyone, endpoints: Sequence[EndpointInfo]
 ) -> dict[str, Any]:
-    """Return the tests that run, are ordered and wait, and the newest results of the last day."""
+    """Return running, ordered and waiting tests, and the newest results of the last day."""
     running = probes.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
     ordered = probes.rows().filter(mesh=None).exclude(state=Probe.State.RUNNING)
     ordered = ordered.order_by(*probes.ORDER)[:MOST_ORDERED]
@@ -223,68 +228,72 @@ def tests_part(
     }
 
 
-# Tests wait for a worker for some seconds; an hour is sealed within minutes of its end.
-LONG_QUEUED, LONG_UNSEALED = timedelta(minutes=5), timedelta(minutes=15)
+# Tests wait for a worker for some seconds; an hour is compacted within minutes of its end.
+LONG_QUEUED, LONG_UNCOMPACTED = timedelta(minutes=5), timedelta(minutes=15)
 LONG_FAILING = timedelta(minutes=15)
 
 
 def problems(status: figures.Status) -> list[Notice]:
-    """Look at everything; what follows from something else that is wrong is left out."""
+    """Return all problems, without those that follow from another one."""
     life = status.life
     silent = list(of_silence(life))
     if silent:  # asked only then: a broker that hangs costs the page two seconds
-        # It makes the beat silent, and the workers where it is away altogether.
+        # Without it the scheduler cannot send tasks, and workers stop reporting.
         broker = look_at_broker()
         if not broker.ok:
-            silent = [Notice("no-broker", "The queue does not work:", broker.detail)]
+            silent = [Notice("no-broker", "The message broker has a problem:", broker.detail)]
     of_all_alive = [] if silent else [*of_delays(status)]
-    full = [Notice("database-full", "The database cannot write:", NO_ROOM)] * full_disk.is_noted()
+    full = [
+        Notice("database-full", "The database cannot store data:", NO_ROOM)
+    ] * full_disk.is_noted()
     others = [*full, *of_work(status), *notices.of_replica(status.replica)]
     return [*silent, *of_all_alive, *others]
 
 
 def of_silence(life: figures.Life) -> Iterator[Notice]:
-    """Look which queues have no worker, and whether the beat lives."""
-    does = {
-        "transfers": "nothing is measured",
-        "control": "tests are not planned, lost ones are not ended, results are not packed",
-        "cleaning": "files left behind at endpoints are not deleted",
+    """Report queues without a worker, and a scheduler that sends no tasks."""
+    effects = {
+        "transfers": "No test runs",
+        "control": "Tests are not scheduled, lost tests are not ended, results are not compacted",
+        "cleanup": "Test files left behind at endpoints are not deleted",
     }
     for queue in life.deserted:
         yield Notice(
             f"no-worker-{queue}",
-            f"No worker takes from the queue “{queue}”:",
-            f"{does[queue]}. Start one, or check its log. If all are silent, check whether "
-            f"{settings.BROKER_NAME} answers.",
+            f"No worker is running for the queue “{queue}”.",
+            f"{effects[queue]}. Start a worker, or check its log. If no process reports, check "
+            f"whether {settings.BROKER_NAME} responds.",
         )
-    if life.is_late(life.beat):
+    if life.is_late(life.scheduler):
         yield Notice(
-            "no-beat",
-            "The beat sends nothing:",
-            f"{age_of(life, life.beat)}. No tests are planned without it. Start it, once only.",
+            "no-scheduler",
+            "The scheduler is not running:",
+            f"{last_time(life, life.scheduler, 'sent a task')}. Without it no tests are scheduled. "
+            "Start it (Celery beat), on one machine only.",
         )
 
 
 def of_delays(status: figures.Status) -> Iterator[Notice]:
-    """Look at clocks, tasks and sources of downtimes, which are late though everybody lives."""
+    """Report wrong clocks, late tasks and stale sources of downtimes while all processes run."""
     life = status.life
     if words := clock_words(life):
         yield Notice(
             "wrong-clock",
             f"{words}:",
-            "tokens and certificates count as expired too early or too late, and results get wrong "
-            "times. Let NTP set the clock of that machine.",
+            "tokens and certificates expire too early or too late there, and results get wrong "
+            "times. Synchronise the clock of that machine by NTP.",
         )
     for task in figures.TASKS:
         sign = life.task(task)
-        if life.is_stuck(task) or (task == figures.PLAN and sign is None):
+        if life.is_stuck(task) or (task == figures.PLANNER and sign is None):
             schedule = settings.CELERY_BEAT_SCHEDULE[task]
             route = settings.CELERY_TASK_ROUTES.get(str(schedule["task"]), {})
             queue = route.get("queue", settings.CELERY_TASK_DEFAULT_QUEUE)
             yield Notice(
                 f"late-{task}",
-                f"The task “{task}” does not finish:",
-                f"{age_of(life, sign)}. Check the log of the worker for the queue “{queue}”.",
+                f"The task “{TASK_WORDS[task][0]}” is late:",
+                f"{last_time(life, sign, 'finished')}. Check the log of the worker for the queue "
+                f"“{queue}”.",
             )
     for source in status.sources:
         if source.is_set and source.stale and source.asked_at:
@@ -292,14 +301,14 @@ def of_delays(status: figures.Status) -> Iterator[Notice]:
             since = f"for {format_span(status.moment - answered_at)}" if answered_at else "yet"
             yield Notice(
                 f"stale-{source.source}",
-                f"{source.name} has not answered {since}:",
-                "downtimes that were announced there since are not known here, and endpoints that "
-                "are down may be shown as failing. “Sources of downtimes” below says more.",
+                f"{source.name} has not responded {since}.",
+                "Sonar lacks downtimes announced there since: endpoints in downtime may appear as "
+                "failing. See “Sources of downtimes” below.",
             )
 
 
 def of_work(status: figures.Status) -> Iterator[Notice]:
-    """Look at what waits: for another credential, for a worker, for being sealed or sent."""
+    """Report what waits too long: for a credential, a worker, compaction or delivery."""
     for advice in all_advice(status.moment):
         title = f"Not all tests of {advice.subject} can run:"
         yield Notice(f"obstacle-{advice.obstacle}", title, advice.sentence)
@@ -308,15 +317,15 @@ def of_work(status: figures.Status) -> Iterator[Notice]:
         yield Notice(
             "long-queue",
             f"{counted(status.probes.queued, 'test', 'is', 'are')} queued,",
-            f"the oldest for {format_span(status.moment - oldest)}. There are too few workers "
-            "for “transfers”, or they are busy with slow tests.",
+            f"the oldest for {format_span(status.moment - oldest)}. There are too few workers for "
+            "the queue “transfers”, or they are busy with slow tests.",
         )
-    if status.dirty_seconds > LONG_UNSEALED.total_seconds():
+    if status.uncompacted_seconds > LONG_UNCOMPACTED.total_seconds():
         yield Notice(
-            "late-sealing",
-            "Results are packed late (sealing):",
-            f"{unsealed(status.work.unsealed)}. Pages read their results one by one and get "
-            "slower. Check whether the worker for “control” keeps up.",
+            "late-compaction",
+            "Compaction is late:",
+            f"{uncompacted(status.work.uncompacted)}. Pages with these results load more slowly. "
+            "Check whether the worker for the queue “control” is overloaded.",
         )
     calls = status.work.calls
     if calls.failing_since and status.moment - calls.failing_since > LONG_FAILING:
@@ -328,16 +337,16 @@ def of_work(status: figures.Status) -> Iterator[Notice]:
         )
 
 
-def age_of(life: figures.Life, sign: SignOfLife | None) -> str:
+def last_time(life: figures.Life, sign: SignOfLife | None, done: str) -> str:
     if sign is None:
-        return "it has never been seen"
-    return f"last seen {format_age(life.moment - sign.seen_at)}"
+        return f"it has never {done}"
+    return f"it last {done} {format_age(life.moment - sign.seen_at)}"
 
 
-def unsealed(count: int) -> str:
+def uncompacted(count: int) -> str:
     if count == 1:
-        return "1 finished hour or day is not packed"
-    return f"{format_count(count)} finished hours and days are not packed"
+        return "1 finished hour or day is not compacted"
+    return f"{format_count(count)} finished hours and days are not compacted"
 
 
 def sites_of_test(id: UUID) -> set[int]:  # noqa: A002 - of the route
@@ -376,17 +385,19 @@ def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 
         return render(request, "not_ordered.html", context, status=409)
     named = f"The {test.size_class.name} test from {test.source.name} to {test.destination.name}"
     if ran:
-        sentence = "ends within seconds: its file is deleted, and its result says who cancelled it."
+        sentence = (
+            "ends within seconds. Its file is deleted, and its result shows who cancelled it."
+        )
         messages.success(request, f"{named} {sentence}")
     else:
-        messages.success(request, f"{named} was cancelled: nothing was measured.")
+        messages.success(request, f"{named} was cancelled before it started.")
     return back(request, address("operations"))
 
 
 class StopForm(PauseForm):
     """A stop of all tests, to begin now; or the one that lasts."""
 
-    running = forms.BooleanField(label="and cancel the tests that run", required=False)
+    running = forms.BooleanField(label="also cancel running tests", required=False)
 
 
 @for_whom(POST=holders(STOP_ALL))
@@ -395,7 +406,7 @@ def stop_tests(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     if "resume" in request.POST:
         resumed = request_probes.resume_all(now)
-        sentence = "Tests start again: what is due is tested as soon as there is room."
+        sentence = "Tests start again: due tests run as soon as limits allow."
         messages.success(request, sentence if resumed else "Tests were not stopped.")
     else:
         with transaction.atomic():
@@ -414,8 +425,8 @@ def stop_tests(request: HttpRequest) -> HttpResponse:
         going_on = f"{counted(cancelled, 'running test', 'ends', 'end')} within seconds."
         messages.success(
             request,
-            f"All tests are stopped {end_words(data['paused_until'])}: no mesh and no order starts "
-            f"one. {going_on if data['running'] else 'Running tests continue.'}",
+            f"All tests are stopped {end_words(data['paused_until'])}: scheduled and ordered tests "
+            f"do not start. {going_on if data['running'] else 'Running tests continue.'}",
         )
     registry.forget_stopped()
     return HttpResponseRedirect(address("operations"))

@@ -264,7 +264,7 @@ class Probe(models.Model):
             ),
         ]
         indexes = [
-            # sweeping.sweep: running past the deadline, and queued but never taken.
+            # probes.recover: running past the deadline, and queued but never taken.
             models.Index(fields=["deadline"], name="probe_deadline"),
             models.Index(fields=["sent_at"], condition=Q(state="queued"), name="probe_queued"),
             # scheduler.waiting: what is next.

@@ -396,7 +396,7 @@ class Endpoint(Pause):
         default=False, help_text="A sandbox node: its rates are simulated and shown as such."
     )
     retired_at = models.DateTimeField(null=True, blank=True)
-    # The places of all endpoints, set by a load of many; without it `clean` reads them.
+    # The places of all endpoints, set by a load of many; without it `clean_up` reads them.
     places: addresses.Places | None = None
 
     objects = EndpointQuerySet.as_manager()

@@ -7,7 +7,7 @@ from sonar.models.registry import SizeClass
 
 
 class SignOfLife(models.Model):
-    """When a worker, the beat or a task last said that it lives (sonar.processes.heartbeats)."""
+    """Heartbeat of a worker, the scheduler (beat) or a task; written by processes.heartbeats."""
 
     class Kind(models.TextChoices):
         WORKER = "worker"

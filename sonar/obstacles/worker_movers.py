@@ -20,8 +20,8 @@ from sonar.movers.catalogue import MoverDescription
 from sonar.notation.vantages import at, named, vantage_of
 from sonar.processes import heartbeats
 
-TRANSFERS, CLEANING = "transfers", "cleaning"
-AT_VANTAGES = (TRANSFERS, CLEANING)
+TRANSFERS, CLEANUP = "transfers", "cleanup"
+AT_VANTAGES = (TRANSFERS, CLEANUP)
 """Queues of what asks storage, which each vantage has of its own."""
 Offered = Mapping[str, Collection[str]]
 """What workers offer, by the vantages where some take tests."""

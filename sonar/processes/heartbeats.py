@@ -1,4 +1,4 @@
-"""Signs of life: processes say that they live, and tasks of the beat that they ended well.
+"""Heartbeats: processes report that they are alive, and scheduled tasks that they succeeded.
 
 A process writes one row every SONAR_HEARTBEAT_SECONDS, a task one when it ends: with two workers, a
 beat and the default settings that is a row each two seconds, over a connection each that is

@@ -107,7 +107,7 @@ ACCOUNT = tuple(
 TOLD_BESIDES = tuple(column.name for column in listed(internal=True) if column.name not in FIELDS)
 REQUIRED = tuple(column.name for column in RECORD if column.required)
 ALLOWED = {column.name: column.allowed for column in RECORD}
-CHOICES = {column.name: column.choices for column in RECORD if column.choices}
+CHOICES = {column.name: tuple(map(str, column.choices)) for column in RECORD if column.choices}
 
 
 def from_text(cells: Mapping[str, str]) -> Record:

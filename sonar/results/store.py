@@ -273,7 +273,7 @@ def _drop(name: str) -> bool:
                 ).delete()
     except OperationalError as error:
         log.warning(
-            "%s is too old but could not be dropped; next try at the next sweep: %s", name, error
+            "%s is too old but could not be dropped; retention tries again: %s", name, error
         )
         return False
     log.info("%s is older than SONAR_KEEP_DAYS: dropped with its segments", name)

@@ -50,7 +50,7 @@ def step(console: Console, activity: str) -> Iterator[None]:
 # A slow reader must not hold the end up.
 WEB_STOP_SECONDS = "5"
 NODES, WEB, PAST = "nodes", "web", "past"
-SENDERS = ("worker", "control", "cleaning", "beat")
+SENDERS = ("worker", "control", "cleanup", "beat")
 # Others find nothing of Sonar's.
 ENVIRONMENTS = {
     **dict.fromkeys(SENDERS, processes.of_sender),
@@ -163,12 +163,12 @@ def start_services(stack: ExitStack, children: Children, place: Path, console: C
 
 
 def start_workers(children: Children, place: Path) -> None:
-    """Start what measures: workers for transfers, for control and for cleaning, and the beat."""
+    """Start workers for transfers, control and clean-up, and the scheduler (Celery beat)."""
     worker = ["sonar", "worker", "--pool=threads", "--loglevel=WARNING"]
     in_flight = str(project.SONAR_IN_FLIGHT)
     children.start("worker", *worker, "-Q", "transfers", "-n", "transfers@%h", "-c", in_flight)
     children.start("control", *worker, "-Q", "control", "-n", "control@%h", "-c", "3")
-    children.start("cleaning", *worker, "-Q", "cleaning", "-n", "cleaning@%h", "-c", "2")
+    children.start("cleanup", *worker, "-Q", "cleanup", "-n", "cleanup@%h", "-c", "2")
     beat = ["sonar", "beat", "--loglevel=WARNING", "--pidfile="]
     children.start("beat", *beat, "--schedule", str(place / "beat-schedule"))
 

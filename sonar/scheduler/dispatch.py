@@ -38,7 +38,7 @@ REFUSALS = (QueueAway, AMQPError, OSError)
 def send(probes: Sequence[UUID]) -> None:
     """Put ids on the queues of their movers; raise QueueAway. One SQL query.
 
-    The rows are the truth: a message that is lost is sent again by the sweep.
+    The rows are the truth: recovery sends a lost message again.
     """
     for probe, queue in queues_of(probes):
         app.send_task(
@@ -47,7 +47,7 @@ def send(probes: Sequence[UUID]) -> None:
 
 
 def send_quickly(probes: Sequence[UUID]) -> None:
-    """Do so while somebody waits for the answer: if the queue is away, the sweep sends them."""
+    """Send while somebody waits for the answer: if the queue is away, recovery sends them later."""
     if not probes:
         return
     queues = queues_of(probes)
@@ -59,7 +59,7 @@ def send_quickly(probes: Sequence[UUID]) -> None:
                 )
     except REFUSALS as error:
         log.warning(
-            "%d ordered tests wait for the sweep, as the queue is away: %s",
+            "%d ordered tests wait for recovery, as the queue is away: %s",
             len(probes),
             one_line(error),
         )
@@ -83,13 +83,15 @@ def queues_of(probes: Sequence[UUID]) -> list[tuple[UUID, str]]:
 def send_to_vantages(task: str, vantages: Iterable[str]) -> None:
     """Send what asks storage to the workers of other vantages, as far as some are alive there.
 
-    One SQL query if any is given, none at a vantage: the beat's message reaches the default one.
+    One SQL query if any is given, none at a vantage: messages of the scheduler reach the default
+    one.
     """
     others = set() if settings.SONAR_VANTAGE else {*vantages} - {""}
     taken = worker_movers.living_queues(timezone.now()) if others else set()
-    entry: dict[str, Any] = settings.CELERY_BEAT_SCHEDULE[task.rpartition(".")[2]]
-    for queue in sorted({at(worker_movers.CLEANING, vantage) for vantage in others} & taken):
-        app.send_task(task, queue=queue, **entry["options"])
+    entries: Iterable[dict[str, Any]] = settings.CELERY_BEAT_SCHEDULE.values()
+    options = next(entry["options"] for entry in entries if entry["task"] == task)
+    for queue in sorted({at(worker_movers.CLEANUP, vantage) for vantage in others} & taken):
+        app.send_task(task, queue=queue, **options)
 
 
 def send_check(run: UUID, vantage: str) -> None:
@@ -99,7 +101,7 @@ def send_check(run: UUID, vantage: str) -> None:
     """
     try:
         with app.connection_for_write(**QUICKLY) as connection:
-            queue = at(worker_movers.CLEANING, vantage)
+            queue = at(worker_movers.CLEANUP, vantage)
             app.send_task(CHECK, (str(run),), queue=queue, connection=connection, **AT_ONCE)
     except REFUSALS as error:
         log.warning("the check %s waits in vain, as the queue is away: %s", run, one_line(error))

@@ -1,4 +1,4 @@
-"""Celery: its broker, its queues, and when beat sends which task."""
+"""Celery: its broker, its queues, and how often the scheduler (beat) sends which task."""
 
 import os
 import re
@@ -13,13 +13,13 @@ from sonar.settings.notifications import SONAR_NOTIFY_SECONDS
 from sonar.settings.sources import SONAR_DOWNTIMES_SECONDS, SONAR_TOPOLOGY_SECONDS
 from sonar.settings.storage import SONAR_CREDENTIALS_SECONDS
 from sonar.settings.work import (
-    KEEP_MONTHS_SECONDS,
-    SONAR_CLEAN_SECONDS,
+    RETENTION_SECONDS,
+    SONAR_CLEANUP_SECONDS,
     SONAR_COMMISSIONING_SECONDS,
+    SONAR_COMPACTION_SECONDS,
     SONAR_INCIDENTS_SECONDS,
     SONAR_PLAN_SECONDS,
-    SONAR_SEAL_SECONDS,
-    SONAR_SWEEP_SECONDS,
+    SONAR_RECOVERY_SECONDS,
 )
 
 # As PostgreSQL (sonar.settings.databases): to wait for a message is to hear nothing for long.
@@ -64,7 +64,7 @@ def transport_options(url: str) -> dict[str, Any]:
     if url.startswith(OF_RABBITMQ):
         # It tells who sends that it has kept the message.
         return {"confirm_publish": True}
-    # Rows are the truth and the sweep sends ids again: nothing is gained by messages that wait for
+    # Rows are the truth and recovery sends ids again: nothing is gained by messages that wait for
     # their acknowledgement, and a restart of Redis ends a worker that holds some (kombu 5.7.0).
     options: dict[str, Any] = {"ack_emulation": False, **QUEUE_WHILE_SILENT}
     # No message goes before another: a worker names each queue once where it asks for the next
@@ -92,26 +92,26 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # A Redis that is full, or cannot save, is waited for as one that is away (sonar.processes.broker).
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 CELERY_WORKER_CONSUMER = "sonar.processes.broker:PatientConsumer"
-# The beat looks at least so often: its watchdog waits for less than Celery's five minutes.
+# The scheduler looks at least this often: its watchdog waits less than Celery's five minutes.
 CELERY_BEAT_MAX_LOOP_INTERVAL = 30
 CELERY_BEAT_SCHEDULER = "sonar.processes.broker:PatientScheduler"
 # Of tasks that are acknowledged late, of which there are none; unsaid, Celery warns each time.
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
 CELERY_BROKER_TRANSPORT_OPTIONS = transport_options(BROKER_URL)
-# What may wait for storage has workers of its own: plans and seals are never late for it, and
-# cleaning gets its turn while every thread waits for a transfer.
+# What may wait for storage has workers of its own: planner and compaction are never late for it,
+# and clean-up gets its turn while every thread waits for a transfer.
 CELERY_TASK_ROUTES = {
     "sonar.tasks.transfer": {"queue": "transfers"},
-    "sonar.tasks.clean": {"queue": "cleaning"},
+    "sonar.tasks.clean_up": {"queue": "cleanup"},
     # Issuers may not answer either.
-    "sonar.tasks.check_credentials": {"queue": "cleaning"},
-    "sonar.tasks.check_endpoint": {"queue": "cleaning"},
-    # Seconds of computing, which plans and seals must not wait for either.
-    "matrix.tasks.assess": {"queue": "cleaning"},
-    "matrix.tasks.judge_links": {"queue": "cleaning"},
+    "sonar.tasks.check_credentials": {"queue": "cleanup"},
+    "sonar.tasks.check_endpoint": {"queue": "cleanup"},
+    # Seconds of computing, which planner and compaction must not wait for either.
+    "matrix.tasks.assess": {"queue": "cleanup"},
+    "matrix.tasks.judge_links": {"queue": "cleanup"},
     # Nor for services of others.
-    "sonar.tasks.import_downtimes": {"queue": "cleaning"},
-    "sonar.tasks.propose_topology": {"queue": "cleaning"},
+    "sonar.tasks.import_downtimes": {"queue": "cleanup"},
+    "sonar.tasks.propose_topology": {"queue": "cleanup"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "control"
 # A queue that the majority of RabbitMQ's nodes has survives the loss of the others.
@@ -132,21 +132,22 @@ def sent_with(expires: int) -> dict[str, Any]:
     return {"expires": expires, "confirm_timeout": CONFIRM_SECONDS}
 
 
-# How often each task is sent, and after how long one that nobody has taken is of no use.
+# By the name that status/, /metrics and Operations show: each task, how often it is sent, and after
+# how many intervals a message that nobody has taken is of no use.
 CELERY_BEAT_SCHEDULE = {
-    task.rpartition(".")[2]: {"task": task, "schedule": seconds, "options": sent_with(expires)}
-    for task, seconds, expires in (
-        ("sonar.tasks.plan", SONAR_PLAN_SECONDS, SONAR_PLAN_SECONDS * 2),
-        ("sonar.tasks.sweep", SONAR_SWEEP_SECONDS, SONAR_SWEEP_SECONDS * 2),
-        ("sonar.tasks.clean", SONAR_CLEAN_SECONDS, SONAR_CLEAN_SECONDS),
-        ("sonar.tasks.check_credentials", SONAR_CREDENTIALS_SECONDS, SONAR_CREDENTIALS_SECONDS),
-        ("sonar.tasks.import_downtimes", SONAR_DOWNTIMES_SECONDS, SONAR_DOWNTIMES_SECONDS),
-        ("sonar.tasks.propose_topology", SONAR_TOPOLOGY_SECONDS, SONAR_TOPOLOGY_SECONDS),
-        ("sonar.tasks.seal", SONAR_SEAL_SECONDS, SONAR_SEAL_SECONDS),
-        ("sonar.tasks.keep_months", KEEP_MONTHS_SECONDS, KEEP_MONTHS_SECONDS),
-        ("matrix.tasks.assess", SONAR_INCIDENTS_SECONDS, SONAR_INCIDENTS_SECONDS),
-        ("matrix.tasks.judge_links", SONAR_COMMISSIONING_SECONDS, SONAR_COMMISSIONING_SECONDS),
-        ("matrix.tasks.notify", SONAR_NOTIFY_SECONDS, SONAR_NOTIFY_SECONDS),
-        ("matrix.tasks.send_reports", SONAR_NOTIFY_SECONDS, SONAR_NOTIFY_SECONDS),
+    name: {"task": task, "schedule": seconds, "options": sent_with(seconds * intervals)}
+    for name, task, seconds, intervals in (
+        ("planner", "sonar.tasks.plan", SONAR_PLAN_SECONDS, 2),
+        ("recovery", "sonar.tasks.recover", SONAR_RECOVERY_SECONDS, 2),
+        ("cleanup", "sonar.tasks.clean_up", SONAR_CLEANUP_SECONDS, 1),
+        ("check_credentials", "sonar.tasks.check_credentials", SONAR_CREDENTIALS_SECONDS, 1),
+        ("import_downtimes", "sonar.tasks.import_downtimes", SONAR_DOWNTIMES_SECONDS, 1),
+        ("propose_topology", "sonar.tasks.propose_topology", SONAR_TOPOLOGY_SECONDS, 1),
+        ("compaction", "sonar.tasks.compact", SONAR_COMPACTION_SECONDS, 1),
+        ("retention", "sonar.tasks.apply_retention", RETENTION_SECONDS, 1),
+        ("assess", "matrix.tasks.assess", SONAR_INCIDENTS_SECONDS, 1),
+        ("judge_links", "matrix.tasks.judge_links", SONAR_COMMISSIONING_SECONDS, 1),
+        ("notify", "matrix.tasks.notify", SONAR_NOTIFY_SECONDS, 1),
+        ("send_reports", "matrix.tasks.send_reports", SONAR_NOTIFY_SECONDS, 1),
     )
 }

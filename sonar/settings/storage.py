@@ -18,7 +18,7 @@ from sonar.settings.environment import (
 SONAR_CA_BUNDLE = os.environ.get("SONAR_CA_BUNDLE", "")
 # The iperf3:// endpoint that workers of this environment stand for: they are where it is.
 SONAR_NETWORK_ENDPOINT = envtext("SONAR_NETWORK_ENDPOINT")
-# The place whose tests, checks and cleaning workers of this environment take, and no others.
+# The place whose tests, checks and clean-up workers of this environment take, and no others.
 SONAR_VANTAGE = envvantage("SONAR_VANTAGE")
 # Where `collect_fireflies` listens by UDP, and to whom.
 SONAR_FIREFLIES_LISTEN = os.environ.get("SONAR_FIREFLIES_LISTEN") or "127.0.0.1:10514"

@@ -11,9 +11,9 @@ SONAR_BYTES_PER_HOUR = envint("SONAR_BYTES_PER_HOUR", 0, minimum=0)
 # So many failures in a row by one end, and its tests are spread thin (sonar.results.circuits).
 SONAR_CIRCUIT_FAILURES = envint("SONAR_CIRCUIT_FAILURES", 5)
 SONAR_PLAN_SECONDS = envint("SONAR_PLAN_SECONDS", 10)
-SONAR_SWEEP_SECONDS = envint("SONAR_SWEEP_SECONDS", 30)
-# Files that were left behind are deleted in a queue of their own: storage may not answer.
-SONAR_CLEAN_SECONDS = envint("SONAR_CLEAN_SECONDS", 30)
+SONAR_RECOVERY_SECONDS = envint("SONAR_RECOVERY_SECONDS", 30)
+# Files that were left behind are deleted in a queue of their own: storage may not respond.
+SONAR_CLEANUP_SECONDS = envint("SONAR_CLEANUP_SECONDS", 30)
 # How long a worker that is told to stop waits for its transfers to end.
 SONAR_STOP_SECONDS = envint("SONAR_STOP_SECONDS", 8)
 # Then it hands back what still runs. A database that is away must not hold its end up.
@@ -31,11 +31,11 @@ SONAR_HEARTBEAT_FILE = envnewfile("SONAR_HEARTBEAT_FILE")
 SONAR_KEEP_DAYS = envint("SONAR_KEEP_DAYS", 400, maximum=LONGEST_KEPT_DAYS)
 # Who changed what of the registry, of accounts and rights: for how long that is kept.
 SONAR_HISTORY_DAYS = envint("SONAR_HISTORY_DAYS", 731, maximum=LONGEST_KEPT_DAYS)
-SONAR_SEAL_SECONDS = envint("SONAR_SEAL_SECONDS", 10)
+SONAR_COMPACTION_SECONDS = envint("SONAR_COMPACTION_SECONDS", 10)
 # How often the links of criteria sets are judged (matrix.tasks).
 SONAR_COMMISSIONING_SECONDS = envint("SONAR_COMMISSIONING_SECONDS", 900)
 # How often new results are assessed (matrix.tasks.assess).
 SONAR_INCIDENTS_SECONDS = envint("SONAR_INCIDENTS_SECONDS", 60)
-KEEP_MONTHS_SECONDS = 3600
+RETENTION_SECONDS = 3600
 # Up to how many links of a size class /metrics has the rate of each; 0 for none.
 SONAR_METRICS_LINKS = envint("SONAR_METRICS_LINKS", 1000, minimum=0)

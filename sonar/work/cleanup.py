@@ -1,4 +1,4 @@
-"""Files of ours at endpoints that nobody deleted: remembered, and deleted by the task `clean`.
+"""Files of ours at endpoints that nobody deleted: remembered, and deleted by the task `clean_up`.
 
 An endpoint is worked on by one cleaner at a time. After a failure everything that lies there
 waits; then one file is tried, and the others follow only if that one goes.
@@ -54,7 +54,7 @@ def places_of(probe: Probe) -> list[Place]:
 def left_behind(
     place: Place, mover: str, why: str, next_try: datetime, remote_id: str = ""
 ) -> Leftover:
-    """Return the row by which `clean` knows a file, for `keep`.
+    """Return the row by which `clean_up` knows a file, for `keep`.
 
     ``remote_id`` is the job of a service that may write it.
     """
@@ -64,7 +64,7 @@ def left_behind(
 
 
 def keep(rows: Iterable[Leftover]) -> None:
-    """Remember files for `clean`; those that are known already stay as they are but for a job.
+    """Remember files for `clean_up`; those that are known already stay as they are but for a job.
 
     No server is asked. Two statements for any number of files.
     """

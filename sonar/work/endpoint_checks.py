@@ -1,7 +1,7 @@
 """Checks of endpoints, by workers and commands: step after step, and nothing is left behind.
 
-The file of a check is remembered for `clean` before it is written, so that one whose worker dies is
-deleted as those of tests are.
+The file of a check is remembered for `clean_up` before it is written, so that one whose worker dies
+is deleted as those of tests are.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ from sonar.work.transfer_request import CredentialWait, end_at
 
 Tell = Callable[[CheckStep], None]
 LEFT_ALONE = timedelta(minutes=15)
-"""Until `clean` deletes the file of a check: by then it has ended, or its worker is dead."""
+"""Until `clean_up` deletes the file of a check: by then it has ended, or its worker is dead."""
 EXPLANATION = "written by a check of the endpoint that did not delete it"
 
 
@@ -84,7 +84,7 @@ def check_registered(
 
 
 def remember(endpoint: Endpoint, run_id: UUID) -> None:
-    """Let `clean` delete the file of a check, should the check not do so."""
+    """Let `clean_up` delete the file of a check, should the check not do so."""
     mover = mover_for(endpoint.base_url)
     if mover is None:
         return

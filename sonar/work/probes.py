@@ -1,4 +1,4 @@
-"""One probe's life: claim, prepare, move, verify, clean up, record; and the sweep, for who died."""
+"""One probe's life: claim, prepare, move, verify, clean up, record; and recovery of lost ones."""
 
 import logging
 import os
@@ -61,7 +61,7 @@ def run(probe_id: UUID) -> None:
     try:
         connection.ensure_connection()  # a test does not begin while it waits for one
         probe = claim(probe_id, timezone.now())
-    except DATABASE_AWAY as error:  # it stays queued, and the sweep sends it again
+    except DATABASE_AWAY as error:  # it stays queued, and recovery sends it again
         log.warning("test %s is not taken, as the database is away: %s", probe_id, one_line(error))
         release_connection()
         return
@@ -75,7 +75,7 @@ def run(probe_id: UUID) -> None:
 def claim(probe_id: UUID, now: datetime) -> Probe | None:
     """Take a queued probe for this process, or return None if it is not there to take.
 
-    Nor is one that is of another vantage by now: the sweep sends it there. While all tests are
+    Nor is one that is of another vantage by now: recovery sends it there. While all tests are
     stopped none is taken.
     """
     with planned_cursor() as cursor:
@@ -160,12 +160,12 @@ def record(probe: Probe, outcome: Outcome) -> None:
         put_off(probe, wait)
     elif not endings.end_probe(probe, outcome):
         log.warning(
-            "test %s is already recorded: by the sweep, or by a try that got no answer", probe.id
+            "test %s is already recorded: by recovery, or by a try that got no answer", probe.id
         )
 
 
 def keep_leftovers(probe: Probe, outcome: Outcome) -> None:
-    """Remember what could not be deleted at the end of a run; `clean` tries later."""
+    """Remember what could not be deleted at the end of a run; `clean_up` tries later."""
     soon = timezone.now() + cleanup.FIRST_PAUSE
     reasons = outcome.leftover, outcome.left_aside
     jobs = outcome.seen.remote_id, ""
@@ -178,7 +178,7 @@ def keep_leftovers(probe: Probe, outcome: Outcome) -> None:
 
 @transaction.atomic
 def hand_back(*stopped: Probe) -> list[Probe]:
-    """Put probes that were stopped before their end back into the queue; the sweep sends them.
+    """Put probes that were stopped before their end back into the queue; recovery sends them.
 
     Returns those whose run had not ended, and was not taken back before. Three statements for any
     number of probes.
@@ -332,7 +332,7 @@ class LastResort:
 
 
 def hand_back_all() -> None:
-    """Hand back every probe that still runs in this process; `clean` deletes its files."""
+    """Hand back every probe that still runs in this process; clean-up deletes its files."""
     jobs = {probe: watch.seen.remote_id for watch, probe in running.probes()}
     try:
         handed = abandon(jobs, OVERRUN)
@@ -343,8 +343,8 @@ def hand_back_all() -> None:
         release_connection()
 
 
-def sweep(now: datetime) -> list[UUID]:
-    """End what died; return the queued probes to send again. Several may sweep at once.
+def recover(now: datetime) -> list[UUID]:
+    """End what died; return the queued probes to send again. Several processes may do so at once.
 
     No server is asked.
     """
@@ -369,7 +369,7 @@ def sweep(now: datetime) -> list[UUID]:
 @transaction.atomic
 def lose(probe: Probe, now: datetime) -> bool:
     """End a probe as lost and remember what it may have left; False if it ended meanwhile."""
-    # A worker that hangs while it records holds the row: that must not hold up the sweep.
+    # A worker that hangs while it records holds the row: that must not hold up recovery.
     free = Probe.objects.select_for_update(skip_locked=True).filter(id=probe.id)
     if not list(free) or not endings.lose_probe(probe, now):
         return False

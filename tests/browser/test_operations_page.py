@@ -44,7 +44,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 def busy(scene: Scene) -> Probe:
     """A grid on which tests run, wait and are queued; returns one that runs."""
     made = scene.world
-    signs = dict.fromkeys(["transfers@w1", "control@w2", "cleaning@w2"], "worker")
+    signs = dict.fromkeys(["transfers@w1", "control@w2", "cleanup@w2"], "worker")
     signs |= {"beat@w2": "beat"}
     signs |= dict.fromkeys(figures.TASKS, "task")
     for name, kind in signs.items():

@@ -26,7 +26,7 @@ from tests.ports import free_port
 PLACE = Path(os.environ.get("SONAR_CONTAINERS") or "/var/tmp/sonar-containers")
 # Bytes that an image may have.
 LIMITS = {"sonar-web": 250_000_000, "sonar-worker": 400_000_000}
-WITH_PULSE = ("worker", "control", "cleaning", "beat")
+WITH_PULSE = ("worker", "control", "cleanup", "beat")
 LINKS = "/api/v1/links/?window=1h&size=small"
 CELLS = "matrix/?window=24h&size=small&format=csv"
 RESULTS = "transfers/?window=24h&format=csv"
@@ -151,8 +151,8 @@ def move_to(first: Compose, second: Compose) -> None:
     second.run("run", "--rm", "migrate", "python", "manage.py", "migrate", "sonar", OLDER)
     come_up(second)
     print(f"  a database of migration {OLDER} was brought up to date")
-    first.run("stop", "worker", "control", "cleaning", "beat")
-    second.run("stop", "web", "worker", "control", "cleaning", "beat")
+    first.run("stop", "worker", "control", "cleanup", "beat")
+    second.run("stop", "web", "worker", "control", "cleanup", "beat")
     command = (*TOOLS, "run", "--rm", "-T", "tools")
     first.run(*command, "backup", "--force", "/backup/first.backup")
     second.run(*command, "restore", "--replace", "--yes", "/backup/first.backup")

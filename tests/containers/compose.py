@@ -10,7 +10,7 @@ from tests.containers.engine import Engine, said
 
 PROJECT = Path(__file__).resolve().parents[2]
 # Those that run all the time.
-SERVICES = ("postgres", "redis", "web", "worker", "control", "cleaning", "beat")
+SERVICES = ("postgres", "redis", "web", "worker", "control", "cleanup", "beat")
 
 
 class Compose:

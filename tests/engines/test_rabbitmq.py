@@ -19,8 +19,8 @@ from tests.matrix.world import NOW
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db]
-FULL = "RabbitMQ answers and takes nothing"
-AWAY = "RabbitMQ does not answer: nothing is sent to workers."
+FULL = "RabbitMQ responds but accepts no messages"
+AWAY = "RabbitMQ does not respond: no tasks are sent to workers."
 
 
 @pytest.fixture(scope="module")
@@ -60,20 +60,22 @@ def test_it_answers_and_its_queues_are_counted(broker: Broker, client: Client) -
     send(broker.url, "transfers.http-tpc@cern", 2)
     taken = ["transfers@cern", "transfers.http-tpc@cern"]
     SignOfLife.objects.create(name="w", kind="worker", seen_at=NOW, every_seconds=10, queues=taken)
-    assert health.look(NOW)["broker"] == health.Part(True, "RabbitMQ answers and takes messages.")
+    assert health.look(NOW)["broker"] == health.Part(
+        True, "RabbitMQ responds and accepts messages."
+    )
     found = samples(client)
     assert found["sonar_up", "broker"] == found["sonar_up", "redis"] == 1
     assert found["sonar_queue_messages", "transfers"] == 3
     assert found["sonar_queue_messages", "transfers@cern"] == 2
     assert found["sonar_queue_messages", "control"] == 1
-    assert found["sonar_queue_messages", "cleaning"] == 0
+    assert found["sonar_queue_messages", "cleanup"] == 0
 
 
 @pytest.mark.usefixtures("patient")
 def test_a_redis_that_is_away_is_missed_for_what_it_still_does(settings: Settings) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     parts = health.look(NOW)
-    assert parts["redis"].detail == f"Redis does not answer: {health.FOR_ITSELF}"
+    assert parts["redis"].detail == f"Redis does not respond: {health.FOR_ITSELF}"
     assert parts["broker"].ok
 
 

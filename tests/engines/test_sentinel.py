@@ -83,7 +83,7 @@ def sentinels(tmp_path: Path, settings: Settings) -> Iterator[Sentinels]:
 
 
 def planned_after(moment: object) -> bool:
-    return SignOfLife.objects.filter(name="plan", seen_at__gt=moment).exists()
+    return SignOfLife.objects.filter(name="planner", seen_at__gt=moment).exists()
 
 
 def test_all_goes_on_after_a_failover(

@@ -36,12 +36,12 @@ SITES = (
 )
 PATIENCE_SECONDS = 120.0
 SETTINGS = {
-    "SONAR_CLEAN_SECONDS": "1",
+    "SONAR_CLEANUP_SECONDS": "1",
     "SONAR_PLAN_SECONDS": "1",
-    "SONAR_SWEEP_SECONDS": "1",
+    "SONAR_RECOVERY_SECONDS": "1",
     "SONAR_RESEND_SECONDS": "2",
     "SONAR_IN_FLIGHT": "24",
-    "SONAR_SEAL_SECONDS": "2",
+    "SONAR_COMPACTION_SECONDS": "2",
     "SONAR_DATABASE_TRANSACTION_POOL": "true",
 }
 # As what nobody needs who sends and takes messages by a RabbitMQ.
@@ -144,4 +144,4 @@ def test_every_probe_became_one_transfer_and_no_file_is_left(sonar: Sonar) -> No
 
 def test_what_was_not_killed_has_lived_through_it_and_said_so_in_lines(sonar: Sonar) -> None:
     assert [name for name, process in sonar.running.items() if process.poll() is not None] == []
-    assert "Traceback" not in sonar.logs("control", "cleaning", "worker", "beat")
+    assert "Traceback" not in sonar.logs("control", "cleanup", "worker", "beat")

@@ -20,11 +20,11 @@ from tests.waiting import wait_for
 # RFC 2544 keeps 198.18.0.0/15 for the benchmarks of networks; the network of the lab is its own.
 NEAR, FAR = "198.18.1.1", "198.18.1.2"
 QUEUE_PORT = 6379
-THERE = ("worker", "cleaning")
+THERE = ("worker", "cleanup")
 SETTINGS = {
-    "SONAR_CLEAN_SECONDS": "1",
+    "SONAR_CLEANUP_SECONDS": "1",
     "SONAR_PLAN_SECONDS": "1",
-    "SONAR_SWEEP_SECONDS": "1",
+    "SONAR_RECOVERY_SECONDS": "1",
     "SONAR_HEARTBEAT_SECONDS": "1",
     "SONAR_RESEND_SECONDS": "5",
     "SONAR_IN_FLIGHT": "24",
@@ -174,8 +174,8 @@ class Campus(TwoHosts):
         worker = [*here["worker"], "--loglevel=INFO"]
         put_option(worker, "-c", "8")
         of_all, of_storage = list(worker), list(worker)
-        put_option(of_all, "-Q", "transfers,control,cleaning")
-        put_option(of_storage, "-Q", "transfers,cleaning")
+        put_option(of_all, "-Q", "transfers,control,cleanup")
+        put_option(of_storage, "-Q", "transfers,cleanup")
         return {"worker": of_all, "campus": [*there, *of_storage]}
 
     def send(self, task: str, queue: str) -> None:

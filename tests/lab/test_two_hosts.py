@@ -120,4 +120,4 @@ def test_a_minute_without_the_link_loses_and_doubles_nothing(hosts: TwoHosts) ->
     assert made == sum(states.values()) > 2 * LOAD
     assert "lost" not in states, states
     assert hosts.nodes.files_left() == []
-    assert "Traceback" not in hosts.logs("worker", "cleaning", "control", "beat", "web")
+    assert "Traceback" not in hosts.logs("worker", "cleanup", "control", "beat", "web")

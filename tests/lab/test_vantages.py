@@ -97,7 +97,7 @@ def test_who_reaches_an_endpoint_alone_tests_cleans_and_checks_it(
     left = campus.servers[0].make_directory("base/sonar/incoming") / "left"
     left.write_text("left")
     campus.ask(LEAVE, path=LEFT)
-    campus.send("clean", "cleaning")
+    campus.send("clean_up", "cleanup")
     assert wait_for(lambda: not campus.count("sonar_leftover") and not left.exists(), SOON)
     run = uuid4()
     campus.ask(CHECK, run=run)

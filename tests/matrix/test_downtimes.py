@@ -123,7 +123,7 @@ def test_operations_say_how_old_each_source_is(client: Client, both: World, sett
     page = responses.page(client, "/operations/")
     risk = "at risk , tests run: DESY_DATADISK and DESY_SCRATCHDISK, new switch ( GOCDB )"
     assert risk in page
-    assert "OSG Topology: has not been asked yet." in page
+    assert "OSG Topology: not read yet." in page
     DowntimeSource.objects.create(
         origin="gocdb",
         asked_at=NOW,
@@ -134,7 +134,7 @@ def test_operations_say_how_old_each_source_is(client: Client, both: World, sett
     )
     page = responses.page(client, "/operations/")
     assert "GOCDB: stale read 2 h ago; 40 downtimes, 3 concern endpoints here." in page
-    assert "failed. Until it answers, the downtimes that it announced stay as they are." in page
+    assert "failed. Downtimes read earlier are kept until it responds." in page
     (gocdb, osg) = responses.answer(client, "/api/v1/status/")["downtime_sources"]
     assert (gocdb["stale"], gocdb["failing"], gocdb["answered_at"]) == (
         True,

@@ -47,9 +47,9 @@ def all_well(without: str = "") -> None:
     signs: dict[str, tuple[Any, ...]] = {
         "transfers@secret-host": ("worker", SECOND, "transfers"),
         "control@secret-host": ("worker", SECOND, "control"),
-        "cleaning@secret-host": ("worker", SECOND, "cleaning"),
+        "cleanup@secret-host": ("worker", SECOND, "cleanup"),
         "beat@secret-host": ("beat", SECOND),
-        "plan": ("task", SECOND),
+        "planner": ("task", SECOND),
     }
     for name, fields in signs.items():
         if name.partition("@")[0] != without:
@@ -88,7 +88,7 @@ def test_a_wrong_clock_is_said_and_nothing_is_missing(client):
     SignOfLife.objects.filter(kind="beat").update(clock_ahead_seconds=-42)
     status, parts = ready(client)
     words = parts["workers"]["detail"]
-    assert (status, words.endswith("is 42 s behind that of the database.")) == (200, True), words
+    assert (status, words.endswith("is 42 s behind the database clock.")) == (200, True), words
     assert b"sonar_clock_ahead_seconds -42.0" in client.get("/metrics").content
 
 
@@ -96,11 +96,11 @@ def test_a_sonar_that_is_well_is_ready(client):
     all_well()
     status, parts = ready(client)
     assert status == 200
-    assert set(parts) == {"database", "redis", "workers", "beat", "tests", "measurements"}
+    assert set(parts) == {"database", "redis", "workers", "scheduler", "tests", "measurements"}
     assert parts["measurements"] == {"ok": True, "detail": "Results: not assessed yet."}
     assert parts["tests"]["detail"] == "Tests may start."
     assert parts["workers"]["detail"] == (
-        "Workers take tests and tasks: 1 from transfers, 1 from control, 1 from cleaning."
+        "Workers are running: 1 for transfers, 1 for control, 1 for cleanup."
     )
 
 
@@ -143,27 +143,27 @@ def test_doubtful_results_and_late_assessments_are_said_and_all_is_ready(
 
 def test_tests_may_all_run_at_vantages_and_cleaning_has_a_worker_without_one(client):
     all_well("transfers")
-    queues = ["transfers@cern", "transfers.fake@cern", "cleaning@cern"]
+    queues = ["transfers@cern", "transfers.fake@cern", "cleanup@cern"]
     SignOfLife.objects.create(
         name="w@cern", kind="worker", seen_at=timezone.now(), every_seconds=10, queues=queues
     )
     assert ready(client)[0] == 200
     metrics = client.get("/metrics").content
     assert b'sonar_workers{queue="transfers@cern"} 1.0' in metrics
-    assert b'sonar_queue_messages{queue="cleaning@cern"} ' in metrics
-    SignOfLife.objects.filter(name__startswith="cleaning").delete()
-    said = "No worker takes from the queue “cleaning”: start one."
+    assert b'sonar_queue_messages{queue="cleanup@cern"} ' in metrics
+    SignOfLife.objects.filter(name__startswith="cleanup").delete()
+    said = "No worker is running for the queue “cleanup”. Start one."
     assert failing(client) == {"workers": said}
 
 
 @pytest.mark.parametrize(
     ("without", "part", "said"),
     [
-        ("transfers", "workers", "No worker takes from the queue “transfers”: start one."),
-        ("control", "workers", "No worker takes from the queue “control”"),
-        ("cleaning", "workers", "No worker takes from the queue “cleaning”"),
-        ("beat", "beat", "The beat sends nothing: it has never been seen."),
-        ("plan", "beat", "no tick of the planner ends"),
+        ("transfers", "workers", "No worker is running for the queue “transfers”. Start one."),
+        ("control", "workers", "No worker is running for the queue “control”"),
+        ("cleanup", "workers", "No worker is running for the queue “cleanup”"),
+        ("beat", "scheduler", "The scheduler has not sent a task yet. Start it."),
+        ("planner", "scheduler", "no planner run has finished yet."),
     ],
 )
 def test_who_is_missing_is_named(client, without, part, said):
@@ -173,7 +173,7 @@ def test_who_is_missing_is_named(client, without, part, said):
     assert said in told[part]
 
 
-@pytest.mark.parametrize("name", ["transfers", "control", "cleaning", "beat", "plan"])
+@pytest.mark.parametrize("name", ["transfers", "control", "cleanup", "beat", "planner"])
 def test_who_was_last_heard_of_more_than_three_signs_ago_is_missing(client, still, name):
     all_well()
     late = SignOfLife.objects.filter(name__startswith=name)
@@ -186,7 +186,7 @@ def test_who_was_last_heard_of_more_than_three_signs_ago_is_missing(client, stil
 def test_the_age_of_the_last_sign_is_said(client, still):
     all_well("beat")
     sign("beat@secret-host", "beat", 75 * SECOND)
-    assert "the last was 75 s ago" in failing(client)["beat"]
+    assert "has not sent a task for 75 s" in failing(client)["scheduler"]
 
 
 def test_one_worker_may_take_from_both_queues(client):
@@ -217,7 +217,7 @@ def test_a_migration_that_is_not_applied_is_not_ready(client):
 def test_without_redis_it_is_not_ready(client, settings):
     all_well()
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    assert failing(client) == {"redis": "Redis does not answer: nothing is sent to workers."}
+    assert failing(client) == {"redis": "Redis does not respond: no tasks are sent to workers."}
 
 
 @pytest.mark.parametrize("way", refusing.WAYS)
@@ -227,8 +227,8 @@ def test_a_redis_that_takes_nothing_is_not_ready_and_it_is_said_why(client, way)
     with refuse(project.REDIS_URL):
         told = failing(client)
     assert list(told) == ["redis"]
-    assert told["redis"].startswith(f"Redis answers and refuses writes: {why}")
-    assert "Until then nothing is sent to workers" in told["redis"]
+    assert told["redis"].startswith(f"Redis responds but refuses writes: {why}")
+    assert "Until then no tasks are sent to workers" in told["redis"]
     assert ready(client)[0] == 200
 
 
@@ -243,7 +243,7 @@ def test_looking_leaves_nothing_in_redis(client):
     ("error", "said"),
     [
         (redis.ResponseError("NOPERM this user secret-host has no permissions"), " (NOPERM)."),
-        (redis.ResponseError("secret-host said no"), "look at its log."),
+        (redis.ResponseError("secret-host said no"), "check its log."),
     ],
 )
 def test_other_words_of_redis_are_not_repeated(error, said):
@@ -257,9 +257,9 @@ def test_without_the_database_nothing_is_known_of_the_others(client, monkeypatch
         type(connection._connections["default"]), "get_connection_params", lambda _: params
     )
     told = failing(client)
-    assert set(told) == {"database", "workers", "beat"}
-    assert told["database"] == "The database does not answer."
-    assert told["workers"] == told["beat"] == health.UNKNOWN
+    assert set(told) == {"database", "workers", "scheduler"}
+    assert told["database"] == "The database does not respond."
+    assert told["workers"] == told["scheduler"] == health.UNKNOWN
 
 
 @pytest.fixture
@@ -290,7 +290,7 @@ def test_servers_that_hang_do_not_hang_it(client, mute, monkeypatch, settings):
     for module in (tables, health):
         monkeypatch.setattr(module, "LONGEST_SECONDS", 2)
     began = time.monotonic()
-    assert set(failing(client)) == {"database", "redis", "workers", "beat"}
+    assert set(failing(client)) == {"database", "redis", "workers", "scheduler"}
     assert time.monotonic() - began < 30  # a connection that is waited for ends never
 
 
@@ -343,12 +343,12 @@ def test_a_database_whose_disk_was_full_is_not_ready_for_two_minutes(client, mon
         cursor.execute("DROP FUNCTION no_room")
     assert failing(client) == {"database": health.NO_ROOM}
     page = client.get("/operations/").content.decode()
-    assert "The database cannot write:" in page
+    assert "The database cannot store data:" in page
     assert "Sonar is healthy" not in page
     assert 0 < queue.ttl(full_disk.FULL) <= full_disk.FULL_SECONDS
     queue.delete(full_disk.FULL)
     assert ready(client)[0] == 200
-    assert "The database cannot write:" not in client.get("/operations/").content.decode()
+    assert "The database cannot store data:" not in client.get("/operations/").content.decode()
 
 
 def test_a_full_disk_is_no_trouble_while_redis_is_away(settings):

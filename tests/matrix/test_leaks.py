@@ -172,7 +172,7 @@ def called(made: World) -> int:
 
 
 def lost() -> None:
-    """End a test whose worker died as the sweep does, in its words."""
+    """End a test whose worker died as recovery does, in its words."""
     worker = MARKS["worker of a lost transfer"]
     dead = probe(*free_link(), size="large", started_at=NOW - HOUR, worker=worker)
     assert endings.lose_probe(dead, NOW)

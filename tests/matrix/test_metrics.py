@@ -94,22 +94,22 @@ def test_credentials_in_trouble_are_there_with_since_when_and_without_their_name
 def test_everything_that_one_alerts_on_is_there(client, small_world):
     sign(f"w@{HOST}", "worker", "transfers")
     sign(f"beat@{HOST}", "beat")
-    sign("plan", "task")
+    sign("planner", "task")
     transfer(small_world.ral, small_world.desy, 5.0, ago=timedelta(hours=2))
     transfer(small_world.ral, small_world.desy, 5.0)
     found = samples(client)
     at = NOW.timestamp()
     assert found["sonar_last_plan_timestamp_seconds", ""] == at
-    assert found["sonar_beat_last_timestamp_seconds", ""] == at
-    assert found["sonar_task_last_timestamp_seconds", "plan"] == at
+    assert found["sonar_scheduler_last_timestamp_seconds", ""] == at
+    assert found["sonar_task_last_timestamp_seconds", "planner"] == at
     assert found["sonar_workers", "transfers"] == 1
     assert found["sonar_workers", "control"] == 0
     assert found["sonar_probes", "queued"] == found["sonar_probes", "running"] == 0
     assert found["sonar_queue_messages", "control"] >= 0
     assert found["sonar_in_flight_limit", ""] == 100
     assert found["sonar_results_last_hour", "done"] == 1
-    assert found["sonar_oldest_dirty_seconds", ""] == 3630
-    assert found["sonar_unsealed_buckets", ""] == 1
+    assert found["sonar_uncompacted_seconds", ""] == 3630
+    assert found["sonar_uncompacted_buckets", ""] == 1
     assert found["sonar_scheduled_waiting", "next tick"] == 12
     assert found["sonar_coverage_links", "large,measured"] == 1
     assert found["sonar_coverage_links", "large,untested"] == 11
@@ -207,7 +207,10 @@ def test_who_was_never_heard_of_has_no_sample(client, small_world):
     assert found["sonar_notifications_oldest_due_seconds", ""] == 0
     names = {name for name, _ in found}
     assert "sonar_incidents_evaluated_timestamp_seconds" not in names
-    assert not names & {"sonar_last_plan_timestamp_seconds", "sonar_beat_last_timestamp_seconds"}
+    assert not names & {
+        "sonar_last_plan_timestamp_seconds",
+        "sonar_scheduler_last_timestamp_seconds",
+    }
 
 
 def test_no_machine_is_named(client, small_world):

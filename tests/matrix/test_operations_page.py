@@ -48,7 +48,7 @@ def well(small_world: World) -> None:
     signs = {
         f"transfers@{WORKER}": "worker",
         f"control@{WORKER}": "worker",
-        f"cleaning@{WORKER}": "worker",
+        f"cleanup@{WORKER}": "worker",
         f"beat@{WORKER}": "beat",
     }
     signs |= dict.fromkeys(figures.TASKS, "task")
@@ -79,15 +79,15 @@ def test_a_source_of_downtimes_that_does_not_answer_is_a_problem(client, well, s
     for answered_at, words in ((NOW - 5 * HOUR, "for 5 h"), (None, "yet")):
         DowntimeSource.objects.filter(pk=gocdb.pk).update(answered_at=answered_at)
         page = look(client)
-        assert f"Sonar has 1 problem GOCDB has not answered {words}: downtimes that" in page
+        assert f"Sonar has 1 problem GOCDB has not responded {words}. Sonar lacks" in page
 
 
 def test_a_sonar_that_is_well_says_so_in_one_line(client, well):
     page = look(client)
-    assert "Operations: Sonar is healthy All workers answer, due tests are started" in page
+    assert "Operations: Sonar is healthy All workers respond, due tests start" in page
     assert "silent" not in page
-    assert "Endpoints that fail" not in page
-    assert page.words.count("1 alive") == 3
+    assert "Failing endpoints" not in page
+    assert page.words.count("1 running") == 3
 
 
 def test_workers_are_listed_by_vantage_and_one_without_any_is_a_problem(client, well, small_world):
@@ -98,11 +98,14 @@ def test_workers_are_listed_by_vantage_and_one_without_any_is_a_problem(client, 
         kind="worker",
         seen_at=NOW,
         every_seconds=10,
-        queues=["transfers@cern", "transfers.http-tpc@cern", "cleaning@cern"],
+        queues=["transfers@cern", "transfers.http-tpc@cern", "cleanup@cern"],
     )
     page = look(client)
-    assert "run the tests, at the vantage cern workers for “transfers@cern” 1 alive" in page
-    assert "clean up and check credentials, at the vantage cern workers for “cleaning@c" in page
+    assert "workers for “transfers@cern” run tests, at the vantage cern 1 running" in page
+    assert (
+        "workers for “cleanup@cern” clean up files and check credentials, at the vantage cern"
+        in page
+    )
     assert "6 links are not tested. No worker reaches both endpoints: they, or their mesh" in page
     assert "all endpoints; at the vantage cern" in page
     assert "is alive: start one" not in page
@@ -115,8 +118,14 @@ def test_workers_are_listed_by_vantage_and_one_without_any_is_a_problem(client, 
     ("ahead", "said"),
     [
         ([9.0], ""),
-        ([-42.0], "The clock of one worker or beat is 42 s behind that of the database: tokens"),
-        ([-12.0, 3600.0], "2 clocks are wrong, one 3600 s ahead of that of the database: tokens"),
+        (
+            [-42.0],
+            "The clock of a worker or of the scheduler is 42 s behind the database clock: tokens",
+        ),
+        (
+            [-12.0, 3600.0],
+            "2 clocks are wrong; the worst is 3600 s ahead of the database clock: tokens",
+        ),
     ],
 )
 def test_a_clock_that_is_wrong_is_a_problem_and_operators_see_whose(client, well, ahead, said):
@@ -126,7 +135,7 @@ def test_a_clock_that_is_wrong_is_a_problem_and_operators_see_whose(client, well
     assert said in page
     assert ("Sonar is healthy" in page) is not bool(said)
     client.force_login(account(Role.OPERATOR))
-    whose = f"control@{WORKER} (its clock is {abs(ahead[0]):.0f} s behind)"
+    whose = f"control@{WORKER} (clock {abs(ahead[0]):.0f} s behind)"
     assert (whose in look(client)) is bool(said)
 
 
@@ -140,9 +149,9 @@ def test_simulated_endpoints_are_said_as_long_as_one_is_in_use(client, small_wor
 
 def test_an_empty_sonar_without_processes_says_what_to_start(client):
     page = look(client)
-    assert "No worker takes from the queue “transfers”: nothing is measured." in page
-    assert "No worker takes from the queue “control”" in page
-    assert "The beat sends nothing: it has never been seen." in page
+    assert "No worker is running for the queue “transfers”. No test runs." in page
+    assert "No worker is running for the queue “control”" in page
+    assert "The scheduler is not running: it has never sent a task." in page
     for words in (
         "No test is running right now",
         "No due test is waiting",
@@ -153,12 +162,12 @@ def test_an_empty_sonar_without_processes_says_what_to_start(client):
 
 
 def test_a_planner_that_does_not_end_is_said_only_if_nothing_else_explains_it(client, well):
-    SignOfLife.objects.filter(name="plan").update(seen_at=NOW - HOUR)
-    assert "The task “plan” does not finish: last seen 1 h ago" in look(client)
+    SignOfLife.objects.filter(name="planner").update(seen_at=NOW - HOUR)
+    assert "The task “planner” is late: it last finished 1 h ago" in look(client)
     SignOfLife.objects.filter(kind="beat").update(seen_at=NOW - HOUR)
     page = look(client)
-    assert "The beat sends nothing: last seen 1 h ago" in page
-    assert "The task “plan”" not in page
+    assert "The scheduler is not running: it last sent a task 1 h ago" in page
+    assert "The task “planner”" not in page
 
 
 @pytest.mark.parametrize("way", refusing.WAYS)
@@ -167,8 +176,8 @@ def test_a_beat_that_a_full_redis_makes_silent_is_told_by_its_cause(client, well
     SignOfLife.objects.filter(kind="beat").update(seen_at=NOW - HOUR)
     with refuse(project.REDIS_URL):
         page = look(client)
-    assert f"The queue does not work: Redis answers and refuses writes: {why}" in page
-    assert "The beat sends nothing" not in page
+    assert f"The message broker has a problem: Redis responds but refuses writes: {why}" in page
+    assert "The scheduler is not running" not in page
 
 
 def test_without_redis_the_page_names_it_and_not_all_who_are_silent_with_it(
@@ -176,21 +185,21 @@ def test_without_redis_the_page_names_it_and_not_all_who_are_silent_with_it(
 ):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     page = look(client)
-    assert "The queue does not work: Redis does not answer" in page
-    assert "No worker takes from" not in page
+    assert "The message broker has a problem: Redis does not respond" in page
+    assert "No worker is running for" not in page
 
 
 def test_a_task_that_stopped_is_said_and_one_that_has_not_come_yet_is_not(client, well):
-    SignOfLife.objects.filter(name="keep_months").delete()
+    SignOfLife.objects.filter(name="retention").delete()
     assert "Sonar is healthy" in look(client)
-    assert "not run yet: it runs every 1 h" in look(client)
-    SignOfLife.objects.filter(name="sweep").update(seen_at=NOW - HOUR)
-    assert "The task “sweep” does not finish" in look(client)
+    assert "not run yet; runs every 1 h" in look(client)
+    SignOfLife.objects.filter(name="recovery").update(seen_at=NOW - HOUR)
+    assert "The task “recovery” is late" in look(client)
     assert "worker for the queue “control”" in look(client)
-    SignOfLife.objects.filter(name="sweep").update(seen_at=NOW)
-    SignOfLife.objects.filter(name="clean").update(seen_at=NOW - HOUR)
-    assert "The task “clean” does not finish" in look(client)
-    assert "worker for the queue “cleaning”" in look(client)
+    SignOfLife.objects.filter(name="recovery").update(seen_at=NOW)
+    SignOfLife.objects.filter(name="cleanup").update(seen_at=NOW - HOUR)
+    assert "The task “clean-up” is late" in look(client)
+    assert "worker for the queue “cleanup”" in look(client)
 
 
 def test_a_queue_that_does_not_move_and_hours_that_nobody_seals_are_said(client, small_world, well):
@@ -198,7 +207,7 @@ def test_a_queue_that_does_not_move_and_hours_that_nobody_seals_are_said(client,
     transfer(small_world.ral, small_world.desy, 5.0, ago=5 * HOUR)
     page = look(client)
     assert "1 test is queued, the oldest for 11 min" in page
-    assert "Results are packed late (sealing): 1 finished hour or day is not packed" in page
+    assert "Compaction is late: 1 finished hour or day is not compacted" in page
 
 
 def test_running_tests_have_a_bar_and_lead_to_their_pages(client, small_world, well):
@@ -317,7 +326,7 @@ def test_a_circuit_without_a_condition_is_no_verdict_and_a_condition_needs_no_ci
     client, small_world, well
 ):
     failing(small_world.ral, ended=HOUR)
-    assert "Endpoints that fail" not in look(client)
+    assert "Failing endpoints" not in look(client)
     stored_condition("failing", site=small_world.desy.site, confirmed=False)
     stored_condition("failing", destination=small_world.ral, since=2 * HOUR)
     first, second = look(client).section("failing-ends").texts("p")
@@ -333,12 +342,12 @@ def test_that_endpoints_fail_stands_apart_from_whether_sonar_is_healthy(client, 
     assert "Sonar is healthy" in page.part("#health")
     assert "fails as source with" not in page.part("#health")
     apart = page.section("failing-ends")
-    assert apart.texts("h2") == ["Endpoints that fail"]
+    assert apart.texts("h2") == ["Failing endpoints"]
     assert SAID in apart
     SignOfLife.objects.filter(kind="beat").delete()
     page = look(client)
     assert "Sonar is healthy" not in page.source
-    assert "The beat sends nothing:" in page.part("#health")
+    assert "The scheduler is not running:" in page.part("#health")
     assert SAID in page.section("failing-ends")
 
 
@@ -364,7 +373,7 @@ def test_while_the_whole_grid_is_slow_results_are_doubtful_and_that_is_the_verdi
     figures.forget()
     page = look(client)
     assert page.texts("h1") == [
-        "Operations: Sonar runs; its results are doubtful since 20 Nov 10:00 UTC"
+        "Operations: Sonar is running; its results are doubtful since 20 Nov 10:00 UTC"
     ]
     assert (
         "Results are doubtful since 20 Nov 10:00 UTC: most links are slow at once, which points to "
@@ -396,7 +405,7 @@ def test_ordered_tests_that_have_not_begun_say_their_place_and_what_they_wait_fo
     ordered = page.section("ordered")
     assert [row[3] for row in ordered.table()] == ["1", "1", "2"]
     assert ordered.words.count("Another test of this link is running.") == 2
-    assert "a worker: it is queued" in ordered
+    assert "a worker (queued)" in ordered
     assert {f"/transfers/{one.id}/" for one in waiting} <= set(ordered.links())
     assert "2 queued and 2 ordered and waiting" in page
     assert "Cancel" not in ordered
@@ -572,7 +581,7 @@ def test_who_may_cancels_a_test_and_is_led_to_the_operations_with_a_message(oper
         assert look(operator, page).parts(f'form[action="{ORDER}{second.id}/cancel/"]')
     response = cancel(operator, second)
     assert (response.status_code, response["Location"]) == (302, URL)
-    said = "The small test from RAL_DATADISK to DESY_DATADISK was cancelled: nothing was measured."
+    said = "The small test from RAL_DATADISK to DESY_DATADISK was cancelled before it started."
     assert said in look(operator)
     assert said not in look(operator).source
     assert Probe.objects.get() == first
@@ -704,7 +713,10 @@ def test_tests_that_run_are_cancelled_with_all_if_that_is_ticked(operator, well,
     sent.probe(small_world.ral, small_world.desy, worker=WORKER)
     stop(operator, running="on", paused_until="2026-11-20 13:00")
     page = look(operator)
-    assert "All tests are stopped until 20 Nov 13:00 UTC: no mesh and no order starts one." in page
+    assert (
+        "All tests are stopped until 20 Nov 13:00 UTC: scheduled and ordered tests do not start."
+        in page
+    )
     assert "1 running test ends within seconds." in page
     assert Probe.objects.get().cancelled_by == "an operator"
 

@@ -49,14 +49,14 @@ def get(client: Client) -> Any:
 def test_a_sonar_that_has_never_run_says_so(client):
     found = get(client)
     never = {"last": None, "age_seconds": None, "every_seconds": None, "late": True}
-    assert found["planner"] == found["beat"] == never
+    assert found["planner"] == found["scheduler"] == never
     not_yet = never | {"late": False}
-    names = ["sweep", "clean", "check_credentials", "import_downtimes", "propose_topology"]
-    names += ["seal", "keep_months", "assess", "judge_links"]
+    names = ["recovery", "cleanup", "check_credentials", "import_downtimes", "propose_topology"]
+    names += ["compaction", "retention", "assess", "judge_links"]
     names += ["notify", "send_reports"]
     assert found["tasks"] == dict.fromkeys(names, not_yet)
     assert found["workers"] == {
-        queue: {"count": 0} for queue in ("transfers", "control", "cleaning")
+        queue: {"count": 0} for queue in ("transfers", "control", "cleanup")
     }
     assert found["circuits"] == []
     never_assessed = {"as_of": None, "is_late": False, "doubtful_since": None}
@@ -69,14 +69,18 @@ def test_a_sonar_that_has_never_run_says_so(client):
         "in_flight_limit": 100,
     }
     assert found["results_last_hour"] == {"done": 0, "failed": 0, "lost": 0}
-    assert found["sealing"] == {"unsealed": 0, "dirty_since": None, "dirty_seconds": 0.0}
+    assert found["compaction"] == {
+        "uncompacted": 0,
+        "uncompacted_since": None,
+        "uncompacted_seconds": 0.0,
+    }
     assert found["sonar_version"]
     assert found["time"] == "2026-11-20T12:00:30Z"
 
 
 def test_the_last_tick_has_its_time_and_age_and_is_late_after_three(client):
-    sign("plan", KIND.TASK, ago=4)
-    sign("seal", KIND.TASK, ago=31)
+    sign("planner", KIND.TASK, ago=4)
+    sign("compaction", KIND.TASK, ago=31)
     found = get(client)
     assert found["planner"] == {
         "last": "2026-11-20T12:00:26Z",
@@ -84,7 +88,7 @@ def test_the_last_tick_has_its_time_and_age_and_is_late_after_three(client):
         "every_seconds": 10,
         "late": False,
     }
-    assert found["tasks"]["seal"]["late"] is True
+    assert found["tasks"]["compaction"]["late"] is True
 
 
 def test_workers_are_counted_by_queue_and_the_silent_are_not(client):
@@ -92,7 +96,7 @@ def test_workers_are_counted_by_queue_and_the_silent_are_not(client):
     sign("b", KIND.WORKER, 29, 10, "transfers", "control")
     sign("c", KIND.WORKER, 31, 10, "transfers")
     counts = {queue: of["count"] for queue, of in get(client)["workers"].items()}
-    assert counts == {"transfers": 2, "control": 1, "cleaning": 0}
+    assert counts == {"transfers": 2, "control": 1, "cleanup": 0}
 
 
 @pytest.mark.parametrize(
@@ -263,14 +267,18 @@ def test_results_of_the_last_hour_are_counted_by_state(client, small_world):
 def test_an_hour_is_dirty_when_it_is_over_and_clean_when_it_is_sealed(client, small_world):
     made = small_world
     transfer(made.ral, made.desy, 5.0, ago=timedelta(minutes=0))  # this hour goes on
-    assert get(client)["sealing"]["unsealed"] == 0
+    assert get(client)["compaction"]["uncompacted"] == 0
     transfer(made.ral, made.desy, 5.0, ago=2 * HOUR)  # 10:00 to 11:00
     figures.forget()
-    expected = {"unsealed": 1, "dirty_since": "2026-11-20T11:00:00Z", "dirty_seconds": 3630.0}
-    assert get(client)["sealing"] == expected
+    expected = {
+        "uncompacted": 1,
+        "uncompacted_since": "2026-11-20T11:00:00Z",
+        "uncompacted_seconds": 3630.0,
+    }
+    assert get(client)["compaction"] == expected
     sealing.seal(NOW)
     figures.forget()
-    assert get(client)["sealing"]["unsealed"] == 0
+    assert get(client)["compaction"]["uncompacted"] == 0
     assert DirtyMark.objects.exists()  # of the hour and the day that go on
 
 
@@ -279,8 +287,8 @@ def test_a_day_that_is_over_counts_as_well(client, small_world):
     midnight = NOW.replace(hour=0, minute=0, second=0)
     DirtyMark.objects.create(size_class=size, level="day", start=midnight - DAY)
     DirtyMark.objects.create(size_class=size, level="day", start=midnight)
-    found = get(client)["sealing"]
-    assert (found["unsealed"], found["dirty_since"]) == (1, "2026-11-20T00:00:00Z")
+    found = get(client)["compaction"]
+    assert (found["uncompacted"], found["uncompacted_since"]) == (1, "2026-11-20T00:00:00Z")
 
 
 def test_coverage_has_the_states_of_the_matrix_of_a_day(client, small_world):

@@ -408,10 +408,10 @@ def test_notices_cost_a_query_for_each_class_only_where_there_is_no_result(clien
 
 def test_tests_that_nobody_takes_are_said(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0)
-    assert "No worker takes tests." not in look(client).source
+    assert "No worker is running tests." not in look(client).source
     sent.probe(small_world.ral, small_world.desy, HOUR)
     page = look(client)
-    assert "No worker takes tests." in page
+    assert "No worker is running tests." in page
     assert len(rows(page)) == 12
 
 

@@ -35,7 +35,7 @@ SIZES = {"small": 20 * MB, "medium": 200 * MB, "large": 2000 * MB}
 QUEUES = {
     "transfers": ["transfers", "transfers.fake", "transfers.http-tpc"],
     "control": ["control"],
-    "cleaning": ["cleaning"],
+    "cleanup": ["cleanup"],
 }
 
 

@@ -16,7 +16,7 @@ from sonar.movers.base import Order
 from sonar.obstacles.worker_movers import queue_of
 from sonar.registry import file
 from sonar.work import cleanup, transfer_request
-from sonar.work.probes import sweep
+from sonar.work.probes import recover
 from tests.programs.conftest import Farm
 from tests.programs.ways import WAYS, Ends, Way, write_source
 from tests.sonar.world import queued
@@ -130,7 +130,7 @@ def put_under_way(link: Link, processes: Processes) -> None:
     raise AssertionError(f"{link.way.name} was too fast {TRIES} times")
 
 
-def test_a_killed_worker_leaves_no_program_and_the_sweep_and_the_cleaner_no_file(
+def test_a_killed_worker_leaves_no_program_and_recovery_and_cleanup_no_file(
     links: list[Link], processes: Processes
 ):
     worker = processes.start(*WORKER, "-Q", "transfers", "-c", str(len(links)))
@@ -145,7 +145,7 @@ def test_a_killed_worker_leaves_no_program_and_the_sweep_and_the_cleaner_no_file
     running = {link.probe.id for link in links if link.probe}
     assert Probe.objects.filter(state="running", deadline__gt=timezone.now()).count() == len(links)
     Probe.objects.filter(id__in=running).update(deadline="2000-01-01T00:00:00Z")
-    sweep(timezone.now())
+    recover(timezone.now())
     lost = Transfer.objects.filter(id__in=running)
     assert {(one.state, one.error_where) for one in lost} == {("lost", "control")}
     assert lost.count() == len(links)

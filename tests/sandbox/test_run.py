@@ -483,7 +483,7 @@ def test_nothing_outlives_a_killed_start_though_no_endpoint_answers(
     stopped: Stopped, stopping: bool
 ):
     """Also when it was told to stop before: a second signal must not keep workers."""
-    soon = {"SONAR_SWEEP_SECONDS": "1", "SONAR_RESEND_SECONDS": "5"}
+    soon = {"SONAR_RECOVERY_SECONDS": "1", "SONAR_RESEND_SECONDS": "5"}
     with Run(stopped.copies[stopping], free_port(), **soon) as killed:
         killed.wait_for("the pages", lambda: "Sonar is at" in killed.said, 300)
         wait_until_tests_hang(killed)

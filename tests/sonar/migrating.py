@@ -58,12 +58,21 @@ def _one_model_at_a_time() -> Iterator[None]:
     """Draw only the model anew that an operation changes, and not all that lead to it.
 
     Those are three quarters of what migrating costs. A migration that runs Python, which may follow
-    them, has all drawn anew before, as Django has it where it delays a model itself.
+    them, has all drawn anew before, as Django has it where it delays a model itself. Renaming a
+    model follows them, too.
     """
+    find, rename = ProjectState._find_reload_model, ProjectState.rename_model
 
     def alone(state: ProjectState, app: str, model: str, delay: bool = False) -> set:
         state.is_delayed = True
         return {(app, model)}
 
-    with patch.object(ProjectState, "_find_reload_model", alone):
+    def renamed(state: ProjectState, app: str, old: str, new: str) -> None:
+        with patch.object(ProjectState, "_find_reload_model", find):
+            rename(state, app, old, new)
+
+    with (
+        patch.object(ProjectState, "_find_reload_model", alone),
+        patch.object(ProjectState, "rename_model", renamed),
+    ):
         yield

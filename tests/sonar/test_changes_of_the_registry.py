@@ -245,7 +245,7 @@ def test_what_is_too_old_is_dropped_and_the_rest_is_kept() -> None:
     Site.objects.create(name="Glasgow")
     ago = timezone.now() - timedelta(days=settings.SONAR_HISTORY_DAYS + 1)
     HistoryEntry.objects.filter(name="RAL").update(at=ago)
-    tasks.keep_months()
+    tasks.apply_retention()
     assert [name for _, name, *_ in told()] == ["Glasgow"]
 
 

@@ -311,7 +311,7 @@ def test_endpoints_that_never_answer_cost_cleaning_short_limits_and_nobody_else_
             left(dead, name, mover="http-tpc", next_try=timezone.now() - timedelta(hours=1))
     left(endpoint("GLASGOW"), "good")
     began = time.monotonic()
-    cleaner = threading.Thread(target=tasks.clean)
+    cleaner = threading.Thread(target=tasks.clean_up)
     cleaner.start()
     assert wait_for(lambda: "good" not in names(), 120, 0.05)
     assert cleaner.is_alive()  # those that hang are still being asked
@@ -373,10 +373,10 @@ def test_every_queue_has_a_worker_of_its_own_wherever_workers_are_started(path: 
 
 
 def test_messages_of_cleaning_that_nobody_takes_expire_with_the_next(settings):
-    entry = settings.CELERY_BEAT_SCHEDULE["clean"]
+    entry = settings.CELERY_BEAT_SCHEDULE["cleanup"]
     assert entry["options"]["expires"] <= entry["schedule"]
-    assert settings.CELERY_TASK_ROUTES[entry["task"]] == {"queue": "cleaning"}
-    slowest = settings.SONAR_CLEAN_SECONDS / 2 + cleanup.CLEANING_LIMITS.total
+    assert settings.CELERY_TASK_ROUTES[entry["task"]] == {"queue": "cleanup"}
+    slowest = settings.SONAR_CLEANUP_SECONDS / 2 + cleanup.CLEANING_LIMITS.total
     assert slowest <= entry["schedule"]
 
 

@@ -77,7 +77,7 @@ def test_the_beat_sends_in_one_interval_what_a_clock_ahead_has_put_off(
         while not (pause := beat.tick()):
             pass
         assert pause <= settings.SONAR_PLAN_SECONDS
-        assert ("plan" in sent) == (ahead != interval - back)
+        assert ("planner" in sent) == (ahead != interval - back)
     assert "The clock was ahead" in caplog.text
 
 
@@ -105,11 +105,11 @@ def test_what_runs_while_the_clock_jumps_there_and_back_has_all_its_time_again(s
     longest = endings.longest_run(run_of(now).size_class)
     for ahead in (HOUR, -HOUR, timedelta(), timedelta(seconds=90)):
         step(ahead)
-        tasks.sweep()
+        tasks.recover()
         given = Probe.objects.get().deadline - (now + ahead)
         assert longest <= given < longest + timedelta(seconds=20)
     Probe.objects.update(deadline=now)
-    tasks.sweep()
+    tasks.recover()
     assert Transfer.objects.get().state == "lost"
 
 

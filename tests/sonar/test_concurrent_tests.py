@@ -226,11 +226,11 @@ def test_runs_are_forgotten_once_nobody_runs_that_could_have_met_them(db):
     assert not RecentRun.objects.exists()
 
 
-def test_the_sweep_forgets_old_runs(db, monkeypatch):
+def test_recovery_forgets_old_runs(db, monkeypatch):
     glasgow, lancs, _ = three_endpoints()
-    monkeypatch.setattr(probes, "sweep", lambda now: [])
+    monkeypatch.setattr(probes, "recover", lambda now: [])
     ran(glasgow, lancs, -1000, -500)
-    tasks.sweep()
+    tasks.recover()
     assert not RecentRun.objects.exists()
 
 

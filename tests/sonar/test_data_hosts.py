@@ -97,6 +97,9 @@ def test_what_would_allow_a_server_is_suggested(servers: list[str], suggested: l
         ("SONAR_STORAGE_HOSTS", "declare data_hosts of the endpoints"),
         ("SONAR_SITE", "The setting SONAR_SITE is called SONAR_HOSTNAME now."),
         ("PAGES", "The setting PAGES is called SONAR_URL now."),
+        ("SONAR_CLEAN_SECONDS", "is called SONAR_CLEANUP_SECONDS now."),
+        ("SONAR_SEAL_SECONDS", "is called SONAR_COMPACTION_SECONDS now."),
+        ("SONAR_SWEEP_SECONDS", "is called SONAR_RECOVERY_SECONDS now."),
     ],
 )
 def test_a_former_setting_stops_the_start(monkeypatch, name: str, sentence: str):

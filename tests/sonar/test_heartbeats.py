@@ -156,7 +156,7 @@ def test_a_second_sign_replaces_the_first(db):
 
 def test_a_sign_costs_one_statement(db, django_assert_num_queries):
     with django_assert_num_queries(1):
-        heartbeats.ended_well("plan", 10)
+        heartbeats.ended_well("planner", 10)
 
 
 @pytest.mark.parametrize(
@@ -173,22 +173,22 @@ def test_a_sign_from_the_future_is_no_life_but_a_clock_may_differ_a_little(db):
     assert not heartbeats.is_silent(sign("two", seen_ago=-timedelta(minutes=4)), NOW)
 
 
-def test_the_sweep_forgets_processes_after_a_day_but_not_when_a_task_last_ended(db, monkeypatch):
+def test_recovery_forgets_processes_after_a_day_but_not_when_a_task_last_ended(db, monkeypatch):
     day = timedelta(days=1, seconds=1)
     sign("old", day)
-    sign("plan", day, kind=KIND.TASK)
+    sign("planner", day, kind=KIND.TASK)
     sign("fresh", timedelta(hours=23))
     monkeypatch.setattr(tasks.steps, "followed", lambda: nullcontext((timedelta(), NOW)))
-    monkeypatch.setattr(probes, "sweep", lambda now: [])
-    tasks.sweep()
-    assert set(SignOfLife.objects.values_list("name", flat=True)) == {"plan", "fresh"}
+    monkeypatch.setattr(probes, "recover", lambda now: [])
+    tasks.recover()
+    assert set(SignOfLife.objects.values_list("name", flat=True)) == {"planner", "fresh"}
 
 
 def test_a_task_of_the_beat_notes_that_it_ended_well(db):
-    tasks.seal.apply()
+    tasks.compact.apply()
     tasks.task_ended_well(sender=tasks.transfer)  # not of the beat: nobody waits for it
     found = SignOfLife.objects.get()
-    assert (found.name, found.kind, found.every_seconds) == ("seal", "task", 10)
+    assert (found.name, found.kind, found.every_seconds) == ("compaction", "task", 10)
 
 
 def test_a_task_that_failed_notes_nothing(db, monkeypatch):
@@ -196,7 +196,7 @@ def test_a_task_that_failed_notes_nothing(db, monkeypatch):
         raise OperationalError("the database is away")
 
     monkeypatch.setattr("sonar.results.sealing.seal", fails)
-    tasks.seal.apply()
+    tasks.compact.apply()
     assert not SignOfLife.objects.exists()
 
 
@@ -241,5 +241,5 @@ def test_whoever_is_not_the_beat_does_not_beat_by_sending(told):
 
 
 def test_no_sign_keeps_a_connection(real_commits):
-    heartbeats.ended_well("plan", 10)
+    heartbeats.ended_well("planner", 10)
     assert connection.connection is None or connection.connection.closed

@@ -213,7 +213,7 @@ def test_a_killed_worker_leaves_no_client_and_its_test_is_lost(
     sign = SignOfLife.objects.get(kind="worker")
     assert "transfers.iperf3.GLASGOW_DATADISK" in sign.queues
     probe.refresh_from_db()
-    probes.sweep(probe.deadline + SECOND)
+    probes.recover(probe.deadline + SECOND)
     result = NetworkResult.objects.get(id=probe.id)
     assert (result.state, result.error_where) == ("lost", "control")
     assert not Leftover.objects.exists()

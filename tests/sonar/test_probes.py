@@ -159,7 +159,7 @@ def test_a_claimed_probe_has_a_deadline_beyond_its_time_limit(probe):
 
 
 def test_the_end_of_a_run_that_was_taken_back_counts_nothing(probe):
-    """A worker that was thought dead reports after the sweep has ended its probe."""
+    """A worker that was thought dead reports after recovery has ended its probe."""
     running = claimed(probe)
     assert endings.lose_probe(running, NOW)
     assert not endings.end_probe(running, FAILED)
@@ -211,7 +211,7 @@ def test_a_cancelled_test_that_its_worker_hands_back_is_not_begun_again(probe, f
     cancel(probe.id, NOW)
     probes.hand_back(running)
     assert probes.claim(probe.id, timezone.now()) is None
-    probes.sweep(timezone.now())
+    probes.recover(timezone.now())
     assert not Probe.objects.exists()
 
 
@@ -396,12 +396,12 @@ def test_a_claim_whose_answer_was_lost_is_given_back(probe, fake, monkeypatch):
     assert (probe.state, probe.started_at) == ("queued", None)
 
 
-def test_the_sweep_ends_what_died_as_lost_and_keeps_its_files_for_cleaning(probe, fake):
+def test_recovery_ends_what_died_as_lost_and_keeps_its_files_for_cleaning(probe, fake):
     running = claimed(probe)
     order = transfer_request.order_for(running)
-    assert probes.sweep(running.deadline) == []
+    assert probes.recover(running.deadline) == []
     assert Probe.objects.exists()
-    probes.sweep(running.deadline + timedelta(seconds=1))
+    probes.recover(running.deadline + timedelta(seconds=1))
     transfer = Transfer.objects.get(id=probe.id)
     assert (transfer.state, transfer.error_where) == ("lost", "control")
     assert transfer.worker == running.worker
@@ -424,29 +424,29 @@ def test_a_test_of_a_link_looks_its_mover_up_once(probe, fake, monkeypatch):
     assert Counted.entered == 1
 
 
-def test_the_sweep_asks_no_storage(probe, monkeypatch):
+def test_recovery_asks_no_storage(probe, monkeypatch):
     def asked(name: str) -> None:
-        raise AssertionError(f"the sweep has asked for the mover {name}")
+        raise AssertionError(f"recovery has asked for the mover {name}")
 
     running = claimed(probe)
     monkeypatch.setattr(loading, "load", asked)
-    probes.sweep(running.deadline + timedelta(seconds=1))
+    probes.recover(running.deadline + timedelta(seconds=1))
     assert Transfer.objects.get().state == "lost"
-    probes.sweep(running.deadline + timedelta(days=1))
+    probes.recover(running.deadline + timedelta(days=1))
 
 
 def test_what_was_lost_is_kept_with_its_files_or_not_at_all(probe, monkeypatch):
-    """A sweep that dies between the two must neither forget files nor the loss."""
+    """A recovery that dies between the two must neither forget files nor the loss."""
     running = claimed(probe)
     monkeypatch.setattr(cleanup, "keep", fails(1, OperationalError("gone"), cleanup.keep))
     for _ in range(2):
         with contextlib.suppress(OperationalError):
-            probes.sweep(running.deadline + timedelta(seconds=1))
+            probes.recover(running.deadline + timedelta(seconds=1))
     assert (Transfer.objects.count(), Leftover.objects.count()) == (1, 2)
 
 
 @pytest.mark.usefixtures("real_commits")
-def test_two_sweeps_at_once_end_a_lost_probe_once(probe, monkeypatch):
+def test_two_recoveries_at_once_end_a_lost_probe_once(probe, monkeypatch):
     running = claimed(probe)
     both, lost = threading.Barrier(2), []
     lose = probes.lose
@@ -457,33 +457,33 @@ def test_two_sweeps_at_once_end_a_lost_probe_once(probe, monkeypatch):
         return lost[-1]
 
     monkeypatch.setattr(probes, "lose", together)
-    in_threads(2, lambda: probes.sweep(running.deadline + timedelta(seconds=1)))
+    in_threads(2, lambda: probes.recover(running.deadline + timedelta(seconds=1)))
     assert sorted(lost) == [False, True]
     assert (Transfer.objects.count(), Leftover.objects.count()) == (1, 2)
 
 
 @pytest.mark.usefixtures("real_commits")
-def test_the_sweep_does_not_wait_for_a_worker_that_hangs_while_it_records(probe):
+def test_recovery_does_not_wait_for_a_worker_that_hangs_while_it_records(probe):
     """A worker that was frozen within its transaction held up a whole fault run by its lock."""
     running = claimed(probe)
     late = running.deadline + timedelta(seconds=1)
     with connection.cursor() as cursor:
-        cursor.execute("SET statement_timeout = '20s'")  # else a sweep that waits never ends
+        cursor.execute("SET statement_timeout = '20s'")  # else a recovery that waits never ends
     with psycopg.connect(**connection.get_connection_params()) as hanging:
         hanging.execute("SELECT FROM sonar_probe WHERE id = %s FOR UPDATE", [probe.id])
-        probes.sweep(late)
+        probes.recover(late)
         assert not Transfer.objects.exists()
         hanging.rollback()
-    probes.sweep(late)
+    probes.recover(late)
     assert Transfer.objects.get().state == "lost"
     connection.close()
 
 
-def test_the_sweep_sends_again_what_nobody_took(probe, settings):
+def test_recovery_sends_again_what_nobody_took(probe, settings):
     stale = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
-    assert probes.sweep(NOW) == []
-    assert probes.sweep(stale) == [probe.id]
-    assert probes.sweep(stale) == []
+    assert probes.recover(NOW) == []
+    assert probes.recover(stale) == [probe.id]
+    assert probes.recover(stale) == []
 
 
 def test_each_run_of_a_probe_has_a_file_name_of_its_own(probe):

@@ -416,12 +416,12 @@ def in_queue() -> int:
         return sum(client.llen(queue_of(mover)) for mover in catalogue.names())
 
 
-def sent_by_sweep(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Return how many tests the sweep sends once what was not sent is due again."""
+def sent_by_recovery(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return how many tests recovery sends once what was not sent is due again."""
     later = NOW + timedelta(seconds=project.SONAR_RESEND_SECONDS + 1)
     monkeypatch.setattr(tasks.timezone, "now", lambda: later)
     before = in_queue()
-    tasks.sweep()
+    tasks.recover()
     return in_queue() - before
 
 
@@ -447,11 +447,11 @@ def test_without_redis_the_order_stands_and_takes_no_time(
         order([*probe_requests(glasgow, lancs), *probe_requests(ral, lancs)], NOW)
     assert time.monotonic() - began < 60
     assert Probe.objects.filter(state="queued").count() == 2
-    assert "2 ordered tests wait for the sweep" in caplog.text
+    assert "2 ordered tests wait for recovery" in caplog.text
 
 
 @pytest.mark.parametrize("way", refusing.WAYS)
-def test_with_a_redis_that_takes_nothing_the_order_stands_and_the_sweep_sends_it(
+def test_with_a_redis_that_takes_nothing_the_order_stands_and_recovery_sends_it(
     db, django_capture_on_commit_callbacks, monkeypatch, caplog, way: str
 ):
     glasgow, lancs, ral = three_endpoints()
@@ -460,13 +460,13 @@ def test_with_a_redis_that_takes_nothing_the_order_stands_and_the_sweep_sends_it
         with django_capture_on_commit_callbacks(execute=True):
             ordered = order([*probe_requests(glasgow, lancs), *probe_requests(ral, lancs)], NOW)
         assert time.monotonic() - began < 60
-        assert "2 ordered tests wait for the sweep" in caplog.text
-    assert sent_by_sweep(monkeypatch) == 2
+        assert "2 ordered tests wait for recovery" in caplog.text
+    assert sent_by_recovery(monkeypatch) == 2
     assert {probe.id for probe in ordered} == set(Probe.objects.values_list("id", flat=True))
 
 
 @pytest.mark.parametrize("way", refusing.WAYS)
-def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_the_sweep_sends_it(
+def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_recovery_sends_it(
     db, monkeypatch, way: str
 ):
     three_endpoints()
@@ -477,11 +477,11 @@ def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_the_sweep_se
     assert isinstance(outcome.result, tasks.plan.throws)
     queued = Probe.objects.filter(state="queued").count()
     assert queued
-    assert sent_by_sweep(monkeypatch) == queued
+    assert sent_by_recovery(monkeypatch) == queued
 
 
-def test_what_was_not_sent_the_sweep_sends(db, settings):
+def test_what_was_not_sent_recovery_sends(db, settings):
     glasgow, lancs, _ = three_endpoints()
     (probe,) = order(probe_requests(glasgow, lancs), NOW)
     later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
-    assert probes.sweep(later) == [probe.id]
+    assert probes.recover(later) == [probe.id]

@@ -25,6 +25,7 @@ from sonar.models import (
     SavedView,
     Schedule,
     Segment,
+    SignOfLife,
     Site,
     SizeClass,
     Sweep,
@@ -338,7 +339,7 @@ def test_results_of_an_older_sonar_get_their_purpose_are_sealed_anew_and_go_back
 
 @pytest.mark.long
 @pytest.mark.usefixtures("real_commits")
-def test_experiments_are_parameter_sweeps_with_their_results_and_views():
+def test_experiments_are_sweeps_with_their_results_and_views_and_tasks_have_new_names():
     glasgow, _, ral = world.three_endpoints()
     user = account(roles.Role.OPERATOR)
     addresses = {
@@ -368,6 +369,11 @@ def test_experiments_are_parameter_sweeps_with_their_results_and_views():
             "INSERT INTO sonar_profile (mover, mode, streams, origin, activity, clock, purpose) "
             "VALUES ('fake', 'pull', 4, 'test', '', 'request', 'experiment')"
         )
+        write(
+            "INSERT INTO sonar_signoflife (name, kind, seen_at, every_seconds, queues) VALUES "
+            "('sweep', 'task', now(), 30, '{}'), ('seal', 'task', now(), 10, '{}'), "
+            "('clean', 'worker', now(), 10, '{}')"
+        )
         for address in addresses:
             write(
                 "INSERT INTO sonar_savedview (user_id, name, address) VALUES (%s, %s, %s)",
@@ -377,6 +383,8 @@ def test_experiments_are_parameter_sweeps_with_their_results_and_views():
         migrate_to_now()
     assert Sweep.objects.get().steps.get().test_id == UUID(int=4)
     assert Profile.objects.get().purpose == "sweep"
+    signs = set(SignOfLife.objects.values_list("name", flat=True))
+    assert signs == {"recovery", "compaction", "clean"}
     views = {view.name: view.address for view in SavedView.objects.all()}
     assert views == {address[:80]: now for address, now in addresses.items()}
     migrate(BEFORE_SWEEPS)

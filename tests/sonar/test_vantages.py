@@ -29,7 +29,7 @@ APART = "No worker reaches both endpoints: they, or their mesh, name the vantage
 
 def worker(vantage: str = "", *more: str, seen_at: datetime = NOW - SECOND) -> None:
     """Let a worker live at a vantage that runs the mover fake, tests and what cleans."""
-    names = ["transfers", "transfers.fake", "cleaning", *more]
+    names = ["transfers", "transfers.fake", "cleanup", *more]
     queues = [f"{name}@{vantage}" if vantage else name for name in names]
     SignOfLife.objects.create(
         name=f"w@{vantage}", kind="worker", seen_at=seen_at, every_seconds=10, queues=queues
@@ -88,9 +88,9 @@ def test_each_test_goes_to_the_vantage_of_its_ends_or_of_its_mesh(ends, sent):
                 "transfers@cern",
             ],
         ),
-        ("cern", "control,cleaning", ["cleaning@cern", "control"]),
+        ("cern", "control,cleanup", ["cleanup@cern", "control"]),
         ("", "transfers", ["transfers", "transfers.fake", "transfers.fts3", "transfers.http-tpc"]),
-        ("", "control,cleaning", ["cleaning", "control"]),
+        ("", "control,cleanup", ["cleanup", "control"]),
     ],
 )
 def test_a_worker_takes_from_the_queues_of_its_vantage_alone(
@@ -190,7 +190,7 @@ def test_an_ordered_test_waits_with_the_sentence_until_a_worker_lives_there(ends
 def test_a_test_whose_vantage_has_changed_is_left_to_the_workers_there(ends, settings):
     test = queued(ends[0], ends[1], sent_at=NOW - timedelta(days=1))
     assert probes.claim(test.id, NOW) is None
-    assert probes.sweep(NOW) == [test.id]
+    assert probes.recover(NOW) == [test.id]
     settings.SONAR_VANTAGE = "cern"
     assert probes.claim(test.id, NOW) is not None
 
@@ -203,15 +203,15 @@ def test_files_are_deleted_by_workers_that_reach_them(ends, settings, sent, monk
     monkeypatch.setattr(Program, "missing", lambda program: f"{program.name} is not there")
     cleaned: list[int] = []
     monkeypatch.setattr(cleanup, "clean_endpoint", lambda end, until: cleaned.append(end))
-    tasks.clean()
+    tasks.clean_up()
     assert (cleaned, sent) == ([ends[1].id], [])  # nobody would take it
     worker("cern", seen_at=now)
-    tasks.clean()
-    assert (cleaned, sent) == ([ends[1].id] * 2, [("clean", "cleaning@cern")])
+    tasks.clean_up()
+    assert (cleaned, sent) == ([ends[1].id] * 2, [("clean_up", "cleanup@cern")])
     settings.SONAR_VANTAGE = "cern"
     assert cleanup.due_by_vantage(now).get("cern", []) == []  # as it lacks the program
     monkeypatch.setattr(Program, "missing", lambda program: "")
-    tasks.clean()
+    tasks.clean_up()
     assert (cleaned[2:], sent[1:]) == ([ends[0].id], [])
 
 
@@ -221,7 +221,7 @@ def test_a_credential_is_looked_at_where_its_endpoint_is_reached(ends, settings,
     Endpoint.objects.filter(pk=ends[0].pk).update(credential=credential)
     worker("cern", seen_at=timezone.now())
     tasks.check_credentials()
-    assert sent == [("check_credentials", "cleaning@cern")]
+    assert sent == [("check_credentials", "cleanup@cern")]
     assert not CredentialState.objects.exists()
     settings.SONAR_VANTAGE = "cern"
     tasks.check_credentials()
@@ -235,7 +235,7 @@ def test_a_check_goes_to_the_vantage(ends, sent, django_capture_on_commit_callba
     with django_capture_on_commit_callbacks(execute=True):
         for end in ends[:2]:
             request_checks.order(end, None, NOW)
-    assert sent == [("check_endpoint", "cleaning@cern"), ("check_endpoint", "cleaning")]
+    assert sent == [("check_endpoint", "cleanup@cern"), ("check_endpoint", "cleanup")]
 
 
 @pytest.mark.parametrize(

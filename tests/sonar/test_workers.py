@@ -36,7 +36,7 @@ SOON = 180.0  # what a loaded machine may take to start or end a process
     ("given", "name"),
     [
         (["worker", "-Q", "transfers", "-c", "9"], ["-n", "transfers-7@%h"]),
-        (["worker", "--queues=control,cleaning@cern"], ["-n", "control-cleaning-cern-7@%h"]),
+        (["worker", "--queues=control,cleanup@cern"], ["-n", "control-cleanup-cern-7@%h"]),
         (["worker", "--pool=threads"], ["-n", "worker-7@%h"]),
         (["worker", "-Q", "transfers", "-n", "mine@%h"], []),
         (["worker", "--hostname=mine@%h"], []),

@@ -50,15 +50,15 @@ WAYS = [  # those that hold files, hang, or lie about it
 ]
 SETTINGS = {
     "SONAR_PLAN_SECONDS": "1",
-    "SONAR_SWEEP_SECONDS": "1",
+    "SONAR_RECOVERY_SECONDS": "1",
     "SONAR_RESEND_SECONDS": "3",
-    "SONAR_SEAL_SECONDS": "1",
-    "SONAR_CLEAN_SECONDS": "4",
+    "SONAR_COMPACTION_SECONDS": "1",
+    "SONAR_CLEANUP_SECONDS": "4",
     "SONAR_HEARTBEAT_SECONDS": "2",
     "SONAR_DATABASE_POOL": "4",
     "SONAR_RATE_ANONYMOUS": "off",
 }
-SEVERAL = {"beat": 2, "control": 2, "worker": 3, "cleaning": 2}
+SEVERAL = {"beat": 2, "control": 2, "worker": 3, "cleanup": 2}
 CLASSES = {"small": (0, 100_000), "medium": (1_000_000, 3_000_000), "large": (10**7, 10**7)}
 TIMEOUT_SECONDS = 20
 CAPS = 8
@@ -192,7 +192,7 @@ def rows_of(faults: Faults, seen: Lookout, rested: bool) -> list[Row]:
     good, bad = len(grid.nodes.files_left()), len(grid.hostile.files_left())
     counts, shown = matrix_counts(grid)
     longest = max(faults.standstills, default=(0.0, "none"))
-    tracebacks = grid.logs("worker", "control", "cleaning").count("raised unexpected")
+    tracebacks = grid.logs("worker", "control", "cleanup").count("raised unexpected")
     return [
         Row("faults", happened),
         Row("probes made", made),

@@ -81,7 +81,7 @@ FAULTS |= {
     "worker killed": partial(kill_one, kind="worker"),
     "control killed": partial(kill_one, kind="control"),
     "beat killed": partial(kill_one, kind="beat"),
-    "cleaner killed": partial(kill_one, kind="cleaning"),
+    "cleaner killed": partial(kill_one, kind="cleanup"),
 }
 
 
@@ -115,7 +115,7 @@ def freeze_one(faults: Faults, kind: str) -> None:
 FAULTS |= {
     "control frozen": partial(freeze_one, kind="control"),
     "beat frozen": partial(freeze_one, kind="beat"),
-    "cleaner frozen": partial(freeze_one, kind="cleaning"),
+    "cleaner frozen": partial(freeze_one, kind="cleanup"),
 }
 
 

@@ -16,12 +16,12 @@ from tests.storage.services import Database, Queue
 from tests.storage.workers import BEAT, worker
 from tests.waiting import SOON, wait_for
 
-COMMANDS = {name: worker(name, 2) for name in ("transfers", "control", "cleaning")}
+COMMANDS = {name: worker(name, 2) for name in ("transfers", "control", "cleanup")}
 COMMANDS["beat"] = BEAT
 SETTINGS = {
     "DJANGO_SETTINGS_MODULE": "tests.storage.plain_static",
     "SONAR_PLAN_SECONDS": "1",
-    "SONAR_SEAL_SECONDS": "1",
+    "SONAR_COMPACTION_SECONDS": "1",
     "SONAR_HEARTBEAT_SECONDS": "1",
     "SONAR_RATE_ANONYMOUS": "off",
     "SONAR_RATE_ACCOUNT": "off",

@@ -25,7 +25,7 @@ SETTINGS = {"SONAR_PLAN_SECONDS": "1", "SONAR_DATABASE_POOL": "8"}  # as `make r
 LATEST_SECONDS = 30
 SHARE_KEPT = 0.9
 REST_SECONDS = 120.0
-WATCHED = ("plan", "seal")
+WATCHED = ("planner", "compaction")
 AGES = """
 SELECT name, extract(epoch FROM now() - seen_at)::float FROM sonar_signoflife WHERE kind = 'task'
 """

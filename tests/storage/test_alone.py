@@ -66,13 +66,13 @@ def workers(tmp_path: Path) -> Iterator[None]:
     name = connection.settings_dict["NAME"]
     address = os.environ["DATABASE_URL"].rpartition("/")[0]
     env = os.environ | {"DATABASE_URL": f"{address}/{name}", "SONAR_DATABASE_POOL": "4"}
-    env |= {"SONAR_PLAN_SECONDS": "1", "SONAR_SWEEP_SECONDS": "1", "SONAR_RESEND_SECONDS": "5"}
+    env |= {"SONAR_PLAN_SECONDS": "1", "SONAR_RECOVERY_SECONDS": "1", "SONAR_RESEND_SECONDS": "5"}
     with connection.cursor() as cursor:
         cursor.execute(JOURNAL)
     running = [
         processes.start(command, tmp_path / f"{kind}.log", env)
         for kind, command in Commands(tmp_path).of.items()
-        if kind != "cleaning"
+        if kind != "cleanup"
     ]
     yield
     for process in reversed(running):

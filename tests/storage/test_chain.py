@@ -52,7 +52,7 @@ meshes:
 
 def start_all(processes: Processes) -> None:
     processes.start(*WORKER, "-Q", "transfers", "-n", "transfers@%h")
-    processes.start(*WORKER, "-Q", "control,cleaning", "-n", "control@%h")
+    processes.start(*WORKER, "-Q", "control,cleanup", "-n", "control@%h")
     processes.start("beat", "--pidfile=", "--schedule", str(processes.place / "beat"))
 
 
@@ -60,8 +60,8 @@ def start_all(processes: Processes) -> None:
 def processes(tmp_path: Path) -> Iterator[Processes]:
     settings = {
         "SONAR_PLAN_SECONDS": "1",
-        "SONAR_SWEEP_SECONDS": "1",
-        "SONAR_CLEAN_SECONDS": "1",
+        "SONAR_RECOVERY_SECONDS": "1",
+        "SONAR_CLEANUP_SECONDS": "1",
         "SONAR_RESEND_SECONDS": "2",
         "SONAR_DATABASE_POOL": "4",
         "SONAR_CREDENTIALS_DIR": str(tmp_path / "credentials"),
@@ -133,7 +133,7 @@ def running_large() -> bool:
 def test_a_worker_that_stops_hands_its_tests_back_and_a_killed_one_loses_them_once(
     mortal, slow_road, processes
 ):
-    """No file is left: the first deletes its own, and the sweep those of the second."""
+    """No file is left: the first deletes its own, and recovery those of the second."""
     road = slow_road(mortal.source, SLOW)
     register(mortal, processes, road.url)
     start_all(processes)

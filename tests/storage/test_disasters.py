@@ -253,7 +253,7 @@ def is_stopped(mover: Meanwhile, order: Order, watch: Watch) -> None:
     assert isinstance(outcome.error, Stopped)
     assert "the server may still write it" in str(outcome.leftover)
     assert outcome.elapsed_seconds < ENDS_SECONDS
-    assert remove(mover.files, order, LOOK_AGAIN_SECONDS) is None  # as the sweep will
+    assert remove(mover.files, order, LOOK_AGAIN_SECONDS) is None  # as recovery will
 
 
 @pytest.mark.usefixtures("_time_to_delete")

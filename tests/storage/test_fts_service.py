@@ -77,7 +77,7 @@ def test_a_worker_that_ends_leaves_no_job_and_no_token(guarded: Pair, processes:
     with fts_server(token=OWN, queue_seconds=1.0, bundle=bundle) as fts:
         register(pair, fts)
         worker = processes.start(*WORKER, "-Q", "transfers", "-n", "transfers@%h")
-        processes.start(*WORKER, "-Q", "control,cleaning", "-n", "control@%h")
+        processes.start(*WORKER, "-Q", "control,cleanup", "-n", "control@%h")
         processes.start("beat", "--pidfile=", "--schedule", str(processes.place / "beat"))
         processes.wait_for(lambda: Transfer.objects.filter(state="done").exists())
 

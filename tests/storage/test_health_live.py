@@ -41,7 +41,7 @@ def lengths(sonar: Sonar) -> dict[str, int]:
 def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is_back(sonar: Sonar):
     """And what waits for Redis says so in lines."""
     sonar.wait_for(lambda: answers(sonar), 120)
-    assert set(sonar.missing()) == {"workers", "beat"}
+    assert set(sonar.missing()) == {"workers", "scheduler"}
     sonar.start_senders()
     sonar.wait_until(set(), 120)
     assert sonar.metric('sonar_workers{queue="transfers"}') == 1
@@ -62,25 +62,25 @@ def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is
     control = sonar.running["control"]
     control.send_signal(signal.SIGSTOP)
     sonar.wait_for(lambda: "“control”" in sonar.missing().get("workers", ""))
-    sonar.wait_until({"workers", "beat"})
+    sonar.wait_until({"workers", "scheduler"})
     control.send_signal(signal.SIGCONT)
     sonar.wait_until(set())
 
-    sonar.end("cleaning")
-    assert "“cleaning”" in sonar.missing()["workers"]
-    sonar.run("cleaning")
+    sonar.end("cleanup")
+    assert "“cleanup”" in sonar.missing()["workers"]
+    sonar.run("cleanup")
     sonar.wait_until(set())
 
     sonar.end("beat")
-    assert sonar.missing()["beat"].startswith("The beat sends nothing")
+    assert sonar.missing()["scheduler"].startswith("The scheduler has not sent a task")
     sonar.run("beat")
     sonar.wait_until(set())
 
     begun = lengths(sonar)
     sonar.redis.stop()
-    assert "Redis does not answer" in sonar.missing()["redis"]
+    assert "Redis does not respond" in sonar.missing()["redis"]
     assert sonar.metric('sonar_up{part="redis"}') == 0
-    sonar.wait_until({"redis", "workers", "beat"})  # nobody is heard of without it
+    sonar.wait_until({"redis", "workers", "scheduler"})  # nobody is heard of without it
     sonar.wait_for(lambda: bool(of_the_queue(said(sonar, "beat")[begun["beat"] :])), 120)
     sonar.redis.start()
     sonar.wait_for(lambda: is_over(said(sonar, "beat")[begun["beat"] :]), 120)
@@ -93,7 +93,7 @@ def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is
 
     sonar.database.stop()
     began = time.monotonic()
-    assert set(sonar.missing()) == {"database", "workers", "beat"}
+    assert set(sonar.missing()) == {"database", "workers", "scheduler"}
     assert sonar.metric('sonar_up{part="database"}') == 0
     assert sonar.get("/healthz").status == 200
     assert time.monotonic() - began < 60
@@ -120,7 +120,7 @@ def test_a_sonar_whose_redis_takes_nothing_waits_says_so_in_a_line_and_goes_on(
             lambda: all(errors(said(sonar, name)[ended[name] :]) for name in COMMANDS), 120
         )
         # The beat's last sign may be younger than those who started took to say so.
-        told = sonar.wait_until({"redis", "workers", "beat"}, 120)
+        told = sonar.wait_until({"redis", "workers", "scheduler"}, 120)
         assert why in told["redis"]
         # Who waits listens to its end all the same.
         waiting = sonar.running["transfers"]
@@ -132,7 +132,7 @@ def test_a_sonar_whose_redis_takes_nothing_waits_says_so_in_a_line_and_goes_on(
     # Who runs goes on by itself, too.
     begun = lengths(sonar)
     with refuse(url):
-        assert "redis" in sonar.wait_until({"redis", "beat"} | silenced(way), 120)
+        assert "redis" in sonar.wait_until({"redis", "scheduler"} | silenced(way), 120)
         assert sonar.metric('sonar_up{part="redis"}') == 0
     sonar.wait_until(set(), 180)
     assert all(process.poll() is None for process in sonar.running.values()), sonar.words()

@@ -16,7 +16,11 @@ MORE_SECONDS, LONGEST_SECONDS = 5.0, 180.0
 FIRST_DONE, LATE_DONE = 20, 10
 WAYS = ["never-answers", "never-reads", "drips-a-header", "delete-hangs", "put-is-never-read"]
 # As often as what waits for storage would be seen: each planning of the grid costs a processor.
-SETTINGS = {"SONAR_PLAN_SECONDS": "3", "SONAR_SWEEP_SECONDS": "3", "SONAR_SEAL_SECONDS": "3"}
+SETTINGS = {
+    "SONAR_PLAN_SECONDS": "3",
+    "SONAR_RECOVERY_SECONDS": "3",
+    "SONAR_COMPACTION_SECONDS": "3",
+}
 SETTINGS |= {"SONAR_IN_FLIGHT": "40"}
 SILENT = "endpoint.name IN ('never-answers', 'never-reads', 'delete-hangs')"
 

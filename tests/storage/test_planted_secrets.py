@@ -163,7 +163,7 @@ def run(
         queue = everything_in_redis()
         processes.start(
             "worker", "--pool=threads", "--loglevel=DEBUG", "-c", "16",
-            "-Q", "transfers,cleaning",
+            "-Q", "transfers,cleanup",
         )  # fmt: skip
         waits = Probe.objects.filter(state="waiting")
         processes.wait_for(lambda: Probe.objects.count() == left == waits.count(), seconds=300)

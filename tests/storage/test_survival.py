@@ -27,7 +27,7 @@ pytestmark = pytest.mark.long
 
 SEED = 2011
 TROUBLES = [
-    *["kill late", "crash", "empty", "kill", "kill control", "kill cleaning"],
+    *["kill late", "crash", "empty", "kill", "kill control", "kill cleanup"],
     *["empty and kill", "restart", "restart queue"],
 ]
 # Before any process is new: one that starts after a jump of the clock knows of none.
@@ -49,16 +49,16 @@ CLASSES = {"small": (0, 100_000), "medium": (1_000_000, 3_000_000), "large": (10
 
 WORKERS = ["worker", "worker1"]
 SETTINGS = {
-    "SONAR_CLEAN_SECONDS": "1",
+    "SONAR_CLEANUP_SECONDS": "1",
     "SONAR_PLAN_SECONDS": "1",
-    "SONAR_SWEEP_SECONDS": "1",
+    "SONAR_RECOVERY_SECONDS": "1",
     "SONAR_RESEND_SECONDS": "2",
     "SONAR_IN_FLIGHT": "24",
-    "SONAR_SEAL_SECONDS": "1",
+    "SONAR_COMPACTION_SECONDS": "1",
 }
 
 # A pool waits by itself for a database that restarts; without one the first try fails at once.
-POOLS = {"control": "4", "cleaning": "4", "worker": "4", "worker1": "0", "beat": "0"}
+POOLS = {"control": "4", "cleanup": "4", "worker": "4", "worker1": "0", "beat": "0"}
 
 REBUILD = """
 import django
@@ -143,7 +143,7 @@ class Sonar(Grid):
             self.kill(self.random.choice(WORKERS))
         if trouble == "kill late":
             self.kill_late()
-        if trouble in {"kill control", "kill cleaning"}:
+        if trouble in {"kill control", "kill cleanup"}:
             self.kill(trouble.removeprefix("kill "))
         if trouble in {"crash", "restart"}:
             self.take_away_database(signal.SIGQUIT if trouble == "crash" else signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Is Sonar itself well? The figures that status/, /metrics and the page of operations show."""
+"""Figures on the health of Sonar itself, for status/, /metrics and the Operations page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -40,18 +40,18 @@ from sonar.models import (
 )
 from sonar.notation.vantages import at, vantage_of
 from sonar.obstacles.catalogue import NAMED, NAMES, why_waiting
-from sonar.obstacles.worker_movers import AT_VANTAGES, CLEANING, TRANSFERS
+from sonar.obstacles.worker_movers import AT_VANTAGES, CLEANUP, TRANSFERS
 from sonar.processes import heartbeats
 from sonar.registry.downtimes import state
 from sonar.registry.downtimes.state import SourceState
 from sonar.results import circuits
 from sonar.results.sealing import GRACE
 
-# Queues that somebody must take from, or nothing is measured.
-QUEUES = (TRANSFERS, "control", CLEANING)
-# Tasks of the beat, by the names in CELERY_BEAT_SCHEDULE.
+# Queues that need a worker: without one nothing is measured.
+QUEUES = (TRANSFERS, "control", CLEANUP)
+# Tasks that the scheduler sends, by the names in CELERY_BEAT_SCHEDULE.
 TASKS = tuple(settings.CELERY_BEAT_SCHEDULE)
-PLAN, CLEAN = "plan", "clean"
+PLANNER = "planner"
 REASONS = (*NAMES, NEXT_TICK)
 WINDOW = "24h"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -59,8 +59,8 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 # wait it takes a second. Coverage costs as much as the matrix of each size class.
 WORK_SECONDS, COVERAGE_SECONDS = 10, 30
 
-# Marks of what is over and should be sealed: there are few, unless nobody seals.
-OLDEST_DIRTY = """
+# Marks of hours and days that are over and not compacted: few, unless compaction does not run.
+UNCOMPACTED = """
     SELECT min(over), count(DISTINCT (size_class_id, level, over)) FROM (
         SELECT size_class_id, level, start + ('1 ' || level)::interval AS over
         FROM sonar_dirtymark) AS marks
@@ -117,15 +117,16 @@ class Calls:
 class Work:
     """What is dear to read, as of some seconds ago.
 
-    ``unsealed`` buckets are over and have not been sealed, the first since ``dirty_since``.
+    ``uncompacted`` hours and days are over and not compacted; the oldest ended at
+    ``uncompacted_since``.
     ``circuits`` are those of ends by which tests keep failing, the oldest first; ``credentials``
     those that do not work or expire soon, the oldest first.
     """
 
     waiting: tuple[WaitingTests, ...]
     results: Mapping[str, int]
-    unsealed: int
-    dirty_since: datetime | None
+    uncompacted: int
+    uncompacted_since: datetime | None
     circuits: tuple[Circuit, ...]
     credentials: tuple[CredentialState, ...]
     calls: Calls
@@ -133,7 +134,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Life:
-    """Who has given a sign of life lately, and when the beat's tasks last ended well."""
+    """Which processes have reported lately, and when each task last succeeded."""
 
     moment: datetime
     signs: tuple[SignOfLife, ...]
@@ -144,7 +145,7 @@ class Life:
         return self._newest(SignOfLife.Kind.TASK, name)
 
     @property
-    def beat(self) -> SignOfLife | None:
+    def scheduler(self) -> SignOfLife | None:
         return self._newest(SignOfLife.Kind.BEAT)
 
     @property
@@ -233,9 +234,9 @@ class Status:
         return self.all_tests if self.all_tests.is_paused(self.moment) else None
 
     @property
-    def dirty_seconds(self) -> float:
-        """Return for how long something is over and not sealed; 0 if nothing is."""
-        since = self.work.dirty_since
+    def uncompacted_seconds(self) -> float:
+        """Return how long ago the oldest uncompacted hour or day ended; 0 if there is none."""
+        since = self.work.uncompacted_since
         return max((self.moment - since).total_seconds(), 0.0) if since else 0.0
 
 
@@ -245,7 +246,7 @@ _coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 
 def read(now: datetime) -> Status:
-    """Read the status: five small SQL queries, and what is dear if it is too old.
+    """Read the status: five small SQL queries, and the expensive part if it is too old.
 
     Conditions, and how many links they make failing, are never older than a change of them.
     """
@@ -281,10 +282,10 @@ def forget() -> None:
 
 
 def read_work(now: datetime) -> Work:
-    """Count what waits, what came in the last hour, and what should be sealed. 9 SQL queries."""
+    """Count waiting tests, results of the last hour and uncompacted buckets. 9 SQL queries."""
     with connection.cursor() as cursor:
-        cursor.execute(OLDEST_DIRTY, {"now": now - GRACE})
-        dirty_since, unsealed = cursor.fetchone()
+        cursor.execute(UNCOMPACTED, {"now": now - GRACE})
+        uncompacted_since, uncompacted = cursor.fetchone()
     tests = made_so(Transfer.objects.filter(started_at__gte=now - HOUR), TESTS)
     recent = tests.values_list("state").order_by()
     by_state = dict.fromkeys(Transfer.State.values, 0) | dict(recent.annotate(Count("id")))
@@ -319,7 +320,7 @@ def read_work(now: datetime) -> Work:
         WaitingTests(reason, *by_reason.get(reason, (0, None)), because.get(reason, ()))
         for reason in REASONS
     )
-    return Work(waiting, by_state, unsealed, dirty_since, failing_ends, troubled, calls)
+    return Work(waiting, by_state, uncompacted, uncompacted_since, failing_ends, troubled, calls)
 
 
 def read_coverage(now: datetime) -> tuple[Coverage, ...]:

@@ -1,7 +1,7 @@
-"""Whether everything answers that measuring needs.
+"""Readiness: whether every part that testing needs responds.
 
-A look at what is ready has a connection of its own and gives up after two seconds for each
-part: it neither waits for the pool of the pages nor hangs when a server does.
+Each check has a connection of its own and gives up after two seconds per part. It neither waits
+for the connection pool of the pages nor hangs with a server that hangs.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from django.conf import settings
 from matrix.answers.conditions import words
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.status import rabbitmq
-from matrix.answers.status.figures import PLAN, Life
+from matrix.answers.status.figures import PLANNER, Life
 from matrix.store.conditions import is_late
 from sonar.database import replica, tables
 from sonar.database.tables import LONGEST_SECONDS, asked_quickly
@@ -36,34 +36,34 @@ ASSESSED = "SELECT min(assessed_at) FROM sonar_assessment"
 SIGNS = f"SELECT {', '.join(FIELDS)} FROM sonar_signoflife"  # noqa: S608 - a constant
 # Gone after a second: what tries whether Redis takes writes must not fill it.
 TRIAL = "sonar:trial"
-FOR_ITSELF = "each web process counts requests and passwords for itself."
-UNTIL_THEN = f"Until then nothing is sent to workers, and {FOR_ITSELF}"
+FOR_ITSELF = "each web process counts requests and passwords separately."
+UNTIL_THEN = f"Until then no tasks are sent to workers, and {FOR_ITSELF}"
 # The parts without which all is ready.
 REPLICA, MEASUREMENTS = "replica", "measurements"
 NO_ROOM = (
-    "The disk of the database was full within the last two minutes. Make room there: until then "
-    "nothing new is kept, and workers keep their results waiting."
+    "The database ran out of disk space within the last two minutes. Free disk space: until then "
+    "new data is not stored, and workers hold back their results."
 )
-UNKNOWN = "Not known while the database does not answer as it should."
+UNKNOWN = "Unknown while the database is not available."
 
 
 @dataclass(frozen=True)
 class Part:
-    """Whether one of the things that Sonar is made of works, in a sentence without names."""
+    """State of one part of Sonar; ``detail`` is a sentence without names of machines."""
 
     ok: bool
     detail: str
 
 
 def look(now: datetime) -> dict[str, Part]:
-    """Ask all parts, the database once for everything that it knows of the others."""
+    """Check all parts; the database is asked once for all that it records about the others."""
     database, life, judgement = look_at_database(now)
     if database.ok and full_disk.is_noted():
         database = Part(False, NO_ROOM)
     parts = {"database": database, "redis": look_at_redis()}
     if is_apart():
         parts["broker"] = look_at_broker()
-    unknown = dict.fromkeys(("workers", "beat"), Part(False, UNKNOWN))
+    unknown = dict.fromkeys(("workers", "scheduler"), Part(False, UNKNOWN))
     parts |= look_at_life(life) if life else unknown
     if judgement:  # without good results Sonar runs all the same
         parts[MEASUREMENTS] = Part(not judgement.is_late, f"Results: {words.as_of(judgement)}.")
@@ -75,9 +75,9 @@ def look(now: datetime) -> dict[str, Part]:
         if state is None:
             parts[REPLICA] = Part(False, UNKNOWN)
         elif state.problem:
-            parts[REPLICA] = Part(False, f"{state.problem} Readers are answered by the primary.")
+            parts[REPLICA] = Part(False, f"{state.problem} The primary serves read requests.")
         else:
-            detail = f"The replica answers readers; its data is {state.age:.0f} s old."
+            detail = f"The replica serves read requests; its data is {state.age:.0f} s old."
             parts[REPLICA] = Part(True, detail)
     return parts
 
@@ -97,23 +97,23 @@ def look_at_database(now: datetime) -> tuple[Part, Life | None, Judgement | None
             doubts = [Condition(**values) for values in rows]
             ((as_of,),) = session.execute(ASSESSED).fetchall()
     except psycopg.Error:
-        return Part(False, "The database does not answer."), None, None
+        return Part(False, "The database does not respond."), None, None
     judgement = Judgement(doubts, as_of, is_late(as_of, now), now)
-    return Part(True, "The database answers and is up to date."), life, judgement
+    return Part(True, "The database responds and is up to date."), life, judgement
 
 
 def look_at_redis() -> Part:
-    """Ask whether it takes what is written: one that is full reads and answers as ever."""
+    """Check that Redis accepts a write: a full Redis still answers reads."""
     try:
         with queue() as client:
             client.set(TRIAL, 1, ex=1)
     except (redis.ConnectionError, redis.TimeoutError):
-        means = FOR_ITSELF if is_apart() else "nothing is sent to workers."
-        return Part(False, f"Redis does not answer: {means}")
+        means = FOR_ITSELF if is_apart() else "no tasks are sent to workers."
+        return Part(False, f"Redis does not respond: {means}")
     except redis.RedisError as error:
         until_then = f"Until then {FOR_ITSELF}" if is_apart() else UNTIL_THEN
-        return Part(False, f"Redis answers and refuses writes: {refusal(error)} {until_then}")
-    return Part(True, "Redis answers and takes what is written.")
+        return Part(False, f"Redis responds but refuses writes: {refusal(error)} {until_then}")
+    return Part(True, "Redis responds and accepts writes.")
 
 
 def is_apart() -> bool:
@@ -126,23 +126,25 @@ def look_at_broker() -> Part:
     try:
         rabbitmq.try_a_message()
     except TimeoutError:
-        return Part(False, "RabbitMQ answers and takes nothing: look at its alarms and its log.")
+        return Part(
+            False, "RabbitMQ responds but accepts no messages. Check its alarms and its log."
+        )
     except rabbitmq.AWAY:
-        return Part(False, "RabbitMQ does not answer: nothing is sent to workers.")
-    return Part(True, "RabbitMQ answers and takes messages.")
+        return Part(False, "RabbitMQ does not respond: no tasks are sent to workers.")
+    return Part(True, "RabbitMQ responds and accepts messages.")
 
 
 def refusal(error: redis.RedisError) -> str:
-    """Say why Redis takes nothing and what to do; of its own words only the code is repeated."""
+    """Say why Redis refuses writes and what to do; of its own message only the code is shown."""
     if isinstance(error, redis.OutOfMemoryError):
-        return "its memory is full. Raise its maxmemory, or take away what is not Sonar's."
+        return "its memory is full. Raise maxmemory, or remove the data of other applications."
     if isinstance(error, redis.ReadOnlyError):
-        return "it is a replica. Let REDIS_URL name the primary, or make this one the primary."
+        return "it is a replica. Set REDIS_URL to the primary, or promote this server."
     code = str(error).partition(" ")[0]
     if code == "MISCONF":
-        return "it cannot save to its disk. Make room there, or look at its log."
+        return "it cannot save to disk. Free disk space, or check its log."
     named = f" ({code})" if code.isalpha() and code.isupper() else ""
-    return f"look at its log{named}."
+    return f"check its log{named}."
 
 
 def queue() -> redis.Redis:
@@ -150,35 +152,37 @@ def queue() -> redis.Redis:
 
 
 def look_at_life(life: Life) -> dict[str, Part]:
-    """Say who works: the beat must send, and the planner must come to its end."""
-    numbers = (f"{len(life.workers(queue))} from {queue}" for queue in life.queues)
+    """Check workers, the scheduler, which must send tasks, and the planner, which must finish."""
+    numbers = (f"{len(life.workers(queue))} for {queue}" for queue in life.queues)
     clocks = f" {wrong}." if (wrong := clock_words(life)) else ""
-    workers = Part(True, f"Workers take tests and tasks: {', '.join(numbers)}.{clocks}")
+    workers = Part(True, f"Workers are running: {', '.join(numbers)}.{clocks}")
     if without := life.deserted:
-        queues = " nor from ".join(f"“{queue}”" for queue in without)
-        workers = Part(False, f"No worker takes from the queue {queues}: start one.")
-    beat, plan = Part(True, "The beat sends, and the planner plans."), life.task(PLAN)
-    if life.is_late(life.beat):
-        beat = Part(False, f"The beat sends nothing: {since(life, life.beat)}. Start it.")
+        queues = " or ".join(f"“{queue}”" for queue in without)
+        workers = Part(False, f"No worker is running for the queue {queues}. Start one.")
+    scheduler, plan = Part(True, "The scheduler and the planner are running."), life.task(PLANNER)
+    if life.is_late(life.scheduler):
+        sent = f"has not sent a task {how_long(life, life.scheduler)}"
+        scheduler = Part(False, f"The scheduler {sent}. Start it.")
     elif life.is_late(plan):
-        ends = f"no tick of the planner ends: {since(life, plan)}"
-        beat = Part(False, f"The beat sends, but {ends}.")
+        ended = f"no planner run has finished {how_long(life, plan)}"
+        scheduler = Part(False, f"The scheduler is running, but {ended}.")
     tests = Part(True, f"{life.stopped or 'Tests may start'}.")
-    return {"workers": workers, "beat": beat, "tests": tests}
+    return {"workers": workers, "scheduler": scheduler, "tests": tests}
 
 
 def clock_words(life: Life) -> str:
-    """Say whose clock is wrong, and by how much at most; empty if none is."""
+    """Say which clock is wrong, and by how much at most; empty if none is."""
     wrong = life.wrong_clocks
     if not wrong:
         return ""
     ahead = wrong[0].clock_ahead_seconds
     side = "ahead of" if ahead > 0 else "behind"
-    whose = "The clock of one worker or beat" if len(wrong) == 1 else f"{len(wrong)} clocks"
-    most = "is" if len(wrong) == 1 else "are wrong, one"
-    return f"{whose} {most} {abs(ahead):.0f} s {side} that of the database"
+    single = "The clock of a worker or of the scheduler is"
+    subject = single if len(wrong) == 1 else f"{len(wrong)} clocks are wrong; the worst is"
+    return f"{subject} {abs(ahead):.0f} s {side} the database clock"
 
 
-def since(life: Life, sign: SignOfLife | None) -> str:
+def how_long(life: Life, sign: SignOfLife | None) -> str:
+    """Return for how long nothing has happened, or that it never has: `for 75 s` or `yet`."""
     age = life.age(sign)
-    return "it has never been seen" if age is None else f"the last was {age:.0f} s ago"
+    return "yet" if age is None else f"for {age:.0f} s"

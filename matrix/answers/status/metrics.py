@@ -1,4 +1,4 @@
-"""How Sonar itself is, and the rates of a bounded number of links, as gauges for Prometheus."""
+"""Health of Sonar itself, and the rates of a bounded number of links, as Prometheus gauges."""
 
 import logging
 from collections import Counter
@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 import sonar
 from matrix.answers.conditions.reading import Judgement
 from matrix.answers.status import figures, health, rabbitmq
-from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Coverage, Life, Status
+from matrix.answers.status.figures import PLANNER, QUEUES, TASKS, Coverage, Life, Status
 from sonar.database.retry import one_line
 from sonar.models import Condition, CredentialState, Incident, Probe
 from sonar.movers import catalogue
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class Figures(Collector):
-    """How Sonar is at this moment; what cannot be read is left out, and `sonar_up` says so."""
+    """Current health of Sonar; figures that cannot be read are omitted, as `sonar_up` shows."""
 
     def collect(self) -> Iterator[Metric]:
         now = timezone.now()
@@ -46,12 +46,16 @@ class Figures(Collector):
         if state := status.replica if status else None:
             up["replica"] = not state.problem
             age = {} if state.age is None else {"": state.age}
-            yield gauge("replica_age_seconds", "How old the data of the replica is.", age)
-        yield gauge("up", "Whether a part answers and takes what is written.", up, "part")
+            yield gauge("replica_age_seconds", "Age of the data of the replica.", age)
+        yield gauge("up", "Whether a part responds and accepts writes.", up, "part")
         yield gauge("info", "The version of Sonar.", {sonar.__version__: 1}, "version")
-        yield gauge("in_flight_limit", "Tests at once.", {"": settings.SONAR_IN_FLIGHT})
+        yield gauge(
+            "in_flight_limit",
+            "Maximum number of tests queued or running.",
+            {"": settings.SONAR_IN_FLIGHT},
+        )
         if waiting is not None:
-            yield gauge("queue_messages", "Messages that no worker has taken.", waiting, "queue")
+            yield gauge("queue_messages", "Messages waiting in a queue.", waiting, "queue")
         if status is not None:
             yield from of_life(status.life)
             yield from of_work(status)
@@ -84,17 +88,18 @@ def read_queues(
 
 
 def of_life(life: Life) -> Iterator[Metric]:
-    """When somebody last gave a sign; who never did has no sample."""
+    """Give the time of the last report of each process and task; none yet gives no sample."""
     last = {name: sign.seen_at.timestamp() for name in TASKS if (sign := life.task(name))}
-    plan = {"": last[PLAN]} if PLAN in last else {}
-    beat = {"": life.beat.seen_at.timestamp()} if life.beat else {}
+    plan = {"": last[PLANNER]} if PLANNER in last else {}
+    scheduler = {"": life.scheduler.seen_at.timestamp()} if life.scheduler else {}
     workers = {queue: len(life.workers(queue)) for queue in life.queues}
-    yield gauge("last_plan_timestamp_seconds", "When a tick of the planner last ended.", plan)
-    yield gauge("task_last_timestamp_seconds", "When a task last ended well.", last, "task")
-    yield gauge("beat_last_timestamp_seconds", "When the beat last sent something.", beat)
-    yield gauge("workers", "Workers that take from a queue.", workers, "queue")
+    yield gauge("last_plan_timestamp_seconds", "Time when a planner run last finished.", plan)
+    yield gauge("task_last_timestamp_seconds", "Time when a task last succeeded.", last, "task")
+    words = "Time when the scheduler (Celery beat) last sent a task."
+    yield gauge("scheduler_last_timestamp_seconds", words, scheduler)
+    yield gauge("workers", "Workers running for a queue.", workers, "queue")
     wrong = {"": life.wrong_clocks[0].clock_ahead_seconds if life.wrong_clocks else 0.0}
-    words = "By how much the clock that is most wrong is ahead of that of the database."
+    words = "Offset of the most deviating clock from the database clock; negative if behind."
     yield gauge("clock_ahead_seconds", words, wrong)
 
 
@@ -102,15 +107,18 @@ def of_work(status: Status) -> Iterator[Metric]:
     probes = {state: getattr(status.probes, state) for state in Probe.State.values}
     waiting = {tests.reason: tests.tests for tests in status.work.waiting}
     results = status.work.results
-    unsealed, dirty = {"": status.work.unsealed}, {"": status.dirty_seconds}
+    uncompacted = {"": status.work.uncompacted}
+    oldest = {"": status.uncompacted_seconds}
     circuits = {"": len(status.work.circuits)}
-    yield gauge("probes", "Tests that have not ended.", probes, "state")
-    yield gauge("open_circuits", "Ends by which tests keep failing.", circuits)
-    yield gauge("scheduled_waiting", "Tests that are due and wait.", waiting, "reason")
+    yield gauge("probes", "Tests that have not finished.", probes, "state")
+    yield gauge("open_circuits", "Endpoints with an open circuit breaker.", circuits)
+    yield gauge("scheduled_waiting", "Scheduled tests that are due and waiting.", waiting, "reason")
     yield gauge("results_last_hour", "Results of the last hour.", results, "state")
-    yield gauge("unsealed_buckets", "Hours and days that are over and not sealed.", unsealed)
-    yield gauge("oldest_dirty_seconds", "For how long the first of them is over.", dirty)
-    words = "Links by their state in the matrix of the last 24 hours."
+    words = "Hours and days that are over and not compacted yet."
+    yield gauge("uncompacted_buckets", words, uncompacted)
+    words = "Seconds since the oldest uncompacted hour or day ended; 0 if there is none."
+    yield gauge("uncompacted_seconds", words, oldest)
+    words = "Links by state in the last 24 hours."
     states = {
         (each.size, state): links
         for each in status.coverage
@@ -119,35 +127,35 @@ def of_work(status: Status) -> Iterator[Metric]:
     yield gauge("coverage_links", words, states, "size", "state")
     calls = status.work.calls
     counts = {"waiting": calls.waiting, "failed": calls.failed}
-    words = "Notifications that wait, and those of the last day that could not be sent."
+    words = "Notifications that are waiting, and those that failed in the last day."
     yield gauge("notifications", words, counts, "state")
     failing = {"": calls.failing}
-    yield gauge("subscriptions_failing", "Subscriptions whose channel does not answer.", failing)
+    yield gauge("subscriptions_failing", "Subscriptions whose channel fails.", failing)
     late = {"": (status.moment - calls.due_since).total_seconds() if calls.due_since else 0.0}
-    words = "For how long the first notification that is due has waited; 0 if none is due."
+    words = "Seconds that the oldest due notification has been waiting; 0 if none is due."
     yield gauge("notifications_oldest_due_seconds", words, late)
     incidents = {name: calls.incidents.get(name, 0) for name in Incident.Condition.values}
     yield gauge("incidents_open", "Open incidents.", incidents, "condition")
     answered = {
         each.source: each.answered_at.timestamp() for each in status.sources if each.answered_at
     }
-    words = "When a source of downtimes last gave a good answer."
+    words = "Time when a source of downtimes was last read successfully."
     yield gauge("downtimes_last_good_timestamp_seconds", words, answered, "source")
 
 
 def of_conditions(judgement: Judgement) -> Iterator[Metric]:
-    """Count open conditions by what they are; those that there are none of have samples, too."""
+    """Count open conditions by type, scope and confirmation; counts of 0 have samples, too."""
     counts = Counter(
         (each.type, each.scope, written(each.confirmed_at is not None)) for each in judgement.open
     )
     kinds = product(Condition.Type.values, Condition.Scope.values, ("true", "false"))
     numbers = {kind: counts[kind] for kind in kinds}
     yield gauge("conditions_open", "Open conditions.", numbers, "type", "scope", "confirmed")
-    words = "Whether a confirmed condition of the whole grid makes results doubtful."
+    words = "Whether results are doubtful because of a confirmed condition of the whole grid."
     doubtful = {"": float(judgement.doubtful is not None)}
     yield gauge("measurements_doubtful", words, doubtful)
     assessed = {"": judgement.as_of.timestamp()} if judgement.as_of else {}
-    words = "When the results of all size classes were last assessed."
+    words = "Time when the results of all size classes were last assessed."
     yield gauge("incidents_evaluated_timestamp_seconds", words, assessed)
 
 
@@ -165,18 +173,18 @@ def of_rates(coverage: Sequence[Coverage]) -> Iterator[Metric]:
         }
         for kind in ("rates", "averages")
     )
-    words = "Mean rate of the tests of a link that succeeded in the last 24 hours."
+    words = "Mean rate of the successful tests of a link in the last 24 hours."
     labels = ("source", "destination", "simulated", "size")
     yield gauge("link_rate_bytes_per_second", words, links, *labels)
-    words = "Mean of the rates of an endpoint's links, as their source or destination."
+    words = "Mean rate of the links of an endpoint, as their source or destination."
     labels = ("endpoint", "end", "simulated", "size")
     yield gauge("endpoint_rate_bytes_per_second", words, endpoints, *labels)
-    words = "Links whose rates are left out because there are more than SONAR_METRICS_LINKS."
+    words = "Links without a rate because there are more than SONAR_METRICS_LINKS."
     yield gauge("link_rates_omitted", words, {each.size: each.omitted for each in coverage}, "size")
 
 
 def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:
-    """Since when credentials are in trouble, by where they are: their names are not for all."""
+    """Describe failing and expiring credentials by where they are used, without their names."""
     since, ends = {}, {}
     for row in states:
         where = str(row.endpoint or ""), str(row.mesh or "")
@@ -185,9 +193,9 @@ def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:
         if row.expires_at:
             ends[place] = row.expires_at.timestamp()
     labels = ("endpoint", "mesh", "role", "tests")
-    words = "Since when a credential does not work, or will soon not work any more."
+    words = "Time since when a credential has been failing or about to expire."
     yield gauge("credential_trouble_since_timestamp_seconds", words, since, *labels)
-    words = "When a credential in trouble expires, where that is known."
+    words = "Time when such a credential expires, if known."
     yield gauge("credential_expires_timestamp_seconds", words, ends, *labels)
 
 
@@ -196,7 +204,7 @@ def written(flag: bool) -> str:
 
 
 def gauge(name: str, words: str, values: Mapping[Any, float], *labels: str) -> Metric:
-    """Return a gauge; ``values`` are by value of its label, by those of several, or by ``""``."""
+    """Return a gauge; keys of ``values`` are a label value, a tuple of several, or ``""``."""
     family = GaugeMetricFamily(f"sonar_{name}", words, labels=labels)
     for key, value in values.items():
         texts = key if isinstance(key, tuple) else (key,)

@@ -131,19 +131,19 @@ def about_work(work: Mapping[str, Any], now: datetime) -> Iterator[Notice]:
     if oldest and not work["running"] and now - oldest > resend:
         yield Notice(
             "no-workers",
-            "No worker takes tests.",
+            "No worker is running tests.",
             f"{counted(work['queued'], 'test', 'has', 'have')} been queued since "
             f"{format_minute(oldest)} and none is running. Existing results are not affected. An "
             "administrator can start a worker for the queue “transfers”, or check whether "
-            f"{settings.BROKER_NAME} answers.",
+            f"{settings.BROKER_NAME} responds.",
         )
     if overdue and not (work["queued"] or work["running"]):
         yield Notice(
             "no-planner",
-            "No tests are being planned.",
+            "No tests are being scheduled.",
             f"Tests have been due since {format_minute(overdue)} ({format_age(now - overdue)}), "
             "and none is queued or running. Existing results are not affected. An administrator "
-            "can start beat and a worker for the queue “control”.",
+            "can start the scheduler (Celery beat) and a worker for the queue “control”.",
         )
 
 

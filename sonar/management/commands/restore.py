@@ -43,7 +43,7 @@ NEXT = (
     "those that are missing.",
     "  If the Sonar of this backup still runs elsewhere, stop it: both would test the same "
     "endpoints.",
-    "  Start the web, the workers and the beat; /readyz says when all of them are there.",
+    "  Start the web, the workers and the scheduler (beat); /readyz says when all of them run.",
 )
 
 
