@@ -478,7 +478,7 @@ def link(client: Client, asked: Asked) -> Iterator[Fact]:
         )
         for each in listed:
             yield f"since on {path}: {text}", words.since(each) in text, True
-        began = r"(?<!no test )\b(?:since|from) (?:between )?\d+ \w{3} \d"
+        began = r"(?<!no test )\b(?:since|from) (?:some time between )?\d+ \w{3} \d"
         beginnings = len(re.findall(began, text))
         yield f"conditions on {path}: {text}", beginnings, len(listed) + bool(grid)
         yield f"doubtful on {path}: {text}", "oubtful" in text, grid is not None
