@@ -14,7 +14,7 @@ from django.db import OperationalError
 from sonar.database import actor
 
 NO_DATABASE = (
-    "Sonar cannot reach its PostgreSQL: {error}\n"
+    "Sonar cannot connect to PostgreSQL: {error}\n"
     "Start `make run` in another terminal, or set DATABASE_URL to a running server."
 )
 

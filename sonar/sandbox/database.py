@@ -20,7 +20,7 @@ def main(command: list[str]) -> int:
     if not command:
         raise StartError(USAGE)
     if not project.OWN_DATABASE:
-        raise StartError("DATABASE_URL names a database: run the command by itself.")
+        raise StartError("DATABASE_URL is set. Run the command directly, without this wrapper.")
     # Ctrl-C is for the command; this one ends PostgreSQL once that has ended.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     place = project.SONAR_HOME

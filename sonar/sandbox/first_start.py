@@ -52,7 +52,7 @@ def load_registry_file(path: Path) -> str:
     try:
         return file.describe(file.load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
-        raise StartError(f"SONAR_REGISTRY cannot be read: {error}") from error
+        raise StartError(f"Cannot read SONAR_REGISTRY: {error}") from error
     except file.RegistryError as error:
         raise StartError(f"{path} was not loaded; nothing was changed:\n{error}") from error
 
@@ -69,9 +69,9 @@ def load_sandbox_registry(directory: Path) -> str:
         return note_addresses(base_urls)
     if foreign := Endpoint.objects.first():
         raise StartError(
-            f"This database holds {foreign.name}, and no sandbox: set SONAR_REGISTRY to your "
-            "registry file. For a sandbox with a database of its own, let SONAR_HOME name a new "
-            "directory, without a DATABASE_URL."
+            f"This database contains {foreign.name} and is not a sandbox. Set SONAR_REGISTRY to "
+            "your registry file. For a separate sandbox, set SONAR_HOME to a new directory and "
+            "unset DATABASE_URL."
         )
     registry = yaml.safe_dump(topology.registry(base_urls), sort_keys=False)
     return file.describe(file.load(registry))
@@ -98,4 +98,4 @@ def note_addresses(base_urls: Mapping[str, str]) -> str:
     for node in moved:
         Endpoint.objects.filter(pk=node.pk).update(base_url=base_urls[node.name])
     others = Endpoint.objects.exclude(name__in=base_urls).count()
-    return f"as it was (endpoints: {len(base_urls)} sandbox nodes, {others} others)"
+    return f"unchanged (endpoints: {len(base_urls)} sandbox nodes, {others} others)"

@@ -65,7 +65,7 @@ def make(home: Path) -> None:
         (home / "log").mkdir(exist_ok=True)
     except OSError as error:
         raise StartError(
-            f"Sonar cannot keep its data in {home} ({error.strerror}): set SONAR_HOME."
+            f"Sonar cannot store its data in {home} ({error.strerror}). Set SONAR_HOME."
         ) from error
     secret_key = home / "secret-key"
     if not (secret_key.is_file() and secret_key.read_text().strip()):
@@ -78,7 +78,7 @@ def write_private(path: Path, text: str) -> None:
         with whole_files.written(path) as file:
             file.write(f"{text}\n".encode())
     except OSError as error:
-        raise StartError(f"{path} cannot be written: {error.strerror}.") from error
+        raise StartError(f"Cannot write {path}: {error.strerror}.") from error
 
 
 @contextlib.contextmanager
@@ -87,13 +87,13 @@ def only_one(home: Path) -> Iterator[None]:
     try:
         lock = (home / "lock").open("a+")
     except OSError as error:
-        raise StartError(f"{home} belongs to somebody else: set SONAR_HOME.") from error
+        raise StartError(f"{home} belongs to another user. Set SONAR_HOME.") from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StartError(
-                f"Sonar already runs in {home}: stop it first, or set SONAR_HOME to another place."
+                f"Sonar already runs in {home}. Stop it, or set SONAR_HOME to another directory."
             ) from None
         yield
 

@@ -130,5 +130,5 @@ def wait_until(
     while not ready():
         if process.poll() is not None or time.monotonic() > deadline:
             stop(process)
-            raise StartError(f"{name} did not start. The end of its log, {log}:\n{tail(log)}")
+            raise StartError(f"{name} did not start. Last lines of its log, {log}:\n{tail(log)}")
         time.sleep(0.05)

@@ -79,7 +79,7 @@ def in_one_line(now: datetime, since: datetime) -> str:
     )
     return (
         f"{format_time(now)}  since {format_time(since)}: "
-        f"{format_count(counts['done'])} transfers measured, "
+        f"{format_count(counts['done'])} tests succeeded, "
         f"{format_count(counts['failed'])} failed; "
         f"{Probe.objects.exclude(state=Probe.State.WAITING).count()} queued or running"
     )
@@ -89,7 +89,7 @@ LOOK_EVERY_SECONDS = 2.0
 # Without a terminal the bars become lines, in a log file say.
 LINE_WHILE_FILLING = timedelta(seconds=10)
 LINE_LATER = timedelta(minutes=10)
-AWAY = "The database does not answer: what happens now is not known until it does."
+AWAY = "The database does not respond. The progress is unknown until it does."
 
 T = TypeVar("T")
 
@@ -165,7 +165,7 @@ def show_lines(check: Callable[[], None], console: Console) -> None:
         if classes is not None and (full or timezone.now() - printed >= LINE_WHILE_FILLING):
             console.print(
                 "; ".join(in_words(class_coverage) for class_coverage in classes)
-                or "no test is planned yet"
+                or "no tests are scheduled yet"
             )
             printed = timezone.now()
         if full:

@@ -121,8 +121,8 @@ class Children:
         for name, (process, log) in self._watched.items():
             if process.poll() is not None and (name, process.returncode) != (PAST, 0):
                 raise StartError(
-                    f"{name} ended unexpectedly ({processes.how_it_ended(process)}). The end of "
-                    f"its log, {log}:\n{processes.tail(log)}"
+                    f"{name} ended unexpectedly ({processes.how_it_ended(process)}). Last "
+                    f"lines of its log, {log}:\n{processes.tail(log)}"
                 )
 
 
@@ -135,8 +135,8 @@ def check_port(port: int) -> None:
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
             raise StartError(
-                f"Sonar cannot listen on port {port} ({reason}): "
-                "choose another one, like `make run SONAR_PORT=8042`."
+                f"Sonar cannot listen on port {port} ({reason}). "
+                "Choose another port, like `make run SONAR_PORT=8042`."
             ) from error
 
 
@@ -195,14 +195,14 @@ def prepare(children: Children, place: Path, console: Console) -> None:
     """Make what is missing: tables, static files, the administrator, the registry."""
     from sonar.sandbox import first_start
 
-    with step(console, "Bringing the tables up to date"):
+    with step(console, "Migrating the database"):
         first_start.make_tables()
     if not home.are_laid_out():
-        with step(console, "Preparing static files, as they are new or have changed"):
+        with step(console, "Collecting static files"):
             home.lay_out()
     if password_file := first_start.make_administrator(place):
         console.print(
-            f"Administrator: {first_start.ADMINISTRATOR}, the password is in {password_file}"
+            f"Administrator: {first_start.ADMINISTRATOR}; the password is in {password_file}"
         )
     if project.SONAR_REGISTRY:
         with step(console, "Loading the registry"):
@@ -226,8 +226,8 @@ def start_past(children: Children, console: Console) -> None:
     if is_wanted and past_store.is_missing(timezone.now()):
         children.start(PAST, "sonar.sandbox.make_past")
         console.print(
-            "Results of the five weeks before now are being made up, to compare with. "
-            "SONAR_PAST=0 leaves them out."
+            "Generating demo results for the past five weeks as a baseline. "
+            "Set SONAR_PAST=0 to skip this."
         )
 
 
@@ -240,7 +240,7 @@ def why_it_ends(children: Children, console: Console) -> Iterator[None]:
         except OperationalError as error:
             children.check()
             why = " ".join(str(error).split())
-            raise StartError(f"The database does not answer: {why}") from error
+            raise StartError(f"The database does not respond: {why}") from error
     except StartError as error:
         _ignore_signals()
         console.print(str(error), style="bold red", markup=False)
@@ -258,7 +258,7 @@ def run(console: Console) -> None:
         if not (project.SONAR_URL or project.FORCE_SCRIPT_NAME):
             # Messages lead to the pages that it serves; below a SONAR_PATH a proxy serves them.
             os.environ["SONAR_URL"] = f"http://127.0.0.1:{project.SONAR_PORT}"
-        stack.callback(console.print, f"Sonar has stopped; its data stays in {place}.")
+        stack.callback(console.print, f"Sonar has stopped. Its data is kept in {place}.")
         start_services(stack, children, place, console)
         stack.callback(children.stop)
         prepare(children, place, console)

@@ -31,13 +31,13 @@ def test_the_sandbox_is_19_simulated_endpoints_and_a_mesh_of_all(directory):
     assert Mesh.objects.get().intervals.count() == 3
     assert list(SizeClass.objects.values_list("test_bytes", flat=True)) == [10**5, 10**6, 10**7]
     assert first_start.load_sandbox_registry(directory) == (
-        "as it was (endpoints: 19 sandbox nodes, 0 others)"
+        "unchanged (endpoints: 19 sandbox nodes, 0 others)"
     )
 
 
 def test_a_real_grid_gets_no_sandbox(directory):
     endpoint("RAL", base_url="https://storage.example.org/data")
-    with pytest.raises(StartError, match="holds RAL_DATADISK, and no sandbox: set SONAR_REGISTRY"):
+    with pytest.raises(StartError, match="contains RAL_DATADISK and is not a sandbox"):
         first_start.load_sandbox_registry(directory)
     assert Endpoint.objects.count() == 1
 
@@ -54,7 +54,7 @@ def test_what_was_added_to_a_sandbox_and_changed_in_it_outlives_its_restarts(dir
     Site.objects.filter(pk=changed.site_id).update(country="FR")
     before = rows()
     told = first_start.load_sandbox_registry(directory)
-    assert told == "as it was (endpoints: 19 sandbox nodes, 1 others)"
+    assert told == "unchanged (endpoints: 19 sandbox nodes, 1 others)"
     assert rows() == before
 
 
@@ -87,7 +87,7 @@ def test_a_bad_registry_file_stops_the_start_with_its_errors(tmp_path):
     path.write_text("sites: [{name: RAL, tier: 7}]")
     with pytest.raises(StartError, match=r"sites\[0\]\.tier \(line 1\)"):
         first_start.load_registry_file(path)
-    with pytest.raises(StartError, match="SONAR_REGISTRY cannot be read"):
+    with pytest.raises(StartError, match="Cannot read SONAR_REGISTRY"):
         first_start.load_registry_file(tmp_path / "none.yaml")
 
 

@@ -348,17 +348,17 @@ def test_what_keeps_it_from_starting_is_one_sentence(tmp_path: Path):
                 home,
                 busy,
                 {},
-                f"Sonar cannot listen on port {busy} (Address already in use): choose another one, "
-                "like `make run SONAR_PORT=8042`.",
+                f"Sonar cannot listen on port {busy} (Address already in use). Choose another "
+                "port, like `make run SONAR_PORT=8042`.",
             ),
             (
                 no_home,
                 free_port(),
                 {},
-                f"Sonar cannot keep its data in {no_home} (Not a directory): set SONAR_HOME.",
+                f"Sonar cannot store its data in {no_home} (Not a directory). Set SONAR_HOME.",
             ),
-            (home, "http", {}, "SONAR_PORT='http' is not a whole number of 1 or more."),
-            (home, free_port(), no_services, "The database does not answer: connection failed"),
+            (home, "http", {}, "PORT='http' is not a whole number from 1 up."),
+            (home, free_port(), no_services, "The database does not respond: connection failed"),
         ):
             with Run(place, port, **services) as run:
                 assert run.process.wait(180) == 1
@@ -515,7 +515,7 @@ def test_it_starts_again_with_its_data_and_says_at_once_why_it_ends(stopped: Sto
         os.kill(int((home / "postgres" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
         assert again.process.wait(STOP_SECONDS + LOADED) == 1
         log = home / "log" / "postgres.log"
-        why = f"PostgreSQL ended unexpectedly (SIGKILL). The end of its log, {log}:"
+        why = f"PostgreSQL ended unexpectedly (SIGKILL). Last lines of its log, {log}:"
         assert again.said.index(why) < again.said.index("Stopping")
         assert "Traceback" not in again.said
         assert again.processes() == []
@@ -576,7 +576,8 @@ def test_a_process_that_ends_by_itself_is_named_with_its_log_and_first_who_other
     with pytest.raises(processes.StartError), why_it_ends(children, Console(file=said, width=200)):
         children.check()
     assert said.getvalue() == (
-        f"Redis ended unexpectedly (exit code 1). The end of its log, {tmp_path / 'Redis.log'}:\n"
+        "Redis ended unexpectedly (exit code 1). "
+        f"Last lines of its log, {tmp_path / 'Redis.log'}:\n"
         "Redis full\n"
     )
 

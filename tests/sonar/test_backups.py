@@ -95,7 +95,7 @@ def test_a_backup_says_what_it_holds_and_what_not_and_only_its_owner_reads_it(
     said = err.getvalue()
     assert "40 results, from 2026-10-11T12:00:30Z to 2026-11-20T" in said
     assert "4 endpoints at 3 sites" in said
-    assert "sessions: everybody logs in again" in said
+    assert "sessions: all users must log in again" in said
     assert "files of credentials" in said
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [*tmp_path.iterdir()] == [path]
@@ -138,7 +138,7 @@ def test_a_database_with_anything_in_it_is_emptied_only_on_demand(
     name = databases.make("full", SOURCE)
     databases.ask(name, "DELETE FROM sonar_transfer WHERE bytes > 0")
     databases.ask(name, "CREATE TABLE of_a_newer_sonar (endpoint bigint REFERENCES sonar_endpoint)")
-    assert "The database full is not empty: it holds a Sonar with 0 results" in refused(
+    assert "The database full is not empty: it holds a Sonar database with 0 results" in refused(
         databases, name, str(backup)
     )
     # Who lives: a worker, and whoever is connected.
@@ -149,14 +149,14 @@ def test_a_database_with_anything_in_it_is_emptied_only_on_demand(
     )
     databases.ask(name, "DELETE FROM sonar_signoflife")
     with psycopg.connect(databases.address(name)):
-        assert "in use by 1 other session." in refused(
+        assert "has 1 other open session." in refused(
             databases, name, str(backup), "--replace", "--yes"
         )
-    assert "wants an answer" in refused(databases, name, str(backup), "--replace")
+    assert "Confirm --replace" in refused(databases, name, str(backup), "--replace")
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda question: "no")
-    assert "wants an answer" in refused(databases, name, str(backup), "--replace")
+    assert "Confirm --replace" in refused(databases, name, str(backup), "--replace")
     assert databases.ask(name, RESULTS) == 0
     monkeypatch.setattr("builtins.input", lambda question: name)
     restore(databases, name, str(backup), "--replace")
@@ -169,10 +169,10 @@ def test_what_is_of_nobody_s_sonar_is_named_before_it_is_emptied(
 ) -> None:
     name = databases.make("other")
     databases.ask(name, "CREATE TABLE accounts (name text)")
-    assert "it holds 1 tables and functions that are not Sonar's" in refused(
+    assert "it holds 1 tables and functions of another application" in refused(
         databases, name, str(backup)
     )
-    with databases.inside(name), pytest.raises(CommandError, match="other holds no Sonar"):
+    with databases.inside(name), pytest.raises(CommandError, match="other has no Sonar tables"):
         call_command("backup", "never.backup")
 
 
@@ -198,13 +198,13 @@ def other_label(**values: object) -> Callable[[bytes], bytes]:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (cut, "was cut off, or made otherwise"),
+        (cut, "was truncated or made with another program"),
         (flip, "is damaged: its checksum"),
-        (lambda content: b"what", "is no backup of Sonar"),
-        (lambda content: b"", "is no backup of Sonar"),
+        (lambda content: b"what", "is not a Sonar backup"),
+        (lambda content: b"", "is not a Sonar backup"),
         (
             other_label(sonar="9.1", migrations=[["sonar", "9999_of_the_future"]]),
-            r"is of Sonar 9\.1.*sonar\.9999_of_the_future, 1 in all.*Install Sonar 9\.1 or newer",
+            r"made by Sonar 9\.1.*sonar\.9999_of_the_future, 1 in all.*Install Sonar 9\.1 or newer",
         ),
         (
             other_label(rows={"public.sonar_site": 4}),
@@ -322,11 +322,11 @@ def test_a_backup_goes_down_a_pipe_and_never_to_a_terminal(
     with databases.inside(SOURCE):
         call_command("backup", "-", stderr=err)
         monkeypatch.setattr(pipe, "isatty", lambda: True)
-        with pytest.raises(CommandError, match="no text for a terminal"):
+        with pytest.raises(CommandError, match="A backup is binary"):
             call_command("backup", "-")
     path = tmp_path / "piped.backup"
     path.write_bytes(Pipe.buffer.getvalue())
-    assert "nobody has read it back" in err.getvalue()
+    assert "has not been verified" in err.getvalue()
     restore(databases, databases.make("piped"), str(path))
     assert databases.ask("piped", RESULTS) == 40
 

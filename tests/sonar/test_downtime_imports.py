@@ -443,10 +443,10 @@ def test_the_command_says_what_it_does_and_a_dry_run_does_nothing(tmp_path: Path
         gocdb(lasting("7G0", "disk.gla.example.org"), lasting("8G0", "dpm.example.org"))
     )
     said = imported("--from", "gocdb", str(path), "--dry-run")
-    assert "GOCDB announces 2 downtimes; 1 concerns endpoints here." in said
-    assert "1 new, 0 changed, 0 withdrawn, 0 unchanged: a dry run, nothing was changed." in said
+    assert "GOCDB announces 2 downtimes; 1 affects registered endpoints." in said
+    assert "1 new, 0 changed, 0 withdrawn, 0 unchanged (dry run: nothing was changed)." in said
     assert "new  GLASGOW_DATADISK  outage  2026-11-20 03:00 UTC  2026-11-20 05:00 UTC" in said
-    assert "No endpoint is at 1 storage host: dpm.example.org" in said
+    assert "No endpoint is registered for 1 storage host: dpm.example.org" in said
     assert not kept()
     assert not DowntimeSource.objects.exists()
     assert "nothing was changed" not in imported("--from", "gocdb", str(path))
@@ -469,12 +469,12 @@ def test_the_command_counts_tape_names_network_hosts_as_such_and_says_what_is_le
     path.write_bytes(gocdb(tape, nearline, *network, odd))
     said = imported("--from", "gocdb", str(path), "--dry-run")
     assert said.splitlines() == [
-        "GOCDB announces 3 downtimes; 0 concern endpoints here.",
-        "0 new, 0 changed, 0 withdrawn, 0 unchanged: a dry run, nothing was changed.",
-        "Left out, as they cannot be read; what they announced before stays:",
+        "GOCDB announces 3 downtimes; 0 affect registered endpoints.",
+        "0 new, 0 changed, 0 withdrawn, 0 unchanged (dry run: nothing was changed).",
+        "Skipped because they cannot be read (earlier data is kept):",
         "- DOWNTIME 5 (10G0), SEVERITY: “Bad” is none of OUTAGE or WARNING",
         "2 downtimes affect only tape services, which are not tested.",
-        "No endpoint is at 2 perfSONAR hosts: ps-1.example.org, ps-2.example.org",
+        "No endpoint is registered for 2 perfSONAR hosts: ps-1.example.org, ps-2.example.org",
     ]
     path.write_bytes(gocdb(tape))
     said = imported("--from", "gocdb", str(path), "--dry-run")

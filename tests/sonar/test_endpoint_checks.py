@@ -279,7 +279,7 @@ def test_a_credential_without_its_file_fails_with_what_to_do(with_token, tmp_pat
 def test_the_command_tells_each_step_and_keeps_those_of_a_registered_endpoint(capsys):
     with dav.serving(OPTIONS=says(200, Allow="GET")) as server:
         row = endpoint("RAL", base_url=server.base_url)
-        with pytest.raises(CommandError, match="Something is wrong: third-party copy"):
+        with pytest.raises(CommandError, match="Problems found: third-party copy"):
             call_command("check_endpoint", row.name)
         lines = capsys.readouterr().out.splitlines()
         with pytest.raises(CommandError, match="Not checked: RAL_DATADISK was checked less"):
@@ -294,25 +294,25 @@ def test_the_command_tells_each_step_and_keeps_those_of_a_registered_endpoint(ca
 def test_the_command_checks_what_is_not_registered_and_keeps_nothing(capsys):
     with dav.serving() as server:
         call_command("check_endpoint", "--base-url", server.base_url)
-    assert capsys.readouterr().out.splitlines()[-1] == "Nothing is wrong."
+    assert capsys.readouterr().out.splitlines()[-1] == "No problems found."
     assert not EndpointCheck.objects.exists()
     with dav.serving(DELETE=says(403)) as server, pytest.raises(CommandError, match=r"delete\.$"):
         call_command("check_endpoint", "--base-url", server.base_url)
-    assert "Left there, to be deleted: sonar/incoming/" in capsys.readouterr().out
+    assert "Not deleted, please remove: sonar/incoming/" in capsys.readouterr().out
     assert not Leftover.objects.exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["RAL_DATADIKS"], "did you mean RAL_DATADISK"),
+        (["RAL_DATADIKS"], "Did you mean RAL_DATADISK"),
         ([], "required"),
-        (["RAL_DATADISK", "--data-host", "a.b.c"], "go with --base-url only"),
+        (["RAL_DATADISK", "--data-host", "a.b.c"], "require --base-url"),
         (["--base-url", "se.example"], "--base-url: A base URL is scheme"),
         (["--base-url", "https://[::1/x"], "--base-url: A base URL has a host"),
         (["--base-url", "https://169.254.169.254/x"], "--base-url: A base URL must not have"),
         (["--base-url", "https://se.example/x", "--data-host", "*"], "--data-host: "),
-        (["--base-url", "https://se.example/x", "--credential", "rall"], "did you mean ral"),
+        (["--base-url", "https://se.example/x", "--credential", "rall"], "Did you mean ral"),
         (["--base-url", "https://se.example/x", "--credential", "ral"], "--credential: "),
     ],
 )

@@ -171,7 +171,7 @@ def test_files_before_and_after_a_bad_one_stay(tmp_path, grid):
     write(good, [line(1)])
     write(bad, [line(2), line(3, state="?")])
     write(more, [line(4)])
-    with pytest.raises(CommandError, match=r"Not imported, see above: .*bad\.csv$"):
+    with pytest.raises(CommandError, match=r"Files not imported \(see above\): .*bad\.csv$"):
         run(good, bad, more)
     assert {one.id.int for one in Transfer.objects.all()} == {1, 4}
 
@@ -293,7 +293,7 @@ def test_a_failure_in_the_middle_of_storing_takes_everything_back(tmp_path, grid
         return found
 
     monkeypatch.setattr(storing, "store_batch", fails_at_the_third)
-    with pytest.raises(CommandError, match="Stopped; nothing of") as caught:
+    with pytest.raises(CommandError, match="Stopped; no results from") as caught:
         run(path)
     assert caught.value.returncode == 130
     assert not Transfer.objects.exists()

@@ -67,7 +67,7 @@ def test_a_failed_test_says_where_and_why_and_is_recorded(fake):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("GLASGOW LANCS_DATADISK small", "did you mean GLASGOW_DATADISK"),
+        ("GLASGOW LANCS_DATADISK small", "Did you mean GLASGOW_DATADISK"),
         ("GLASGOW_DATADISK X small", "There is no endpoint 'X'"),
         ("GLASGOW_DATADISK LANCS_DATADISK huge", "There is no size class 'huge'"),
         ("GLASGOW_DATADISK GLASGOW_DATADISK small", "two different endpoints"),
@@ -161,7 +161,7 @@ def test_ctrl_c_drops_one_that_waits(fake, monkeypatch):
             lambda: Endpoint.objects.filter(name="LANCS_DATADISK").update(retired_at=NOW),
             "Failed: LANCS_DATADISK was retired while the test waited",
         ),
-        (lambda: Probe.objects.filter(state="waiting").delete(), "Somebody cancelled the test"),
+        (lambda: Probe.objects.filter(state="waiting").delete(), "The test was cancelled"),
     ],
 )
 def test_one_that_goes_while_it_waits_says_what_became_of_it(fake, monkeypatch, change, said: str):

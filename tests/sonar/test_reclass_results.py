@@ -198,7 +198,7 @@ def test_what_was_stopped_goes_on_where_it_was(history, monkeypatch: pytest.Monk
         return move_hour(hour)
 
     monkeypatch.setattr(reclass, "move_hour", stopped)
-    with pytest.raises(CommandError, match="Nothing is half done; run it again for the rest"):
+    with pytest.raises(CommandError, match="days are complete; run the command again"):
         run_reclass()
     assert 0 < wrong() < 40
     sealing.seal(NOW)
@@ -233,7 +233,7 @@ def test_tests_under_way_whose_class_is_not_that_of_their_bytes_are_said(history
     )
     assert "under way" not in run_reclass()
     move_bound("medium", 50 * MB)
-    assert "1 test under way will be stored in a size class that does not match" in run_reclass()
+    assert "1 test in progress will be stored in a size class that does not match" in run_reclass()
 
 
 def test_without_results_there_is_nothing_to_do(db):

@@ -221,7 +221,7 @@ def test_the_command_stops_all_tests_and_lets_them_start_again(glasgow: Endpoint
     assert Probe.objects.get().cancelled_by == "an operator"
     call_command("stop", "show")
     assert str(running.id) in capsys.readouterr().out
-    for expected in ("Tests start again.\n", "Tests were not stopped.\n"):
+    for expected in ("Tests can start again.\n", "Tests were not stopped.\n"):
         call_command("stop", "resume")
         assert capsys.readouterr().out == expected
     call_command("stop", "test", str(ordered(ral, glasgow).id))

@@ -162,11 +162,11 @@ def test_the_command_gives_a_role_and_says_it(
     ("words", "said"),
     [
         ("nobody reader", "There is no user 'nobody'"),
-        ("shifter", "Name the role for shifter: reader, site-admin, operator, administrator"),
+        ("shifter", "Specify a role for shifter: reader, site-admin, operator, administrator"),
         ("shifter king", "invalid choice: 'king'"),
-        ("shifter site-admin", "the role site-admin needs at least one site: nothing was"),
-        ("shifter operator RAL", "the role operator needs no sites: nothing was changed"),
-        ("shifter site-admin RAL Atlantis", "No site is named Atlan"),
+        ("shifter site-admin", "the role site-admin needs at least one site. Nothing was"),
+        ("shifter operator RAL", "the role operator needs no sites. Nothing was changed"),
+        ("shifter site-admin RAL Atlantis", "There is no site Atlan"),
         ("", "USER"),
     ],
 )
@@ -198,7 +198,7 @@ def test_a_site_that_is_called_otherwise_is_suggested(
     with pytest.raises(CommandError) as refused:
         run("shifter", "site-admin", name)
     hint = f" Did you mean {meant}?" if meant else ""
-    assert str(refused.value) == f"No site is named {name}: nothing was changed.{hint}"
+    assert str(refused.value) == f"There is no site {name}. Nothing was changed.{hint}"
     assert roles.role_of(fresh(user)) is Role.OPERATOR
 
 

@@ -66,7 +66,7 @@ def test_applied_again_nothing_changes_and_new_endpoints_wait_until_they_are_wan
     assert again.startswith("cric-atlas: nothing to change\n")
     assert f"registered and not in use yet:\n  {BNL}, {GLASGOW}" in again
     assert again.endswith(
-        "2 endpoints are not in use: nothing tests them. `topology apply --join` changes that.\n"
+        "2 endpoints are not in use and not tested. To change this, run `topology apply --join`.\n"
     )
     assert "2 changed endpoints" in cric(join=True)
     assert Endpoint.objects.filter(retired_at=None).count() == 2

@@ -102,7 +102,7 @@ def test_no_link_is_followed_to_a_file_of_somebody_else(tmp_path):
 
 def test_a_key_that_found_no_room_is_made_by_the_next_start(disk: SmallDisk):
     disk.fill()
-    with pytest.raises(StartError, match="secret-key cannot be written: No space left on device"):
+    with pytest.raises(StartError, match=r"Cannot write .*secret-key: No space left on device"):
         home.make(disk.path / "home")
     assert names(disk.path / "home") == ["log"]
     disk.empty()
@@ -124,7 +124,7 @@ def test_an_export_that_finds_no_room_leaves_what_there_was(disk: SmallDisk):
     path = disk.path / "out.csv"
     path.write_text("of before")
     disk.fill()
-    with pytest.raises(CommandError, match=r"out\.csv cannot be written: No space left on device"):
+    with pytest.raises(CommandError, match=r"Cannot write .*out\.csv: No space left on device"):
         call_command("export_results", str(path), stdout=StringIO())
     assert names(disk.path) == ["filler", "out.csv"]
     assert path.read_text() == "of before"

@@ -39,7 +39,7 @@ def left(server: Server) -> list[Path]:
 
 def test_a_good_server_with_tls_and_a_macaroon_is_fine(server, capsys, tmp_path):
     said = check(capsys, f"{server.url.replace('https', 'davs')}/base", "--credential", "worker")
-    assert said.splitlines()[-1] == "Nothing is wrong."
+    assert said.splitlines()[-1] == "No problems found."
     assert "localhost: 127.0.0.1 (IPv4)" in said
     assert "It is for localhost, 127.0.0.1, issued by trustme" in said
     assert "worker (file): a macaroon, limited to activity:" in said
@@ -66,5 +66,5 @@ def test_a_token_for_less_none_and_a_missing_base_are_told(server, capsys, path,
 def test_a_server_of_root_is_checked_with_the_programs_of_its_mover(plain, capsys):
     said = check(capsys, f"{plain.source.url.replace('http', 'root')}/base")
     assert "By this protocol it is not read here." in said
-    assert said.splitlines()[-1] == "Nothing is wrong."
+    assert said.splitlines()[-1] == "No problems found."
     assert left(plain.source) == []

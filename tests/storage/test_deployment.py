@@ -195,4 +195,4 @@ def test_a_command_runs_on_the_database_of_make_run_alone(tmp_path: Path) -> Non
         check=False,
     )
     assert taken.returncode == 1
-    assert "DATABASE_URL names a database" in taken.stderr
+    assert "DATABASE_URL is set." in taken.stderr

@@ -79,7 +79,7 @@ def collecting(log: Path, *program: str) -> Iterator[int]:
         subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors) as process,
     ):
         greeting = process.stdout.readline().decode()
-        match = re.search(r"Listening at 127.0.0.1:([0-9]+) \(UDP\) for packets from 127", greeting)
+        match = re.search(r"Listening on 127.0.0.1:([0-9]+) \(UDP\) for packets from 127", greeting)
         assert match, greeting + log.read_text()
         try:
             yield int(match[1])

@@ -22,11 +22,11 @@ from sonar.notation.units import three_digits
 
 class Command(QuickCommand):
     help = (
-        "Judge the results of all links, day by day, and store the conditions that they show. "
-        "A condition is what is failing, slow or unusually fast: whose it is, and since when. Only "
-        "days whose results have changed are judged, and the days after them. It is safe to stop "
-        "it and to run it again: what was judged by then is kept. At the end it lists the "
-        "conditions that are open."
+        "Evaluate the results of all links, day by day, and store the conditions. A condition is "
+        "a link, endpoint or site that is failing, slow or unusually fast, with its start. "
+        "Sonar does this automatically. Only days with changed results and the days after them "
+        "are evaluated. It is safe to stop the command and run it again. Open conditions are "
+        "listed at the end."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -34,8 +34,8 @@ class Command(QuickCommand):
             "--from",
             dest="since",
             metavar="DATE",
-            help="judge all days from this UTC date on again, as in 2026-10-01, whether their "
-            "results have changed or not",
+            help="evaluate all days from this UTC date on again, even without changed results; "
+            "like 2026-10-01",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -44,7 +44,7 @@ class Command(QuickCommand):
         console = Console(highlight=False, soft_wrap=True)
         began = time.monotonic()
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task("judging", total=None)
+            task = bar.add_task("evaluating", total=None)
 
             def report(judged: JudgedDay) -> None:
                 day = moment(judged.day).strftime("%Y-%m-%d")
@@ -66,17 +66,17 @@ def date_of(text: str, now: datetime) -> date:
     try:
         day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date()
     except ValueError as error:
-        raise CommandError(f"--from is a date like 2026-10-01, not {text!r}.") from error
+        raise CommandError(f"--from must be a date like 2026-10-01, not {text!r}.") from error
     if day > now.date():
         raise CommandError(f"--from must not be after today, {now:%Y-%m-%d} (UTC).")
     return day
 
 
 def words(assessed: Assessed, seconds: float) -> str:
-    days = f"{counted(assessed.days, 'day')} judged in {three_digits(seconds)} s"
+    days = f"{counted(assessed.days, 'day')} evaluated in {three_digits(seconds)} s"
     recorded = assessed.recorded
     if recorded is None or not any(recorded):
-        return f"{days}: nothing new."
+        return f"{days}: no changes."
     counts = zip(recorded, ("new", "changed", "gone"), strict=True)
     rest = ", ".join(f"{number} {word}" for number, word in counts if number)
     return f"{days}: conditions {rest}."

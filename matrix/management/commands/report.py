@@ -28,8 +28,8 @@ WRITERS: dict[str, Callable[[PeriodReport, str], bytes]] = {
 
 class Command(QuickCommand):
     help = (
-        "Write the report of a week or a month to a file. It is PDF, HTML or Markdown, as the name "
-        "of the file ends. For a timer: "
+        "Write the report of a week or a month to a PDF, HTML or Markdown file. The file name "
+        "extension selects the format. Example for a cron job: "
         "manage.py report week /srv/reports/newest.pdf --url https://sonar.example.org"
     )
 
@@ -37,19 +37,21 @@ class Command(QuickCommand):
         parser.add_argument(
             "period",
             metavar="PERIOD",
-            help="week or month, for the newest one that is over; or like 2026-W47 or 2026-10",
+            help="week or month (the last complete one), or a period like 2026-W47 or 2026-10",
         )
-        parser.add_argument("file", metavar="FILE", type=Path, help="*.pdf, *.html or *.md")
-        parser.add_argument("--cloud", metavar="NAME", help="only links from and to this cloud")
-        parser.add_argument("--site", metavar="NAME", help="only links from and to this site")
         parser.add_argument(
-            "--url", default="", help="where Sonar's pages are, if the report is to link to them"
+            "file", metavar="FILE", type=Path, help="output file: *.pdf, *.html or *.md"
+        )
+        parser.add_argument("--cloud", metavar="NAME", help="only links from or to this cloud")
+        parser.add_argument("--site", metavar="NAME", help="only links from or to this site")
+        parser.add_argument(
+            "--url", default="", help="URL of Sonar, for links in the report (default: no links)"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         path: Path = options["file"]
         if path.suffix not in WRITERS:
-            raise CommandError(f"{path}: the name of the file must end in {either([*WRITERS])}.")
+            raise CommandError(f"{path}: the file name must end in {either([*WRITERS])}.")
         try:
             content = WRITERS[path.suffix](report_of(options), options["url"])
         except PdfError as error:
@@ -58,7 +60,7 @@ class Command(QuickCommand):
             with written(path, READABLE) as file:
                 file.write(content)
         except OSError as error:
-            raise CommandError(f"{path}: {error.strerror}; nothing was written.") from None
+            raise CommandError(f"Cannot write {path}: {error.strerror}.") from None
         self.stdout.write(f"{path}: {format_bytes(len(content))}")
 
 

@@ -12,7 +12,7 @@ from sonar.database.backups.programs import BackupError, Programs
 
 BEGIN = re.compile(rb"COPY (\S+) \(.*\) FROM stdin;\n")
 END = b"\\.\n"
-UNREADABLE = "pg_restore cannot read the backup, of which nothing is kept."
+UNREADABLE = "pg_restore cannot read the backup. The file was discarded."
 
 
 def check(file: BinaryIO, label: Label, chosen: Programs) -> None:

@@ -23,11 +23,11 @@ from sonar.notation import whole_files
 
 # What no backup has, by table: why, as `backup` says it. A name may have pg_dump's wildcards.
 LEFT_OUT = {
-    "django_session": "sessions: everybody logs in again",
-    "sonar_signoflife": "signs of life of the processes that run now",
+    "django_session": "sessions: all users must log in again",
+    "sonar_signoflife": "heartbeats of running processes",
     "sonar_*secret*": "uploaded secrets of credentials",
 }
-FILES = ("files of credentials, and settings: keep copies of both elsewhere",)
+FILES = ("credential files and settings: back them up separately",)
 FAILED = "pg_dump failed; nothing was written."
 LOOK_SECONDS = 0.2
 PIECE_BYTES = 1 << 20

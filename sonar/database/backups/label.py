@@ -81,11 +81,11 @@ def read(path: Path) -> Label:
             file.seek(0)
             if sum_of(file, label.archive_bytes) != label.sha256:
                 raise BackupError(
-                    f"{path} is damaged: its checksum is not the one it was written with. Take "
-                    "another backup; nothing was changed."
+                    f"{path} is damaged: its checksum does not match. Use another backup. "
+                    "Nothing was changed."
                 )
     except OSError as error:
-        raise BackupError(f"{path} cannot be read: {error.strerror}.") from error
+        raise BackupError(f"Cannot read {path}: {error.strerror}.") from error
     return label
 
 
@@ -104,10 +104,10 @@ def _at_the_end(path: Path, file: BinaryIO) -> Label:
 
 def _no_backup(path: Path, beginning: bytes) -> str:
     if beginning != MAGIC:
-        return f"{path} is no backup of Sonar: name a file that manage.py backup has written."
+        return f"{path} is not a Sonar backup. Name a file made with manage.py backup."
     return (
-        f"{path} is of pg_dump, but without the end that manage.py backup writes: it was cut off, "
-        "or made otherwise. Take a whole backup, or use pg_restore (docs/deployment.md)."
+        f"{path} is a pg_dump archive without the label of manage.py backup: it was truncated or "
+        "made with another program. Use a complete backup or pg_restore (docs/deployment.md)."
     )
 
 

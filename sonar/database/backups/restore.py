@@ -23,10 +23,10 @@ from sonar.database.backups.programs import BackupError, Programs
 
 PIECE_BYTES = 1 << 20
 NEWER = (
-    "{path} is of Sonar {sonar}, and this is Sonar {own}. It has migrations that this "
-    "one lacks ({last}, {count} in all). Install Sonar {sonar} or newer, and restore it there."
+    "{path} was made by Sonar {sonar}; this is Sonar {own}. It lacks migrations of the backup "
+    "({last}, {count} in all). Install Sonar {sonar} or newer to restore it."
 )
-FAILED = "The restore failed, and the database is as it was before."
+FAILED = "The restore failed. The database was not changed."
 # Tables first: much of the rest goes with them, and a sequence of theirs goes no other way.
 EMPTY = f"""
 DO $empty$ DECLARE statement text; BEGIN

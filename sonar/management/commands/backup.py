@@ -20,12 +20,12 @@ from sonar.notation.units import format_bytes
 from sonar.notation.windows import format_time
 
 NO_SONAR = (
-    "The database {name} holds no Sonar: let DATABASE_URL name the right one. "
-    "A database that was never migrated has nothing to back up."
+    "The database {name} has no Sonar tables. Check DATABASE_URL. "
+    "A database that was never migrated cannot be backed up."
 )
 PG_BIN = (
-    "Directory of pg_dump, pg_restore and psql. Without it, those that fit are looked for on the "
-    "PATH, then where packages have them."
+    "directory of pg_dump, pg_restore and psql (default: a matching version on the PATH, then in "
+    "the directories of distribution packages)"
 )
 
 
@@ -33,22 +33,25 @@ def take_pg_bin(parser: CommandParser) -> None:
     parser.add_argument("--pg-bin", metavar="DIR", type=Path, help=PG_BIN)
 
 
-STREAMED = "It went to standard output: nobody has read it back. manage.py restore checks its sum."
+STREAMED = (
+    "The backup was written to standard output and has not been verified. "
+    "Verify it with: manage.py restore --check FILE"
+)
 
 
 class Command(QuickCommand):
     help = (
-        "Write a backup of the database into FILE while Sonar runs, read it back, and say what it "
-        "holds. The file is in pg_dump's custom format, with mode 0600. Sessions are left out, and "
-        "files of credentials and settings are not in it. docs/deployment.md has a backup each "
-        "night, and the way back: manage.py restore."
+        "Back up the database to FILE while Sonar runs, verify the file and print a summary. "
+        "FILE is in pg_dump's custom format and has mode 0600. It does not contain sessions, "
+        "credential files or settings. Restore it with: manage.py restore. docs/deployment.md "
+        "shows how to schedule nightly backups."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "file", metavar="FILE", type=Path, help="file to write, or - for standard output"
+            "file", metavar="FILE", type=Path, help="output file, or - for standard output"
         )
-        parser.add_argument("--force", action="store_true", help="overwrite FILE if it is there")
+        parser.add_argument("--force", action="store_true", help="overwrite FILE if it exists")
         take_pg_bin(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -69,14 +72,14 @@ class Command(QuickCommand):
         except BackupError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(f"The database does not answer: {one_line(error)}") from error
+            raise CommandError(f"The database does not respond: {one_line(error)}") from error
         except OSError as error:
-            raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
+            raise CommandError(f"Cannot write {path}: {error.strerror}.") from error
         self.stderr.write("\n".join(described(path, label)))
 
     def stream(self, chosen: Programs) -> Label:
         if sys.stdout.isatty():
-            raise CommandError("A backup is no text for a terminal: name a FILE, or use a pipe.")
+            raise CommandError("A backup is binary: name a FILE or redirect the output.")
         label = dump.stream(sys.stdout.buffer, chosen)
         sys.stdout.flush()
         self.stderr.write(STREAMED)
@@ -87,11 +90,11 @@ def refuse_to_overwrite(path: Path, *, force: bool) -> None:
     if str(path) == "-":
         return
     if path.is_dir():
-        raise CommandError(f"{path} is a directory: name a file in it.")
+        raise CommandError(f"{path} is a directory. Name a file.")
     if path.exists() and not force:
-        raise CommandError(f"{path} is there already: name another file, or add --force.")
+        raise CommandError(f"{path} already exists. Name another file or add --force.")
     if not os.access(path.absolute().parent, os.W_OK):
-        raise CommandError(f"{path} cannot be written: {path.absolute().parent} is not writable.")
+        raise CommandError(f"Cannot write {path}: {path.absolute().parent} is not writable.")
 
 
 def described(path: Path, label: Label) -> list[str]:
@@ -99,11 +102,11 @@ def described(path: Path, label: Label) -> list[str]:
     if label.first is not None and label.last is not None:
         span = f", from {moment(label.first)} to {moment(label.last)}"
     return [
-        f"{path}: {format_bytes(label.archive_bytes)}, begun {moment(label.begun_at)}",
-        f"  of Sonar {label.sonar} (migration {label.migration}) on PostgreSQL {label.postgres}",
+        f"{path}: {format_bytes(label.archive_bytes)}, started {moment(label.begun_at)}",
+        f"  from Sonar {label.sonar} (migration {label.migration}) on PostgreSQL {label.postgres}",
         f"  {label.results:,} results{span}",
         f"  {label.count('sonar_endpoint'):,} endpoints at {label.count('sonar_site'):,} sites",
-        "Not in it:",
+        "Not included:",
         *(f"  {thing}" for thing in (*label.left_out, *dump.FILES)),
     ]
 

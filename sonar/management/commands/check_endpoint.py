@@ -26,47 +26,45 @@ UNREGISTERED = "this storage"
 
 class Command(QuickCommand):
     help = (
-        "Check an endpoint, in plain words: its name, port, certificate, credential and clock. A "
-        "file of 100 kB is written, read back and deleted in sonar/incoming/ below its base URL. "
-        "The server is also asked whether it offers third-party copy. Each line says what was "
-        "seen, and below it what to do. NAME is a registered endpoint; its page keeps the result. "
-        "With --base-url it need not be registered: nothing is kept then. "
-        "Exit code 0: nothing is wrong; 1: something is wrong."
+        "Check the host name, port, certificate, credential and clock of a storage endpoint. "
+        "Sonar writes a 100 kB file to sonar/incoming/ below the base URL, reads it back and "
+        "deletes it. It also checks whether the server supports third-party copy. Each step is "
+        "printed with its result and, on failure, advice. NAME is a registered endpoint, whose "
+        "page then shows the result. With --base-url the storage need not be registered and "
+        "nothing is stored. Exit code 0: no problems; 1: at least one problem."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         subject = parser.add_mutually_exclusive_group(required=True)
         subject.add_argument("name", nargs="?", metavar="NAME", help="name of the endpoint")
-        subject.add_argument(
-            "--base-url", metavar="URL", help="base URL of storage that is not registered yet"
-        )
+        subject.add_argument("--base-url", metavar="URL", help="base URL of unregistered storage")
         parser.add_argument(
             "--credential",
             metavar="NAME",
-            help="with --base-url: the registered credential that it would have",
+            help="(with --base-url) registered credential to use",
         )
         parser.add_argument(
             "--data-host",
             action="append",
             default=[],
             metavar="HOST",
-            help="with --base-url: a host to which it may redirect, as an endpoint declares it; "
-            "may be given several times",
+            help="(with --base-url) data host the server may redirect to, in the notation of "
+            "endpoints; repeatable",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         console = Console(highlight=False, soft_wrap=True)
         if options["name"]:
             if options["credential"] or options["data_host"]:
-                raise CommandError("--credential and --data-host go with --base-url only.")
+                raise CommandError("--credential and --data-host require --base-url.")
             steps = registered(named(Endpoint, options["name"]), console)
         else:
             steps = unregistered(options, console)
         wrong = [step for step in steps if step.is_wrong]
         if wrong:
             names = ", ".join(step.label.lower() for step in wrong)
-            raise CommandError(f"Something is wrong: {names}.")
-        console.print("Nothing is wrong.")
+            raise CommandError(f"Problems found: {names}.")
+        console.print("No problems found.")
 
 
 def registered(endpoint: Endpoint, console: Console) -> list[CheckStep]:
@@ -97,7 +95,7 @@ def unregistered(options: dict[str, Any], console: Console) -> list[CheckStep]:
     run = uuid4()
     outcome = endpoint_checks.check(endpoint, run, lambda step: show(step, console))
     if not outcome.is_clean:
-        console.print(f"Left there, to be deleted: {endpoint_checks.files_of(run)[0]}")
+        console.print(f"Not deleted, please remove: {endpoint_checks.files_of(run)[0]}")
     return outcome.steps
 
 

@@ -16,10 +16,10 @@ from sonar.records.fireflies.flows import Addresses
 
 class Command(QuickCommand):
     help = (
-        "Collect fireflies: UDP packets of storage servers that mark their packets. They report "
-        "the round trip, retransmissions and addresses of each connection. They are shown with "
-        "the tests that they fit, and never change a result. Runs until it is stopped; once a "
-        "minute it says what it has received and dropped."
+        "Collect fireflies: UDP reports from storage servers that support packet marking "
+        "(SciTags). They carry RTT, retransmissions and addresses per connection, are shown with "
+        "matching tests, and never change a result. Runs until stopped; prints counts once a "
+        "minute."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -27,13 +27,13 @@ class Command(QuickCommand):
             "--listen",
             metavar="HOST:PORT",
             default=settings.SONAR_FIREFLIES_LISTEN,
-            help="address to listen at (default: SONAR_FIREFLIES_LISTEN, here %(default)s)",
+            help="address to listen on (default: SONAR_FIREFLIES_LISTEN, currently %(default)s)",
         )
         parser.add_argument(
             "--allow",
             metavar="NETWORK",
             action="append",
-            help="network whose packets are taken, like 192.0.2.0/24; may be repeated (default: "
+            help="network to accept packets from, like 192.0.2.0/24; repeatable (default: "
             "SONAR_FIREFLIES_ALLOW)",
         )
 
@@ -45,7 +45,7 @@ class Command(QuickCommand):
         with listening(options["listen"]) as listener:
             host, port = listener.getsockname()[:2]
             senders = ", ".join(map(str, allowed))
-            self.stdout.write(f"Listening at {host}:{port} (UDP) for packets from {senders}.")
+            self.stdout.write(f"Listening on {host}:{port} (UDP) for packets from {senders}.")
             self.stdout.flush()
             Collector(listener, allowed, Addresses()).run(stop)
 
@@ -62,7 +62,7 @@ def listening(place: str) -> socket.socket:
     """Open the socket; raise CommandError if that cannot be."""
     host, _, port = place.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65_535:
-        raise CommandError(f"--listen or SONAR_FIREFLIES_LISTEN: {place!r} is not HOST:PORT")
+        raise CommandError(f"--listen or SONAR_FIREFLIES_LISTEN: {place!r} is not HOST:PORT.")
     try:
         family, kind, *_, address = socket.getaddrinfo(
             host.strip("[]"), int(port), type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE
@@ -70,5 +70,5 @@ def listening(place: str) -> socket.socket:
         listener = socket.socket(family, kind)
         listener.bind(address)
     except OSError as error:
-        raise CommandError(f"Cannot listen at {place}: {error.strerror}") from error
+        raise CommandError(f"Cannot listen on {place}: {error.strerror}.") from error
     return listener

@@ -21,20 +21,19 @@ HEAD = ("NAME", "KIND", "HOSTS", "OWN", "LENT", "FILE")
 
 class Command(QuickCommand):
     help = (
-        "List the credentials of endpoints and services: kind, hosts, who has it as its own and "
-        "who lends it. Says whether this process can use its file in SONAR_CREDENTIALS_DIR, or the "
-        "secret that was uploaded. Says which do not work or expire soon. The contents are never "
-        "shown. "
-        "Exit code 0 if all is well, 1 if something is wrong. Credentials are registered in the "
-        "admin or by `load_registry`."
+        "List the credentials with their kind, their hosts, and the endpoints and meshes that use "
+        "or lend them. Show whether this process can read each credential file in "
+        "SONAR_CREDENTIALS_DIR and each uploaded secret. List credentials that fail or expire "
+        "soon. Secrets are never shown. Exit code 0: no problems; 1: at least one problem. "
+        "Credentials are registered in the admin or with `load_registry`."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--ask",
             action="store_true",
-            help="also ask issuers and endpoints for the tokens that they give, and services "
-            "whether they accept theirs. Those of other vantages are left out.",
+            help="also request tokens from issuers and endpoints, and check that services accept "
+            "their credential. Those at other vantages are skipped.",
         )
 
     def handle(self, *_: Any, ask: bool, **__: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -49,7 +48,7 @@ class Command(QuickCommand):
         self.stdout.write(in_columns([HEAD, *lines]))
         for end in filter(rules.refuses_to_lend, ends):
             self.stdout.write(
-                f"{end.name} lends no credential, and tests that need one to read or write there "
+                f"{end.name} lends no credential. Tests that need one to read or write there "
                 f"wait: {rules.LEND}"
             )
         wrong = []
@@ -111,6 +110,6 @@ def not_given() -> Iterator[str]:
             trouble = credential_checks.trouble_of(usage, 0, asks=True)
             why = trouble.sentence if trouble else ""
         except MoverError as error:
-            why = f"it could not be tried: {error}"
+            why = f"it could not be checked: {error}"
         if why:
             yield f"{usage.credential.name} as {usage.role} of {usage.place.name}: {why}."

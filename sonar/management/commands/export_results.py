@@ -27,7 +27,7 @@ from sonar.records.exporting import Choice
 
 # As a hot standby does where rows were removed that are still read.
 ENDED = (
-    "The replica ended this statement: let hot_standby_feedback be on there (docs/engines.md), or "
+    "The replica cancelled this query. Set hot_standby_feedback=on there (docs/engines.md) or "
     "unset DATABASE_READ_URL for this command. No file was written."
 )
 READABLE = 0o666
@@ -36,9 +36,9 @@ READABLE = 0o666
 
 class Command(QuickCommand):
     help = (
-        "Write results as CSV, oldest first, in the format that import_results reads. Filters can "
-        "be repeated. Lost results are left out: their worker died, so they say nothing about a "
-        "link. docs/results.md describes the columns."
+        "Export results as CSV, oldest first, in the format of import_results. Filters are "
+        "repeatable. Lost results are not exported: their worker died, so they carry no "
+        "information about a link. docs/results.md describes the columns."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -47,7 +47,7 @@ class Command(QuickCommand):
             metavar="FILE",
             nargs="?",
             type=Path,
-            help="file to write, as gzip if it ends in .gz; standard output if omitted",
+            help="output file, compressed if its name ends in .gz (default: standard output)",
         )
         for name, dest, meaning in (
             ("--from", "start", "only results from this time on"),
@@ -69,7 +69,7 @@ class Command(QuickCommand):
             action="append",
             choices=["done", "failed"],
             default=[],
-            help="only results with this state",
+            help="only results in this state",
         )
         parser.add_argument(
             "--origin",
@@ -110,7 +110,7 @@ class Command(QuickCommand):
                 with written_whole(path) as file:
                     rows = pour(choice, file, count)
         except OSError as error:
-            raise CommandError(f"{path} cannot be written: {error.strerror}") from error
+            raise CommandError(f"Cannot write {path}: {error.strerror}.") from error
         self.stdout.write(f"{path}: {rows:,} result{'s' * (rows != 1)}")
 
 

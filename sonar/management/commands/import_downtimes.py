@@ -18,35 +18,34 @@ SETTINGS = {Origin.GOCDB: "SONAR_GOCDB_URL", Origin.OSG: "SONAR_OSG_DOWNTIMES_UR
 
 class Command(QuickCommand):
     help = (
-        "Bring the downtimes of one source in line with what it says now. New ones are added, and "
-        "those that were extended, shortened or withdrawn follow. If the source cannot be read, "
-        "nothing is changed. docs/downtimes.md says which endpoints a downtime concerns."
+        "Import the downtimes that GOCDB or OSG Topology announces. New downtimes are added; "
+        "extended, shortened and withdrawn ones are updated. If the source cannot be read, "
+        "nothing is changed. docs/downtimes.md describes which endpoints a downtime affects."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "address",
             metavar="FILE-OR-URL",
-            help="a file with the XML of the source, or its address, like "
-            "https://goc.egi.eu/gocdbpi/public/",
+            help="XML file from the source, or its URL, like https://goc.egi.eu/gocdbpi/public/",
         )
         parser.add_argument(
             "--from",
             dest="origin",
             choices=[origin.value for origin in ELSEWHERE],
             required=True,
-            help="which source it is",
+            help="source type",
         )
         parser.add_argument("--ca-file", default="", help="CA certificates to trust, in PEM")
         parser.add_argument(
-            "--dry-run", action="store_true", help="say what would change, and change nothing"
+            "--dry-run", action="store_true", help="show the changes without applying them"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         address, dry_run = options["address"], options["dry_run"]
         if sentence := pages.problem(address):
             # It may have a password in it: it is not repeated.
-            raise CommandError(f"This is no source of downtimes: {sentence}.")
+            raise CommandError(f"This source of downtimes cannot be used: {sentence}.")
         try:
             outcome = importing.import_from(
                 options["origin"], address, timezone.now(), options["ca_file"], dry_run=dry_run
@@ -56,15 +55,15 @@ class Command(QuickCommand):
         self.stdout.write(described(outcome, Origin(options["origin"]).label, dry_run=dry_run))
         if not dry_run and options["origin"] not in state.addresses():
             setting = SETTINGS[options["origin"]]
-            self.stdout.write(f"{setting} is not set: workers do not ask for later ones.")
+            self.stdout.write(f"{setting} is not set, so workers do not fetch later downtimes.")
 
 
 def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
     announced = format_counted(len(outcome.announcements), "downtime")
-    concern = f"{outcome.concerned} concern{'s' * (outcome.concerned == 1)}"
+    affected = f"{outcome.concerned} affect{'s' * (outcome.concerned == 1)}"
     lines = [
-        f"{name} announces {announced}; {concern} endpoints here.",
-        f"{outcome.changes.words}{': a dry run, nothing was changed' if dry_run else ''}.",
+        f"{name} announces {announced}; {affected} registered endpoints.",
+        f"{outcome.changes.words}{' (dry run: nothing was changed)' if dry_run else ''}.",
     ]
     rows = [
         (
@@ -83,7 +82,7 @@ def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
     if len(rows) > MOST_LISTED:
         lines.append(f"and {len(rows) - MOST_LISTED} more")
     if outcome.left_out:
-        lines.append("Left out, as they cannot be read; what they announced before stays:")
+        lines.append("Skipped because they cannot be read (earlier data is kept):")
         lines += [f"- {each.sentence}" for each in outcome.left_out[:MOST_LISTED]]
         if (more := len(outcome.left_out) - MOST_LISTED) > 0:
             lines.append(f"and {more} more")
@@ -99,7 +98,9 @@ def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
             more = len(hosts) - MOST_LISTED
             rest = f" and {more} more" if more > 0 else ""
             named = ", ".join(hosts[:MOST_LISTED])
-            lines.append(f"No endpoint is at {format_counted(len(hosts), noun)}: {named}{rest}")
+            lines.append(
+                f"No endpoint is registered for {format_counted(len(hosts), noun)}: {named}{rest}"
+            )
     return "\n".join(lines)
 
 

@@ -28,9 +28,9 @@ Over = Callable[[str], Callable[[int], None]]
 
 class Command(QuickCommand):
     help = (
-        "Import results of transfers from CSV files, plain or gzip. Each file is stored as a "
-        "whole or not at all, with every mistake listed by its line. A result whose id is already "
-        "stored counts as a duplicate. Exit code 0 if every file was imported, otherwise 1. "
+        "Import results from CSV files, plain or gzip. A file is stored completely or not at all; "
+        "all errors are listed with their line. A result whose ID is already stored is counted as "
+        "a duplicate. Exit code 0: all files were imported; 1: at least one was not. "
         "docs/results.md describes the columns."
     )
 
@@ -39,14 +39,14 @@ class Command(QuickCommand):
             "files", metavar="FILE", nargs="+", type=Path, help="CSV file to import, plain or gzip"
         )
         parser.add_argument(
-            "--check", action="store_true", help="only check the files, store nothing"
+            "--check", action="store_true", help="check the files without storing them"
         )
         parser.add_argument(
             "--origin",
             choices=Profile.Origin.values,
             default=Profile.Origin.EXTERNAL,
-            help="the origin of results that name none (%(default)s). Pages show other origins "
-            "than test only on request.",
+            help="origin of results that do not name one (default: %(default)s); pages show only "
+            "origin test by default",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -57,8 +57,8 @@ class Command(QuickCommand):
             if not self.take(path, options["origin"], only_check=options["check"])
         ]
         if faulty:
-            verb = "Would not be imported" if options["check"] else "Not imported"
-            raise CommandError(f"{verb}, see above: {', '.join(map(str, faulty))}")
+            verb = "Files with errors" if options["check"] else "Files not imported"
+            raise CommandError(f"{verb} (see above): {', '.join(map(str, faulty))}")
 
     def take(self, path: Path, origin: str, *, only_check: bool) -> bool:
         """Import or check one file and say what came of it; return whether it was sound."""
@@ -71,9 +71,11 @@ class Command(QuickCommand):
                 else:
                     said = store(path, origin, over)
         except KeyboardInterrupt:
-            raise CommandError(f"Stopped; nothing of {path} was stored.", returncode=130) from None
+            raise CommandError(
+                f"Stopped; no results from {path} were stored.", returncode=130
+            ) from None
         except OSError as error:  # what was checked waits in a temporary file to be stored
-            self.stderr.write(f"{path}: nothing was stored: {gettempdir()}: {error.strerror}")
+            self.stderr.write(f"{path}: nothing was stored. {gettempdir()}: {error.strerror}.")
             return False
         except FaultyFileError as error:
             self.stderr.write(f"{path}: nothing was stored.")

@@ -17,20 +17,18 @@ from sonar.results import reclass
 
 class Command(QuickCommand):
     help = (
-        "Bring the registry (size classes, sites, credentials, endpoints, meshes) in line with a "
-        "YAML file. The whole file is loaded or nothing; what is only in the database is left "
-        "alone. docs/registry.md describes the file."
+        "Add or update the size classes, sites, credentials, endpoints and meshes that a YAML "
+        "file describes. The file is loaded completely or not at all. Objects that the file does "
+        "not contain are not changed. docs/registry.md describes the file."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "file", metavar="FILE", help="the YAML file to load; - for standard input"
-        )
+        parser.add_argument("file", metavar="FILE", help="YAML file, or - for standard input")
         parser.add_argument(
             "--reset",
             action="store_true",
-            help="also set fields that the file states as at its last load, whatever pages have "
-            "set since",
+            help="also overwrite values that were changed on pages, even if the file has not "
+            "changed",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -42,7 +40,7 @@ class Command(QuickCommand):
                 with Path(name).open(encoding="utf-8") as file:
                     text = registry_file.read(file)
         except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"{name} cannot be read: {error}") from error
+            raise CommandError(f"Cannot read {name}: {error}") from error
         try:
             with actor.acting("file", f"manage.py load_registry {Path(name).name}"):
                 changes = registry_file.load(text, reset=options["reset"])

@@ -34,9 +34,9 @@ LOOK_AGAIN_SECONDS = 0.5
 class Command(QuickCommand):
     help = (
         "Send one test file from SOURCE to DESTINATION now, show its progress and record the "
-        "result. The budgets and downtimes of both endpoints apply. While another test of the link "
-        "is running, or an endpoint is at its cap, it says so and waits. Exit code 0: the rate "
-        "was measured; 1: the test failed or was refused, 130: you stopped it."
+        "result. Budgets and downtimes of both endpoints apply. While another test of "
+        "the link runs or an endpoint is at its cap, the command waits and prints why. Exit code "
+        "0: the rate was measured; 1: the test failed or was refused; 130: you stopped it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -49,13 +49,13 @@ class Command(QuickCommand):
             "--mover",
             choices=catalogue.names(),
             default=catalogue.DEFAULT,
-            help="how the file is copied (default: %(default)s)",
+            help="transfer tool (default: %(default)s)",
         )
         parser.add_argument(
             "--mode",
             choices=Mode.values,
             default=Mode.PULL.value,
-            help="pull (the default): the destination fetches; push: the source sends",
+            help="pull (default): the destination fetches the file; push: the source sends it",
         )
         parser.add_argument(
             "--streams", type=int, default=1, metavar="N", help="number of streams (default: 1)"
@@ -63,7 +63,7 @@ class Command(QuickCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         if options["streams"] < 1:
-            raise CommandError("--streams must be 1 or more")
+            raise CommandError("--streams must be 1 or more.")
         probe_request = scheduler.ProbeRequest(
             source=named(Endpoint, options["source"]),
             destination=named(Endpoint, options["destination"]),
@@ -87,7 +87,7 @@ class Command(QuickCommand):
         claimed = probes.claim(probe.id, timezone.now())
         if claimed is None:
             raise CommandError(
-                f"A worker has already taken this test: see the result of transfer {probe.id}."
+                f"A worker has already started this test. See the result {probe.id}."
             )
         outcome = show(claimed, console)
         record(claimed, outcome, console)
@@ -100,7 +100,7 @@ def wait(probe: Probe, console: Console) -> None:
     try:
         while probe.state == Probe.State.WAITING and not stopped.wait(LOOK_AGAIN_SECONDS):
             place = queue_positions.places().get(probe.id, 1)
-            before_it = f"{format_counted(place - 1, 'test')} before it" if place > 1 else "next"
+            before_it = f"{format_counted(place - 1, 'test')} ahead" if place > 1 else "next"
             sentence = f"Waiting ({before_it}): {probe.waits_because}"
             if sentence != said:
                 console.print(sentence)
@@ -120,7 +120,7 @@ def wait(probe: Probe, console: Console) -> None:
 def gone(probe: Probe) -> NoReturn:
     """Say what became of a test that has been waiting and is not there any more."""
     ended = Transfer.objects.filter(id=probe.id).first()
-    raise CommandError(f"Failed: {ended.error}." if ended else "Somebody cancelled the test.")
+    raise CommandError(f"Failed: {ended.error}." if ended else "The test was cancelled.")
 
 
 def named(model: type[Named], name: str) -> Named:
@@ -129,8 +129,8 @@ def named(model: type[Named], name: str) -> Named:
     if name in rows:
         return rows[name]
     close = difflib.get_close_matches(name, rows, n=3, cutoff=0.4) or sorted(rows)[:5]
-    hint = f"did you mean {', '.join(close)}?" if close else "none is registered."
-    raise CommandError(f"There is no {model._meta.verbose_name} {name!r}: {hint}")
+    hint = f"Did you mean {', '.join(close)}?" if close else "None is registered."
+    raise CommandError(f"There is no {model._meta.verbose_name} {name!r}. {hint}")
 
 
 def show(probe: Probe, console: Console) -> Outcome:
@@ -155,7 +155,7 @@ def record(probe: Probe, outcome: Outcome, console: Console) -> None:
         if Transfer.objects.filter(id=probe.id).exists():
             gone(probe)  # it was cancelled elsewhere
         probes.drop(probe)
-        left = f" Left to be cleaned up: {outcome.leftover}." if outcome.leftover else ""
+        left = f" Sonar will delete {outcome.leftover} later." if outcome.leftover else ""
         raise CommandError(f"Stopped; nothing was recorded.{left}", returncode=130)
     probes.finish(probe, outcome)
     if wait := awaited(probe, outcome.error):
@@ -164,7 +164,7 @@ def record(probe: Probe, outcome: Outcome, console: Console) -> None:
     if outcome.receipt is None:
         if (error := outcome.error) is None:
             raise CommandError("Failed.")
-        again = "will fail again until this is fixed" if error.permanent else "may be temporary"
+        again = "will fail again until fixed" if error.permanent else "may be temporary"
         raise CommandError(f"Failed at the {error.where}: {error} ({again}).")
     console.print(success(probe, outcome.receipt, outcome.seen))
 

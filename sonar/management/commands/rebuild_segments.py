@@ -18,17 +18,15 @@ from sonar.results import sealing
 
 class Command(QuickCommand):
     help = (
-        "Rebuild the hour and day segments from the raw results, day by day, newest first. Pages "
-        "and API keep working meanwhile. Each day is replaced as a whole: it is safe to stop or "
-        "kill the command and run it again. Sonar seals by itself; this is for a database that "
-        "was restored or changed by hand."
+        "Rebuild the hour and day segments from the raw results, day by day, newest first. Sonar "
+        "normally builds segments itself; use this after a restore or a manual change. Pages and "
+        "the API keep working meanwhile. Each day is replaced in one step: it is safe to stop or "
+        "kill the command and to repeat it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--from", dest="start", metavar="TIME", help="first day to rebuild (ISO 8601)"
-        )
-        parser.add_argument("--to", dest="end", metavar="TIME", help="day after the last one")
+        parser.add_argument("--from", dest="start", metavar="TIME", help="start date (ISO 8601)")
+        parser.add_argument("--to", dest="end", metavar="TIME", help="end date (exclusive)")
         parser.add_argument("--size", metavar="NAME", help="only this size class")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -36,13 +34,13 @@ class Command(QuickCommand):
         start = day_of("--from", options["start"]) or windows.EARLIEST
         end = day_of("--to", options["end"]) or now
         if start >= end:
-            raise CommandError("--from must be before --to")
+            raise CommandError("--from must be before --to.")
         days = sealing.filled_days(start, end)
         if options["size"]:
             ids = dict(SizeClass.objects.values_list("name", "id"))
             if options["size"] not in ids:
                 raise CommandError(
-                    f"There is no size class {options['size']!r}: use one of {', '.join(ids)}."
+                    f"There is no size class {options['size']!r}. Choose from {', '.join(ids)}."
                 )
             days = [day for day in days if day[0] == ids[options["size"]]]
         console = Console(highlight=False, soft_wrap=True)
@@ -56,8 +54,8 @@ class Command(QuickCommand):
                     bar.update(task, completed=done, description=f"{day:%Y-%m-%d}")
         except KeyboardInterrupt as error:
             raise CommandError(
-                f"Stopped after {done} of {len(days)} days of a size class. Nothing is half done; "
-                "run it again for the rest.",
+                f"Stopped after {done} of {len(days)} days of a size class. All finished days are "
+                "complete; run the command again for the rest.",
                 returncode=130,
             ) from error
         console.print(

@@ -16,14 +16,16 @@ from sonar.results.reclass import Moves
 
 class Command(QuickCommand):
     help = (
-        "Move results to the size class that matches their size, newest first, after the bounds "
-        "of size classes have changed. Pages and API keep working and stay exact; the affected "
-        "hours are sealed again by themselves. Each hour is its own transaction: it is "
-        "safe to stop or kill the command and run it again."
+        "Move results to the size class that matches their size, newest first. Use this after "
+        "changing the bounds of size classes. Pages and the API keep working and stay exact; the "
+        "affected hours are compacted again automatically. Each hour is one transaction, so it "
+        "is safe to stop or kill the command and run it again."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only count, change nothing")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="count results without moving them"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         console, only_count = Console(highlight=False, soft_wrap=True), options["dry_run"]
@@ -42,8 +44,8 @@ class Command(QuickCommand):
         except KeyboardInterrupt as error:
             tell(console, total, only_count)
             raise CommandError(
-                f"Stopped after {done} of {len(days)} days. Nothing is half done; run it again for "
-                "the rest.",
+                f"Stopped after {done} of {len(days)} days. All finished days are complete; run "
+                "the command again for the rest.",
                 returncode=130,
             ) from error
         tell(console, total, only_count)
@@ -54,8 +56,8 @@ class Command(QuickCommand):
         # A test that was ordered before comes in under the class that it was ordered in.
         if count := reclass.probes_outside():
             console.print(
-                f"{format_counted(count, 'test')} under way will be stored in a size class that "
-                "does not match their size. Run this again when they have ended."
+                f"{format_counted(count, 'test')} in progress will be stored in a size class that "
+                "does not match their size. Run this command again when they have ended."
             )
 
 

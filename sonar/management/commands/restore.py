@@ -22,50 +22,54 @@ from sonar.management.terminal import counter
 from sonar.processes import heartbeats
 
 NOT_EMPTY = (
-    "The database {name} is not empty: it holds {lost}. Restore into an empty one, or let "
-    "--replace empty it; what it holds is lost then."
+    "The database {name} is not empty: it holds {lost}. Restore into an empty database, or add "
+    "--replace to delete the current content first."
 )
 ALIVE = (
-    "Sonar is running on the database {name}: {names}. Stop its web, workers and beat first "
-    "(docs/deployment.md). One that was killed counts as dead after half a minute."
+    "Sonar is running on the database {name}: {names}. Stop its web server, workers and scheduler "
+    "first (docs/deployment.md). A killed process counts as running for another 30 s."
 )
 IN_USE = (
-    "The database {name} is in use by {count} other session{s}. Stop Sonar's web, workers and "
-    "beat, and whatever else is connected."
+    "The database {name} has {count} other open session{s}. Stop Sonar's web server, workers and "
+    "scheduler, and close all other connections."
 )
 NOT_MIGRATED = (
-    "The backup is restored as it was, of Sonar {}, but not migrated: {} "
-    "Run manage.py migrate once that is mended."
+    "The backup from Sonar {} was restored but not migrated: {} "
+    "Fix the problem, then run manage.py migrate."
 )
 NEXT = (
-    "What to do next:",
-    "  Put the files of credentials back into SONAR_CREDENTIALS_DIR: manage.py credentials lists "
-    "those that are missing.",
-    "  If the Sonar of this backup still runs elsewhere, stop it: both would test the same "
+    "Next steps:",
+    "  Copy the credential files to SONAR_CREDENTIALS_DIR. manage.py credentials lists missing "
+    "files.",
+    "  If the original Sonar still runs elsewhere, stop it; otherwise both test the same "
     "endpoints.",
-    "  Start the web, the workers and the scheduler (beat); /readyz says when all of them run.",
+    "  Start the web server, the workers and the scheduler (beat). /readyz shows when all run.",
 )
 
 
 class Command(QuickCommand):
     help = (
-        "Restore a backup that manage.py backup wrote: all of it, or nothing. The database must be "
-        "empty unless --replace is given. A backup of an older Sonar is migrated afterwards; one "
-        "of a newer Sonar is refused. Files of credentials are not in a backup. Restore only "
-        "files that you trust: they are SQL. See docs/deployment.md."
+        "Restore a backup made with manage.py backup, completely or not at all. The database must "
+        "be empty unless --replace is given. A backup from an older Sonar is migrated afterwards; "
+        "a backup from a newer Sonar is refused. Backups do not contain credential files. "
+        "Restore only files that you trust, because they can run any SQL. See docs/deployment.md."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "file", metavar="FILE", type=Path, help="a file that manage.py backup has written"
+            "file", metavar="FILE", type=Path, help="backup made with manage.py backup"
         )
         parser.add_argument(
-            "--check", action="store_true", help="only check the file and say what it holds"
+            "--check",
+            action="store_true",
+            help="verify the file and print a summary without restoring it",
         )
         parser.add_argument(
-            "--replace", action="store_true", help="empty the database first; asks before"
+            "--replace",
+            action="store_true",
+            help="delete the current content of the database first, after a confirmation",
         )
-        parser.add_argument("--yes", action="store_true", help="do not ask")
+        parser.add_argument("--yes", action="store_true", help="skip the confirmation of --replace")
         take_pg_bin(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -77,11 +81,11 @@ class Command(QuickCommand):
             if not options["check"]:
                 self.restore(path, backup, options)
         except KeyboardInterrupt:
-            raise CommandError("Stopped; the database is as it was.", returncode=130) from None
+            raise CommandError("Stopped; the database was not changed.", returncode=130) from None
         except BackupError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(f"The database does not answer: {one_line(error)}") from error
+            raise CommandError(f"The database does not respond: {one_line(error)}") from error
 
     def restore(self, path: Path, backup: Label, options: dict[str, Any]) -> None:
         database = contents.look()
@@ -101,15 +105,15 @@ class Command(QuickCommand):
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")
         self.stdout.write(
-            f"{database.name}: restored, {backup.results:,} results and all else as the backup "
-            "noted.\n" + "\n".join(NEXT)
+            f"{database.name}: restored, {backup.results:,} results; all row counts match the "
+            "backup.\n" + "\n".join(NEXT)
         )
 
     def permit(self, database: Contents, options: dict[str, Any]) -> None:
         """Raise CommandError for a database that must not be emptied."""
-        lost = f"{database.objects:,} tables and functions that are not Sonar's"
+        lost = f"{database.objects:,} tables and functions of another application"
         if database.results is not None:
-            lost = f"a Sonar with {database.results:,} results"
+            lost = f"a Sonar database with {database.results:,} results"
         if not options["replace"]:
             raise CommandError(NOT_EMPTY.format(name=database.name, lost=lost))
         if database.results is not None and (living := heartbeats.living(timezone.now())):
@@ -118,7 +122,7 @@ class Command(QuickCommand):
             plural = "s" * (count > 1)
             raise CommandError(IN_USE.format(name=database.name, count=count, s=plural))
         if not options["yes"] and not agreed(database.name, lost):
-            raise CommandError("Nothing was changed: --replace wants an answer, or --yes.")
+            raise CommandError("Nothing was changed. Confirm --replace or add --yes.")
 
 
 def agreed(name: str, lost: str) -> bool:
@@ -126,6 +130,6 @@ def agreed(name: str, lost: str) -> bool:
     if not sys.stdin.isatty():
         return False
     answer = input(
-        f"This empties the database {name}, and {lost} goes with it. Type {name} to go on: "
+        f"This deletes everything in the database {name}: {lost}. Type {name} to continue: "
     )
     return answer.strip() == name

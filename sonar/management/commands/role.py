@@ -18,19 +18,18 @@ MOST_SIMILAR = 3
 
 class Command(QuickCommand):
     help = (
-        "Give an account another role: `role USER ROLE`, for a site admin "
-        "followed by the sites. `role list` shows all accounts. They are created on the page "
-        "/people/."
+        "Change the role of an account: `role USER ROLE [SITE ...]`. Sites are for site admins. "
+        "`role list` shows all accounts. Accounts are created on the page /people/."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "user", metavar="USER", help=f"name of the account; '{LIST}' alone shows all accounts"
+            "user", metavar="USER", help=f"name of the account, or {LIST} to show all accounts"
         )
         parser.add_argument(
             "role", metavar="ROLE", nargs="?", choices=list(Role), help=", ".join(Role)
         )
-        parser.add_argument("sites", metavar="SITE", nargs="*", help="the sites of a site admin")
+        parser.add_argument("sites", metavar="SITE", nargs="*", help="sites of a site admin")
         parser.add_argument(
             "--ingest", action="store_true", help="also allow storing results (POST transfers/)"
         )
@@ -59,15 +58,15 @@ class Command(QuickCommand):
             return
         account = User.objects.filter(username=user).first()
         if account is None:
-            raise CommandError(f"There is no user {user!r}: create accounts on the page /people/.")
+            raise CommandError(f"There is no user {user!r}. Create accounts on the page /people/.")
         if role is None:
-            raise CommandError(f"Name the role for {user}: {', '.join(Role)}.")
+            raise CommandError(f"Specify a role for {user}: {', '.join(Role)}.")
         if role != Role.ADMINISTRATOR and roles.is_last_administrator(account):
             raise CommandError(f"{roles.LAST} Nothing was changed.")
         try:
             roles.give(account, Role(role), named(sites))
         except roles.RoleError as error:
-            raise CommandError(f"{error}: nothing was changed.") from error
+            raise CommandError(f"{error}. Nothing was changed.") from error
         if ingest:
             roles.let_ingest(account)
         also = ", and may store results" if ingest else ""
@@ -85,6 +84,6 @@ def named(names: list[str]) -> list[Site]:
             few = list(likely.order_by("name").distinct()[:MOST_SIMILAR])
             meant.update(few or difflib.get_close_matches(name, every, n=1, cutoff=0.5))
         hint = f" Did you mean {' or '.join(sorted(meant))}?" if meant else ""
-        message = f"No site is named {' or '.join(unknown)}: nothing was changed.{hint}"
+        message = f"There is no site {' or '.join(unknown)}. Nothing was changed.{hint}"
         raise CommandError(message)
     return list(sites.values())

@@ -16,21 +16,25 @@ A_COMMAND = "an operator, by a command"
 
 
 class Command(QuickCommand):
-    help = "Stop all tests, or one that runs; show whether they are stopped; start them again."
+    help = "Stop all tests, cancel one test, show whether tests are stopped, or resume them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         steps = parser.add_subparsers(dest="step", required=True)
-        show = steps.add_parser("show", help="say whether all tests are stopped, list what runs")
+        show = steps.add_parser(
+            "show", help="show whether all tests are stopped and list running tests"
+        )
         show.set_defaults(carry_out=self.show)
-        stop = steps.add_parser("all", help="let no test start, not even one that is ordered")
-        stop.add_argument("reason", help="why, shown to everyone")
-        stop.add_argument("--until", metavar="TIME", help="UTC, like 2026-11-20T04:00:00Z")
-        stop.add_argument("--running", action="store_true", help="cancel the tests that run, too")
+        stop = steps.add_parser(
+            "all", help="prevent all tests from starting, including on-demand tests"
+        )
+        stop.add_argument("reason", help="reason, shown to everyone")
+        stop.add_argument("--until", metavar="TIME", help="end in UTC, like 2026-11-20T04:00:00Z")
+        stop.add_argument("--running", action="store_true", help="also cancel running tests")
         stop.set_defaults(carry_out=self.stop_all)
-        resume = steps.add_parser("resume", help="let tests start again")
+        resume = steps.add_parser("resume", help="allow tests to start again")
         resume.set_defaults(carry_out=self.resume)
-        cancel = steps.add_parser("test", help="cancel a single test that has not ended")
-        cancel.add_argument("id", type=UUID, help="as `show` and its page have it")
+        cancel = steps.add_parser("test", help="cancel one waiting or running test")
+        cancel.add_argument("id", type=UUID, help="ID of the test, as printed by `show`")
         cancel.set_defaults(carry_out=self.cancel)
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -54,16 +58,16 @@ class Command(QuickCommand):
             raise CommandError(f"--until {options['until']}: {error}") from error
         self.stdout.write(f"{AllTests.read().sentence(now)}.")
         if running:
-            self.stdout.write(f"Running tests that end within seconds: {count}.")
+            self.stdout.write(f"Running tests being cancelled: {count}.")
 
     def resume(self, options: dict[str, Any]) -> None:
         resumed = request_probes.resume_all(timezone.now())
-        self.stdout.write("Tests start again." if resumed else "Tests were not stopped.")
+        self.stdout.write("Tests can start again." if resumed else "Tests were not stopped.")
 
     def cancel(self, options: dict[str, Any]) -> None:
         try:
             ran = request_probes.cancel(options["id"], timezone.now(), A_COMMAND)
         except request_probes.NotCancelledError as error:
             raise CommandError(str(error)) from error
-        ends = "ends within seconds" if ran else "was cancelled before it began"
+        ends = "is being cancelled" if ran else "was cancelled before it started"
         self.stdout.write(f"The test {options['id']} {ends}.")

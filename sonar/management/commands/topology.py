@@ -19,9 +19,9 @@ from sonar.registry.topology.reading import TopologyError
 
 class Command(QuickCommand):
     help = (
-        "Compare the registry with what a source says of sites and endpoints (diff). Bring it in "
-        "line, all or nothing (apply), or let operators do so on a page (propose). Nothing is "
-        "deleted, and values that people set are kept. docs/topology.md describes the sources."
+        "Compare the registry with the sites and endpoints of a source (diff). Apply all changes "
+        "(apply), or propose them to operators on a page (propose). Nothing is deleted, and values "
+        "set manually are kept. docs/topology.md describes the sources."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -29,35 +29,35 @@ class Command(QuickCommand):
         parser.add_argument(
             "verb",
             choices=("diff", "apply", "propose"),
-            help="say what would change; change it; or show it to operators",
+            help="show the changes, apply them, or propose them to operators",
         )
         parser.add_argument(
             "--from",
             dest="source",
             required=True,
             choices=list(catalogue.SOURCES),
-            help=f"which source it is; {sources}",
+            help=f"source type: {sources}",
         )
         parser.add_argument(
             "places",
             metavar="FILE-or-URL",
             nargs="+",
-            help="files with its answers, or https:// URLs that give them",
+            help="files with the source's responses, or https:// URLs to fetch them from",
         )
         parser.add_argument(
             "--ca-file",
             default=settings.SONAR_CA_BUNDLE,
-            help="CA certificates to trust, in PEM; SONAR_CA_BUNDLE if it is left out",
+            help="CA certificates to trust, in PEM (default: SONAR_CA_BUNDLE)",
         )
         parser.add_argument(
             "--join",
             action="store_true",
-            help="take new endpoints into use at once: meshes of all endpoints test them then",
+            help="put new endpoints into use immediately; meshes of all endpoints then test them",
         )
         parser.add_argument(
             "--retire",
             action="store_true",
-            help="retire endpoints that the source said once and does not say any more",
+            help="also retire endpoints that are no longer in the source",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -82,11 +82,11 @@ class Command(QuickCommand):
 def next_step(changes: Changes, *, is_applied: bool) -> str:
     count = len(changes.idle)
     if changes and not is_applied:
-        new = "; with --join, new endpoints are in use at once" if count else ""
-        return f"Nothing was changed. Run `topology apply` to do so{new}."
+        new = "; add --join to put new endpoints into use immediately" if count else ""
+        return f"Nothing was changed. Run `topology apply` to apply the changes{new}."
     if count:
-        idle, they = ("1 endpoint is", "it") if count == 1 else (f"{count} endpoints are", "them")
-        return f"{idle} not in use: nothing tests {they}. `topology apply --join` changes that."
+        idle = "1 endpoint is" if count == 1 else f"{count} endpoints are"
+        return f"{idle} not in use and not tested. To change this, run `topology apply --join`."
     if not Mesh.objects.exists():
-        return "No mesh is registered, so nothing is tested: docs/a-grid.md has one."
+        return "No mesh is registered, so no tests run. docs/a-grid.md contains an example."
     return ""
