@@ -153,9 +153,9 @@ def test_a_mesh_that_chooses_drafts_says_so_to_those_who_may_see_them(
     Mesh.objects.create(name="named").sources.add(one)
     operator = VISITORS["operator"]()
     tape = logged_in(account(Role.SITE_ADMIN, Site.objects.get(name="RAL")))
-    of_one = "ECDF_DATADISK is a draft: it is tested once it is enabled"
-    of_all = "ECDF_DATADISK and 2 more are drafts: each is tested once it is enabled"
-    of_tape = "RAL_TAPE is a draft: it is tested once it is enabled"
+    of_one = "ECDF_DATADISK is a draft; its tests start only after it is enabled"
+    of_all = "ECDF_DATADISK and 2 more are drafts; their tests start only after they are enabled"
+    of_tape = "RAL_TAPE is a draft; its tests start only after it is enabled"
     for mesh, visitor, said in (
         ("named", operator, of_one),
         ("uk", operator, of_all),

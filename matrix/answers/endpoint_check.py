@@ -79,7 +79,7 @@ def of_endpoint(endpoint: Endpoint, now: datetime, *, internal: bool) -> CheckRe
 def why_not_start(report: CheckReport | None) -> str:
     """Say what speaks against testing an endpoint now; empty after a check that did not fail."""
     if report is None:
-        return "It has not been checked yet."
+        return "This endpoint has not been checked yet."
     if report.changed:
         return f"It has not been checked since its {report.changed_words} was changed."
     if report.is_open:

@@ -80,7 +80,7 @@ def members(mesh: Mesh, endpoints: Collection[EndpointInUse]) -> list[MeshMember
     for each, ends in meant.values():
         remark = "" if each.enabled else "not enabled"
         if each.scheme not in schemes:
-            remark = f"{mesh.mover} does not move its files"
+            remark = f"not supported by {mesh.mover}"
         (name,), (site,) = each.texts["endpoint"], each.texts["site"]
         lines.append(MeshMember(name, site, tuple(ends), remark))
     return sorted(lines, key=lambda line: line.name)

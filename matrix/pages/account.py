@@ -28,17 +28,17 @@ from sonar.people.roles import Role
 from sonar.people.saved_views import SavedViewError
 
 MAY = {
-    Role.READER: "You may read.",
-    Role.SITE_ADMIN: "You may order tests to and from these sites, and declare downtimes and "
-    "write notes for them. You may change caps, budget, label and software of their endpoints.",
-    Role.OPERATOR: "You may edit the registry except for size classes. You may order tests, "
-    "store results, declare downtimes, write notes, and see internal details.",
-    Role.ADMINISTRATOR: "You may do everything. This list shows the tokens of all accounts.",
+    Role.READER: "You have read access.",
+    Role.SITE_ADMIN: "You can run tests from and to these sites, declare downtimes and write "
+    "notes for them. You can change the caps, budget, label and software of their endpoints.",
+    Role.OPERATOR: "You can edit the registry (except size classes), run tests, store results, "
+    "declare downtimes, write notes, and see internal details.",
+    Role.ADMINISTRATOR: "You have full access. This list shows the tokens of all accounts.",
 }
 SCOPE_WORDS = {
-    "read": "see all that you may see",
-    "ingest": "store results that were measured elsewhere",
-    "operate": "order and cancel tests, and change notes, downtimes and the registry as you may",
+    "read": "read everything that you can read",
+    "ingest": "store results of other systems",
+    "operate": "run and cancel tests, and edit notes, downtimes and the registry with your rights",
 }
 USUAL_DAYS = 90
 
@@ -143,7 +143,7 @@ def revoke_token(request: HttpRequest) -> HttpResponse:
     try:
         tokens.revoke(request.POST.get("key", ""), within)
     except tokens.TokenError:
-        raise Http404("You have no token with this key: it may already be revoked.") from None
+        raise Http404("You have no token with this key. It may have been revoked.") from None
     return back(request, address("tokens"))
 
 
@@ -181,7 +181,7 @@ def own_view(request: HttpRequest) -> SavedView:
     name = request.POST.get("view", "").replace("\0", "")
     view = saved_views.of(cast(User, request.user)).filter(name=name).first()
     if view is None:
-        raise Http404("You have no view with this name: it may already be deleted.")
+        raise Http404("You have no view with this name. It may have been deleted.")
     return view
 
 

@@ -66,7 +66,7 @@ class DataHostsForm(ShownForm, forms.Form):
     row_attribute = "endpoint"
 
     data_hosts = forms.CharField(
-        label="Data hosts, one to a line",
+        label="Data hosts, one per line",
         required=False,
         max_length=data_hosts.MOST * 257,
         widget=forms.Textarea({"class": "form-control", "rows": 4, "cols": 50}),
@@ -79,7 +79,9 @@ class DataHostsForm(ShownForm, forms.Form):
     def clean_data_hosts(self) -> list[str]:
         hosts = list(dict.fromkeys(self.cleaned_data["data_hosts"].split()))
         if len(hosts) > data_hosts.MOST:
-            raise ValidationError(f"At most {data_hosts.MOST} data hosts: use patterns.")
+            raise ValidationError(
+                f"At most {data_hosts.MOST} data hosts are allowed. Use patterns."
+            )
         for number, host in enumerate(hosts, start=1):
             if sentence := data_hosts.problem(host):
                 raise ValidationError(f"Line {number}: {sentence}")
@@ -168,11 +170,13 @@ def declare_data_hosts(request: HttpRequest, name: str, endpoint: str) -> HttpRe
             return rendered(request, page, timezone.now(), None, status=400, form=form)
         hosts: list[str] = form.cleaned_data["data_hosts"]
         if row.data_hosts == hosts:
-            messages.info(request, f"{row.name} stays as it is: nothing was changed.")
+            messages.info(
+                request, f"The data hosts of {row.name} are the same. Nothing was changed."
+            )
             return HttpResponseRedirect(page.path())
         row.data_hosts = hosts
         row.save(update_fields=["data_hosts"])
-        sentence = f"Declared data hosts of {row.name}: {', '.join(hosts) or 'none'}."
+        sentence = f"Data hosts of {row.name}: {', '.join(hosts) or 'none'}."
         keep_in_the_log(request, row, CHANGE, sentence)
-    messages.success(request, f"{sentence} Tests from now on are led there.")
+    messages.success(request, f"{sentence} New tests can be redirected there.")
     return HttpResponseRedirect(page.path())

@@ -36,8 +36,8 @@ from sonar.registry.shown_forms import ShownForm
 PER_PAGE = 100
 LONGEST = 150
 OWN = (
-    "You cannot take your own role of administrator or close your own account: another "
-    "administrator can."
+    "You cannot remove your own administrator role or disable your own account. Ask another "
+    "administrator."
 )
 
 
@@ -51,7 +51,7 @@ class SitesForm(ShownForm, RoleForm):
         required=False,
         to_field_name="name",
         label="Sites of a site admin",
-        help_text="Ctrl or Cmd adds another one.",
+        help_text="To select several sites, hold Ctrl or Cmd.",
         widget=forms.SelectMultiple({"class": "form-select form-select-sm", "size": 8}),
         error_messages={"invalid_choice": "There is no site “%(value)s”."},
     )
@@ -60,7 +60,7 @@ class SitesForm(ShownForm, RoleForm):
 class AccountForm(SitesForm):
     """What an account may do. The role of a person who logs in elsewhere is not decided here."""
 
-    is_active = forms.BooleanField(label="active: may log in, and its tokens work", required=False)
+    is_active = forms.BooleanField(label="active (can log in and use tokens)", required=False)
 
     def __init__(self, account: User, by: User, data: QueryDict | None = None) -> None:
         self.instance, self.by = account, by
@@ -94,9 +94,11 @@ class NewAccountForm(SitesForm, AdminUserCreationForm):  # type: ignore[type-arg
         super().__init__(data, auto_id="new-%s")
         usable: Any = self.fields["usable_password"]
         usable.label, usable.help_text = "Log-in", ""
-        usable.choices = [("true", "with a password"), ("false", "never: an account of scripts")]
+        usable.choices = [("true", "with a password"), ("false", "disabled (account for scripts)")]
         self.fields["username"].help_text = "Letters, digits and @ . + - _"
-        self.fields["password1"].help_text = "The person can change it on the page of their tokens."
+        self.fields[
+            "password1"
+        ].help_text = "Give this password to the user, who can change it later on the Tokens page."
         self.fields["password2"].help_text = ""
         for name in ("username", "password1", "password2"):
             self.fields[name].widget.attrs["class"] = SMALL
@@ -234,7 +236,9 @@ def set_password(request: HttpRequest, name: str) -> HttpResponse:
     """Give a local account another password, which ends its sessions."""
     page = PersonPage(account_of(name))
     if accounts.is_elsewhere(page.account):
-        messages.error(request, f"{name} logs in elsewhere, and has no password here.")
+        messages.error(
+            request, f"{name} logs in through an identity provider and has no password in Sonar."
+        )
         return HttpResponseRedirect(page.path())
     form = password_form(page.account, request.POST)
     if not form.is_valid():
@@ -242,5 +246,8 @@ def set_password(request: HttpRequest, name: str) -> HttpResponse:
     form.save()
     if page.account == request.user:
         update_session_auth_hash(request, page.account)
-    messages.success(request, f"{name} has another password. Its other sessions have ended.")
+    messages.success(
+        request,
+        f"The password of {name} was changed. All other sessions of the account were ended.",
+    )
     return HttpResponseRedirect(page.path())

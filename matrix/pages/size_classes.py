@@ -33,7 +33,7 @@ from sonar.results import reclass
 
 MAY_ADD, MAY_CHANGE = "sonar.add_sizeclass", "sonar.change_sizeclass"
 MOST_SECONDS = 30 * 86_400
-MEANWHILE = "Somebody else changed the size classes meanwhile: look at them, and send this again."
+MEANWHILE = "Another user has changed the size classes. Check them and submit the form again."
 
 
 class SizeClassForm(RowForm):
@@ -43,17 +43,17 @@ class SizeClassForm(RowForm):
 
     name = line("name", 80, 14, NEEDED.format("large"))
     from_bytes = BytesField(
-        label="from (its smallest file, like 10 MB)",
+        label="lower bound (like 10 MB)",
         validators=between(0, MOST_BYTES),
         widget=small_input(12),
     )
     test_bytes = BytesField(
-        label="size of its test file, like 100 MB",
+        label="test file size (like 100 MB)",
         validators=between(1, MOST_BYTES),
         widget=small_input(12),
     )
     timeout_seconds = SecondsField(
-        label="longest test, like 10m or 1h (a longer one has failed)",
+        label="time limit (like 10m or 1h; longer tests fail)",
         validators=between(1, MOST_SECONDS),
         widget=small_input(8),
     )
@@ -118,7 +118,7 @@ class SizeClassPage(Page):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         is_old = bool(self.size.pk)
-        heading = f"Change the size class {self.size.name}" if is_old else "Add a size class"
+        heading = f"Edit size class {self.size.name}" if is_old else "Add size class"
         shown = {"size": self.size} if is_old else {}
         return {"heading": heading, "form": SizeClassForm(self.size), **shown}
 
@@ -146,7 +146,7 @@ def form_of(request: HttpRequest, path: dict[str, str]) -> HttpResponseBase:
             form, sentence = SizeClassForm(size, request.POST), ""
             if form.is_valid():
                 size.save()
-                sentence = f"{'Changed' if pk else 'Added'} the size class {size.name}."
+                sentence = f"{'Changed' if pk else 'Added'} size class {size.name}."
                 keep_in_the_log(request, size, CHANGE if pk else ADDITION, sentence)
     except IntegrityError:
         form.add_error(None, MEANWHILE)

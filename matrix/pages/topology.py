@@ -52,7 +52,7 @@ class FilesField(forms.FileField):
     def clean(self, data: Any, initial: Any = None) -> "list[UploadedFile[bytes]]":  # noqa: ANN401 - Django's
         files = [super(FilesField, self).clean(each, initial) for each in data or [None]]
         if twice := first_twice(str(file.name) for file in files):
-            raise ValidationError(f"Two documents have the name {twice}: rename one.")
+            raise ValidationError(f"Two documents are named {twice}. Rename one of them.")
         return files
 
 
@@ -65,9 +65,9 @@ class DocumentsForm(forms.Form):
         widget=forms.Select({"class": "form-select form-select-sm"}),
     )
     documents = FilesField(
-        label="Its documents (JSON)",
+        label="Documents (JSON)",
         widget=FilesInput({"class": "form-control form-control-sm", "accept": ".json"}),
-        error_messages={"required": "Choose the files that the source answered with."},
+        error_messages={"required": "Choose the files with the responses of the source."},
     )
     topology: Topology
 
@@ -118,14 +118,14 @@ def topology(request: HttpRequest) -> HttpResponse:
         return cast(HttpResponse, show(request, TopologyPage, {}))
     form = ApplyForm(request.POST)
     if not form.is_valid():
-        return refused(request, "The form is not complete: look at the page again.", status=400)
+        return refused(request, "The form is incomplete. Reload the page.", status=400)
     chosen = form.cleaned_data
     try:
         changes = proposals.accept(
             chosen["source"], chosen["digest"], joins=chosen["join"], retires=chosen["retire"]
         )
     except OutdatedError:
-        sentence = "The registry or the proposal has changed meanwhile: look at it again."
+        sentence = "The registry or the proposal has changed. Review the changes again."
         return refused(request, sentence, status=409)
     sentence = f"Applied. {summary(changes)}."
     row = Proposal.objects.get(source=chosen["source"])

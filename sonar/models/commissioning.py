@@ -16,7 +16,7 @@ MOST_TESTS = 1_000_000
 MOST_MB_S = 1_000_000
 MOST_VOLUME = 10**18
 CRITERIA = ("period_hours", "least_tests", "least_mb_s", "least_success_percent", "least_bytes")
-NO_CRITERION = "Say which rate or which share of successes a link has to reach."
+NO_CRITERION = "Enter a minimum rate or a minimum success rate."
 
 
 class CriteriaSet(MemberFilters):

@@ -111,10 +111,10 @@ def refuse_parameter(row: models.Model, name: str) -> None:
     if not is_new(row, "name"):
         return
     if name.casefold() in BEGINNINGS:
-        sentence = f"The name {name} is none for a size class: other parameters begin with it."
+        sentence = f"A size class cannot be named “{name}”: query parameters use that prefix."
         raise ValidationError({"name": sentence})
     if name.isdecimal():
-        sentence = f"The name {name} is none for a size class: it is a number, like one of streams."
+        sentence = f"A size class cannot be named “{name}”: it would be read as a number."
         raise ValidationError({"name": sentence})
 
 

@@ -10,20 +10,21 @@ from sonar.people import roles
 from sonar.people.roles import Role
 
 ROLES = [
-    (Role.READER, "Reader: may read."),
+    (Role.READER, "Reader: read access."),
     (
         Role.SITE_ADMIN,
-        "Site admin: may order, cancel and pause tests, and write notes and downtimes, for its "
-        "sites.",
+        "Site admin: can run, cancel and pause tests, write notes and declare downtimes for the "
+        "selected sites.",
     ),
     (
         Role.OPERATOR,
-        "Operator: may order tests, write notes and downtimes, and edit the registry, everywhere.",
+        "Operator: can run tests, write notes, declare downtimes and edit the registry for all "
+        "sites.",
     ),
-    (Role.ADMINISTRATOR, "Administrator: may do everything, including accounts."),
+    (Role.ADMINISTRATOR, "Administrator: full access, including accounts."),
 ]
-WITHOUT_SITES = "Only a site admin has sites: choose no sites, or the role site admin."
-NO_SITES = "Choose the sites that a site admin looks after."
+WITHOUT_SITES = "Only site admins have sites. Select no sites, or the role Site admin."
+NO_SITES = "Select at least one site for a site admin."
 
 
 class RoleForm(forms.Form):

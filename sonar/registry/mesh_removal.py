@@ -7,12 +7,11 @@ def hindrance(mesh: Mesh) -> str:
     """Say in a sentence why a mesh cannot be deleted; empty if it can. Three SQL queries."""
     kinds = (Profile, NetworkResult)
     if any(kind._default_manager.filter(mesh=mesh).exists() for kind in kinds):
-        results = f"The mesh {mesh.name} has results, which are chosen by its name"
-        return f"{results}: it can be disabled, and not deleted."
+        return f"Results refer to mesh {mesh.name}. It can be disabled, but not deleted."
     if mesh.enabled:
-        return f"The mesh {mesh.name} is enabled: disable it before it is deleted."
+        return f"Mesh {mesh.name} is enabled. Disable it before deleting it."
     if Probe.objects.filter(mesh=mesh).exists():
-        return f"A test of the mesh {mesh.name} has not ended: wait for its result."
+        return f"A test of mesh {mesh.name} is still running or queued. Wait for its result."
     return ""
 
 

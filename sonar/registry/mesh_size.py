@@ -147,7 +147,7 @@ def ends_words(mesh: Mesh) -> str:
 def remarks(mesh: Mesh, size: MeshSize) -> list[str]:
     """Say in sentences why nothing is tested, or less than it seems; none if all is well."""
     nothing = _missing(mesh, size)
-    sentences = [f"{nothing}, so nothing is tested"] * bool(nothing) + _left_out(mesh, size)
+    sentences = [f"{nothing}, so no tests run"] * bool(nothing) + _left_out(mesh, size)
     return [f"{sentence}." for sentence in sentences]
 
 
@@ -164,20 +164,21 @@ def drafts(mesh: Mesh, seen: Q | None = None) -> list[str]:
         return []
     first, more = min(ends), len(ends) - 1
     if not more:
-        return [f"{first} is a draft: it is tested once it is enabled"]
-    return [f"{first} and {format_count(more)} more are drafts: each is tested once it is enabled"]
+        return [f"{first} is a draft; its tests start only after it is enabled"]
+    several = f"{first} and {format_count(more)} more are drafts"
+    return [f"{several}; their tests start only after they are enabled"]
 
 
 def _missing(mesh: Mesh, size: MeshSize) -> str:
     if not (size.sources or size.destinations):
-        return "It has no endpoint now"
+        return "The mesh has no endpoints"
     if not (size.sources and size.destinations):
-        return f"It has no {'destination' if size.sources else 'source'} now"
+        return f"The mesh has no {'destinations' if size.sources else 'sources'}"
     if not size.links:
-        return "One endpoint alone has no link"
+        return "A single endpoint has no links"
     if not size.asked_per_day:
-        return "It has no size class"
-    return "" if mesh.enabled else "It is not enabled"
+        return "The mesh has no intervals"
+    return "" if mesh.enabled else "The mesh is not enabled"
 
 
 def _meant(mesh: Mesh, end: str) -> str:
@@ -200,10 +201,10 @@ def _counts(size: MeshSize) -> list[str]:
 
 def _tests(mesh: Mesh, size: MeshSize, cost: Cost) -> str:
     if not size.links:
-        return f"{count_links(0)}, so nothing is tested"
+        return f"{count_links(0)}, so no tests run"
     if not size.asked_per_day:
-        return f"{count_links(size.links)}, but no interval is set, so nothing is tested"
-    stopped = "" if mesh.enabled else ", but it is not enabled"
+        return f"{count_links(size.links)}, but no interval is set, so no tests run"
+    stopped = "" if mesh.enabled else ", but the mesh is not enabled"
     return f"{summary(cost)}, {at_most(cost.peak.tests)}{stopped}"
 
 
@@ -212,12 +213,12 @@ def _left_out(mesh: Mesh, size: MeshSize) -> list[str]:
     more = " more" if size.sources or size.destinations else ""
     said = []
     if size.unmoved:
-        whose = "its" if size.unmoved == 1 else "their"
+        whose = "its protocol" if size.unmoved == 1 else "their protocols"
         others = _not_tested(size.unmoved, more)
-        said.append(f"{others}, as {mesh.mover} does not move {whose} files")
+        said.append(f"{others}, because {mesh.mover} does not support {whose}")
     if size.disabled:
         subject = "it is" if size.disabled == 1 else "they are"
-        said.append(f"{_not_tested(size.disabled, more)}, as {subject} not enabled")
+        said.append(f"{_not_tested(size.disabled, more)}, because {subject} not enabled")
     return said
 
 

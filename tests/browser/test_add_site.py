@@ -106,10 +106,10 @@ def by_an_operator(visit: Visit) -> Counted:
     visit.log_in(account(Role.OPERATOR))
     hand = Counted(visit.open("/"))
     hand.follow("Sites")
-    hand.follow("Add a site…")
+    hand.follow("Add site…")
     seen(hand.page, "1-site")
     hand.type(site__name=ECDF, site__country="GB", site__wan_gbit_s="20")
-    hand.button("Save, and go on")
+    hand.button("Save and continue")
     return hand
 
 
@@ -120,7 +120,7 @@ def by_its_admin(visit: Visit) -> Counted:
     Endpoint.objects.create(site=site, name="OLD", enabled=False, **place)
     visit.log_in(account(Role.SITE_ADMIN, site))
     hand = Counted(visit.open(f"/sites/{ECDF}/"))
-    hand.follow("Add an endpoint…")
+    hand.follow("Add endpoint…")
     return hand
 
 
@@ -138,15 +138,15 @@ def test_a_new_site_is_measured_after_twelve_clicks_and_its_cost_was_seen(
     page = hand.page
     hand.type(endpoint__base_url=base_url(storage.destination), endpoint__software="XRootD")
     seen(page, "2-endpoint")
-    hand.button("Save, and go on")
-    expect(page.get_by_text("What it costs")).not_to_be_visible()
+    hand.button("Save and continue")
+    expect(page.get_by_role("heading", name="Cost")).not_to_be_visible()
     seen(page, "3-credential")
     hand.clicks += 1
     token = {"name": "ecdf.token", "mimeType": "text/plain"}
     content = storage.destination_token.encode()
     page.get_by_label("file", exact=True).set_input_files([{**token, "buffer": content}])
-    hand.press(page.get_by_label("lend it"))
-    hand.button("Upload, and check")
+    hand.press(page.get_by_label("lend this credential"))
+    hand.button("Upload and check")
     expect(page.locator("#check")).to_contain_text("The check waits for a worker.")
     tasks.check_endpoint(str(EndpointCheck.objects.get().run))
     refresh(page)

@@ -88,8 +88,8 @@ def shifter(scene: Scene) -> User:
 def make(page: Page, name: str) -> str:
     page.get_by_label("Name, for example").fill(name)
     page.get_by_label("read: ").check()
-    page.get_by_label("Valid for (days)").fill("30")
-    page.get_by_role("button", name="Create the token").click()
+    page.get_by_label("Validity (days)").fill("30")
+    page.get_by_role("button", name="Create token").click()
     shown = page.locator("#token")
     expect(shown).to_contain_text("sonar_")
     return shown.inner_text()
@@ -123,9 +123,9 @@ def test_it_is_copied_as_it_is(visit, shifter):
     visit.log_in(shifter)
     page = visit.open("/tokens/")
     text = make(page, "cron")
-    page.get_by_role("button", name="Copy the token").click()
+    page.get_by_role("button", name="Copy token").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == text
-    page.get_by_role("button", name="Copy the command").click()
+    page.get_by_role("button", name="Copy command").click()
     until(page, "navigator.clipboard.readText().then(text => text.startsWith('curl'))")
     assert text in page.evaluate("navigator.clipboard.readText()")

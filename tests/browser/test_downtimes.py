@@ -84,7 +84,7 @@ def test_a_site_admin_declares_a_warning(visit: Visit, declared: World, reader: 
     visit.log_in(account(Role.SITE_ADMIN, declared.glasgow.site))
     page = visit.open("/sites/Glasgow/")
     page.click("summary >> text=Declare downtime")
-    page.get_by_label("severity").select_option("at risk: tests go on, results are marked")
+    page.get_by_label("severity").select_option("at risk (tests run, results are marked)")
     page.fill("#downtime-reason", "update of the firewall")
     look(page, f"downtimes-form-{reader}")
     assert fits(page)
@@ -92,6 +92,6 @@ def test_a_site_admin_declares_a_warning(visit: Visit, declared: World, reader: 
     expect(page.locator("#site-work [role=status]")).to_contain_text(
         "Declared Glasgow to be at risk"
     )
-    expect(page.locator("#page .notice", has_text="At risk now")).to_contain_text("may be slower")
+    expect(page.locator("#page .notice", has_text="At risk now")).to_contain_text("may be slow")
     assert by_day_and_night(page) == []
     look(page, f"downtimes-site-{reader}")

@@ -145,12 +145,12 @@ def test_at_a_site_without_javascript_by_the_search_page(visit, scene):
     make_it_mine(page)
     look_at_my_site(page)
     navigate(page, "My site")
-    page.get_by_role("button", name="Forget this site").click()
+    page.get_by_role("button", name="Not my site any more").click()
     expect(page.get_by_role("link", name="My site")).to_have_count(0)
 
 
 def make_it_mine(page: Page) -> None:
-    page.get_by_role("button", name="Make this my site").click()
+    page.get_by_role("button", name="Set as my site").click()
     expect(page.get_by_text("my site", exact=True)).to_be_visible()
     page.goto(page.url.split("/sites/")[0] + "/")
     navigate(page, "My site")

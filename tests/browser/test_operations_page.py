@@ -250,7 +250,7 @@ def test_a_running_test_and_then_all_tests_are_stopped(visit, busy, scene: Scene
     expect(page.locator("main")).to_contain_text("ends within seconds")
     expect(page.locator("#running").locator("..")).to_contain_text("being cancelled")
     page.locator("#stop > summary").click()
-    page.get_by_label("reason, shown to everyone").fill("new firewall")
+    page.get_by_label("reason (visible to everyone)").fill("new firewall")
     page.get_by_role("button", name="Stop all tests").click()
     expect(page.locator("#stopped")).to_contain_text("All tests of Sonar are stopped")
     for name in ("operations", "site"):

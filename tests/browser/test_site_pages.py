@@ -71,7 +71,7 @@ def test_every_partner_has_a_row_and_a_cell_in_both_strips(visit, grid_in_a_box)
 
 
 def tab_to_strips(page: Page) -> None:
-    page.locator(".tabs").get_by_role("link", name="Row and column").click()
+    page.locator(".tabs").get_by_role("link", name="Matrix row and column").click()
 
 
 def shows_window(page: Page, name: str) -> None:
@@ -92,7 +92,7 @@ def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(visit, gr
     before = mean_of(page, "source")
     page.get_by_role("link", name="small", exact=True).click()
     page.wait_for_url(f"**/sites/{GLASGOW}/?size=small")
-    expect(page.get_by_role("heading", name="Errors of its links with small files")).to_be_visible()
+    expect(page.get_by_role("heading", name="Errors with small files")).to_be_visible()
     drawn(page)
     page.get_by_role("link", name="1h", exact=True).click()
     page.wait_for_url(f"**/sites/{GLASGOW}/?size=small&window=1h")
@@ -104,7 +104,7 @@ def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(visit, gr
     drawn(page).wait_for_load_state()
     page.go_back()
     page.wait_for_url(f"**/sites/{GLASGOW}/")
-    expect(page.get_by_role("heading", name="Errors of its links with large files")).to_be_visible()
+    expect(page.get_by_role("heading", name="Errors with large files")).to_be_visible()
     assert mean_of(drawn(page), "source") == before
 
 
@@ -144,7 +144,7 @@ def test_the_dark_recolours_pictures_and_a_refresh_keeps_what_is_open(visit, sce
     refresh(page)
     expect(page.locator("section[aria-labelledby=rank-source] table")).to_contain_text("4.19")
     expect(page.locator(".partner-rows .rest").first).to_be_visible()
-    expect(page.get_by_role("heading", name="Among the Tier 2 sites")).to_be_visible()
+    expect(page.get_by_role("heading", name="Rank among Tier 2 sites")).to_be_visible()
     expect(page.locator("section[aria-labelledby=as-source] .figures")).to_contain_text(
         "of 3 tests succeeded"
     )

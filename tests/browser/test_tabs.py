@@ -85,7 +85,7 @@ def test_without_a_script_all_parts_stand_below_a_table_of_contents(visit, chang
     ]
     assert len(seen(page)) == 5
     tab(page, "Tests and endpoints").click()
-    expect(page.get_by_role("heading", name="Its endpoints")).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Endpoints")).to_be_in_viewport()
     assert fits(page)
 
 

@@ -111,7 +111,7 @@ def hand(visit: Visit) -> Hand:
 
 @seen_by(LAPTOP, NARROW_DARK)
 def test_b_why_a_link_fails(visit, shift, reader):
-    """Task b: since when, how many of all classes, the newest error whole, and whose, once."""
+    """Task b: since when, how many of all classes, the latest error whole, and whose, once."""
     on = hand(visit)
     on.click(on.page.locator("#rail a[href='/links/LANCS_DATADISK/CAM_DATADISK/']").first)
     box = on.page.locator("#verdict")
@@ -131,9 +131,9 @@ def test_c_is_a_site_slow_as_source_or_as_destination(visit, shift, reader):
     on = hand(visit)
     on.type(on.page.locator("#jump"), "man", enter=True)
     on.page.wait_for_url("**/sites/MAN/")
-    own = on.page.get_by_role("region", name="What changed")
+    own = on.page.get_by_role("region", name="Changes")
     expect(own.locator("strong")).to_contain_text("As usual: sends at")
-    peers = on.page.get_by_role("region", name="By nature, against its peers")
+    peers = on.page.get_by_role("region", name="Compared with peers")
     expect(peers.locator("strong")).to_contain_text("Slow against its peers: sends at 5")
     sizes = [
         box.locator("strong").evaluate("box => getComputedStyle(box).fontSize")

@@ -74,7 +74,7 @@ def test_from_nothing_to_tests(operator: Client):
     assert "ECDF</a> <span" not in page(operator.get(NEW))
     assert operator.post(NEW, PLACE).url == SET_UP
     assert "<strong>ECDF_DATADISK</strong> is not enabled yet" in page(operator.get("/sites/"))
-    assert "What it costs" not in page(operator.get(SET_UP))
+    assert "Cost" not in page(operator.get(SET_UP))
     file = SimpleUploadedFile("ecdf.token", jwt(3600).encode())
     answer = operator.post(
         CREDENTIAL, {"how": "upload", "kind": "file", "content": file, "lend_credential": "on"}
@@ -82,7 +82,7 @@ def test_from_nothing_to_tests(operator: Client):
     assert answer.url == f"{SET_UP}#check"
     assert EndpointCheck.objects.get().started_at is None
     shown = page(operator.get(SET_UP))
-    assert "What it costs" in shown
+    assert "Cost" in shown
     assert "Joins 2 links: 1 in, 1 out." in shown
     ended = operator.post(START, {"mesh": "uk", "budget": "60", "start": ""}, follow=True)
     assert "Started testing ECDF_DATADISK: 2 links" in page(ended)
@@ -106,11 +106,11 @@ def test_what_was_uploaded_is_never_said_again(operator: Client, disk: Endpoint)
         answer = upload(operator, **form)
         assert answer.status_code == (400 if refused else 302)
         assert TOKEN not in page(answer)
-        assert not refused or "Nothing was kept." in page(answer)
+        assert not refused or "Nothing was saved." in page(answer)
     for path in (SET_UP, f"{SITE}/", "/operations/", f"{SITE}/endpoints/ECDF_DATADISK/"):
         assert TOKEN not in page(operator.get(path))
     log = str(list(LogEntry.objects.values_list("change_message", "object_repr")))
-    assert "Uploaded a secret for ECDF_DATADISK" in log
+    assert "Uploaded credential ECDF_DATADISK" in log
     assert TOKEN not in log + str(dict(operator.session))
     assert secrets.secret_of(Credential.objects.get()) == TOKEN
 
@@ -118,7 +118,7 @@ def test_what_was_uploaded_is_never_said_again(operator: Client, disk: Endpoint)
 @pytest.mark.parametrize(
     ("form", "sentence"),
     [
-        ({"text": ""}, "Choose a file, or paste its text."),
+        ({"text": ""}, "Choose a file or paste its text."),
         ({"text": "two words"}, "This is not a token."),
         ({"content": SimpleUploadedFile("x", b"t0ken")}, "not both"),
         ({"kind": "client_credentials"}, "A credential of the kind client_credentials needs it."),
@@ -144,7 +144,7 @@ def test_two_hundred_drafts_are_one_line_that_opens(operator: Client, disk: Endp
         (line,) = responses.page(operator, path).parts(".drafts")
         assert "open" not in line.attributes, path
         assert line.part("summary").words == "200 drafts are not enabled yet", path
-        assert sorted(line.texts("li")) == sorted(f"Go on with {name}" for name in names), path
+        assert sorted(line.texts("li")) == sorted(f"Continue with {name}" for name in names), path
 
 
 def test_a_site_admin_adds_endpoints_to_the_own_site_alone(admin: Client):
@@ -167,7 +167,7 @@ def test_a_site_admin_sends_no_worker_into_the_network_of_sonar(
     place = PLACE | {"base_url": f"davs://{host}:8443/x"}
     answer = admin.post(NEW, place)
     assert answer.status_code == 400
-    assert "This address is inside the network of Sonar" in page(answer)
+    assert "This address is inside Sonar’s network" in page(answer)
     assert operator.post(NEW, place).status_code == 302
     other = {"name": "ECDF_TAPE", "base_url": f"davs://{host}:8443/tape"}
     assert admin.post(NEW, PLACE | other).status_code == 302
@@ -189,7 +189,7 @@ def test_operators_say_from_which_vantage_it_is_reached_and_site_admins_do_not(
 def test_a_site_admin_learns_nothing_of_where_others_are(admin: Client, place: str):
     endpoint("RAL", base_url=URL)
     answer = page(admin.post(NEW, PLACE | {"base_url": place}))
-    assert "There is an endpoint at this place already" in answer
+    assert "Another endpoint uses this path" in answer
     assert "RAL_DATADISK" not in answer.partition("endpoint-base_url_error")[2]
 
 
@@ -200,7 +200,7 @@ def test_another_sites_credential_is_neither_offered_nor_taken(admin: Client, di
     known = Credential.objects.get()
     answer = admin.post(CREDENTIAL, {"how": "known", "credential": known.pk})
     assert answer.status_code == 400
-    assert "Choose one of these credentials" in page(answer)
+    assert "Choose a listed credential" in page(answer)
     named = {"how": "file", "name": "ral-secret-file", "kind": "file"}
     assert admin.post(CREDENTIAL, named).status_code == 403
     disk.refresh_from_db()
@@ -222,7 +222,7 @@ def test_an_operator_chooses_among_credentials_for_the_host_and_names_no_file(
     named = {"how": "file", "name": "new", "kind": "file"}
     assert operator.post(CREDENTIAL, named).status_code == 403
     administrator = logged_in(account(Role.ADMINISTRATOR))
-    assert "There is a credential grid" in page(
+    assert "The credential grid already exists" in page(
         administrator.post(CREDENTIAL, named | {"name": "grid"})
     )
     assert administrator.post(CREDENTIAL, named).status_code == 302
@@ -254,7 +254,7 @@ def test_a_secret_does_not_go_along_to_another_server(admin: Client, disk: Endpo
     upload(admin, lend_credential="on")
     moved = {"label": "", "base_url": "davs://evil.example:443/x"}
     answer = admin.post(f"{SET_UP}endpoint/", moved, follow=True)
-    assert "Its credential ECDF_DATADISK was for the other server" in page(answer)
+    assert "The credential ECDF_DATADISK was for the previous server" in page(answer)
     disk.refresh_from_db()
     assert (disk.credential, disk.lend_credential) == (None, False)
     assert not UploadedSecret.objects.exists()
@@ -267,7 +267,7 @@ WARNED = [{"name": "write", "state": "warning", "seen": "slow", "advice": "Look.
 @pytest.mark.parametrize(
     ("check", "said", "main"),
     [
-        (None, "It has not been checked yet.", "Check it"),
+        (None, "This endpoint has not been checked yet.", "Run check"),
         ({"started_at": None}, "Its check has not ended yet.", ""),
         (
             {"steps": FAILED},
@@ -310,13 +310,13 @@ def test_a_check_again_that_is_refused_says_so_at_the_check(admin: Client, disk:
     # Another secret is checked at once, if that may be.
     upload(admin)
     (shown,) = responses.page(admin, SET_UP).parts("#check")
-    assert "It was not checked again. ECDF_DATADISK was checked less than a minute" in shown.words
+    assert "The check was not repeated. ECDF_DATADISK was checked less than a minute" in shown.words
 
 
 def test_where_a_tested_endpoint_is_is_not_changed_here(operator: Client, disk: Endpoint):
     Endpoint.objects.update(enabled=True)
     moved = PLACE | {"base_url": "davs://x.example/z"}
-    assert "is in use, so" in page(operator.post(f"{SET_UP}endpoint/", moved, follow=True))
+    assert "because it is in use" in page(operator.post(f"{SET_UP}endpoint/", moved, follow=True))
     disk.refresh_from_db()
     assert disk.base_url == URL
     assert upload(operator).status_code == 302
@@ -334,12 +334,14 @@ def test_without_a_script_the_cost_is_asked_for_and_nothing_is_kept(
     assert answer.url == f"{SET_UP}?{urlencode(asked)}#mesh"
     assert "of 500 MB" in page(operator.get(answer.url))
     half = asked | {"quiet_from": "22:00"}
-    assert "Quiet hours need both times" in page(operator.get(f"{SET_UP}?{urlencode(half)}"))
+    assert "Quiet hours need a start and an end" in page(
+        operator.get(f"{SET_UP}?{urlencode(half)}")
+    )
     assert operator.post(START, half | {"start": ""}).status_code == 400
     disk.refresh_from_db()
     assert (disk.budget_bytes_per_day, disk.enabled) == (None, False)
     later = operator.post(START, asked | {"later": ""}, follow=True)
-    assert "Nothing is tested yet." in page(later)
+    assert "No tests run yet." in page(later)
     disk.refresh_from_db()
     assert (disk.budget_bytes_per_day, disk.enabled) == (500_000_000, False)
 
@@ -353,7 +355,7 @@ def test_an_operator_lets_it_join_a_mesh_that_names_its_endpoints(
     named.destinations.set([ral])
     operator.post(CREDENTIAL, {"how": "none"})
     assert "No enabled mesh can test this endpoint" in page(admin.get(SET_UP))
-    assert "uk (join it)" in page(operator.get(SET_UP))
+    assert "uk (adds the endpoint)" in page(operator.get(SET_UP))
     assert "Joins 2 links" in page(operator.get(SET_UP))
     operator.post(START, {"mesh": "uk", "start": ""})
     assert disk in named.sources.all()
@@ -363,8 +365,8 @@ def test_an_operator_lets_it_join_a_mesh_that_names_its_endpoints(
 def test_no_site_is_called_like_the_page_that_adds_them(operator: Client):
     answer = operator.post("/sites/add/", {"name": "add", "tier": "2", "wan_gbit_s": "fast"})
     assert answer.status_code == 400
-    assert "No site can be called add" in page(answer)
-    assert "A capacity is a number of Gbit/s" in page(answer)
+    assert "The name add is reserved. Choose another name for the site." in page(answer)
+    assert "Enter a number of Gbit/s" in page(answer)
 
 
 def test_the_draft_says_until_when_its_credential_is_valid(
@@ -377,9 +379,9 @@ def test_the_draft_says_until_when_its_credential_is_valid(
     # Of another year, the page would name it, too: on New Year's Eve this token ends in one.
     monkeypatch.setattr(windows, "this_year", lambda: end.year)
     assert f"valid until {end:%-d %b %H:%M} UTC" in page(operator.get(SET_UP))
-    assert "A file of its name is not read." in page(operator.get(SET_UP))
+    assert "A file with the same name is ignored." in page(operator.get(SET_UP))
     operator.post(CREDENTIAL, {"how": "remove"})
-    assert "its secret was removed" in page(operator.get(SET_UP))
+    assert "secret removed" in page(operator.get(SET_UP))
 
 
 @pytest.mark.parametrize(
@@ -391,7 +393,7 @@ def test_the_issuer_of_a_site_admins_client_is_not_inside_the_network_of_sonar(
     """A worker would ask it: who names it reaches what only Sonar's machines reach."""
     client = {"kind": "client_credentials", "issuer": issuer, "client_id": "ecdf"}
     refused = upload(admin, "a-client-secret", **client)
-    assert (refused.status_code, "inside the network" in page(refused)) == (400, True)
+    assert (refused.status_code, "inside Sonar’s network" in page(refused)) == (400, True)
     assert not UploadedSecret.objects.exists()
     assert upload(operator, "a-client-secret", **client).status_code == 302
 
@@ -423,17 +425,17 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(operator, dis
 
 def test_the_steps_of_a_site_that_is_tested_are_not_called_adding_one(operator: Client):
     operator.post("/sites/add/", {"name": "ECDF", "tier": "2"})
-    assert "<h1>Add a site: ECDF</h1>" in page(operator.get(NEW))
+    assert "<h1>Add site: ECDF</h1>" in page(operator.get(NEW))
     assert 'value="ECDF_DATADISK"' in page(operator.get(NEW))
     operator.post(NEW, PLACE)
-    assert "<h1>Add a site: ECDF</h1>" in page(operator.get(SET_UP))
+    assert "<h1>Add site: ECDF</h1>" in page(operator.get(SET_UP))
     Endpoint.objects.update(enabled=True)
     for path, heading in ((SET_UP, "Set up ECDF"), (f"{SITE}/set-up/", "Set up ECDF")):
         shown = " ".join(page(operator.get(path)).split())
         assert f"<h1>{heading}</h1>" in shown
-        assert "hat you change here applies at once." in shown
+        assert "Changes apply immediately." in shown
     another = " ".join(page(operator.get(NEW)).split())
-    assert "<h1>Add an endpoint to ECDF</h1>" in another
-    assert "Nothing is tested until the last step." in another
+    assert "<h1>Add endpoint to ECDF</h1>" in another
+    assert "Tests start only after the last step." in another
     assert 'value="ECDF_DATADISK"' not in another
     assert 'value="ECDF_"' in another

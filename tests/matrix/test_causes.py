@@ -117,7 +117,7 @@ def test_the_page_says_what_the_published_matrix_says(client, published):
 def test_what_changed_is_apart_from_what_is_slow_by_nature_and_before_it(client, published):
     """Advice is for what changed: an end that is slow by nature is at no fault."""
     places = {end.site.name: end for end in Endpoint.objects.select_related("site")}
-    assert "What changed not assessed yet No condition is open." in page(client)
+    assert "Changes not assessed yet No condition is open." in page(client)
     stored_condition("slow", source=places["UKI-LT2-QMUL"], confirmed=False)
     stored_condition(destination=places["TAIWAN-LCG2"])
     stored_condition(destination=places["FZK-LCG2"], sizes=["small"])
@@ -126,7 +126,7 @@ def test_what_changed_is_apart_from_what_is_slow_by_nature_and_before_it(client,
     assert shown.parts("#answer.failing")
     changed, nature = (shown.section(name).words for name in ("changed", "findings"))
     assert shown.words.index(changed) < shown.words.index(nature)
-    assert changed.startswith("What changed as of 12:00 UTC TAIWAN fails as destination ,")
+    assert changed.startswith("Changes as of 12:00 UTC TAIWAN fails as destination ,")
     assert "LT2-QMUL sends at 0.40× (0.35–0.46)" in changed
     assert "unconfirmed" in changed
     assert "FZK" not in changed
@@ -321,7 +321,7 @@ def test_an_attribution_is_built_once_for_page_and_api(published):
 
 def test_the_site_page_says_it_first(client, published):
     of_manchester = responses.page(client, "/sites/UKI-NORTHGRID-MAN-HEP/")
-    first = of_manchester.words.split("Make this my site")[1].split("Standing")[0]
+    first = of_manchester.words.split("Set as my site")[1].split("Standing")[0]
     assert (
         "Slow against its peers: sends at 42 % of what its partners reach elsewhere (32–54 %, 10 "
         "partners). No results as a destination. Causes" in first

@@ -170,9 +170,9 @@ def test_operators_add_change_and_delete_a_set_and_others_read(small_world: Worl
     row = CriteriaSet.objects.get()
     assert (row.period_hours, row.least_bytes, row.sources_filter) == (168, 10**13, {})
     words = responses.page(operator, "/commissioning/TPC/").words
-    assert "Its links are judged within" in words
+    assert "Its links are evaluated within" in words
     assert "at least 125 MB/s, 90 % successes and 10 TB moved over 7 days" in words
-    assert "12 links, not judged yet." in words
+    assert "12 links, not evaluated yet." in words
     assert "no data" not in words
     operator.post("/commissioning/TPC/change/", FORM | {"sources_filter": "cloud=UK"})
     assert "from endpoints of cloud UK to every endpoint" in responses.page(
@@ -183,16 +183,16 @@ def test_operators_add_change_and_delete_a_set_and_others_read(small_world: Worl
     assert entries[1].changes == {"sources_filter": [None, {"cloud": ["UK"]}]}
     assert "Delete" not in responses.page(client, "/commissioning/TPC/")
     assert operator.post("/commissioning/TPC/delete/")["Location"] == "/commissioning/"
-    assert "There is no criteria set" in responses.page(client, "/commissioning/")
+    assert "There are no criteria sets" in responses.page(client, "/commissioning/")
 
 
 @pytest.mark.parametrize(
     ("wrong", "field", "sentence"),
     [
         ({"name": "add"}, "name", "No criteria set can be called add."),
-        ({"period_hours": "90m"}, "period_hours", "'90m' is not a number of full hours"),
+        ({"period_hours": "90m"}, "period_hours", "'90m' is not a whole number of hours"),
         ({"period_hours": "31d"}, "period_hours", "less than or equal to 720"),
-        ({"least_mb_s": "", "least_success_percent": ""}, "least_mb_s", "Say which rate"),
+        ({"least_mb_s": "", "least_success_percent": ""}, "least_mb_s", "Enter a minimum rate"),
         ({"sources_filter": "cluod=UK"}, "sources_filter", "no attribute “cluod”"),
         ({"size_class": "huge"}, "size_class", "There is no size class “huge”"),
     ],
@@ -217,7 +217,10 @@ criteria_sets:
     for wrong, sentence in (
         (text.replace("large", "huge"), "size (line 3): there is no size class 'huge'"),
         (text.replace("tier: 1", "tier: 9"), "sources.tier (line 3)"),
-        (text.replace("least_mb_s: 20", "least_mb_s: null"), "Say which rate or which share"),
+        (
+            text.replace("least_mb_s: 20", "least_mb_s: null"),
+            "Enter a minimum rate or a minimum success rate",
+        ),
         (text.replace("24", "0"), "period_hours (line 3)"),
     ):
         with pytest.raises(RegistryError, match="criteria_sets"):
@@ -343,7 +346,7 @@ def test_the_set_is_written_by_the_api(small_world: World):
     assert made.json()["sources"] == {"tier": ["1"]}
     answer = patch(operator, "criteria-sets/DDT/", {"least_mb_s": None})
     assert answer.json()["errors"]["least_mb_s"] == [
-        "Say which rate or which share of successes a link has to reach."
+        "Enter a minimum rate or a minimum success rate."
     ]
     assert patch(operator, "criteria-sets/DDT/", {"size": "huge"}).status_code == 400
     changed = patch(operator, "criteria-sets/DDT/", {"size": "small", "sources": "all"})

@@ -15,7 +15,9 @@ TIMES = ("20 Nov 11:00", "20 Nov 13:00")
 def test_those_of_each_time_and_source_are_listed(
     client: Client, small_world: World, django_assert_num_queries
 ):
-    assert "None. A downtime is declared on the page of a site" in responses.page(client, PAGE)
+    assert "There are no downtimes. Downtimes are declared on site pages" in responses.page(
+        client, PAGE
+    )
     hour = {"starts_at": NOW - HOUR, "ends_at": NOW + HOUR}
     Downtime.objects.create(site=small_world.ral.site, reason="new switch", **hour)
     told = {
@@ -34,8 +36,8 @@ def test_those_of_each_time_and_source_are_listed(
         page = responses.page(client, PAGE)
     assert page.texts('[aria-label="when"] a') == ["now 2", "coming 1", "past 103"]
     rows = page.part("main table").by_head()
-    assert rows["RAL"] == ["all of it", *TIMES, "down", "new switch", "Sonar"]
-    assert rows["DESY"] == ["DESY_DATADISK", *TIMES, "at risk, tests run", "disks", "GOCDB"]
+    assert rows["RAL"] == ["all", *TIMES, "down", "new switch", "Sonar"]
+    assert rows["DESY"] == ["DESY_DATADISK", *TIMES, "at risk (tests run)", "disks", "GOCDB"]
     assert "power" in responses.page(client, f"{PAGE}?when=coming")
     past = responses.page(client, f"{PAGE}?when=past")
     assert "Showing 1 to 100 of 103 rows" in past

@@ -62,14 +62,14 @@ def section(client: Client) -> str:
 
 
 def test_the_button_orders_a_check_which_waits_on_the_page(admin, small_world):
-    assert "It has not been checked yet." in section(admin)
+    assert "This endpoint has not been checked yet." in section(admin)
     response = admin.post(f"{PAGE}check/")
     assert response["Location"] == f"{PAGE}#check"
     check = EndpointCheck.objects.get()
     assert (check.endpoint, str(check.requested_by)) == (small_world.desy, "anna")
     said = section(admin)
     assert "The check waits for a worker. Requested by anna." in said
-    assert "Check it" not in said
+    assert "Check again" not in said
     assert 'hx-trigger="every 5s' in responses.html(admin, PAGE)
     admin.post(f"{PAGE}check/")
     assert "checked less than a minute ago" in responses.html(admin, PAGE)
@@ -82,15 +82,15 @@ def test_the_button_orders_a_check_which_waits_on_the_page(admin, small_world):
         ({"requested_at": NOW - 2 * MINUTE}, "No worker has started the check in 2 min.", True),
         ({"started_at": NOW}, "The check is running; steps so far: 3.", False),
         ({"started_at": NOW - 11 * MINUTE}, "The check did not end:", True),
-        (ended(), "Checked 20 Nov 12:00:00 UTC: 1 step needs attention. That was 30 s ago", True),
-        (ended(steps=[]), "Checked 20 Nov 12:00:00 UTC: nothing is wrong. That was 30 s ago", True),
+        (ended(), "Checked 20 Nov 12:00:00 UTC: 1 step needs attention. Finished 30 s ago", True),
+        (ended(steps=[]), "Checked 20 Nov 12:00:00 UTC: nothing is wrong. Finished 30 s ago", True),
     ],
 )
 def test_the_page_says_how_far_a_check_is(admin, kept, times, sentence, button):
     kept(**times)
     said = section(admin)
     assert sentence in said
-    assert ("Check it again" in said) == button
+    assert ("Check again" in said) == button
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_hosts_and_addresses_are_only_for_who_may_see_them(admin, kept):
         assert "192.0.2.7" not in said
         assert "Host name fine: Only operators and the admins of its site see this." in said
         assert "PUT DESY_DATADISK/x: 403. To do: Ask who gave it." in said
-        assert "Check it" not in said
+        assert "Check again" not in said
 
 
 def test_a_check_with_more_steps_takes_no_more_statements(small_world, kept):
@@ -163,7 +163,7 @@ def test_a_check_with_more_steps_takes_no_more_statements(small_world, kept):
 
 def test_a_retired_endpoint_is_not_checked(admin, small_world):
     Endpoint.objects.filter(pk=small_world.desy.pk).update(retired_at=NOW)
-    assert "Check it" not in section(admin)
+    assert "Run check" not in section(admin)
     admin.post(f"{PAGE}check/")
     assert "is retired: it is not checked until it is in use." in responses.html(admin, PAGE)
     assert not EndpointCheck.objects.exists()

@@ -63,7 +63,7 @@ def test_trouble_is_noticed_after_three_tests_and_what_is_usual_known_after_five
 
 
 def test_who_may_enable_it_sees_the_cost_before(client: Client):
-    costs = "Enabling it starts: 6 links, 104 of 150 tests and 10 GB a day in mesh everything."
+    costs = "Enabling it starts 6 links, 104 of 150 tests and 10 GB a day in mesh everything."
     admin = logged_in(account(Role.SITE_ADMIN, Endpoint.objects.get(name="RAL_DATADISK").site))
     for path in (PAGE, "/sites/RAL/"):
         assert costs in responses.page(admin, path)

@@ -47,22 +47,22 @@ def sentences(client: Client) -> str:
 
 def test_readers_see_what_is_registered_and_no_address(client, refused):
     page = sentences(client)
-    assert "An endpoint of RAL ." in page
-    for hidden in ("st-048", "ral.example", "Where its server redirects"):
+    assert "Storage endpoint of RAL ." in page
+    for hidden in ("st-048", "ral.example", "Data servers"):
         assert hidden not in page
 
 
 def test_it_says_from_which_vantage_it_is_reached_and_whether_a_worker_is_there(
     client, small_world
 ):
-    assert "reached from" not in sentences(client)
+    assert "vantage point" not in sentences(client)
     Endpoint.objects.filter(pk=small_world.ral.pk).update(vantage="cern")
-    alone = "the vantage cern alone"
+    alone = "only cern"
     dead = f"{alone}. No worker at the vantage cern is alive: start one there"
-    assert responses.page(client, PAGE).facts()["reached from"].startswith(dead)
+    assert responses.page(client, PAGE).facts()["vantage point"].startswith(dead)
     sign = {"seen_at": NOW, "every_seconds": 10, "queues": ["transfers@cern"]}
     SignOfLife.objects.create(name="w", kind="worker", **sign)
-    assert responses.page(client, PAGE).facts()["reached from"] == alone
+    assert responses.page(client, PAGE).facts()["vantage point"] == alone
 
 
 def test_the_site_leads_to_it_and_it_leads_on(client, small_world):
@@ -73,7 +73,7 @@ def test_the_site_leads_to_it_and_it_leads_on(client, small_world):
 
 def test_operators_see_where_tests_were_led_the_newest_first(operator, refused):
     page = sentences(operator)
-    assert "Tests fail because its server redirects them to servers that are not declared" in page
+    assert "Tests fail because the server redirects them to undeclared data servers" in page
     assert [server for server in page.split() if server in SERVERS] == list(SERVERS)
     assert f"declare: {' '.join(SUGGESTED)} " in page
     assert "Declare these 2 data hosts" in page
@@ -83,11 +83,11 @@ def test_one_click_declares_what_was_suggested(operator, refused):
     response = operator.post(DECLARE, {"data_hosts": "\n".join(["", *SUGGESTED])}, follow=True)
     page = Page(response.content.decode()).words
     assert endpoint().data_hosts == SUGGESTED
-    assert "Declared data hosts of RAL_DATADISK: pool*.other.example.org:20001, st-*" in page
+    assert "Data hosts of RAL_DATADISK: pool*.other.example.org:20001, st-*" in page
     assert "not declared" not in page
-    assert "Declared data hosts" in LogEntry.objects.latest("action_time").change_message
+    assert "Data hosts of" in LogEntry.objects.latest("action_time").change_message
     again = operator.post(DECLARE, {"data_hosts": "\n".join(SUGGESTED)}, follow=True)
-    assert "stays as it is" in again.content.decode()
+    assert "are the same. Nothing was changed." in again.content.decode()
     assert LogEntry.objects.count() == 1
 
 
@@ -97,7 +97,7 @@ def test_what_may_not_be_declared_is_refused_with_its_line(operator, small_world
     assert response.status_code == 400
     page = Page(response.content.decode()).words
     assert f"Line 2: {SENTENCE[:40]}" in page
-    assert "Nothing was changed." in page
+    assert "Nothing was saved." in page
     assert endpoint().data_hosts == []
 
 
@@ -137,7 +137,7 @@ def test_what_changed_there_is_said_with_all_size_classes(client, small_world):
     stored_condition(destination=ral, ended=HOUR)
     assessed_at()
     changed = responses.page(client, PAGE).section("changed")
-    assert changed.words.startswith("What changed as of 12:00 UTC RAL fails in both directions")
+    assert changed.words.startswith("Changes as of 12:00 UTC RAL fails in both directions")
     kinds = [line["class"] for line in changed.parts("p.finding")]
     assert kinds == ["finding failing", "finding slower"]
     (perhaps,) = changed.texts("p.muted")

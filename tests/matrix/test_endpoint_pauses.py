@@ -40,7 +40,7 @@ def test_it_is_paused_changed_and_resumed_on_its_page(client, admin):
     wrong = admin.post(PAUSE, {"pause_reason": "firmware", "paused_until": "2026-11-20 11:00"})
     refused = Page(wrong.content.decode())
     assert wrong.status_code == 400
-    assert "A pause ends in the future" in refused.part("#pause-paused_until_error").words
+    assert "The end must be in the future" in refused.part("#pause-paused_until_error").words
     assert refused.field("pause_reason")["value"] == "firmware"
     assert ral().pause_reason == "new disks"
     admin.post(PAUSE, {"resume": ""})

@@ -55,28 +55,28 @@ def test_its_cost_is_seen_before_it_is_kept(operator: Client):
     # Two links, 24 small tests of 20 MB and 4 large ones of 2 GB each.
     for words in ("tests a day 56", "a day 17.0 GB", "2.33 tests and 707 MB an hour"):
         assert words in cost
-    assert "RAL_DATADISK’s limit a day 1.7 % of 1 TB" in cost
-    assert "One test of each link and size class takes at least" in cost
+    assert "Daily limit of RAL_DATADISK 1.7 % of 1 TB" in cost
+    assert "Testing every link and size class once takes at least" in cost
     assert read(asked).field("sources_filter")["value"] == FORM["sources_filter"]
     assert not Mesh.objects.filter(name="uk").exists()
 
 
 def test_without_links_nothing_is_said_of_what_would_be_noticed(operator: Client):
-    assert "What would be noticed" in read(operator.post(ADD, FORM)).part("#cost").words
+    assert "Time to detect a problem" in read(operator.post(ADD, FORM)).part("#cost").words
     none = read(operator.post(ADD, FORM | {"sources_filter": "cloud=UKK"})).part("#cost").words
-    assert "No link would be tested." in none
-    assert "What would be noticed" not in none
+    assert "No links would be tested." in none
+    assert "Time to detect a problem" not in none
 
 
 def test_one_is_added_and_enabled_later(operator: Client, client: Client):
     answer = operator.post(ADD, FORM | {"save": ""})
     assert answer["Location"] == UK
     page = responses.page(operator, UK)
-    said = "Added the mesh uk: endpoints of cloud UK with label DATADISK: 2 now, 2 links, 56 tests"
+    said = "Added mesh uk: endpoints of cloud UK with label DATADISK: 2 now, 2 links, 56 tests"
     assert said in page
-    assert "Nothing of it is tested until it is enabled." in page
-    assert "Enabling it starts: 2 links, 56 tests and 17.0 GB a day." in page
-    assert "Operators can enable it." in responses.page(client, UK)
+    assert "Its tests start only after the mesh is enabled." in page
+    assert "Enabling it starts 2 links, 56 tests and 17.0 GB a day." in page
+    assert "Operators can enable this mesh." in responses.page(client, UK)
     row = Mesh.objects.get(name="uk")
     intervals = row.intervals.values_list("size_class__name", "every_seconds")
     assert dict(intervals) == {"small": 3600, "large": 21600}
@@ -86,7 +86,7 @@ def test_one_is_added_and_enabled_later(operator: Client, client: Client):
     operator.post(f"{UK}enable/", {"disable": ""})
     entries = LogEntry.objects.order_by("id").values_list("user__username", "object_repr")
     assert [*entries] == [("olga", "uk")] * 3
-    assert "is not enabled: nothing was changed" in read(
+    assert "is not enabled. Nothing was changed" in read(
         operator.post(f"{UK}enable/", {"disable": ""}, follow=True)
     )
 
@@ -112,7 +112,7 @@ def test_what_is_kept_is_in_the_form_and_a_change_replaces_it(operator: Client, 
     )
     assert [step.size_class.name for step in row.intervals.all()] == ["large"]
     page = responses.page(Client(), UK)
-    assert "those of the vantage cern" in page.section("how").words
+    assert "vantage point cern" in page.section("how").words
     members = page.section("members")
     assert members.by_head()["DESY_DATADISK"] == ["DESY", "destination", "yes"]
 
@@ -120,12 +120,12 @@ def test_what_is_kept_is_in_the_form_and_a_change_replaces_it(operator: Client, 
 @pytest.mark.parametrize(
     ("wrong", "field", "sentence"),
     [
-        ({"name": ""}, "name", "Write a name, like uk-disks."),
-        ({"name": "add"}, "name", "No mesh can be called add"),
+        ({"name": ""}, "name", "Enter a name, like uk-disks."),
+        ({"name": "add"}, "name", "The name add is reserved"),
         ({"name": "Everything"}, "name", "differs only in case from the mesh everything"),
         ({"sources_filter": "cluod=UK"}, "sources_filter", "no attribute “cluod”"),
         ({"sources_filter": "site=X"}, "sources_filter", "Site “X” is not known"),
-        ({"sources": "RAL_DATADISK"}, "sources_filter", "Write a filter or names, not both."),
+        ({"sources": "RAL_DATADISK"}, "sources_filter", "Use either a filter or names, not both."),
         ({"sources_filter": "", "sources": "A\nB"}, "sources", "There is no endpoint “A”, “B”."),
         ({"alike": "", "destinations": "C"}, "destinations", "There is no endpoint “C”."),
         ({"every-small": "soon"}, "every-small", "soon"),
@@ -134,7 +134,7 @@ def test_what_is_kept_is_in_the_form_and_a_change_replaces_it(operator: Client, 
         ({"every-small": "", "every-large": ""}, "every-large", "for at least one size class"),
         ({"streams": "0"}, "streams", "greater than or equal to 1"),
         ({"bytes_per_hour": "many"}, "bytes_per_hour", "many"),
-        ({"quiet_from": "22:00"}, "quiet_until", "Quiet hours need both times"),
+        ({"quiet_from": "22:00"}, "quiet_until", "Quiet hours need a start and an end"),
         ({"quiet_from": "22:00", "quiet_until": "22:00"}, "quiet_until", "two different times"),
         ({"mover": "xrootd"}, "mover", "The mesh uk would test nothing"),
         ({"tcp_buffer_bytes": "8 MB"}, "tcp_buffer_bytes", "http-tpc"),
@@ -165,7 +165,7 @@ def test_what_somebody_else_does_meanwhile_is_told(
     then(lambda: Mesh.objects.get_or_create(name="new"))
     answer = operator.post(ADD, FORM | {"name": "new", "save": ""})
     assert answer.status_code == 400
-    assert "Somebody has just added a mesh" in read(answer).part("#mesh-name_error").words
+    assert "A mesh with this name already exists" in read(answer).part("#mesh-name_error").words
     monkeypatch.setattr(MeshRowForm, "is_valid", is_valid)
     uk.delete()
     answer = operator.post(f"{UK}change/", FORM | {"save": ""})
@@ -176,25 +176,23 @@ def test_what_somebody_else_does_meanwhile_is_told(
 def test_it_is_deleted_only_without_results_and_not_while_it_is_enabled(
     operator: Client, uk: Mesh, small_world: World
 ):
-    assert "It cannot be deleted. The mesh uk is enabled" in responses.page(operator, UK)
+    assert "This mesh cannot be deleted. Mesh uk is enabled" in responses.page(operator, UK)
     refused = read(operator.post(f"{UK}delete/", follow=True))
-    assert "disable it before it is deleted" in refused
+    assert "Disable it before deleting it" in refused
     Mesh.objects.update(enabled=False)
-    assert "It has no results. Its list or filter of endpoints goes with it" in responses.page(
-        operator, UK
-    )
+    assert "Deleting this mesh also deletes its endpoint selection" in responses.page(operator, UK)
     assert "of this mesh" not in responses.page(operator, UK)
     for name in ("slow", "fast"):
         Target.objects.create(name=name, mesh=uk)
     Target.objects.create(name="all")
     assert "2 targets for this mesh will be deleted, too." in responses.page(operator, UK)
     gone = read(operator.post(f"{UK}delete/", follow=True))
-    assert "Deleted the mesh uk, and 2 targets for it." in gone
+    assert "Deleted mesh uk, and 2 targets for this mesh." in gone
     assert not Mesh.objects.filter(name="uk").exists()
     assert Target.objects.get().name == "all"
     transfer(small_world.ral, small_world.desy, 10.0)
     Profile.objects.update(mesh=small_world.mesh)
-    words = "The mesh everything has results, which are chosen by its name"
+    words = "Results refer to mesh everything"
     assert words in read(operator.post("/meshes/everything/delete/", follow=True))
     by_rest = caller(Role.OPERATOR).delete("/api/v1/meshes/everything/")
     assert (by_rest.status_code, words in by_rest.content.decode()) == (409, True)
@@ -226,9 +224,7 @@ def test_many_are_turned_page_by_page_at_the_cost_of_one(
 
 def test_no_mesh_and_an_unknown_one_say_so(client: Client, operator: Client):
     Mesh.objects.all().delete()
-    assert "There is no mesh, so nothing is tested on schedule." in responses.page(
-        client, "/meshes/"
-    )
+    assert "There are no meshes, so no scheduled tests run." in responses.page(client, "/meshes/")
     assert responses.page(operator, "/meshes/").link("Add a mesh") == ADD
     missing = client.get(UK)
     assert (missing.status_code, "There is no mesh “uk”." in read(missing)) == (404, True)

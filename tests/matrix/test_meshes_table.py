@@ -42,35 +42,35 @@ def test_each_mesh_says_what_it_tests_now(client, small_world: World):
     assert meshes_now.by_head() == {
         "disks": ["endpoints with label DATADISK", "3", "6", "144", "2.88 GB"],
         "everything": [
-            "all endpoints It has no size class, so nothing is tested.",
+            "all endpoints The mesh has no intervals, so no tests run.",
             *("4", "12", "0", "0 B"),
         ],
         "from-uk": ["from endpoints of cloud UK to DESY_DATADISK", "2 to 1", "2", "48", "960 MB"],
-        "off": ["all endpoints It is not enabled, so nothing is tested.", "4", "12", dash, dash],
+        "off": ["all endpoints The mesh is not enabled, so no tests run.", "4", "12", dash, dash],
     }
     assert meshes_now.link("disks") == "/meshes/disks/"
     page = responses.page(client, "/meshes/disks/")
-    assert page.link("The matrix of its results") == "/?size=small&mesh=disks"
+    assert page.link("Matrix of its results") == "/?size=small&mesh=disks"
     assert client.get("/api/v1/matrix/?size=small&mesh=disks").status_code == 200
 
 
 @pytest.mark.parametrize(
     ("columns", "remark"),
     [
-        (by_filter(tag=["new"]), "It has no endpoint now, so nothing is tested."),
-        ({"sources_filter": {"tag": ["new"]}}, "It has no source now, so nothing is tested."),
+        (by_filter(tag=["new"]), "The mesh has no endpoints, so no tests run."),
+        ({"sources_filter": {"tag": ["new"]}}, "The mesh has no sources, so no tests run."),
         (
             {"destinations_filter": {"cloud": ["DE"], "label": ["TAPE"]}},
-            "It has no destination now, so nothing is tested.",
+            "The mesh has no destinations, so no tests run.",
         ),
         (
             by_filter(label=["SCRATCHDISK"]),
-            "1 endpoint is not tested, as http-tpc does not move its files.",
+            "1 endpoint is not tested, because http-tpc does not support its protocol.",
         ),
-        (by_filter(site=["RAL"]), "One endpoint alone has no link, so nothing is tested."),
+        (by_filter(site=["RAL"]), "A single endpoint has no links, so no tests run."),
         (
             by_filter(site=["DESY"]),
-            "1 more endpoint is not tested, as http-tpc does not move its files.",
+            "1 more endpoint is not tested, because http-tpc does not support its protocol.",
         ),
     ],
 )

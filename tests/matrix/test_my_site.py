@@ -23,7 +23,7 @@ def test_the_site_is_kept_for_a_year_and_linked_from_every_page(client, small_wo
     html = written(client.get("/sites/"))
     assert '<a href="/sites/RAL/" title="RAL">My site</a>' in html
     assert ">my site</span>" in written(client.get("/sites/RAL/"))
-    assert "Make this my site" in written(client.get("/sites/DESY/"))
+    assert "Set as my site" in written(client.get("/sites/DESY/"))
 
 
 def test_over_https_the_cookie_stays_there(client, small_world):

@@ -27,7 +27,7 @@ def saved(user: User) -> list[tuple[str, str]]:
 
 def test_a_view_is_saved_listed_opened_renamed_and_deleted(user):
     client = logged_in(user)
-    assert "None yet" in client.get("/views/").content.decode()
+    assert "You have no saved views" in client.get("/views/").content.decode()
     response = client.post("/views/", {"name": " T1s ", "address": ADDRESS})
     assert (response.status_code, response["Location"]) == (302, ADDRESS)
     assert saved(user) == [("T1s", ADDRESS)]

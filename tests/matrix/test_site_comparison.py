@@ -238,7 +238,7 @@ def test_the_page_says_it_and_lists_what_changed_first(client):
     assert f"Compared with {window}" in said
     received = rf"{GLASGOW} received at 0\.6\d× \(0\.\d\d–0\.\d\d\), slower: "
     counts = r"\d\d tests after and 4\d\d before, on 10 links\. "
-    assert re.search(received + counts + "Of single links, 4 links are slower and 0 faster", said)
+    assert re.search(received + counts + "Single links: 4 links are slower and 0 faster", said)
     assert re.search(
         rf"{GLASGOW} sent at 1\.\d+× \([^)]*\), (not certain|about the same|faster)", said
     )
@@ -282,10 +282,10 @@ def test_the_opposite_direction_is_the_other_end_upside_down():
 def test_without_results_on_the_other_side_it_says_so(client):
     old = between(Window(NOW.replace(year=2020, second=0), NOW.replace(year=2021, second=0)))
     page = responses.page(client, f"/sites/{GLASGOW}/?compare={old}")
-    assert f"No link to {GLASGOW} has successful transfers on both sides." in page
-    assert f"No link from {GLASGOW} has successful transfers on both sides." in page
+    assert f"No link to {GLASGOW} has successful tests on both sides." in page
+    assert f"No link from {GLASGOW} has successful tests on both sides." in page
     empty = responses.page(client, "/sites/PIC/?size=small&window=24h&compare=week")
-    assert "No link to PIC has successful transfers on both sides." in empty
+    assert "No link to PIC has successful tests on both sides." in empty
 
 
 def test_filters_on_links_are_no_parameters_here(client):
@@ -333,7 +333,7 @@ def test_a_link_that_is_alone_has_its_own_interval():
     factor = format_factor(0.5, together.low, together.high)
     assert end.sentence("RAL") == (
         f"RAL sent at {factor}, slower: 6 tests now and 5 before, on 1 link. "
-        "Of single links, 1 link is slower and 0 faster."
+        "Single links: 1 link is slower and 0 faster."
     )
 
 

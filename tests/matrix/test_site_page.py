@@ -53,7 +53,7 @@ def test_tags_stand_with_the_site_and_each_endpoint(client, small_world):
     assert "DESY_DATADISK DATADISK – yes" in untagged.section("endpoints")
     Site.objects.filter(name="DESY").update(tags=["atlas", "lhcone"])
     head = look(client, "/sites/DESY/")
-    assert "no WAN capacity registered. Tags: atlas, lhcone. Times are" in head.words
+    assert "WAN capacity unknown. Tags: atlas, lhcone. Times are" in head.words
     assert "tags" not in head.section("endpoints").words
     Endpoint.objects.filter(name="DESY_SCRATCHDISK").update(tags=["disk", "tape"])
     said = look(client, "/sites/DESY/").section("endpoints")
@@ -73,8 +73,8 @@ def test_the_summary_has_each_class_and_both_ends(client, small_world):
     sent, received = standing(page), standing(page, "destination")
     assert sent["mean in MB/s"] == ["–", "–", "96.0"]
     assert sent["rank in Tier 2"] == ["–", "–", "1st of 2"]
-    assert sent["median of its peers"] == ["7.50", "–", "24.0"]
-    assert sent["ratio to its peers"] == ["–", "–", "4.00"]
+    assert sent["median of peers"] == ["7.50", "–", "24.0"]
+    assert sent["ratio to peers"] == ["–", "–", "4.00"]
     assert sent["tests ok, failed"] == ["0, 0", "0, 0", "1, 1"]
     assert sent["success"] == ["–", "–", "50 %"]
     assert sent["fastest vs 10 Gbit/s"] == ["–", "–", "7.7 %"]
@@ -84,7 +84,7 @@ def test_the_summary_has_each_class_and_both_ends(client, small_world):
 
 def test_what_is_missing_is_a_dash_with_its_reason(client, small_world):
     page = look(client)
-    for why in ("no measured cell to rank by", "no nominal WAN capacity registered"):
+    for why in ("no measured cell", "WAN capacity unknown"):
         assert set(page.texts(f'span[title="{why}"]')) == {"–"}
     assert not re.search(r"\b(nan|None)\b", page.words)
 
@@ -153,7 +153,7 @@ def test_a_link_within_the_site_counts_once_among_the_other_classes(client, smal
 
 @pytest.mark.parametrize(
     ("ago", "rate", "said"),
-    [(HOUR, 2.0, "Small files: no usual rates to compare with yet."), (40 * HOUR, 2.0, "")],
+    [(HOUR, 2.0, "Small files: no baselines yet."), (40 * HOUR, 2.0, "")],
 )
 def test_of_other_classes_it_is_said_what_is_missing_and_nothing_of_those_that_nobody_tests(
     client, small_world, ago, rate, said
@@ -168,10 +168,10 @@ def test_other_classes_without_a_test_or_in_a_downtime_say_so(client, small_worl
     small = SizeClass.objects.get(name="small")
     Schedule.objects.filter(size_class__name="large").update(size_class=small)
     said = answer_of(look(client)).words
-    assert "Small files: no test in this time range." in said
+    assert "Small files: no tests in this time range." in said
     world.downtime(site=small_world.ral.site)
     said = answer_of(look(client)).words
-    assert "Small files: all links are in a declared downtime." in said
+    assert "Small files: all links are in declared downtimes." in said
 
 
 def test_a_destination_that_fails_says_so_first_whatever_its_single_links_show(client, db):
@@ -188,7 +188,7 @@ def test_a_destination_that_fails_says_so_first_whatever_its_single_links_show(c
     assessed_at()
     page = look(client, "/sites/S00/")
     answer = answer_of(page).words
-    assert answer.startswith("What changed with large files, as of 12:00 UTC S00_DISK fails as d")
+    assert answer.startswith("Changes with large files, as of 12:00 UTC S00_DISK fails as d")
     assert "on 40 of 40 links" in answer
     for calm in ("As usual", "as usual", "Similar to its peers", "check which partners"):
         assert calm not in page.words
@@ -210,7 +210,7 @@ def test_what_keeps_failing_is_above_all_and_a_peer_comparison_is_no_alarm(clien
 
 def test_a_filter_on_how_tests_were_made_does_not_change_what_is_judged(client, small_world):
     stored_condition(source=small_world.ral)
-    said = "Changes are judged from all tests, whatever the filter on them."
+    said = "Changes are evaluated from all tests, regardless of the filters."
     assert said not in look(client).words
     filtered = answer_of(look(client, "/sites/RAL/?streams=4")).words
     assert "RAL_DATADISK fails as source" in filtered
@@ -224,7 +224,7 @@ def test_before_anything_is_usual_it_shows_rates_the_slowest_first(client, small
     assert "2 of 2 tests succeeded, on 2 of 6 links." in answer_of(page).words
     sent = page.section("as-source").words
     assert "3 links to 2 sites, 2 tested 6.00 MB/s, median link 0 of 3 links failing 100 %" in sent
-    assert "usual" not in sent.replace("usual rate yet", "").replace("no usual yet", "")
+    assert "usual" not in sent.replace("baselines yet", "").replace("no baseline yet", "")
     rows = partners(page, "source").table()
     assert [(row[0], row[1], row[-1]) for row in rows] == [
         ("RAL_DATADISK → DESY_DATADISK", "3.00", "1"),
@@ -263,7 +263,7 @@ def test_a_site_that_changed_says_so_in_each_of_its_parts(client, db):
 def the_first_sentence_is_the_verdict(page: Page, small: Page) -> None:
     answer = answer_of(page).words
     assert answer.startswith(
-        "What changed with large files, as of 12:00 UTC UKI-SCOTGRID-GLASGOW to DESY-HH fails With "
+        "Changes with large files, as of 12:00 UTC UKI-SCOTGRID-GLASGOW to DESY-HH fails With "
         "large files, 10 of 10 tests failed, since 19 Nov 06:00 UTC."
     )
     assert (
@@ -274,14 +274,14 @@ def the_first_sentence_is_the_verdict(page: Page, small: Page) -> None:
     assert "14 of 20 links are as usual." in answer
     assert answer.endswith("Not compared with its peers: too few other links have results. Causes")
     assert page.parts(".verdict.failing")
-    assert "No link to or from UKI-SCOTGRID-GLASGOW is tested with small files." in small
+    assert "No links to or from UKI-SCOTGRID-GLASGOW are tested with small files." in small
     assert "Not compared with its peers: too few other links have results." in small
 
 
 def five_figures_stand_at_each_end(page: Page) -> None:
     received = page.section("as-destination")
     assert "10 links from 10 sites 0." in received
-    assert "of usual (median link) 2.63 MB/s, median link, usually 5.12 0 of 10" in received
+    assert "of baseline (median link) 2.63 MB/s, median link, baseline 5.12 0 of 10" in received
     assert "0 of 10 links failing 4 slower than usual 98 % of" in received
     sent = page.section("as-source")
     assert "1 of 10 links failing 0 slower than usual, 1 faster" in sent
@@ -419,7 +419,7 @@ def test_links_that_failed_a_time_or_two_come_after_those_that_are_slower(client
         some.add(ral, glasgow, None)
     stored_condition("slow", source=ral, destination=desy, baseline=8e6)
     shown = [row[7].split(" since")[0] for row in partners(look(client), "source").table()]
-    assert shown == ["slower", "failed", "no usual yet"]
+    assert shown == ["slower", "failed", "no baseline yet"]
 
 
 def test_paper_has_the_worst_of_many_and_says_how_many_more(client, small_world):
@@ -429,7 +429,7 @@ def test_paper_has_the_worst_of_many_and_says_how_many_more(client, small_world)
             some.add(small_world.ral, world.endpoint(f"place-{number:02d}", site), number + 1.0)
     sent = look(client).section("as-source")
     assert (len(sent.parts("tbody tr")), len(sent.parts("tbody tr.rest"))) == (48, 38)
-    assert "38 more links are on the page and in its CSV." in sent
+    assert "38 more links are listed on the page and in its CSV file." in sent.words
     assert len(responses.csv_rows(client, look(client).link("CSV"))) >= 48
 
 
@@ -510,13 +510,13 @@ def test_empty_is_explained(client, small_world):
     assert "This site has no endpoint in use." in page.words
     assert "/sites/New/add-endpoint/" in page.links()
     assert (
-        "No results for this site in this time range. 0 of its tests are running, 0 are queued."
+        "No results for this site in this time range. Tests of its links: 0 running, 0 queued."
     ) in look(client).words
     transfer(small_world.ral, small_world.glasgow, 5.0, size="small")
     assert "No results with large files in this time range." in look(client).words
     Schedule.objects.all().delete()
     page = look(client, "/sites/DESY/")
-    assert "No test of its links is planned." in page.words
+    assert "No tests of its links are scheduled." in page.words
     assert "/sites/DESY/?window=90d" in page.links()
 
 

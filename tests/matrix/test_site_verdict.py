@@ -25,16 +25,15 @@ ENDS = {
 RAL, OX, PIC, DESY = ENDS.values()
 AS_USUAL = (
     "As usual: sends at 0.98× (0.92–1.04, 10 links) and receives at 0.98× (0.92–1.04, 10 links) of "
-    "the usual rate."
+    "the baseline."
 )
 UNKNOWN = (
-    "The usual rates of links {} RAL are not known yet: each takes 5 successful tests before this "
-    "time range."
+    "Links {} RAL have no baselines yet. A baseline needs 5 successful tests before the time range."
 )
 
 
 def link(number: int, end: str = "destination", **values: Any) -> SiteLink:
-    """Return a link with a partner that is as usual, at 0.90 to 1.06 of its usual rate."""
+    """Return a link with a partner that is as usual, at 0.90 to 1.06 of its baseline."""
     ends = ("RAL_DISK", f"P{number}_DISK")
     source, destination = ends if end == "source" else ends[::-1]
     usual: dict[str, Any] = {
@@ -117,7 +116,7 @@ def test_a_destination_where_each_test_failed_says_so_first_and_is_nowhere_as_us
     assert before.kind == "usual"
     mixed = said(received=[*failed[:8], link(8), link(9)])
     assert mixed.lines[1].sentence == (
-        "12 of 20 links are as usual and 8 have too few tests to be judged (8 of 8 failed)."
+        "12 of 20 links are as usual and 8 have too few tests to be evaluated (8 of 8 failed)."
     )
     assert "receives" not in mixed.sentence
 
@@ -141,7 +140,7 @@ def test_unconfirmed_conditions_are_apart_and_nothing_is_called_well_for_them():
     assert found.kind == "unknown"
     assert [line.sentence for line in found.lines] == [
         "No condition is confirmed yet.",
-        "As usual: sends at 0.98× (0.92–1.04, 10 links) of the usual rate.",
+        "As usual: sends at 0.98× (0.92–1.04, 10 links) of the baseline.",
     ]
     (line,) = found.unconfirmed
     assert line.sentence.startswith("RAL_DISK fails as destination")
@@ -195,7 +194,7 @@ def test_a_site_that_is_as_usual_says_so_at_once_with_factor_interval_and_links(
     assert (found.kind, found.sentence) == ("usual", AS_USUAL)
     alone = said(received=links("destination", 2), sent=[])
     assert alone.sentence == (
-        "As usual: receives at 0.91× (2 links) of the usual rate. No link from RAL is tested with "
+        "As usual: receives at 0.91× (2 links) of the baseline. No links from RAL are tested with "
         "large files."
     )
 
@@ -207,10 +206,10 @@ def test_a_site_that_is_as_usual_says_so_at_once_with_factor_interval_and_links(
         (
             {"ok": 0, "level": "unknown"},
             "untested",
-            "The links {} RAL have no results with large files in this time range.",
+            "Links {} RAL have no results with large files in this time range.",
         ),
-        ({"state": "down"}, "down", "All links {} RAL are in a declared downtime."),
-        (None, "none", "No link {} RAL is tested with large files."),
+        ({"state": "down"}, "down", "All links {} RAL are in declared downtimes."),
+        (None, "none", "No links {} RAL are tested with large files."),
     ],
 )
 def test_what_is_missing_is_said_of_the_site_or_of_an_end(values, kind, sentence):
@@ -221,7 +220,7 @@ def test_what_is_missing_is_said_of_the_site_or_of_an_end(values, kind, sentence
     assert nothing.kind == kind
     assert nothing.lines[-1].sentence == sentence.format("to or from")
     found = said(sent=at("source"))
-    assert found.news == "As usual: receives at 0.98× (0.92–1.04, 10 links) of the usual rate."
+    assert found.news == "As usual: receives at 0.98× (0.92–1.04, 10 links) of the baseline."
     assert found.lines[1].sentence == sentence.format("from")
 
 
@@ -243,7 +242,7 @@ def test_all_links_are_counted_by_how_they_are():
     ]
     assert said(received=received).lines[1].sentence == (
         "15 of 19 links are as usual, 1 has an unconfirmed condition, 1 has too few tests to be "
-        "judged, 1 has no test in this time range and 1 is in a declared downtime."
+        "evaluated, 1 has no tests in this time range and 1 is in a declared downtime."
     )
 
 

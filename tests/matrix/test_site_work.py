@@ -62,7 +62,7 @@ def error(response: object, field: str) -> str:
     page = read(response)
     assert response.status_code == 400
     assert "As destination" in page
-    assert "Nothing was changed: see the errors below." in page
+    assert "Nothing was saved. Correct the errors below." in page
     return page.part(f"#{field}_error").words
 
 
@@ -77,12 +77,12 @@ def entries() -> list[tuple[str, str, str]]:
     ("sent", "severity", "sentence"),
     [
         ({}, "outage", "Declared a downtime of DESY from 20 Nov 13:00 UTC"),
-        ({"severity": "outage"}, "outage", "No tests of its links start in that time"),
+        ({"severity": "outage"}, "outage", "No tests of its links start during that time"),
         (
             {"severity": "warning"},
             "warning",
             "Declared DESY to be at risk from 20 Nov 13:00 UTC to 20 Nov 18:30 UTC: new switch. "
-            "Tests of its links go on in that time, and their results are marked.",
+            "Tests of its links run during that time, and their results are marked.",
         ),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_downtime_is_an_outage_unless_it_is_a_warning(admin, sent, severity: s
 
 def test_another_severity_is_refused_with_what_is_allowed(admin):
     response = admin.post(DECLARE, DOWNTIME | {"severity": "bad"})
-    assert error(response, "downtime-severity") == "A downtime is an outage or a warning."
+    assert error(response, "downtime-severity") == "The severity must be outage or warning."
     assert not Downtime.objects.exists()
 
 
@@ -150,7 +150,7 @@ def test_the_path_of_the_own_site_reaches_nothing_of_another(admin, small_world)
     assert admin.post(f"{SITE}endpoints/RAL_DATADISK/", CAPS).status_code == 404
     chosen = DOWNTIME | {"endpoints": [small_world.ral.id]}
     response = admin.post(DECLARE, chosen)
-    assert "This is not an endpoint of the site." in error(response, "downtime-endpoints")
+    assert "This endpoint does not belong to the site." in error(response, "downtime-endpoints")
     assert Downtime.objects.get() == other
     assert Downtime.objects.get().ends_at == NOW + HOUR
 
@@ -159,7 +159,7 @@ def test_the_path_of_the_own_site_reaches_nothing_of_another(admin, small_world)
 FORMS = {
     "downtime": (DECLARE, DOWNTIME | {"starts_at": "2026-11-20T13:00Z"}, "Declare downtime…"),
     "endpoint": (LIMITS, CAPS, "Caps and budgets…"),
-    "note": (NOTES, {"text": "routed", "starts_at": "2026-11-20 10:00"}, "Add a note…"),
+    "note": (NOTES, {"text": "routed", "starts_at": "2026-11-20 10:00"}, "Add note…"),
     "quiet": (QUIET, NIGHT, "Quiet hours…"),
     "pause": (PAUSE, REASON | {"paused_until": "2026-11-20 14:00"}, "Pause tests…"),
 }
@@ -180,31 +180,31 @@ def rows() -> list[object]:
         ("downtime", "ends_at", "soon", "Use 2026-11-20 04:00 (UTC)"),
         ("downtime", "ends_at", "2026-11-20 13:00", "must end after it starts"),
         ("downtime", "ends_at", "3026-11-20 13:00", "in the years 1970 to 2999"),
-        ("downtime", "reason", "  ", "Say why, like “new switch”."),
+        ("downtime", "reason", "  ", "Enter a reason, like “new switch”."),
         ("downtime", "reason", "x" * 201, "at most 200 characters"),
         ("downtime", "reason", "a\0b", "Null characters are not allowed."),
-        ("endpoint", "inbound_cap", "0", "A cap is a whole number of tests, from 1 to 9999."),
+        ("endpoint", "inbound_cap", "0", "A cap must be a whole number from 1 to 9999."),
         ("endpoint", "inbound_cap", "10000", "from 1 to 9999."),
-        ("endpoint", "outbound_cap", "", "A cap is a whole number"),
-        ("endpoint", "outbound_cap", "two", "A cap is a whole number"),
+        ("endpoint", "outbound_cap", "", "A cap must be a whole number"),
+        ("endpoint", "outbound_cap", "two", "A cap must be a whole number"),
         *(
-            ("endpoint", "budget", text, "A budget is a number of GB")
+            ("endpoint", "budget", text, "Enter a number of GB")
             for text in ("0", "-1", "1e99", "NaN", "0.0000000001")
         ),
         ("endpoint", "label", "x" * 41, "at most 40 characters"),
-        ("note", "text", "", "Write the text of the note."),
+        ("note", "text", "", "Enter the text of the note."),
         ("note", "starts_at", "20.11.2026", "Not a valid time"),
         ("note", "ends_at", "2026-11-20 01:00", "A note must end after it starts."),
         ("quiet", "quiet_from", "10 pm", "like 22:30."),
         ("quiet", "quiet_from", "24:00", "from 00:00 to 23:59"),
-        ("quiet", "quiet_until", "4", "Write a time of day in UTC"),
-        ("quiet", "quiet_until", "", "Quiet hours need both times"),
-        ("quiet", "quiet_from", "", "leave both empty for none"),
+        ("quiet", "quiet_until", "4", "Enter a time of day in UTC"),
+        ("quiet", "quiet_until", "", "Quiet hours need a start and an end"),
+        ("quiet", "quiet_from", "", "Leave both empty for none"),
         ("quiet", "quiet_until", "22:00", "two different times"),
-        ("pause", "pause_reason", " ", "Say why, like “new firewall”."),
+        ("pause", "pause_reason", " ", "Enter a reason, like “new firewall”."),
         ("pause", "pause_reason", "x" * 201, "at most 200 characters"),
         ("pause", "paused_until", "soon", "Not a valid time"),
-        ("pause", "paused_until", "2026-11-20 12:00", "ends in the future"),
+        ("pause", "paused_until", "2026-11-20 12:00", "must be in the future"),
         ("pause", "paused_until", "3026-11-20 12:00", "1970 to 2999"),
     ],
 )
@@ -243,7 +243,9 @@ def test_a_downtime_of_the_site_is_declared_told_and_logged(admin, small_world):
         "new switch",
     )
     sentence = "Declared a downtime of DESY from 20 Nov 13:00 UTC to 20 Nov 18:30 UTC: new switch."
-    assert f"{sentence} No tests of its links start in that time; running tests continue." in page
+    assert (
+        f"{sentence} No tests of its links start during that time. Running tests continue." in page
+    )
     assert entries() == [("anna", "DESY", sentence)]
     assert f"UTC, anna: {sentence}" in page
     history = f"/admin/sonar/site/{small_world.desy.site.id}/history/"
@@ -262,7 +264,7 @@ def test_one_that_runs_ends_now_or_earlier_or_later(admin, small_world):
     url = f"{DECLARE}{row.id}/"
     page = look(admin)
     assert page.parts(f'form[action="{url}"]')
-    assert "End it now" in page
+    assert "End now" in page
     page = followed(admin, admin.post(url, {"ends_at": "2026-11-20 14:00"}))
     assert "(disks) now lasts until 20 Nov 14:00 UTC." in page
     row.refresh_from_db()
@@ -271,15 +273,15 @@ def test_one_that_runs_ends_now_or_earlier_or_later(admin, small_world):
     assert "The downtime of DESY_DATADISK (disks) has ended." in page
     row.refresh_from_db()
     assert row.ends_at == NOW
-    assert "had already ended, at" in followed(admin, admin.post(url, {"end": ""}))
+    assert "already ended at" in followed(admin, admin.post(url, {"end": ""}))
     assert len(entries()) == 2
 
 
 def test_one_that_has_not_begun_is_withdrawn(admin, small_world):
     row = world.downtime(HOUR, 5 * HOUR, endpoint=small_world.desy)
-    assert "Withdraw it" in look(admin).source
+    assert "Withdraw" in look(admin).source
     page = followed(admin, admin.post(f"{DECLARE}{row.id}/", {"end": ""}))
-    assert "was withdrawn before it began." in page
+    assert "was withdrawn before it started." in page
     assert not Downtime.objects.exists()
     assert admin.post(f"{DECLARE}{row.id}/", {"end": ""}).status_code == 404
 
@@ -308,14 +310,14 @@ def test_caps_and_budget_are_changed_and_told(admin):
         "dCache 9.2",
     )
     sentence = (
-        "Changed DESY_DATADISK: tests to it at once from 2 to 4, budget a day from no limit to "
-        "1.50 GB, software from nothing to dCache 9.2."
+        "Changed DESY_DATADISK: concurrent tests in from 2 to 4, daily budget from no limit to "
+        "1.50 GB, software from empty to dCache 9.2."
     )
-    assert f"{sentence} This applies from now on" in page
+    assert f"{sentence} The changes apply to new tests" in page
     assert entries() == [("anna", "DESY", sentence)]
     page = look(admin)
     assert page.part(f'form[action="{LIMITS}"]').field("budget")["value"] == "1.5"
-    assert "nothing was changed" in followed(admin, admin.post(LIMITS, CAPS))
+    assert "Nothing was changed" in followed(admin, admin.post(LIMITS, CAPS))
     assert len(entries()) == 1
     followed(admin, admin.post(LIMITS, CAPS | {"budget": ""}))
     row.refresh_from_db()
@@ -346,7 +348,7 @@ def test_a_note_is_written_in_place(admin, small_world):
         NOW,
         None,
     )
-    assert "routed over the backup. It is shown to all readers." in page
+    assert "routed over the backup. The note is visible to all readers." in page
     assert entries()[0][2].startswith("Added a note, valid from 20 Nov 12:00:30 UTC")
 
 
@@ -354,11 +356,11 @@ def test_a_note_is_written_in_place(admin, small_world):
 def test_what_was_written_ends_once_before_the_next_sentence(admin, text: str):
     end = "" if text[-1] in ".!" else "."
     note = followed(admin, admin.post(NOTES, {"text": text}))
-    assert f": {text}{end} It is shown to operators and admins of the site." in note
+    assert f": {text}{end} The note is visible to operators and admins of the site." in note
     pause = followed(admin, admin.post(PAUSE, {"pause_reason": text}))
-    assert f": {text}{end} No tests of its links start meanwhile" in pause
+    assert f": {text}{end} Until then no tests start on its links" in pause
     downtime = followed(admin, admin.post(DECLARE, DOWNTIME | {"reason": text}))
-    assert f": {text}{end} No tests of its links start in that time" in downtime
+    assert f": {text}{end} No tests of its links start during that time" in downtime
 
 
 def test_it_leads_back_to_the_view_it_was_on_and_never_elsewhere(admin):
@@ -390,13 +392,13 @@ def desy() -> Site:
 def test_quiet_hours_are_set_changed_and_taken_away(admin):
     page = followed(admin, admin.post(QUIET, NIGHT))
     assert desy().quiet_hours == "22:00-04:00"
-    sentence = "Changed quiet hours of DESY from none to 22:00-04:00 UTC."
-    assert f"{sentence} Scheduled tests of its links keep to them from now on" in page
-    assert "Quiet hours: no scheduled test of its links starts between 22:00 and 04:00 UTC." in page
+    sentence = "Changed the quiet hours of DESY from none to 22:00-04:00 UTC."
+    assert f"{sentence} They apply to new scheduled tests of its links" in page
+    assert "Quiet hours: no scheduled tests of its links start between 22:00 and 04:00 UTC." in page
     assert entries() == [("anna", "DESY", sentence)]
     page = look(admin)
     assert page.field("quiet_from")["value"] == "22:00"
-    assert "stay as they are: 22:00-04:00 UTC." in followed(admin, admin.post(QUIET, NIGHT))
+    assert "are the same (22:00-04:00 UTC)." in followed(admin, admin.post(QUIET, NIGHT))
     assert len(entries()) == 1
     page = followed(admin, admin.post(QUIET, {"quiet_from": "11:00", "quiet_until": "12:30"}))
     assert "Quiet hours now: no scheduled test" in page
@@ -416,7 +418,7 @@ def test_tests_are_paused_without_an_end_and_resumed(admin):
         "anna",
     )
     sentence = "Paused the tests of DESY, until somebody resumes them: new firewall."
-    assert f"{sentence} No tests of its links start meanwhile, not even ordered ones" in page
+    assert f"{sentence} Until then no tests start on its links, not even on-demand ones" in page
     banner = "DESY has paused its tests since 20 Nov 12:00 UTC (anna), until somebody"
     assert banner in page
     assert "Paused now , until somebody resumes them: new firewall" in page
@@ -426,7 +428,7 @@ def test_tests_are_paused_without_an_end_and_resumed(admin):
     assert "Resumed the tests of DESY, paused since 20 Nov 12:00 UTC" in page
     assert not desy().is_paused(NOW)
     assert 'id="paused"' not in look(admin).source
-    assert "are not paused: nothing was changed." in followed(
+    assert "are not paused. Nothing was changed." in followed(
         admin, admin.post(PAUSE, {"resume": ""})
     )
     assert len(entries()) == 2
@@ -468,14 +470,14 @@ def test_a_reason_is_text_and_no_markup(admin):
 def test_an_endpoint_is_enabled_and_disabled_and_says_so(client, admin):
     Endpoint.objects.filter(name="DESY_DATADISK").update(enabled=False)
     for path in (SITE, LIMITS):
-        assert "DESY_DATADISK is not enabled: no tests with it start." in look(admin, path)
-    assert "Operators and the admins of its site can enable it." in look(client, LIMITS)
+        assert "DESY_DATADISK is not enabled. No tests of its links start." in look(admin, path)
+    assert "Operators and admins of its site can enable this endpoint." in look(client, LIMITS)
     assert not look(client, LIMITS).parts(f'form[action="{ENABLE}"] button')
     page = followed(admin, admin.post(ENABLE))
-    assert "Enabled DESY_DATADISK. Its tests start: no mesh tests it." in page
+    assert "Enabled DESY_DATADISK. This starts no tests, because no mesh includes" in page
     assert "is not enabled" not in page
     again = followed(admin, admin.post(ENABLE))
-    assert "DESY_DATADISK is enabled already: nothing was changed." in again
+    assert "DESY_DATADISK is already enabled. Nothing was changed." in again
     gone = admin.post(ENABLE, {"disable": "", "next": LIMITS})
     assert gone["Location"] == LIMITS
     assert not Endpoint.objects.get(name="DESY_DATADISK").enabled

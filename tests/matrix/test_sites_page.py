@@ -174,7 +174,7 @@ def test_a_search_looks_at_all_that_is_known_of_a_site(client, measured, text, n
 def test_a_search_says_what_it_left_out_or_that_there_is_nothing(client, measured):
     assert "Showing 1 site (filtered from 3)." in look(client, "?search=glas").words
     page = look(client, "?window=24h&search=<i>nowhere")
-    assert "No site has “<i>nowhere” in its name" in page
+    assert "No site matches “<i>nowhere”." in page
     assert "<i>" not in page.source
     assert "/sites/?window=24h" in page.links()
     form = look(client, "?window=24h&search=glas").part('form[aria-label="Sites"]')
@@ -202,7 +202,7 @@ def test_filters_choose_the_links_that_count(client, measured):
     at = heads(client, "?source_site=RAL").index("mean as source")
     shown = rows(client, "?source_site=RAL")
     assert [row[at] for row in shown] == ["–", "–", "10.0"]
-    assert "No site passes these filters." in look(client, "?country=FR")
+    assert "No site matches these filters." in look(client, "?country=FR")
 
 
 def test_a_site_of_which_nothing_is_known_but_its_name_is_listed(client, small_world):

@@ -38,19 +38,19 @@ def test_it_says_what_each_is_and_what_uses_it(
     assert rows["large"] == ["1 GB", "–", "2 GB", "2h", "2", "everything"]
     assert page.link("everything") == "/meshes/everything/"
     assert not page.links('a[href="/size-classes/add/"]')
-    assert "A size class is never deleted" in page
+    assert "A size class cannot be deleted" in page
 
 
 def test_one_is_added_and_changed_and_results_outside_are_counted(root: Client, small_world: World):
     assert root.post(ADD, HUGE)["Location"] == PAGE
     row = SizeClass.objects.get(name="huge")
     assert (row.from_bytes, row.test_bytes, row.timeout_seconds) == (10**10, 2 * 10**10, 7200)
-    assert "Added the size class huge." in responses.page(root, PAGE)
+    assert "Added size class huge." in responses.page(root, PAGE)
     transfer(small_world.ral, small_world.desy, 10.0)
     assert responses.page(root, LARGE).field("from_bytes")["value"] == "1 GB"
     change = {"from_bytes": "5 GB", "test_bytes": "6 GB", "timeout_seconds": "1h"}
     page = Page(root.post(LARGE, change, follow=True).content.decode())
-    assert "Changed the size class large." in page
+    assert "Changed size class large." in page
     assert "1 result lies outside the bounds of their size class and stay" in page
     assert LogEntry.objects.count() == 2
 
@@ -58,8 +58,8 @@ def test_one_is_added_and_changed_and_results_outside_are_counted(root: Client, 
 @pytest.mark.parametrize(
     ("path", "wrong", "field", "sentence"),
     [
-        (ADD, {"name": "add"}, "name", "No class can be called add"),
-        (ADD, {"name": "42"}, "name", "it is a number"),
+        (ADD, {"name": "add"}, "name", "The name add is reserved"),
+        (ADD, {"name": "42"}, "name", "it would be read as a number"),
         (ADD, {"name": "large"}, "name", "already exists"),
         (ADD, {"from_bytes": "1 GB"}, "from_bytes", "begin at the same size"),
         (ADD, {"test_bytes": "5 GB"}, "from_bytes", "must lie in its range"),

@@ -55,7 +55,7 @@ def test_without_an_account_it_leads_to_the_login(client, settings):
 
 
 def test_a_new_token_works_and_is_shown_once(client, shifter):
-    assert "None yet." in page(client)
+    assert "There are no tokens yet." in page(client)
     response = make(client)
     text = text_in(response)
     made = Token.objects.get()
@@ -190,7 +190,7 @@ def test_a_token_makes_no_tokens(shifter):
 
 
 def test_it_says_what_the_account_is(client, small_world, shifter):
-    assert "You are a reader . You may read." in page(client)
+    assert "You are a reader . You have read access." in page(client)
     sites = [small_world.ral.site, small_world.glasgow.site]
     roles.give(shifter, Role.SITE_ADMIN, sites)
     assert "You are a site admin of Glasgow and RAL ." in page(client)

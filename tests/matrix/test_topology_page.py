@@ -1,4 +1,4 @@
-"""What sources propose for the registry is looked at and applied on a page."""
+"""Proposed registry changes are reviewed and applied on a page."""
 
 import json
 from pathlib import Path
@@ -47,7 +47,7 @@ def page_of(client: Client) -> Page:
 
 def test_it_says_how_to_propose_where_nothing_is(client, operator):
     page = page_of(client)
-    assert "Nothing is proposed yet: upload what a source says" in page
+    assert "There are no proposed changes. Upload documents" in page
     assert "manage.py topology propose --from" in page
 
 
@@ -67,9 +67,9 @@ def test_what_somebody_uploads_is_proposed_and_not_applied(client, operator):
 @pytest.mark.parametrize(
     ("documents", "source", "said"),
     [
-        ([], "cric-atlas", "Choose the files that the source answered with."),
+        ([], "cric-atlas", "Choose the files with the responses of the source."),
         ([""], "cric-atlas", "The submitted file is empty."),
-        (["{}", "{}"], "cric-atlas", "Two documents have the name ends.json: rename one."),
+        (["{}", "{}"], "cric-atlas", "Two documents are named ends.json. Rename one of them."),
         (['{"a": 1'], "cric-atlas", "ends.json: line 1, column 8: not JSON"),
         (["{}"], "gocdb", "gocdb is not one of the available choices."),
     ],
@@ -78,7 +78,7 @@ def test_what_cannot_be_read_is_refused_at_its_field(client, operator, documents
     response = upload(client, *documents, source=source)
     assert response.status_code == 400
     page = Page(response.content.decode())
-    assert (said in page, "Nothing was proposed." in page) == (True, True)
+    assert (said in page, "No changes were proposed." in page) == (True, True)
     assert not Proposal.objects.exists()
 
 
@@ -100,7 +100,7 @@ def test_a_proposal_is_shown_line_by_line_and_applied_once(
     with django_assert_num_queries(15):
         page = page_of(client)
     summary = "cric-atlas: 2 new sites, 2 new endpoints, 6 aliases"
-    assert page.texts("h2") == [summary, "Propose from documents"]
+    assert page.texts("h2") == [summary, "Propose changes from documents"]
     assert f"+ {GLASGOW}: base URL davs://ceph.example.ac.uk/atlas/datadisk" in page
     assert not Endpoint.objects.filter(name=GLASGOW).exists()
     sent = dict(page.parts("form.fields")[0].hidden())
@@ -121,7 +121,7 @@ def test_nobody_applies_what_they_have_not_seen(client, operator, proposed):
     Site.objects.create(name="BNL-ATLAS")
     response = client.post(URL, sent)
     assert response.status_code == 409
-    assert "has changed meanwhile" in response.content.decode()
+    assert "has changed. Review the changes again." in response.content.decode()
     assert not Endpoint.objects.filter(name=GLASGOW).exists()
     assert client.post(URL, sent | {"digest": "x"}).status_code == 400
 

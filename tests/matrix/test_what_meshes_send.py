@@ -58,7 +58,9 @@ def test_what_a_mesh_sends_is_one_figure(grid: str) -> None:
     for path in ("/meshes/", "/meshes/own/", "/meshes/own/change/", "/operations/"):
         assert tests in "".join(words(operator, path).split()), path
     for path in ("/meshes/own/", "/meshes/own/change/"):
-        assert "at most 6 tests at once, 12 GB of files: 300 MB/s if each" in words(operator, path)
+        assert "at most 6 tests at once with 12 GB of files, 300 MB/s if each" in words(
+            operator, path
+        )
 
 
 def test_a_start_prints_what_each_mesh_sends(

@@ -165,7 +165,7 @@ def test_a_role_that_does_not_fit_is_an_error_in_the_form(admin):
     glasgow, _, _ = three_endpoints()
     anna = account(name="anna")
     page = change_account(admin, anna, role="operator", sites=[glasgow.site_id])
-    assert "Only a site admin has sites: choose no sites, or the role site admin." in page
+    assert "Only site admins have sites. Select no sites, or the role Site admin." in page
     assert roles.role_of(User.objects.get(pk=anna.pk)) is Role.READER
     root = User.objects.get(is_superuser=True)
     for change in ({"role": "operator"}, {"role": "administrator", "is_active": ""}):

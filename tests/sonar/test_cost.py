@@ -136,13 +136,13 @@ def test_it_says_what_does_not_fit(uk: Mesh, settings: Any):
     own = glasgow(outbound_cap=1, budget_bytes_per_day=5 * GB)
     said = cost(own, Mesh.objects.get())
     assert list(said.remarks) == [
-        "The mesh uk is not enabled: nothing of it is tested until it is.",
-        "Left out are links whose tests are paused: those of OX, RAL_DATADISK.",
-        "Left out, as it is not enabled: RAL_DATADISK.",
-        "Tests of size large never run: each is larger than 1 GB, the limit on bytes per hour.",
-        "GLASGOW_DATADISK is over its budget: 22.7 GB of 5 GB a day are asked for.",
-        "LANCS_DATADISK is over its budget: 22.7 GB of 1 GB a day are asked for.",
-        "128 tests a day are asked for, and there is room for 14: the others wait.",
+        "Mesh uk is not enabled. Its tests start only after it is enabled.",
+        "Links with paused tests are not included: OX, RAL_DATADISK.",
+        "An endpoint that is not enabled is not included: RAL_DATADISK.",
+        "Tests of size large never run: a test file exceeds the hourly limit of 1 GB.",
+        "GLASGOW_DATADISK exceeds its budget: 22.7 GB a day are scheduled, but 5 GB are allowed.",
+        "LANCS_DATADISK exceeds its budget: 22.7 GB a day are scheduled, but 1 GB are allowed.",
+        "128 tests a day are scheduled, but the limits allow only 14. The others wait.",
     ]
 
 
@@ -153,7 +153,7 @@ def test_left_out_names_only_what_the_mesh_means(uk: Mesh):
     assert not any("Left out" in each for each in remarks)
     Mesh.objects.update(sources_filter={"site": ["OX", "RAL"]})
     assert estimate.of_mesh(Mesh.objects.get(), MIDNIGHT).remarks[0] == (
-        "Left out, as it is not enabled: RAL_DATADISK."
+        "An endpoint that is not enabled is not included: RAL_DATADISK."
     )
 
 

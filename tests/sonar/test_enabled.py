@@ -36,7 +36,7 @@ def test_nothing_is_tested_with_it_until_it_is_enabled_and_its_check_works():
     (uk,) = {schedule.mesh for schedule in Schedule.objects.select_related("mesh")}
     assert mesh_size.words_now(uk) == (
         "all endpoints: 2 now, 2 links, 144 tests and 107 GB a day, at most 2 tests at once; "
-        "1 more endpoint is not tested, as it is not enabled"
+        "1 more endpoint is not tested, because it is not enabled"
     )
     Endpoint.objects.update(enabled=True)
     assert len(scheduler.claim_due(NOW)) == 4

@@ -143,8 +143,8 @@ def test_an_endpoint_is_retired_and_comes_back(tmp_path):
 
 def test_a_size_class_that_cannot_be_is_refused_in_words(tmp_path):
     for name, start, why in (
-        ("compare", 0, "is none for a size class: other parameters begin with it"),
-        ("'16'", 0, "is none for a size class: it is a number"),
+        ("compare", 0, "query parameters use that prefix"),
+        ("'16'", 0, "it would be read as a number"),
         ("small", 5, "the first size class, small, must begin at 0 bytes"),
     ):
         text = f"size_classes: [{{name: {name}, from_bytes: {start}, test_bytes: 10}}]"
@@ -216,7 +216,7 @@ def test_every_error_is_named_not_only_the_first(tmp_path):
 def test_an_empty_or_missing_file_is_one_sentence(tmp_path):
     assert "the file is empty" in errors(tmp_path, "# nothing\n")
     assert "the file (line 1)" in errors(tmp_path, "- a\n- b\n")  # no mapping
-    with pytest.raises(CommandError, match="cannot be read"):
+    with pytest.raises(CommandError, match="Cannot read"):
         call_command("load_registry", str(tmp_path / "none.yaml"))
 
 

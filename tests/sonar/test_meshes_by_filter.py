@@ -62,8 +62,10 @@ def test_a_mesh_of_all_endpoints_that_gets_a_filter_which_nothing_fits_tests_not
     Mesh.objects.update(destinations_filter={"cloud": ["DE"]})
     assert links() == set()
     uk.refresh_from_db()
-    said = "from all endpoints (3 now) to endpoints of cloud DE (none now): 0 links, so nothing is"
-    assert mesh_size.words_now(uk) == f"{said} tested"
+    said = (
+        "from all endpoints (3 now) to endpoints of cloud DE (none now): 0 links, so no tests run"
+    )
+    assert mesh_size.words_now(uk) == said
     Mesh.objects.update(destinations_filter={})
     assert len(links()) == 6
 
@@ -115,16 +117,16 @@ def test_what_a_mesh_tests_is_said_in_words_and_numbers():
         "endpoints of cloud UK with label DATADISK: 3 now, 6 links, 432 tests and 320 GB a day, at "
         "most 6 tests at once"
     )
-    more = "1 more endpoint is not tested, as fake does not move its files"
+    more = "1 more endpoint is not tested, because fake does not support its protocol"
     assert mesh_size.words_now(uk) == f"{said}; {more}"
     uk.enabled, uk.destinations_filter = False, {}
     uk.destinations.set([ral])
     assert mesh_size.words_now(uk).startswith(
         "from endpoints of cloud UK with label DATADISK (3 now) to RAL_DATADISK (1 now): 2 links, "
-        "144 tests and 107 GB a day, at most 2 tests at once, but it is not enabled"
+        "144 tests and 107 GB a day, at most 2 tests at once, but the mesh is not enabled"
     )
     uk.intervals.all().delete()
-    assert "2 links, but no interval is set, so nothing is tested" in mesh_size.words_now(uk)
+    assert "2 links, but no interval is set, so no tests run" in mesh_size.words_now(uk)
 
 
 @pytest.mark.long

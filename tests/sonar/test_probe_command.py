@@ -60,7 +60,7 @@ def test_a_measured_test_is_one_line_with_bytes_seconds_rate_and_how(fake, capsy
 
 def test_a_failed_test_says_where_and_why_and_is_recorded(fake):
     said = refusal("RAL_DATADISK", *LINK[1:], match="Failed at the source: no such file")
-    assert "until this is fixed" in str(said)
+    assert "until fixed" in str(said)
     assert Transfer.objects.get().state == "failed"
 
 
@@ -136,7 +136,7 @@ def test_it_waits_while_another_test_of_the_link_runs_says_why_and_sends_no_work
     probe()
     lines = capsys.readouterr().out.strip().splitlines()
     assert lines[:2] == [
-        "Waiting (1 test before it): Another test of this link is running.",
+        "Waiting (1 test ahead): Another test of this link is running.",
         "Waiting (next): Another test of this link is running.",
     ]
     assert "MB/s" in lines[-1]

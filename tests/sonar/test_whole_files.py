@@ -139,10 +139,10 @@ def test_an_import_that_finds_no_room_for_its_temporary_file_says_so(
     disk.fill()
     for options in ([], ["--check"]):
         errors = StringIO()
-        with pytest.raises(CommandError, match=r"imported, see above: .*in.csv"):
+        with pytest.raises(CommandError, match=r"\(see above\): .*in.csv"):
             call_command("import_results", str(path), *options, stdout=StringIO(), stderr=errors)
         assert errors.getvalue() == (
-            f"{path}: nothing was stored: {disk.path}: No space left on device\n"
+            f"{path}: nothing was stored. {disk.path}: No space left on device.\n"
         )
     disk.empty()
     call_command("import_results", str(path), stdout=StringIO())

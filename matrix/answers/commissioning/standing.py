@@ -197,7 +197,7 @@ class LinkStanding:
             return f"passed on {day}, now below: {self.below_words}"
         if self.state in ("passed", "no data"):
             return self.state
-        return f"{self.state}, {self.percent} % of what is asked for"
+        return f"{self.state}, {self.percent} % of the criteria"
 
     @property
     def percent(self) -> int:

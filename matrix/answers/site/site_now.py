@@ -72,7 +72,7 @@ def news_of(
         more = len(conditions) - len(titles)
         return worst_kind(conditions), join([*titles, *([f"{more} more"] if more else [])])
     if (cells.state[own] == DOWN).all():
-        return "down", "all links are in a declared downtime"
+        return "down", "all links are in declared downtimes"
     judged, slower, faster, tested = (
         int(getattr(cells, f"{kind}_links")[own].sum()) for kind in LINKS_COUNTED
     )
@@ -80,8 +80,8 @@ def news_of(
         usual = judged - slower - faster
         return "usual", f"{of_number(usual, tested)} links " * (usual < tested) + "as usual"
     if not (cells.ok[own].any() or cells.failed[own].any()):
-        return "untested", "no test in this time range"
-    return "unknown", "no usual rates to compare with yet"
+        return "untested", "no tests in this time range"
+    return "unknown", "no baselines yet"
 
 
 def inside_of(report: Report, end: str) -> rate_profile.TransferProfiles | None:
@@ -130,12 +130,12 @@ class EndComparison:
         """Say how the site does at this end against the other side, to be quoted."""
         verb, links = VERBS[self.end], self.together.links
         if not links:
-            return f"No link {verb.links} {site} has successful transfers on both sides."
+            return f"No link {verb.links} {site} has successful tests on both sides."
         factor = factor_words(self.together, self.tests)
         counts = "No single link changed significantly."
         if self.ratios.sure.any():
             slower = f"{format_count(self.slower)} link{'s are' if self.slower != 1 else ' is'}"
-            counts = f"Of single links, {slower} slower and {format_count(self.faster)} faster."
+            counts = f"Single links: {slower} slower and {format_count(self.faster)} faster."
         return f"{site} {verb.then} at {factor}, on {counted(links, 'link')}. {counts}"
 
 

@@ -43,18 +43,18 @@ VERBS = {
 }
 # Why nothing is said of the links of an end, or of both.
 MISSING = {
-    "unknown": "the usual rates of links {links} {site} are not known yet: each takes "
-    f"{FEWEST_SUCCESSES} successful tests before this time range.",
-    "untested": "the links {links} {site} have no results with {size} files in this time range.",
-    "down": "all links {links} {site} are in a declared downtime.",
-    "none": "no link {links} {site} is tested with {size} files.",
+    "unknown": "links {links} {site} have no baselines yet. A baseline needs "
+    f"{FEWEST_SUCCESSES} successful tests before the time range.",
+    "untested": "links {links} {site} have no results with {size} files in this time range.",
+    "down": "all links {links} {site} are in declared downtimes.",
+    "none": "no links {links} {site} are tested with {size} files.",
 }
 # What is counted of links without a condition, of one and of several.
 COUNTED = {
     "usual": ("is as usual", "are as usual"),
     "unconfirmed": ("has an unconfirmed condition", "have an unconfirmed condition"),
-    "unknown": ("has too few tests to be judged", "have too few tests to be judged"),
-    "untested": ("has no test in this time range", "have no test in this time range"),
+    "unknown": ("has too few tests to be evaluated", "have too few tests to be evaluated"),
+    "untested": ("has no tests in this time range", "have no tests in this time range"),
     "down": ("is in a declared downtime", "are in a declared downtime"),
 }
 
@@ -207,7 +207,7 @@ def as_usual(
         if end not in unsure and kinds[end] <= {"usual", "untested", "down"}
     ]
     if parts:
-        yield f"As usual: {join(parts)} of the usual rate."
+        yield f"As usual: {join(parts)} of the baseline."
     if len(set().union(*(kinds[end] for end in judged))) > 1 and (
         counts := list(count_words(every))
     ):

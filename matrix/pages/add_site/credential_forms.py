@@ -21,16 +21,14 @@ from sonar.registry.uploads import NewSecret
 
 Files: TypeAlias = "MultiValueDict[str, UploadedFile[bytes]]"
 KINDS = [
-    (kinds.FILE, "a token, used as it is"),
-    (kinds.X509, "a proxy certificate with its key"),
-    ("client_credentials", "the secret of an OAuth2 client, for which its issuer gives tokens"),
-    ("macaroon", "a token, or a certificate with its key, for which the endpoint gives macaroons"),
+    (kinds.FILE, "token (sent unchanged)"),
+    (kinds.X509, "proxy certificate with its key"),
+    ("client_credentials", "OAuth2 client secret (Sonar requests tokens from its issuer)"),
+    ("macaroon", "token, or certificate with key (Sonar requests macaroons from the endpoint)"),
 ]
-NOTHING = "Choose a file, or paste its text."
+NOTHING = "Choose a file or paste its text."
 BOTH = "Choose a file or paste its text, not both."
-ISSUER_INSIDE = (
-    "This address is inside the network of Sonar: ask an operator to add a credential of it."
-)
+ISSUER_INSIDE = "This address is inside Sonar’s network. Ask an operator to add the credential."
 
 
 class SecretText(forms.Textarea):
@@ -45,7 +43,7 @@ class UploadForm(ShownForm, forms.Form):
 
     row_attribute = "endpoint"
 
-    kind = forms.ChoiceField(label="what it is", choices=KINDS, widget=CHOICE)
+    kind = forms.ChoiceField(label="credential type", choices=KINDS, widget=CHOICE)
     content = forms.FileField(
         label="file",
         required=False,
@@ -53,7 +51,7 @@ class UploadForm(ShownForm, forms.Form):
         widget=forms.FileInput({"class": SMALL}),
     )
     text = forms.CharField(
-        label="or its text",
+        label="or paste its text",
         required=False,
         strip=False,
         max_length=uploads.MOST_BYTES,
@@ -64,12 +62,12 @@ class UploadForm(ShownForm, forms.Form):
     issuer = line("issuer (https://…)", 400, 40)
     client_id = line("client ID", 200, 20)
     audience = line("audience (empty: the endpoint)", 400, 30)
-    path_prefix = line("path prefix (like /atlas; may be empty)", 200, 20)
+    path_prefix = line("path prefix (like /atlas; optional)", 200, 20)
     lend_credential = forms.BooleanField(
-        label="lend it: the other endpoint of a copy is given it, to read or write here",
+        label="lend this credential to the other endpoint of a transfer, to read or write here",
         required=False,
         widget=forms.CheckboxInput({"class": "form-check-input"}),
-        help_text="Without that, tests that copy from here wait until the endpoint lends one.",
+        help_text="Otherwise, transfers from this endpoint wait until it lends a credential.",
     )
     secret: NewSecret
 
@@ -140,8 +138,8 @@ class KnownForm(forms.Form):
         empty_label=None,
         widget=CHOICE,
         error_messages={
-            "required": "Choose one of these credentials.",
-            "invalid_choice": "Choose one of these credentials: they are for this host.",
+            "required": "Choose a credential.",
+            "invalid_choice": "Choose a listed credential; only these are for this host.",
         },
     )
 
@@ -158,13 +156,13 @@ class FileNameForm(forms.Form):
 
     name = forms.RegexField(
         rules.NAME,
-        label="name of the file in SONAR_CREDENTIALS_DIR",
+        label="file name in SONAR_CREDENTIALS_DIR",
         max_length=80,
-        error_messages={"invalid": rules.NAME_SENTENCE, "required": "Write the name of a file."},
+        error_messages={"invalid": rules.NAME_SENTENCE, "required": "Enter a file name."},
         widget=forms.TextInput({"class": SMALL, "size": 24}),
     )
     kind = forms.ChoiceField(
-        label="what it is",
+        label="credential type",
         choices=[each for each in KINDS if each[0] != "client_credentials"],
         widget=CHOICE,
     )
@@ -176,7 +174,7 @@ class FileNameForm(forms.Form):
         name: str = self.cleaned_data["name"].strip()
         if Credential.objects.filter(name=name).exists():
             raise ValidationError(
-                f"There is a credential {name} already. Choose it among those that are registered, "
-                "or set in the admin for which hosts it is."
+                f"The credential {name} already exists. Choose it from the registered credentials, "
+                "or set its hosts in the admin."
             )
         return name

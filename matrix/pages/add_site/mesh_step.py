@@ -32,7 +32,7 @@ class MeshChoice:
 
     @property
     def words(self) -> str:
-        return self.mesh.name if self.is_meant else f"{self.mesh.name} (join it)"
+        return self.mesh.name if self.is_meant else f"{self.mesh.name} (adds the endpoint)"
 
 
 def choices_for(endpoint: Endpoint, *, joins: bool) -> list[MeshChoice]:
@@ -62,7 +62,7 @@ class MeshForm(ShownForm, forms.Form):
         widget=work_forms.CHOICE,
         error_messages={
             "required": "Choose a mesh.",
-            "invalid_choice": "Choose one of these meshes: no other can test this endpoint.",
+            "invalid_choice": "Choose a listed mesh; no other mesh can test this endpoint.",
         },
     )
     budget = work_forms.EndpointLimitsForm.base_fields["budget"]
@@ -81,7 +81,7 @@ class MeshForm(ShownForm, forms.Form):
         choice = self.fields["mesh"]
         choice.required = bool(choices)
         choice.choices = [(name, each.words) for name, each in self.by_name.items()]  # type: ignore[attr-defined]
-        self.fields["budget"].label = "at most, GB a day (empty: no limit)"
+        self.fields["budget"].label = "budget in GB a day (empty: no limit)"
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

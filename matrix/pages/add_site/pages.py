@@ -35,7 +35,7 @@ def may_operate(reader: Anyone) -> bool:
 def head_of(site: Site, *, listed: str = "Set up {}") -> dict[str, Any]:
     """Return the heading for a site that is being added, or for one that is not. One query."""
     is_listed = Site.objects.listed().filter(pk=site.pk).exists()
-    heading = (listed if is_listed else "Add a site: {}").format(site.name)
+    heading = (listed if is_listed else "Add site: {}").format(site.name)
     return {"heading": heading, "is_listed": is_listed}
 
 
@@ -47,7 +47,7 @@ class AddSitePage(Page):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
-            "heading": "Add a site",
+            "heading": "Add site",
             "steps": steps.steps_of(None, None, None, "site"),
             "drafts": steps.drafts(reader),
             "form": SiteForm(),
@@ -95,7 +95,7 @@ class AddEndpointPage(OfSite):
         label = "DATADISK" if f"{self.site.name}_DATADISK" not in taken else ""
         new = Endpoint(site=self.site, label=label, name=f"{self.site.name}_{label}")
         return {
-            **head_of(self.site, listed="Add an endpoint to {}"),
+            **head_of(self.site, listed="Add endpoint to {}"),
             "steps": steps.steps_of(self.site, None, None, "endpoint"),
             "drafts": [each for each in drafts if each["name"] != self.site.name],
             "form": EndpointForm(new, is_operator=may_operate(reader)),

@@ -16,7 +16,7 @@ from sonar.models.fields import TAKEN
 from sonar.notation import vantages
 from sonar.notation.addresses import is_inside
 
-CAPACITY = "A capacity is a number of Gbit/s from 0.001 on, like 20; leave it empty if unknown."
+CAPACITY = "Enter a number of Gbit/s, at least 0.001, like 20. Leave the field empty if unknown."
 
 
 class SiteForm(RowForm):
@@ -55,10 +55,8 @@ class SiteForm(RowForm):
         return str(self.cleaned_data["country"]).upper()
 
 
-NO_PRIVATE = (
-    "This address is inside the network of Sonar: ask an operator to add an endpoint there."
-)
-AT_PLACE = "There is an endpoint at this place already, or above or inside it: write another path."
+NO_PRIVATE = "This address is inside Sonar’s network. Ask an operator to add the endpoint."
+AT_PLACE = "Another endpoint uses this path, a parent of it or a path below it. Use another path."
 
 
 class EndpointForm(RowForm):
@@ -71,21 +69,21 @@ class EndpointForm(RowForm):
     otherwise, row_attribute = "base_url", "endpoint"
 
     name = line("name", 80, 34, NEEDED.format("UKI-SCOTGRID-ECDF_DATADISK"))
-    label = line("label (what it is for, like DATADISK)", 40, 14)
+    label = line("label (purpose, like DATADISK)", 40, 14)
     base_url = forms.CharField(
         label="base URL",
         max_length=400,
-        error_messages={
-            "required": "Write where it is, like davs://se.example.org:443/atlas/disk."
-        },
-        help_text="Sonar writes and deletes only in sonar/ below it. The directory must exist.",
+        error_messages={"required": "Enter a URL like davs://se.example.org:443/atlas/disk."},
+        help_text="The directory must exist. Sonar writes and deletes only in sonar/ below it.",
         widget=forms.TextInput(
             {"class": SMALL, "size": 60, "placeholder": "davs://se.example.org:443/atlas/disk"}
         ),
     )
-    software = line("software (like dCache 9.2; may be empty)", 80, 20)
+    software = line("software (like dCache 9.2; optional)", 80, 20)
     data_hosts = DataHostsForm.base_fields["data_hosts"]
-    vantage = line("vantage (empty: every worker reaches it)", vantages.LONGEST, 14)
+    vantage = line(
+        "vantage point (empty: all workers can reach the endpoint)", vantages.LONGEST, 14
+    )
 
     def __init__(
         self, endpoint: Endpoint, data: QueryDict | None = None, *, is_operator: bool
@@ -96,7 +94,7 @@ class EndpointForm(RowForm):
         initial["data_hosts"] = "\n".join(endpoint.data_hosts)
         super().__init__(data, auto_id="endpoint-%s", initial=initial)
         hosts = self.fields["data_hosts"]
-        hosts.label = "data hosts, one to a line (empty: its server redirects to no others)"
+        hosts.label = "data hosts, one per line (empty: the server does not redirect)"
         hosts.widget = forms.Textarea({"class": SMALL, "rows": 2, "cols": 50})
         if not is_operator:
             del self.fields["data_hosts"], self.fields["vantage"]

@@ -18,10 +18,10 @@ OPERATE = "sonar.add_endpoint"
 
 TITLES = {
     "site": ("Site", "name, tier, country"),
-    "endpoint": ("Endpoint", "where its storage is"),
-    "credential": ("Credential", "what its storage knows Sonar by"),
-    "check": ("Check", "whether it can be tested"),
-    "mesh": ("Mesh and cost", "who tests it, how often"),
+    "endpoint": ("Endpoint", "address of the storage"),
+    "credential": ("Credential", "authentication at the storage"),
+    "check": ("Check", "test of the connection"),
+    "mesh": ("Mesh and cost", "schedule and limits"),
 }
 
 
@@ -66,25 +66,25 @@ def done_of(
     if endpoint.credential is not None:
         done["credential"] = credential_lines(endpoint.credential)
     elif report is not None:
-        done["credential"] = ["none: its storage lets anyone in"]
+        done["credential"] = ["none (open storage)"]
     if report is not None and report.state == "done" and not (report.changed or report.failed):
         counts: Counter[str] = Counter(step.state for step in report.steps)
-        hints = "hints" if counts["warning"] > 1 else "hint"
-        words = {"fine": "work", "warning": hints, "failed": "wrong"}
+        warnings = "warnings" if counts["warning"] > 1 else "warning"
+        words = {"fine": "passed", "warning": warnings, "failed": "failed"}
         ended = [f"{counts[state]} {word}" for state, word in words.items() if counts[state]]
         done["check"] = [", ".join(ended)]
     if endpoint.enabled:
-        done["mesh"] = ["it is enabled"]
+        done["mesh"] = ["enabled"]
     return done
 
 
 def credential_lines(credential: Credential) -> list[str]:
     """Say which it is; of an uploaded one when that was, and until when it is valid."""
     if credential.uploaded_at is None:
-        return [credential.name, "in a file on the workers"]
+        return [credential.name, "file on the workers"]
     kept = getattr(credential, "uploaded_secret", None)
     if kept is None:
-        return [credential.name, "its secret was removed"]
+        return [credential.name, "secret removed"]
     kind = credential.kind
     if kind in kinds.names():
         kind = {kinds.FILE: "token", kinds.X509: "proxy"}.get(kind, kind)

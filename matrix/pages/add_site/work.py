@@ -52,7 +52,7 @@ def add_site(request: HttpRequest) -> HttpResponseBase:
         if not form.is_valid():
             return again(request, pages.AddSitePage(), form=form)
         form.site.save()
-        keep_in_the_log(request, form.site, ADDITION, f"Added the site {form.site.name}.")
+        keep_in_the_log(request, form.site, ADDITION, f"Added site {form.site.name}.")
     return HttpResponseRedirect(address("add-endpoint", form.site.name))
 
 
@@ -66,7 +66,7 @@ def set_up_site(request: HttpRequest, name: str) -> HttpResponseBase:
         if not form.is_valid():
             return again(request, page, form=form)
         form.site.save(update_fields=list(form.fields))
-        keep_in_the_log(request, form.site, CHANGE, f"Changed the site {form.site.name}.")
+        keep_in_the_log(request, form.site, CHANGE, f"Changed site {form.site.name}.")
     # It goes on at its only endpoint that waits, or at a new one.
     waiting = form.site.endpoints.filter(retired_at=None, enabled=False).first()
     if waiting is None:
@@ -86,7 +86,7 @@ def add_endpoint(request: HttpRequest, name: str) -> HttpResponseBase:
         if not form.is_valid():
             return again(request, page, form=form)
         row.save()
-        keep_in_the_log(request, page.site, CHANGE, f"Added the endpoint {row.name}, not enabled.")
+        keep_in_the_log(request, page.site, CHANGE, f"Added endpoint {row.name} (not enabled).")
     return HttpResponseRedirect(address("set-up", name, row.name))
 
 
@@ -99,16 +99,18 @@ def set_up_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpRespo
         page = pages.SetUpEndpointPage(locked(name, endpoint))
         row, before = page.endpoint, page.endpoint.credential
         if row.enabled or row.retired_at:
-            messages.error(request, f"{row.name} is in use, so it stays where it is.")
+            messages.error(
+                request, f"The base URL of {row.name} cannot be changed here, because it is in use."
+            )
             return HttpResponseRedirect(page.path())
         form = EndpointForm(row, request.POST, is_operator=pages.may_operate(request.user))
         if not form.is_valid():
             return again(request, page, form=form)
         row.save()
-        sentence = f"Changed where {row.name} is, or what it is called."
+        sentence = f"Changed endpoint {row.name}."
         if before and form.is_moved:
             uploads.forget_unused(before)
-            gone = f"Its credential {before} was for the other server: it needs another one."
+            gone = f"The credential {before} was for the previous server. Add a new credential."
             messages.warning(request, gone)
             sentence = f"{sentence} {gone}"
         keep_in_the_log(request, row.site, CHANGE, sentence)
@@ -140,7 +142,7 @@ def set_credential(request: HttpRequest, name: str, endpoint: str) -> HttpRespon
     try:
         request_checks.order(page.endpoint, cast(User, request.user), timezone.now())
     except request_checks.CheckRefusedError as error:
-        sentence = f"It was not checked again. {error}"
+        sentence = f"The check was not repeated. {error}"
         messages.warning(request, sentence, extra_tags=OF_CHECK)
     return HttpResponseRedirect(f"{page.path()}#check")
 
@@ -160,13 +162,13 @@ def upload(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
             Endpoint.objects.filter(pk=endpoint.pk).update(lend_credential=lends)
             end = form.secret.upload.expires_at
             valid = f", valid until {format_minute(end)}" if end else ""
-            sentence = f"Uploaded a secret for {endpoint.name}, as {credential.name}{valid}."
+            sentence = f"Uploaded credential {credential.name} for {endpoint.name}{valid}."
             keep_in_the_log(request, endpoint.site, CHANGE, sentence)
     except ValidationError as error:
         for field, faults in error.error_dict.items():
             form.add_error(field if field in form.fields else "content", faults)
         return again(request, page, upload=form)
-    messages.success(request, f"{sentence} It is kept encrypted, and never shown.")
+    messages.success(request, f"{sentence} It is stored encrypted and never shown.")
     return None
 
 
@@ -198,7 +200,7 @@ def choose(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
             endpoint.save(update_fields=["credential", "lend_credential"])
             if before and before != credential:
                 uploads.forget_unused(before)
-            sentence = f"Gave {endpoint.name} the credential {credential.name}."
+            sentence = f"Credential {credential.name} is now used for {endpoint.name}."
             keep_in_the_log(request, endpoint.site, CHANGE, sentence)
     except ValidationError as error:
         for faults in error.error_dict.values():
@@ -216,7 +218,7 @@ def need_none(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | Non
     endpoint.credential, endpoint.lend_credential = None, False
     endpoint.save(update_fields=["credential", "lend_credential"])
     uploads.forget_unused(before)
-    sentence = f"Took the credential {before} from {endpoint.name}."
+    sentence = f"Credential {before} is no longer used for {endpoint.name}."
     keep_in_the_log(request, endpoint.site, CHANGE, sentence)
     messages.success(request, sentence)
     return None
@@ -227,9 +229,9 @@ def remove(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
     if own is None or not pages.may_remove(page.endpoint, request.user):
         raise PermissionDenied
     uploads.remove(own)
-    sentence = f"Removed the secret of {own}."
+    sentence = f"Removed the secret of credential {own}."
     keep_in_the_log(request, page.endpoint.site, CHANGE, sentence)
-    messages.success(request, f"{sentence} Tests that need it wait until there is another one.")
+    messages.success(request, f"{sentence} Tests that need it wait for a new secret.")
     return HttpResponseRedirect(page.path())
 
 
@@ -256,15 +258,15 @@ def start(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
         sentences = list(kept(page.endpoint, form, starts="start" in request.POST))
         keep_in_the_log(request, page.endpoint.site, CHANGE, " ".join(sentences))
     if "start" in request.POST:
-        soon = f"Its first tests are planned within {settings.SONAR_PLAN_SECONDS} s."
-        how = "Pause it with “Pause tests…”, or undo it with “Disable it” at “Caps and budgets…”."
+        soon = f"The first tests are scheduled within {settings.SONAR_PLAN_SECONDS} s."
+        how = "To stop, choose “Pause tests…”, or “Disable endpoint” in “Caps and budgets…”."
         messages.success(request, f"{' '.join(sentences)} {soon} {how}")
         choice = form.chosen()
         for sentence in advice_on(choice.mesh, timezone.now()) if choice else ():
             if page.endpoint.name in sentence:
                 messages.warning(request, sentence)
     else:
-        messages.success(request, f"{' '.join(sentences)} Nothing is tested yet.")
+        messages.success(request, f"{' '.join(sentences)} No tests run yet.")
     return HttpResponseRedirect(f"{address('site', name)}#site-work")
 
 
@@ -282,9 +284,9 @@ def kept(endpoint: Endpoint, form: mesh_step.MeshForm, *, starts: bool) -> Itera
         for named in (getattr(choice.mesh, end) for end in ENDS):
             if named.all():
                 named.add(endpoint)
-        yield f"{endpoint.name} joined the mesh {choice.mesh.name}."
+        yield f"Added {endpoint.name} to mesh {choice.mesh.name}."
     if not starts:
-        yield f"Kept the limits of {endpoint.name}."
+        yield f"Saved the limits of {endpoint.name}."
         return
     price = mesh_step.cost_of(form, timezone.now())
     yield f"Started testing {endpoint.name}: {price.words if price else ''}."

@@ -142,7 +142,7 @@ class RecordPage(Page):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         link = LinkRecords.read(self.row, self.source, self.destination)
         if link is None:
-            raise Http404(f"The criteria set {self.row.name} does not judge this link.")
+            raise Http404(f"This link is not part of the criteria set {self.row.name}.")
         return {
             "link": link,
             "row": self.row,
@@ -180,7 +180,7 @@ class AddSetPage(Page):
         check_names(params, ["preset"])
         preset = params.get("preset", "")
         if preset and preset not in PRESETS:
-            sentence = f"preset “{preset[:80]}” is not known: use {either([*PRESETS])}."
+            sentence = f"preset “{preset[:80]}” is not known. Use {either([*PRESETS])}."
             raise BadQueryError({"preset": [sentence]})
         return cls(preset)
 
@@ -189,7 +189,7 @@ class AddSetPage(Page):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
-            "heading": "Add a criteria set",
+            "heading": "Add criteria set",
             "form": CriteriaSetForm(CriteriaSet(), preset=self.preset),
             "presets": [(name, AddSetPage(name).url(), name == self.preset) for name in PRESETS],
         }
@@ -212,5 +212,5 @@ class ChangeSetPage(Page):
         return address(self.route, self.row.name)
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        heading = f"Change the criteria set {self.row.name}"
+        heading = f"Edit criteria set {self.row.name}"
         return {"heading": heading, "row": self.row, "form": CriteriaSetForm(self.row)}

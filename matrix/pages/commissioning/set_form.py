@@ -60,7 +60,7 @@ class HoursField(WrittenField):
     def read(text: str) -> int:
         hours, rest = divmod(parse_seconds(text), HOUR)
         if rest:
-            raise ValueError(f"{text!r} is not a number of full hours: write 24h or 7d")
+            raise ValueError(f"{text!r} is not a whole number of hours. Use a value like 24h or 7d")
         return hours
 
 
@@ -78,9 +78,9 @@ class NumberField(forms.FloatField):
 
 def end(label: str) -> EndpointFilterField:
     return EndpointFilterField(
-        label=f"{label} by filter (empty: every endpoint)",
+        label=f"{label} filter (empty: all endpoints)",
         required=False,
-        help_text="As the matrix has it in its address: cloud=UK&label=DATADISK&tag=!tape.",
+        help_text="The same syntax as in the URL of the matrix: cloud=UK&label=DATADISK&tag=!tape.",
         widget=small_input(44),
     )
 
@@ -92,27 +92,29 @@ class CriteriaSetForm(RowForm):
 
     name = line("name", 80, 24, NEEDED.format("DDT"))
     size_class = forms.ModelChoiceField(
-        label="size of the files",
+        label="size class",
         queryset=SizeClass.objects.none(),
         to_field_name="name",
         empty_label=None,
         widget=CHOICE,
         error_messages={
-            "invalid_choice": "There is no size class “%(value)s”: choose one of these."
+            "invalid_choice": "There is no size class “%(value)s”. Choose a listed one."
         },
     )
-    sources_filter = end("sources")
-    destinations_filter = end("destinations")
+    sources_filter = end("source")
+    destinations_filter = end("destination")
     period_hours = HoursField(
-        label="period, like 24h or 7d", validators=between(1, LONGEST_PERIOD), widget=small_input(6)
+        label="period (like 24h or 7d)",
+        validators=between(1, LONGEST_PERIOD),
+        widget=small_input(6),
     )
     least_tests = forms.IntegerField(
-        label="least tests in it", validators=between(1, MOST_TESTS), widget=small_input(6)
+        label="minimum number of tests", validators=between(1, MOST_TESTS), widget=small_input(6)
     )
-    least_mb_s = NumberField("least rate in MB/s (125 is 1 Gbit/s; empty: any)", MOST_MB_S)
-    least_success_percent = NumberField("least share of successes in % (empty: any)", 100)
+    least_mb_s = NumberField("minimum rate in MB/s (125 MB/s = 1 Gbit/s; empty: any)", MOST_MB_S)
+    least_success_percent = NumberField("minimum success rate in % (empty: any)", 100)
     least_bytes = BytesField(
-        label="least moved in it to pass, like 10 TB (empty: any)",
+        label="minimum volume to pass (like 10 TB; empty: any)",
         required=False,
         validators=between(1, MOST_VOLUME),
         widget=small_input(10),

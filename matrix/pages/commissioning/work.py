@@ -20,7 +20,7 @@ from matrix.pages.views import rendered, show
 from sonar.models import CriteriaSet
 from sonar.notation.units import format_span
 
-MEANWHILE = "Somebody has just added a criteria set of this name: choose another."
+MEANWHILE = "A criteria set with this name already exists. Choose another name."
 
 
 @for_whom(GET=holders(pages.ADD), POST=holders(pages.ADD))
@@ -46,14 +46,14 @@ def kept(request: HttpRequest, page: AddSetPage | ChangeSetPage, row: CriteriaSe
         try:
             with transaction.atomic():
                 row.save()
-                sentence = f"{'Added' if is_new else 'Changed'} the criteria set {row.name}."
+                sentence = f"{'Added' if is_new else 'Changed'} criteria set {row.name}."
                 keep_in_the_log(request, row, ADDITION if is_new else CHANGE, sentence)
         except IntegrityError:
             form.add_error("name" if is_new else None, MEANWHILE)
     if form.errors:
         return rendered(request, page, timezone.now(), None, status=400, form=form)
     soon = format_span(timedelta(seconds=settings.SONAR_COMMISSIONING_SECONDS))
-    next_step = f"Its links are judged within {soon}, by the results of the last 90 days."
+    next_step = f"Its links are evaluated within {soon}, based on the results of the last 90 days."
     messages.success(request, f"{sentence} {next_step}")
     return HttpResponseRedirect(SetPage(row, {}).path())
 
@@ -62,7 +62,7 @@ def kept(request: HttpRequest, page: AddSetPage | ChangeSetPage, row: CriteriaSe
 def delete_criteria_set(request: HttpRequest, criteria: str) -> HttpResponse:
     with transaction.atomic():
         row = set_of(criteria, lock=True)
-        sentence = f"Deleted the criteria set {row.name} and its records."
+        sentence = f"Deleted criteria set {row.name} and its records."
         keep_in_the_log(request, row, DELETION, sentence)
         row.delete()
     messages.success(request, sentence)

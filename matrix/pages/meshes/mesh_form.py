@@ -22,8 +22,8 @@ from sonar.registry import written_fields
 from sonar.registry.compatibility import mesh_problem
 from sonar.registry.file.sections import LONGEST_INTERVAL_SECONDS, set_intervals, set_members
 
-BOTH = "Write a filter or names, not both."
-NO_SIZE = "Write for at least one size class how often each link is tested."
+BOTH = "Use either a filter or names, not both."
+NO_SIZE = "Enter an interval for at least one size class."
 MOST_NAMED = 5
 # A field for each size class is called so, and then as the class.
 EVERY = "every-"
@@ -53,7 +53,7 @@ def filter_field(label: str) -> written_fields.EndpointFilterField:
     return written_fields.EndpointFilterField(
         label=label,
         required=False,
-        help_text="As the matrix has it in its address: cloud=UK&label=DATADISK&tag=!tape.",
+        help_text="The same syntax as in the URL of the matrix: cloud=UK&label=DATADISK&tag=!tape.",
         widget=written_fields.small_input(44),
     )
 
@@ -64,20 +64,22 @@ class MeshRowForm(work_forms.RowForm):
     otherwise, row_attribute = "quiet_until", "mesh"
 
     name = work_forms.line("name", 80, 24, work_forms.NEEDED.format("uk-disks"))
-    sources_filter = filter_field("endpoints by filter")
-    sources = NamesField("or by name, one to a line (both empty: every endpoint)")
+    sources_filter = filter_field("endpoint filter")
+    sources = NamesField("or endpoint names, one per line (both empty: all endpoints)")
     alike = forms.BooleanField(
-        label="each of them is tested with each other, in both directions",
+        label="test each endpoint with every other one, in both directions",
         required=False,
         widget=forms.CheckboxInput({"class": "form-check-input"}),
     )
-    destinations_filter = filter_field("destinations by filter")
-    destinations = NamesField("or by name, one to a line (both empty: every endpoint)")
+    destinations_filter = filter_field("destination filter")
+    destinations = NamesField("or endpoint names, one per line (both empty: all endpoints)")
     mover = forms.ChoiceField(
-        label="mover",
+        label="transfer tool",
         choices=mover_choices,
         widget=work_forms.CHOICE,
-        error_messages={"invalid_choice": "There is no mover “%(value)s”: choose one of these."},
+        error_messages={
+            "invalid_choice": "There is no transfer tool “%(value)s”. Choose a listed one."
+        },
     )
     mode = forms.ChoiceField(label="mode", choices=Mode.choices, widget=work_forms.CHOICE)
     streams = forms.IntegerField(
@@ -86,17 +88,17 @@ class MeshRowForm(work_forms.RowForm):
         widget=written_fields.small_input(4),
     )
     priority = forms.IntegerField(
-        label="priority (the higher goes first)",
+        label="priority (higher runs first)",
         validators=written_fields.between(0, 9999),
         widget=written_fields.small_input(4),
     )
     vantage = work_forms.line(
-        "vantage whose workers run its tests (empty: whoever reaches the ends)",
+        "vantage point of the workers (empty: any that reach both endpoints)",
         vantages.LONGEST,
         14,
     )
     bytes_per_hour = written_fields.BytesField(
-        label="at most, an hour (like 10 TB; empty: no limit)",
+        label="limit per hour (like 10 TB; empty: no limit)",
         required=False,
         validators=written_fields.between(1, MOST_DAILY_BYTES),
         widget=written_fields.small_input(10),
@@ -104,7 +106,7 @@ class MeshRowForm(work_forms.RowForm):
     quiet_from = work_forms.ClockField("quiet from (UTC)", "22:00")
     quiet_until = work_forms.ClockField("quiet to (UTC)", "06:00")
     tcp_buffer_bytes = written_fields.BytesField(
-        label="TCP buffer (like 8 MB; empty: the servers choose)",
+        label="TCP buffer (like 8 MB; empty: chosen by the servers)",
         required=False,
         validators=written_fields.between(1, 2**31 - 1),
         widget=written_fields.small_input(10),
@@ -114,9 +116,9 @@ class MeshRowForm(work_forms.RowForm):
         required=False,
         widget=written_fields.small_input(8),
     )
-    service = work_forms.line("URL of the service that moves the files", 400, 44)
+    service = work_forms.line("URL of the transfer service", 400, 44)
     service_credential = forms.ModelChoiceField(
-        label="credential for the service",
+        label="service credential",
         queryset=Credential.objects.none(),
         to_field_name="name",
         required=False,
@@ -154,7 +156,7 @@ class MeshRowForm(work_forms.RowForm):
         self.fields["service_credential"].queryset = Credential.objects.all()  # type: ignore[attr-defined]
         for size in self.sizes:
             self.fields[f"{EVERY}{size.name}"] = written_fields.SecondsField(
-                label=f"{size.name} files, each link every",
+                label=f"interval per link for {size.name} files",
                 required=False,
                 validators=written_fields.between(1, LONGEST_INTERVAL_SECONDS),
                 widget=written_fields.small_input(8),

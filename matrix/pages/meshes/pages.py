@@ -111,7 +111,7 @@ class AddMeshPage(Page):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         form = self.form or MeshRowForm(Mesh())
-        return {"heading": "Add a mesh", "form": form, "cost": form.cost(now)}
+        return {"heading": "Add mesh", "form": form, "cost": form.cost(now)}
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class ChangeMeshPage(OfMesh):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         form = self.form or MeshRowForm(self.mesh)
         return {
-            "heading": f"Change the mesh {self.mesh.name}",
+            "heading": f"Edit mesh {self.mesh.name}",
             "mesh": self.mesh,
             "form": form,
             "cost": form.cost(now),

@@ -21,7 +21,7 @@ from sonar.models import Mesh
 from sonar.obstacles.catalogue import advice_on
 from sonar.registry import mesh_removal, mesh_size
 
-MEANWHILE = "Somebody has just added a mesh of this name: choose another."
+MEANWHILE = "A mesh with this name already exists. Choose another name."
 
 
 @for_whom(GET=holders(pages.ADD), POST=holders(pages.ADD))
@@ -53,7 +53,7 @@ def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh)
         try:
             with transaction.atomic():
                 form.save(enabled=mesh.enabled or "start" in request.POST)
-                sentence = f"{verb} the mesh {mesh.name}: {mesh_size.words_now(mesh)}."
+                sentence = f"{verb} mesh {mesh.name}: {mesh_size.words_now(mesh)}."
                 keep_in_the_log(request, mesh, flag, sentence)
         except IntegrityError:
             form.add_error("name", MEANWHILE)
@@ -67,8 +67,10 @@ def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh)
 
 def effect(mesh: Mesh) -> str:
     if not mesh.enabled:
-        return "Nothing of it is tested until it is enabled."
-    return f"This is planned within {settings.SONAR_PLAN_SECONDS} s; running tests continue."
+        return "Its tests start only after the mesh is enabled."
+    return (
+        f"New tests are scheduled within {settings.SONAR_PLAN_SECONDS} s. Running tests continue."
+    )
 
 
 def warn(request: HttpRequest, mesh: Mesh) -> None:
@@ -84,15 +86,15 @@ def enable_mesh(request: HttpRequest, mesh: str) -> HttpResponse:
     with transaction.atomic():
         row = mesh_of(mesh, lock=True)
         if row.enabled == enabled:
-            already = "enabled already" if enabled else "not enabled"
-            messages.info(request, f"The mesh {row.name} is {already}: nothing was changed.")
+            state = "already enabled" if enabled else "not enabled"
+            messages.info(request, f"Mesh {row.name} is {state}. Nothing was changed.")
             return HttpResponseRedirect(MeshPage(row).path())
         row.enabled = enabled
         row.save(update_fields=["enabled"])
-        sentence = f"{'Enabled' if enabled else 'Disabled'} the mesh {row.name}"
+        sentence = f"{'Enabled' if enabled else 'Disabled'} mesh {row.name}"
         sentence += f": {mesh_size.words_now(row)}." if enabled else "."
         keep_in_the_log(request, row, CHANGE, sentence)
-    stopped = "No more of its tests start; running tests continue."
+    stopped = "No new tests of this mesh start. Running tests continue."
     messages.success(request, f"{sentence} {effect(row) if enabled else stopped}")
     warn(request, row)
     return HttpResponseRedirect(MeshPage(row).path())
@@ -105,9 +107,9 @@ def delete_mesh(request: HttpRequest, mesh: str) -> HttpResponse:
         if hindrance := mesh_removal.hindrance(row):
             messages.error(request, hindrance)
             return HttpResponseRedirect(MeshPage(row).path())
-        sentence = f"Deleted the mesh {row.name}."
+        sentence = f"Deleted mesh {row.name}."
         if targets := mesh_removal.count_targets(row):
-            sentence = f"{sentence[:-1]}, and {counted(targets, 'target')} for it."
+            sentence = f"{sentence[:-1]}, and {counted(targets, 'target')} for this mesh."
         keep_in_the_log(request, row, DELETION, sentence)
         row.delete()
     messages.success(request, sentence)

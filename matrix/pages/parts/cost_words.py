@@ -66,13 +66,13 @@ class CostInAll:
 
     @property
     def peak(self) -> str:
-        """Say what may happen at once: `at most 6 tests at once, 12 GB of files: 300 MB/s if …`."""
+        """Say what may happen at once: `at most 6 tests at once with 12 GB of files, …`."""
         peaks = [each.cost.peak for each in self.all]
         tests = max(peak.tests for peak in peaks)
         volume = format_bytes(max(peak.bytes for peak in peaks))
         rate = format_bytes(tests * ASSUMED_BYTES_PER_SECOND)
         each = format_bytes(ASSUMED_BYTES_PER_SECOND)
-        return f"{at_most(tests)}, {volume} of files: {rate}/s if each moves {each}/s"
+        return f"{at_most(tests)} with {volume} of files, {rate}/s if each runs at {each}/s"
 
     @property
     def joins(self) -> str:
@@ -96,22 +96,24 @@ class CostInAll:
         cost, grid = self.chosen.cost, self.chosen.cost.grid
         for budget in filter(None, (cost.budget, None if cost.endpoint else cost.nearest_budget)):
             words = f"{format_share(budget.share)} of {format_bytes(budget.limit)}"
-            yield Bar(f"{budget.whose}’s limit a day", words, min(budget.share, 1))
+            yield Bar(f"Daily limit of {budget.whose}", words, min(budget.share, 1))
         if grid.limit:
             today = f" ({format_share(grid.today / grid.limit)} today)"
             share = grid.afterwards / grid.limit
             words = f"{format_share(share)}{today} of {format_bytes(grid.limit)}"
-            yield Bar("Whole grid, an hour", words, min(share, 1), grid.today / grid.limit)
-        caps = ((cost.cap_out, "from it"), (cost.cap_in, "to it"))
+            yield Bar("Hourly limit of Sonar", words, min(share, 1), grid.today / grid.limit)
+        caps = ((cost.cap_out, "from the endpoint"), (cost.cap_in, "to the endpoint"))
         if not cost.endpoint and cost.nearest_cap:
             caps = ((cost.nearest_cap, f"at {cost.nearest_cap.whose}"), (None, ""))
         for cap, where in caps:
             if cap:
                 words = f"{format_share(cap.share)} of {cap.limit:g}"
-                yield Bar(f"Tests at once {where}, on average", words, min(cap.share, 1))
+                yield Bar(f"Average concurrent tests {where}", words, min(cap.share, 1))
         if cost.wan:
             share = cost.wan.share
-            yield Bar(f"{cost.wan.whose}’s WAN, on average", format_share(share), min(share, 1))
+            yield Bar(
+                f"Average load of the {cost.wan.whose} WAN", format_share(share), min(share, 1)
+            )
 
     def sentences(self) -> Iterator[str]:
         """Yield what does not fit, what was left out, and who comes nearest to a limit."""
@@ -119,21 +121,21 @@ class CostInAll:
         if nearest and nearest.share <= 1:
             words = f"{format_share(nearest.share)} of {format_bytes(nearest.limit)} a day"
             who = "partner" if self.chosen.cost.endpoint else "endpoint"
-            yield f"No {who} comes over its limit. {nearest.whose} comes nearest: {words}."
+            yield f"No {who} exceeds its limit. {nearest.whose} is closest: {words}."
         if self.chosen.cost.round_seconds:
             least = span(self.chosen.cost.round_seconds)
-            yield f"One test of each link and size class takes at least {least}."
+            yield f"Testing every link and size class once takes at least {least}."
         yield from dict.fromkeys(each for answer in self.all for each in answer.cost.remarks)
         if self.others:
             names = ", ".join(each.cost.mesh for each in self.others)
-            yield f"These meshes test it as well: {names}."
+            yield f"Other meshes also test this endpoint: {names}."
 
     def noticed(self) -> Iterator[tuple[str, str]]:
         """Yield what tests let people notice, and within what time, by size class."""
         kinds = (
-            ("One link failing", "failing_seconds"),
+            ("One failing link", "failing_seconds"),
             ("One link at half its rate", "slowdown_seconds"),
-            ("First usual rates", "usual_seconds"),
+            ("First baselines", "usual_seconds"),
         )
         for label, name in kinds:
             spans = [(each.size, getattr(each, name)) for each in self.chosen.noticed]

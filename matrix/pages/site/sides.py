@@ -86,12 +86,12 @@ def side_of(
         succeeded = " succeeded" if series.failed.any() else ""
         why_empty = f"No test{succeeded} in this time range."
         if series.ok.any():
-            before = f"that takes {FEWEST_SUCCESSES} successful tests before."
-            why_empty = f"No link has a usual rate yet: {before}"
+            before = f"a baseline needs {FEWEST_SUCCESSES} successful tests before the time range."
+            why_empty = f"No link has a baseline yet: {before}"
     rows = partner_rows(report, links, history.sizes(), names)
-    median = "No link has a usual rate to compare with."
+    median = "No link has a baseline to compare with."
     if not math.isnan(figures.ratio):
-        median = f"The median link is now at {format_factor(figures.ratio)} its usual rate."
+        median = f"The median link is now at {format_factor(figures.ratio)} its baseline."
     return {
         "end": end,
         "words": words,
@@ -110,7 +110,7 @@ def side_of(
         "figure": figure,
         "figure_label": (
             f"Rates of the links {words['preposition']} {site.name}"
-            f"{'' if is_of_rates else ' relative to their usual rate'} over time, and failed "
+            f"{'' if is_of_rates else ' relative to their baselines'} over time, and failed "
             f"tests, with {report.query.size} files. {median}"
         ),
         "data_id": f"over-time-{end}-data",
@@ -171,7 +171,7 @@ def status_of(link: SiteLink, moment: datetime) -> str:
         stale = ", stale" if link.state == "stale" else ""
         return f"{link.level}{since}{stale}"
     if link.state == "measured":
-        unknown = "unconfirmed" if link.unconfirmed else "no usual yet"
+        unknown = "unconfirmed" if link.unconfirmed else "no baseline yet"
         level = "as usual" if link.level == "usual" else unknown
         return f"{level}, {link.failed} of {link.ok + link.failed} failed" if link.partly else level
     return link.state

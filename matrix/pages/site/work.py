@@ -106,11 +106,11 @@ def declare_downtime(request: HttpRequest, site: Site) -> Change:
     declaration, effect = {
         True: (
             f"a downtime of {subjects}",
-            "No tests of its links start in that time; running tests continue.",
+            "No tests of its links start during that time. Running tests continue.",
         ),
         False: (
             f"{subjects} to be at risk",
-            "Tests of its links go on in that time, and their results are marked.",
+            "Tests of its links run during that time, and their results are marked.",
         ),
     }[first.stops_tests]
     return f"Declared {declaration} {first.times_words}: {ended(first.reason)}", effect
@@ -121,10 +121,10 @@ def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noq
     """Let a downtime end at another time; with `end` it ends now, or never begins."""
     row = work_forms.downtimes_of(site).select_for_update(of=("self",)).filter(id=id).first()
     if row is None:
-        raise Http404(f"{site.name} has no downtime {id}: it may have been withdrawn.")
+        raise Http404(f"{site.name} has no downtime {id}. It may have been withdrawn.")
     if not row.is_by_hand:
-        sentence = f"This downtime was declared in {row.get_origin_display()}: change it there."
-        raise UnchangedError(f"{sentence} Sonar follows within minutes.", messages.ERROR)
+        sentence = f"This downtime was declared in {row.get_origin_display()}. Change it there."
+        raise UnchangedError(f"{sentence} Sonar imports the change within minutes.", messages.ERROR)
     subject = row.site or row.endpoint
     now, words = timezone.now(), f"The downtime of {subject} ({row.reason})"
     if "end" not in request.POST:
@@ -132,16 +132,19 @@ def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noq
         row.save(update_fields=["ends_at"])
         return f"{words} now lasts {row.until_words}.", ""
     if row.ends_at <= now:
-        already = f"had already ended, at {format_typed(row.ends_at)}: nothing was changed."
+        already = f"already ended at {format_typed(row.ends_at)}. Nothing was changed."
         raise UnchangedError(f"{words} {already}", messages.ERROR)
     if row.starts_at < now:
         row.ends_at = now
         row.save(update_fields=["ends_at"])
-        return f"{words} has ended.", "Tests of its links start again." if row.stops_tests else ""
+        return (
+            f"{words} has ended.",
+            "Tests of its links can start again." if row.stops_tests else "",
+        )
     if not roles.may(request.user, work_forms.WITHDRAW, [site.id]):
         raise PermissionDenied
     row.delete()
-    return f"{words} was withdrawn before it began.", ""
+    return f"{words} was withdrawn before it started.", ""
 
 
 def in_use(site: Site, endpoint: str) -> Endpoint:
@@ -158,10 +161,10 @@ def change_limits(request: HttpRequest, site: Site, endpoint: str) -> Change:
     row = in_use(site, endpoint)
     form = checked(work_forms.EndpointLimitsForm(row, request.POST))
     if not form.changes:
-        raise UnchangedError(f"{row.name} stays as it is: nothing was changed.")
+        raise UnchangedError(f"The values of {row.name} are the same. Nothing was changed.")
     row.save(update_fields=list(form.changes))
     sentence = f"Changed {row.name}: {', '.join(form.words())}."
-    return sentence, "This applies from now on; running tests continue."
+    return sentence, "The changes apply to new tests. Running tests continue."
 
 
 @acting(work_forms.LIMITS)
@@ -169,13 +172,13 @@ def enable_endpoint(request: HttpRequest, site: Site, endpoint: str) -> Change:
     """Let tests with one endpoint of a site start; with `disable` no more of them do."""
     row, enabled = in_use(site, endpoint), "disable" not in request.POST
     if row.enabled == enabled:
-        already = "enabled already" if enabled else "not enabled"
-        raise UnchangedError(f"{row.name} is {already}: nothing was changed.")
+        state = "already enabled" if enabled else "not enabled"
+        raise UnchangedError(f"{row.name} is {state}. Nothing was changed.")
     row.enabled = enabled
     row.save(update_fields=["enabled"])
     if enabled:
-        return f"Enabled {row.name}.", f"Its tests start: {costs_of(row, timezone.now())}."
-    return f"Disabled {row.name}.", "No tests of its links start; running tests continue."
+        return f"Enabled {row.name}.", f"This starts {costs_of(row, timezone.now())}."
+    return f"Disabled {row.name}.", "No new tests of its links start. Running tests continue."
 
 
 @for_whom(GET=readers, POST=holders(work_forms.LIMITS, lambda name, **_: [registered(name).id]))
@@ -196,11 +199,13 @@ def change_quiet_hours(request: HttpRequest, site: Site) -> Change:
     before = hours(row)
     checked(work_forms.QuietHoursForm(row, request.POST))
     if hours(row) == before:
-        raise UnchangedError(f"Quiet hours of {row.name} stay as they are: {before}.")
+        raise UnchangedError(
+            f"The quiet hours of {row.name} are the same ({before}). Nothing was changed."
+        )
     row.save(update_fields=["quiet_from", "quiet_until"])
     return (
-        f"Changed quiet hours of {row.name} from {before} to {hours(row)}.",
-        "Scheduled tests of its links keep to them from now on; running tests continue.",
+        f"Changed the quiet hours of {row.name} from {before} to {hours(row)}.",
+        "They apply to new scheduled tests of its links. Running tests continue.",
     )
 
 
@@ -226,14 +231,14 @@ def keep_pause(request: HttpRequest, row: Site | Endpoint) -> Change:
     now = timezone.now()
     if "resume" in request.POST:
         if not row.is_paused(now):
-            sentence = f"The tests of {row.name} are not paused: nothing was changed."
+            sentence = f"The tests of {row.name} are not paused. Nothing was changed."
             raise UnchangedError(sentence, messages.ERROR)
         reason, since = row.pause_reason, format_minute(cast(datetime, row.paused_since))
         row.resume()
         row.save(update_fields=PAUSE_COLUMNS)
         return (
             f"Resumed the tests of {row.name}, paused since {since} ({reason}).",
-            "What is due is tested as soon as there is room.",
+            "Due tests start as soon as limits allow.",
         )
     form = checked(work_forms.PauseForm(row, now, request.POST))
     reason, until = form.cleaned_data["pause_reason"], form.cleaned_data["paused_until"]
@@ -242,7 +247,7 @@ def keep_pause(request: HttpRequest, row: Site | Endpoint) -> Change:
     verb = "Changed the pause of" if form.lasts else "Paused the tests of"
     return (
         f"{verb} {row.name}, {row.pause_end()}: {ended(reason)}",
-        "No tests of its links start meanwhile, not even ordered ones; running tests continue.",
+        "Until then no tests start on its links, not even on-demand ones. Running tests continue.",
     )
 
 
@@ -253,4 +258,4 @@ def write_note(request: HttpRequest, site: Site) -> Change:
     note = form.save()
     whom = "all readers" if note.public else "operators and admins of the site"
     sentence = f"Added a note, valid from {format_typed(note.starts_at)}: {ended(note.text)}"
-    return sentence, f"It is shown to {whom}."
+    return sentence, f"The note is visible to {whom}."

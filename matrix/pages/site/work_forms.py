@@ -28,7 +28,7 @@ from sonar.registry.shown_forms import ShownForm
 
 # Where addresses begin for new sites and meshes; none of them can be called so.
 RESERVED = "add"
-NEEDED = "Write a name, like {}."
+NEEDED = "Enter a name, like {}."
 FORMAT = "%Y-%m-%d %H:%M"
 USUAL_LENGTH = timedelta(hours=4)
 GB = 10**9
@@ -55,7 +55,9 @@ class UtcField(TimeField):
 def not_reserved(noun: str, name: str) -> str:
     """Return a name, unless a page has its address; raise ValidationError."""
     if name == RESERVED:
-        raise ValidationError(f"No {noun} can be called {RESERVED}: a page has this address.")
+        raise ValidationError(
+            f"The name {RESERVED} is reserved. Choose another name for the {noun}."
+        )
     return name
 
 
@@ -103,24 +105,24 @@ class DowntimeForm(RowForm):
 
     starts_at = UtcField("from (UTC)")
     ends_at = UtcField("to (UTC)")
-    reason = line("reason, shown to everyone", 200, 40, "Say why, like “new switch”.")
+    reason = line("reason (visible to everyone)", 200, 40, "Enter a reason, like “new switch”.")
     severity = forms.ChoiceField(
         label="severity",
         choices=[
-            (Downtime.Severity.OUTAGE, "down: tests stop"),
-            (Downtime.Severity.WARNING, "at risk: tests go on, results are marked"),
+            (Downtime.Severity.OUTAGE, "down (tests stop)"),
+            (Downtime.Severity.WARNING, "at risk (tests run, results are marked)"),
         ],
         required=False,
-        error_messages={"invalid_choice": "A downtime is an outage or a warning."},
+        error_messages={"invalid_choice": "The severity must be outage or warning."},
         widget=CHOICE,
     )
     endpoints = forms.ModelMultipleChoiceField(
         Endpoint.objects.none(),
-        label="only these endpoints (none: the whole site)",
+        label="endpoints (none selected: the whole site)",
         required=False,
         widget=forms.CheckboxSelectMultiple({"class": "form-check-input"}),
         error_messages=dict.fromkeys(
-            ("invalid_choice", "invalid_pk_value"), "This is not an endpoint of the site."
+            ("invalid_choice", "invalid_pk_value"), "This endpoint does not belong to the site."
         ),
     )
 
@@ -161,7 +163,7 @@ class DowntimeEndForm(RowForm):
 
 
 def cap_field(label: str) -> forms.IntegerField:
-    allowed = f"A cap is a whole number of tests, from 1 to {MOST_CAP}."
+    allowed = f"A cap must be a whole number from 1 to {MOST_CAP}."
     return forms.IntegerField(
         label=label,
         validators=[MinValueValidator(1, allowed), MaxValueValidator(MOST_CAP, allowed)],
@@ -171,24 +173,24 @@ def cap_field(label: str) -> forms.IntegerField:
 
 
 LEAST_GB, MOST_GB = Decimal(1) / GB, Decimal(MOST_DAILY_BYTES) / GB
-NO_BUDGET = "A budget is a number of GB from 0.000000001 on, like 500; leave it empty for no limit."
+NO_BUDGET = "Enter a number of GB, at least 0.000000001, like 500. Leave empty for no limit."
 
 
 class EndpointLimitsForm(RowForm):
     otherwise, row_attribute = "budget", "endpoint"
     columns = {"budget": "budget_bytes_per_day"}
 
-    inbound_cap = cap_field("tests to it at once")
-    outbound_cap = cap_field("tests from it at once")
+    inbound_cap = cap_field("concurrent tests in")
+    outbound_cap = cap_field("concurrent tests out")
     budget = forms.DecimalField(
-        label="budget: GB of test files a day, in and out (empty: no limit)",
+        label="budget in GB a day, in and out (empty: no limit)",
         required=False,
         decimal_places=9,
         validators=[MinValueValidator(LEAST_GB, NO_BUDGET), MaxValueValidator(MOST_GB, NO_BUDGET)],
         error_messages={"invalid": NO_BUDGET, "max_decimal_places": NO_BUDGET},
         widget=forms.TextInput({"class": SMALL, "size": 10, "inputmode": "decimal"}),
     )
-    label = line("label (what it is for, like DATADISK)", 40, 14)
+    label = line("label (purpose, like DATADISK)", 40, 14)
     software = line("software (like dCache 9.2)", 80, 20)
 
     def __init__(self, endpoint: Endpoint, data: QueryDict | None = None) -> None:
@@ -216,7 +218,7 @@ class EndpointLimitsForm(RowForm):
         return self.endpoint
 
     def words(self) -> list[str]:
-        """Say what changes: `tests to it at once from 2 to 4`."""
+        """Say what changes: `concurrent tests in from 2 to 4`."""
         return [
             f"{WORDS.get(name, name)} from {shown(name, old)} to {shown(name, new)}"
             for name, (old, new) in self.changes.items()
@@ -224,29 +226,29 @@ class EndpointLimitsForm(RowForm):
 
 
 WORDS = {
-    "inbound_cap": "tests to it at once",
-    "outbound_cap": "tests from it at once",
-    "budget_bytes_per_day": "budget a day",
+    "inbound_cap": "concurrent tests in",
+    "outbound_cap": "concurrent tests out",
+    "budget_bytes_per_day": "daily budget",
 }
 
 
 def shown(column: str, value: object) -> str:
     if column == "budget_bytes_per_day":
         return "no limit" if value is None else format_bytes(float(str(value)))
-    return str(value) or "nothing"
+    return str(value) or "empty"
 
 
 class SiteNoteForm(NoteForm):
-    text = line("note", 500, 60, "Write the text of the note.")
-    starts_at = UtcField("from (UTC, empty: now)", required=False)
-    ends_at = UtcField("to (UTC, empty: until it is removed)", required=False)
+    text = line("note", 500, 60, "Enter the text of the note.")
+    starts_at = UtcField("from (UTC; empty: now)", required=False)
+    ends_at = UtcField("to (UTC; empty: until removed)", required=False)
 
     def __init__(self, site: Site, data: QueryDict | None = None) -> None:
         super().__init__(data, auto_id="note-%s", instance=Annotation(site=site))
         for name in ("site", "source", "destination"):
             del self.fields[name]
         public = self.fields["public"]
-        public.label, public.help_text = "show it to all readers", ""
+        public.label, public.help_text = "visible to all readers", ""
         public.widget.attrs["class"] = "form-check-input"
 
     def _post_clean(self) -> None:
@@ -261,10 +263,10 @@ class SiteNoteForm(NoteForm):
 
 HOURS = ("quiet_from", "quiet_until")
 CLOCK = "%H:%M"
-NO_CLOCK = "Write a time of day in UTC, from 00:00 to 23:59, like 22:30."
-ONE_END = "Quiet hours need both times; leave both empty for none."
-NO_REASON = "Say why, like “new firewall”."
-IN_THE_PAST = "A pause ends in the future; leave it empty for a pause without an end."
+NO_CLOCK = "Enter a time of day in UTC from 00:00 to 23:59, like 22:30."
+ONE_END = "Quiet hours need a start and an end. Leave both empty for none."
+NO_REASON = "Enter a reason, like “new firewall”."
+IN_THE_PAST = "The end must be in the future. Leave empty for a pause without an end."
 
 
 class ClockField(forms.TimeField):
@@ -309,8 +311,8 @@ class QuietHoursForm(RowForm):
 class PauseForm(ShownForm, forms.Form):
     """A pause of all tests of a site or an endpoint, to begin now; or the one that lasts."""
 
-    pause_reason = line("reason, shown to everyone", 200, 40, NO_REASON)
-    paused_until = UtcField("to (UTC, empty: until resumed)", required=False)
+    pause_reason = line("reason (visible to everyone)", 200, 40, NO_REASON)
+    paused_until = UtcField("to (UTC; empty: until resumed)", required=False)
 
     def __init__(self, row: Pause, now: datetime, data: QueryDict | None = None) -> None:
         self.row, self.lasts = row, row.is_paused(now)

@@ -39,7 +39,7 @@ def at_most(tests: int) -> str:
 def in_its_meshes(costs: Sequence[Cost]) -> str:
     """Say what enabling an endpoint starts: `38 links, 912 tests and 42.7 GB a day in mesh uk`."""
     if not costs:
-        return "no mesh tests it"
+        return "no tests, because no mesh includes the endpoint"
     return "; ".join(f"{summary(cost)} in mesh {cost.mesh}" for cost in costs)
 
 
@@ -52,18 +52,18 @@ def remarks(cost: Cost, grid: Grid, plan: Plan, own: Member | None) -> Iterator[
     """Yield sentences on what was left out, and on what does not fit."""
     mesh = plan.mesh
     if not mesh.enabled:
-        yield f"The mesh {mesh.name} is not enabled: nothing of it is tested until it is."
+        yield f"Mesh {mesh.name} is not enabled. Its tests start only after it is enabled."
     if own is not None:
         yield from _about(own, grid, plan, cost)
     if not any(each.links for each in cost.classes):
-        yield "No link would be tested."
+        yield "No links would be tested."
     yield from _left_out(plan, own)
     yield from _too_large(cost, mesh)
     yield from _over(cost)
     if is_held_back(cost):
         yield (
-            f"{_tests(cost.asked_per_day)} a day are asked for, and there is room for "
-            f"{format_count(round(cost.tests_per_day))}: the others wait."
+            f"{_tests(cost.asked_per_day)} a day are scheduled, but the limits allow only "
+            f"{format_count(round(cost.tests_per_day))}. The others wait."
         )
 
 
@@ -72,24 +72,25 @@ def _about(own: Member, grid: Grid, plan: Plan, cost: Cost) -> Iterator[str]:
     mesh = plan.mesh
     if own.scheme not in mesh.mover_description.schemes_in(mesh.mode):
         schemes = mesh.mover_description.what_it_moves(mesh.mode)
-        yield f"{own.name} has {own.scheme}, but the mover {mesh.mover} {schemes}."
+        yield f"{own.name} uses {own.scheme}, but the transfer tool {mesh.mover} {schemes}."
     elif not any(each.links for each in cost.classes) and (
         mesh.sources_filter or mesh.destinations_filter
     ):
-        yield f"The filter of the mesh {mesh.name} leaves {own.name} out."
+        yield f"The filter of mesh {mesh.name} excludes {own.name}."
     registered = grid.members.get(own.id)
     if registered is not None and registered.paused:
         words = f"The tests of {registered.paused} are paused"
-        yield f"{words}: this is what it costs once they are resumed."
+        yield f"{words}. The cost applies after they are resumed."
 
 
 def _left_out(plan: Plan, own: Member | None) -> Iterator[str]:
     others = [each for each in plan.left_out if own is None or each.id != own.id]
     if paused := sorted({each.paused for each in others if each.paused}):
-        yield f"Left out are links whose tests are paused: those of {_listed(paused)}."
+        yield f"Links with paused tests are not included: {_listed(paused)}."
     if names := sorted(each.name for each in others if not each.enabled):
-        subject = "it is" if len(names) == 1 else "they are"
-        yield f"Left out, as {subject} not enabled: {_listed(names)}."
+        endpoints = "An endpoint that is" if len(names) == 1 else "Endpoints that are"
+        verb = "is" if len(names) == 1 else "are"
+        yield f"{endpoints} not enabled {verb} not included: {_listed(names)}."
 
 
 MOST_NAMED = 5
@@ -108,18 +109,18 @@ def _too_large(cost: Cost, mesh: Mesh) -> Iterator[str]:
     for each in cost.classes:
         if limits and each.test_bytes > min(limits):
             yield (
-                f"Tests of size {each.name} never run: each is larger than "
-                f"{format_bytes(min(limits))}, the limit on bytes per hour."
+                f"Tests of size {each.name} never run: a test file exceeds the hourly limit of "
+                f"{format_bytes(min(limits))}."
             )
         if budget and each.test_bytes > budget:
             yield (
-                f"Tests of size {each.name} never run: each is larger than {format_bytes(budget)}, "
-                f"what {cost.endpoint} may send and receive a day."
+                f"Tests of size {each.name} never run: a test file exceeds the daily budget of "
+                f"{cost.endpoint}, {format_bytes(budget)}."
             )
         if each.every_seconds < tick:
             yield (
                 f"Tests of size {each.name} are due every {exact_duration(each.every_seconds)}, "
-                f"but tests are planned every {exact_duration(tick)}."
+                f"but the planner runs every {exact_duration(tick)}."
             )
 
 
@@ -128,8 +129,8 @@ def _over(cost: Cost) -> Iterator[str]:
     for budget in (cost.budget, cost.nearest_budget):
         if budget and budget.share > 1:
             yield (
-                f"{budget.whose} is over its budget: {format_bytes(budget.used)} of "
-                f"{format_bytes(budget.limit)} a day are asked for."
+                f"{budget.whose} exceeds its budget: {format_bytes(budget.used)} a day are "
+                f"scheduled, but {format_bytes(budget.limit)} are allowed."
             )
     for cap, preposition in (
         (cost.cap_out, "from "),
@@ -139,18 +140,18 @@ def _over(cost: Cost) -> Iterator[str]:
         if cap and cap.share > 1:
             yield _cap(cap, preposition)
     if cost.wan and cost.wan.share > 1:
-        yield f"The tests need more than the whole WAN capacity of {cost.wan.whose}."
+        yield f"The tests need more than the WAN capacity of {cost.wan.whose}."
     if cost.grid.limit and cost.grid.afterwards > cost.grid.limit:
         yield (
-            f"All of Sonar is asked for {format_bytes(cost.grid.afterwards)} an hour, and its "
-            f"limit is {format_bytes(cost.grid.limit)}."
+            f"All meshes together schedule {format_bytes(cost.grid.afterwards)} an hour, but the "
+            f"limit of Sonar is {format_bytes(cost.grid.limit)}."
         )
 
 
 def _cap(cap: Share, preposition: str) -> str:
     return (
-        f"The cap of tests {preposition} {cap.whose} is too low: {three_digits(cap.used)} would "
-        f"run at once on average, and {cap.limit:g} may."
+        f"The cap on tests {preposition} {cap.whose} is too low: on average "
+        f"{three_digits(cap.used)} would run at once, but {cap.limit:g} are allowed."
     )
 
 
