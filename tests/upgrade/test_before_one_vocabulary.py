@@ -9,6 +9,7 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import psycopg
 import pytest
@@ -19,51 +20,53 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
-from sonar.models import SavedView
+from sonar.models import HistoryEntry, SavedView
 from tests.clusters import Cluster, cluster
 from tests.matrix import world
 
 DUMP = Path(__file__).with_name("before_one_vocabulary.sql.gz")
-VIEWS = (
-    "alone",
-    "alone in the table",
-    "concurrent unknown",
-    "alone against others",
-    "alone on a link",
-    "experiments only",
-    "experiments against schedule",
-    "below target",
-    "predicted",
-    "vs predicted",
-    "site vs predicted",
-    "wall",
-    "events of sources",
-    "events open now",
-    "failing events",
-    "changes of old",
-    "changes without a question",
-    "incidents of sites",
-    "incidents of links",
-    "expectations",
-    "one expectation",
-    "experiment",
-    "experiments of a link",
-    "history of the API",
-    "history of expectations",
-    "history of sites",
-    "names",
-    "causes",
-    "site",
-    "subscriptions",
-    "report",
-    "nothing renamed",
-    "a search for old words",
-    "a site's name",
-    "of another",
-)
-# Not rewritten yet: a migration that follows the last rename does so.
-WAITING = pytest.mark.xfail(strict=False, reason="saved views are rewritten after the last rename")
-SAME = ("history of sites", "subscriptions", "report", "nothing renamed")
+LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
+VIEWS = {
+    "alone": "/?concurrent=none&size=large",
+    "alone in the table": "/table/?concurrent=some",
+    "concurrent unknown": "/?size=large&concurrent=unknown&site=RAL",
+    "alone against others": "/?compare.concurrent=some&concurrent=none&size=large",
+    "alone on a link": f"{LINK}?concurrent=none&size=large",
+    "below target": "/?stat=vs_target&size=large",
+    "predicted": "/?stat=predicted&size=large&window=7d",
+    "vs predicted": "/?stat=vs_predicted&size=large&window=7d",
+    "site vs predicted": "/?by=site&stat=vs_predicted",
+    "wall": "/?view=1&every=60&stat=vs_target",
+    "expectations": "/targets/",
+    "one expectation": "/targets/least/",
+    "history of the API": "/history/?channel=API",
+    "history of expectations": "/history/?kind=target&channel=page",
+    "history of sites": "/history/?kind=site&name=RAL",
+    "names": "/operations/aliases/",
+    "causes": "/causes/?concurrent=none&size=large",
+    "site": "/sites/RAL/?concurrent=none&size=large",
+    "subscriptions": "/subscriptions/",
+    "report": "/reports/2026-W46/?site=RAL",
+    "nothing renamed": "/table/?size=small&window=7d",
+    "a site's name": "/history/?kind=mesh&name=beside=0",
+    "a search for old words": "/search/?q=level=site&door=beside",
+    "experiments only": "/table/?purpose=sweep",
+    "experiments against schedule": "/?purpose=scheduled&compare.purpose=sweep&size=large",
+    "experiment": "/sweeps/dd1b50e6-84a4-497b-a32a-1404c9a4683e/",
+    "experiments of a link": f"{LINK}sweeps/",
+    "of another": "/table/?concurrent=none&purpose=sweep",
+}
+"""Saved views by name, with the addresses that the migrations give them."""
+LATER = {
+    "events of sources": {"type": "slower", "scope": "source", "significant": "any"},
+    "events open now": {"scope": "link", "now": "yes"},
+    "failing events": {"type": "failing"},
+    "changes of old": {"type": "slower", "scope": "source", "significant": "any"},
+    "changes without a question": {},
+    "incidents of sites": {"scope": "site", "open": "yes"},
+    "incidents of links": {"scope": "link"},
+}
+"""Those that a rename still to come rewrites, with some of their parameters then."""
 
 
 @pytest.fixture(scope="module")
@@ -96,16 +99,41 @@ def rows(statement: str) -> list[tuple[Any, ...]]:
 
 
 def test_every_saved_view_is_listed_here(migrated: Cluster) -> None:
-    assert {*VIEWS} == {*SavedView.objects.values_list("name", flat=True)}
+    assert VIEWS.keys() | LATER.keys() == {*SavedView.objects.values_list("name", flat=True)}
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in SAME else pytest.param(name, marks=WAITING) for name in VIEWS]
-)
-def test_a_saved_view_opens(anna: Client, name: str) -> None:
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_saved_view_has_the_new_words_and_opens(anna: Client, name: str) -> None:
     address = SavedView.objects.get(name=name).address
+    assert address == VIEWS[name]
     answer = anna.get(address, follow=True)
     assert answer.status_code == 200, address
+
+
+@pytest.mark.xfail(strict=False, reason="scopes and types are not renamed yet")
+@pytest.mark.parametrize("name", LATER)
+def test_a_saved_view_opens_with_its_filters(anna: Client, name: str) -> None:
+    address = SavedView.objects.get(name=name).address
+    assert LATER[name].items() <= dict(parse_qsl(urlsplit(address).query)).items()
+    assert anna.get(address, follow=True).status_code == 200, address
+
+
+def test_rates_of_targets_are_in_mb_s(migrated: Cluster) -> None:
+    statement = "SELECT name, floor_mb_s, failures, enabled FROM sonar_target ORDER BY name"
+    assert rows(statement) == [("least", 25.0, 4, True), ("usual", None, 3, False)]
+
+
+def test_results_are_chosen_by_concurrent_tests_as_before(anna: Client) -> None:
+    """A third of the scheduled tests ran alone, a third did not, of a third it is not recorded."""
+    link = {"source": "RAL_DATADISK", "destination": "Glasgow_DATADISK", "window": "30d"}
+    counts = {}
+    for value in ("none", "some", "unknown"):
+        answer = anna.get("/api/v1/links/", {**link, "concurrent": value})
+        assert answer.status_code == 200, answer.content
+        (row,) = answer.json()["results"]
+        counts[value] = row["sizes"]["large"]["ok"]
+    assert max(counts.values()) - min(counts.values()) <= 2, counts
+    assert min(counts.values()) > 30, counts
 
 
 def test_incidents_keep_their_numbers_and_the_work_of_people(migrated: Cluster) -> None:
@@ -152,9 +180,17 @@ def test_subscriptions_and_report_orders_are_there(migrated: Cluster) -> None:
     ]
 
 
-def test_history_entries_are_there(migrated: Cluster) -> None:
-    of_each_channel = "SELECT count(*) FROM sonar_historyentry WHERE name LIKE 'site by %'"
-    assert rows(of_each_channel) == [(8,)]
+def test_history_entries_keep_their_channels_and_kinds(migrated: Cluster) -> None:
+    statement = """
+        SELECT channel, kind, count(*) FROM sonar_historyentry
+        WHERE name LIKE '% by %' GROUP BY channel, kind
+    """
+    entries = {(channel, kind): count for channel, kind, count in rows(statement)}
+    assert {channel for channel, _ in entries} == {*HistoryEntry.Channel.values}
+    assert {kind for _, kind in entries} <= {*HistoryEntry.Kind.values}
+    assert {*entries.values()} == {1}
+    floors = "SELECT DISTINCT changes FROM sonar_historyentry WHERE name LIKE 'expectation by %'"
+    assert rows(floors) == [({"floor_mb_s": [1, 2]},)]
 
 
 def test_results_and_segments_are_there(migrated: Cluster) -> None:
