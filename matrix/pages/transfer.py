@@ -1,4 +1,4 @@
-"""The page of one transfer: all that is kept of it; before it has ended, how far it is."""
+"""The page of one transfer: its record; before it has ended, its progress."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -61,9 +61,9 @@ class TransferPage(Page):
         subject = probes.filter(id=identifier).first() or transfers.by_id(identifier)
         if subject is None:
             raise Http404(
-                f"No transfer has the id {identifier}. Results are kept for "
-                f"{settings.SONAR_KEEP_DAYS} days: it may be older than that, or the address may "
-                "be cut off."
+                f"There is no transfer with the ID {identifier}. Results are kept for "
+                f"{settings.SONAR_KEEP_DAYS} days: this one may be older, or the address may be "
+                "incomplete."
             )
         return cls(subject)
 
@@ -148,8 +148,8 @@ def timed_words(transfer: Transfer) -> str:
     words, (least, most) = CLOCKS.get(clock, ""), SET_UP_SECONDS.get(clock, (0.0, 0.0))
     if transfer.state == "done" and seconds < most / FREE_OF_REMARK:
         low = " to ".join(f"{min(100 * more / seconds, 100):.0f}" for more in (least, most))
-        words += f". It includes the set-up of the copy, {least:g} to {most:g} s and more where"
-        words += f" servers are busy, which makes the rate {low} % too low"
+        words += f". The duration includes the set-up of the copy: {least:g} to {most:g} s, or more"
+        words += f" on busy servers. This makes the rate {low} % too low"
     return words
 
 

@@ -362,8 +362,8 @@ def draw_usual(layout: Json, usual: Direction) -> None:
     layout["annotations"] += [
         {
             "name": "usual",
-            "text": f"usual {rate}",
-            "hovertext": f"usual: {rate} MB/s, mostly {low} to {high}",
+            "text": f"baseline {rate}",
+            "hovertext": f"baseline: {rate} MB/s, mostly {low} to {high}",
             "xref": "paper",
             "yref": "y",
             "x": 1,

@@ -118,7 +118,9 @@ def test_b_why_a_link_fails(visit, shift, reader):
     expect(box).to_contain_text("Fails, with small, medium and large files")
     expect(box).to_contain_text("since 18 Nov 11:00 UTC.")
     expect(box).to_contain_text(f"Now: at the destination, CAM_DATADISK: {REFUSED}.")
-    expect(box).to_contain_text("The destination refuses this source only; others work (0 of ")
+    expect(box).to_contain_text(
+        "The destination refuses only this source; its other links work (0 of "
+    )
     look(on.page, f"task-b-{reader}")
     assert fits(on.page)
     assert on.clicks == 1

@@ -279,7 +279,7 @@ def test_what_changed_and_why_is_said(say: Say, known_world: World) -> None:
     said = say("diagnosis", *ends, "--window", "24h").stdout
     assert "  Next: " in said
     silent = say("diagnosis", "--source=RAL_DATADISK", "--destination=DESY_DATADISK").stdout
-    assert silent == "No results with large files in this time range to judge by.\n"
+    assert silent == "This time range has no results with large files to diagnose.\n"
     assert say("inside", *ends).stdout == "No transfer has progress samples enough.\n"
 
 

@@ -150,7 +150,7 @@ CAUSES = {
     LOSS: ("loss-limited", "packets are lost"),
     SOURCE_DISK: ("storage-limited", "The source is the limit"),
     DESTINATION_DISK: ("storage-limited", "The destination is the limit"),
-    NARROW: ("at-capacity", "carries no more than"),
+    NARROW: ("at-capacity", "carries at most"),
     SET_UP: ("start-limited", "time is overhead"),
 }
 # With that of nothing, six of seven. What tells loss from a window is left to chance: each is taken
@@ -176,7 +176,7 @@ def test_the_first_diagnosis_is_what_makes_the_link_slow(client):
 def test_of_a_link_without_a_fault_nothing_is_said(client):
     answer = diagnosis_of(client, NOTHING)
     assert answer["diagnoses"] == []
-    assert "Nothing stands out" in page_of(client, NOTHING)
+    assert "No problem stands out" in page_of(client, NOTHING)
 
 
 @pytest.mark.parametrize("scenario", [WINDOW, SET_UP], ids=lambda scenario: scenario.name)

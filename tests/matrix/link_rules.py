@@ -163,13 +163,13 @@ class LinkRules:
                 self.errors,
             ),
             (
-                rf"newest three tests (?:failed with [a-z, ]+ files and )?have ((?:{NUMBER}× with "
-                rf"(?:{SIZES}) files(?:, | and )?)+)",
+                rf"latest three tests (?:failed with [a-z, ]+ files and )?ran at "
+                rf"((?:{NUMBER}× the baseline with (?:{SIZES}) files(?:, | and )?)+)",
                 self.far,
             ),
             (rf"Now ({LIST}) MB/s, usually ({LIST})\.", self.rates_of_some),
             (
-                rf"takes 5 successful ones in the 28 days before this time range; there are "
+                rf"needs 5 successful tests in the 28 days before this time range; there are "
                 rf"((?:{COUNT} with (?:{SIZES}) files(?:, | and )?)+)",
                 self.few,
             ),
@@ -182,14 +182,15 @@ class LinkRules:
                 rf"all ({COUNT}) tests with ({SIZES}) files",
                 lambda m: same(m[1], self.there[m[2]].failed),
             ),
-            (rf"no test since ({TIME}) \(({SPAN})\)", self.stale),
+            (rf"no test since ({TIME}) \(({SPAN}) ago\)", self.stale),
             (
-                rf"(?:Now|Then|Before the downtime): ({RATES_OF}(?:(?:, | and ){RATES_OF})*)",
+                rf"(?:Now|At that time|Before the downtime): "
+                rf"({RATES_OF}(?:(?:, | and ){RATES_OF})*)",
                 self.rates,
             ),
             (rf"in a declared downtime until ({TIME})", self.down),
             (
-                rf"the last one (?:was|before its end was) ({SPAN}) (?:ago|earlier), at ({TIME})",
+                rf"the last test was ({SPAN}) (?:ago|before its end), at ({TIME})",
                 self.last_one,
             ),
             (rf"next test is (?:due now|overdue[^(]*) \(({TIME})", lambda m: at(m[1], NOW)),
@@ -211,7 +212,7 @@ class LinkRules:
         assert any(each.is_said(*figures) for each in self.open), (m[0], self.open)
 
     def far(self, m: re.Match[str]) -> None:
-        for factor, size in re.findall(rf"({NUMBER})× with ({SIZES})", m[1]):
+        for factor, size in re.findall(rf"({NUMBER})× the baseline with ({SIZES})", m[1]):
             self.is_factor(factor, size)
 
     def is_factor(self, text: str, size: str) -> None:
@@ -335,12 +336,12 @@ class LinkRules:
                 one_end,
             ),
             (
-                rf"fails with others, too: with ([a-z, ]+) files, on ({COUNT}) of ({COUNT}) "
+                rf"also fails on other links: with ([a-z, ]+) files, on ({COUNT}) of ({COUNT}) "
                 rf"links?, ({COUNT}) of ({COUNT}) tests? failed",
                 self.fault,
             ),
             (
-                rf"refuses this (source|destination) only; others work {failed}",
+                rf"refuses only this (source|destination); its other links work {failed}",
                 lambda m: counted(m[2], m[3], opposite[m[1]]),
             ),
             (
@@ -351,7 +352,7 @@ class LinkRules:
 
     def against_others(self) -> list[Rule]:
         pattern = (
-            rf"other links in this time range: ({PERCENT}) of what both reach there "
+            rf"other links of both endpoints in this time range: ({PERCENT}) of their rate "
             rf"\((?:({NUMBER})–({PERCENT}), )?({COUNT}) tests\)\. ({NUMBER}) MB/s with ({SIZES}) "
             rf"files\. {self.rate_pattern('source')}\. {self.rate_pattern('destination')}\."
         )
@@ -410,9 +411,12 @@ class LinkRules:
             (rf"All ({COUNT}) {size_files}", self.all_of_class),
             (rf"({COUNT}) of ({COUNT}) {size_files}", self.partly),
             *self.whose(),
-            (rf"({COUNT}) of ({COUNT}) have one cause, {PLACE}: (.*?)\.(?= |$)", self.cause),
             (
-                rf"({COUNT}) of ({COUNT}) failed between (\d\d):00 and (\d\d):00 UTC, when "
+                rf"({COUNT}) of ({COUNT}) failures have the same error, {PLACE}: (.*?)\.(?= |$)",
+                self.cause,
+            ),
+            (
+                rf"({COUNT}) of ({COUNT}) failures were between (\d\d):00 and (\d\d):00 UTC, when "
                 rf"({COUNT}) % of all tests ran",
                 self.hours,
             ),
@@ -421,13 +425,13 @@ class LinkRules:
                 lambda m: self.slowed(*m.groups()),
             ),
             (
-                rf"({NUMBER}) MB/s now, usually ({NUMBER})\.",
+                rf"({NUMBER}) MB/s now, usually ({NUMBER}) MB/s\.",
                 lambda m: close(m[1], self.own.now) or self.is_usual(m[2]),
             ),
             *(
                 (
-                    rf"{self.rate_pattern(end)}(?:; this link has ({NUMBER})(?: \(n = ({COUNT})\))?"
-                    r")?",
+                    rf"{self.rate_pattern(end)}"
+                    rf"(?:; this link has ({NUMBER}) MB/s(?: \(n = ({COUNT})\))?)?",
                     self.end_and_link,
                 )
                 for end in ("source", "destination")
@@ -562,7 +566,7 @@ class LinkRules:
         """Return the rules for the rows of the size classes, and for that of the reverse."""
         now = rf"(?:({NUMBER})|fails|failed|down|–)"
         figures = (
-            rf"{now}(?: usual ({NUMBER}))?(?: ({NUMBER})×| ({COUNT}) of ({COUNT}) (ok|failed))?"
+            rf"{now}(?: baseline ({NUMBER}))?(?: ({NUMBER})×| ({COUNT}) of ({COUNT}) (ok|failed))?"
         )
         began = rf"(?: [a-z ]+ since ({TIME}))?(?:, last ({COUNT}) failed)?"
         return [

@@ -441,7 +441,7 @@ def test_a_test_that_has_ended_is_the_transfer_it_has_become(client, small_world
 def test_an_id_that_nobody_knows_is_a_404(client, small_world):
     response = client.get(f"{URL}{uuid4()}/")
     assert response.status_code == 404
-    assert "results are kept for" in response.json()["detail"]
+    assert "Results are kept for" in response.json()["detail"]
 
 
 @pytest.mark.parametrize(

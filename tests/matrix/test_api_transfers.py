@@ -321,7 +321,7 @@ def test_one_that_there_is_not_is_a_404_that_says_why(client, small_world, setti
     settings.SONAR_KEEP_DAYS = 123
     response = client.get(f"{URL}{uuid4()}/")
     assert response.status_code == 404
-    assert "results are kept for 123 days" in response.json()["detail"]
+    assert "Results are kept for 123 days" in response.json()["detail"]
     one = probe(small_world.ral, small_world.glasgow)
     response = client.get(f"{URL}{one.id}/")
     assert response.status_code == 404

@@ -180,7 +180,7 @@ def test_ways_of_measuring_have_a_row_for_each_server(moved, operator):
     sent = statements(operator.get, path)
     assert sum("percentile_cont" in statement for statement in sent) == 1
     page = operator.get(path).content.decode()
-    section = page[page.index("The data servers that moved") :].partition("</table>")[0]
+    section = page[page.index("Data servers that moved") :].partition("</table>")[0]
     assert section.index(SLOW) < section.index(FAST)  # that of the sweep, too
     assert "200" in section
     assert "50.0" in section
@@ -205,14 +205,14 @@ def diagnosed(client: Client, moved: World) -> dict[str, dict[str, Any]]:
 def test_the_slow_server_is_named_to_those_who_may_see_machines(moved, operator, client):
     said = diagnosed(operator, moved)["slow-server"]
     assert said["headline"] == (
-        "The slow ones ran on st-048.example.org: 25 % of the rate of the other data server."
+        "Transfers by st-048.example.org are slow: 25 % of the rate of the other data server."
     )
     assert said["evidence"] == [
         "st-048.example.org: 50.0 MB/s (n = 12).",
-        "1 other: 200 MB/s (n = 13).",
+        "1 other data server: 200 MB/s (n = 13).",
     ]
     page = f"/links/{moved.ral.name}/{moved.glasgow.name}/?window=7d&size=large"
-    assert "The slow ones ran on" in operator.get(page, follow=True).content.decode()
+    assert "are slow: " in operator.get(page, follow=True).content.decode()
     assert "slow-server" not in diagnosed(client, moved)
     assert "st-048" not in client.get(page, follow=True).content.decode()
 
@@ -235,5 +235,5 @@ def test_how_long_a_redirector_took_is_told_to_all_readers(untested, client, sec
     assert ("slow-redirect" in said) == is_told
     if is_told:
         assert said["slow-redirect"]["headline"] == (
-            "5.04 s before the redirect: the lookup delay of the redirector."
+            "The redirector takes 5.04 s to find a data server."
         )

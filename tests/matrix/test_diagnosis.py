@@ -36,8 +36,8 @@ from tests.matrix.responses import words
 from tests.matrix.world import HOUR, transfer
 
 STREAMS = np.array([1.0, 1, 1, 4, 4, 4])
-FLAT = effect_of(STREAMS, np.array([10, 10.1, 9.9, 10.2, 9.9, 10]), "tests of this time range")
-LINEAR = effect_of(STREAMS, np.array([10, 10.1, 9.9, 40.2, 39.9, 40]), "tests of this time range")
+FLAT = effect_of(STREAMS, np.array([10, 10.1, 9.9, 10.2, 9.9, 10]), "tests in this time range")
+LINEAR = effect_of(STREAMS, np.array([10, 10.1, 9.9, 40.2, 39.9, 40]), "tests in this time range")
 FAST = PeerRates(80.0, 4, 1.0, 0.9, 1.1, 4)
 SLOW = PeerRates(10.5, 4, 0.13, 0.1, 0.17, 4)
 
@@ -92,7 +92,7 @@ def test_where_nothing_says_why_only_where_is_said():
     assert said.kind == "slow-link"
     assert said.evidence == (
         "RAL sends 80.0 MB/s to 4 other destinations.",
-        "DESY receives 80.0 MB/s from 4 other sources; this link has 10.0 (n = 8).",
+        "DESY receives 80.0 MB/s from 4 other sources; this link has 10.0 MB/s (n = 8).",
     )
     assert "Run a stream sweep" in said.next
     (said,) = diagnose(evidence(disobeyed="Every transfer used 1 stream."))
@@ -118,8 +118,8 @@ def test_a_window_is_proportional_and_steady_and_loss_is_not_steady():
     assert "the same 10.0 MB/s" in said.headline
     assert said.evidence[0].startswith("4 streams give 4.0× (")
     assert said.evidence[1] == (
-        "Identical tests scatter by 1.20 % (n = 12). Packet loss would make that 6.00 % or more, "
-        "a small window less."
+        "Identical tests scatter by 1.20 % (n = 12). Packet loss would cause 6.00 % or more, "
+        "a small TCP window less."
     )
 
 
@@ -144,9 +144,10 @@ def test_the_network_alone_is_told_and_a_way_that_carries_more_is_not_narrow():
     assert kinds(streams=FLAT, network=network(20.0)) == ["slow-link"]
     (said,) = diagnose(evidence(network=network(40.0, 0.0012, (217_200, 108_000))))
     assert said.evidence[2:] == (
-        "Network tests between both sites have a median of 40.0 MB/s (n = 12).",
-        "0.12 % of packets are lost.",
-        "Their largest TCP windows per connection were 217 kB (sender) and 108 kB (receiver).",
+        "Network tests between the two sites have a median of 40.0 MB/s (n = 12).",
+        "Network tests lose 0.12 % of packets.",
+        "The largest TCP windows of a connection in network tests were 217 kB (sender) and "
+        "108 kB (receiver).",
     )
 
 
@@ -154,23 +155,23 @@ def test_known_round_trip_and_loss_are_told():
     (said,) = diagnose(
         evidence(streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9), rtt_ms=90.0, single=0.7)
     )
-    assert "At a round trip of 90.0 ms that is 63.0 kB in flight." in said.evidence
+    assert "At a round trip of 90.0 ms, a connection has 63.0 kB in flight." in said.evidence
     (said,) = diagnose(
         evidence(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), network=network(loss=0.012))
     )
-    assert "1.2 % of packets are lost." in said.evidence
+    assert "Network tests lose 1.2 % of packets." in said.evidence
 
 
 def test_a_narrow_way_carries_no_more_with_more_streams():
     (said,) = diagnose(evidence(streams=FLAT))
-    assert (said.kind, "carries no more than 10.0 MB/s" in said.headline) == ("at-capacity", True)
+    assert (said.kind, "carries at most 10.0 MB/s" in said.headline) == ("at-capacity", True)
 
 
 def test_a_nominal_capacity_that_is_reached_is_named():
     nominal = NominalCapacity("DESY", 11.0)
     said = diagnose(evidence(nominal=nominal))[0]
     assert (said.kind, "capacity of DESY (11.0 MB/s)" in said.headline) == ("at-capacity", True)
-    assert said.evidence == ("Its 95th percentile is 10.5 MB/s, 0.95× of that (n = 8).",)
+    assert said.evidence == ("The 95th percentile is 10.5 MB/s, 0.95× of this capacity (n = 8).",)
     assert kinds(nominal=nominal, streams=LINEAR) == ["slow-link"]
     assert kinds(nominal=NominalCapacity("DESY", 12.0)) == ["slow-link"]
 
@@ -229,11 +230,11 @@ def test_a_link_that_became_slower_alone_is_not_blamed_on_what_its_ends_always_d
     own = slow_condition("link")
     (said,) = diagnose(evidence(**newly, slowed={"link": own}))
     assert said.headline == (
-        "Only this link slowed down (0.40× (0.35–0.46)), since 20 Nov 12:00 UTC: no condition of "
+        "Only this link slowed down (0.40× (0.35–0.46)), since 20 Nov 12:00 UTC: no event of "
         "its source or its destination explains it."
     )
-    assert said.evidence == ("4.00 MB/s now, usually 10.0.",)
-    assert "What changed when it did?" in said.next
+    assert said.evidence == ("This link has 4.00 MB/s now, usually 10.0 MB/s.",)
+    assert "Find out what changed at that time." in said.next
     # Without a condition, what its source always does explains it.
     assert [said.kind for said in diagnose(evidence(**newly))] == ["storage-limited"]
 
@@ -247,7 +248,7 @@ def test_an_end_with_a_condition_of_its_own_is_the_limit(end, name, verb):
     (said,) = diagnose(evidence(**newly, slowed={end: wide}))
     assert said.kind == "storage-limited"
     assert said.headline == (
-        f"The {end} is the limit: {name} {verb} slowly on its other links as well."
+        f"The {end} is the limit: {name} also {verb} slowly on its other links."
     )
     assert said.evidence[0] == (
         f"{name}_DISK has been slow as {end} since 20 Nov 12:00 UTC, at 0.40× (0.35–0.46), "
@@ -272,7 +273,7 @@ def test_most_of_the_time_may_pass_before_the_bytes_do():
     (said,) = diagnose(evidence(median=79.0, overhead=line(60.0, 100.0)))
     assert said.kind == "start-limited"
     assert "60.0 s of the 80.0 s that large files take" in said.headline
-    assert said.evidence[0].startswith("Whatever their size, files take 60.0 s (57.0–63.0)")
+    assert said.evidence[0].startswith("Files of any size take 60.0 s (57.0–63.0)")
 
 
 @pytest.mark.parametrize(
@@ -297,7 +298,7 @@ def test_failures_within_some_hours_of_the_day_are_a_pattern():
     )[0]
     assert said.kind == "failing-pattern"
     assert said.evidence[-1] == (
-        "12 of 12 failed between 00:00 and 06:00 UTC, when 25 % of all tests ran."
+        "12 of 12 failures were between 00:00 and 06:00 UTC, when 25 % of all tests ran."
     )
     spread = [0, 5, 10, 15, 20, 2, 7, 12, 17, 22, 11, 23]
     other = failures(spread, every_hour, elsewhere={})
@@ -312,10 +313,11 @@ def test_one_cause_and_the_end_that_fails_elsewhere_are_a_pattern():
     )
     assert said.headline == "10 of 12 large-file tests failed."
     assert said.evidence == (
-        "The source fails with others, too: 30 of 40 tests from RAL to other destinations failed.",
-        "9 of 9 have one cause, at the source: No such file.",
+        "The source also fails on other links: 30 of 40 tests from RAL to other destinations "
+        "failed.",
+        "9 of 9 failures have the same error, at the source: No such file.",
     )
-    assert said.next == "Check RAL first. Begin with that error."
+    assert said.next == "Check RAL first. Start with the most frequent error."
 
 
 def test_few_failures_have_no_pattern():
@@ -434,7 +436,7 @@ def test_page_and_api_say_the_same(client, four_sites, at_noon):
     for sentence in (said["headline"], *said["evidence"], said["next"]):
         assert sentence in html
     healthy = words(responses.html(client, "/links/B_DISK/A_DISK/"))
-    assert "Diagnosis Nothing stands out with large files." in healthy
+    assert "Diagnosis No problem stands out with large files." in healthy
 
 
 def test_the_call_has_the_open_conditions_of_the_link_its_own_first(client, four_sites, at_noon):
@@ -485,7 +487,7 @@ def test_failures_are_those_of_the_size_class(client, four_sites, at_noon):
 
     (large,), (small,) = told("large"), told("small")
     assert large.startswith("5 of 8 large-file tests failed.")
-    assert "5 of 5 have one cause, at the source: No such file" in large
+    assert "5 of 5 failures have the same error, at the source: No such file" in large
     assert small.startswith("All 4 small-file tests failed.")
     assert "No such file" not in small
     assert told("medium") == []
@@ -542,7 +544,7 @@ def test_more_streams_are_seen_in_the_tests_of_the_window(client, four_sites, at
 
 def test_without_results_nothing_is_judged(client, small_world, at_noon):
     html = words(responses.html(client, "/links/RAL_DATADISK/DESY_DATADISK/"))
-    assert "No results with large files in this time range to judge by." in html
+    assert "This time range has no results with large files to diagnose." in html
 
 
 def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(client, four_sites, at_noon):
@@ -578,8 +580,14 @@ def said(
 @pytest.mark.parametrize(
     ("where", "sentence"),
     [
-        ({"destination": 16}, "The destination refuses this source only; others work (1 of 50"),
-        ({"source": 16}, "The source refuses this destination only; others work (1 of 50 tests"),
+        (
+            {"destination": 16},
+            "The destination refuses only this source; its other links work (1 of 50",
+        ),
+        (
+            {"source": 16},
+            "The source refuses only this destination; its other links work (1 of 50 tests",
+        ),
         ({"transfer": 16}, "Only this link fails; other links of both endpoints work (2 of 100"),
         ({"source": 8, "destination": 8}, "Only this link fails; other links of both endpoints"),
     ],
@@ -593,14 +601,15 @@ def test_what_fails_on_this_link_alone_is_a_matter_of_the_pair(where, sentence):
 @pytest.mark.parametrize("where", ["destination", "source", "transfer"])
 def test_an_end_that_fails_with_others_is_named_wherever_the_tests_fail(where):
     assert said({where: 9}, destination=OFTEN) == Fault(
-        "The destination fails with others, too: 30 of 40 tests from other sources to CAM failed.",
+        "The destination also fails on other links: 30 of 40 tests from other sources to CAM "
+        "failed.",
         "Check CAM first.",
     )
 
 
 def test_of_two_ends_that_fail_with_others_that_is_named_at_which_the_tests_fail():
     assert said({"source": 9}, source=OFTEN) == Fault(
-        "The source fails with others, too: 30 of 40 tests from LANCS to other destinations "
+        "The source also fails on other links: 30 of 40 tests from LANCS to other destinations "
         "failed.",
         "Check LANCS first.",
     )
@@ -611,7 +620,7 @@ def test_of_two_ends_that_fail_with_others_that_is_named_at_which_the_tests_fail
 @pytest.mark.parametrize("where", ["destination", "transfer"])
 def test_an_end_that_fails_with_some_others_is_named(where):
     assert said({where: 9}, destination=SOME) == Fault(
-        "The destination fails with some others, too: 10 of 50 tests from other sources to CAM "
+        "The destination also fails on some other links: 10 of 50 tests from other sources to CAM "
         "failed.",
         "Check CAM first.",
     )
@@ -637,7 +646,7 @@ def test_the_condition_of_an_end_says_whose_it_is_that_a_link_fails():
     vars(failing).update(tests=48, failed=48)
     for where in ("source", "destination", "transfer"):
         assert fault_of(NAMES, {where: 9}, {}, {"destination": failing}) == Fault(
-            "The destination fails with others, too: with large files, on 12 of 17 links, 48 of 48 "
-            "tests failed.",
+            "The destination also fails on other links: with large files, on 12 of 17 links, 48 "
+            "of 48 tests failed.",
             "Check DESY_DISK first. The errors of its failed tests give the reason.",
         )

@@ -82,7 +82,7 @@ def test_an_end_decades_away_is_said_as_what_it_is_wherever_the_downtime_shows(
         "/sites/DESY/": f"At risk now: {from_until}",
         "/operations/": f"now {until}: site RAL",
         "/links/RAL_DATADISK/DESY_DATADISK/": f"RAL is in a declared downtime {until}: new",
-        f"/transfers/{Transfer.objects.get().id}/": f"was at risk while it ran: {from_until}",
+        f"/transfers/{Transfer.objects.get().id}/": f"was at risk during this test: {from_until}",
         "/admin/sonar/downtime/": until,
     }.items():
         page = responses.page(client, path)
@@ -165,14 +165,14 @@ def test_a_result_says_that_an_end_was_down_or_at_risk_while_it_ran(
             some.add(*ends, 10.0, ago=hours * HOUR)
     from_gocdb(severity=severity, starts=-3 * HOUR, site=small_world.desy.site)
     newest, oldest = Transfer.objects.order_by("-started_at")
-    said = f"DESY was {word} while it ran: new switch, from 20 Nov 09:00"
+    said = f"DESY was {word} during this test: new switch, from 20 Nov 09:00"
     marked, plain = (responses.page(client, f"/transfers/{one.id}/") for one in (newest, oldest))
     assert said in marked
     assert f'href="{PORTAL.replace("&", "&amp;")}"' in marked.source
-    assert "while it ran" not in plain
+    assert "during this test" not in plain
     rows = responses.page(client, "/links/Glasgow_DATADISK/DESY_DATADISK/").source
     mark = word.removeprefix("declared ")
-    assert rows.count(f'title="an end was declared {mark} while it ran"') == 1
+    assert rows.count(f'title="source or destination was declared {mark} during this test"') == 1
 
 
 def head_line(client: Client, asked: str = "") -> str:

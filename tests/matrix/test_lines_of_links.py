@@ -159,7 +159,7 @@ def test_matrix_table_csv_and_link_page_say_the_same(client, measured):
     html = responses.html(client, "/links/RAL_DATADISK/Glasgow_DATADISK/")
     for text, name in (("{:.3g}", ""), ("({:.3g}", "low_"), ("–{:.3g})", "high_")):
         assert text.format(row[f"overhead_{name}s"]) in html
-    assert "spend most of their time waiting" in html
+    assert "spend most of their time on overhead" in html
 
 
 def test_what_does_not_fit_says_so(client, measured):

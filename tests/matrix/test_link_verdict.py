@@ -88,7 +88,7 @@ def test_a_failing_link_is_told_first_with_since_count_where_and_why(client, sma
     html = page.source
     assert html.index("</h1>") < html.index('id="verdict"') < html.index('id="rates"')
     failing = by_size(page)["large"]
-    assert failing.startswith("fails usual 7.50 16 of ")
+    assert failing.startswith("fails baseline 7.50 16 of ")
     assert failing.endswith("failing since 19 Nov 20:00, last 16 failed")
 
 
@@ -102,24 +102,24 @@ def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(client, small_worl
     stored_condition(source=ral, destination=glasgow)
     said = verdict(client)
     assert (
-        "The destination refuses this source only; others work (0 of 6 tests failed). Check what "
-        "is specific to this link: permissions, routing, firewalls." in said
+        "The destination refuses only this source; its other links work (0 of 6 tests failed). "
+        "Check what is specific to this link: permissions, routing, firewalls." in said
     )
     page = responses.page(client, LINK).words
     assert page.count("Check what is specific to this link") == 1
-    assert "have one cause" not in page
+    assert "have the same error" not in page
     # Where the others fail as well, it is no matter of the pair.
     for hours in range(1, 7):
         transfer(desy, glasgow, None, ago=hours * HOUR)
     assert (
-        "The destination fails with others, too: 6 of 12 tests from other sources to "
+        "The destination also fails on other links: 6 of 12 tests from other sources to "
         "Glasgow_DATADISK failed. Check Glasgow_DATADISK first." in verdict(client)
     )
     Condition.objects.all().delete()
     stored_condition(destination=glasgow)
     assert (
-        "The destination fails with others, too: with large files, on 3 of 3 links, 30 of 30 tests "
-        "failed. Check Glasgow_DATADISK first. The errors of its failed tests give"
+        "The destination also fails on other links: with large files, on 3 of 3 links, 30 of 30 "
+        "tests failed. Check Glasgow_DATADISK first. The errors of its failed tests give"
         in verdict(client)
     )
 
@@ -134,8 +134,8 @@ def test_a_link_is_compared_with_the_other_links_of_its_ends_beside_its_own_past
     page = responses.page(client, LINK)
     assert page.part("#verdict").words.startswith("As usual: large 1.00×.")
     assert page.part("#against-others").words == (
-        "Slow against its endpoints' other links in this time range: 12 % of what both reach there "
-        "(12–12 %, 168 tests). 4.90 MB/s with large files. RAL_DATADISK sends 40.0 "
+        "Slow compared with the other links of both endpoints in this time range: 12 % of their "
+        "rate (12–12 %, 168 tests). 4.90 MB/s with large files. RAL_DATADISK sends 40.0 "
         "MB/s to 1 other destination. Glasgow_DATADISK receives 80.0 MB/s from 1 other source."
     )
     assert 'id="against-others"' not in responses.html(client, BACK), "nothing to compare"
@@ -221,9 +221,7 @@ def test_it_is_said_when_results_were_assessed_and_that_filters_do_not_judge(cli
     )
     assert verdict(client).endswith("As of 11:59 UTC.")
     filtered = verdict(client, f"{LINK}?streams=1")
-    assert filtered.endswith(
-        "As of 11:59 UTC. Judged by all tests that count, whatever the filters."
-    )
+    assert filtered.endswith("As of 11:59 UTC. Filters do not affect this status.")
 
 
 def test_a_window_that_is_over_is_told_as_of_its_end_and_leads_to_now(client, small_world):
@@ -232,7 +230,7 @@ def test_a_window_that_is_over_is_told_as_of_its_end_and_leads_to_now(client, sm
     assert verdict(client, path).startswith(
         "As of 19 Nov 00:00, as usual: large 1.00×. Now 7.50 MB/s"
     )
-    assert responses.page(client, path).link("How it is now") == LINK
+    assert responses.page(client, path).link("Show current state") == LINK
 
 
 def test_a_declared_downtime_is_told_before_what_it_explains(client, small_world):
@@ -271,7 +269,7 @@ def test_rows_by_size_choose_the_class_that_is_drawn_and_keep_the_rest(client, s
     ]
     assert [len(row.parts("a[aria-current]")) for row in rows] == [0, 0, 1, 0]
     said = by_size(page)
-    assert said["small"] == "1.20 usual 1.20 1.00×"
+    assert said["small"] == "1.20 baseline 1.20 1.00×"
     assert said["reverse, large"].endswith("no test in this time range")
     assert "Small files over time" in responses.page(client, f"{LINK}?size=small").words
 

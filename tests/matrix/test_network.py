@@ -46,9 +46,11 @@ def test_the_link_page_shows_those_of_its_sites_both_ways(client, ends):
     measured(glasgow, ral, mode="pull", rtt_min_ms=None, rtt_mean_ms=None, rtt_max_ms=None)
     measured(ral, glasgow, started_at=NOW - 8 * 24 * HOUR)
     shown = section(responses.html(client, LINK))
-    sentence = "In this direction: a median of 200 MB/s (n = 2), a round trip of 92.2 ms, 0.05 % of"
+    sentence = (
+        "Network tests in this direction: median 200 MB/s (n = 2), round trip 92.2 ms, 0.05 % of"
+    )
     assert sentence in shown
-    assert "segments retransmitted. 1 failed." in shown
+    assert "segments retransmitted. Failed network tests: 1." in shown
     assert "92.2 / 92.4 / 95" in shown
     assert "100 (0.1 %)" in shown
     assert "217 kB / 108 kB" in shown
@@ -57,18 +59,18 @@ def test_the_link_page_shows_those_of_its_sites_both_ways(client, ends):
     assert "at the destination: iperf3: the server is busy" in shown
     assert shown.count(" reverse ") == 1
     turned = section(responses.html(client, "/links/Glasgow_DATADISK/RAL_DATADISK/"))
-    assert "a median of 100 MB/s (n = 1)" in turned
+    assert "median 100 MB/s (n = 1)" in turned
     assert "Network tests" not in responses.html(client, "/links/RAL_DATADISK/DESY_DATADISK/")
 
 
 def test_the_link_of_their_servers_says_that_it_has_no_files(client, ends):
     html = words(responses.html(client, OWN_LINK))
-    assert "No files move here: an endpoint of this link only serves network tests." in html
-    assert "An administrator can add it to a mesh" not in html
-    assert "No test in this direction in this time range." in html
+    assert "No files are transferred: an endpoint of this link only serves network tests." in html
+    assert "An administrator can add this link to a mesh" not in html
+    assert "No network test ran in this direction in this time range." in html
     failed(*ends)
     shown = section(responses.html(client, OWN_LINK))
-    assert "None of the 1 tests in this direction succeeded." in shown
+    assert "No network test in this direction succeeded (1 failed)." in shown
 
 
 def test_a_server_has_its_own_tests_and_not_those_of_another_at_its_site(client, small_world, ends):
@@ -78,9 +80,9 @@ def test_a_server_has_its_own_tests_and_not_those_of_another_at_its_site(client,
     measured(other, ends[1], bytes=700_000_000)
     measured(*ends)
     own = section(responses.html(client, OWN_LINK))
-    assert "a median of 100 MB/s (n = 1)" in own
+    assert "median 100 MB/s (n = 1)" in own
     assert own.count("push, 1 stream") == 1
-    assert "a median of 400 MB/s (n = 2)" in section(responses.html(client, LINK))
+    assert "median 400 MB/s (n = 2)" in section(responses.html(client, LINK))
 
 
 def test_a_mesh_of_them_promises_no_transfer_on_the_page_of_their_link(client, ends):
@@ -88,7 +90,7 @@ def test_a_mesh_of_them_promises_no_transfer_on_the_page_of_their_link(client, e
     world.schedule(mesh, ends)
     html = words(responses.html(client, OWN_LINK))
     assert "not applicable" not in html
-    assert "No test in this direction in this time range" in html
+    assert "No network test ran in this direction in this time range" in html
     assert "No enabled mesh tests this direction" not in html
 
 
@@ -108,7 +110,7 @@ def _many_tests(ends) -> None:
 def test_of_many_the_newest_are_listed(client):
     shown = section(responses.html(client, LINK))
     assert shown.count("push, 1 stream") == 20
-    assert "5 earlier ones of this time range are in the API" in shown
+    assert "The API has 5 earlier tests of this time range." in shown
 
 
 def shown_at(client: Client, url: str) -> str:

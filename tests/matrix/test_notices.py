@@ -166,7 +166,7 @@ def test_ways_of_measuring_that_a_cell_may_pool_are_named_and_can_be_told_apart(
     transfer(small_world.ral, small_world.glasgow, 9.0, made=world.profile(streams=8, ip_version=6))
     notice = told("order=tier")["pooled"]
     assert notice.quiet
-    assert notice.title == "Mixes tests with 1 and 8 streams."
+    assert notice.title == "These numbers mix tests with 1 and 8 streams."
     assert notice.sentence == "Show only:"
     assert notice.links == (("1", "/?streams=1&order=tier"), ("8", "/?streams=8&order=tier"))
     assert [*told("streams=8")] == ["ways"]
@@ -178,7 +178,7 @@ def test_pulled_and_pushed_results_are_not_pooled_unsaid(small_world):
     for mode in ("pull", "push", ""):
         transfer(small_world.ral, small_world.glasgow, 1.0, made=world.profile(mode=mode))
     notice = told()["pooled"]
-    assert notice.title == "Mixes tests with mode pull and push."
+    assert notice.title == "These numbers mix tests with mode pull and push."
     assert notice.links == (("pull", "/?mode=pull"), ("push", "/?mode=push"))
     assert [*told("mode=push")] == ["ways"]
 
@@ -210,7 +210,10 @@ def test_only_ways_that_one_cell_mixes_are_said_to_be_mixed(small_world):
     transfer(desy, glasgow, 1.0, made=world.profile(streams=8, mode="pull"), ago=10 * MINUTE)
     assert told()["pooled"].title == "1 of 2 cells mix tests with mode pull and push."
     assert "pooled" not in told("window=24h")
-    assert told("source_site=RAL")["pooled"].title == "Mixes tests with mode pull and push."
+    assert (
+        told("source_site=RAL")["pooled"].title
+        == "These numbers mix tests with mode pull and push."
+    )
     assert "pooled" not in told("source_site=!RAL")
     transfer(desy, glasgow, 1.0, made=world.profile(streams=1, mode="pull"), ago=10 * MINUTE)
     notice = told()["pooled"]
@@ -233,7 +236,7 @@ def test_what_a_few_of_many_cells_mix_is_said_on_their_own_pages_alone(small_wor
     assert "pooled" not in told()
     source, destination = links[0]
     ends = f"source_endpoint={source.name}&destination_endpoint={destination.name}"
-    assert told(ends)["pooled"].title == "Mixes tests with 1 and 8 streams."
+    assert told(ends)["pooled"].title == "These numbers mix tests with 1 and 8 streams."
     transfer(*links[1], 1.0, made=world.profile(streams=8))
     transfer(*links[2], 1.0, made=world.profile(streams=8))
     assert told()["pooled"].title == "3 of 12 cells mix tests with 1 and 8 streams."
@@ -245,7 +248,7 @@ def test_what_is_unknown_does_not_differ(small_world):
     assert told() == {}
     transfer(small_world.ral, small_world.glasgow, 1.0, made=world.profile(ip_version=4))
     notice = told()["pooled"]
-    assert notice.title == "Mixes tests with IP version 4 and 6."
+    assert notice.title == "These numbers mix tests with IP version 4 and 6."
     assert [text for text, _ in notice.links] == ["4", "6"]
 
 

@@ -643,7 +643,7 @@ def test_the_page_of_a_cancelled_test_says_who_cancelled_it(client, small_world)
     error = "cancelled by an operator while it ran"
     Transfer.objects.filter(id=one.id).update(error=error, error_where="control")
     page = look(client, f"/transfers/{one.id}/")
-    assert f"Cancelled {error} Its transfer was ended and its file deleted." in page
+    assert f"Cancelled {error} The transfer was stopped and its file deleted." in page
     assert "never reported" not in page
 
 

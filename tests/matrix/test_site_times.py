@@ -89,7 +89,7 @@ def test_a_link_says_which_end_is_paused_and_why_its_next_test_waits(client, sma
     pause()
     Schedule.objects.update(skipped_because="paused", skipped_since=NOW)
     found = words(client, LINK)
-    assert f"{PAUSED} No test of this link starts meanwhile." in found
+    assert f"{PAUSED} No test of this link starts during the pause." in found
     assert "waiting: a pause of RAL" in found
     assert "because of a pause of RAL." in found
     other = words(client, "/links/Glasgow_DATADISK/DESY_DATADISK/")

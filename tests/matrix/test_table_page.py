@@ -417,12 +417,12 @@ def test_tests_that_nobody_takes_are_said(client, small_world):
 
 def test_results_that_were_measured_in_several_ways_are_not_mixed_unsaid(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0)
-    assert "Mixes tests" not in look(client).source
+    assert "mix tests with" not in look(client).source
     transfer(small_world.ral, small_world.glasgow, 9.0, made=world.profile(streams=4))
     page = look(client, "?search=ral")
-    assert "Mixes tests with 1 and 4 streams." in page
+    assert "These numbers mix tests with 1 and 4 streams." in page
     assert "/table/?streams=4&search=ral" in page.links()
-    assert "Mixes tests" not in look(client, "?streams=4").source
+    assert "mix tests with" not in look(client, "?streams=4").source
 
 
 def test_ways_of_another_link_or_class_are_not_said_to_be_mixed(client, small_world):

@@ -66,8 +66,8 @@ def test_everything_that_is_kept_of_it_stands_there_with_its_unit(client, small_
         "moved": "–",
         "rate": "250 MB/s",
         "time to first byte": "2.00 s",
-        "overhead": "25 % of its time before the first byte",
-        "mover": "http-tpc",
+        "overhead": "25 % of the duration passed before the first byte",
+        "transfer tool": "http-tpc",
         "mode": "pull: the destination fetches",
         "streams": "1 requested, number used not known",
         "TCP buffer": "4 MB requested, size used not known",
@@ -107,7 +107,7 @@ def test_what_is_not_known_is_a_dash_with_its_reason(client, small_world):
     known = facts(page)
     for name in ("time to first byte", "overhead", "mode", "TCP buffer", "IP version", "mesh"):
         assert known[name] == "–", name
-    assert set(page.texts('span[title="the mover does not say"]')) == {"–"}
+    assert set(page.texts('span[title="the transfer tool does not report it"]')) == {"–"}
     assert "None" not in page.source
     assert "nan" not in page.words
 
@@ -125,8 +125,8 @@ def test_a_rate_of_a_short_copy_that_a_service_timed_has_a_remark(
     done = look(client, send(*ends, NOW - HOUR, profile_id=made.id, seconds=seconds))
     timed = ", as reported by the service, without the time in its queue"
     if low:
-        timed += ". It includes the set-up of the copy, 0.1 to 0.9 s and more where servers are"
-        timed += f" busy, which makes the rate {low} % too low"
+        timed += ". The duration includes the set-up of the copy: 0.1 to 0.9 s, or more on busy"
+        timed += f" servers. This makes the rate {low} % too low"
     assert facts(done)["duration"].endswith(timed)
     failed = send(*ends, NOW - 2 * HOUR, profile_id=made.id, seconds=seconds, error="no")
     assert "set-up" not in look(client, failed)
@@ -141,8 +141,8 @@ def test_it_is_compared_with_its_link_in_the_days_around_it(client, small_world)
     transfer(ral, glasgow, None)
     one = transfer(ral, glasgow, 10.0)
     assert (
-        "10.0 MB/s . The median of its link is 30.0 MB/s (3 large results in the 7 days around "
-        "it). This is 0.33× that." in look(client, one.id).words
+        "10.0 MB/s . The median of this link is 30.0 MB/s (3 large results in the 7 days around "
+        "this test). This rate is 0.33× the median." in look(client, one.id).words
     )
     alone = transfer(glasgow, small_world.desy, 5.0)
     assert "No other large test of this link succeeded" in look(client, alone.id).words
@@ -156,18 +156,18 @@ def test_a_failed_one_begins_with_its_whole_error_as_text(client, small_world):
     assert "Failed at the destination" in page.words
     assert "<script>alert" not in page.source
     assert page.part("pre.error").text == error
-    assert "Looks permanent: it will fail again until something is changed." in page
+    assert "This error looks permanent: tests will fail until its cause is fixed." in page
     assert facts(page)["rate"] == "–"
     assert set(page.texts('span[title="failed: it has no rate"]')) == {"–"}
     page = look(client, send(*ends, NOW, error="timeout"))
-    assert "Looks temporary: the next test may succeed." in page
+    assert "This error looks temporary: the next test may succeed." in page
 
 
 def test_a_lost_one_says_that_this_is_not_the_links_fault(client, small_world):
     lost = {"state": "lost", "error": "its worker died", "error_where": "control"}
     page = look(client, send(small_world.ral, small_world.glasgow, NOW, **lost))
     assert "Lost in Sonar itself" in page.words
-    assert "which says nothing about the link" in page
+    assert "This says nothing about the link" in page
     assert facts(page)["state"] == "lost: its worker died"
 
 
@@ -275,7 +275,7 @@ def test_a_failed_one_shows_what_it_moved_in_which_time_and_its_rate_from_within
 FAILED = {"error": "503 Service Unavailable"}
 NEW = {"prepare_seconds": 0.5}
 LOST = {"state": "lost", "error": "its worker died", "error_where": "control"}
-SHORT = "It finished before the first progress marker"
+SHORT = "The transfer finished before the first progress marker"
 
 
 def test_conditions_of_its_link_when_it_ran_are_said_and_lead_to_their_page(client, small_world):
@@ -289,11 +289,11 @@ def test_conditions_of_its_link_when_it_ran_are_said_and_lead_to_their_page(clie
     stored_condition(source=small_world.glasgow)
     stored_condition(source=small_world.ral, sizes=["small"])
     page = responses.page(client, f"/transfers/{one}/")
-    said = [part.words for part in page.parts("p.notice") if "While it ran" in part]
+    said = [part.words for part in page.parts("p.notice") if "During this test" in part]
     assert said == [
-        "While it ran: Glasgow_DATADISK has been slow as destination since 20 Nov 08:00 UTC, "
+        "During this test: Glasgow_DATADISK has been slow as destination since 20 Nov 08:00 UTC, "
         "at 0.40× (0.35–0.46), with large files, on 3 of 3 links, 30 tests, unconfirmed.",
-        "While it ran: RAL_DATADISK to Glasgow_DATADISK was failing from 20 Nov 07:00 until "
+        "During this test: RAL_DATADISK to Glasgow_DATADISK was failing from 20 Nov 07:00 until "
         "20 Nov 11:00 UTC, with large files, 10 of 10 tests failed.",
     ]
     (link,) = [link for link in page.links("p.notice a") if link.startswith("/links/")]
@@ -303,22 +303,26 @@ def test_conditions_of_its_link_when_it_ran_are_said_and_lead_to_their_page(clie
 @pytest.mark.parametrize(
     ("kept", "made", "why"),
     [
-        (LOST, {}, "Its worker died before it could store any progress."),
-        ({}, {"origin": "external"}, "It was imported, and imported results have no"),
-        (FAILED, {}, "The progress of failed tests was not kept at that time."),
-        (FAILED | {"seconds": 0.0}, {}, "It failed before the transfer itself began."),
+        (LOST, {}, "The worker died before it stored any progress."),
+        ({}, {"origin": "external"}, "Imported results have no"),
+        (FAILED, {}, "Progress of failed tests was not recorded when this test ran."),
+        (FAILED | {"seconds": 0.0}, {}, "The test failed before the transfer started."),
         (FAILED | NEW | {"seconds": 2.0}, {}, SHORT),
         ({"seconds": 2.0}, {}, SHORT),
         ({"seconds": 2.0, "samples": [[0.1, 0]]}, {}, SHORT),
-        (FAILED | NEW | {"seconds": 2.0}, {"streams": 4}, "It was requested with several streams"),
-        ({"seconds": 60.0}, {"streams": 4}, "It was requested with several streams"),
+        (FAILED | NEW | {"seconds": 2.0}, {"streams": 4}, "The test requested several streams"),
+        ({"seconds": 60.0}, {"streams": 4}, "The test requested several streams"),
         (
             FAILED | NEW | {"seconds": 60.0, "samples": [[5.0, 0], [10.0, 0]]},
             {},
-            "No byte had moved by its last progress sample.",
+            "No byte had arrived by the last progress sample.",
         ),
-        ({"samples": [[5.0, 1e9]]}, {}, "One progress sample is kept, 1 GB after 5.00 s"),
-        ({"seconds": 60.0}, {}, "Neither its mover nor the servers reported any progress."),
+        (
+            {"samples": [[5.0, 1e9]]},
+            {},
+            "Only one progress sample was recorded (1 GB after 5.00 s)",
+        ),
+        ({"seconds": 60.0}, {}, "Neither the transfer tool nor the servers reported progress."),
     ],
 )
 def test_where_there_is_no_picture_the_reason_is_the_true_one(client, small_world, kept, made, why):
@@ -377,7 +381,8 @@ def test_an_unknown_id_is_a_404_that_says_how_long_results_are_kept(client, db, 
     response = client.get(f"/transfers/{one}/")
     assert response.status_code == 404
     assert (
-        f"No transfer has the id {one}. Results are kept for 123 days" in response.content.decode()
+        f"There is no transfer with the ID {one}. Results are kept for 123 days"
+        in response.content.decode()
     )
     assert client.get("/transfers/1/").status_code == 404
 
@@ -408,6 +413,6 @@ def test_simulated_rates_are_called_so(client, small_world):
 def test_a_result_that_is_made_up_is_called_so(client, small_world):
     made = world.profile(**store.profile_fields(NOW))
     said = look(client, transfer(small_world.ral, small_world.glasgow, 1.0, made=made).id).words
-    assert "Made up. No file was moved" in said
-    assert "It is made up: no file was moved." in said
+    assert "Demo data. No file was transferred" in said
+    assert "This is demo data: no file was transferred." in said
     assert "imported" not in said

@@ -196,7 +196,8 @@ def test_while_measurements_are_doubtful_no_calm_is_said():
 def test_newest_tests_far_from_usual_without_a_condition_are_not_called_usual():
     assert said({"large": {"now": 2.1}})[:2] == (
         "unknown",
-        "Unknown: the newest three tests have 0.28× with large files, which may be chance.",
+        "Unknown: the latest three tests ran at 0.28× the baseline with large files. This may be "
+        "chance.",
     )
     assert said({"large": {"now": 6.0}})[0] == "usual"
 
@@ -321,14 +322,14 @@ def test_single_failures_of_a_link_that_works_are_counted():
 def test_usual_that_is_not_known_yet_is_said_so_with_what_there_is():
     assert said(every(NEW), every(NEW)) == (
         "unknown",
-        "Unknown: too few tests. Its usual rate takes 5 successful ones in the 28 days before this "
+        "Unknown: no baseline yet. A baseline needs 5 successful tests in the 28 days before this "
         "time range; there are 2 with small files, 2 with medium files and 2 with large files.",
         "Now: 1.20 MB/s with small files, 9.60 MB/s with medium files and 7.50 MB/s with large "
-        "files. The usual rate in the reverse direction is not known yet.",
+        "files. The reverse direction has no baseline yet.",
     )
     _, headline, rest = said({"small": NEW})
     assert headline == "As usual: medium 1.00×, large 1.00×."
-    assert "The usual rate with small files is not known yet." in rest
+    assert "There is no baseline for small files yet." in rest
 
 
 def test_one_or_two_tests_that_failed_are_no_failing_link_but_said():
@@ -349,11 +350,12 @@ def test_stale_says_since_when_there_was_no_test_and_how_it_was():
     none = UNTESTED | {"state": "not_applicable"}
     assert said({"small": none, "medium": none, "large": late}) == (
         "stale",
-        "Unknown: no test since 20 Nov 15:00 (5 h), more than two intervals of its mesh.",
-        "Then: 7.50 MB/s with large files. The reverse direction is as usual.",
+        "Unknown: no test since 20 Nov 15:00 (5 h ago), which is more than two intervals of its "
+        "mesh.",
+        "At that time: 7.50 MB/s with large files. The reverse direction is as usual.",
     )
     only = {"large": late, "small": none, "medium": none}
-    assert said(only, obstacle="a pause")[2].startswith("Its tests wait because of a pause.")
+    assert said(only, obstacle="a pause")[2].startswith("Tests are waiting because of a pause.")
     kind, _, rest = said({"large": late})
     assert kind == "usual"
     assert "Large files have not been tested recently." in rest
@@ -376,18 +378,18 @@ def test_down_says_whose_downtime_until_when_and_why():
 @pytest.mark.parametrize(
     ("changes", "headline"),
     [
-        ({"last": None}, "Not tested yet: its first test has not run yet."),
+        ({"last": None}, "Not tested yet: the first test has not run."),
         (
             {"last": None, "is_scheduled": False},
-            "Not tested: no mesh includes this link, and it has never had a result.",
+            "Not tested: no mesh includes this link, and it has no results.",
         ),
         (
             {"last": NOW - 72 * HOUR},
-            "No test in this time range: the last one was 3 d ago, at 17 Nov 20:00.",
+            "No test in this time range: the last test was 3 d ago, at 17 Nov 20:00.",
         ),
         (
             {"is_filtered": True},
-            "Not known: no result of this link in this time range matches the filters.",
+            "Unknown: no result of this link in this time range matches the filters.",
         ),
     ],
 )
@@ -403,7 +405,7 @@ def test_a_window_that_is_over_is_spoken_of_as_of_its_end():
     _, headline, _ = said({"large": FAILING}, conditions=[condition()], is_past=True)
     assert headline.startswith("As of 20 Nov 20:00, fails, with large files, 16 of 16 tests failed")
     _, headline, _ = said(every(UNTESTED), last=NOW - 72 * HOUR, is_past=True)
-    assert "the last one before its end was 3 d earlier, at 17 Nov 20:00." in headline
+    assert "the last test was 3 d before its end, at 17 Nov 20:00." in headline
     _, headline, _ = said(every(UNTESTED), last=NOW + HOUR, is_past=True, is_scheduled=False)
     assert headline == "As of 20 Nov 20:00, no test in this time range."
 
@@ -425,7 +427,7 @@ def test_a_window_that_is_over_is_spoken_of_as_of_its_end():
         ({"large": FAILED}, [], "The reverse direction failed, with large files."),
         (every(UNTESTED), [], "The reverse direction has no test in this time range."),
         (every({"state": "stale"}), [], "The reverse direction has not been tested recently."),
-        (every(NEW), [], "The usual rate in the reverse direction is not known yet."),
+        (every(NEW), [], "The reverse direction has no baseline yet."),
     ],
 )
 def test_the_reverse_direction_is_one_sentence(back, conditions, words):

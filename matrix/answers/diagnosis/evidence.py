@@ -314,7 +314,7 @@ def link_evidence(
 
 
 def made_alike(profiles: Sequence[Profile], results: Results) -> Iterator[AlikeTests]:
-    """Yield groups of tests that differ in no more than what ran beside them."""
+    """Yield groups of tests that differ at most in their concurrent tests."""
     done = results.taken(results.ok)
     for alike in grouped(profiles, lambda each: (*but_streams(each), streams_of(each))).values():
         of_group = done.of_profiles(alike)
@@ -397,6 +397,6 @@ def effect_in_samples(results: Results, profiles: Sequence[Profile]) -> StreamsE
         done = results.taken(results.ok).of_profiles(alike)
         used = {profile.id: streams_of(profile) for profile in alike}
         streams = np.array([used[key] for key in done.profiles.tolist()], dtype=np.float64)
-        if effect := effect_of(streams, done.successes, "tests of this time range"):
+        if effect := effect_of(streams, done.successes, "tests in this time range"):
             effects.append(effect)
     return max(effects, key=lambda effect: effect.slope.n, default=None)

@@ -57,15 +57,17 @@ class LinkDiagnosis:
             return None
         part = link.median / elsewhere
         kind = "slower" if part <= SLOW else "faster" if part * SLOW >= 1 else "usual"
-        words = {"slower": "Slow against", "faster": "Fast against"}.get(kind, "Similar to")
+        words = {"slower": "Slow compared with", "faster": "Fast compared with"}.get(
+            kind, "Similar to"
+        )
         if kind == "usual" and not 1 / NOTABLE < part < NOTABLE:
             words = f"Somewhat {'slower' if part < 1 else 'faster'} than"
         low, high = (bound / elsewhere for bound in link.around)
         interval = "" if math.isnan(low) else f"{two_digits(100 * low)}–{percent(high)}, "
         return {
             "kind": kind,
-            "first": f"{words} its endpoints' other links in this time range: {percent(part)} of "
-            f"what both reach there ({interval}{format_count(link.ok)} tests).",
+            "first": f"{words} the other links of both endpoints in this time range: "
+            f"{percent(part)} of their rate ({interval}{format_count(link.ok)} tests).",
             "rest": f"{three_digits(link.median)} MB/s with {link.size} files. "
             f"{rules.rate_words(link, 'source')}. {rules.rate_words(link, 'destination')}.",
         }
@@ -76,10 +78,10 @@ class LinkDiagnosis:
             return ""
         size = self.evidence.size
         if not self.evidence.ok and not self.evidence.failures:
-            return f"No results with {size} files in this time range to judge by."
+            return f"This time range has no results with {size} files to diagnose."
         if self.evidence.is_slow:
-            return f"It is slow with {size} files, but no rule has the figures to say why."
-        return f"Nothing stands out with {size} files."
+            return f"This link is slow with {size} files, but its results do not show why."
+        return f"No problem stands out with {size} files."
 
     @property
     def wants_streams(self) -> bool:

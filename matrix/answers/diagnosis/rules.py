@@ -74,8 +74,8 @@ OPPOSITE = {"source": "destination", "destination": "source"}
 # Tests on the other links of an end: `from other sources to CAM`.
 OTHERS = {"source": "from {} to other destinations", "destination": "from other sources to {}"}
 TO_OTHERS = {"source": "to", "destination": "from"}
-WORK = {"source": ("read from", "sends"), "destination": ("written to", "receives")}
-CHECK_PATH = "Check the path between them: the route in both directions, and lost packets."
+WORK = {"source": ("read", "sends"), "destination": ("write", "receives")}
+CHECK_PATH = "Check the network path: the route in both directions, and packet loss."
 RUN_STREAMS = (
     " Run a stream sweep: it shows whether the TCP window or packet loss is the limit, or the "
     "capacity."
@@ -120,20 +120,20 @@ def fault_of(
     order = (place, OPPOSITE[place]) if place in ENDS else ENDS
     for end in [each for each in order if each in conditions]:
         evidence = ", ".join(words.evidence(conditions[end]))
-        sentence = f"The {end} fails with others, too: {evidence}."
+        sentence = f"The {end} also fails on other links: {evidence}."
         return Fault(sentence, words.advice(conditions[end]))
     judged = {end for end in ENDS if elsewhere.get(end, (0, 0))[1] >= FEWEST_ELSEWHERE}
     # Where they fail in between, or here and there, both ends have to work otherwise.
     can_tell = place in ENDS or len(judged) == len(ENDS)
-    looked_at = [(end, OFTEN, "others") for end in order]
+    looked_at = [(end, OFTEN, "other links") for end in order]
     likely_ends = order[:1] if place in ENDS else order
-    looked_at += [(end, PARTLY_FROM, "some others") for end in likely_ends if can_tell]
-    for end, share, with_others in looked_at:
+    looked_at += [(end, PARTLY_FROM, "some other links") for end in likely_ends if can_tell]
+    for end, share, other_links in looked_at:
         bad, tests = elsewhere.get(end, (0, 0))
         if end in judged and bad >= share * tests:
             counts = f"{format_count(bad)} of {format_count(tests)} tests"
             return Fault(
-                f"The {end} fails with {with_others}, too: {counts} "
+                f"The {end} also fails on {other_links}: {counts} "
                 f"{OTHERS[end].format(names[end])} failed.",
                 f"Check {names[end]} first.",
             )
@@ -147,7 +147,7 @@ def fault_of(
     # Other links work: of one end, or of both.
     first = "Only this link fails; other links of both endpoints work"
     if place in ENDS:
-        first = f"The {place} refuses this {OPPOSITE[place]} only; others work"
+        first = f"The {place} refuses only this {OPPOSITE[place]}; its other links work"
     bad, tests = (sum(elsewhere[end][at] for end in likely_ends) for at in (0, 1))
     counts = f"{format_count(bad)} of {format_count(tests)} tests"
     return Fault(f"{first} ({counts} failed).", PAIR)
@@ -169,10 +169,10 @@ def failing_pattern(evidence: LinkEvidence) -> Diagnosis | None:
     for first in failures.groups[:1]:
         if first.count >= max(FEWEST_FAILURES, MOST_FAILURES * total):
             sentence = (
-                f"{format_count(first.count)} of {format_count(total)} have one cause, "
-                f"{WHERE[first.where]}: {shortened(first.example.error)}."
+                f"{format_count(first.count)} of {format_count(total)} failures have the same "
+                f"error, {WHERE[first.where]}: {shortened(first.example.error)}."
             )
-            patterns.append((sentence, "Begin with that error."))
+            patterns.append((sentence, "Start with the most frequent error."))
     patterns += same_hours(failures)
     if not patterns:
         return None
@@ -209,10 +209,10 @@ def same_hours(failures: FailureEvidence) -> list[tuple[str, str]]:
     if 24 * chance > CHANCE:
         return []
     sentence = (
-        f"{format_count(bad)} of {format_count(failed)} failed between {start:02}:00 and "
+        f"{format_count(bad)} of {format_count(failed)} failures were between {start:02}:00 and "
         f"{(start + HOURS) % 24:02}:00 UTC, when {100 * share:.0f} % of all tests ran."
     )
-    advice = "Check what runs in these hours: backups, maintenance, production at its peak."
+    advice = "Check what runs at these hours: backups, maintenance, peak production."
     return [(sentence, advice)]
 
 
@@ -227,11 +227,11 @@ def start_limited(link: LinkEvidence) -> Diagnosis | None:
         return None
     overhead = format_seconds(line.overhead, line.overhead_low, line.overhead_high)
     if math.isnan(line.bandwidth):
-        beside = "; larger ones take no longer."
+        rest = "; larger files take no longer."
     else:
-        beside = (
+        rest = (
             f", and their bytes then move at {three_digits(line.bandwidth)} MB/s. "
-            f"Files under {format_bytes(line.half_size * MB)} mostly wait."
+            f"Files under {format_bytes(line.half_size * MB)} spend most of their time on overhead."
         )
     counts = ", ".join(f"{format_count(each.ok)} {each.name}" for each in line.classes)
     return Diagnosis(
@@ -239,11 +239,12 @@ def start_limited(link: LinkEvidence) -> Diagnosis | None:
         f"Most of the time is overhead: {format_seconds(line.overhead)} of the "
         f"{format_seconds(times.seconds)} that {link.size} files take.",
         (
-            f"Whatever their size, files take {overhead}{beside}",
-            f"From the median times of {counts} files.",
+            f"Files of any size take {overhead}{rest}",
+            f"Based on median times of {counts} files.",
         ),
-        "Check what comes before the first byte and after the last: handshakes, authorisation, "
-        "queues, opening files, checksums. More bandwidth or more streams would not help.",
+        "Check what happens before the first byte and after the last byte: handshakes, "
+        "authorisation, queues, opening files, checksums. More bandwidth or streams would not "
+        "help.",
         share,
     )
 
@@ -274,33 +275,34 @@ def connection_limited(link: LinkEvidence) -> Diagnosis | None:
         spread, by_loss = (three_digits(100 * of) for of in (scatter.spread, scatter.by_loss))
         said.append(
             f"Identical tests scatter by {spread} % (n = {format_count(scatter.n)}). "
-            f"Packet loss would make that {by_loss} % or more, a small window less."
+            f"Packet loss would cause {by_loss} % or more, a small TCP window less."
         )
     in_flight = []
     if link.rtt_ms is not None:
         kilobytes = three_digits(link.single * link.rtt_ms)
         in_flight.append(
-            f"At a round trip of {three_digits(link.rtt_ms)} ms that is {kilobytes} kB in flight."
+            f"At a round trip of {three_digits(link.rtt_ms)} ms, a connection has {kilobytes} kB "
+            "in flight."
         )
     each, strength = three_digits(streams.each), min(streams.slope.exponent, 1.0)
     if scatter and scatter.is_steady and not is_saw:
         return Diagnosis(
             "window-limited",
-            f"Each connection runs at the same {each} MB/s, however many there are: the TCP window "
+            f"Each connection runs at the same {each} MB/s, whatever their number: the TCP window "
             "is too small.",
             (*said, *in_flight),
             "Check the TCP buffers of both endpoints (net.ipv4.tcp_rmem, tcp_wmem, server "
-            "settings). They must hold the rate you want times the round trip. Until then, more "
-            "streams help.",
+            "settings). A buffer must be at least the target rate times the round trip. Until "
+            "then, more streams help.",
             strength,
         )
     return Diagnosis(
         "loss-limited",
-        f"Each connection gets about {each} MB/s with ups and downs, however many there are: "
-        "packets are lost.",
+        f"Each connection varies around {each} MB/s, whatever their number: packets are being "
+        "lost.",
         (*said, *loss_words(link), *in_flight),
-        "Check the path for packet loss: error counters of interfaces, dirty optics, short queues "
-        "of switches. Count retransmissions at the source (ss -ti, nstat). "
+        "Check the path for packet loss: interface error counters, dirty optics, small switch "
+        "buffers. Count retransmissions at the source (ss -ti, nstat). "
         "Until then, more streams help.",
         strength,
     )
@@ -320,14 +322,15 @@ def at_capacity(link: LinkEvidence) -> Diagnosis | None:
         share = high / nominal.mb_s
         return Diagnosis(
             "at-capacity",
-            f"It fills the nominal WAN capacity of {nominal.site} "
+            f"This link fills the nominal WAN capacity of {nominal.site} "
             f"({three_digits(nominal.mb_s)} MB/s).",
             (
-                f"Its 95th percentile is {three_digits(high)} MB/s, {format_factor(share)} of that "
-                f"(n = {format_count(link.ok)}).",
+                f"The 95th percentile is {three_digits(high)} MB/s, {format_factor(share)} of this "
+                f"capacity (n = {format_count(link.ok)}).",
                 *([f"{streams.words}."] if streams else []),
             ),
-            "Compare with the load of the site's WAN at these hours: other traffic takes the rest.",
+            "Compare with the load on the site's WAN connection at these hours: other traffic uses "
+            "the rest.",
             min(share, 1.0),
         )
     if not (streams and streams.is_of_no_use and link.median <= SLOW * elsewhere):
@@ -336,11 +339,11 @@ def at_capacity(link: LinkEvidence) -> Diagnosis | None:
         return None
     return Diagnosis(
         "at-capacity",
-        f"The path carries no more than {three_digits(link.median)} MB/s: more streams do not "
-        "help, and both endpoints are faster elsewhere.",
+        f"The path carries at most {three_digits(link.median)} MB/s: more streams do not help, "
+        "and both endpoints are faster on other links.",
         (f"{streams.words}.", *(f"{rate_words(link, end)}." for end in ENDS)),
-        "Look for the narrowest part of the path: route in both directions, backup line, slow "
-        "interface, traffic limit.",
+        "Find the bottleneck of the path: check the route in both directions, backup lines, slow "
+        "interfaces and traffic limits.",
         1 - link.median / elsewhere,
     )
 
@@ -359,7 +362,7 @@ def storage_limited(link: LinkEvidence) -> Diagnosis | None:
     factors = [factor for factor, _ in slow] or [link.slowed[end].factor or 1.0]
     shown = []
     if streams and streams.is_of_no_use:
-        shown = [f"{streams.words}: no single connection is held back."]
+        shown = [f"{streams.words}: single connections are not the limit."]
     against_peers = [
         f"Without this link, {peer.name} {VERBS[each]} at {percent(factor)} of {ELSEWHERE} "
         f"({evidence_words(peer.rates.low, peer.rates.high, peer.rates.compared)})."
@@ -368,18 +371,18 @@ def storage_limited(link: LinkEvidence) -> Diagnosis | None:
     ]
     elsewhere = []
     if link.ends[end].rates.partners and link.ok:
-        elsewhere = [f"{rate_words(link, end)}; this link has {three_digits(link.median)}."]
+        elsewhere = [f"{rate_words(link, end)}; this link has {three_digits(link.median)} MB/s."]
     return Diagnosis(
         "storage-limited",
-        f"The {end} is the limit: {name} {verb} slowly on its other links as well.",
+        f"The {end} is the limit: {name} also {verb} slowly on its other links.",
         (
             *(words.sentence(link.slowed[each]) for each in changed),
             *against_peers,
             *elsewhere,
             *shown,
         ),
-        f"At {name}, compare the rate at which files are {action} disk with that of its network. "
-        "Check the load of disks and servers, full caches, and limits of the storage system."
+        f"At {name}, compare the disk {action} rate with the network rate. "
+        "Check disk and server load, full caches, and limits of the storage system."
         + ("" if shown else DISKS_OR_CONNECTIONS),
         (1 - math.prod(factors)) * (1.0 if shown else WITHOUT_STREAMS),
     )
@@ -413,7 +416,7 @@ def slow_link(link: LinkEvidence) -> Diagnosis | None:
             (
                 f"{rate_words(link, 'source')}.",
                 f"{rate_words(link, 'destination')}; this link has {three_digits(link.median)} "
-                f"(n = {format_count(link.ok)}).",
+                f"MB/s (n = {format_count(link.ok)}).",
                 *streams,
             ),
             CHECK_PATH + advice,
@@ -422,16 +425,16 @@ def slow_link(link: LinkEvidence) -> Diagnosis | None:
     if set(link.slowed) != {"link"}:
         return None
     own = link.slowed["link"]
-    rates_now = "Too few of its newest tests succeeded to know its rate now."
+    rates_now = "Too few of the latest tests succeeded to give a current rate."
     if not math.isnan(link.now):
-        usual = "" if math.isnan(link.usual) else f", usually {three_digits(link.usual)}"
-        rates_now = f"{three_digits(link.now)} MB/s now{usual}."
+        usual = "" if math.isnan(link.usual) else f", usually {three_digits(link.usual)} MB/s"
+        rates_now = f"This link has {three_digits(link.now)} MB/s now{usual}."
     return Diagnosis(
         "slow-link",
-        f"Only this link slowed down ({words.factor_words(own)}), {words.since(own)}: no condition "
+        f"Only this link slowed down ({words.factor_words(own)}), {words.since(own)}: no event "
         "of its source or its destination explains it.",
         (rates_now, *streams),
-        f"{CHECK_PATH} What changed when it did?{advice}",
+        f"{CHECK_PATH} Find out what changed at that time.{advice}",
         WITHOUT_CAUSE * (1 - (own.factor or 1.0)),
     )
 
@@ -457,14 +460,14 @@ def slow_server(link: LinkEvidence) -> Diagnosis | None:
     where = slow[0] if len(slow) == 1 else f"{format_count(len(slow))} of the data servers"
     return Diagnosis(
         "slow-server",
-        f"The slow ones ran on {where}: {percent(ratio)} of the rate of the other data "
+        f"Transfers by {where} are slow: {percent(ratio)} of the rate of the other data "
         f"server{'s' * (others != 1)}.",
         (
             f"{'; '.join(f'{host}: {figures[host]}' for host in slow[:MOST_SERVERS])}.",
-            f"{format_count(others)} other{'s' * (others != 1)}: {figures['']}.",
+            f"{format_count(others)} other data server{'s' * (others != 1)}: {figures['']}.",
         ),
-        f"Ask its site what is wrong with {slow[0]}: disks, network interface, what else it "
-        "serves. “How it is measured” lists the data servers, and leads to the results of each.",
+        f"Ask the site to check {slow[0]}: disks, network interface, other load. "
+        "The tab “Test setup” lists the data servers and links to the results of each.",
         1 - ratio,
     )
 
@@ -493,11 +496,11 @@ def slow_redirect(link: LinkEvidence) -> Diagnosis | None:
         return None
     return Diagnosis(
         "slow-redirect",
-        f"{format_seconds(wait)} before the redirect: the lookup delay of the redirector.",
-        (f"Median of {format_count(len(waits))} {link.size} files. It is not part of any rate.",),
-        "A redirector waits this long for its data servers to say whether they have the file. "
-        "XRootD calls it cms.delay lookup, and takes 5 s unless it is set. Everybody who writes "
-        "many small files there waits, too.",
+        f"The redirector takes {format_seconds(wait)} to find a data server.",
+        (f"Median of {format_count(len(waits))} {link.size} files. No rate includes this delay.",),
+        "A redirector waits for its data servers to report whether they have the file. In XRootD, "
+        "cms.delay lookup sets this delay (default: 5 s). Everyone who writes small files there "
+        "has this delay.",
         WITHOUT_RATE * wait / (wait + USUAL_LOOKUP_SECONDS),
     )
 
@@ -511,7 +514,7 @@ def rate_words(link: LinkEvidence, end: str) -> str:
 
 def loss_words(link: LinkEvidence) -> list[str]:
     loss = link.network.loss
-    return [] if loss is None else [f"{100 * loss:.2g} % of packets are lost."]
+    return [] if loss is None else [f"Network tests lose {100 * loss:.2g} % of packets."]
 
 
 RULES: tuple[Callable[[LinkEvidence], Diagnosis | None], ...] = (
@@ -540,13 +543,15 @@ def diagnose(link: LinkEvidence) -> list[Diagnosis]:
     of_network, network = [], link.network
     if network.rate is not None:
         rate, count = three_digits(network.rate), format_count(len(network.done))
-        median = f"Network tests between both sites have a median of {rate} MB/s (n = {count})."
+        median = f"Network tests between the two sites have a median of {rate} MB/s (n = {count})."
         of_network.append(median)
     of_network += loss_words(link)
     if network.sockets:
         sender, receiver = map(format_bytes, network.sockets)
         windows = f"{sender} (sender) and {receiver} (receiver)"
-        of_network.append(f"Their largest TCP windows per connection were {windows}.")
+        of_network.append(
+            f"The largest TCP windows of a connection in network tests were {windows}."
+        )
     strongest = sorted(said, key=lambda diagnosis: -diagnosis.strength)[:MOST_DIAGNOSES]
     return [
         diagnosis

@@ -89,22 +89,22 @@ class TransferProfiles:
         counts.sort(key=lambda pair: -pair[0])
         shapes = ", ".join(f"{format_count(count)} {verb(shape, count)}" for count, shape in counts)
         stall = f"; stalled {format_share(self.stalled)} of the time" if self.stalled else ""
-        few = " These are few." if number < FEWEST_COURSES else ""
+        few = " These are few transfers." if number < FEWEST_COURSES else ""
         low, median, high = map(three_digits, self.middle)
         said = [
             f"Of {counted(number, f'{self.size}-file transfer')} with {FEWEST_STRETCHES} or more "
             f"progress samples, {shapes}{stall}.{few}",
-            f"While they run, the median rate is {median} MB/s "
+            f"During these transfers, the median rate is {median} MB/s "
             f"(5th to 95th percentile: {low}–{high}).",
         ]
         if ceiling := self.ceiling:
-            said.append(f"They all have about the same ceiling: {three_digits(ceiling)} MB/s.")
+            said.append(f"All transfers have about the same ceiling: {three_digits(ceiling)} MB/s.")
         if nominal := self.nominal:
             fastest = self.middle[2]
             whose = f"the nominal capacity of {nominal.site} ({three_digits(nominal.mb_s)} MB/s)"
             is_full = fastest >= FULL * nominal.mb_s
             said.append(
-                f"That reaches {whose}: the site's link may be full."
+                f"The 95th percentile reaches {whose}: the site's WAN connection may be full."
                 if is_full
                 else f"The 95th percentile is {format_share(fastest / nominal.mb_s)} of {whose}."
             )
@@ -181,7 +181,7 @@ SHAPE_WORDS: dict[ProfileShape, tuple[str, str]] = {
     ),
     "ceiling": (
         "run at a ceiling",
-        "a steady rate, limited by a TCP window, a quota or a full link",
+        "a steady rate, limited by a TCP window, a quota or a full network link",
     ),
     "uneven": ("vary irregularly", "as with competing traffic"),
 }

@@ -96,8 +96,8 @@ def check_length(query: MatrixQuery) -> None:
         if not (sides and sides.start and sides.end):
             continue
         if count_of(Span.of(Window(sides.start, sides.end)), BUCKETS["1d"]) > MOST:
-            sentence = f"{parameter} must be at most {MOST:,} days before the end of its time range"
-            raise BadQueryError({parameter: [f"{sentence}: a link is shown by the day."]})
+            sentence = f"{parameter} must be at most {MOST:,} days before the end of the time range"
+            raise BadQueryError({parameter: [f"{sentence}: the link page shows days."]})
 
 
 def in_buckets(started: Integers, rates: NDArray[np.float32], cut: Cut) -> TimeSeries:

@@ -206,34 +206,34 @@ def stale(link: LinkNow) -> Verdict | None:
     last = datetime.fromtimestamp(max(each.last for each in classes), UTC)
     headline = (
         f"Unknown: no test since {time_words(last.timestamp(), link.at)} "
-        f"({format_span(link.at - last)}), more than two intervals of its mesh."
+        f"({format_span(link.at - last)} ago), which is more than two intervals of its mesh."
     )
-    rest = sentences(waiting(link), rates_now("Then", classes), reverse(link))
+    rest = sentences(waiting(link), rates_now("At that time", classes), reverse(link))
     return Verdict("stale", headline, rest)
 
 
 def waiting(link: LinkNow) -> str:
-    return f"Its tests wait because of {link.obstacle}." if link.obstacle else ""
+    return f"Tests are waiting because of {link.obstacle}." if link.obstacle else ""
 
 
 def untested(link: LinkNow) -> Verdict | None:
     if any(each.tests for each in link.there):
         return None
     if link.is_filtered:
-        headline = "Not known: no result of this link in this time range matches the filters."
+        headline = "Unknown: no result of this link in this time range matches the filters."
     elif link.last and link.last <= link.at:
         ago = format_span(link.at - link.last)
-        when = f"the last one before its end was {ago} earlier" if link.is_past else ""
+        when = f"{ago} before its end" if link.is_past else f"{ago} ago"
         headline = (
-            f"No test in this time range: {when or f'the last one was {ago} ago'}, at "
+            f"No test in this time range: the last test was {when}, at "
             f"{time_words(link.last.timestamp(), link.at)}."
         )
     elif link.last:
         headline = "No test in this time range."
     elif link.is_scheduled:
-        headline = "Not tested yet: its first test has not run yet."
+        headline = "Not tested yet: the first test has not run."
     else:
-        headline = "Not tested: no mesh includes this link, and it has never had a result."
+        headline = "Not tested: no mesh includes this link, and it has no results."
     return Verdict("untested", headline, reverse(link))
 
 
@@ -266,11 +266,12 @@ def far_from_usual(link: LinkNow) -> Verdict | None:
         return None
     parts = [f"failed with {sizes(failed)} files"] if failed else []
     if far:
-        parts += [f"have {join(f'{each.factor} with {each.size} files' for each in far)}"]
+        factors = join(f"{each.factor} the baseline with {each.size} files" for each in far)
+        parts += [f"ran at {factors}"]
     rest = sentences(
         against_usual(far), others(link, far + failed), some_failed(link.there), reverse(link)
     )
-    headline = f"Unknown: the newest three tests {' and '.join(parts)}, which may be chance."
+    headline = f"Unknown: the latest three tests {' and '.join(parts)}. This may be chance."
     return Verdict("unknown", headline, rest, error_words(link, failed))
 
 
@@ -289,11 +290,11 @@ def unknown(link: LinkNow) -> Verdict:
     """Say of which size classes there are too few tests, how many, and how many it takes."""
     planned = [each for each in link.there if each.state != "not_applicable"]
     few = [each for each in planned if isnan(each.usual)]
-    headline = "Unknown: too few of its newest tests succeeded."
+    headline = "Unknown: too few of the latest tests succeeded."
     if few:
         counts = join(f"{format_count(each.usual_count)} with {each.size} files" for each in few)
         headline = (
-            f"Unknown: too few tests. Its usual rate takes {FEWEST_SUCCESSES} successful ones in "
+            f"Unknown: no baseline yet. A baseline needs {FEWEST_SUCCESSES} successful tests in "
             f"the {USUAL_DAYS} days before this time range; there are {counts}."
         )
     now = rates_now("Now", link.there)
@@ -326,7 +327,7 @@ def others(
     groups = {
         "{files} still work.": works,
         "{files} are as usual.": as_usual,
-        "The usual rate with {sizes} files is not known yet.": new,
+        "There is no baseline for {sizes} files yet.": new,
         "{files} have not been tested recently.": with_state(rest, "stale"),
         "{files} failed.": with_state(rest, "failed"),
     }
@@ -369,9 +370,7 @@ def reverse(link: LinkNow) -> str:
         ),
         "The reverse direction has not been tested recently.": is_stale,
         "The reverse direction is as usual.": bool(with_level(back, "usual")),
-        "The usual rate in the reverse direction is not known yet.": bool(
-            with_level(back, "unknown")
-        ),
+        "The reverse direction has no baseline yet.": bool(with_level(back, "unknown")),
     }
     return next((sentence for sentence, holds in calm.items() if holds), "")
 

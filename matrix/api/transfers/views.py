@@ -235,7 +235,7 @@ def why_not(transfer_id: UUID) -> str:
     if probe := Probe.objects.filter(id=transfer_id).first():
         return f"The test {transfer_id} is {probe.state}: it is listed here once it has ended."
     days = settings.SONAR_KEEP_DAYS
-    return f"No transfer has the id {transfer_id}: results are kept for {days} days."
+    return f"There is no transfer with the ID {transfer_id}. Results are kept for {days} days."
 
 
 def shown(transfer: Transfer, request: Request) -> dict[str, Any]:

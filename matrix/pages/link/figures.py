@@ -46,9 +46,9 @@ WORDS = {
     "slower": "slower than usual",
     "faster": "faster than usual",
     "usual": "as usual",
-    "unknown": "usual rate not known yet",
+    "unknown": "no baseline yet",
     "untested": "no test in this time range",
-    "not_applicable": "no mesh tests it",
+    "not_applicable": "not in any mesh",
     "failing": "failing",
     "failed": "all tests failed",
     "stale": "not tested recently",
@@ -139,7 +139,7 @@ def overhead_part(overhead: Overhead | None) -> dict[str, Any] | None:
     if overhead is None:
         return None
     counts = ", ".join(f"{format_count(each.ok)} {each.name}" for each in overhead.classes)
-    sentence = f"{overhead_words(overhead)} From the median times of {counts} files"
+    sentence = f"{overhead_words(overhead)} Based on median times of {counts} files"
     return {
         "sentence": f"{sentence}{'; 95 % intervals in brackets' * overhead.fits}.",
         "figure": rate_plots.overhead_figure(overhead),
@@ -155,25 +155,25 @@ def overhead_words(overhead: Overhead) -> str:
         between = [each for each in overhead.classes if not math.isnan(each.off)]
         furthest = max(between, key=lambda each: abs(math.log(each.off)), default=None)
         if furthest is None or 1 / TOLERANCE < furthest.off < TOLERANCE:
-            return f"{sentence}smaller files move faster than any overhead would let them."
+            return f"{sentence}smaller files move faster than any overhead allows."
         return (
             f"{sentence}{furthest.name} files take {format_factor(furthest.off)} the time that the "
             "other size classes suggest."
         )
     seconds = format_seconds(overhead.overhead, overhead.overhead_low, overhead.overhead_high)
-    sentence = f"Each transfer takes {seconds} whatever its size"
+    sentence = f"Each transfer has {seconds} of overhead, whatever its size"
     if math.isnan(overhead.bandwidth):
         return f"{sentence}. Larger files take no longer, so the bandwidth is not known."
     low, high = three_digits(overhead.bandwidth_low), overhead.bandwidth_high
     bounds = f"at least {low}" if math.isinf(high) else f"{low}–{three_digits(high)}"
     bandwidth = f"{three_digits(overhead.bandwidth)} MB/s ({bounds})"
     if overhead.overhead == 0:
-        sentence = f"No overhead is seen (at most {format_seconds(overhead.overhead_high)}): "
-        return f"{sentence}bytes are sent at {bandwidth} whatever the size."
+        sentence = f"No overhead is visible (at most {format_seconds(overhead.overhead_high)}): "
+        return f"{sentence}bytes move at {bandwidth}, whatever the file size."
     half = format_bytes(overhead.half_size * MB)
     return (
-        f"{sentence}, and sends its bytes at {bandwidth}. "
-        f"Files under {half} spend most of their time waiting."
+        f"{sentence}, and moves its bytes at {bandwidth}. "
+        f"Files under {half} spend most of their time on overhead."
     )
 
 
@@ -190,18 +190,18 @@ def network_part(
     if not listed and not alone:
         return None
     failed = format_count(len(tests.there) - len(tests.done))
-    sentence = "No test in this direction in this time range."
+    sentence = "No network test ran in this direction in this time range."
     if tests.rate is not None:
         count, rate = format_count(len(tests.done)), three_digits(tests.rate)
-        medians = [f"a median of {rate} MB/s (n = {count})"]
+        medians = [f"median {rate} MB/s (n = {count})"]
         if tests.rtt_ms is not None:
-            medians.append(f"a round trip of {three_digits(tests.rtt_ms)} ms")
+            medians.append(f"round trip {three_digits(tests.rtt_ms)} ms")
         if tests.loss is not None:
             medians.append(f"{format_share(tests.loss)} of segments retransmitted")
-        failures = "" if failed == "0" else f" {failed} failed."
-        sentence = f"In this direction: {', '.join(medians)}.{failures}"
+        failures = "" if failed == "0" else f" Failed network tests: {failed}."
+        sentence = f"Network tests in this direction: {', '.join(medians)}.{failures}"
     elif tests.there:
-        sentence = f"None of the {failed} tests in this direction succeeded."
+        sentence = f"No network test in this direction succeeded ({failed} failed)."
     return {
         "sentence": sentence,
         "lines": [network_line(test) | {"there": test in tests.there} for test in listed],
@@ -217,7 +217,7 @@ def verdict_alone(part: dict[str, Any] | None) -> dict[str, Any]:
         return {}
     return {
         "kind": "na",
-        "headline": "No files move here: an endpoint of this link only serves network tests.",
+        "headline": "No files are transferred: an endpoint of this link only serves network tests.",
         "rest": part["sentence"],
         "links": [("Network tests", "#network")],
     }
@@ -292,12 +292,12 @@ def size_row(direction: Direction, answer: LinkReport) -> dict[str, Any]:
         last = f", last {format_count(direction.streak)} failed" if direction.streak else ""
         note = f"{WORDS[kind]}{began}{last}"
     elif direction.unconfirmed:
-        note = f"may be {direction.unconfirmed}, unconfirmed"
+        note = f"possibly {direction.unconfirmed}, unconfirmed"
     return {
         "kind": kind,
         "title": WORDS.get(kind, kind),
         "figure": three_digits(direction.now) if has_rate else FIGURES.get(kind, DASH),
-        "usual": f"usual {three_digits(direction.usual)}" if has_usual else "",
+        "usual": f"baseline {three_digits(direction.usual)}" if has_usual else "",
         "against": against,
         "note": note,
     }
@@ -337,7 +337,7 @@ def comparison_part(page: QueryPage, answer: LinkReport) -> dict[str, Any] | Non
         beyond = (
             own.sentence("it is", has_changed=pair.kind in CHANGED)
             if own
-            else "Too few other links have results to say whether they changed as well."
+            else "Too few other links have results to show whether they changed as well."
         )
     return {
         "kind": READS.get(pair.kind, (pair.kind,))[0],
@@ -358,7 +358,7 @@ def comparison_part(page: QueryPage, answer: LinkReport) -> dict[str, Any] | Non
     }
 
 
-MOVER = "how files are moved; http-tpc is HTTP third-party copy, directly between the two endpoints"
+MOVER = "http-tpc is HTTP third-party copy, directly between the two endpoints"
 MODE = "pull: the destination fetches; push: the source sends"
 STREAMS = "parallel TCP connections of one test"
 NOT_KNOWN = "not known"
@@ -399,12 +399,12 @@ def profile_table(
     ]
     counts = {"none": "none", "some": "some", "unknown": ""}
     versions = [str(key.ip_version or "") for key in keys]
-    timed = "who measured the seconds that rates are made of, and from when to when"
-    origin = "test: sent only to measure; production and external: imported results"
-    mesh = "a set of links that are tested on one schedule; else why the test was made"
+    timed = "what measured the duration that rates are based on, and its start and end"
+    origin = "test: a transfer by Sonar; production and external: imported results"
+    mesh = "a set of links with one test schedule; otherwise the purpose of the test"
     others = "other Sonar tests at the source or the destination at the same time"
     columns: list[Column] = [
-        ("mover", MOVER, [key.mover for key in keys], ""),
+        ("transfer tool", MOVER, [key.mover for key in keys], ""),
         ("mode", MODE, [key.mode for key in keys], NOT_KNOWN),
         ("streams", STREAMS, streams, ""),
         ("IP version", "", versions, NOT_KNOWN),
@@ -444,12 +444,12 @@ def schedule_table(answer: LinkReport) -> dict[str, Any]:
     modes = [
         mesh.mover_description.known_mode(mesh.mode) or "chosen by the service" for mesh in meshes
     ]
-    title = "a set of links that are tested on one schedule"
-    first = "where not all due tests can start, the higher goes first"
+    title = "a set of links with one test schedule"
+    first = "if not all due tests can start, higher priorities start first"
     columns: list[Column] = [
         ("mesh", title, [mesh.name for mesh in meshes], ""),
-        ("waiting because of", "", waits, "not waiting"),
-        ("mover", MOVER, [mesh.mover for mesh in meshes], ""),
+        ("reason for waiting", "", waits, "not waiting"),
+        ("transfer tool", MOVER, [mesh.mover for mesh in meshes], ""),
         ("mode", MODE, modes, ""),
         ("streams", STREAMS, [str(mesh.streams) for mesh in meshes], ""),
         ("priority", first, [str(mesh.priority) for mesh in meshes], ""),
@@ -465,12 +465,12 @@ def advice_for(
     if any(line.there.tests for line in answer.classes):
         if answer.now_or_end == answer.now:
             return "", ()
-        return "", [("How it is now", url_of(query.replace(window=MatrixQuery.window)))]
+        return "", [("Show current state", url_of(query.replace(window=MatrixQuery.window)))]
     if query.filters:
         everything = url_of(query.replace(filters=()))
-        return "", [("Show all tests, however they were made", everything)]
+        return "", [("Show all tests without filters", everything)]
     if answer.last:
-        coming = next_test(answer, planned) if planned else "No mesh tests it any more."
+        coming = next_test(answer, planned) if planned else "No mesh tests this link now."
         # The shortest usual window that has the last test, else its day.
         day = answer.last.replace(hour=0, minute=0, second=0, microsecond=0)
         words = format_day(day)
@@ -481,9 +481,9 @@ def advice_for(
                 words, with_last = PRESET_WORDS[name], query.replace(window=name)
         return coming, [(f"Show {words}", url_of(with_last))]
     if planned:
-        return f"{next_test(answer, planned)} Come back then.", ()
-    meshes = ("Look at the meshes", address("meshes"))
-    return "An administrator can add it to a mesh.", [meshes]
+        return next_test(answer, planned), ()
+    meshes = ("Show meshes", address("meshes"))
+    return "An administrator can add this link to a mesh.", [meshes]
 
 
 def next_test(answer: LinkReport, planned: Sequence[Schedule]) -> str:

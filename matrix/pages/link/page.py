@@ -97,7 +97,7 @@ class LinkPage(QueryPage):
             if text := str(params.get("before", "")):
                 before = Cursor.parse(text)
         except ValueError:
-            place = "before is not a place in the list of results: follow a link to it."
+            place = "before is not a place in the list of results: use “Earlier results”."
             errors["before"] = [place]
         if errors:
             raise BadQueryError(errors)

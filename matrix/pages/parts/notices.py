@@ -156,7 +156,7 @@ def mixed(
     """
     if not mixture.mixed:
         return None
-    subject = "Mixes"
+    subject = "These numbers mix"
     if cells and mixture.cells > 1:
         subject = f"{format_count(mixture.mixed)} of {format_count(mixture.cells)} {cells} mix"
     phrases, links = [], []

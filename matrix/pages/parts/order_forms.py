@@ -166,7 +166,7 @@ class ProbeForm(OrderForm):
     count = whole_field("number of tests", "count", MOST_TESTS, 1)
     streams = whole_field("streams (TCP connections)", "streams", MOST_STREAMS, 1)
     mode = select_field("mode", required=False)
-    mover = select_field("mover (how files are moved)", required=False)
+    mover = select_field("transfer tool", required=False)
     compare = tick("also with 1 stream, to compare")
     both = tick("both directions")
 
@@ -288,7 +288,7 @@ class SweepForm(OrderForm):
     size = select_field("size class", required=False)
     streams = whole_field("streams", "streams", MOST_STREAMS, 1)
     mode = select_field("mode", required=False)
-    mover = select_field("mover", required=False)
+    mover = select_field("transfer tool", required=False)
 
     def __init__(
         self, link: Link, data: QueryDict | None = None, preset: Mapping[str, str] | None = None

@@ -28,8 +28,8 @@ from sonar.results.store import is_made_up
 
 # Servers send a progress marker about every 5 s.
 MARKER_SECONDS = 6.0
-NO_FILE = "It is made up: no file was moved."
-IMPORTED = "It was imported, and imported results have no progress samples."
+NO_FILE = "This is demo data: no file was transferred."
+IMPORTED = "Imported results have no progress samples."
 
 
 def facts_of(transfer: Transfer, *, internal: bool) -> dict[str, list[tuple[str, str]]]:
@@ -81,7 +81,7 @@ def scitag_words(scitag: int | None) -> str:
 def profile_words(profile: Profile) -> str:
     """Say how a result was made: `http-tpc push, 4 streams requested, 1 used, IPv6, ordered`."""
     if is_made_up(profile):
-        return "made up"
+        return "demo data"
     mover = f"{profile.mover} {profile.mode}".strip()
     streams = "1 stream" if profile.streams == 1 else f"{profile.streams} streams"
     if profile.streams_used is None:
@@ -135,35 +135,36 @@ def why_no_picture(transfer: Transfer, parts: Sequence[Stretch]) -> str:
     if parts and parts[-1].bytes:
         last = parts[-1]
         moved = f"{format_bytes(last.bytes)} after {format_seconds(last.end)}"
-        return f"One progress sample is kept, {moved}: a picture needs two."
+        return f"Only one progress sample was recorded ({moved}); a picture needs two."
     if reason := why_no_samples(transfer):
         return reason
     if transfer.seconds < MARKER_SECONDS:
         return (
-            "It finished before the first progress marker: servers send one about every 5 seconds."
+            "The transfer finished before the first progress marker; servers send one about "
+            "every 5 s."
         )
     if parts:
-        return "No byte had moved by its last progress sample."
-    return "Neither its mover nor the servers reported any progress."
+        return "No byte had arrived by the last progress sample."
+    return "Neither the transfer tool nor the servers reported progress."
 
 
 def why_no_samples(transfer: Transfer) -> str:
     """Return the reasons that hold whatever the transfer itself was like, or nothing."""
     failed = transfer.state == Transfer.State.FAILED
     if transfer.state == Transfer.State.LOST and not transfer.is_cancelled:
-        return "Its worker died before it could store any progress."
+        return "The worker died before it stored any progress."
     made_up = is_made_up(transfer.profile)
     if made_up or transfer.profile.origin != Profile.Origin.TEST:
         return NO_FILE if made_up else IMPORTED
     if failed and not transfer.seconds:
-        return "It failed before the transfer itself began."
+        return "The test failed before the transfer started."
     if transfer.profile.streams > 1:
         return (
-            "It was requested with several streams: for those, servers report the full size from "
-            "the start, which shows no progress."
+            "The test requested several streams. Servers then report the full size from the start, "
+            "so no progress is visible."
         )
     if failed and transfer.prepare_seconds is None and not transfer.samples:
-        return "The progress of failed tests was not kept at that time."
+        return "Progress of failed tests was not recorded when this test ran."
     return ""
 
 
@@ -189,7 +190,7 @@ class TransferLine:
     def of(cls, transfer: Transfer, downtimes: Iterable[Downtime] = ()) -> TransferLine:
         why_no_rate = "failed: it has no rate"
         if transfer.state == Transfer.State.LOST:
-            why_no_rate = "lost: its worker died, so there is no rate"
+            why_no_rate = "lost: the worker died, so there is no rate"
             if transfer.is_cancelled:
                 why_no_rate = "cancelled: it has no rate"
         # What the downtimes of its ends that were in force while it ran made of them.
