@@ -39,7 +39,7 @@ def assess() -> None:
     if assessed.is_finished:
         for event in incidents.follow(now):
             title = words.title(event.incident)
-            log.info("incident %s %s: %s", event.incident_id, event.kind, title)
+            log.info("incident %s %s: %s", event.incident_id, event.type, title)
 
 
 @shared_task(throws=retry.DATABASE_AWAY)

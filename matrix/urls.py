@@ -16,7 +16,7 @@ from matrix.pages.commissioning import work as criteria_work
 from matrix.pages.commissioning.pages import RecordPage, SetPage, SetsPage
 from matrix.pages.downtimes import DowntimesPage
 from matrix.pages.endpoint import check_endpoint, declare_data_hosts
-from matrix.pages.events import EventsPage, former_changes
+from matrix.pages.events import EventsPage
 from matrix.pages.glossary import GlossaryPage
 from matrix.pages.history import history
 from matrix.pages.incidents.pages import IncidentsPage, incident
@@ -96,7 +96,6 @@ urlpatterns = [
     path("reports/<str:period>/", showing(ReportPage), name="report"),
     path("incidents/", showing(IncidentsPage), name="incidents"),
     path("incidents/<int:id>/", incident, name="incident"),
-    path("changes/", former_changes, name="former-changes"),
     path("history/", history, name="history"),
     path("people/", people.people, name="people"),
     path("people/<str:name>/", people.person, name="person"),

@@ -12,7 +12,7 @@ from sonar.models import Condition, ConditionLink, Endpoint, Incident, IncidentE
 from tests.conditions import Pair, stored_condition
 from tests.matrix.world import HOUR, NOW
 
-SLOW, SILENT, FAILING = Incident.Condition.values
+SLOW, SILENT, FAILING = Incident.Type.values
 # Of what is slow: a fifth, with its interval.
 SLOWNESS = {"factor": 0.2, "factor_low": 0.15, "factor_high": 0.26}
 

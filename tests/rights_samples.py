@@ -160,7 +160,6 @@ PAGE = {
     )
 } | {
     "/people/<str:name>/": Sample("/people/somebody/"),
-    "/changes/": Sample("/changes/", good=(302,)),
     "/subscriptions/add/<str:channel>/": Sample("/subscriptions/add/webhook/"),
     "/search/": Sample("/search/?q=DISK"),
     # Off unless a provider, or a front server, is named: tests/matrix/test_log_in_elsewhere.py.

@@ -139,7 +139,7 @@ def pages(grid: TroubledGrid) -> Iterator[str]:
     yield f"{address('matrix')}?wall=1"
     yield f"{address('causes')}?compare=month"
     yield f"{address('causes')}?compare=week"
-    yield f"{address('events')}?certain=any"
+    yield f"{address('events')}?significant=any"
     kinds = {happens.kind: pair for pair, happens in grid.troubles.items()}
     for pair in kinds.values():
         yield address("link", *pair)

@@ -7,7 +7,7 @@
     sonar.links(source_cloud="UK", max_age=10800)    # a DataFrame, a row for each link
     for result in sonar.transfers(state="failed"):   # a stream of dicts, newest first
         print(result["error"])
-    sonar.events(kind="slower", window="30d")        # a DataFrame: what became slower, and when
+    sonar.events(type="slower", window="30d")        # a DataFrame: what became slower, and when
     sonar.diagnosis("RAL_DISK", "DESY_DISK")         # why a link is slow or fails
 
 Parameters are those of the REST API, which `/api/v1/docs/` lists: a list repeats one, `from_`
@@ -55,7 +55,7 @@ MEDIA_TYPES = {
 # What columns of CSV hold, by the last part of their names.
 TEXTS = (
     *("name", "source", "destination", "site", "cloud", "country", "label", "state", "change"),
-    *("kind", "size", "end", "sentence", "near", "comparison_url"),
+    *("kind", "scope", "type", "size", "end", "sentence", "near", "comparison_url"),
     *("error", "error_where", "congestion_control"),
 )
 TIMES = (
@@ -502,8 +502,8 @@ READING = {
     "series": ("One link over time.", f"source destination bucket points compare {WINDOW}", ""),
     "events": (
         "What is or was slower, faster, failing or not tested, newest first.",
-        f"kind level now certain since page_size cursor size window from to {FILTERS}",
-        "since|kind|level|source|destination|sizes|factor|low|high|until",
+        f"type scope factor now significant since page_size cursor size window from to {FILTERS}",
+        "since|type|scope|source|destination|sizes|factor|low|high|until",
     ),
     "causes": (
         "How fast each source and destination is against its peers; with --compare, what changed.",

@@ -1,4 +1,4 @@
-"""GET /api/v1/events/: what happened, each thing once, newest first."""
+"""GET /api/v1/events/: changes of the grid, each listed once, newest first."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -9,14 +9,14 @@ from rest_framework.request import Request
 
 from matrix.answers.conditions import words
 from matrix.answers.events import reading
-from matrix.answers.events.event import KINDS, LEVELS, Event
+from matrix.answers.events.event import SCOPES, TYPES, Event
 from matrix.answers.events.nearby import notes_near
-from matrix.answers.events.reading import CERTAIN, NOW, EventsQuestion, page_of
+from matrix.answers.events.reading import MOST_FACTOR, NOW, SIGNIFICANT, EventsQuestion, page_of
 from matrix.api.base import ApiView
 from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, echo, following
 from matrix.api.rendering import as_json, as_rows, file_name
 from matrix.api.schema.describe import described
-from matrix.api.schema.parameters import LINKS_FILTERED, SIZE, choice, paging, text
+from matrix.api.schema.parameters import LINKS_FILTERED, SIZE, choice, number, paging, text
 from matrix.api.schema.parameters import WINDOW as BOUNDS
 from matrix.api.schema.records import As, At, Moment, MomentOrNull, NameOrNull, Number, record
 from matrix.api.schema.schemas import Answer, Listed, echo_shape
@@ -28,21 +28,23 @@ from sonar.notation.windows import PRESETS, format_time
 
 
 class EventRecord(Answer):
-    """A condition: what is or was the matter with a link, an endpoint, a site or the whole grid.
+    """A link, endpoint, site or the whole grid that is or was slower, faster, failing or silent.
 
-    A link has both ends, an endpoint as source or destination that end, an endpoint in both
-    directions is both ends, and a site is the `site`. All size classes that show it are one event,
+    `type` is what happened; `recovered` is a failure that has ended, and `silent` links have no
+    results although tests are scheduled. `scope` is where it happened: a `link` has both endpoints;
+    a `source` or a `destination` is one endpoint in that role; an `endpoint` in both roles is in
+    `source` and in `destination`; a `site` is in `site`. One event covers all its size classes,
     `sizes`. It began between `earliest` and `latest`, most likely at `since`, and lasts while
-    `until` is null. A failure that has ended is `recovered`; `silent` links are not tested as
-    planned. `factor` is the rate since divided by the rate before, below 1 for slower, `low` and
-    `high` its interval of 95 %, null where there is none. `tests` are those since it began, failed
-    ones of a failure; it shows on `links` of `of_links`. `certain` events are confirmed, at
-    `confirmed_at`; the others may be chance. `condition` is the same number as `id`.
+    `until` is null. `factor` is the rate since then divided by the rate before, below 1 for slower;
+    `low` and `high` are its 95 % interval; each is null if not known. `tests` counts the tests
+    since the event began, only the failed ones if it is a failure. `links` of `of_links` tested
+    links show it. `significant` events are confirmed, at `confirmed_at`; others may be chance.
+    `condition` is the same number as `id`.
     """
 
     id: Annotated[str, As(str)]
-    kind: Literal["slower", "faster", "failing", "silent", "recovered"]
-    level: Literal["link", "source", "destination", "endpoint", "site", "grid"]
+    type: Literal["slower", "faster", "failing", "silent", "recovered"]
+    scope: Literal["link", "source", "destination", "endpoint", "site", "grid"]
     source: Annotated[NameOrNull, At("condition.source")]
     destination: Annotated[NameOrNull, At("condition.destination")]
     site: Annotated[NameOrNull, At("condition.site")]
@@ -54,7 +56,7 @@ class EventRecord(Answer):
     factor: Number
     low: Number
     high: Number
-    certain: Annotated[bool, At("is_certain")]
+    significant: Annotated[bool, At("is_significant")]
     tests: int
     links: Annotated[int, At("condition.links")]
     sentence: str
@@ -66,18 +68,18 @@ class EventRecord(Answer):
     of_links: Annotated[int, At("condition.of_links")]
 
 
-ECHO = echo_shape(",", ("size", "window", "kind", "level", "now"), ("certain",))
+ECHO = echo_shape(",", ("size", "window", "type", "scope", "factor", "now"), ("significant",))
 COLUMNS = tuple(EventRecord.model_fields)
 
 EVENTS = described(
-    "What happened, newest first: what is slower, faster, failing or not tested, or recovered",
+    "Events, newest first: slower, faster, failing, silent or recovered",
     answer=Listed(
         "events",
         EventRecord,
         also={
             "query": ECHO,
             "description": {"type": "string"},
-            "sentence": {"type": "string", "description": "What happened today (UTC)."},
+            "sentence": {"type": "string", "description": "Summary of the current UTC day."},
             "assessed_at": {
                 "type": ["string", "null"],
                 "format": "date-time",
@@ -86,24 +88,35 @@ EVENTS = described(
         },
     ),
     parameters=[
-        text("size", "Only what shows with files of this size class; by default of any.", SIZE),
+        text("size", "Events that affect files of this size class; default: any.", SIZE),
         choice(
             "window",
             PRESETS,
-            "What lasted at some time of it: up to now; not with from and to.",
+            "Time range up to now that the events overlap; excludes from and to.",
             "7d",
         ),
         *BOUNDS[1:],
         text(
             "since",
-            "What lasted at some time since this one, ISO 8601; not with a window.",
+            "Events that lasted at this time or later, ISO 8601; excludes window, from and to.",
             "2026-11-20T04:00:00Z",
         ),
         *LINKS_FILTERED,
-        choice("kind", KINDS, "What happened; by default anything."),
-        choice("level", LEVELS, "To what it happened; by default to anything."),
-        choice("now", NOW, "Only what lasts (yes), or what has ended (no)."),
-        choice("certain", CERTAIN, "With any, unconfirmed ones, too.", CERTAIN[0]),
+        choice("type", TYPES, "Events of this type only; default: any."),
+        choice("scope", SCOPES, "Events with this scope only; default: any."),
+        number(
+            "factor",
+            "Events that changed a rate by at least this factor, in either direction.",
+            minimum=1,
+            maximum=MOST_FACTOR,
+        ),
+        choice("now", NOW, "Events that last (yes), or that have ended (no); default: both."),
+        choice(
+            "significant",
+            SIGNIFICANT,
+            "Confirmed events only (yes), or unconfirmed ones, too (any).",
+            SIGNIFICANT[0],
+        ),
         *paging(OF_TRANSFERS),
     ],
     formats=("json", "csv", "ndjson"),
@@ -111,16 +124,16 @@ EVENTS = described(
 )
 
 
-# All events of a grid, in one CSV: more than this many nobody reads.
+# Limit of a CSV or NDJSON answer, which is not paged.
 MOST_ROWS = 100_000
 
 
 class EventsView(ApiView):
     @EVENTS
     def get(self, request: Request) -> HttpResponseBase:
-        """What all links of an endpoint share is one event, of the endpoint.
+        """A change that all links of an endpoint share is one event of that endpoint.
 
-        Filters choose events by the links that show them.
+        Filters select events by the links that show them.
         """
         now = timezone.now()
         question = EventsQuestion.read(dict(request.query_params.lists()), (*PAGING, "format"))
@@ -139,10 +152,11 @@ class EventsView(ApiView):
         own = {
             "size": question.size or None,
             "window": None if question.since else question.query.window or None,
-            "kind": question.kind or None,
-            "level": question.level or None,
+            "type": question.type or None,
+            "scope": question.scope or None,
+            "factor": question.factor or None,
             "now": question.now or None,
-            "certain": "any" if question.unsure else "yes",
+            "significant": "any" if question.with_unconfirmed else "yes",
         }
         return as_json(
             {

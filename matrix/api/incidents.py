@@ -48,22 +48,21 @@ from matrix.http.permissions import allow, reader_of
 from matrix.query.forms import BadQueryError, check_names
 from matrix.store import incidents, keyset
 from sonar.alerting.decisions import (
-    KINDS,
+    EVENT_TYPES,
     LONGEST_TEXT,
     RIGHT,
     DecisionError,
     DecisionRequest,
     decide,
 )
-from sonar.alerting.incidents import FIGURES
 from sonar.alerting.subjects import sites_of
 from sonar.models import Incident, IncidentEvent
 from sonar.notation.enumeration import either
 from sonar.notation.windows import parse_time
 
-Level = Literal["link", "source", "destination", "endpoint", "site", "grid"]
-Condition = Literal["slow", "silent", "failing"]
-EventKind = Literal[
+Scope = Literal["link", "source", "destination", "endpoint", "site", "grid"]
+Type = Literal["slow", "silent", "failing"]
+EventType = Literal[
     "opened", "grew", "shrank", "worse", "better", "cause", "merged", "closed", "reopened",
     "acknowledged", "assigned", "muted", "unmuted", "note", "accepted",
 ]  # fmt: skip
@@ -73,23 +72,24 @@ Decision = Literal["acknowledge", "assign", "mute", "unmute", "note", "accept"]
 class IncidentRecord(Answer):
     """A confirmed condition with its assignee and decisions.
 
-    Of a link it has both ends, of an endpoint as a source or as a destination that end, of one
-    both ways it is at both ends, of a site the `site`; `grid` is Sonar itself or its own network.
-    `condition` is what is wrong, `condition_id` the condition that it follows, null for older ones.
+    `type` is what happened. `scope` is where: a `link` has both endpoints; a `source` or a
+    `destination` is one endpoint in that role; an `endpoint` in both roles is in `source` and in
+    `destination`; a `site` is in `site`; `grid` means Sonar itself or its network.
     It began between `since_low` and `since_high`, most likely at `began_at`.
-    `factor` is the rate since over the rate before, `low` and `high` its interval of 95 %, null
-    where there is none. `links` show it, of `of_links` that were tested; of the `tests` of its
-    subject since it began so many `failed`, null for older ones. People have names for those who
-    have logged in, else they are null; `acknowledged_at` and `assigned` are there for all.
+    `factor` is the rate since then divided by the rate before, and `low` and `high` are its 95 %
+    interval, null if none is known. `links` of the `of_links` tested links show it. `tests` counts
+    the tests since it began and `failed` the failed ones; both are null for older incidents.
+    `condition_id` is the condition that the incident follows, null for older incidents. Names of
+    people are null unless the caller has logged in; `acknowledged_at` and `assigned` never are.
     """
 
     id: int
     url: str
-    level: Level
+    scope: Scope
     source: NameOrNull
     destination: NameOrNull
     site: NameOrNull
-    condition: Condition
+    type: Type
     title: str
     sentence: str
     began_at: Moment
@@ -117,17 +117,16 @@ class IncidentRecord(Answer):
 
 
 class IncidentMember(Answer):
-    """A link that an incident explains, with one size class; `until` is null while it does.
+    """An affected link with one size class; `until` is null while the incident affects it.
 
-    `baseline_mb_s` is the rate before the incident, `rate_mb_s` the rate of a slow link since.
-    In an incident of many links, the first 100 have a `rate_mb_s`, and of these the worst come
-    first.
+    `baseline_mb_s` is the rate before the incident began, and `rate_mb_s` the rate since then, of a
+    slow link. At most 100 links have `rate_mb_s`; they come first, the worst of them at the top.
     """
 
     source: Name
     destination: Name
     size: Annotated[Name, At("size_class")]
-    condition: Condition
+    type: Type
     since: Moment
     until: MomentOrNull
     baseline_mb_s: Annotated[Digits, At("baseline"), As(lambda rate: rate and rate / 1e6)]
@@ -135,25 +134,26 @@ class IncidentMember(Answer):
 
 
 class EventOfIncident(Answer):
-    """Something that happened to an incident, with what was so of it then.
+    """An update of an incident, with the figures that the incident had then.
 
-    `by` is who did it, null for Sonar itself, and for those who have not logged in. `was` is the
-    level that the cause had before, `into` the incident that it became a part of, `assignee` the
-    account that it was assigned to, `until` the end of its mute: null for other kinds.
+    `type` is what happened to the incident, and `incident_type` the type of the incident. `by` is
+    the account that did it, null for Sonar itself and for callers who have not logged in. `was` is
+    the scope before the update, `into` the incident that it was merged into, `assignee` the new
+    assignee, and `until` the end of a mute; each is null for other updates.
     """
 
     id: int
     incident: Annotated[int, At("incident_id")]
     at: Moment
-    kind: EventKind
+    type: EventType
     by: Text
     text: str
-    level: Level
-    condition: Condition
+    scope: Scope
+    incident_type: Type
     factor: Number
     links: int
     of_links: int
-    was: Level | None
+    was: Scope | None
     into: int | None
     assignee: Text
     until: Text
@@ -181,20 +181,20 @@ class DecisionBody(Body, strict=True):
 
 
 ALLOWED = {
-    "decision": either(list(KINDS)),
+    "decision": either(list(EVENT_TYPES)),
     "text": f"a text of at most {LONGEST_TEXT} characters",
     "assignee": "the name of an account, or null to unassign the incident",
     "until": "a time, like 2026-11-20T04:00:00Z",
 }
 # With which decision a field goes.
 ONLY_WITH = {"assignee": "assign", "until": "mute"}
-OWN = ("size", "open", "level", "condition", "mine", "unacknowledged")
+OWN = ("size", "open", "scope", "type", "mine", "unacknowledged")
 MOST_ROWS = 100_000
 # Of one answer; more events are asked for with the last id of these.
 MOST_EVENTS = MOST_MEMBERS = 10_000
 
 INCIDENTS = described(
-    "Incidents, open ones first, of these the worst",
+    "Incidents: open ones first, the worst of them at the top",
     answer=Listed(
         "incidents",
         IncidentRecord,
@@ -205,10 +205,10 @@ INCIDENTS = described(
     ),
     parameters=[
         *WINDOW,
-        choice("open", OPEN_OR_NOT, "Only what is open (yes), or what is closed (no)."),
-        choice("level", Incident.Level.values, "Only of this; by default of anything."),
-        choice("condition", Incident.Condition.values, "Only with this trouble."),
-        text("size", "Only what shows with files of this size class.", SIZE),
+        choice("open", OPEN_OR_NOT, "Open incidents only (yes), or closed ones only (no)."),
+        choice("scope", Incident.Scope.values, "Incidents with this scope only; default: any."),
+        choice("type", Incident.Type.values, "Incidents of this type only; default: any."),
+        text("size", "Incidents that affect files of this size class only.", SIZE),
         filter_of("site"),
         choice("mine", YES, "Only incidents that the caller has acknowledged or is assigned to."),
         choice("unacknowledged", YES, "Only unacknowledged incidents without an assignee."),
@@ -218,7 +218,7 @@ INCIDENTS = described(
     tag="results",
 )
 INCIDENT = described(
-    "An incident with its links and what happened to it",
+    "An incident with its affected links and its updates",
     answer=WholeIncident,
     errors=(404,),
     tag="results",
@@ -231,10 +231,10 @@ DECIDE = described(
     tag="results",
 )
 EVENTS = described(
-    "What happened to incidents, in the order in which it was stored",
+    "Updates of incidents, in the order in which they were stored",
     answer=Listed("events", EventOfIncident),
     parameters=[
-        number("since", "Only events behind the one with this id.", "integer", 0, minimum=0),
+        number("since", "Only updates after the one with this id.", "integer", 0, minimum=0),
     ],
     formats=LIST,
     tag="results",
@@ -244,7 +244,7 @@ EVENTS = described(
 class IncidentsView(ApiView):
     @INCIDENTS
     def get(self, request: Request) -> HttpResponseBase:
-        """Those that were open at some time of the window; CSV and NDJSON have all of them."""
+        """Incidents that were open within the time range. CSV and NDJSON are not paged."""
         now, reader = timezone.now(), reader_of(request)
         question = IncidentsQuestion.read(dict(request.query_params.lists()), (*PAGING, "format"))
         form = asked_format(request, LIST)
@@ -282,9 +282,10 @@ class IncidentView(ApiView, of_primary=True):
 
     @DECIDE
     def post(self, request: Request, id: int) -> HttpResponse:  # noqa: A002 - of the route
-        """Operators may, and admins of a site that it is of; each decision is an event.
+        """For operators, and for admins of a site that the incident affects.
 
-        A decision about an incident that is closed already is a 409, but for a note.
+        Each decision adds an update. Once an incident is closed, all decisions except a note
+        answer 409.
         """
         incident = incident_of(id)
         allow(request, RIGHT, sites_of(incident))
@@ -301,9 +302,9 @@ class IncidentView(ApiView, of_primary=True):
 class IncidentEventsView(ApiView, of_primary=True):
     @EVENTS
     def get(self, request: Request) -> HttpResponse:
-        """An answer has at most 10,000: go on with the last id. Ids are in the order of commits.
+        """At most 10,000 updates; `next` continues after the last one. Ids are in commit order.
 
-        So whoever asks again and again with the last id that they have misses none.
+        A client that polls with the last id it has received misses no update.
         """
         check_names(request.query_params, ["since", "format"])
         form = asked_format(request, LIST)
@@ -382,12 +383,13 @@ def whole(incident: Incident, request: Request) -> HttpResponse:
 def event_record(event: IncidentEvent, request: Request) -> Json:
     values = event.values
     is_known = reader_of(request).is_authenticated
-    names = (*FIGURES, "was", "into")
+    names = ("scope", "factor", "links", "of_links", "was", "into")
     until = values.get("until")
     return record(
         EventOfIncident,
         event,
         **{name: values.get(name) for name in names},
+        incident_type=values["type"],
         by=named(event.by, request),
         assignee=values.get("assignee") if is_known else None,
         until=moment(parse_time(until)) if until else None,

@@ -1,4 +1,4 @@
-"""The page of events, newest first, and what it has in common with the list of incidents."""
+"""The Events page, and what it shares with the list of incidents."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -7,17 +7,15 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponseRedirect, QueryDict
-from django.http.response import HttpResponseBase
+from django.http import QueryDict
 
 from matrix.answers.conditions import words
 from matrix.answers.conditions.reading import is_now
 from matrix.answers.events import reading
-from matrix.answers.events.event import KINDS, LEVELS, Event
-from matrix.answers.events.reading import LEVEL_WORDS, EventsQuestion, page_of
+from matrix.answers.events.event import SCOPES, TYPES, Event
+from matrix.answers.events.reading import SCOPE_WORDS, EventsQuestion, page_of
 from matrix.answers.incidents.questions import IncidentCursor, IncidentsQuestion
 from matrix.answers.words.names import short_names_of
-from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.parts.controls import (
     Choice,
@@ -45,10 +43,10 @@ from sonar.people.roles import Anyone
 PER_PAGE = 50
 OWN = ("before", *forms.FILTER_FORM)
 ENDS = {"either": "from or to", "source": "from", "destination": "to"}
-LASTING = {"": "now and ended", "yes": "only now", "no": "only ended"}
-# A question that leaves nothing out but what is not certain.
-ANY = {"size": "", "kind": "", "level": "", "now": "", "unsure": False}
-# So many unconfirmed events are listed apart.
+LASTING = {"": "lasting and ended", "yes": "only lasting", "no": "only ended"}
+# A question that leaves out only unconfirmed events.
+ANY = {"size": "", "type": "", "scope": "", "factor": "", "now": "", "with_unconfirmed": False}
+# Limit of the list of unconfirmed events.
 MOST_APART = 20
 Question = TypeVar("Question", EventsQuestion, IncidentsQuestion)
 Place = TypeVar("Place", Cursor, IncidentCursor)
@@ -114,11 +112,15 @@ class EventsPage(QuestionPage[EventsQuestion, Cursor]):
         places = registry.read_places(registry.read_versions())
         sizes, window = reading.size_names(), self.question.window_at(now)
         events, judgement = self.question.read_events(places, now)
-        counted = replace(self.question, kind="").chosen(events)
+        counted = replace(self.question, type="").chosen(events)
         chosen = self.question.chosen(counted)
         listed, further = page_of(chosen, PER_PAGE, self.before)
-        with_apart = replace(self.question, unsure=True).chosen(events)
-        apart = [] if self.question.unsure else [each for each in with_apart if not each.is_certain]
+        with_apart = replace(self.question, with_unconfirmed=True).chosen(events)
+        apart = (
+            []
+            if self.question.with_unconfirmed
+            else [each for each in with_apart if not each.is_significant]
+        )
         short = short_names_of(places)
         near = WrittenNear.read(listed, reader)
         rows = [event_row(event, now, sizes, short, near) for event in listed]
@@ -131,7 +133,7 @@ class EventsPage(QuestionPage[EventsQuestion, Cursor]):
             "days": list(by_day(rows, now.date())),
             "unconfirmed": unconfirmed,
             "more_unconfirmed": max(len(apart) - MOST_APART, 0),
-            "unsure_url": self.questioning(unsure=True).url(),
+            "unconfirmed_url": self.questioning(with_unconfirmed=True).url(),
             "assessed": words.as_of(judgement),
             "is_late": judgement.is_late,
             "has_any": judgement.as_of is not None,
@@ -147,50 +149,34 @@ class EventsPage(QuestionPage[EventsQuestion, Cursor]):
     def controls(
         self, window: Window, sizes: Sequence[str], events: Sequence[Event]
     ) -> dict[str, Any]:
-        """Return what can be changed about the question; kinds with the number of ``events``."""
-        question, counts = self.question, Counter(event.kind for event in events)
+        """Return the controls of the page; types have the number of ``events``."""
+        question, counts = self.question, Counter(event.type for event in events)
         titles = {name: attribute.title for name, attribute in OF_ENDPOINTS.items()}
         return {
-            "kinds": [
-                self.choice(f"{kind or 'all'} {format_count(number)}", kind=kind)
-                for kind, number in (("", len(events)), *((kind, counts[kind]) for kind in KINDS))
+            "types": [
+                self.choice(f"{type_ or 'all'} {format_count(number)}", type=type_)
+                for type_, number in (("", len(events)), *((name, counts[name]) for name in TYPES))
             ],
             "sizes": [self.choice(size or "all sizes", size=size) for size in ("", *sizes)],
-            "levels": [
-                self.choice(level or "anything", LEVEL_WORDS.get(level, ""), level=level)
-                for level in ("", *LEVELS)
+            "scopes": [
+                self.choice(scope or "any", SCOPE_WORDS.get(scope, ""), scope=scope)
+                for scope in ("", *SCOPES)
             ],
             "lasting": [self.choice(words, now=value) for value, words in LASTING.items()],
-            "certainties": [
-                self.choice("unconfirmed apart", unsure=False),
-                self.choice("unconfirmed among them", unsure=True),
+            "confirmations": [
+                self.choice("list unconfirmed events separately", with_unconfirmed=False),
+                self.choice("include unconfirmed events", with_unconfirmed=True),
             ],
-            "of_words": ", ".join(filter(None, (question.level or "anything", question.size))),
-            "lasting_words": LASTING[question.now] + ", with unconfirmed" * question.unsure,
+            "of_words": ", ".join(filter(None, (question.scope or "any", question.size))),
+            "lasting_words": LASTING[question.now]
+            + ", with unconfirmed" * question.with_unconfirmed,
             "windows": [] if question.since else window_choices(self),
             "bounds": bounds_of(self, window),
             "chips": filter_chips(self),
             "kept": kept(self, ("before",)),
-            # The fields that add a filter, but for its value.
+            # The fields of the form that adds a filter, except its value.
             "adds": [
                 select("filter_end", "only links", ENDS, "either", ENDS),
                 select("filter_on", "", titles, next(iter(titles)), titles),
             ],
         }
-
-
-# What it had that events have by another name, and what they do not have.
-RENAMED = {"level": "kind", "kind": "level", "sure": "certain"}
-GONE = ("factor", "before")
-
-
-@for_whom(GET=readers)
-def former_changes(request: HttpRequest) -> HttpResponseBase:
-    """Lead on, for bookmarks and links in tickets, with the same question."""
-    params = request.GET.copy()
-    params.clear()
-    for name, texts in request.GET.lists():
-        if name not in GONE:
-            params.setlist(RENAMED.get(name, name), texts)
-    query = params.urlencode(safe=":!")
-    return HttpResponseRedirect(f"{address('events')}{'?' if query else ''}{query}")

@@ -78,11 +78,15 @@ def marks_of(
     """
     marks = []
     for event in events:
-        if event.kind not in (SLOWER, FASTER) or size not in event.sizes or not event.is_certain:
+        if (
+            event.type not in (SLOWER, FASTER)
+            or size not in event.sizes
+            or not event.is_significant
+        ):
             continue
-        if end and event.level not in (end, "endpoint", "site", "grid"):
+        if end and event.scope not in (end, "endpoint", "site", "grid"):
             continue
-        of = "link" if event.level == "link" else f"{event.where(short)} {event.role}".strip()
-        words = (of, event.factor_words) if event.level == "link" else (event.factor_words, of)
-        marks.append(TimeSpan(event.kind, event.since, None, " ".join(filter(None, words))))
+        of = "link" if event.scope == "link" else f"{event.where(short)} {event.role}".strip()
+        words = (of, event.factor_words) if event.scope == "link" else (event.factor_words, of)
+        marks.append(TimeSpan(event.type, event.since, None, " ".join(filter(None, words))))
     return marks

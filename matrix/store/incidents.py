@@ -33,16 +33,16 @@ from sonar.models import (
 )
 
 OPEN = Q(closed_at=None)
-Level = Incident.Level
-OF_GRID = Q(level=Level.GRID)
+Scope = Incident.Scope
+OF_GRID = Q(scope=Scope.GRID)
 # Open ones first, of them the grid's, and the worst; and the newest of those that are alike.
 ORDER = ("rank", "-at", "-id")
 CLOSED_RANK = 4
 RANK = Case(
     When(~OPEN, then=Value(CLOSED_RANK)),
-    When(level=Level.GRID, then=Value(0)),
-    When(Q(condition=Incident.Condition.FAILING), then=Value(1)),
-    When(Q(condition=Incident.Condition.SILENT), then=Value(2)),
+    When(scope=Scope.GRID, then=Value(0)),
+    When(Q(type=Incident.Type.FAILING), then=Value(1)),
+    When(Q(type=Incident.Type.SILENT), then=Value(2)),
     default=Value(3),
 )
 NEWEST = Coalesce("closed_at", "opened_at", output_field=DateTimeField())
@@ -84,7 +84,7 @@ class Member:
     source: Endpoint
     destination: Endpoint
     size_class: SizeClass
-    condition: str
+    type: str
     since: datetime
     until: datetime | None
     baseline: float | None
@@ -115,7 +115,7 @@ def members(incident: Incident, most: int) -> tuple[list[Member], int]:
             row.source,
             row.destination,
             row.part.size_class,
-            incident.condition,
+            incident.type,
             row.part.since,
             row.part.ended_at,
             row.baseline,
@@ -151,7 +151,7 @@ class OpenNow:
 # There is a row even where no incident is open, or nothing was assessed yet.
 OPEN_NOW = """
     SELECT (SELECT min(assessed_at) FROM sonar_assessment), count(incident.id) OVER (),
-           incident.id, incident.level, incident.condition, incident.began_at,
+           incident.id, incident.scope, incident.type, incident.began_at,
            incident.clear_since, incident.factor, incident.low, incident.high,
            incident.source_id, incident.destination_id, incident.acknowledged_at,
            incident.muted_until, source.name, destination.name, site.name,
@@ -164,8 +164,8 @@ OPEN_NOW = """
     LEFT JOIN auth_user AS acknowledged ON acknowledged.id = incident.acknowledged_by_id
     LEFT JOIN auth_user AS assignee ON assignee.id = incident.assignee_id
     LEFT JOIN sonar_condition AS cause ON cause.id = incident.cause_id
-    ORDER BY incident.level <> 'grid', incident.muted_until > %(now)s IS TRUE,
-             array_position(ARRAY['failing', 'silent', 'slow'], incident.condition::text),
+    ORDER BY incident.scope <> 'grid', incident.muted_until > %(now)s IS TRUE,
+             array_position(ARRAY['failing', 'silent', 'slow'], incident.type::text),
              incident.opened_at DESC, incident.id DESC
     LIMIT %(most)s
 """
@@ -176,7 +176,7 @@ def open_now(now: datetime, most: int) -> OpenNow:
     lines = planned_rows(OPEN_NOW, {"now": now, "most": most})
     as_of, many = lines[0][:2]
     columns = (
-        *("id", "level", "condition", "began_at", "clear_since", "factor", "low", "high"),
+        *("id", "scope", "type", "began_at", "clear_since", "factor", "low", "high"),
         *("source_id", "destination_id", "acknowledged_at", "muted_until"),
     )
     worst = []

@@ -16,16 +16,16 @@ from sonar.models import ConditionLink, HeldLevel, Incident, IncidentEvent
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
-Kind = IncidentEvent.Kind
+Type = IncidentEvent.Type
 RIGHT = "sonar.change_incident"
 # The kind of event that each decision adds.
-KINDS = {
-    "acknowledge": Kind.ACKNOWLEDGED,
-    "assign": Kind.ASSIGNED,
-    "mute": Kind.MUTED,
-    "unmute": Kind.UNMUTED,
-    "note": Kind.NOTE,
-    "accept": Kind.ACCEPTED,
+EVENT_TYPES = {
+    "acknowledge": Type.ACKNOWLEDGED,
+    "assign": Type.ASSIGNED,
+    "mute": Type.MUTED,
+    "unmute": Type.UNMUTED,
+    "note": Type.NOTE,
+    "accept": Type.ACCEPTED,
 }
 LONGEST_TEXT = 1000
 LONGEST_NOTE = 500
@@ -77,7 +77,7 @@ def acknowledge(incident: Incident, user: User, now: datetime, text: str = "") -
     """Acknowledge an incident; the first acknowledgement is kept."""
     if incident.acknowledged_at is None:
         incident.acknowledged_at, incident.acknowledged_by = now, user
-    return by_person(incident, Kind.ACKNOWLEDGED, user, now, text)
+    return by_person(incident, Type.ACKNOWLEDGED, user, now, text)
 
 
 @decision
@@ -89,7 +89,7 @@ def assign(
         raise DecisionError("assignee", NOT_ACTIVE.format(to.username))
     incident.assignee = to
     name = to.username if to else ""
-    return by_person(incident, Kind.ASSIGNED, user, now, text, assignee=name)
+    return by_person(incident, Type.ASSIGNED, user, now, text, assignee=name)
 
 
 @decision
@@ -101,7 +101,7 @@ def mute(
         sentence = f"until must be in the future and at most {LONGEST_MUTE.days} days ahead."
         raise DecisionError("until", sentence)
     incident.muted_until = until
-    return by_person(incident, Kind.MUTED, user, now, text, until=until.isoformat())
+    return by_person(incident, Type.MUTED, user, now, text, until=until.isoformat())
 
 
 @decision
@@ -109,7 +109,7 @@ def unmute(incident: Incident, user: User, now: datetime, text: str = "") -> Inc
     if incident.muted_until is None:
         raise DecisionError("incident", f"Incident {incident.pk} is not muted.")
     incident.muted_until = None
-    return by_person(incident, Kind.UNMUTED, user, now, text)
+    return by_person(incident, Type.UNMUTED, user, now, text)
 
 
 @partial(decision, of_closed=True)
@@ -117,7 +117,7 @@ def note(incident: Incident, user: User, now: datetime, text: str) -> IncidentEv
     """Add a note to an open or closed incident."""
     if not text.strip():
         raise DecisionError("text", "text is empty. A note needs a text.")
-    return by_person(incident, Kind.NOTE, user, now, text)
+    return by_person(incident, Type.NOTE, user, now, text)
 
 
 @decision
@@ -125,9 +125,9 @@ def accept(incident: Incident, user: User, now: datetime, text: str) -> Incident
     """Accept the current rates of its links as their baselines, and close the incident."""
     if not text.strip():
         raise DecisionError("text", NO_REASON.format("text"))
-    if incident.condition != Incident.Condition.SLOW:
+    if incident.type != Incident.Type.SLOW:
         sentence = (
-            f"Incident {incident.pk} is {incident.condition}. Only the rates of a slow incident "
+            f"Incident {incident.pk} is {incident.type}. Only the rates of a slow incident "
             "can be accepted as baselines."
         )
         raise DecisionError("incident", sentence)
@@ -145,7 +145,7 @@ def accept(incident: Incident, user: User, now: datetime, text: str) -> Incident
     hold_accepted(accepted, user, now, text)
     members.update(until=now)
     incident.closed_at = now
-    return by_person(incident, Kind.ACCEPTED, user, now, text)
+    return by_person(incident, Type.ACCEPTED, user, now, text)
 
 
 def may_accept(user: Anyone, sites: Iterable[int]) -> bool:
@@ -186,12 +186,12 @@ def hold_accepted(accepted: Mapping[Whose, float], user: User, now: datetime, te
 
 
 def by_person(
-    incident: Incident, kind: str, user: User, now: datetime, text: str, **more: object
+    incident: Incident, type_: str, user: User, now: datetime, text: str, **more: object
 ) -> IncidentEvent:
     if len(text) > LONGEST_TEXT:
         sentence = f"text has {len(text)} characters. At most {LONGEST_TEXT} are allowed."
         raise DecisionError("text", sentence)
-    event = event_of(incident, kind, now, **more)
+    event = event_of(incident, type_, now, **more)
     event.by, event.text = user, text.strip()
     return event
 
@@ -202,7 +202,7 @@ OTHERS = {"acknowledge": acknowledge, "unmute": unmute, "note": note, "accept": 
 
 @dataclass(frozen=True)
 class DecisionRequest:
-    """A decision of KINDS, as the page and the API receive it.
+    """A decision of EVENT_TYPES, as the page and the API receive it.
 
     ``assignee`` is the name of an account; empty unassigns the incident.
     """

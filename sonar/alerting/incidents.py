@@ -17,24 +17,24 @@ from sonar.alerting.subjects import Subject
 from sonar.database.cursors import lock_until_commit, planned_rows
 from sonar.models import Condition, Endpoint, Incident, IncidentEvent
 
-Kind = IncidentEvent.Kind
+Type = IncidentEvent.Type
 LOCK = 0x696E6364
 # It closes so long after its condition ended; one that comes back within so long goes on.
 CALM = timedelta(hours=1)
 COMES_BACK = timedelta(days=1)
 # By how much the number of links, or the factor, has to change for an event.
 GROWS = 1.5
-RANK = {type_: place for place, type_ in enumerate(Incident.Condition.values)}
+RANK = {type_: place for place, type_ in enumerate(Incident.Type.values)}
 # Events that Sonar itself adds with figures.
-SEEN = (Kind.OPENED, Kind.GREW, Kind.SHRANK, Kind.WORSE, Kind.BETTER, Kind.CAUSE, Kind.REOPENED)
-FIGURES = ("level", "condition", "factor", "links", "of_links")
+SEEN = (Type.OPENED, Type.GREW, Type.SHRANK, Type.WORSE, Type.BETTER, Type.CAUSE, Type.REOPENED)
+FIGURES = ("scope", "type", "factor", "links", "of_links")
 # What an incident has of its condition: its columns, by those of the condition.
 OF_CONDITION = {
-    "level": "scope",
+    "scope": "scope",
     "source_id": "source_id",
     "destination_id": "destination_id",
     "site_id": "site_id",
-    "condition": "type",
+    "type": "type",
     "began_at": "since",
     "factor": "factor",
     "low": "factor_low",
@@ -87,7 +87,7 @@ class Following:
         rows = Condition.objects.filter(ended_at=None, confirmed_at__isnull=False, type__in=RANK)
         # A condition whose rate was accepted as the baseline opens no other incident.
         accepted = Incident.objects.filter(
-            closed_at__isnull=False, cause=OuterRef("pk"), events__kind=Kind.ACCEPTED
+            closed_at__isnull=False, cause=OuterRef("pk"), events__type=Type.ACCEPTED
         )
         every = list(rows.filter(~Exists(accepted)).order_by("since", "id"))
         of_grid = [each for each in every if each.scope == Condition.Scope.GRID]
@@ -98,7 +98,7 @@ class Following:
         self.left = {each.pk: each for each in incidents.order_by("opened_at", "id")}
         self.last_figures = {
             event.incident_id: event.values
-            for event in IncidentEvent.objects.filter(incident__in=[*self.left], kind__in=SEEN)
+            for event in IncidentEvent.objects.filter(incident__in=[*self.left], type__in=SEEN)
             .order_by("incident_id", "-id")
             .distinct("incident_id")
         }
@@ -109,7 +109,7 @@ class Following:
 
     def run(self) -> list[IncidentEvent]:
         for each in self.left.values():
-            # Late results took back that it was certain.
+            # Late results took back its confirmation.
             if each.cause and each.cause.confirmed_at is None:
                 self.take(each, None, cause=None)
         following = {row.cause_id: row for row in self.left.values() if row.cause_id}
@@ -118,7 +118,7 @@ class Following:
             pk: row
             for pk, row in self.left.items()
             if row.cause_id not in self.open_ids
-            and (self.doubtful_since is None or row.level == Incident.Level.GRID)
+            and (self.doubtful_since is None or row.scope == Incident.Scope.GRID)
         }
         new = [each for each in self.conditions if each.pk not in following]
         followed = [each for each in self.conditions if each.pk in following]
@@ -140,7 +140,7 @@ class Following:
         return self.events
 
     def is_same(self, row: Incident, condition: Condition) -> bool:
-        return row.condition == condition.type and Subject.of(row) == subject_of(condition)
+        return row.type == condition.type and Subject.of(row) == subject_of(condition)
 
     def is_of_same(self, row: Incident, condition: Condition) -> bool:
         return Subject.of(row) == subject_of(condition)
@@ -151,8 +151,8 @@ class Following:
         A link that turns out to be a part of something becomes a part of that. The whole grid is
         Sonar itself: no part of it was that.
         """
-        levels = {row.level, condition.scope}
-        if Incident.Level.GRID in levels or row.level == Incident.Level.LINK:
+        scopes = {row.scope, condition.scope}
+        if Incident.Scope.GRID in scopes or row.scope == Incident.Scope.LINK:
             return False
         end = row.cause.ended_at if row.cause else row.clear_since
         if end is not None and end < condition.since:
@@ -163,18 +163,18 @@ class Following:
     def begin(self, condition: Condition) -> Incident:
         """Open an incident, or go on with one of the same subject that is just over.
 
-        Of one that was certain long ago, from results that came late, nobody is notified.
+        Of one that was confirmed long ago, by results that came late, nobody is notified.
         """
         subject = subject_of(condition)
         before = Incident.objects.filter(**subject._asdict(), closed_at__gt=self.now - COMES_BACK)
         for row in before.select_related("merged_into").order_by("-closed_at", "-id"):
-            if row.merged_into is None or row.merged_into.level == Incident.Level.GRID:
+            if row.merged_into is None or row.merged_into.scope == Incident.Scope.GRID:
                 self.take(row, condition, closed_at=None, clear_since=None, merged_into=None)
-                self.tell(row, Kind.REOPENED)
+                self.tell(row, Type.REOPENED)
                 return row
         row = Incident(opened_at=self.now, cause=condition, **figures_of(condition))
         row.save()
-        self.tell(row, Kind.OPENED)
+        self.tell(row, Type.OPENED)
         if condition.confirmed_at and condition.confirmed_at < self.now - COMES_BACK:
             self.untold.add(row.pk)
         return row
@@ -182,22 +182,22 @@ class Following:
     def change(self, row: Incident, condition: Condition) -> Incident:
         """Take over the figures of a condition, and say so if they differ by much."""
         last = self.last_figures.get(row.pk) or {name: getattr(row, name) for name in FIGURES}
-        was, is_back = row.level, row.clear_since is not None
+        was, is_back = row.scope, row.clear_since is not None
         self.take(row, condition, clear_since=None)
-        worse = RANK[row.condition] - RANK[last["condition"]]
+        worse = RANK[row.type] - RANK[last["type"]]
         more = max(row.links, 1) / max(last["links"], 1)
         slower = (last["factor"] or 1) / (row.factor or 1)
-        if was != row.level:
-            self.tell(row, Kind.CAUSE, was=was)
+        if was != row.scope:
+            self.tell(row, Type.CAUSE, was=was)
             if worse > 0:
-                self.tell(row, Kind.WORSE)
+                self.tell(row, Type.WORSE)
         elif worse:
-            self.tell(row, Kind.WORSE if worse > 0 else Kind.BETTER)
+            self.tell(row, Type.WORSE if worse > 0 else Type.BETTER)
         elif is_back:
-            self.tell(row, Kind.REOPENED)
+            self.tell(row, Type.REOPENED)
         elif max(more, 1 / more, slower, 1 / slower) >= GROWS:
             is_links = max(more, 1 / more) >= GROWS
-            self.tell(row, Kind.GREW if (more if is_links else slower) > 1 else Kind.SHRANK)
+            self.tell(row, Type.GREW if (more if is_links else slower) > 1 else Type.SHRANK)
         return row
 
     def go_without(self, row: Incident, going_on: Sequence[Incident]) -> None:
@@ -207,25 +207,25 @@ class Following:
         are doubtful, one that began before stays as it is, unless its condition was a mistake.
         """
         cause, since = row.cause, self.doubtful_since
-        is_doubtful = since is not None and row.level != Incident.Level.GRID
+        is_doubtful = since is not None and row.scope != Incident.Scope.GRID
         if since and is_doubtful and cause and row.began_at < since:
             self.take(row, cause if cause.pk in self.open_ids else None)
             return
         for whole in going_on:
-            if whole.level == Incident.Level.GRID:
+            if whole.scope == Incident.Scope.GRID:
                 explains = is_doubtful
             else:
                 covers = Subject.of(whole).covers(Subject.of(row), self.site_of)
-                explains = cause is None and covers and RANK[whole.condition] >= RANK[row.condition]
+                explains = cause is None and covers and RANK[whole.type] >= RANK[row.type]
             if explains:
                 self.take(row, None, closed_at=self.now, merged_into=whole)
-                self.tell(row, Kind.MERGED, into=whole.pk)
+                self.tell(row, Type.MERGED, into=whole.pk)
                 return
         if row.clear_since is None:
             self.take(row, cause, clear_since=cause.ended_at if cause else self.now)
         if row.clear_since and self.now - row.clear_since >= CALM:
             self.take(row, None, closed_at=self.now)
-            self.tell(row, Kind.CLOSED)
+            self.tell(row, Type.CLOSED)
 
     def take(self, row: Incident, condition: Condition | None, **values: object) -> None:
         """Set what differs; each statement makes all answers new."""
@@ -237,8 +237,8 @@ class Following:
         if differing:
             row.save(update_fields=differing)
 
-    def tell(self, row: Incident, kind: str, **more: object) -> None:
-        self.events.append(event_of(row, kind, self.now, **more))
+    def tell(self, row: Incident, type_: str, **more: object) -> None:
+        self.events.append(event_of(row, type_, self.now, **more))
 
 
 def subject_of(condition: Condition) -> Subject:
@@ -250,7 +250,7 @@ def figures_of(condition: Condition) -> dict[str, Any]:
     return {own: getattr(condition, name) for own, name in OF_CONDITION.items()}
 
 
-def event_of(incident: Incident, kind: str, at: datetime, **more: object) -> IncidentEvent:
+def event_of(incident: Incident, type_: str, at: datetime, **more: object) -> IncidentEvent:
     """Return an event with what is so of an incident now; it is not stored yet."""
     values = {name: getattr(incident, name) for name in FIGURES}
-    return IncidentEvent(incident=incident, kind=kind, at=at, values=values | more)
+    return IncidentEvent(incident=incident, type=type_, at=at, values=values | more)

@@ -18,12 +18,12 @@ from sonar.alerting.subscriptions import Subscribed
 from sonar.models import Incident, IncidentEvent, LastSent, Notification, Subscription
 from sonar.models.notifications import DAY
 
-Kind, Level, State = IncidentEvent.Kind, Incident.Level, Notification.State
-ENDS = frozenset({Kind.CLOSED, Kind.ACCEPTED})
+Type, Scope, State = IncidentEvent.Type, Incident.Scope, Notification.State
+ENDS = frozenset({Type.CLOSED, Type.ACCEPTED})
 # They close and reopen an incident: a pair of them that was not sent cancels out.
-SWITCHES = ENDS | {Kind.REOPENED}
-NOTIFYING = SWITCHES | {Kind.OPENED, Kind.WORSE}
-LARGE = frozenset({Level.SITE, Level.GRID})
+SWITCHES = ENDS | {Type.REOPENED}
+NOTIFYING = SWITCHES | {Type.OPENED, Type.WORSE}
+LARGE = frozenset({Scope.SITE, Scope.GRID})
 # Messages to one person for one incident, within this time.
 MOST_MESSAGES = 3
 REMEMBERED = timedelta(days=28)
@@ -33,16 +33,16 @@ MOST_WAITING = 200
 
 def notifies(event: IncidentEvent) -> bool:
     """Return whether an event is sent; a muted incident sends only that it gets worse."""
-    if event.kind == Kind.WORSE:
+    if event.type == Type.WORSE:
         return True
     if event.incident.is_muted(event.at):
         return False
-    return event.kind in NOTIFYING or (event.kind == Kind.CAUSE and event.incident.level in LARGE)
+    return event.type in NOTIFYING or (event.type == Type.CAUSE and event.incident.scope in LARGE)
 
 
 def announce(events: Sequence[IncidentEvent]) -> None:
     """Queue notifications of stored events for each subscription."""
-    merged = [event.incident_id for event in events if event.kind == Kind.MERGED]
+    merged = [event.incident_id for event in events if event.type == Type.MERGED]
     if merged:  # the incidents that explain them are sent
         waiting = Notification.objects.filter(incident__in=merged, state=State.WAITING)
         waiting.filter(urgent=False).delete()
@@ -67,7 +67,7 @@ def read_unsent(row: Subscription, now: datetime) -> list[IncidentEvent]:
     if row.report or row.channel in BOARDS or not row.enabled or row.confirmed_at is None:
         return []
     earlier = notes_of_person(row).filter(incident=OuterRef("incident"))
-    opened = IncidentEvent.objects.filter(kind=Kind.OPENED, incident__closed_at=None)
+    opened = IncidentEvent.objects.filter(type=Type.OPENED, incident__closed_at=None)
     opened = opened.filter(~Exists(earlier)).order_by("id")
     to = Subscribed(row, subscriptions.sites_of(row))
     return [
@@ -88,7 +88,7 @@ def send_now(row: Subscription, opened: Sequence[IncidentEvent], now: datetime) 
             subscription=row,
             incident=event.incident,
             events=[event.pk],
-            kinds=[event.kind],
+            event_types=[event.type],
             together=len(opened) > 1,
             created_at=now,
             due_at=now,
@@ -137,13 +137,13 @@ def queue(
     ``past`` are the messages about the incident to the person, by any subscription. ``count`` is
     their number within `REMEMBERED`, including those of deleted subscriptions.
     """
-    kinds = {*(row.kinds if row else ()), event.kind}
-    knows_it_open = bool(past) and past[-1].kinds[-1] not in ENDS
-    if kinds <= SWITCHES and (event.kind not in ENDS) == knows_it_open:
+    types = {*(row.event_types if row else ()), event.type}
+    knows_it_open = bool(past) and past[-1].event_types[-1] not in ENDS
+    if types <= SWITCHES and (event.type not in ENDS) == knows_it_open:
         if row is not None:
             row.delete()
         return
-    if count >= MOST_MESSAGES or (event.kind == Kind.CAUSE and count == MOST_MESSAGES - 1):
+    if count >= MOST_MESSAGES or (event.type == Type.CAUSE and count == MOST_MESSAGES - 1):
         return
     if row is None and to.notifications.filter(state=State.WAITING).count() >= MOST_WAITING:
         miss(to, 1, event.at)
@@ -154,15 +154,15 @@ def queue(
         created_at=event.at,
         due_at=event.at + 2 * REMEMBERED,
     )
-    moment, worse = event.at, event.kind == Kind.WORSE
+    moment, worse = event.at, event.type == Type.WORSE
     last = past[-1].ended_at if past else None
-    if event.kind == Kind.REOPENED and last is not None:
+    if event.type == Type.REOPENED and last is not None:
         moment = max(moment, last + DAY)
     due = event.at if worse else to.due_at(moment)
     row.together = not worse and (row.together or due > moment)
     row.urgent |= worse
     row.due_at = min(row.due_at, due)
-    row.events, row.kinds = [*row.events, event.pk], [*row.kinds, event.kind]
+    row.events, row.event_types = [*row.events, event.pk], [*row.event_types, event.type]
     row.save()
 
 

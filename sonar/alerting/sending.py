@@ -237,8 +237,8 @@ def arrived(claimed: Claim, message: Message | None, answer: str, now: datetime)
     answer, before = answer[:500], {each.pk: each for each in claimed.rows}
     for row in rows_of(claimed).select_for_update():
         count, missed = len(before[row.pk].events), row.missed - before[row.pk].missed
-        events, kinds = row.events[count:], row.kinds[count:]
-        row.events, row.kinds = row.events[:count], row.kinds[:count]
+        events, types = row.events[count:], row.event_types[count:]
+        row.events, row.event_types = row.events[:count], row.event_types[:count]
         row.missed = before[row.pk].missed
         row.state, row.ended_at, row.answer = State.SENT, now, answer
         row.message = UUID(message.id) if message else None
@@ -246,7 +246,7 @@ def arrived(claimed: Claim, message: Message | None, answer: str, now: datetime)
         if missed:
             outbox.miss(claimed.row, missed, now)
         elif events and outbox.may_notify_again(row, now):
-            row.pk, row.state, row.events, row.kinds = None, State.WAITING, events, kinds
+            row.pk, row.state, row.events, row.event_types = None, State.WAITING, events, types
             row.ended_at = row.message = None
             row.save(force_insert=True)
     if any(map(is_direct, claimed.rows)):

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from sonar.models import Incident
 
-Level = Incident.Level
+Scope = Incident.Scope
 # A link with a size class: ids of source, destination and class.
 Whose = tuple[int, int, int]
-SIZE = {level: place for place, level in enumerate(Level.values)}
+SIZE = {scope: place for place, scope in enumerate(Scope.values)}
 
 
 class Subject(NamedTuple):
@@ -19,31 +19,31 @@ class Subject(NamedTuple):
     Fields as in the model.
     """
 
-    level: str
+    scope: str
     source_id: int | None = None
     destination_id: int | None = None
     site_id: int | None = None
 
     @classmethod
     def of(cls, incident: Incident) -> Subject:
-        return cls(incident.level, incident.source_id, incident.destination_id, incident.site_id)
+        return cls(incident.scope, incident.source_id, incident.destination_id, incident.site_id)
 
     @property
     def size(self) -> int:
-        return SIZE[self.level]
+        return SIZE[self.scope]
 
     def covers(self, other: Subject, site_of: Mapping[int, int]) -> bool:
         """Say whether the other subject is a part of this one; ``site_of`` is by endpoint."""
-        if self.level == Level.GRID:
-            return other.level != Level.GRID
+        if self.scope == Scope.GRID:
+            return other.scope != Scope.GRID
         if self.size <= other.size:
             return False
         ends = {end for end in (other.source_id, other.destination_id) if end}
-        if self.level == Level.SITE:
+        if self.scope == Scope.SITE:
             return self.site_id in {site_of.get(end) for end in ends}
-        if self.level == Level.ENDPOINT:
+        if self.scope == Scope.ENDPOINT:
             return self.source_id in ends
-        if other.level != Level.LINK:
+        if other.scope != Scope.LINK:
             return False
         return self.source_id == other.source_id or self.destination_id == other.destination_id
 

@@ -52,8 +52,8 @@ class Subscribed:
         """Return whether an incident of these sites matches the subscription."""
         row = self.row
         return (
-            (not row.levels or incident.level in row.levels)
-            and (not row.conditions or incident.condition in row.conditions)
+            (not row.incident_scopes or incident.scope in row.incident_scopes)
+            and (not row.incident_types or incident.type in row.incident_types)
             and (self.sites is None or not self.sites.isdisjoint(sites))
         )
 
@@ -92,7 +92,7 @@ def covers_nothing(row: Subscription) -> str:
     sites, tested = sites_of(row), tested_sites.read()
     if sites is None:
         why = "" if tested else "no enabled mesh tests a link."
-    elif list(row.levels) == [Incident.Level.GRID]:
+    elif list(row.incident_scopes) == [Incident.Scope.GRID]:
         why = "incidents of Sonar itself have no site. Choose all incidents."
     elif not sites and row.scope == Scope.OWN:
         why = "this account administers no site. Choose all incidents, or select sites."

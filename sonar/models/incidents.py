@@ -137,12 +137,12 @@ class Incident(models.Model):
     """A confirmed condition with its assignee and decisions; each condition has one incident.
 
     Its figures are those of ``cause``, the condition, as of the last assessment.
-    ``level`` says of what it is: of a link with both ends, of an endpoint as a source or as a
+    ``scope`` says of what it is: of a link with both ends, of an endpoint as a source or as a
     destination, of an endpoint with both (``source`` and ``destination`` are the same), of a
     site, or of the whole grid, which is Sonar itself or its own network.
     """
 
-    class Level(models.TextChoices):
+    class Scope(models.TextChoices):
         LINK = "link"
         SOURCE = "source"
         DESTINATION = "destination"
@@ -150,18 +150,18 @@ class Incident(models.Model):
         SITE = "site"
         GRID = "grid"
 
-    class Condition(models.TextChoices):
+    class Type(models.TextChoices):
         """What is wrong, the worst last."""
 
         SLOW = "slow"
         SILENT = "silent"
         FAILING = "failing"
 
-    level = models.CharField(max_length=11, choices=Level)
+    scope = models.CharField(max_length=11, choices=Scope)
     source = reference(Endpoint, models.CASCADE, null=True)
     destination = reference(Endpoint, models.CASCADE, null=True)
     site = models.ForeignKey(Site, null=True, on_delete=models.CASCADE, related_name="+")
-    condition = models.CharField(max_length=7, choices=Condition)
+    type = models.CharField(max_length=7, choices=Type)
     cause = models.ForeignKey(
         "Condition", null=True, on_delete=models.SET_NULL, related_name="incidents",
         help_text="The condition that it follows; empty for older ones.",
@@ -191,19 +191,19 @@ class Incident(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(level="link", source__isnull=False, destination__isnull=False)
-                | Q(level="source", source__isnull=False, destination__isnull=True)
-                | Q(level="destination", source__isnull=True, destination__isnull=False)
-                | Q(level="endpoint", source=F("destination"))
-                | Q(level__in=["site", "grid"], source__isnull=True, destination__isnull=True),
-                name="incident_has_the_ends_of_its_level",
+                condition=Q(scope="link", source__isnull=False, destination__isnull=False)
+                | Q(scope="source", source__isnull=False, destination__isnull=True)
+                | Q(scope="destination", source__isnull=True, destination__isnull=False)
+                | Q(scope="endpoint", source=F("destination"))
+                | Q(scope__in=["site", "grid"], source__isnull=True, destination__isnull=True),
+                name="incident_has_the_ends_of_its_scope",
             ),
             models.CheckConstraint(
-                condition=Q(site__isnull=False) ^ ~Q(level="site"),
+                condition=Q(site__isnull=False) ^ ~Q(scope="site"),
                 name="incident_has_a_site_if_of_one",
             ),
             models.UniqueConstraint(
-                fields=["level", "source", "destination", "site", "condition"],
+                fields=["scope", "source", "destination", "site", "type"],
                 condition=Q(closed_at=None),
                 nulls_distinct=False,
                 name="incident_open_once_for_a_subject",
@@ -213,7 +213,7 @@ class Incident(models.Model):
 
     def __str__(self) -> str:
         return (
-            f"{self.level} {self.source_id} {self.destination_id} {self.site_id} since "
+            f"{self.scope} {self.source_id} {self.destination_id} {self.site_id} since "
             f"{self.began_at:%Y-%m-%d %H:%M}"
         )
 
@@ -232,7 +232,7 @@ class IncidentLink(models.Model):
     source = reference(Endpoint, models.CASCADE)
     destination = reference(Endpoint, models.CASCADE)
     size_class = reference(SizeClass, models.CASCADE)
-    condition = models.CharField(max_length=7, choices=Incident.Condition)
+    type = models.CharField(max_length=7, choices=Incident.Type)
     since = models.DateTimeField()
     until = models.DateTimeField(null=True)
     baseline = models.FloatField(null=True, help_text="Bytes per second.")
@@ -258,11 +258,11 @@ class IncidentLink(models.Model):
 class IncidentEvent(models.Model):
     """What happened to an incident, and who did it; ids are in the order of their commits.
 
-    ``values`` has what was so then: `condition`, `factor`, `links`, `of_links`, and what an event
-    of its kind says besides.
+    ``values`` has the figures of the incident then (`scope`, `type`, `factor`, `links`, `of_links`)
+    and those that only an event of its type has, like `until`.
     """
 
-    class Kind(models.TextChoices):
+    class Type(models.TextChoices):
         OPENED = "opened"
         GREW = "grew"
         SHRANK = "shrank"
@@ -281,7 +281,7 @@ class IncidentEvent(models.Model):
 
     incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField()
-    kind = models.CharField(max_length=12, choices=Kind)
+    type = models.CharField(max_length=12, choices=Type)
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -292,4 +292,4 @@ class IncidentEvent(models.Model):
         ordering = ["id"]
 
     def __str__(self) -> str:
-        return f"{self.kind} at {self.at:%Y-%m-%d %H:%M}"
+        return f"{self.type} at {self.at:%Y-%m-%d %H:%M}"

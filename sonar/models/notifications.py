@@ -55,8 +55,8 @@ class Subscription(QuietHours):
     sites = models.ManyToManyField("sonar.Site", blank=True, related_name="+")
     report = models.CharField(max_length=5, choices=Report, blank=True, default="", db_default="")
     cloud = models.CharField(max_length=40, blank=True, default="", db_default="")
-    levels = chosen(models.CharField(max_length=11), "What they are of.")
-    conditions = chosen(models.CharField(max_length=7), "Conditions of the incidents.")
+    incident_scopes = chosen(models.CharField(max_length=11), "Scopes of the incidents.")
+    incident_types = chosen(models.CharField(max_length=7), "Types of the incidents.")
     digest_hour = models.PositiveSmallIntegerField(
         null=True,
         blank=True,
@@ -127,8 +127,8 @@ class Notification(models.Model):
     """A notification of a subscription about an incident: waiting, sent or failed.
 
     At most one waits for each incident, with all ``events`` that were not sent yet and, in the same
-    order, their ``kinds``. ``missed`` counts messages that could not be sent. Tests, confirmation
-    links and the report of a ``period`` (`2026-W47`, `2026-10`) have no incident.
+    order, their ``event_types``. ``missed`` counts messages that could not be sent. Tests,
+    confirmation links and the report of a ``period`` (`2026-W47`, `2026-10`) have no incident.
     """
 
     class Kind(models.TextChoices):
@@ -152,7 +152,7 @@ class Notification(models.Model):
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.INCIDENT)
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)
     events = ArrayField(models.BigIntegerField(), default=list)
-    kinds = ArrayField(models.CharField(max_length=12), default=list)
+    event_types = ArrayField(models.CharField(max_length=12), default=list)
     missed = models.PositiveIntegerField(default=0)
     period = models.CharField(max_length=8, blank=True, default="", db_default="")
     urgent = models.BooleanField(default=False)

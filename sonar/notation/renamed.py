@@ -8,7 +8,10 @@ NAMES = {
     "beside_destination_max": "concurrent_at_destination_max",
     "beside_source": "concurrent_at_source_mean",
     "beside_source_max": "concurrent_at_source_max",
+    "beyond_chance": "significant",
     "certain": "significant",
+    "condition": "type",
+    "conditions": "incident_types",
     "door": "channel",
     "experiment": "sweep",
     "experiments": "sweeps",
@@ -17,6 +20,7 @@ NAMES = {
     "floor": "floor_mb_s",
     "kind": "type",
     "level": "scope",
+    "levels": "incident_scopes",
     "sure": "significant",
 }
 """Parameters, fields, columns and sections by what replaced them."""

@@ -203,7 +203,7 @@ def score(year: Year, ids: Ids, step: timedelta) -> Score:
         label = f"{words_of(fault, year)}: {'; '.join(map(described, own)) or 'nothing'}"
         if fault.condition == DOWN:
             result.in_downtimes += [label] if own else []
-        elif subject.level == "link":
+        elif subject.scope == "link":
             result.links += 1
             result.named_links += any(Subject.of(row) == subject for row in own)
         elif fault.start < year.end - 6 * year.round:
@@ -231,13 +231,13 @@ def words_of(fault: FaultOfYear, year: Year) -> str:
 
 
 def described(row: Incident) -> str:
-    return f"{row} {row.condition} opened {row.opened_at:%m-%d %H}h {row.links}/{row.of_links}"
+    return f"{row} {row.type} opened {row.opened_at:%m-%d %H}h {row.links}/{row.of_links}"
 
 
 def is_near(subject: Subject, other: Subject, site_of: dict[int, int]) -> bool:
     """Say whether who is called for one would look at the other: both are of one end or site."""
-    if "grid" in (subject.level, other.level):
-        return subject.level == other.level
+    if "grid" in (subject.scope, other.scope):
+        return subject.scope == other.scope
     ends, others = ({each.source_id, each.destination_id} - {None} for each in (subject, other))
     parts = subject.covers(other, site_of) or other.covers(subject, site_of)
     return subject == other or parts or bool(ends & others)

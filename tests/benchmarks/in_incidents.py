@@ -131,7 +131,7 @@ def pairs(ids: Ids) -> Iterator[np.ndarray]:
 
 def check(ids: Ids) -> None:
     """See that both faults are named, and nothing else."""
-    named = {(row.level, row.source_id, row.destination_id) for row in Incident.objects.all()}
+    named = {(row.scope, row.source_id, row.destination_id) for row in Incident.objects.all()}
     slow, failing = (int(each) for each in ids.endpoints[:2])
     if named != {("destination", None, slow), ("source", failing, None)}:
         raise DisagreementError(f"incidents are {sorted(map(str, named))}")

@@ -54,7 +54,7 @@ PAGES_ON_SLOWNESS = {
     "causes": "/causes/?window=24h",
     "causes of a change": "/causes/?window=24h&compare=previous",
     "causes, one source": "/causes/?window=24h&source_site=RAL-LCG2",
-    "events": "/events/?certain=any",
+    "events": "/events/?significant=any",
     "events, none like this": "/events/?source_site=TAIWAN-LCG2",
     "matrix, window before": "/?window=24h&compare=previous",
     "matrix, too few": "/?window=24h&compare=week",

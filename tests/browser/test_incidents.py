@@ -90,5 +90,5 @@ def test_an_incident_is_found_muted_noted_and_told(visit: Visit, troubled: World
         expect(page.get_by_role("button", name="Copied")).to_be_visible()
         told = page.evaluate("navigator.clipboard.readText()")
         assert told.startswith("DESY_DATADISK has been failing as destination since ")
-        number = Incident.objects.get(level="destination").pk
+        number = Incident.objects.get(scope="destination").pk
         assert f"\n\nIncident page: {visit.base}/incidents/{number}/\n\nSite: DESY\n" in told

@@ -111,7 +111,7 @@ def test_without_javascript_the_figures_are_there_and_forms_work(visit, slow_sce
     assert page.url.endswith("/causes/?window=24h&compare=previous")
     expect(page.locator(".finding", has_text="sends at 34 %")).to_have_count(1)
     assert "0.3" in page.locator(".causes tbody tr").first.inner_text()
-    visit.open("/events/?level=source").click("table.events tbody .where a")
+    visit.open("/events/?scope=source").click("table.events tbody .where a")
     assert SITE in page.url
     visit.open(f"{LINK}?window=24h&compare=previous")
     assert "slower than the 24 hours before" in page.locator("#comparison").inner_text()
@@ -204,18 +204,18 @@ def test_the_list_is_read_and_narrowed_down(visit, events):
     assert by_day_and_night(page) == []
     page.get_by_role("link", name="slower ").first.click()
     expect(page.locator("table.events tr.faster")).to_have_count(0)
-    certain = rows.count()
+    confirmed = rows.count()
     page.locator("[popovertarget=lasting-menu]").click()
-    page.get_by_role("link", name="unconfirmed among them").click()
-    expect(rows).to_have_count(certain + 1)
-    assert page.url.endswith("/events/?kind=slower&certain=any")
+    page.get_by_role("link", name="include unconfirmed events").click()
+    expect(rows).to_have_count(confirmed + 1)
+    assert page.url.endswith("/events/?type=slower&significant=any")
     page.keyboard.press("Tab")
     page.go_back()
-    expect(rows).to_have_count(certain)
+    expect(rows).to_have_count(confirmed)
 
 
 def test_an_event_leads_to_its_link_with_a_mark_and_a_row(visit, events):
-    page = visit.open("/events/?level=link&kind=slower")
+    page = visit.open("/events/?scope=link&type=slower")
     page.locator(f"{ROWS} .where a").first.click()
     expect(page.locator("h1")).to_contain_text("RAL_DATADISK → Glasgow_DATADISK")
     expect(page.locator(".events-of tr.slower").first).to_contain_text("0.50×")

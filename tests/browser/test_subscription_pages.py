@@ -40,7 +40,7 @@ def test_people_subscribe_and_see_what_was_told(visit, scene, reader, settings):
     page.get_by_role("button", name="Save").press("Enter")
     expect(page.locator("h1")).to_have_text("Subscription mine")
     row = Subscription.objects.get(owner=operator)
-    assert (row.conditions, row.quiet_hours) == (["failing"], "22:00-06:00")
+    assert (row.incident_types, row.quiet_hours) == (["failing"], "22:00-06:00")
     page.get_by_role("button", name="Send test notification").click()
     expect(page.locator("#deliveries")).to_contain_text("waiting")
     Notification.objects.filter(kind="test").update(
@@ -49,7 +49,7 @@ def test_people_subscribe_and_see_what_was_told(visit, scene, reader, settings):
         answer="mail.example.org accepted the message for olga@example.org.",
     )
     expect(page.locator("#deliveries")).to_contain_text("accepted the message for")
-    told = incident(scene.world.ral, NOW, condition="failing")
+    told = incident(scene.world.ral, NOW, type="failing")
     for name, path in {
         "subscription": f"/subscriptions/{row.pk}/",
         "subscriptions": "/subscriptions/",

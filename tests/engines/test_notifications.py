@@ -108,7 +108,7 @@ def check_signature(request: peers.Request) -> None:
     assert request.headers["x-sonar-signature"] == f"sha256={code}"
     said = json.loads(request.body)
     assert said["incidents"][0]["title"] == "RAL_DATADISK receives at 0.45× (0.40–0.51)"
-    assert [event["kind"] for event in said["events"]] == ["opened"]
+    assert [event["type"] for event in said["events"]] == ["opened"]
     assert said["id"] == request.headers["x-sonar-delivery"]
 
 
@@ -231,7 +231,7 @@ def test_an_alertmanager_is_told_again_while_an_incident_is_open_and_that_it_is_
         reaching("alerts", "alertmanager", url=url)
         _, lancs, ral = three_endpoints()
         row = incident(ral, timezone.now())
-        muted = incident(lancs, timezone.now(), condition="failing")
+        muted = incident(lancs, timezone.now(), type="failing")
         send()
         alerts = httpx.get(f"{url}/api/v2/alerts", timeout=60).json()
         assert {alert["labels"]["alertname"] for alert in alerts} == {"SonarSlow", "SonarFailing"}
@@ -239,7 +239,7 @@ def test_an_alertmanager_is_told_again_while_an_incident_is_open_and_that_it_is_
         assert slow["labels"] == {
             "alertname": "SonarSlow",
             "severity": "warning",
-            "level": "destination",
+            "scope": "destination",
             "destination": "RAL_DATADISK",
             "site": "RAL",
             "sonar": HERE,
@@ -269,7 +269,7 @@ def test_an_icinga_has_one_service_that_says_what_is_open_and_forgets_it_without
         reaching("right", "icinga", url=url, service="grid!sonar", **of_icinga)
         reaching("wrong", "icinga", url=url, service="grid!another", **of_icinga)
         row = incident(endpoint("RAL"), timezone.now())
-        happens(row, "worse", timezone.now(), condition="failing")
+        happens(row, "worse", timezone.now(), type="failing")
         send()
         assert state_of(url)["state"] == 2
         result = state_of(url)["last_check_result"]

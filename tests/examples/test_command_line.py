@@ -266,7 +266,7 @@ def end_tests() -> None:
 
 def test_what_changed_and_why_is_said(say: Say, known_world: World) -> None:
     change(known_world.ral, known_world.glasgow, 0.5)
-    done = say("events", "--kind", "slower")
+    done = say("events", "--type", "slower")
     assert done.stdout.splitlines()[1].split() == [
         *("slower", "link", "RAL_DATADISK", "Glasgow_DATADISK", "large"),
         *("2026-11-17T12:00:30Z", "-", "0.5", "0.4", "0.62"),

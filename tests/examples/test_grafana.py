@@ -91,7 +91,7 @@ def test_links_are_counted_by_state(url, known_world):
 def test_open_incidents_are_listed(url, known_world):
     from tests.sonar import alarms
 
-    alarms.incident(known_world.ral, condition="failing")
+    alarms.incident(known_world.ral, type="failing")
     (row,) = of_panel(url, "Open incidents")
     assert "RAL" in row["Incident"]
     assert row["Since"].endswith("Z")

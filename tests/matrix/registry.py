@@ -55,7 +55,7 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "channel": "webhook",
             "settings": {"url": "https://hooks.example.org/x", "key": "k" * 16},
         },
-        {"conditions": ["failing"], "quiet_hours": "22:00-06:00"},
+        {"incident_types": ["failing"], "quiet_hours": "22:00-06:00"},
     ),
     "annotations": (
         {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "text": "over the backup"},

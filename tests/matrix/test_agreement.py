@@ -485,7 +485,7 @@ def link(client: Client, asked: Asked) -> Iterator[Fact]:
 
 
 def events(client: Client, asked: Asked) -> Iterator[Fact]:
-    params = f"{asked.times}{asked.filters}&certain=any&page_size=1000"
+    params = f"{asked.times}{asked.filters}&significant=any&page_size=1000"
     until = max(asked.end, asked.at)
     inside = {
         each.condition.pk: each.condition
@@ -500,7 +500,11 @@ def events(client: Client, asked: Asked) -> Iterator[Fact]:
         if condition := inside.get(each["condition"]):
             yield f"since of event {condition}", each["since"], said_time(condition.since)
             yield f"event {condition}", figures_of(each), stored_figures(condition)
-            yield f"certainty of {condition}", each["certain"], condition.confirmed_at is not None
+            yield (
+                f"whether {condition} is significant",
+                each["significant"],
+                condition.confirmed_at is not None,
+            )
     grid = [each.condition for each in asked.parts(asked.size) if each.condition.scope == "grid"]
     doubtful = asked.doubtful
     since = doubtful.since if doubtful else until + HOUR
@@ -509,11 +513,11 @@ def events(client: Client, asked: Asked) -> Iterator[Fact]:
     here = {*ids(asked.listed(asked.size, confirmed=None)), *ids(grid)}
     later = {pk for pk, each in inside.items() if each.since >= since}
     yield "events that last", found - later, here - later
-    context, _ = page(client, "/events/", f"{asked.times}{asked.filters}&certain=any")
+    context, _ = page(client, "/events/", f"{asked.times}{asked.filters}&significant=any")
     rows = [row for _, rows in context["days"] for row in rows]
     yield "rows of events", len(rows), min(len(inside), 50)
-    count = sum(int(choice.label.split()[-1].replace(",", "")) for choice in context["kinds"][1:])
-    yield "numbers of events by kind", count, len(inside)
+    count = sum(int(choice.label.split()[-1].replace(",", "")) for choice in context["types"][1:])
+    yield "numbers of events by type", count, len(inside)
 
 
 def strip(client: Client, asked: Asked) -> Iterator[Fact]:
@@ -628,7 +632,7 @@ def boards(lasting: dict[int, Condition], open_ones: set[int], asked: Asked) -> 
         (
             each["annotations"]["description"].partition("\n")[0],
             each["startsAt"],
-            each["labels"]["level"],
+            each["labels"]["scope"],
         )
         for each in alerts
         if each["endsAt"] > format_time(asked.now)

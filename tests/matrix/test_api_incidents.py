@@ -44,7 +44,7 @@ def test_incidents_come_page_by_page_and_as_csv_and_lines(
     found.evaluate(link, found.into(small_world.desy, [small_world.ral, small_world.glasgow]))
     pages = list(responses.pages(client, f"{CALL}?page_size=1"))
     rows = [row for page in pages for row in page["incidents"]]
-    assert [row["level"] for row in rows] == ["link", "destination"]
+    assert [row["scope"] for row in rows] == ["link", "destination"]
     slow = rows[1]
     assert {name: slow[name] for name in ("source", "destination", "factor", "low", "links")} == {
         "source": None,
@@ -60,7 +60,7 @@ def test_incidents_come_page_by_page_and_as_csv_and_lines(
     assert (slow["condition_id"], slow["tests"], slow["failed"]) == (into_desy.cause_id, 20, 1)
     asked = pages[0]["query"]
     assert (asked["size"], asked["open"], asked["window"]) == (None, None, "7d")
-    (line,) = responses.csv_rows(client, f"{CALL}?format=csv&condition=slow")
+    (line,) = responses.csv_rows(client, f"{CALL}?format=csv&type=slow")
     assert (line["id"], line["sizes"]) == (str(into_desy.pk), "large")
     lines = client.get(f"{CALL}?format=ndjson&open=yes").content.splitlines()
     assert [json.loads(each)["id"] for each in lines] == [row["id"] for row in rows]
@@ -77,14 +77,14 @@ def test_one_has_its_links_its_events_and_the_text_for_a_ticket(
         "source": "RAL_DATADISK",
         "destination": "DESY_DATADISK",
         "size": "large",
-        "condition": "slow",
+        "type": "slow",
         "since": "2026-11-20T11:00:30Z",
         "until": None,
         "baseline_mb_s": 100.0,
         "rate_mb_s": 20.0,
     }
     assert (len(whole["members"]), whole["members"][1]["rate_mb_s"]) == (2, None)
-    assert [event["kind"] for event in whole["events"]] == ["opened", "assigned"]
+    assert [event["type"] for event in whole["events"]] == ["opened", "assigned"]
     assert "Elsewhere too few links have a baseline." in whole["ticket"]
     page = f"http://testserver/incidents/{into_desy.pk}/"
     assert f"\n\nIncident page: {page}\n\nSite: DESY\n" in whole["ticket"]
@@ -107,7 +107,7 @@ def test_events_go_on_behind_an_id_and_none_is_missed(
     first, second = responses.pages(client, EVENTS)
     told = first["events"] + second["events"]
     assert [event["id"] for event in told] == ids
-    assert [event["kind"] for event in told] == ["opened", "closed", "opened"]
+    assert [event["type"] for event in told] == ["opened", "closed", "opened"]
     lines = client.get(f"{EVENTS}?format=ndjson&since={ids[0]}").content.splitlines()
     assert [json.loads(line)["id"] for line in lines] == ids[1:]
     assert client.get(f"{EVENTS}?format=ndjson&since={ids[-1]}").content == b""
@@ -137,11 +137,11 @@ def test_each_decision_is_one_call(into_desy: Incident, anna: User):
         *("anna", "anna"),
         None,
     )
-    muted = next(event for event in whole["events"] if event["kind"] == "muted")
+    muted = next(event for event in whole["events"] if event["type"] == "muted")
     assert (muted["until"], muted["by"]) == (until, "anna")
     assert decide(client, into_desy, decision="assign", assignee=None).json()["assignee"] is None
     closed = decide(client, into_desy, decision="accept", text="new firewall").json()
-    assert (closed["closed_at"], closed["events"][-1]["kind"]) == (
+    assert (closed["closed_at"], closed["events"][-1]["type"]) == (
         "2026-11-20T12:00:30Z",
         "accepted",
     )

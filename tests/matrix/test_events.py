@@ -1,4 +1,4 @@
-"""Events of conditions: their kinds at the end of a time range, and the sentence of today."""
+"""Events of conditions: their types at the end of a time range, and the sentence of today."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_condition_is_an_event_of_its_kind_and_a_failure_that_ended_is_a_recov
     newest = events()[0]
     # A recovery is listed by its end.
     assert (newest.id, newest.at, newest.tests) == (recovered.id, NOW - 3 * DAY, 30)
-    assert [(each.kind, each.level, each.lasts, each.tests) for each in events()] == [
+    assert [(each.type, each.scope, each.lasts, each.tests) for each in events()] == [
         ("recovered", "destination", False, 30),
         ("failing", "endpoint", True, 60),
         ("silent", "site", True, 100),
@@ -50,13 +50,13 @@ def test_a_condition_is_an_event_of_its_kind_and_a_failure_that_ended_is_a_recov
 def test_in_a_past_time_range_what_ended_later_still_lasts(small_world: World):
     stored_condition(source=small_world.ral, since=4 * DAY, ended=2 * DAY)
     (then,) = events(5 * DAY, 3 * DAY)
-    assert (then.kind, then.lasts, then.at) == ("failing", True, NOW - 4 * DAY)
+    assert (then.type, then.lasts, then.at) == ("failing", True, NOW - 4 * DAY)
     assert then.until == NOW - 2 * DAY
     (as_it_was,) = reading.read(Window(at(5 * DAY), at(3 * DAY)), [], as_at_end=True)
-    assert (as_it_was.kind, as_it_was.until) == ("failing", None)
+    assert (as_it_was.type, as_it_was.until) == ("failing", None)
     assert as_it_was.words() == "RAL_DATADISK fails as source"
     (over,) = reading.read(Window(at(5 * DAY), at(DAY)), [], as_at_end=True)
-    assert (over.kind, over.until) == ("recovered", NOW - 2 * DAY)
+    assert (over.type, over.until) == ("recovered", NOW - 2 * DAY)
 
 
 def test_today_is_one_sentence_with_the_worst_first(small_world: World):

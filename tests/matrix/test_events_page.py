@@ -80,14 +80,15 @@ def test_events_stand_newest_first_by_day(client, past):
         ("", ["recovered", "slower", "faster", "slower"]),
         ("?size=medium", []),
         ("?size=small", ["slower", "slower"]),
-        ("?kind=slower", ["slower", "slower"]),
-        ("?kind=recovered", ["recovered"]),
-        ("?kind=failing", []),
-        ("?level=source", ["faster"]),
-        ("?level=grid", ["slower"]),
+        ("?type=slower", ["slower", "slower"]),
+        ("?type=recovered", ["recovered"]),
+        ("?type=failing", []),
+        ("?scope=source", ["faster"]),
+        ("?factor=2", ["slower", "faster"]),
+        ("?scope=grid", ["slower"]),
         ("?now=yes", ["slower", "faster"]),
         ("?now=no", ["recovered", "slower"]),
-        ("?certain=any", ["recovered", "slower", "faster", "slower", "slower"]),
+        ("?significant=any", ["recovered", "slower", "faster", "slower", "slower"]),
         ("?window=90d", ["recovered", "slower", "faster", "slower", "slower"]),
         # What lasts at some time of it, whenever that began.
         ("?window=1h", ["slower", "faster"]),
@@ -103,16 +104,20 @@ def test_events_stand_newest_first_by_day(client, past):
 )
 def test_page_and_call_are_narrowed_by_the_same_parameters(client, past, text, expected):
     events = responses.answer(client, f"{API}{text}")["events"]
-    assert [event["kind"] for event in events] == expected
+    assert [event["type"] for event in events] == expected
     assert [row[1] for row in rows(client, text)] == expected
 
 
 @pytest.mark.long
 def test_json_csv_and_ndjson_have_the_same(client, past):
-    answer = responses.answer(client, f"{API}?kind=slower")
+    answer = responses.answer(client, f"{API}?type=slower")
     first = answer["events"][0]
     assert (first["source"], first["destination"]) == ("RAL_DATADISK", "Glasgow_DATADISK")
-    assert (first["sizes"], first["level"], first["certain"]) == (["small", "large"], "link", True)
+    assert (first["sizes"], first["scope"], first["significant"]) == (
+        ["small", "large"],
+        "link",
+        True,
+    )
     assert (first["factor"], first["until"]) == (0.5, None)
     assert (first["since"], first["tests"]) == ("2026-11-20T09:00:30Z", 20)
     assert (first["earliest"], first["latest"]) == ("2026-11-20T08:00:30Z", "2026-11-20T09:00:30Z")
@@ -126,11 +131,11 @@ def test_json_csv_and_ndjson_have_the_same(client, past):
     )
     assert answer["sentence"] == f"{SLOWED}."
     assert answer["assessed_at"] == "2026-11-20T12:00:30Z"
-    lines = responses.csv_rows(client, f"{API}?kind=slower&format=csv")
+    lines = responses.csv_rows(client, f"{API}?type=slower&format=csv")
     assert [line["sizes"] for line in lines] == ["small large", "small"]
     assert list(lines[0]) == list(first)
-    assert client.get(f"{API}?kind=slower&format=ndjson").content.count(b"\n") == 2
-    for event in responses.answer(client, f"{API}?certain=any")["events"]:
+    assert client.get(f"{API}?type=slower&format=ndjson").content.count(b"\n") == 2
+    for event in responses.answer(client, f"{API}?significant=any")["events"]:
         for name in ("url", "comparison_url"):
             assert client.get(event[name]).status_code == 200
 
@@ -148,7 +153,9 @@ def test_an_empty_page_says_when_something_can_appear(client, small_world):
     page = responses.page(client, "/events/").words
     assert "Today: nothing new so far." in page
     assert "No confirmed event in this time range" in page
-    assert "Results are assessed every 1 min; the first assessment is still to come." in page
+    assert (
+        "Sonar assesses results every 1 min. It has not completed its first assessment yet." in page
+    )
     assert "not assessed yet" in page
     changed.assessed()
     assert "Show all events of the last 90 days" in responses.page(client, "/events/").words
@@ -157,7 +164,7 @@ def test_an_empty_page_says_when_something_can_appear(client, small_world):
 def test_results_are_doubtful_while_the_whole_grid_is_slow(client, past):
     assert "doubtful" not in responses.page(client, "/events/").words
     change(None, None, 0.5, HOUR)
-    page = responses.page(client, "/events/?kind=faster").words
+    page = responses.page(client, "/events/?type=faster").words
     assert "Results are doubtful since 20 Nov 11:00 UTC: most links are slow at once" in page
 
 
@@ -173,15 +180,15 @@ def test_notes_and_downtimes_near_an_event_stand_beside_it(client, past):
     elsewhere = {"severity": "warning", "origin": "gocdb", "key": "7G0", "url": portal}
     for endpoint in (past.ral, past.glasgow):
         downtime(-4 * HOUR, 9999 * DAY, reason="new switch", endpoint=endpoint, **elsewhere)
-    near = rows(client, "?kind=slower")[0][8]
+    near = rows(client, "?type=slower")[0][8]
     said = "RAL_DATADISK and Glasgow_DATADISK, from 20 Nov 08:00:30 UTC until further notice (ends"
     assert near == (
         "Note 20 Nov 09:00 UTC: TCP buffers changed "
         f"Downtime at risk, {said} 6 Apr 2054 UTC): new switch ( GOCDB ) "
         "Downtime Glasgow_DATADISK, from 11 Nov 09:00:30 UTC to 20 Nov 06:00:30 UTC: new disks"
     )
-    assert responses.page(client, "/events/?kind=slower").link("GOCDB") == portal
-    (seen, _) = responses.answer(caller(Role.OPERATOR), f"{API}?kind=slower")["events"]
+    assert responses.page(client, "/events/?type=slower").link("GOCDB") == portal
+    (seen, _) = responses.answer(caller(Role.OPERATOR), f"{API}?type=slower")["events"]
     assert any("for operators" in text for text in seen["near"])
     assert f"at risk, {said} 6 Apr 2054 UTC): new switch (GOCDB)" in seen["near"]
 
@@ -192,8 +199,8 @@ def test_links_and_sites_have_their_own(client, past):
     assert link.texts("td.what") == ["slower", "slower"]
     assert "Unconfirmed" not in link.words
     back = responses.page(client, "/links/DESY_DATADISK/RAL_DATADISK/").part(".events-of")
-    assert back.texts("tr.day") == ["Unconfirmed: these may be chance"]
-    assert back.texts("td.certainty") == ["confirmed, 120 tests", "unconfirmed, 10 tests"]
+    assert back.texts("tr.day") == ["Unconfirmed: may be chance"]
+    assert back.texts("td.evidence") == ["confirmed, 120 tests", "unconfirmed, 10 tests"]
     site = responses.page(client, "/sites/Glasgow/")
     assert site.texts("td.what")[:1] == ["slower"]
     assert "Glasgow" in site
@@ -222,10 +229,12 @@ def test_pages_follow_each_other_without_gaps(client, small_world):
 @pytest.mark.parametrize(
     ("text", "parameter", "allowed"),
     [
-        ("kind=broken", "kind", "use slower, faster, failing, silent or recovered"),
-        ("level=galaxy", "level", "use link, source, destination, endpoint, site or grid"),
-        ("certain=maybe", "certain", "use yes or any"),
+        ("type=broken", "type", "use slower, faster, failing, silent or recovered"),
+        ("scope=galaxy", "scope", "use link, source, destination, endpoint, site or grid"),
+        ("significant=maybe", "significant", "use yes or any"),
         ("now=perhaps", "now", "use yes or no"),
+        ("factor=0.5", "factor", "a number from 1 to 1000"),
+        ("factor=much", "factor", "a number from 1 to 1000"),
         ("size=huge", "size", "use small, medium or large"),
         ("since=yesterday", "since", "ISO 8601"),
         ("since=2026-11-20T04:00:00Z&window=7d", "since", "exclude each other"),
@@ -246,9 +255,9 @@ def test_bad_parameters_are_named(client, small_world, text, parameter, allowed)
 def test_a_filter_is_added_by_the_form(client, small_world):
     asked = "/events/?filter_end=source&filter_on=site&filter_value=Glasgow"
     assert client.get(asked)["Location"] == "/events/?source_site=Glasgow"
-    form = responses.page(client, "/events/?kind=slower").part("#more-filters form")
+    form = responses.page(client, "/events/?type=slower").part("#more-filters form")
     sent = dict(form.sent())
-    assert sent["kind"] == "slower"
+    assert sent["type"] == "slower"
     assert {"filter_end", "filter_on", "filter_value"} <= sent.keys()
 
 
@@ -267,14 +276,18 @@ def test_an_assessment_that_is_late_is_said_first(client, past):
     assert "The assessment of results is late: not assessed since 20 Nov 03:00 UTC" in page
 
 
-def test_former_addresses_lead_on_with_the_same_question(client, past):
-    response = client.get("/changes/?level=slower&kind=link&sure=any&window=30d&factor=2&site=RAL")
-    assert response.status_code == 302
-    assert response["Location"] == (
-        "/events/?kind=slower&level=link&certain=any&window=30d&site=RAL"
-    )
-    assert client.get(response["Location"], follow=True).status_code == 200
-    assert client.get("/changes/")["Location"] == "/events/"
+@pytest.mark.parametrize(
+    ("name", "now"), [("kind", "type"), ("level", "scope"), ("certain", "significant")]
+)
+def test_a_renamed_parameter_is_refused_by_its_new_name(client, small_world, name, now):
+    sentence = f"The parameter “{name}” is called {now} now."
+    response = client.get(f"{API}?{name}=any")
+    assert (response.status_code, response.json()["errors"]) == (400, {name: [sentence]})
+    assert sentence in client.get(f"/events/?{name}=any").content.decode()
+
+
+def test_there_is_no_page_of_changes(client, small_world):
+    assert client.get("/changes/").status_code == 404
 
 
 def test_a_retired_endpoint_keeps_its_events(client, past):
@@ -335,10 +348,11 @@ QUESTIONS = st.fixed_dictionaries(
     {},
     optional={
         "size": st.sampled_from(["small", "large"]),
-        "kind": st.sampled_from(["slower", "failing", "silent", "recovered"]),
-        "level": st.sampled_from(["link", "endpoint", "site"]),
+        "type": st.sampled_from(["slower", "failing", "silent", "recovered"]),
+        "scope": st.sampled_from(["link", "endpoint", "site"]),
+        "factor": st.sampled_from(["1", "1.50"]),
         "now": st.sampled_from(["yes", "no"]),
-        "certain": st.sampled_from(["yes", "any"]),
+        "significant": st.sampled_from(["yes", "any"]),
         "window": st.sampled_from(["7d", "30d", "90d"]),
         "source_site": st.sampled_from(["RAL", "!DESY"]),
     },

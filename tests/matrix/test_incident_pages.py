@@ -78,8 +78,8 @@ def test_open_ones_come_first_the_worst_before_all_and_filters_leave_the_others_
     for asked, rows in {
         "?open=yes": [SCRATCH, silent, SLOW_LINK],
         "?open=no": [CLOSED],
-        "?level=link": [SLOW_LINK, CLOSED],
-        "?condition=silent": [silent],
+        "?scope=link": [SLOW_LINK, CLOSED],
+        "?type=silent": [silent],
         "?site=Glasgow": [silent],
         "?site=!DESY": [silent],
         "?size=small": [],
@@ -98,7 +98,7 @@ def test_open_ones_come_first_the_worst_before_all_and_filters_leave_the_others_
 def test_mine_are_those_that_i_am_at(small_world: World):
     make_several(small_world)
     anna = account(Role.OPERATOR, name="anna")
-    number = Incident.objects.get(level="source").pk
+    number = Incident.objects.get(scope="source").pk
     logged_in(anna).post(f"{PAGE}{number}/", {"decision": "assign", "me": "1", "last": "0"})
     assert listed(logged_in(anna), "?mine=1") == [GLASGOW]
     assert listed(logged_in(anna), "?unacknowledged=1") == [SCRATCH, SLOW_LINK, CLOSED]
@@ -119,7 +119,9 @@ def test_the_list_goes_on_page_by_page_whatever_closes_meanwhile(
     ("wrong", "sentence"),
     [
         ("open=maybe", "open “maybe” is not known: use yes or no."),
-        ("condition=bad", "condition “bad” is not known: use slow, silent or failing."),
+        ("type=bad", "type “bad” is not known: use slow, silent or failing."),
+        ("condition=slow", "The parameter “condition” is called type now."),
+        ("level=link", "The parameter “level” is called scope now."),
         ("mine=2", "mine “2” is not known"),
         ("before=9_x", "before is not a place in the list of incidents"),
         ("before=0_2026-11-20T12:00:00Z_x", "before is not a place in the list of incidents"),
@@ -157,7 +159,7 @@ def test_one_line_on_other_pages_says_what_is_wrong_and_who_is_at_it(
     stored_condition(SLOW, source=small_world.desy, destination=small_world.ral)
     follow(NOW)
     anna = account(Role.OPERATOR, name="anna")
-    number = Incident.objects.get(level="destination").pk
+    number = Incident.objects.get(scope="destination").pk
     logged_in(anna).post(f"{PAGE}{number}/", {"decision": "assign", "me": "1", "last": "0"})
     for path in ("/?wall=1", "/operations/"):
         said = line(path)
@@ -262,7 +264,7 @@ def test_rates_of_a_slow_link_and_what_became_a_part_of_it_are_shown(
     assert [each for each in row if each][1:4] == ["100 MB/s", "20.0 MB/s", "20 %"]
     assert page.texts("h1") == ["DESY_DATADISK receives at 0.20× (0.15–0.26)"]
     assert page.texts("[aria-labelledby=parts] a") == [SLOW_LINK.replace("runs", "ran")]
-    part = Incident.objects.get(level="link").pk
+    part = Incident.objects.get(scope="link").pk
     closed = words(responses.html(client, f"{PAGE}{part}/"))
     assert f"It was merged into incident {whole[0].incident.pk}" in closed
     assert f"Merged into incident {whole[0].incident.pk}" in closed

@@ -43,8 +43,8 @@ def test_a_destination_that_dies_is_one_incident_and_one_message_with_its_error(
     tasks.assess()
 
     condition, incident = Condition.objects.get(), Incident.objects.get()
-    assert (incident.cause, incident.condition) == (condition, "failing")
-    assert (incident.level, incident.destination) == ("destination", stored.ends[3])
+    assert (incident.cause, incident.type) == (condition, "failing")
+    assert (incident.scope, incident.destination) == ("destination", stored.ends[3])
     assert abs(incident.began_at - moment(start)) <= timedelta(hours=1)
     while sending.send_next(IncidentWords(), lambda: clock[0]):
         pass

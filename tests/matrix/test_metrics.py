@@ -161,7 +161,7 @@ def test_more_links_than_the_limit_have_no_rates_and_are_counted(
 
 def test_what_people_are_called_for_and_what_still_waits_is_there(client, small_world):
     row = alarms.subscription("shift", failing_since=NOW)
-    alarms.incident(small_world.ral, condition="failing")
+    alarms.incident(small_world.ral, type="failing")
     Notification.objects.update(due_at=NOW - timedelta(minutes=7))
     late = {"created_at": NOW, "due_at": NOW + timedelta(hours=8)}
     Notification.objects.create(subscription=row, kind="test", **late)

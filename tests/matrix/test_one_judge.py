@@ -122,7 +122,7 @@ def test_a_time_range_that_ended_a_second_ago_has_the_events_of_now(client: Clie
     made.store(start=NOW - 3 * HOUR)
     minutely(now)
     listed = [
-        [each["kind"] for each in events(client, f"from={start}&to={end}")]
+        [each["type"] for each in events(client, f"from={start}&to={end}")]
         for start, end in (
             (format_time(now - timedelta(hours=20)), format_time(now - timedelta(seconds=1))),
             (format_time(now - timedelta(hours=20)), format_time(now + MINUTE)),
@@ -141,7 +141,7 @@ def test_events_site_incident_and_ticket_have_the_true_beginning(client: Client)
     since += [
         time_of(each["since"])
         for each in events(client, "window=7d")
-        if (each["level"], each["destination"]) == ("destination", name)
+        if (each["scope"], each["destination"]) == ("destination", name)
     ]
     said = answer(client, f"/api/v1/sites/{site}/?window=24h")["findings"]
     since += [time_of(each["since"]) for each in said if each["scope"] == "destination"]
@@ -161,7 +161,7 @@ def test_a_destination_is_failing_where_each_link_had_only_one_or_two_tests(clie
     assert f"{name} fails as destination" in said
     assert "Similar to its peers" not in said
     (row,) = answer(client, "/api/v1/incidents/?open=yes")["incidents"]
-    assert (row["level"], row["destination"]) == ("destination", name)
+    assert (row["scope"], row["destination"]) == ("destination", name)
 
 
 def test_three_slow_tests_are_in_no_heading(client: Client):
@@ -185,7 +185,7 @@ def test_three_slow_tests_are_in_no_heading(client: Client):
     named = f"{source.name} to {destination.name}"
     assert named not in heading(client)
     assert " slower" not in heading(client)
-    assert events(client, "window=24h&now=yes&certain=yes") == []
+    assert events(client, "window=24h&now=yes&significant=yes") == []
     assert answer(client, "/api/v1/incidents/?open=yes")["incidents"] == []
 
 
@@ -197,7 +197,7 @@ def test_what_all_size_classes_show_is_one_event(client: Client):
     )
     assessed(moment(NOW))
     listed = events(client, "window=7d&now=yes")
-    assert [(each["level"], each["destination"]) for each in listed] == [
+    assert [(each["scope"], each["destination"]) for each in listed] == [
         ("destination", made.ends[3].name)
     ]
     assert listed[0]["sizes"] == ["small", "medium", "large"]
@@ -207,7 +207,7 @@ def test_operations_and_matrix_say_first_that_results_are_doubtful(client: Clien
     stored(lasting("grid", None, 20, 0.3), every_hours={"large": 2})
     assessed(moment(NOW))
     (row,) = answer(client, "/api/v1/incidents/?open=yes")["incidents"]
-    assert row["level"] == "grid"
+    assert row["scope"] == "grid"
     said = page(client, "/operations/")
     assert "Sonar is healthy" not in said
     assert "doubtful" in said
@@ -221,7 +221,7 @@ def test_the_factor_of_an_endpoint_is_that_of_its_links(client: Client):
     (event,) = [
         each
         for each in events(client, "window=7d&now=yes")
-        if each["level"] == "destination" and each["destination"] == name
+        if each["scope"] == "destination" and each["destination"] == name
     ]
     assert abs(event["factor"] - 1 / 3) < 0.01
     assert event["low"] <= 1 / 3 <= event["high"]
@@ -317,7 +317,7 @@ def test_a_server_that_dies_in_a_mesh_of_minutes_is_one_incident_of_it(client: C
     assessed(moment(NOW - 4 * 60_000))
     assessed(moment(NOW))
     (row,) = answer(client, "/api/v1/incidents/?open=yes")["incidents"]
-    assert (row["level"], row["source"]) == ("endpoint", dead.name)
+    assert (row["scope"], row["source"]) == ("endpoint", dead.name)
     assert heading(client, "/?size=small").startswith("B_DISK fails in both directions since")
 
 
@@ -352,6 +352,6 @@ def test_the_page_of_a_site_with_a_dead_server_says_so_first(client: Client):
     text = client.get("/sites/OWN-B/?size=small&window=24h", follow=True).content.decode()
     first = text_of(text.split('id="answer"')[1])[:200]
     assert "B_DISK fails in both directions" in first, first
-    assert "Not certainly different from its peers" not in text_of(text)
+    assert "Not significantly different from its peers" not in text_of(text)
     said = answer(client, "/api/v1/sites/OWN-B/?size=small&window=24h")
     assert {each["state"] for each in said["as_source"]["links"]} == {"failing"}

@@ -384,6 +384,17 @@ def test_by_rest_a_new_address_wants_all_settings(channel):
     assert answer.json()["address"] == shown
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("name", "now"), [("levels", "incident_scopes"), ("conditions", "incident_types")]
+)
+def test_by_rest_a_renamed_field_is_refused_by_its_new_name(name, now):
+    row, client = a_list("alertmanager"), logged_in(account(Role.OPERATOR))
+    answer = client.patch(f"/api/v1/subscriptions/{row.pk}/", {name: []}, JSON)
+    sentence = f"The field “{name}” is called {now} now."
+    assert (answer.status_code, answer.json()["errors"]) == (400, {name: [sentence]})
+
+
 # What a subscription covers, and addresses that are confirmed.
 
 
@@ -426,7 +437,7 @@ def delete(site: str) -> None:
     ("values", "change", "said"),
     [
         ({"scope": "own"}, lambda: None, "this account administers no site"),
-        ({"scope": "sites", "sites": ["RAL"], "levels": ["grid"]}, lambda: None,
+        ({"scope": "sites", "sites": ["RAL"], "incident_scopes": ["grid"]}, lambda: None,
          "incidents of Sonar itself have no site"),
         ({"scope": "sites", "sites": ["Empty"]}, lambda: None,
          "no enabled mesh tests a link of its sites"),
@@ -555,7 +566,7 @@ def test_an_open_incident_that_matches_is_offered_and_sent_once(clock, world_of_
         assert "This subscription has no open incident left to send." in words
         assert subjects == []
         assert "open incident matches" not in notices(client, each)
-    happens(opened, "worse", NOW + HOUR, condition="failing")
+    happens(opened, "worse", NOW + HOUR, type="failing")
     happens(opened, "closed", NOW + 2 * HOUR)
     assert [each.subject for each in send_all(NOW + 2 * HOUR)] == [
         "[Sonar] Closed: DESY_DATADISK failed as destination"
@@ -620,7 +631,9 @@ def test_lists_send_open_incidents_and_boards_have_them_anyway(clock, world_of_t
     assert "open incident matches" not in notices(client, board)
     assert logged_in(reader()).post(f"/subscriptions/{hook.pk}/open-incidents/").status_code == 404
     client.post(f"/subscriptions/{hook.pk}/open-incidents/")
-    assert [(row.kinds, row.state) for row in hook.notifications.all()] == [(["opened"], "waiting")]
+    assert [(row.event_types, row.state) for row in hook.notifications.all()] == [
+        (["opened"], "waiting")
+    ]
 
 
 @pytest.mark.django_db
@@ -638,9 +651,9 @@ def test_an_evaluation_at_the_same_moment_sends_an_incident_once(real_commits):
 
     def evaluate() -> None:
         incidents.lock()
-        happens(opened, "worse", NOW, condition="failing")
+        happens(opened, "worse", NOW, type="failing")
 
     answer = at_once(lambda: client.post(f"/subscriptions/{row.pk}/open-incidents/"), evaluate)
     assert answer.status_code == 302
-    assert [each.kinds for each in row.notifications.all()] == [["worse"]]
+    assert [each.event_types for each in row.notifications.all()] == [["worse"]]
     assert "no open incident left to send" in notices(client, row)

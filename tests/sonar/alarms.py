@@ -43,21 +43,21 @@ def incident(end: Endpoint, at: datetime = NOW, **values: object) -> Incident:
 
 def described(end: Endpoint, at: datetime) -> dict[str, object]:
     return {
-        "level": "destination", "destination": end, "condition": "slow", "began_at": at - HOUR,
+        "scope": "destination", "destination": end, "type": "slow", "began_at": at - HOUR,
         "opened_at": at, "links": 3, "of_links": 4, "sizes": ["large"], "factor": 0.45,
         "low": 0.4, "high": 0.51,
     }  # fmt: skip
 
 
-def happens(row: Incident, kind: str, at: datetime, **changes: object) -> IncidentEvent:
+def happens(row: Incident, type_: str, at: datetime, **changes: object) -> IncidentEvent:
     """Let something happen to an incident, as the door does."""
-    if kind == "closed":
+    if type_ == "closed":
         changes |= {"closed_at": at}
-    if kind == "reopened":
+    if type_ == "reopened":
         changes |= {"closed_at": None}
     for name, value in changes.items():
         setattr(row, name, value)
-    event = event_of(row, kind, at)
+    event = event_of(row, type_, at)
     with transaction.atomic():
         row.save()
         event.save()
@@ -75,8 +75,8 @@ class Post:
     def send(self, message: Message, target: Target) -> str:
         if target.name in self.dead:
             raise ChannelError(f"{target.name} answers 500.")
-        kinds = tuple(event.kind for event in message.events)
-        self.sent.append((target.name, message.subject, kinds))
+        types = tuple(event.type for event in message.events)
+        self.sent.append((target.name, message.subject, types))
         return "200 OK"
 
     def taken(self) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -86,11 +86,11 @@ class Post:
 
 
 class Plain:
-    """Words that are no more than ids and kinds."""
+    """Words that are no more than ids and types."""
 
     def message(self, row: Subscription, told: Sequence[Notification], now: datetime) -> Message:
         events = IncidentEvent.objects.filter(pk__in=[pk for each in told for pk in each.events])
-        said = [Occurrence(event.pk, event.kind, event.at, event.incident_id) for event in events]
+        said = [Occurrence(event.pk, event.type, event.at, event.incident_id) for event in events]
         missed = sum(each.missed for each in told)
         number = f"{[event.id for event in said]}{missed}{[each.pk for each in told]}"
         subject = f"{missed} missed" if missed else f"{len(told)} incidents"

@@ -86,8 +86,8 @@ def matter(**changed: object) -> Matter:
     values: dict[str, object] = {
         "id": 7,
         "title": "",
-        "condition": "failing",
-        "level": "endpoint",
+        "type": "failing",
+        "scope": "endpoint",
         "factor": None,
         "source": "NORTH_DISK",
         "destination": "",
@@ -214,7 +214,7 @@ def test_every_channel_can_be_loaded_and_the_docs_have_a_row_for_each():
 
 def test_while_measurements_are_doubtful_a_service_has_a_warning_that_says_so():
     failing = matter(sentence="A fails.")
-    grid = matter(level="grid", condition="failing", sentence="Sonar itself: most links fail.")
+    grid = matter(scope="grid", type="failing", sentence="Sonar itself: most links fail.")
     target = replace(TARGET, settings={"service": "sonar!grid"})
     assert icinga.result([failing], target, NOW)["exit_status"] == icinga.CRITICAL
     doubtful = icinga.result([failing, grid], target, NOW)
@@ -226,9 +226,9 @@ def test_while_measurements_are_doubtful_a_service_has_a_warning_that_says_so():
 def test_labels_of_alerts_have_no_figures_but_those_of_names():
     figures = {"factor": 0.4567, "links": 12345, "of_links": 23456}
     words = dict.fromkeys(("title", "sentence", "url", "assignee", "advice"), "12345 of 23456")
-    ends = {"source": "", "destination": "RAL", "site": "RAL", "level": "destination"}
+    ends = {"source": "", "destination": "RAL", "site": "RAL", "scope": "destination"}
     matter = Matter(
-        id=987654, condition="slow", began_at=NOW, closed_at=None, **figures, **words, **ends
+        id=987654, type="slow", began_at=NOW, closed_at=None, **figures, **words, **ends
     )
     labels = " ".join(alert(matter, TARGET, NOW)["labels"].values())
     assert not any(figure in labels for figure in ("987654", "12345", "23456", "0.45"))

@@ -40,16 +40,16 @@ def into_desy(small_world: World) -> Incident:
     return found.opened(found.into(small_world.desy, sources))
 
 
-def kinds(events: list[IncidentEvent]) -> list[str]:
-    return [event.kind for event in events]
+def types(events: list[IncidentEvent]) -> list[str]:
+    return [event.type for event in events]
 
 
 def test_it_opens_once_and_tells_what_matters_alone(into_desy: Incident, small_world: World):
     desy, others = small_world.desy, [small_world.ral, small_world.glasgow, small_world.scratch]
-    assert kinds(evaluate(found.into(desy, others[:2]), after=MINUTE)) == []
-    assert kinds(evaluate(found.into(desy, others), after=2 * MINUTE)) == ["grew"]
+    assert types(evaluate(found.into(desy, others[:2]), after=MINUTE)) == []
+    assert types(evaluate(found.into(desy, others), after=2 * MINUTE)) == ["grew"]
     condition = Condition.objects.get()
-    for factor, links, kind in (
+    for factor, links, type_ in (
         (0.25, 3, []),
         # Little by little it counts from what was told last.
         (0.31, 3, ["shrank"]),
@@ -61,12 +61,12 @@ def test_it_opens_once_and_tells_what_matters_alone(into_desy: Incident, small_w
         Condition.objects.filter(pk=condition.pk).update(
             factor=factor, factor_low=0.1, factor_high=0.5, links=links
         )
-        assert kinds(follow(NOW + 3 * MINUTE)) == kind
+        assert types(follow(NOW + 3 * MINUTE)) == type_
         row = Incident.objects.get()
         assert (row.factor, row.low, row.high, row.links) == (factor, 0.1, 0.5, links)
     assert (row.pk, row.opened_at, row.cause) == (into_desy.pk, NOW, condition)
     told = ["opened", "grew", "shrank", "grew", "shrank", "shrank"]
-    assert list(IncidentEvent.objects.values_list("kind", flat=True)) == told
+    assert list(IncidentEvent.objects.values_list("type", flat=True)) == told
 
 
 def test_unconfirmed_and_fast_ones_open_nothing_and_each_confirmed_one_its_own(small_world: World):
@@ -76,22 +76,22 @@ def test_unconfirmed_and_fast_ones_open_nothing_and_each_confirmed_one_its_own(s
     assert follow(NOW) == []
     stored_condition(FAILING, destination=desy)
     stored_condition(SLOW, destination=desy)
-    assert kinds(follow(NOW)) == ["opened", "opened"]
-    rows = Incident.objects.order_by("id").values_list("level", "condition", "cause__type")
+    assert types(follow(NOW)) == ["opened", "opened"]
+    rows = Incident.objects.order_by("id").values_list("scope", "type", "cause__type")
     assert set(rows) == {("destination", each, each) for each in (FAILING, SLOW)}
     Condition.objects.filter(confirmed_at=None).update(confirmed_at=NOW)
-    assert kinds(follow(NOW + MINUTE)) == ["opened"]
+    assert types(follow(NOW + MINUTE)) == ["opened"]
 
 
 def test_what_is_wrong_with_the_same_subject_now_goes_on_as_the_same_incident(
     into_desy: Incident, small_world: World
 ):
     desy, sources = small_world.desy, [small_world.ral, small_world.glasgow]
-    assert kinds(evaluate(found.into(desy, sources, FAILING), after=3 * MINUTE)) == ["worse"]
-    assert kinds(evaluate(found.into(desy, sources), after=4 * MINUTE)) == ["better"]
+    assert types(evaluate(found.into(desy, sources, FAILING), after=3 * MINUTE)) == ["worse"]
+    assert types(evaluate(found.into(desy, sources), after=4 * MINUTE)) == ["better"]
     # The judge found it again as another one, with the same figures.
     Condition.objects.all().delete()
-    assert kinds(evaluate(found.into(desy, sources), after=5 * MINUTE)) == []
+    assert types(evaluate(found.into(desy, sources), after=5 * MINUTE)) == []
     row = Incident.objects.get()
     assert (row.pk, row.cause) == (into_desy.pk, Condition.objects.get())
 
@@ -102,18 +102,18 @@ def test_links_become_a_part_of_what_explains_them(small_world: World):
     evaluate(*links, found.of_link(desy, scratch))
     Condition.objects.filter(destination=desy).delete()
     events = evaluate(found.into(desy, [ral, glasgow]), found.of_link(desy, scratch), after=MINUTE)
-    assert kinds(events) == ["opened", "merged", "merged"]
+    assert types(events) == ["opened", "merged", "merged"]
     whole = events[0].incident
     assert [event.values["into"] for event in events[1:]] == [whole.pk] * 2
     parts = Incident.objects.filter(merged_into=whole)
-    assert {(part.closed_at, part.level) for part in parts} == {(NOW + MINUTE, "link")}
+    assert {(part.closed_at, part.scope) for part in parts} == {(NOW + MINUTE, "link")}
     # What is a condition of its own is an incident of its own.
     late = found.of_link(scratch, desy, FAILING)
     both = found.into(desy, [ral, glasgow]), found.of_link(desy, scratch)
-    assert kinds(evaluate(*both, late, after=2 * MINUTE)) == ["opened"]
+    assert types(evaluate(*both, late, after=2 * MINUTE)) == ["opened"]
     # One that is over closes, whatever explains the rest.
-    assert kinds(evaluate(*both, after=3 * MINUTE)) == []
-    assert kinds(evaluate(*both, after=3 * MINUTE + CALM)) == ["closed"]
+    assert types(evaluate(*both, after=3 * MINUTE)) == []
+    assert types(evaluate(*both, after=3 * MINUTE + CALM)) == ["closed"]
 
 
 def test_an_incident_goes_on_as_that_of_a_wider_or_narrower_subject(
@@ -127,16 +127,16 @@ def test_an_incident_goes_on_as_that_of_a_wider_or_narrower_subject(
     for minute, subject in enumerate(subjects, 1):
         Condition.objects.all().delete()
         (event,) = evaluate(found.Found(SLOW, subject), after=minute * MINUTE)
-        assert (event.kind, event.incident.pk, event.values["was"]) == ("cause", into_desy.pk, was)
-        was = event.incident.level
+        assert (event.type, event.incident.pk, event.values["was"]) == ("cause", into_desy.pk, was)
+        was = event.incident.scope
     assert was == "source"
     Condition.objects.all().delete()
     both = evaluate(found.Found(FAILING, {"site": desy.site}), after=4 * MINUTE)
-    assert kinds(both) == ["cause", "worse"]
+    assert types(both) == ["cause", "worse"]
     # What began after the end of the other one is something new.
     evaluate(after=5 * MINUTE)
     later = found.Found(FAILING, {"source": desy}, began=NOW + 30 * MINUTE)
-    assert kinds(evaluate(later, after=40 * MINUTE)) == ["opened"]
+    assert types(evaluate(later, after=40 * MINUTE)) == ["opened"]
 
 
 def test_while_measurements_are_doubtful_only_the_grid_opens_an_incident_and_others_stay(
@@ -149,19 +149,19 @@ def test_while_measurements_are_doubtful_only_the_grid_opens_an_incident_and_oth
     grid = found.Found(SLOW, began=NOW + 5 * MINUTE)
     another = found.of_link(glasgow, ral, FAILING, began=NOW + 10 * MINUTE)
     events = evaluate(grid, during, another, after=20 * MINUTE)
-    assert kinds(events) == ["opened", "merged"]
-    whole = Incident.objects.get(level="grid")
-    assert Incident.objects.get(level="link").merged_into == whole
+    assert types(events) == ["opened", "merged"]
+    whole = Incident.objects.get(scope="grid")
+    assert Incident.objects.get(scope="link").merged_into == whole
     # That of DESY began before. It stays open, though its condition seems to have ended.
-    assert kinds(evaluate(grid, during, another, after=5 * HOUR)) == []
+    assert types(evaluate(grid, during, another, after=5 * HOUR)) == []
     into_desy.refresh_from_db()
     assert (into_desy.closed_at, into_desy.clear_since) == (None, None)
     # Once that is over, what is still wrong opens, and what was a part of it goes on.
     events = evaluate(during, another, after=6 * HOUR)
-    assert sorted(kinds(events)) == ["closed", "opened", "reopened"]
-    links = Incident.objects.filter(level="link", closed_at=None, merged_into=None)
+    assert sorted(types(events)) == ["closed", "opened", "reopened"]
+    links = Incident.objects.filter(scope="link", closed_at=None, merged_into=None)
     assert links.count() == 2
-    assert kinds(evaluate(during, another, after=6 * HOUR + CALM)) == ["closed"]
+    assert types(evaluate(during, another, after=6 * HOUR + CALM)) == ["closed"]
 
 
 def test_one_whose_condition_late_results_took_back_is_a_part_of_the_doubtful_grid(
@@ -169,7 +169,7 @@ def test_one_whose_condition_late_results_took_back_is_a_part_of_the_doubtful_gr
 ):
     Condition.objects.all().delete()
     events = evaluate(found.Found(SLOW, began=NOW + 5 * MINUTE), after=20 * MINUTE)
-    assert kinds(events) == ["opened", "merged"]
+    assert types(events) == ["opened", "merged"]
     assert events[1].incident == into_desy
 
 
@@ -178,11 +178,11 @@ def test_one_whose_condition_is_no_longer_certain_is_over_until_it_is_certain_ag
 ):
     was = Condition.objects.get()
     Condition.objects.update(confirmed_at=None)
-    assert kinds(follow(NOW + MINUTE)) == []
+    assert types(follow(NOW + MINUTE)) == []
     into_desy.refresh_from_db()
     assert (into_desy.cause, into_desy.clear_since) == (None, NOW + MINUTE)
     Condition.objects.update(confirmed_at=NOW)
-    assert kinds(follow(NOW + 2 * MINUTE)) == ["reopened"]
+    assert types(follow(NOW + 2 * MINUTE)) == ["reopened"]
     into_desy.refresh_from_db()
     assert (into_desy.cause, into_desy.clear_since) == (was, None)
 
@@ -191,39 +191,39 @@ def test_it_closes_after_a_calm_hour_and_goes_on_if_it_comes_back_within_a_day(
     into_desy: Incident, small_world: World
 ):
     sources = [small_world.ral, small_world.glasgow]
-    assert kinds(evaluate(after=MINUTE)) == []
+    assert types(evaluate(after=MINUTE)) == []
     assert Incident.objects.get().clear_since == NOW + MINUTE
     # If it comes back meanwhile, the hour begins once more.
     again = found.into(small_world.desy, sources, began=NOW + 30 * MINUTE)
-    assert kinds(evaluate(again, after=CALM)) == ["reopened"]
-    assert kinds(evaluate(after=CALM + MINUTE)) == []
-    assert kinds(evaluate(after=2 * CALM)) == []
-    assert kinds(evaluate(after=2 * CALM + MINUTE)) == ["closed"]
+    assert types(evaluate(again, after=CALM)) == ["reopened"]
+    assert types(evaluate(after=CALM + MINUTE)) == []
+    assert types(evaluate(after=2 * CALM)) == []
+    assert types(evaluate(after=2 * CALM + MINUTE)) == ["closed"]
     row = Incident.objects.get()
     assert (row.closed_at, row.clear_since) == (NOW + 2 * CALM + MINUTE, NOW + CALM + MINUTE)
     later = found.into(small_world.desy, sources, began=NOW + 19 * HOUR)
     events = evaluate(later, after=20 * HOUR)
-    assert (kinds(events), events[0].incident.pk) == (["reopened"], row.pk)
+    assert (types(events), events[0].incident.pk) == (["reopened"], row.pk)
     # The hour counts from the end, whenever that was seen.
     Condition.objects.filter(ended_at=None).update(ended_at=NOW + 21 * HOUR)
-    assert kinds(follow(NOW + 23 * HOUR)) == ["closed"]
+    assert types(follow(NOW + 23 * HOUR)) == ["closed"]
     later = found.into(small_world.desy, sources, began=NOW + 47 * HOUR)
     events = evaluate(later, after=48 * HOUR)
-    assert (kinds(events), events[0].incident.pk != row.pk) == (["opened"], True)
+    assert (types(events), events[0].incident.pk != row.pk) == (["opened"], True)
 
 
 def test_what_was_certain_long_ago_opens_and_notifies_nobody(small_world: World):
     subscription()
     old = found.into(small_world.desy, [small_world.ral], began=NOW - 30 * HOUR)
     events = evaluate(old, found.of_link(small_world.ral, small_world.glasgow))
-    assert [(event.kind, event.incident.level) for event in events] == [
+    assert [(event.type, event.incident.scope) for event in events] == [
         ("opened", "destination"),
         ("opened", "link"),
     ]
     assert Notification.objects.get().incident == events[1].incident
     # If it becomes worse, they are notified all the same.
     evaluate(found.into(small_world.desy, [small_world.ral], FAILING), after=MINUTE)
-    assert Notification.objects.filter(kinds=["worse"]).count() == 1
+    assert Notification.objects.filter(event_types=["worse"]).count() == 1
 
 
 def test_an_incident_from_before_there_were_conditions_keeps_its_number_and_work(
@@ -232,13 +232,13 @@ def test_an_incident_from_before_there_were_conditions_keeps_its_number_and_work
     subscription()
     desy, anna = small_world.desy, account(Role.OPERATOR, name="anna")
     old = Incident.objects.create(
-        level="destination", destination=desy, condition=SLOW, links=3, of_links=20,
+        scope="destination", destination=desy, type=SLOW, links=3, of_links=20,
         factor=0.25, began_at=NOW - 9 * HOUR, opened_at=NOW - 8 * HOUR, sizes=["large"],
         acknowledged_at=NOW - HOUR, acknowledged_by=anna, assignee=anna,
         muted_until=NOW + HOUR,
     )  # fmt: skip
     unexplained = Incident.objects.create(
-        level="source", source=small_world.ral, condition=FAILING, links=1, of_links=3,
+        scope="source", source=small_world.ral, type=FAILING, links=1, of_links=3,
         began_at=NOW - 9 * HOUR, opened_at=NOW - 8 * HOUR, sizes=["large"],
     )  # fmt: skip
     three = [small_world.ral, small_world.glasgow, small_world.scratch]
@@ -249,7 +249,7 @@ def test_an_incident_from_before_there_were_conditions_keeps_its_number_and_work
     assert not Notification.objects.exists()
     # The one that no condition explains closes an hour later.
     (event,) = evaluate(found.into(desy, three), after=HOUR)
-    assert (event.kind, event.incident) == ("closed", unexplained)
+    assert (event.type, event.incident) == ("closed", unexplained)
 
 
 def test_what_changes_nothing_raises_no_version(into_desy: Incident, small_world: World):
@@ -263,7 +263,7 @@ def test_what_changes_nothing_raises_no_version(into_desy: Incident, small_world
     changed = version()
     follow(NOW + 2 * MINUTE)
     assert version() > changed
-    assert kinds(follow(NOW + CALM)) == ["closed"]
+    assert types(follow(NOW + CALM)) == ["closed"]
 
 
 @pytest.mark.parametrize("write", ["assessment", "decision"])
@@ -275,9 +275,9 @@ def test_whoever_writes_events_waits_for_the_other_so_their_ids_are_in_order(
         evaluate(found.of_link(small_world.ral, small_world.desy))
     else:
         ends = {"source": small_world.ral, "destination": small_world.desy}
-        facts = {"condition": SLOW, "links": 1, "of_links": 1, "sizes": ["large"]}
+        facts = {"type": SLOW, "links": 1, "of_links": 1, "sizes": ["large"]}
         times = {"began_at": NOW, "opened_at": NOW}
-        row = Incident.objects.create(level="link", **ends, **facts, **times)
+        row = Incident.objects.create(scope="link", **ends, **facts, **times)
         decisions.note(row, account(Role.OPERATOR), NOW, "hello")
     taken: list[bool] = []
 
@@ -304,7 +304,7 @@ def test_decisions_have_names_and_the_first_to_see_it_stays_the_one(into_desy: I
     assert (row.is_muted(NOW), row.is_muted(NOW + HOUR)) == (True, False)
     decisions.unmute(into_desy, bob, NOW)
     decisions.assign(into_desy, anna, NOW, None)
-    events = IncidentEvent.objects.exclude(by=None).values_list("kind", "by__username", "text")
+    events = IncidentEvent.objects.exclude(by=None).values_list("type", "by__username", "text")
     assert list(events) == [
         ("acknowledged", "anna", ""),
         ("acknowledged", "bob", "me too"),
@@ -345,7 +345,7 @@ def test_what_cannot_be_decided_says_why_and_changes_nothing(
     with pytest.raises(DecisionError, match=sentence) as refused:
         decide(into_desy, account(Role.OPERATOR))
     assert refused.value.parameter == parameter
-    assert kinds(list(into_desy.events.all())) == ["opened"]
+    assert types(list(into_desy.events.all())) == ["opened"]
 
 
 def test_an_accepted_rate_is_the_baseline_from_then_on_and_closes_the_incident(
@@ -359,13 +359,13 @@ def test_an_accepted_rate_is_the_baseline_from_then_on_and_closes_the_incident(
     assert list(rows) == [(pytest.approx(20e6), "anna", "new firewall")] * 2
     assert Incident.objects.get().closed_at == NOW + MINUTE
     # Its condition may last until the judge has tests of the new level.
-    assert kinds(follow(NOW + 2 * MINUTE)) == []
+    assert types(follow(NOW + 2 * MINUTE)) == []
     # What is slower again afterwards is something new.
     again = found.of_link(ral, desy, began=NOW + HOUR)
-    assert kinds(evaluate(again, after=2 * HOUR)) == ["opened"]
+    assert types(evaluate(again, after=2 * HOUR)) == ["opened"]
     with pytest.raises(DecisionError, match="is closed"):
         decisions.acknowledge(into_desy, anna, NOW)
-    assert decisions.note(into_desy, anna, NOW, "still a note").kind == "note"
+    assert decisions.note(into_desy, anna, NOW, "still a note").type == "note"
     fails = found.opened(found.of_link(small_world.glasgow, ral, FAILING), at=NOW + 3 * HOUR)
     with pytest.raises(DecisionError, match="Only the rates of a slow incident"):
         decisions.accept(fails, anna, NOW, "so what")
@@ -375,8 +375,8 @@ def test_operators_decide_and_admins_of_a_site_for_its_incidents(
     into_desy: Incident, small_world: World
 ):
     desy, ral = small_world.desy.site, small_world.ral.site
-    link = Incident(level="link", source=small_world.ral, destination=small_world.glasgow)
-    grid, of_site = Incident(level="grid"), Incident(level="site", site=ral)
+    link = Incident(scope="link", source=small_world.ral, destination=small_world.glasgow)
+    grid, of_site = Incident(scope="grid"), Incident(scope="site", site=ral)
     operator, reader = account(Role.OPERATOR), account(Role.READER)
     of_desy = account(Role.SITE_ADMIN, desy, name="of-desy")
     of_ral = account(Role.SITE_ADMIN, ral, name="of-ral")

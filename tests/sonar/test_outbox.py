@@ -43,7 +43,7 @@ def test_an_incident_calls_when_it_opens_gets_worse_and_is_over_and_not_for_what
     send_at(NOW)
     for kind in ("grew", "shrank", "better", "merged", "cause", "acknowledged", "note"):
         happens(row, kind, NOW + MINUTE)
-    happens(row, "worse", NOW + HOUR, condition="failing")
+    happens(row, "worse", NOW + HOUR, type="failing")
     send_at(NOW + HOUR)
     happens(row, "closed", NOW + 2 * HOUR)
     send_at(NOW + 2 * HOUR)
@@ -82,7 +82,7 @@ def test_a_wider_cause_calls_where_it_is_a_site_or_the_grid(post):
     end = endpoint("RAL")
     row = incident(end)
     send_at(NOW)
-    wide = {"level": "site", "destination": None, "site": end.site}
+    wide = {"scope": "site", "destination": None, "site": end.site}
     happens(row, "cause", NOW + HOUR, **wide)
     send_at(NOW + HOUR)
     assert [kinds for *_, kinds in post.taken()] == [("opened",), ("cause",)]
@@ -97,7 +97,7 @@ def test_of_a_muted_incident_only_a_worse_state_is_told(post):
     happens(row, "reopened", NOW + 3 * HOUR)
     send_at(NOW + 3 * HOUR)
     assert [kinds for *_, kinds in post.taken()] == [("opened",)]
-    happens(row, "worse", NOW + 4 * HOUR, condition="failing")
+    happens(row, "worse", NOW + 4 * HOUR, type="failing")
     send_at(NOW + 4 * HOUR)
     assert [kinds for *_, kinds in post.taken()] == [("worse",)]
 
@@ -108,7 +108,7 @@ def test_what_is_sent_by_night_waits_for_the_morning_together_but_for_a_worse_st
     first, second, third = three_endpoints()
     rows = [incident(end) for end in (first, second)]
     worse = incident(third)
-    happens(worse, "worse", NOW + MINUTE, condition="failing")
+    happens(worse, "worse", NOW + MINUTE, type="failing")
     send_at(NOW + MINUTE)
     assert [kinds for *_, kinds in post.taken()] == [("opened", "worse")]
     send_at(NOW + 2 * HOUR - MINUTE)
@@ -124,7 +124,7 @@ def test_a_digest_comes_once_a_day_and_beyond_the_cap_one_tells_the_rest(post):
     rows = [incident(endpoint(f"S{number}"), NOW + number * MINUTE) for number in range(5)]
     send_at(NOW + 5 * MINUTE)
     assert post.taken() == [("capped", "1 incidents", ("opened",))] * 2
-    happens(rows[4], "worse", NOW + 6 * MINUTE, condition="failing")
+    happens(rows[4], "worse", NOW + 6 * MINUTE, type="failing")
     send_at(NOW + 6 * MINUTE)
     told = [(name, "1 incidents", ("opened", "worse")) for name in ("capped", "daily")]
     assert sorted(post.taken()) == told
@@ -194,12 +194,12 @@ def test_a_person_is_told_once_whatever_they_subscribed_to_and_only_of_what_they
     of_person("bob", title="own", scope="own")
     chosen = subscription("of RAL", scope="sites")
     chosen.sites.set([ral.site])
-    subscription("failures", conditions=["failing"])
-    subscription("links", levels=["link"])
+    subscription("failures", incident_types=["failing"])
+    subscription("links", incident_scopes=["link"])
     incident(ral)
     send_at(NOW)
     assert [name for name, *_ in post.taken()] == ["anna", "of RAL"]
-    incident(lancs, condition="failing")
+    incident(lancs, type="failing")
     send_at(NOW)
     assert [name for name, *_ in post.taken()] == ["anna", "failures"]
     anna.owner.is_active = False
@@ -238,7 +238,7 @@ def test_decisions_announce_and_what_is_rolled_back_tells_nobody(post, django_us
     row = incident(endpoint("RAL"))
     send_at(NOW)
     row.members.create(
-        source=endpoint("LANCS"), destination=row.destination, size_class_id=1, condition="slow",
+        source=endpoint("LANCS"), destination=row.destination, size_class_id=1, type="slow",
         since=NOW, rate=1e6,
     )  # fmt: skip
     user = django_user_model.objects.create_user("anna")

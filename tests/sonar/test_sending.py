@@ -106,7 +106,10 @@ def test_what_happens_while_a_message_is_sent_is_told_by_the_next_one(post):
     sending.arrived(claimed, message, "200 OK", NOW + MINUTE)
     send_at(NOW + 2 * MINUTE)
     assert [kinds for *_, kinds in post.taken()] == [("closed",)]
-    assert [row.kinds for row in Notification.objects.order_by("id")] == [["opened"], ["closed"]]
+    assert [row.event_types for row in Notification.objects.order_by("id")] == [
+        ["opened"],
+        ["closed"],
+    ]
 
 
 def test_a_test_is_sent_at_once_whatever_waits_and_says_what_was_answered(post):

@@ -1,6 +1,7 @@
 """What an older Sonar had is kept: results, notes that all could read, tokens that could store."""
 
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from sonar.models import (
     Flow,
     HeldLevel,
     HistoryEntry,
+    IncidentEvent,
     Leftover,
     Probe,
     Profile,
@@ -38,7 +40,7 @@ from sonar.results import sealing, store
 from tests.accounts import account
 from tests.api import edges
 from tests.conftest import MONTHS
-from tests.sonar import world
+from tests.sonar import alarms, world
 from tests.sonar.alarms import incident, subscription
 from tests.sonar.migrating import migrate, migrate_to_now, tables
 
@@ -525,11 +527,56 @@ def test_accepted_rates_of_an_older_sonar_are_baselines():
     finally:
         migrate_to_now()
     assert HistoryEntry.objects.get(kind="baseline").changes["note"] == [None, "a new route"]
-    assert [event.kind for event in row.events.all()] == ["accepted"]
-    assert row.notifications.get().kinds == ["opened", "accepted"]
+    assert [event.type for event in row.events.all()] == ["accepted"]
+    assert row.notifications.get().event_types == ["opened", "accepted"]
     views = dict(SavedView.objects.values_list("name", "address"))
     assert views == {name: new for name, (_, new) in saved.items()}
     HeldLevel.objects.create(
         source=destination, destination=source, size_class=size, rate=1e6, since=STARTED, by=anna
     )
     assert HistoryEntry.objects.filter(kind="baseline").count() == 2
+
+
+RENAMING = import_module("sonar.migrations.0070_scope_and_type")
+
+
+@pytest.mark.parametrize(
+    ("before", "since"),
+    [
+        ("/events/?kind=slower&level=site", "/events/?type=slower&scope=site"),
+        ("/sonar/events/?certain=any&site=!RAL", "/sonar/events/?significant=any&site=!RAL"),
+        ("/incidents/?level=link&condition=slow", "/incidents/?scope=link&type=slow"),
+        (
+            "/changes/?level=slower&kind=link&sure=any&factor=2",
+            "/events/?type=slower&scope=link&significant=any&factor=2",
+        ),
+        ("/history/?kind=site", "/history/?kind=site"),
+        ("/incidents/12/", "/incidents/12/"),
+    ],
+)
+def test_saved_views_of_events_and_incidents_keep_their_question(before: str, since: str):
+    assert RENAMING.renamed_address(before) == since
+
+
+@pytest.mark.django_db
+def test_updates_of_incidents_and_the_history_of_subscriptions_get_the_new_names():
+    row = alarms.incident(world.three_endpoints()[0])
+    old = {"level": "site", "condition": "slow", "factor": None, "links": 3, "of_links": 4}
+    IncidentEvent.objects.update(values=old)
+    changes = {"levels": [[], ["link"]], "conditions": [None, ["slow"]], "cap": [10, 5]}
+    facts = {"at": STARTED, "channel": "page", "who": "anna", "token": "", "key": 1, "name": "x"}
+    entries = [
+        HistoryEntry.objects.create(kind=kind, action="changed", changes=changes, **facts)
+        for kind in ("subscription", "site")
+    ]
+    write(RENAMING.UPDATES)
+    write(RENAMING.HISTORY)
+    assert row.events.get().values == {
+        "scope": "site", "type": "slow", "factor": None, "links": 3, "of_links": 4
+    }  # fmt: skip
+    for entry in entries:
+        entry.refresh_from_db()
+    assert entries[0].changes == {
+        "incident_scopes": [[], ["link"]], "incident_types": [None, ["slow"]], "cap": [10, 5]
+    }  # fmt: skip
+    assert entries[1].changes == changes

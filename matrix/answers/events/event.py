@@ -14,15 +14,15 @@ from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Condition
 from sonar.notation.units import format_factor
 
-SLOWER, FASTER, FAILING, SILENT, RECOVERED = KINDS = (
+SLOWER, FASTER, FAILING, SILENT, RECOVERED = TYPES = (
     "slower", "faster", "failing", "silent", "recovered",
 )  # fmt: skip
-LEVELS = tuple(Condition.Scope.values)
+SCOPES = tuple(Condition.Scope.values)
 
 
 @dataclass(frozen=True)
 class Event:
-    """A condition as one of KINDS: a failure that ended is a recovery.
+    """A condition as one of TYPES: a failure that ended is a recovery.
 
     It is listed by the time ``at``: of a recovery the end of the failure. ``tests`` are those since
     it began, of a failure those that failed. ``factor`` is the rate since over the one before and
@@ -30,16 +30,16 @@ class Event:
     """
 
     condition: Condition
-    kind: str
+    type: str
     at: datetime
     lasts: bool
     id: int
-    level: str
+    scope: str
     since: datetime
     earliest: datetime
     latest: datetime
     until: datetime | None
-    is_certain: bool
+    is_significant: bool
     sizes: list[str]
     tests: int
     factor: tuple[float, float | None, float | None] | None
@@ -49,12 +49,12 @@ class Event:
     @classmethod
     def of(cls, condition: Condition, moment: datetime) -> Self:
         """Return it in a time range that ends at ``moment``: what ended later still lasts then."""
-        kind, until, value = KIND_OF[condition.type], condition.ended_at, condition.factor
+        type_, until, value = KIND_OF[condition.type], condition.ended_at, condition.factor
         lasts = until is None or until > moment
-        is_over = kind == FAILING and not lasts
+        is_over = type_ == FAILING and not lasts
         return cls(
             condition,
-            RECOVERED if is_over else kind,
+            RECOVERED if is_over else type_,
             until if is_over and until else condition.since,
             lasts,
             condition.pk,
@@ -65,11 +65,15 @@ class Event:
             until,
             condition.confirmed_at is not None,
             condition.size_classes,
-            vars(condition)["failed" if kind == FAILING else "tests"],
+            vars(condition)["failed" if type_ == FAILING else "tests"],
             None if value is None else (value, condition.factor_low, condition.factor_high),
             condition.source_id,
             condition.destination_id,
         )
+
+    def changed_by(self, factor: float) -> bool:
+        """Say whether the rate changed by at least this factor, in either direction."""
+        return self.factor is not None and not 1 / factor < self.factor[0] < factor
 
     @property
     def factor_words(self) -> str:

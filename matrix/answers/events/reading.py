@@ -1,4 +1,4 @@
-"""The events of a time range, which are its conditions, as they are asked for; today in words."""
+"""Select the events of a time range, and describe the events of today in words."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,19 @@ from datetime import datetime, time, timedelta
 from typing import Self
 
 from matrix.answers.conditions.reading import Judgement, members_q, open_sizes, read_window
-from matrix.answers.events.event import FASTER, KINDS, LEVELS, RECOVERED, SLOWER, Event, events_of
+from matrix.answers.events.event import FASTER, RECOVERED, SCOPES, SLOWER, TYPES, Event, events_of
 from matrix.answers.site.reports import Report
 from matrix.answers.words.names import NO_NAMES
 from matrix.query.filters import LINK_FILTERS, Filter, words_of
 from matrix.query.filters import alternatives as grouped
-from matrix.query.forms import BadQueryError, Texts, check_names, one_of, text_of
+from matrix.query.forms import (
+    BadQueryError,
+    Texts,
+    check_names,
+    one_of,
+    read_number,
+    text_of,
+)
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store.keyset import Cursor
@@ -19,22 +26,23 @@ from sonar.models import SizeClass
 from sonar.notation.units import format_count
 from sonar.notation.windows import EARLIEST, Window, format_minute, format_time, parse_time
 
-EVENT_FIELDS = ("size", "kind", "level", "now", "certain", "since")
+EVENT_FIELDS = ("size", "type", "scope", "factor", "now", "significant", "since")
 EVENT_NAMES = ("window", "from", "to", *LINK_FILTERS, *EVENT_FIELDS)
 NOW = ("yes", "no")
-LASTING_WORDS = {"": "", "yes": "only those going on now", "no": "only those that ended"}
-CERTAIN = ("yes", "any")
-EVENT_KIND_WORDS = {
+LASTING_WORDS = {"": "", "yes": "only lasting ones", "no": "only ended ones"}
+SIGNIFICANT = ("yes", "any")
+MOST_FACTOR = 1000
+EVENT_TYPE_WORDS = {
     "slower": "Slowdowns",
     "faster": "Speed-ups",
     "failing": "Failures",
-    "silent": "Times without tests",
+    "silent": "Times without results",
     "recovered": "Recoveries",
 }
-LEVEL_WORDS = {
+SCOPE_WORDS = {
     "link": "of single links",
-    "source": "of endpoints that send",
-    "destination": "of endpoints that receive",
+    "source": "of endpoints as sources",
+    "destination": "of endpoints as destinations",
     "endpoint": "of endpoints in both directions",
     "site": "of sites",
     "grid": "of the whole grid",
@@ -53,17 +61,18 @@ def page_of(
 
 @dataclass(frozen=True)
 class EventsQuestion:
-    """``query`` has time range and filters alone; of the rest, nothing means any.
+    """A selection of events; ``query`` has only the time range and the filters.
 
-    ``unsure`` is whether unconfirmed events are listed with the others, ``now`` whether they last,
-    and ``since`` takes the place of a time range: up to now.
+    Empty values match any event. ``with_unconfirmed`` adds the unconfirmed ones, ``now`` selects
+    by whether they last, and ``since`` replaces the time range: from then up to now.
     """
 
     query: MatrixQuery
     size: str = ""
-    kind: str = ""
-    level: str = ""
-    unsure: bool = False
+    type: str = ""
+    scope: str = ""
+    factor: str = ""
+    with_unconfirmed: bool = False
     now: str = ""
     since: datetime | None = None
 
@@ -76,16 +85,17 @@ class EventsQuestion:
         return cls(
             query,
             size=one_of(params, "size", sizes),
-            kind=one_of(params, "kind", KINDS),
-            level=one_of(params, "level", LEVELS),
+            type=one_of(params, "type", TYPES),
+            scope=one_of(params, "scope", SCOPES),
+            factor=factor_of(params),
             now=one_of(params, "now", NOW),
-            unsure=one_of(params, "certain", CERTAIN) == "any",
+            with_unconfirmed=one_of(params, "significant", SIGNIFICANT) == "any",
             since=since_of(params),
         )
 
     def to_params(self) -> dict[str, list[str]]:
-        own = {name: getattr(self, name) for name in ("size", "kind", "level", "now")} | {
-            "certain": "any" if self.unsure else "",
+        own = {name: getattr(self, name) for name in ("size", "type", "scope", "factor", "now")} | {
+            "significant": "any" if self.with_unconfirmed else "",
             "since": format_time(self.since) if self.since else "",
         }
         return self.query.to_params() | {name: [text] for name, text in own.items() if text}
@@ -104,31 +114,46 @@ class EventsQuestion:
         return events_of(judgement), judgement
 
     def chosen(self, events: Iterable[Event]) -> list[Event]:
-        """Return those of its size class, kind and level, and as certain as it asks."""
-        now = self.now == NOW[0]
+        """Return those that match its size class, type, scope, `now` and `significant`."""
+        now, factor = self.now == NOW[0], float(self.factor or 1)
         return [
             event
             for event in events
             # Of what lasts, those classes count in which it does.
             if (not self.size or self.size in (open_sizes(event.condition) if now else event.sizes))
-            and (not self.kind or event.kind == self.kind)
-            and (not self.level or event.level == self.level)
+            and (not self.type or event.type == self.type)
+            and (not self.scope or event.scope == self.scope)
+            and (not self.factor or event.changed_by(factor))
             and (not self.now or event.lasts == now)
-            and (self.unsure or event.is_certain)
+            and (self.with_unconfirmed or event.is_significant)
         ]
 
     def describe(self) -> str:
         """Say the question as a sentence without a full stop, leaving out what is empty."""
         parts = [
-            EVENT_KIND_WORDS.get(self.kind, "Events")
-            + (f" {LEVEL_WORDS[self.level]}" if self.level else "")
+            EVENT_TYPE_WORDS.get(self.type, "Events")
+            + (f" {SCOPE_WORDS[self.scope]}" if self.scope else "")
             + (f" with {self.size} files" if self.size else ""),
             f"since {format_minute(self.since)}" if self.since else self.query.window_words(),
+            f"by a factor of at least {self.factor}" if self.factor else "",
             LASTING_WORDS[self.now],
             *map(words_of, grouped(self.query.filters)),
-            "unconfirmed ones, too" if self.unsure else "",
+            "including unconfirmed ones" if self.with_unconfirmed else "",
         ]
         return ", ".join(filter(None, parts))
+
+
+def factor_of(params: Texts) -> str:
+    """Return the smallest factor, or nothing for 1, which leaves out no event."""
+    text = text_of(params, "factor")
+    try:
+        factor = read_number(text) if text else 1.0
+    except ValueError:
+        factor = 0.0
+    if not 1 <= factor <= MOST_FACTOR:
+        sentence = f"factor “{text}” is not a number from 1 to {MOST_FACTOR}, like 1.5."
+        raise BadQueryError({"factor": [sentence]})
+    return "" if factor == 1 else f"{factor:g}"
 
 
 def since_of(params: Texts) -> datetime | None:
@@ -149,7 +174,7 @@ def since_of(params: Texts) -> datetime | None:
 
 
 MOST_TODAY = 3
-WEIGHT = {kind: at for at, kind in enumerate(("failing", "silent", SLOWER, RECOVERED, FASTER))}
+WEIGHT = {type_: at for at, type_ in enumerate(("failing", "silent", SLOWER, RECOVERED, FASTER))}
 
 
 def size_names() -> list[str]:
@@ -198,7 +223,7 @@ def today_words(
     of_day = [
         event
         for event in events
-        if event.is_certain and max(event.since, event.until or event.since) >= start
+        if event.is_significant and max(event.since, event.until or event.since) >= start
     ]
     if not of_day:
         return "Today: nothing new so far"
@@ -214,4 +239,4 @@ def today_words(
 
 def weight(event: Event) -> tuple[int, int, float]:
     factor = event.factor[0] if event.factor else 1.0
-    return WEIGHT[event.kind], -LEVELS.index(event.level), factor
+    return WEIGHT[event.type], -SCOPES.index(event.scope), factor

@@ -31,9 +31,9 @@ from sonar.models import (
 
 Scope, Kind = Condition.Scope, HistoryEntry.Kind
 OK, DOWN, UNKNOWN = "ok", "down", "unknown"
-STATES = (OK, *Incident.Condition.values, DOWN, UNKNOWN)
+STATES = (OK, *Incident.Type.values, DOWN, UNKNOWN)
 # What one condition says of an endpoint is less than what a worse one does.
-BADNESS = {condition: at for at, condition in enumerate(Incident.Condition.values)}
+BADNESS = {type_: at for at, type_ in enumerate(Incident.Type.values)}
 SOURCE, DESTINATION = "source", "destination"
 BOTH = (SOURCE, DESTINATION)
 # What states follow from; those of single links say nothing of their ends.
@@ -187,7 +187,7 @@ def changed_since(event: int | None, at: datetime, now: datetime) -> Q:
     touched = Incident.objects.filter(Q(pk__in=events.values("incident")) | ended)
     written = HistoryEntry.objects.filter(at__gte=at)
     of_all = Q(kind__in=(Kind.MESH, Kind.SIZE_CLASS))
-    if touched.filter(level=Scope.GRID).exists() or written.filter(of_all).exists():
+    if touched.filter(scope=Scope.GRID).exists() or written.filter(of_all).exists():
         return Q()
     turned = Q(starts_at__gt=at, starts_at__lte=now) | Q(ends_at__gt=at, ends_at__lte=now)
     declared = Downtime.objects.filter(turned)

@@ -36,7 +36,7 @@ from sonar.notation.units import format_count, format_counted, format_rate, form
 from sonar.notation.windows import Window, unix_ms
 from sonar.people.roles import Anyone
 
-Level = Incident.Level
+Scope = Incident.Scope
 # Tests are read and rows shown for at most this many links, pictures for the worst of them.
 MOST_LINKS, MOST_DRAWN = 100, 12
 # With fewer links nothing is said about the others.
@@ -88,7 +88,7 @@ def read(incident: Incident, now: datetime, most: int = MOST_LINKS) -> IncidentE
     links, many = incidents.members(incident, most)
     window = window_of(incident, now)
     tests = samples.read_links(pairs_of(links), window, ())
-    if incident.cause_id is not None and incident.condition == Incident.Condition.SLOW:
+    if incident.cause_id is not None and incident.type == Incident.Type.SLOW:
         first = []
         for row in links[:MOST_LINKS]:
             own, until = tests_of(row, tests), unix_ms(row.until) if row.until else np.inf
@@ -118,7 +118,7 @@ def failures_of(
     incident: Incident, links: Sequence[Member], now: datetime
 ) -> list[SimilarFailures]:
     """Group the failed tests of the links of a failing incident. Two SQL queries."""
-    if incident.condition != Incident.Condition.FAILING:
+    if incident.type != Incident.Type.FAILING:
         return []
     window = window_of(incident, now)
     start = max(incident.began_at, window.start)
@@ -138,13 +138,13 @@ class Beside:
     def sentences(self) -> list[str]:
         """Describe the other direction, and the links that share no endpoint with the incident."""
         incident = self.incident
-        if incident.level == Level.GRID:
+        if incident.scope == Scope.GRID:
             return []
         rows, columns = self.own(self.links.sources), self.own(self.links.destinations)
         others = {}
-        if incident.level == Level.SOURCE:
+        if incident.scope == Scope.SOURCE:
             others["As a destination"] = np.logical_and.outer(~rows, columns)
-        if incident.level == Level.DESTINATION:
+        if incident.scope == Scope.DESTINATION:
             others["As a source"] = np.logical_and.outer(rows, ~columns)
         others["Elsewhere"] = np.logical_and.outer(~rows, ~columns)
         return [self.words(*each) for each in others.items()]
@@ -159,7 +159,7 @@ class Beside:
     def words(self, subject: str, links: Flags) -> str:
         """Say how many links work, or have their usual rate or more, of those with results."""
         cells, fails = self.links.cells, self.links.cells.of_look("failing")
-        if self.incident.condition == Incident.Condition.FAILING:
+        if self.incident.type == Incident.Type.FAILING:
             well, is_judged, fewest = cells.ok > 0, cells.ok + cells.failed > 0, 1
             too_few, are = "no link was tested", "work"
         else:
@@ -263,7 +263,7 @@ def dated(moment: datetime) -> str:
 
 def cells(row: Member) -> tuple[str, ...]:
     rates = [format_rate(rate) if rate else NO_RATE for rate in (row.baseline, row.rate)]
-    share = row.condition if row.share is None else format_share(row.share)
+    share = row.type if row.share is None else format_share(row.share)
     ends = str(row.source), str(row.destination)
     return *ends, str(row.size_class), *rates, share, with_year(row.since)
 

@@ -21,12 +21,12 @@ from sonar.alerting.subscriptions import Subscribed
 from sonar.models import Incident, IncidentEvent, Notification, Subscription
 from sonar.notation.windows import format_typed
 
-Kind = IncidentEvent.Kind
+Type = IncidentEvent.Type
 NEWS = {
-    Kind.WORSE: "got worse",
-    Kind.BETTER: "improved",
-    Kind.CAUSE: "scope widened",
-    Kind.ACCEPTED: "closed, as the current rate was accepted as the baseline",
+    Type.WORSE: "got worse",
+    Type.BETTER: "improved",
+    Type.CAUSE: "scope widened",
+    Type.ACCEPTED: "closed, as the current rate was accepted as the baseline",
 }
 MOST_IN_DIGEST = 50
 # Links of an incident that are read; a message lists the first of them by name.
@@ -72,10 +72,10 @@ class IncidentWords:
         rows = incidents.rows().filter(present).order_by("-opened_at", "-id")
         mine = [row for row in rows if subscribed.concerns(row, sites_of(row))]
         muted = [row for row in mine if row.is_muted(now)]
-        kinds = (Kind.MUTED, Kind.WORSE)
-        events = IncidentEvent.objects.filter(incident__in=muted, kind__in=kinds).order_by("id")
-        last = dict(events.values_list("incident_id", "kind"))
-        return [matter(row) for row in mine if row not in muted or last.get(row.pk) == Kind.WORSE]
+        types = (Type.MUTED, Type.WORSE)
+        events = IncidentEvent.objects.filter(incident__in=muted, type__in=types).order_by("id")
+        last = dict(events.values_list("incident_id", "type"))
+        return [matter(row) for row in mine if row not in muted or last.get(row.pk) == Type.WORSE]
 
 
 def written(
@@ -100,7 +100,7 @@ def matter(row: Incident, now: datetime | None = None) -> Matter:
     """Return an incident as it is sent; with ``now`` also its links and the newest error."""
     condition, end = words.condition_of(row), row.source or row.destination
     # A link has two sites, and the grid has none.
-    site = row.site or (end.site if end and row.level != Incident.Level.LINK else "")
+    site = row.site or (end.site if end and row.scope != Incident.Scope.LINK else "")
     assignee = "nobody"
     if row.assignee:
         assignee = row.assignee.get_username()
@@ -119,8 +119,8 @@ def matter(row: Incident, now: datetime | None = None) -> Matter:
         id=row.pk,
         title=words.title(row),
         sentence=words.sentence(row),
-        condition=row.condition,
-        level=row.level,
+        type=row.type,
+        scope=row.scope,
         source=str(row.source or ""),
         destination=str(row.destination or ""),
         site=str(site),
@@ -161,29 +161,29 @@ def about_incidents(row: Subscription, delivered: Sequence[Notification], now: d
     matters = [matter(each, now if alone else None) for each in concerned]
     numbers = sorted({number for each in rows for number in each.events})
     events = [
-        Occurrence(event.pk, event.kind, event.at, event.incident_id)
+        Occurrence(event.pk, event.type, event.at, event.incident_id)
         for event in IncidentEvent.objects.filter(pk__in=numbers)
     ]
     still = sum(each.closed_at is None for each in matters)
     subject = f"{counted(len(matters), 'incident')}, {still or 'none'} of them open"
     if alone and not missed:
         # The news comes before the title.
-        kinds, news = [event.kind for event in events], ""
-        if kinds and kinds[-1] in ENDS:
+        types, news = [event.type for event in events], ""
+        if types and types[-1] in ENDS:
             news = "Closed: "
-        elif Kind.WORSE in kinds:
+        elif Type.WORSE in types:
             news = "Worse: "
-        elif Kind.REOPENED in kinds:
+        elif Type.REOPENED in types:
             news = "Reopened: "
         subject = f"{news}{matters[0].title}"
-    said = {kind: NEWS.get(kind, kind.label.lower()) for kind in Kind}
+    said = {type_: NEWS.get(type_, type_.label.lower()) for type_ in Type}
     context = {
         "subject": subject,
         "begins": [f"{counted(count, 'earlier message')} could not be delivered."] * bool(missed),
         "matters": matters,
         "alone": alone,
         "left_out": len(ids) - len(matters),
-        "events": [f"{format_typed(event.at)}: {said[Kind(event.kind)]}" for event in events],
+        "events": [f"{format_typed(event.at)}: {said[Type(event.type)]}" for event in events],
     }
     key = "-".join(map(str, [*numbers, *(each.pk for each in missed), count]))
     kind = "incident" if alone and not missed else "digest"

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from django.db.models import Q, QuerySet
 
-from matrix.answers.incidents.words import LEVEL_WORDS
+from matrix.answers.incidents.words import SCOPE_WORDS
 from matrix.query.filters import Filter
 from matrix.query.forms import check_names, one_of
 from matrix.query.matrix_query import MatrixQuery
@@ -19,7 +19,7 @@ from sonar.people.roles import Anyone
 
 Texts = Mapping[str, Sequence[str]]
 SITE = "site"
-OWN = ("open", "level", "condition", "size", "mine", "unacknowledged")
+OWN = ("open", "scope", "type", "size", "mine", "unacknowledged")
 NAMES = (*OWN, SITE, "window", "from", "to")
 YES, OPEN_OR_NOT = ("1",), ("yes", "no")
 OPEN_WORDS = {"": "open and closed", "yes": "only open", "no": "only closed"}
@@ -62,8 +62,8 @@ class IncidentsQuestion:
 
     query: MatrixQuery
     open: str = ""
-    level: str = ""
-    condition: str = ""
+    scope: str = ""
+    type: str = ""
     size: str = ""
     mine: bool = False
     unacknowledged: bool = False
@@ -76,8 +76,8 @@ class IncidentsQuestion:
         return cls(
             MatrixQuery.from_params(params, also=(*OWN, *also)).replace(size=MatrixQuery.size),
             open=one_of(params, "open", OPEN_OR_NOT),
-            level=one_of(params, "level", Incident.Level.values),
-            condition=one_of(params, "condition", Incident.Condition.values),
+            scope=one_of(params, "scope", Incident.Scope.values),
+            type=one_of(params, "type", Incident.Type.values),
             size=one_of(params, "size", sizes),
             mine=bool(one_of(params, "mine", YES)),
             unacknowledged=bool(one_of(params, "unacknowledged", YES)),
@@ -91,7 +91,7 @@ class IncidentsQuestion:
     def rows(self, now: datetime, reader: Anyone) -> QuerySet[Incident]:
         window = self.query.window_at(now)
         chosen = Q(opened_at__lt=window.end) & (OPEN | Q(closed_at__gte=window.start))
-        for name in ("level", "condition"):
+        for name in ("scope", "type"):
             if value := getattr(self, name):
                 chosen &= Q((name, value))
         if self.open:
@@ -107,13 +107,13 @@ class IncidentsQuestion:
 
     def describe(self) -> str:
         """Describe the chosen incidents as a sentence without a full stop."""
-        condition = {"": "", "silent": "without new results"}.get(self.condition, self.condition)
+        type_words = {"": "", "silent": "without new results"}.get(self.type, self.type)
         parts = [
-            f"Incidents of {LEVEL_WORDS[Incident.Level(self.level)]}"
-            if self.level
+            f"Incidents of {SCOPE_WORDS[Incident.Scope(self.scope)]}"
+            if self.scope
             else "Incidents",
             self.query.window_words(),
-            condition,
+            type_words,
             f"with {self.size} files" if self.size else "",
             OPEN_WORDS[self.open] if self.open else "",
             "mine" if self.mine else "",

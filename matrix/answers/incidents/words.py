@@ -18,34 +18,34 @@ from sonar.notation.units import format_count, format_factor
 from sonar.notation.windows import format_minute, parse_time
 from sonar.people.roles import Anyone
 
-Level = Incident.Level
-Kind = IncidentEvent.Kind
-LEVEL_WORDS = {
-    Level.LINK: "a single link",
-    Level.SOURCE: "an endpoint as a source",
-    Level.DESTINATION: "an endpoint as a destination",
-    Level.ENDPOINT: "an endpoint in both directions",
-    Level.SITE: "a whole site",
-    Level.GRID: words.SONAR_ITSELF,
+Scope = Incident.Scope
+Type = IncidentEvent.Type
+SCOPE_WORDS = {
+    Scope.LINK: "a single link",
+    Scope.SOURCE: "an endpoint as a source",
+    Scope.DESTINATION: "an endpoint as a destination",
+    Scope.ENDPOINT: "an endpoint in both directions",
+    Scope.SITE: "a whole site",
+    Scope.GRID: words.SONAR_ITSELF,
 }
-# What Sonar itself recorded, by the kind of event; `{}` are its values.
+# What Sonar itself recorded, by the type of event; `{}` are its values.
 SEEN = {
-    Kind.OPENED: "Opened: {condition}, {of}.",
-    Kind.GREW: "Grew: {of}.",
-    Kind.SHRANK: "Shrank: {of}.",
-    Kind.WORSE: "Got worse: {condition}, {of}.",
-    Kind.BETTER: "Improved: {condition}, {of}.",
-    Kind.CAUSE: "Scope {turned} from {was} to {level}.",
-    Kind.MERGED: "Merged into incident {into}, which explains this incident.",
-    Kind.CLOSED: "Closed: the condition has ended.",
-    Kind.REOPENED: "Reopened: {condition}, {of}.",
+    Type.OPENED: "Opened: {type}, {of}.",
+    Type.GREW: "Grew: {of}.",
+    Type.SHRANK: "Shrank: {of}.",
+    Type.WORSE: "Got worse: {type}, {of}.",
+    Type.BETTER: "Improved: {type}, {of}.",
+    Type.CAUSE: "Scope {turned} from {was} to {scope}.",
+    Type.MERGED: "Merged into incident {into}, which explains this incident.",
+    Type.CLOSED: "Closed: the condition has ended.",
+    Type.REOPENED: "Reopened: {type}, {of}.",
 }
 DONE = {
-    Kind.ACKNOWLEDGED: "{who} acknowledged the incident",
-    Kind.MUTED: "{who} muted the incident until {until}",
-    Kind.UNMUTED: "{who} unmuted the incident",
-    Kind.NOTE: "{who} added a note",
-    Kind.ACCEPTED: "{who} accepted the current rate as the baseline and closed the incident",
+    Type.ACKNOWLEDGED: "{who} acknowledged the incident",
+    Type.MUTED: "{who} muted the incident until {until}",
+    Type.UNMUTED: "{who} unmuted the incident",
+    Type.NOTE: "{who} added a note",
+    Type.ACCEPTED: "{who} accepted the current rate as the baseline and closed the incident",
 }
 
 
@@ -55,11 +55,11 @@ def condition_of(incident: Incident) -> Condition:
     Tests are counted where `matrix.store.incidents.rows` has read it.
     """
     cause = incident.cause
-    is_slow = incident.condition == Incident.Condition.SLOW
+    is_slow = incident.type == Incident.Type.SLOW
     condition = Condition(
         pk=incident.cause_id,
-        scope=incident.level,
-        type=incident.condition,
+        scope=incident.scope,
+        type=incident.type,
         source=incident.source,
         destination=incident.destination,
         site=incident.site,
@@ -126,19 +126,21 @@ def muted(incident: Incident, now: datetime) -> str:
 
 def event_words(event: IncidentEvent, reader: Anyone) -> str:
     """Describe an event in a sentence, with the text that somebody wrote."""
-    values, kind = event.values, Kind(event.kind)
-    if kind in SEEN:
-        said = {name: LEVEL_WORDS.get(values.get(name), "") for name in ("was", "level")}
+    values, type_ = event.values, Type(event.type)
+    if type_ in SEEN:
+        said = {name: SCOPE_WORDS.get(values.get(name), "") for name in ("was", "scope")}
         of = f"{format_count(values['links'])} of {counted(values['of_links'], 'link')}"
         of += f" at {format_factor(values['factor'])}" if values["factor"] else ""
-        condition, into = values["condition"], values.get("into")
-        was, is_now = (SIZE.get(values.get(name), 0) for name in ("was", "level"))
+        into = values.get("into")
+        was, is_now = (SIZE.get(values.get(name), 0) for name in ("was", "scope"))
         turned = "widened" if was < is_now else "narrowed"
-        return SEEN[kind].format(**said, of=of, condition=condition, into=into, turned=turned)
+        return SEEN[type_].format(**said, of=of, type=values["type"], into=into, turned=turned)
     person = name_of(event.by, reader)
     until = values.get("until")
-    if kind != Kind.ASSIGNED:
-        did = DONE[kind].format(who=person, until=format_minute(parse_time(until)) if until else "")
+    if type_ != Type.ASSIGNED:
+        did = DONE[type_].format(
+            who=person, until=format_minute(parse_time(until)) if until else ""
+        )
     elif event.by and event.by.get_username() == values["assignee"]:
         did = f"{person} self-assigned the incident"
     elif values["assignee"]:

@@ -34,7 +34,7 @@ SPEEDS = {
     "slower": "slower than in",
     "faster": "faster than in",
     "about the same": "about as fast as in",
-    "not certain": "not significantly slower or faster than in",
+    "not significant": "not significantly slower or faster than in",
 }
 
 
@@ -78,7 +78,7 @@ def gather(question: ReportQuestion) -> ReportFigures:
     links = LinkIndex(places)
     allowed = links.matching(question.filters).reshape(links.shape)
     every = reading.read(window, places, question.filters, as_at_end=True)
-    events = [event for event in every if event.is_certain]
+    events = [event for event in every if event.is_significant]
     scope = question.scope.items()
     sites = {place.site for place in places if all(place.has(*each) for each in scope)}
     declared = downtimes.declared(downtimes.within(window.start, window.end))

@@ -242,7 +242,7 @@ def events_section(figures: ReportFigures) -> ReportSection:
     columns = (
         moment("at", "start"),
         ReportColumn("where", "object"),
-        ReportColumn("kind", "event"),
+        ReportColumn("type", "event"),
         ReportColumn("sizes", "size classes"),
         factor("factor", "rate since / before"),
         moment("until", "end"),
@@ -252,7 +252,7 @@ def events_section(figures: ReportFigures) -> ReportSection:
         {
             "at": event.at,
             "where": f"{event.where(short)} {event.role}".strip(),
-            "kind": event.kind,
+            "type": event.type,
             "sizes": ", ".join(event.sizes),
             **dict(zip(("factor", "low", "high"), event.factor or (None,) * 3, strict=True)),
             "until": event.until,

@@ -102,7 +102,7 @@ class Calls:
     """What waits for subscriptions and what failed lately; those whose channel does not answer.
 
     ``due_since`` is when the first of what waits should have been sent, None if nothing is due;
-    what quiet hours hold back is not. ``incidents`` are open ones by condition.
+    what quiet hours hold back is not. ``incidents`` counts the open ones by type.
     """
 
     waiting: int
@@ -298,7 +298,7 @@ def read_work(now: datetime) -> Work:
         is_waiting | (has_failed & Q(ended_at__gt=now - DAY))
     )
     failing = Subscription.objects.filter(enabled=True, failing_since__isnull=False)
-    incidents = Incident.objects.filter(closed_at=None).values_list("condition", flat=True)
+    incidents = Incident.objects.filter(closed_at=None).values_list("type", flat=True)
     calls = Calls(
         **notifications.aggregate(
             waiting=Count("id", filter=is_waiting),

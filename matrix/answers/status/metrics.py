@@ -134,8 +134,8 @@ def of_work(status: Status) -> Iterator[Metric]:
     late = {"": (status.moment - calls.due_since).total_seconds() if calls.due_since else 0.0}
     words = "Seconds that the oldest due notification has been waiting; 0 if none is due."
     yield gauge("notifications_oldest_due_seconds", words, late)
-    incidents = {name: calls.incidents.get(name, 0) for name in Incident.Condition.values}
-    yield gauge("incidents_open", "Open incidents.", incidents, "condition")
+    incidents = {name: calls.incidents.get(name, 0) for name in Incident.Type.values}
+    yield gauge("incidents_open", "Open incidents.", incidents, "type")
     answered = {
         each.source: each.answered_at.timestamp() for each in status.sources if each.answered_at
     }

@@ -39,8 +39,8 @@ SEE = "sonar.view_subscription"
 CHANNEL = f"the name of a channel: {either(catalogue.names())}"
 KINDS = f"^({'|'.join(catalogue.names())})$"
 BESIDE = ("settings", "sites", "quiet_hours")
-Levels = Literal["link", "source", "destination", "endpoint", "site", "grid"]
-Conditions = Literal["slow", "silent", "failing"]
+IncidentScopes = Literal["link", "source", "destination", "endpoint", "site", "grid"]
+IncidentTypes = Literal["slow", "silent", "failing"]
 Sites = list[Annotated[str, name_of("site")]]
 
 
@@ -57,9 +57,11 @@ class SubscriptionBody(Body):
         Literal["sites", "grid"], Field(description="incidents of `sites`, or all incidents")
     ] = "grid"
     sites: Annotated[Sites, field("a list of registered sites", max_length=1000)] = []
-    levels: Annotated[list[Levels], Field(description="scopes of the incidents; empty: all")] = []
-    conditions: Annotated[
-        list[Conditions], Field(description="conditions of the incidents; empty: all")
+    incident_scopes: Annotated[
+        list[IncidentScopes], Field(description="scopes of the incidents; empty: all")
+    ] = []
+    incident_types: Annotated[
+        list[IncidentTypes], Field(description="types of the incidents; empty: all")
     ] = []
     digest_hour: Annotated[
         int | None, whole(0, 23, "UTC, one message a day", "for a message for each incident")

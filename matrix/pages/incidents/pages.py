@@ -55,7 +55,7 @@ from sonar.people import roles
 from sonar.people.roles import Anyone
 
 PER_PAGE = 50
-LEVELS = {
+SCOPES = {
     "link": "links",
     "source": "sources",
     "destination": "destinations",
@@ -63,7 +63,7 @@ LEVELS = {
     "site": "sites",
     "grid": "Sonar itself",
 }
-CONDITIONS = {"failing": "failing", "silent": "without results", "slow": "slow"}
+TYPES = {"failing": "failing", "silent": "without results", "slow": "slow"}
 PEOPLE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("all", {"mine": False, "unacknowledged": False}),
     ("mine", {"mine": True, "unacknowledged": False}),
@@ -106,13 +106,13 @@ class IncidentsPage(QuestionPage[IncidentsQuestion, IncidentCursor]):
 
     def controls(self, now: datetime) -> dict[str, Any]:
         sizes = SizeClass.objects.values_list("name", flat=True)
-        level, condition = LEVELS.get(self.question.level), CONDITIONS.get(self.question.condition)
-        words = (level or "anything", condition, self.question.size)
+        scope, type_ = SCOPES.get(self.question.scope), TYPES.get(self.question.type)
+        words = (scope or "anything", type_, self.question.size)
         return {
             "states": [self.choice(OPEN_WORDS[value], open=value) for value in ("", *OPEN_OR_NOT)],
             "people": [self.choice(text, **changed) for text, changed in PEOPLE],
-            "levels": self.choices("level", {"": "anything"} | LEVELS),
-            "conditions": self.choices("condition", {"": "any condition"} | CONDITIONS),
+            "scopes": self.choices("scope", {"": "anything"} | SCOPES),
+            "types": self.choices("type", {"": "any condition"} | TYPES),
             "sizes": self.choices("size", {"": "all sizes"} | {size: size for size in sizes}),
             "of_words": ", ".join(filter(None, words)),
             "windows": window_choices(self),
@@ -271,7 +271,7 @@ def forms_for(
     can = {"note": True} | dict.fromkeys(("assign", "mute"), incident.is_open)
     can["acknowledge"] = incident.is_open and incident.acknowledged_at is None
     can["unmute"] = incident.is_open and incident.is_muted(now)
-    can["accept"] = incident.is_open and incident.condition == Incident.Condition.SLOW
+    can["accept"] = incident.is_open and incident.type == Incident.Type.SLOW
     names = [name for name in DECISIONS if can[name]]
     return {name: FORMS.get(name, DecisionForm)(name, last, now) for name in names}
 
@@ -371,7 +371,7 @@ def in_matrix(incident: Incident) -> str:
         )
         if value
     ]
-    if incident.level == Incident.Level.ENDPOINT:
+    if incident.scope == Incident.Scope.ENDPOINT:
         filters = [Filter("endpoint", str(incident.source))]
     sizes = list(incident.sizes) or [MatrixQuery.size]
     return matrix_url(MatrixQuery(size=sizes[-1], stat="vs_usual", filters=tuple(filters)))
@@ -411,7 +411,7 @@ def keep(incident: Incident, user: User, form: DecisionForm) -> str:
     lock()
     choice, last = form.choice(user), form.cleaned_data["last"] or 0
     # What the same person has decided since what their page showed.
-    own = incident.events.filter(pk__gt=last, by=user, kind=decisions.KINDS[choice.name])
+    own = incident.events.filter(pk__gt=last, by=user, type=decisions.EVENT_TYPES[choice.name])
     for event in own.filter(text=choice.text.strip()):
         if choice.until:
             is_same = abs(parse_time(event.values["until"]) - choice.until) < TWICE

@@ -27,7 +27,7 @@ from matrix.store.written_near import WrittenNear
 from sonar.notation.units import factor_and_interval, format_count, format_factor
 from sonar.notation.windows import format_day, short_time
 
-LEVEL_WORDS = {
+SCOPE_WORDS = {
     "link": "link",
     "source": "sends",
     "destination": "receives",
@@ -47,11 +47,11 @@ def event_row(
     short: Mapping[str, str] = NO_NAMES,
     near: WrittenNear = NOTHING,
 ) -> dict[str, Any]:
-    """Return an event as of ``now``, with names that are ``short`` and what was written near it.
+    """Return the cells of an event as of ``now``: ``short`` names, notes and downtimes near it.
 
-    `full_where` are the whole names and the direction, for who points at it. `level` also says
-    on how many links it shows, and with which size classes if not with all. `gauge` are the places
-    of factor, low and high in percent, where the middle is 1.
+    `full_where` has the full names and the direction, for the tooltip. `scope` adds the number of
+    affected links, and the size classes unless all are affected. `gauge` has the positions of
+    factor, low and high in percent of its width; a factor of 1 is in the middle.
     """
     condition = event.condition
     missing = [size for size in all_sizes if size not in event.sizes]
@@ -59,7 +59,7 @@ def event_row(
     if missing and len(all_sizes) > 1:
         only = f", only {' and '.join(event.sizes)}"
         sizes = f", not {missing[0]}" if len(missing) == 1 < len(event.sizes) else only
-    if event.level != "link":
+    if event.scope != "link":
         links = f", {format_count(condition.links)} of {counted(condition.of_links, 'link')}"
     factor = interval = ""
     gauge = None
@@ -68,22 +68,21 @@ def event_row(
         factor = format_factor(value, low or None, high or None).partition(" ")[0]
         interval = factor_and_interval(value, low, high)[1] if low and high else ""
         gauge = {"at": place(value), "low": place(low or value), "high": place(high or value)}
-    tests = "" if event.kind == "silent" else counted(event.tests, "test")
-    if event.kind in ("failing", "recovered"):
+    tests = "" if event.type == "silent" else counted(event.tests, "test")
+    if event.type in ("failing", "recovered"):
         tests = f"{tests} failed"
-    certainty = "confirmed" if event.is_certain else "unconfirmed"
+    confirmed = "confirmed" if event.is_significant else "unconfirmed"
     began = words.since(condition).partition(" until ")[0].partition(" ")[2]
     return {
         "event": event,
         "where": event.where(short),
         "full_where": words.subject(condition),
-        "level": f"{LEVEL_WORDS[event.level]}{links}{sizes}",
+        "scope": f"{SCOPE_WORDS[event.scope]}{links}{sizes}",
         "lasts": lasting_words(event, now),
-        "factor": "fails" if event.kind == "failing" else factor,
+        "factor": "fails" if event.type == "failing" else factor,
         "interval": interval,
         "gauge": gauge,
-        "certainty": ", ".join(filter(None, (certainty, tests))),
-        # Between which tests it began, where that is known.
+        "evidence": ", ".join(filter(None, (confirmed, tests))),
         "between": f"began {began.removesuffix(' UTC')} UTC",
         "url": event.url(now),
         "comparison_url": event.comparison_url(now) if event.factor else "",
@@ -95,7 +94,7 @@ def lasting_words(event: Event, now: datetime) -> str:
     """Say for how long it has lasted, or until when it did."""
     if event.until is None:
         return f"now, for {long_words(now - event.since)}"
-    if event.kind == "recovered":
+    if event.type == "recovered":
         return f"failed for {long_words(event.until - event.since)}"
     same_day = event.until.date() == event.since.date()
     return f"until {f'{event.until:%H:%M}' if same_day else short_time(event.until)}"
@@ -156,9 +155,11 @@ class EventsPart:
         rows, unconfirmed = (
             [
                 event_row(event, now, sizes, short)
-                for event in [each for each in events if each.is_certain == is_certain][:MOST]
+                for event in [each for each in events if each.is_significant == is_significant][
+                    :MOST
+                ]
             ]
-            for is_certain in (True, False)
+            for is_significant in (True, False)
         )
         query = MatrixQuery(
             window="", start=answer.window.start, end=answer.window.end, filters=tuple(filters)

@@ -26,9 +26,9 @@ MOST_NOW = 3
 MOST_OF = 10
 # What pages colour a condition by.
 LOOKS = {
-    Incident.Condition.SLOW: "slower",
-    Incident.Condition.FAILING: "failing",
-    Incident.Condition.SILENT: "silent",
+    Incident.Type.SLOW: "slower",
+    Incident.Type.FAILING: "failing",
+    Incident.Type.SILENT: "silent",
 }
 
 
@@ -74,7 +74,7 @@ class IncidentLine:
             condition_words.title(condition),
             condition_words.title(condition, names),
             words.path(incident),
-            LOOKS[Incident.Condition(incident.condition)],
+            LOOKS[Incident.Type(incident.type)],
             words.response(incident, reader),
             f"lasted {span}" if end else f"for {span}",
             condition_words.since(condition),

@@ -20,15 +20,15 @@ Scope = Subscription.Scope
 BESIDE = ("sites",)
 # Not for channels that are sent all open incidents each minute.
 TIMES = ("digest_hour", "quiet_from", "quiet_until", "cap")
-CHOICES = ("scope", "sites", "levels", "conditions")
+CHOICES = ("scope", "sites", "incident_scopes", "incident_types")
 SET_BEFORE = "This value is set and never shown. Leave the field empty to keep it."
 OTHER_SERVER = "The new address is on another server. Enter this value again."
-LEVEL_WORDS = {
+INCIDENT_SCOPE_WORDS = {
     "link": "a link", "source": "an endpoint as a source",
     "destination": "an endpoint as a destination", "endpoint": "an endpoint, both ways",
     "site": "a site", "grid": "Sonar itself or its network",
 }  # fmt: skip
-CONDITION_WORDS = {"slow": "slow", "silent": "no new results", "failing": "failing"}
+INCIDENT_TYPE_WORDS = {"slow": "slow", "silent": "no new results", "failing": "failing"}
 
 
 class OneStyle(forms.widgets.ChoiceWidget):
@@ -96,8 +96,8 @@ class SubscriptionForm(AddressForm):
             }
         ),
     )
-    levels = ticks("affected", LEVEL_WORDS)
-    conditions = ticks("conditions", CONDITION_WORDS)
+    incident_scopes = ticks("affected", INCIDENT_SCOPE_WORDS)
+    incident_types = ticks("types", INCIDENT_TYPE_WORDS)
     digest_hour = forms.TypedChoiceField(
         label="frequency",
         required=False,

@@ -22,8 +22,8 @@ from matrix.answers.words.phrases import counted
 from matrix.http.page_rights import accounts, for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.subscriptions.subscription_form import (
-    CONDITION_WORDS,
-    LEVEL_WORDS,
+    INCIDENT_SCOPE_WORDS,
+    INCIDENT_TYPE_WORDS,
     SubscriptionForm,
     is_of_channel,
 )
@@ -96,8 +96,8 @@ class Line:
             return f"the {row.report}ly report on {schedule.subject(row)}"
         sites = ", ".join(site.name for site in row.sites.all())
         parts = [sites if row.scope == Subscription.Scope.SITES else row.get_scope_display()]
-        parts += [", ".join(LEVEL_WORDS[name] for name in row.levels)]
-        parts += [", ".join(CONDITION_WORDS[name] for name in row.conditions)]
+        parts += [", ".join(INCIDENT_SCOPE_WORDS[name] for name in row.incident_scopes)]
+        parts += [", ".join(INCIDENT_TYPE_WORDS[name] for name in row.incident_types)]
         return "; ".join(filter(None, parts))
 
     @property
@@ -260,7 +260,7 @@ def delivery_words(row: Notification) -> str:
     if row.incident_id is None:
         is_test = row.kind == Notification.Kind.TEST
         return "test notification" if is_test else "confirmation link"
-    return f"incident {row.incident_id}: {', '.join(row.kinds)}"
+    return f"incident {row.incident_id}: {', '.join(row.event_types)}"
 
 
 TAKEN = "You have a subscription named “{}” already. Choose another name."

@@ -31,9 +31,9 @@ class Alertmanager:
 
 def alert(matter: Matter, target: Target, now: datetime) -> dict[str, object]:
     labels = {
-        "alertname": NAMES[matter.condition],
+        "alertname": NAMES[matter.type],
         "severity": matter.severity,
-        "level": matter.level,
+        "scope": matter.scope,
         "source": matter.source,
         "destination": matter.destination,
         "site": matter.site,

@@ -23,8 +23,8 @@ class Matter:
     id: int
     title: str
     sentence: str
-    condition: str
-    level: str
+    type: str
+    scope: str
     source: str
     destination: str
     site: str
@@ -49,7 +49,7 @@ class Matter:
 
     @property
     def severity(self) -> str:
-        return "warning" if self.condition == "slow" else "critical"
+        return "warning" if self.type == "slow" else "critical"
 
     @property
     def first_action(self) -> str:
@@ -68,7 +68,7 @@ class Occurrence:
     """An event of an incident that a message reports."""
 
     id: int
-    kind: str
+    type: str
     at: datetime
     incident: int
 

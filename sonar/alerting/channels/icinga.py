@@ -47,7 +47,7 @@ def result(matters: Sequence[Matter], target: Target, now: datetime) -> dict[str
 
 
 def is_doubtful(matters: Sequence[Matter]) -> bool:
-    return any(each.level == "grid" for each in matters)
+    return any(each.scope == "grid" for each in matters)
 
 
 def output(matters: Sequence[Matter]) -> str:

@@ -27,7 +27,7 @@ def alarm(message: Message, target: Target) -> dict[str, object]:
     return {
         "category": CATEGORY,
         "subcategory": SUBCATEGORY,
-        "event": NAMES[first.condition] if first else message.kind,
+        "event": NAMES[first.type] if first else message.kind,
         "body": message.text,
         "tags": sorted(set().union(*names) - {""}),
         "level": "critical" if is_critical else "warning",
