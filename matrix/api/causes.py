@@ -1,4 +1,4 @@
-"""GET /api/v1/causes/: how fast each source and destination is against its peers."""
+"""GET /api/v1/causes/: the rate of each source and destination relative to its peers."""
 
 from typing import Annotated, Literal
 
@@ -19,7 +19,7 @@ from matrix.api.matrix_formats import echo
 from matrix.api.rendering import file_name, named
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import QUERY, STAT, choice
-from matrix.api.schema.records import At, Digits, Json, Name, NameOrNull, Text, record
+from matrix.api.schema.records import As, At, Digits, Json, Name, NameOrNull, Text, record
 from matrix.api.schema.schemas import Answer, word_of
 from matrix.http.compression import respond_once
 from matrix.http.negotiation import CONTENT_TYPES, TABLE, asked_format
@@ -35,11 +35,11 @@ class CausesEcho(MatrixEcho):
 
 
 class CauseEffect(Answer):
-    """A source or destination against its peers.
+    """A source or destination relative to its peers.
 
     `factor` is 1 for one that is as fast as its peers with the same partners; `low` and `high` are
-    its 95 % interval. `kind` is slow or fast for what differs by half beyond chance. Only what
-    has the same `component` can be compared: results connect it.
+    its 95 % interval. `kind` is slow or fast if it differs significantly and by at least a factor
+    of 1.5. Factors are comparable only within one `component`, whose parts results connect.
     """
 
     name: Annotated[str, At("group.name")]
@@ -54,7 +54,10 @@ class CauseEffect(Answer):
 
 
 class UnexplainedLink(Answer):
-    """A link, its rate and what both its ends explain of it, in `unit`, and their ratio."""
+    """A link: its rate, the rate that its source and destination explain, and their ratio.
+
+    Rates are in `unit`. `significant` is judged among all links together.
+    """
 
     source: Name
     destination: Name
@@ -62,11 +65,11 @@ class UnexplainedLink(Answer):
     predicted: Digits
     factor: Digits
     p: Digits
-    beyond_chance: bool
+    significant: bool
 
 
 class CauseFinding(Answer):
-    """What stands out of an end, as a sentence with value, interval and n."""
+    """A source or destination that is slow or fast, as a sentence with value, interval and n."""
 
     name: str
     site: Text
@@ -75,13 +78,17 @@ class CauseFinding(Answer):
 
 
 class ChangeCause(Answer):
-    """What explains a comparison: an end (`both`: as source and destination), a site, or a link.
+    """A source, destination, endpoint in both roles, site or link that explains a comparison.
 
-    With `compare=month`: what is slower than in the 30 days before. `ok` and `other_ok` count
-    the successful transfers of both sides that it rests on.
+    With `compare=month`, it is slower than in the 30 days before. `ok` and `other_ok` count the
+    successful transfers on the two sides of the comparison.
     """
 
-    kind: Annotated[Literal["source", "destination", "both", "site", "link"], At("cause.kind")]
+    scope: Annotated[
+        Literal["source", "destination", "endpoint", "site", "link"],
+        At("cause.kind"),
+        As(changes.scope_of),
+    ]
     source: NameOrNull
     destination: NameOrNull
     factor: Annotated[Digits, At("cause.factor")]
@@ -95,14 +102,18 @@ class ChangeCause(Answer):
 
 
 class OwnHistoryCount(Answer):
-    """How many links `compare=month` could judge by their own 30 days, and could not."""
+    """Number of links with enough days of their own for `compare=month`, and of the others."""
 
     judged_links: Annotated[int, At("judged")]
     unjudged_links: Annotated[int, At("unjudged")]
 
 
 class Causes(Answer):
-    """`log rate = level + source + destination + rest`, and what is said by it."""
+    """The model `log rate = level + source + destination + rest`, and its findings.
+
+    `level` is the typical rate, `r2` the share of the differences between links that sources and
+    destinations explain, and `r2_left_out` that of links left out of the fit.
+    """
 
     query: CausesEcho
     description: str
@@ -126,21 +137,21 @@ class Causes(Answer):
     history: OwnHistoryCount | None
 
 
-# How many of the links that their ends explain least; all are in matrix/?stat=vs_predicted.
+# The links with the largest deviations; all are in matrix/?stat=vs_predicted.
 MOST_LINKS = 50
 
 
 class CausesView(ApiView, one_snapshot=False):
     @described(
-        "What sources and destinations explain of a matrix",
+        "How much of a matrix its sources and destinations explain",
         answer=Causes,
         parameters=[
             *(parameter for parameter in QUERY if parameter is not STAT),
-            choice("stat", OF, "What stands for each cell; not used while comparing.", OF[0]),
+            choice("stat", OF, "Statistic of each cell; not used while comparing.", OF[0]),
             choice(
                 "fit",
                 FITS,
-                "By least squares (means), or by a median polish that a few odd links do not draw.",
+                "Fit by least squares (means) or by median polish, which tolerates outliers.",
                 FITS[0],
             ),
         ],
@@ -201,7 +212,7 @@ def as_json(causes: Attribution) -> bytes:
 def as_csv(causes: Attribution) -> bytes:
     """Write a line for each source, and then for each destination, the slowest first.
 
-    Of a comparison, what explains it comes first, and `list` tells one from the other.
+    While comparing, the causes of the change come first; `list` tells the lists apart.
     """
     lines: list[Json] = [
         {"end": effect.end, "list": f"{effect.end}s"} | record(CauseEffect, effect)
@@ -215,7 +226,7 @@ def as_csv(causes: Attribution) -> bytes:
             cause
             | {
                 "list": "changes",
-                "end": cause["kind"],
+                "end": cause["scope"],
                 "name": cause["source"] or cause["destination"],
                 "site": change.site,
                 "partners": cause["links"],

@@ -129,7 +129,7 @@ ECHO: dict[str, Any] = {
 }
 COMPARISON: dict[str, Any] = {
     "type": "object",
-    "description": "While comparing: the other side, and how many links differ beyond chance.",
+    "description": "While comparing: the other side, and how many links differ significantly.",
     "properties": {
         **{name: {"type": "string"} for name in ("description", "size", "start", "end")},
         "filters": {"type": "object"},
@@ -355,7 +355,7 @@ def records(table: LinkTable) -> Records:
 
 
 def columns_of(table: LinkTable, size: str) -> Arrays:
-    """Return what is said of the links in a size class; what is sure is told by `change`."""
+    """Return the columns of a size class; `change` says which links differ significantly."""
     return {name: values for name, values in table.of_class(size).items() if name != SURE}
 
 

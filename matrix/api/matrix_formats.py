@@ -181,7 +181,7 @@ def of_hours(first: int, last: int) -> tuple[NDArray[np.uint64], NDArray[np.uint
 def as_json(grid: Grid, fields: Sequence[str], others: OtherOrigins = NONE) -> bytes:
     comparison: dict[str, Any] = {}
     if other := grid.other:
-        # What the cells are compared with, and how many of them differ beyond chance.
+        # What the cells are compared with, and how many of them differ significantly.
         comparison["comparison"] = {
             "description": other.words,
             "size": other.query.size,

@@ -57,7 +57,7 @@ class TogetherAnswer(like(Together, "ratio low high p links ok other_ok", **DIGI
 
 
 class ComparedSiteLink(ComparedRates):
-    """A link on both sides; `change` says if it differs beyond chance among all links."""
+    """A link on both sides; `change` says whether it differs significantly among all links."""
 
     source: str
     destination: str
@@ -70,8 +70,8 @@ class SiteEndComparison(Answer):
 
     `ratio` is what the `compared` links have in common, with its 95 % interval and p: each is taken
     against itself and counts by its tests, of which `ok` and `other_ok` succeeded on both sides.
-    `slower` and `faster` count links beyond chance. `beyond` says whether the links of others
-    changed as much, where only time differs.
+    `slower` and `faster` count links that differ significantly. `beyond` says whether the links of
+    others changed as much, where only time differs.
     """
 
     kind: Literal["slower", "faster", "usual", "unknown"]

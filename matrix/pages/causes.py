@@ -96,7 +96,7 @@ class CausesPage(QueryPage):
             "look": changed["changed_kind"] or ("slower" if has_slowed else "usual"),
             "sides": [self.end_list(causes, end, names) for end in ENDS],
             "links": links,
-            "any_sure": any(line["link"].beyond_chance for line in links),
+            "any_significant": any(line["link"].significant for line in links),
             "off_model": words.off_model(causes),
             "simulated": causes.grid.simulated,
             "compare": compare_control(

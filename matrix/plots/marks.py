@@ -57,7 +57,7 @@ OUTLINES = {
     "near": ("var(--ink)", "var(--surface)"),
 }
 SHAPES = {"near": "slower"}
-# Where colours are factors, a frame says that the change is certain: colour says the rest.
+# Where colours are factors, a frame says that the change is significant: colour says the rest.
 FRAME = (None, "var(--ink)")
 
 

@@ -268,7 +268,7 @@ def test_three_large_files_with_four_streams_against_one(visit, changed):
     words = " ".join(statement.inner_text().split())
     found = re.match(
         r"4 streams: ([\d.]+)× \(([\d.]+)–([\d.]+)\) the rate of 1 stream, "
-        r"certain: 3 and 3 tests\.",
+        r"significant: 3 and 3 tests\.",
         words,
     )
     assert found, words

@@ -95,7 +95,7 @@ def test_the_page_says_what_the_published_matrix_says(client, published):
         "2 sources and 3 destinations are slow against their peers. Sources and destinations "
         "explain 85 % of the differences between 90 links." in text
     )
-    assert "A typical link is within a factor of 1.46 of that." in text
+    assert "A typical link is within a factor of 1.46 of the explained rate." in text
     assert "Most slow links are slow because of their source or destination." in text
     assert (
         "MAN sends at 42 % of what its partners reach elsewhere (32–54 %, 10 partners). "
@@ -130,7 +130,7 @@ def test_what_changed_is_apart_from_what_is_slow_by_nature_and_before_it(client,
     assert "LT2-QMUL sends at 0.40× (0.35–0.46)" in changed
     assert "unconfirmed" in changed
     assert "FZK" not in changed
-    assert nature.startswith("Slow or fast against peers by nature")
+    assert nature.startswith("Slow or fast against peers significantly")
     assert "Check" not in nature
     # A condition is of the links that filters choose if one of these is a member.
     assert "TAIWAN fails" not in page(client, "?destination_site=FZK-LCG2")
@@ -219,7 +219,7 @@ def test_means_stand_for_links_if_they_are_asked_for(client, published):
 
 def test_peers_are_those_that_the_filters_let_pass(client, published):
     text = page(client, "?destination_site=FZK-LCG2")
-    assert "All 9 links with results have the same destination. Only a second destination" in text
+    assert "All 9 links with results have the same destination. A second destination" in text
     # What a single column leaves of each link is nothing.
     assert "Links that deviate from their endpoints" not in text
     assert "remove the filters" in text
@@ -238,7 +238,7 @@ def test_an_empty_grid_says_so(client, small_world):
 
 def test_one_link_says_nothing(client, small_world):
     world.transfer(small_world.ral, small_world.glasgow, 10.0)
-    assert "The only link with results has nothing to be compared with." in page(client)
+    assert "Only one link has results, so it cannot be compared." in page(client)
 
 
 def test_what_no_results_connect_is_not_compared(client, small_world):
@@ -374,7 +374,11 @@ def test_of_a_comparison_the_cause_is_named(client, db):
     text = "?window=24h&compare=previous"
     document = answer(client, text)
     (change,) = document["changes"]
-    assert (change["kind"], change["source"], change["destination"]) == ("source", "S03_DISK", None)
+    assert (change["scope"], change["source"], change["destination"]) == (
+        "source",
+        "S03_DISK",
+        None,
+    )
     assert change["low"] < 0.5 < change["high"]
     assert change["links"] == 10
     slowest = document["sources"][0]
@@ -512,7 +516,7 @@ def test_a_single_link_is_named_by_its_own_days_where_one_comparison_does_not(cl
     month_of(8, slow_link)
     document = answer(client, MONTH)
     (change,) = document["changes"]
-    ends = change["kind"], change["source"], change["destination"]
+    ends = change["scope"], change["source"], change["destination"]
     assert ends == ("link", "S03_DISK", "S05_DISK")
     assert change["low"] < 1 / 3 < change["high"]
     assert (change["ok"], change["other_ok"], change["links"]) == (2, 60, 1)
@@ -554,7 +558,11 @@ def test_its_numbers_are_those_of_the_rows_in_sql(client, db):
 def test_of_a_source_all_its_tests_are_counted(client, db):
     month_of(6, lambda row, _, day: 20 / (2 if (row, day) == (3, 0) else 1))
     (change,) = answer(client, MONTH)["changes"]
-    assert (change["kind"], change["source"], change["destination"]) == ("source", "S03_DISK", None)
+    assert (change["scope"], change["source"], change["destination"]) == (
+        "source",
+        "S03_DISK",
+        None,
+    )
     assert (change["links"], change["ok"], change["other_ok"]) == (5, 10, 300)
     assert "%, 5 links, 10 tests, 300 before). Check the outbound path." in page(client, MONTH)
 
@@ -563,8 +571,8 @@ def test_several_causes_are_counted_by_what_they_are(client, db):
     hit = {(3, 5), (6, 2), *((row, 7) for row in range(9))}
     month_of(9, lambda row, column, day: 20 / (4 if (row, column) in hit and not day else 1))
     document = answer(client, MONTH)
-    kinds = [change["kind"] for change in document["changes"]]
-    assert sorted(kinds) == ["destination", "link", "link"]
+    scopes = [change["scope"] for change in document["changes"]]
+    assert sorted(scopes) == ["destination", "link", "link"]
     assert document["headline"] in (
         "Compared with the 30 days before, the rates of 1 destination and 2 links fell.",
         "Compared with the 30 days before, the rates of 2 links and 1 destination fell.",

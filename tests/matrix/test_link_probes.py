@@ -224,7 +224,7 @@ def test_streams_are_compared_with_interval_and_number_of_tests(operator, small_
     words = look(operator).words
     found = re.search(
         r"4 streams: ([0-9.]+)× \(([0-9.]+)–([0-9.]+)\) the rate of 1 stream, "
-        "certain: 3 and 4 tests",
+        "significant: 3 and 4 tests",
         words,
     )
     assert found, words
@@ -238,7 +238,7 @@ def test_streams_are_compared_with_interval_and_number_of_tests(operator, small_
 def test_what_chance_may_make_is_not_certain(operator, small_world):
     fill(small_world, 4, 4, [3.0, 9.0, 5.1])
     fill(small_world, 1, 1, [4.1, 2.0, 8.3])
-    assert "the rate of 1 stream, not certain: 3 and 3 tests." in look(operator)
+    assert "the rate of 1 stream, not significant: 3 and 3 tests." in look(operator)
 
 
 def test_streams_count_as_they_were_used(operator, small_world):
@@ -253,7 +253,7 @@ def test_streams_count_as_they_were_used(operator, small_world):
     words = look(operator).words
     assert "Every transfer used" not in words
     assert "2 streams: 2.3" in words
-    assert "the rate of 1 stream, certain: 3 and 6 tests." in words
+    assert "the rate of 1 stream, significant: 3 and 6 tests." in words
 
 
 def test_of_streams_that_nobody_counted_it_says_so(operator, small_world):

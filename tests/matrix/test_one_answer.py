@@ -96,7 +96,7 @@ def of_causes(client: Client, ends: list[Endpoint]) -> Sets:
         kind = "slower" if cause["factor"] < 1 else "faster"
         for link in permutations(names, 2):
             at = [link[0] == cause["source"], link[1] == cause["destination"]]
-            if all(at) or (cause["kind"] != "link" and any(at)):
+            if all(at) or (cause["scope"] != "link" and any(at)):
                 sets.put(link, kind)
     return sets
 

@@ -167,7 +167,7 @@ def test_few_tests_of_each_link_are_enough_together(client):
     address = compared_question(QueryDict(urlencode(around))).to_params()
     page = responses.page(client, f"/sites/{GLASGOW}/?{urlencode(address, doseq=True)}")
     assert re.search(
-        rf"{GLASGOW} received at [01]\.\d+× \([^)]*\), (not certain|about)", page.words
+        rf"{GLASGOW} received at [01]\.\d+× \([^)]*\), (not significant|about)", page.words
     )
 
 
@@ -240,7 +240,7 @@ def test_the_page_says_it_and_lists_what_changed_first(client):
     counts = r"\d\d tests after and 4\d\d before, on 10 links\. "
     assert re.search(received + counts + "Single links: 4 links are slower and 0 faster", said)
     assert re.search(
-        rf"{GLASGOW} sent at 1\.\d+× \([^)]*\), (not certain|about the same|faster)", said
+        rf"{GLASGOW} sent at 1\.\d+× \([^)]*\), (not significant|about the same|faster)", said
     )
     rows = page.section("as-destination").parts("table.compared-rows tbody tr")
     assert ["slower" in row["class"].split() for row in rows] == [True] * 4 + [False] * 6
@@ -341,7 +341,7 @@ def test_of_one_test_on_a_side_nothing_is_certain():
     together = ratios_together(ratios(5.0, 10.0, (1, 5)), "median")
     assert (together.ratio, together.ok) == (0.5, 1)
     assert np.isnan([together.low, together.high, together.p]).all()
-    assert factor_words(together, AROUND) == "0.50×, not certain: 1 test after and 5 before"
+    assert factor_words(together, AROUND) == "0.50×, not significant: 1 test after and 5 before"
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_of_one_test_on_a_side_nothing_is_certain():
     [
         (6.0, 0.01, 473.0, "too few tests to judge"),
         (0.5, 0.0, 2.0, "too few tests to judge"),
-        (1.2, 0.5, 2.0, f"{format_factor(1.2, 0.5, 2.0)}, not certain"),
+        (1.2, 0.5, 2.0, f"{format_factor(1.2, 0.5, 2.0)}, not significant"),
         (9.0, 2.0, 50.0, f"{format_factor(9.0, 2.0, 50.0)}, faster"),
     ],
 )

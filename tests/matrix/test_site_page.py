@@ -330,7 +330,7 @@ def a_note_has_its_before_and_after_in_numbers(page: Page) -> None:
     said = page.section("effects").words
     assert "new firmware of the switch 19 Nov 20:15" in said
     assert re.search(r"20:15 0\.[56]\d× \(0\.\d+–0\.\d+\) slower 3\d, 3\d [01]\.\d+× ", said)
-    assert re.search(r"\) (not certain|about the same) 3\d, 3\d$", said)
+    assert re.search(r"\) (not significant|about the same) 3\d, 3\d$", said)
 
 
 def test_names_are_short_and_whole_under_the_pointer(client, db):

@@ -537,7 +537,7 @@ def test_accepted_rates_of_an_older_sonar_are_baselines():
     assert HistoryEntry.objects.filter(kind="baseline").count() == 2
 
 
-RENAMING = import_module("sonar.migrations.0070_scope_and_type")
+RENAMING = import_module("sonar.migrations.0071_scope_and_type")
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ ENDS = ("source", "destination")
 OF = ("median", "mean")
 # What is said of an end, see EndEffect.
 KINDS = ("slow", "fast", "usual", "unknown")
-# What an end is at least slower than its peers by, to be called slow: a factor. Smaller ones are
-# certain in a large matrix, and of no use to anybody.
+# Smallest factor against its peers for which an end is called slow or fast. In a large matrix
+# smaller factors are significant, too, but of no use to anybody.
 NOTABLE = 1.5
 
 
@@ -37,7 +37,7 @@ class EndEffect:
     ``low`` to ``high`` is the 95 % interval and ``p`` how probable the factor is by chance, NaN
     where it cannot be said. ``partners`` counts the cells that it is made of, ``component`` is the
     number of those that can be compared with each other. ``kind`` is `slow` or `fast` for what is
-    so beyond chance (of all effects together) and by NOTABLE, `usual` for what is not,
+    significantly so (among all effects) and by NOTABLE, `usual` for what is not,
     `unknown` without an interval.
     """
 
@@ -56,7 +56,7 @@ class EndEffect:
 class LinkRest:
     """A cell and what both ends do not explain of it: ``rate`` = ``predicted`` x ``factor``.
 
-    In MB/s; of a comparison they are ratios. ``beyond_chance`` is said of all cells together.
+    In MB/s; ratios while comparing. ``significant`` is judged among all cells together.
     """
 
     source: AxisGroup
@@ -66,7 +66,7 @@ class LinkRest:
     predicted: float
     factor: float
     p: float
-    beyond_chance: bool
+    significant: bool
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Attribution:
                 predicted=float(np.exp(self.model.fitted[row, column])),
                 factor=float(np.exp(rest[row, column])),
                 p=float(self.chances[row, column]),
-                beyond_chance=bool(self.discoveries[row, column]),
+                significant=bool(self.discoveries[row, column]),
             )
             for row, column in (divmod(int(cell), rest.shape[1]) for cell in first)
             if abs(rest[row, column]) > 0
@@ -135,12 +135,12 @@ def attribute(grid: Grid, how: str = "means", values: Floats | None = None) -> A
     ]
     logs, errors = (np.concatenate([side[at] for side in sides]) for at in (1, 2))
     odds = two_sided(logs / np.where(errors > 0, errors, np.nan), max(model.dof, 1))
-    # What is certain is so among all effects of both ends.
+    # Significance is judged among all effects of both ends.
     split = [len(grid.sources)]
-    p, certain = np.split(odds, split), np.split(discoveries(odds), split)
+    p, significant = np.split(odds, split), np.split(discoveries(odds), split)
     effects, reach = {}, model.reach()
-    for end, (groups, logs, errors, component, partners), of_p, is_certain in zip(
-        ENDS, sides, p, certain, strict=True
+    for end, (groups, logs, errors, component, partners), of_p, is_significant in zip(
+        ENDS, sides, p, significant, strict=True
     ):
         # How much further each group is from its peers than from all, itself among them. Effects
         # of those that can be compared add up to 0: the mean of the others is as far on the other
@@ -151,7 +151,7 @@ def attribute(grid: Grid, how: str = "means", values: Floats | None = None) -> A
             scale = peers / np.maximum(peers - 1, 1)
         around = reach * errors
         factors = np.exp([scale * logs, scale * (logs - around), scale * (logs + around)])
-        is_notable = is_certain & ((factors[0] <= 1 / NOTABLE) | (factors[0] >= NOTABLE))
+        is_notable = is_significant & ((factors[0] <= 1 / NOTABLE) | (factors[0] >= NOTABLE))
         kinds = np.where(is_notable, np.where(factors[0] < 1, "slow", "fast"), "usual")
         kinds = np.where(np.isnan(of_p), "unknown", kinds)
         columns = (*factors, of_p, partners, component, kinds)

@@ -29,9 +29,8 @@ from matrix.store.cache import ANSWERS
 from matrix.store.data_version import snapshot
 from sonar.notation.units import format_count, two_digits
 
-# Of the links that no cause explains: of more, something else is to be said.
+# Limit of the links that no cause explains.
 MOST_LINKS = 50
-NOUNS: Mapping[Kind, str] = {"both": "endpoint"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class NamedCause:
 
 @dataclass(frozen=True)
 class ChangeCauses:
-    """What explains a comparison, the most certain first; nothing without a comparison.
+    """Causes of the change in a comparison, the most significant first; empty without a comparison.
 
     ``judged`` counts the links that have enough of the 30 days before to be judged by, ``unjudged``
     the others with a rate; None where the two sides are compared as wholes.
@@ -86,6 +85,11 @@ class TestCounts(NamedTuple):
     used: Flags
     ok: Integers
     other_ok: Integers
+
+
+def scope_of(kind: Kind) -> str:
+    """Return the scope of a cause, as events have it."""
+    return "endpoint" if kind == "both" else kind
 
 
 def cells_of(cause: Cause, grid: Grid) -> Flags:
@@ -109,15 +113,15 @@ def build(attribution: Attribution) -> ChangeCauses:
         return ChangeCauses()
     causes: ChangeCauses = ANSWERS.get(
         ("causes of a change", grid.version),
-        lambda: with_certain_links(find_causes(attribution, other), attribution, other),
+        lambda: with_significant_links(find_causes(attribution, other), attribution, other),
     )
     return causes
 
 
-def with_certain_links(
+def with_significant_links(
     causes: ChangeCauses, attribution: Attribution, other: OtherSide
 ) -> ChangeCauses:
-    """Add the links that are certainly slower or faster, and that no cause explains.
+    """Add the links that are significantly slower or faster, and that no cause explains.
 
     So nothing that the matrix says is missing here. What all links did is no link's own.
     """
@@ -136,13 +140,13 @@ def with_certain_links(
     if causes.judged is not None:
         is_own &= ratios.ratio < 1  # only what became slower is named by its own days
     tests = TestCounts(is_own, ratios.ok, ratios.other_ok)
-    certain = []
+    links = []
     for row, column in ratios.most_certain(is_own)[:MOST_LINKS].tolist():
         numbers = (ratios.ratio, ratios.low, ratios.high, ratios.p)
         factor, low, high, p = (float(values[row, column]) for values in numbers)
         cause = Cause("link", row, column, factor, low, high, p, n=1)
-        certain.append(named_cause(cause, grid, tests, other.words))
-    return replace(causes, named=(*causes.named, *certain))
+        links.append(named_cause(cause, grid, tests, other.words))
+    return replace(causes, named=(*causes.named, *links))
 
 
 def find_causes(attribution: Attribution, other: OtherSide) -> ChangeCauses:
@@ -181,7 +185,7 @@ def headline(attribution: Attribution, causes: ChangeCauses) -> str:
     compared = f"Compared with the {A_MONTH.days} days before"
     if not causes.named:
         return f"{compared}, no rate fell significantly."
-    nouns = (NOUNS.get(named.cause.kind, named.cause.kind) for named in causes.named)
+    nouns = (scope_of(named.cause.kind) for named in causes.named)
     subject = join(counted(count, noun) for noun, count in Counter(nouns).items())
     return f"{compared}, the rate{'s' * (len(causes.named) > 1)} of {subject} fell."
 

@@ -39,7 +39,7 @@ AGAINST_PEERS = {
     "slow": "Slow against its peers",
     "fast": "Fast against its peers",
     "usual": "Similar to its peers",
-    "unsure": "Not certainly different from its peers",
+    "unclear": "Not significantly different from its peers",
 }
 UNCOMPARED = "Not compared with its peers: too few other links have results."
 
@@ -101,7 +101,7 @@ def conclusion(
     sentences = []
     for effect in more:
         count = counted(effect.partners, "partner")
-        said = f"too few partners to say ({count})"
+        said = f"too few partners ({count})"
         if effect.kind != "unknown":
             evidence = evidence_words(effect.low, effect.high, effect.partners)
             said = f"{percent(effect.factor)} ({evidence})"
@@ -143,11 +143,11 @@ def site_conclusion(sites: Grid, name: str) -> Conclusion:
     compared = [effect for effect in of_ends.values() if effect.kind != "unknown"]
     if not compared:
         return Conclusion(name, name, "unknown", UNCOMPARED, "", ())
-    # What is far from its peers, and not certainly so, is not called similar.
+    # A site that is far from its peers, but not significantly, is not called similar.
     is_close = all(1 / NOTABLE < effect.factor < NOTABLE for effect in compared)
     kinds = {effect.kind for effect in compared}
     notable = [kind for kind in NOTABLE_KINDS if kind in kinds]
-    kind = next(iter(notable), "usual" if is_close else "unsure")
+    kind = next(iter(notable), "usual" if is_close else "unclear")
     return conclusion(name, of_ends, f"{AGAINST_PEERS[kind]}:")
 
 
@@ -204,7 +204,9 @@ def r2_and_meaning(model: TwoWay) -> tuple[str, str]:
     if too_few(model):
         return "", ""
     left_out = model.r2_left_out
-    spread = f"A typical link is within a factor of {math.exp(model.sigma):.2f} of that."
+    spread = (
+        f"A typical link is within a factor of {math.exp(model.sigma):.2f} of the explained rate."
+    )
     if math.isnan(left_out):
         return f"R² {model.r2:.2f}", spread
     # What rounds to 0 from below is 0, without a sign.
@@ -225,12 +227,12 @@ def too_few(model: TwoWay) -> str:
     if not model.cells:
         return "No link has results to compare."
     if model.cells == 1:
-        return "The only link with results has nothing to be compared with."
+        return "Only one link has results, so it cannot be compared."
     if min(rows, columns) < 2:
         end = ENDS[rows > 1]
         return (
-            f"All {counted(model.cells, 'link')} with results have the same {end}. Only a second "
-            f"{end} could show whether it is slow, or its partners are."
+            f"All {counted(model.cells, 'link')} with results have the same {end}. A second "
+            f"{end} would show whether it or its partners are slow."
         )
     if not model.dof or math.isnan(model.r2):
         return (
@@ -246,5 +248,5 @@ def apart(model: TwoWay) -> str:
         return ""
     return (
         f"This matrix has {format_count(model.components)} parts that no results connect. "
-        "Factors compare only within one part."
+        "Factors are comparable only within one part."
     )

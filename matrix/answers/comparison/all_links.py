@@ -131,7 +131,7 @@ def grid_together(grid: Grid, now: datetime) -> Together | None:
 
 
 def factor_words(together: Together, tests: CountWords) -> str:
-    """Say the factor with its interval, how certain it is, and by how many tests."""
+    """Write the factor with its interval, whether it is significant, and the number of tests."""
     counts = f"{counted(together.ok, 'test')} {tests.own}"
     others = f"{format_count(together.other_ok)} {tests.other}"
     said = ", ".join(filter(None, [factor_alone(together), verdict(together)]))
@@ -157,7 +157,7 @@ def verdict(together: Together) -> str:
     if tells_nothing(together):
         return "too few tests to judge"
     is_close = together.low > 1 / SMALLEST_RATIO and together.high < SMALLEST_RATIO
-    return "about the same" if is_close else "not certain"
+    return "about the same" if is_close else "not significant"
 
 
 def sentence(grid: Grid, now: datetime) -> str:

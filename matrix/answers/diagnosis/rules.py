@@ -63,7 +63,7 @@ WITHOUT_RATE = 0.3
 FEWEST_FAILURES = 3
 # What most failures have in common, most of them have: a cause, hours, or where they happen.
 MOST_FAILURES = 2 / 3
-# Hours of the day are a pattern where most failures are within so many of them, beyond chance.
+# Hours of the day are a pattern where most failures are within so many of them, significantly.
 HOURS = 6
 CHANCE = 0.01
 # An end is judged by its other links from so many of their tests on, and fails there, too, if so

@@ -60,9 +60,9 @@ class Highlight:
     """The first of the ``count`` cells or conditions of a kind.
 
     The kinds of conditions are `failing`, `silent`, `slower`, `faster` and `unconfirmed`, those of
-    cells `changed` (of a comparison, certain) and `perhaps` (not), `worst`, `asymmetric`, `stale`
-    and `failed` (too few tests to say more). ``more`` is where all cells are that show it, if there
-    is such a place.
+    cells `changed` (of a comparison, significant) and `perhaps` (not significant), `worst`,
+    `asymmetric`, `stale` and `failed` (too few tests to say more). ``more`` is where all cells are
+    that show it, if there is such a place.
     """
 
     kind: str
@@ -100,7 +100,7 @@ class Highlights:
             kinds.append(self.differing("changed", title, self.grid.changed))
             title = "perhaps different: too few tests"
             kinds.append(self.differing("perhaps", title, self.grid.perhaps))
-        # What may be wrong: too few tests show it so far to be certain.
+        # Conditions that too few tests show so far to be confirmed.
         kinds.append(Highlight("unconfirmed", "unconfirmed", len(items), items[:MOST_ITEMS], ""))
         if self.grid.comparison is None:
             kinds += [*self.worst(), *self.asymmetric()]
@@ -144,7 +144,7 @@ class Highlights:
         )
 
     def differing(self, kind: str, title: str, where: Flags) -> Highlight:
-        """Find what differs from the other side, the most certain first, of these the largest.
+        """Find what differs from the other side, the most significant first, of these the largest.
 
         Of two directions that differ from each other alone it is the slow one, as of asymmetric():
         each comes with its opposite, which does by as much.

@@ -224,9 +224,9 @@ def compared(
             f"{names[0]} and {names[1]}: {counts}, too few to compare.",
             f"{where}: {medians}; a comparison needs {FEWEST_TESTS} successful tests of each.",
         )
-    certain = "certain" if pair.sure else "not certain"
+    significance = "significant" if pair.sure else "not significant"
     return StreamsStatement(
-        f"{names[0]}: {pair.factor_words} the rate of {names[1]}, {certain}: {counts}.",
+        f"{names[0]}: {pair.factor_words} the rate of {names[1]}, {significance}: {counts}.",
         f"{where}: {medians}.",
     )
 

@@ -49,7 +49,7 @@ class ClassFigures:
 
     ``together`` is what the links have in common, None where there are none. Of the ``planned``
     links, which a mesh tests, so many were ``tested``; tests that succeeded moved ``volume`` bytes.
-    ``causes`` explain the change since the period before, the most certain first.
+    ``causes`` explain the change since the period before, the most significant first.
     """
 
     size: str
@@ -71,7 +71,7 @@ class ClassFigures:
 class ReportFigures:
     """All of it, as it stood when the period ended; ``places`` are the registered endpoints.
 
-    ``events`` are the certain ones that came to pass in the period, newest first, and ``lasting``
+    ``events`` are the confirmed ones that came to pass in the period, newest first, and ``lasting``
     those from before it that went on when it ended. ``incidents`` were open at some time of it.
     """
 

@@ -72,7 +72,7 @@ def word_of(allowed: Iterable[str]) -> FieldInfo:
 
 
 # The state of a cell or a link, in the words of the pages; how it is beside that, against what is
-# usual; and how it differs from the other side of a comparison, beyond chance.
+# usual; and how it differs from the other side of a comparison, significantly.
 CellState = Annotated[str, word_of(STATES)]
 CellLevel = Annotated[str, word_of(LEVELS)]
 CellMark = Annotated[str, word_of(MARKS)]

@@ -457,7 +457,7 @@ class OtherColumn(ThisColumn):
 
 
 class ComparedRatio(ComparedColumn):
-    """The ratio, with its interval behind it, in the colour of a change beyond chance."""
+    """The ratio, with its interval behind it, in the colour of a significant change."""
 
     field, title = "compared_ratio", "ratio"
     explained = "this side divided by the other, with its 95 % interval: above 1 is faster"

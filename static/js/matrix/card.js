@@ -46,7 +46,7 @@ function contents(place) {
   return [head, ...lines, bothWays(place), ...facts(place), ...(view.pinned ? [...links(place), closing()] : [])];
 }
 
-// What its links are part of, or what may be wrong with them without being certain.
+// What its links are part of, or what may be wrong with them without being confirmed.
 function conditionOf(place) {
   const text = view.cells.conditions[cellOf(place).condition];
   return text ? [text] : [];

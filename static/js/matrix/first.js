@@ -107,7 +107,7 @@ function drawGaps(ink, across, down, columns, rows, colour) {
   }
 }
 
-// What fails, and what is certain, is framed at once, as far as there is room for frames.
+// What fails, and what is significant, is framed at once, as far as there is room for frames.
 function drawFrames(ink, { x, y, line }, layout, room) {
   const [across, down] = ["xaxis", "yaxis"].map((name) => spanOf(layout, name, room));
   const [[left, wide], [top, high]] = [seen(layout.xaxis), seen(layout.yaxis)];

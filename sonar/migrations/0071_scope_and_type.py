@@ -55,7 +55,7 @@ def rename_in_saved_views(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("sonar", "0069_names_of_tasks")]
+    dependencies = [("sonar", "0070_words_of_criteria")]
 
     operations = [
         migrations.RemoveConstraint("incident", "incident_has_the_ends_of_its_level"),
