@@ -128,7 +128,7 @@ def test_it_says_what_other_pages_say_of_the_same_time(client, weeks):
     subjects = [row["subject"] for row in told["causes"]["rows"]]
     assert any("RAL" in subject for subject in subjects)
     # It recovered on Tuesday, which is after the week.
-    events = [(row["where"], row["kind"], row["until"]) for row in told["events"]["rows"]]
+    events = [(row["where"], row["type"], row["until"]) for row in told["events"]["rows"]]
     assert events == [
         ("DESY_DATADISK to RAL_DATADISK", "failing", None),
         ("RAL_DATADISK as source", "slower", None),
