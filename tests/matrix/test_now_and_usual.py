@@ -130,7 +130,7 @@ def test_page_wall_and_card_show_them(client, rates, stat):
         kinds = [highlight.kind for highlight in listed]
         assert {"failing", "slower", "faster"} <= {*kinds}
     legend = {entry.state: entry for entry in client.get(f"/?stat={stat}").context["legend"]}
-    named = {"now": "measured", "vs_usual": "¼× to 4× of usual"}
+    named = {"now": "measured", "vs_usual": "¼× to 4× of the baseline"}
     assert legend["measured"].name == named[stat]
     header, arrays = decoded(client.get(f"/cells/?stat={stat}").content)
     assert header["stat"] == stat
@@ -143,7 +143,7 @@ def test_the_slowest_now_are_listed_and_lead_to_the_table_in_that_order(client, 
     standouts = {kind.kind: kind for kind in client.get("/?stat=now").context["standouts"]}
     assert standouts["worst"].title == "slowest now"
     reasons = [item.why for item in standouts["worst"].items]
-    assert reasons == ["5.00 MB/s now, 20.0 usual", "8.00 MB/s now"]
+    assert reasons == ["5.00 MB/s now, baseline 20.0", "8.00 MB/s now"]
     assert client.get(standouts["worst"].more).status_code == 200
     assert "worst" not in {kind.kind for kind in client.get("/?stat=vs_usual").context["standouts"]}
 
