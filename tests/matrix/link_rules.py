@@ -49,12 +49,20 @@ FACTORS = rf"(?:{SIZES}) {FACTOR}(?:, (?:{SIZES}) {FACTOR})*"
 RATES_OF = rf"{NUMBER} MB/s with (?:{SIZES}) files"
 # A condition in words, by its figures.
 DONE = r"(?:runs|ran|sends|sent|receives|received|sends and receives|sent and received)"
-BEGAN = rf"(?:between ({TIME}) and )?({TIME})"
+BEGAN = rf"(?:(?:some time )?between ({TIME}) and )?({TIME})"
 CONDITION = (
     rf"(?i)(?:{DONE} at ({NUMBER})× \(({NUMBER})–({NUMBER})\)|fails|failed|(?:is|was) not tested)"
     rf"[a-z ]*(?:, with ([a-z, ]+?) files)?(?:, on ({COUNT}) of ({COUNT}) links?)?"
     rf"(?:, (?:({COUNT}) of )?({COUNT}) tests?(?: failed)?)?,? (?:since|from) {BEGAN}"
     rf"(?: until ({TIME}))?"
+)
+# The same as a whole sentence, whose start comes before its figures.
+SENTENCE = (
+    rf"(?i)(?:(?:has|have) (?:been|had)|was|were|had) [a-z ]+?,? (?:since|from) "
+    rf"{BEGAN}(?: until ({TIME}))?(?: UTC)?"
+    rf"(?:, at ({NUMBER})× \(({NUMBER})–({NUMBER})\))?"
+    rf"(?:, with ([a-z, ]+?) files)?(?:, on ({COUNT}) of ({COUNT}) links?)?"
+    rf"(?:, (?:({COUNT}) of )?({COUNT}) tests?(?: failed)?)?"
 )
 # All that have a link as a member, with the counts of all their size classes.
 CONDITIONS = """
@@ -92,6 +100,12 @@ def medians(facts: Facts, size: str, fewest: int = 3) -> dict[tuple[str, str], f
     bounds = facts.bounds()
     found = rows(MEDIANS, size=size, start=bounds["start"], end=bounds["end"], fewest=fewest)
     return {(source, destination): rate for source, destination, rate in found}
+
+
+def figures_of(m: re.Match[str]) -> list[str | None]:
+    """Return the figures of a match of CONDITION or of SENTENCE, in the order of CONDITION."""
+    groups = list(m.groups())
+    return [*groups[3:], *groups[:3]] if m.re.pattern == SENTENCE else groups
 
 
 def order_statistics(values: Sequence[float]) -> tuple[float, float]:
@@ -157,6 +171,7 @@ class LinkRules:
         return [
             (rf"As of ({TIME}),", lambda m: at(m[1], self.facts.window.end)),
             (CONDITION, self.condition),
+            (SENTENCE, self.condition),
             (
                 rf"(Most often \(({COUNT}) of ({COUNT})\)|Each time|It failed)"
                 rf"(?: until ({TIME}):)? {PLACE}: (.*?)\.(?: Now: {PLACE}: (.*?)\.)?(?= |$)",
@@ -205,7 +220,7 @@ class LinkRules:
     def condition(self, m: re.Match[str]) -> None:
         """Check that a condition of the link, or of its reverse, has all these figures."""
         known = [each for of_ends in self.conditions.values() for each in of_ends]
-        assert any(each.is_said(*m.groups()) for each in known), (m[0], known)
+        assert any(each.is_said(*figures_of(m)) for each in known), (m[0], known)
 
     def fault(self, m: re.Match[str]) -> None:
         figures = (None, None, None, *m.groups(), None, None, None)
@@ -408,6 +423,7 @@ class LinkRules:
         size_files = rf"({SIZES})-file tests failed"
         return [
             (CONDITION, self.condition),
+            (SENTENCE, self.condition),
             (rf"All ({COUNT}) {size_files}", self.all_of_class),
             (rf"({COUNT}) of ({COUNT}) {size_files}", self.partly),
             *self.whose(),
@@ -519,6 +535,7 @@ class LinkRules:
         return [
             *constant(r"7 days, axis from 0 MB/s"),
             (CONDITION, self.condition),
+            (SENTENCE, self.condition),
             (
                 rf"Error of all ({COUNT}) failed tests, {PLACE}: (.*)",
                 lambda m: self.card_error(m[1], m[1], m[2], m[4]),

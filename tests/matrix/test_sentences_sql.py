@@ -32,10 +32,11 @@ from tests.matrix.facts_sql import Facts, LinkFacts, rows
 from tests.matrix.link_rules import (
     BEGAN,
     CLASSES,
-    CONDITION,
     CONDITIONS,
+    SENTENCE,
     Known,
     LinkRules,
+    figures_of,
     medians,
     order_statistics,
 )
@@ -278,7 +279,7 @@ def check_rail(on: Asked, kind: str, section: str, levels: dict[Pair, dict[str, 
             assert check(text, [*condition_rules(on, known[pair])]) == 2
             title = escapes.unescape(re.findall(r'class="why" title="([^"]*)"', item)[0])
             assert title.startswith("{} to {} ".format(*pair))
-            assert check(title, [(CONDITION, partial(is_condition, known[pair]))]) == 1
+            assert check(title, [(SENTENCE, partial(is_condition, known[pair]))]) == 1
             continue
         check(text, [*item_rules(on, kind, link, back)])
         (last,) = re.findall(r'title="(?:[^"]*, )?last result ([^"]*) UTC"', item)
@@ -310,7 +311,7 @@ def condition_rules(on: Asked, each: Known) -> Iterator[Rule]:
 
 
 def is_condition(each: Known, m: re.Match[str]) -> None:
-    is_said(each, m, *m.groups())
+    is_said(each, m, *figures_of(m))
 
 
 def is_said(each: Known, m: re.Match[str], *figures: str | None) -> None:
@@ -401,13 +402,13 @@ class SiteRules:
             (rf"At ({TIME}):", lambda m: at(m[1], self.on.facts.window.end)),
             (
                 rf"({COUNT})(?: of ({COUNT}) links?)? (?:is|are|has|have) (as usual|an unconfirmed "
-                rf"condition|too few tests to be judged|no test in this time range|in a declared "
-                rf"downtime)(?: \(({COUNT}) of ({COUNT}) failed\))?",
+                rf"condition|too few tests to be evaluated|no tests? in this time range|in a "
+                rf"declared downtime)(?: \(({COUNT}) of ({COUNT}) failed\))?",
                 self.counted,
             ),
             (
                 rf"(sends|sent|receives|received) at ({NUMBER})× "
-                rf"\((?:({NUMBER})–({NUMBER}), )?({COUNT}) links?\)",
+                rf"\((?:({NUMBER})–({NUMBER}), )?({COUNT}) links?\)(?= (?:and|of the baseline))",
                 self.as_usual,
             ),
             (
@@ -425,7 +426,7 @@ class SiteRules:
         if row["state"] == "failing" or row["level"] in ("silent", "slower", "faster"):
             return ""
         if not facts.tests:
-            return "no test in this time range"
+            return "no tests in this time range"
         return "as usual" if row["level"] == "usual" else "unknown"
 
     def counted(self, m: re.Match[str]) -> None:
@@ -433,7 +434,7 @@ class SiteRules:
         pairs = [*{*self.pairs("source"), *self.pairs("destination")}]
         if of_all:
             same(of_all, len(pairs))
-        if kind in ("as usual", "no test in this time range", "in a declared downtime"):
+        if kind in ("as usual", "no tests in this time range", "in a declared downtime"):
             same(count, sum(self.kind(pair) == kind for pair in pairs))
             return
         unknown = [pair for pair in pairs if self.kind(pair) == "unknown"]
@@ -483,9 +484,9 @@ class SiteRules:
         ]
         ratio = median(self.ratios(end) or [nan])
         return [
-            (rf"({NUMBER})× of usual", lambda m: close(m[1], ratio)),
+            (rf"({NUMBER})× of baseline", lambda m: close(m[1], ratio)),
             (
-                rf"({NUMBER}) MB/s, median link, usually ({NUMBER})",
+                rf"({NUMBER}) MB/s, median link, baseline ({NUMBER})",
                 lambda m: close_all(m.groups(), middles),
             ),
             (rf"({NUMBER}) MB/s, median link", lambda m: close(m[1], middles[0])),
