@@ -52,6 +52,7 @@ LANES := --no-print-directory -k $(SYNC)
 .lanes:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	@mkdir -p .pytest_cache && rm -f "$$SKIPPED"
 	@echo "Types and tests run side by side; each lane reports at its end."
 	@code=0; $(MAKE) --no-print-directory -k -j2 .waiting .computing || code=$$?; \
@@ -149,8 +150,8 @@ fuzz: $(VENV)/.test ## Send the API REQUESTS=20000 generated requests as each ac
 screenshots: $(VENV)/.test ## Make the pictures of docs/pages.md from a running `make run`
 	$(BIN)/python -m tests.screenshots
 
-lint: $(VENV)/.test ## Check style and types only
-	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+lint: $(VENV)/.test ## Check style, spelling and types only
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/codespell && $(BIN)/mypy
 
 picture: $(VENV)/.test ## Draw the rooms of sonar/ and matrix/ into docs/architecture.md, from the imports
 	$(BIN)/python -m tests.imports
