@@ -218,7 +218,7 @@ def test_new_results_come_with_the_refresh_and_nothing_moves(visit, week):
 @seen_by(SCRIPTLESS)
 def test_without_a_script_days_are_links(visit, week):
     page = visit.open("/")
-    page.get_by_text("Another day").click()
+    page.get_by_text("Show another day").click()
     day = world.NOW.date() - timedelta(days=1)
     page.get_by_role("link", name=f"{day:%a} {day.day} {day:%b}", exact=True).click()
     expect(page).to_have_url(re.compile(rf"from={day}T00:00:00Z&to={world.NOW.date()}T00:00:00Z"))

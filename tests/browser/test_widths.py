@@ -269,5 +269,5 @@ def test_a_wide_table_and_a_legend_of_many_states_are_whole_on_a_laptop(visit, s
     look(page, "wide-legend")
     expect(page.locator("#legend .legend > li")).to_have_count(7)
     left_out = page.locator("#legend .left-out")
-    expect(left_out).to_contain_text("Names without _DATADISK")
+    expect(left_out).to_contain_text("Omitted from names: _DATADISK")
     assert left_out.evaluate("it => it.scrollWidth - it.clientWidth") <= 0

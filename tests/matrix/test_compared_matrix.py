@@ -168,8 +168,8 @@ def test_the_table_of_numbers_says_both_sides_of_each_cell(client, changed):
     few = table.parts("td.too_few")
     expected = ["n = 12 and 0", "n = 2 and 12"]
     assert sorted(cell["title"].split(", ", 1)[1] for cell in few) == expected
-    assert all(cell.words == "– too few" for cell in few)
-    assert "measured cells only, and are geometric" in table
+    assert all(cell.words == "– too few tests" for cell in few)
+    assert "Geometric means include measured cells only." in table
 
 
 def test_the_numbers_behind_the_picture_have_both_sides(changed):

@@ -73,7 +73,7 @@ def test_the_site_leads_to_it_and_it_leads_on(client, small_world):
 
 def test_operators_see_where_tests_were_led_the_newest_first(operator, refused):
     page = sentences(operator)
-    assert "Tests fail because the server redirects them to undeclared data servers" in page
+    assert "the server redirects them to data servers that are not declared" in page
     assert [server for server in page.split() if server in SERVERS] == list(SERVERS)
     assert f"declare: {' '.join(SUGGESTED)} " in page
     assert "Declare these 2 data hosts" in page

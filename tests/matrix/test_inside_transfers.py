@@ -129,7 +129,7 @@ def test_a_full_link_is_called_so(client, small_world):
     for hours in range(1, 4):
         run(small_world.ral, small_world.glasgow, STEADY, hours)
     html = words(client, LINK)
-    assert "That reaches the nominal capacity of Glasgow (82.5 MB/s)" in html
+    assert "reaches the nominal capacity of Glasgow (82.5 MB/s)" in html
 
 
 def test_the_page_of_a_site_says_it_for_each_direction(client, small_world):

@@ -107,7 +107,7 @@ def test_both_windows_are_drawn_over_each_other_from_their_beginnings(client, sl
     assert sorted(lines["each test"]["y"]) == NOW_RATES
     assert points["marker"]["opacity"] < lines["each test"]["marker"]["opacity"]
     assert points["marker"]["symbol"] != lines["each test"]["marker"]["symbol"]
-    assert "Grey: the 7 days before, with its times above the picture." in page.words
+    assert "Grey: the 7 days before (times on the upper axis)." in page.words
     assert "directions shown" not in page.source, "the reverse direction would be a third line"
 
 
@@ -256,7 +256,7 @@ def test_a_late_result_on_the_other_side_is_a_new_answer(client, slower):
         ("&compare=yesterday", "compare “yesterday” is not known"),
         ("&compare.size=tiny", "compare.size “tiny” is not known"),
         ("&compare.source_cloud=UK", "There is no parameter “compare.source_cloud”"),
-        ("&compare.size=large", "compare.size is what the question has already"),
+        ("&compare.size=large", "compare.size is already part of the query"),
         ("&window=1h&bucket=5m&compare=2000-01-01..2026-01-01", "at most 30000 can be shown"),
     ],
 )

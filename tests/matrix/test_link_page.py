@@ -391,9 +391,9 @@ def test_slower_tests_with_concurrent_tests_are_reported_with_both_medians(clien
     page = look(client)
     notice = page.part("#concurrent")
     assert notice.words == (
-        "Tests with concurrent tests were significantly slower than tests without. "
-        "Medians for medium files: 2.74 MB/s with concurrent tests (4 tests), 22.9 MB/s without (3 "
-        "tests). Show only tests without concurrent tests ."
+        "Tests that ran at the same time as other tests were significantly slower. "
+        "Median rates for medium files: 2.74 MB/s with concurrent tests (4 tests), 22.9 MB/s "
+        "without (3 tests). Show only tests without concurrent tests ."
     )
     assert notice.link("Show only tests without concurrent tests") == f"{LINK}?concurrent=none"
     for narrower in ("?concurrent=none", "?concurrent=some", "?size=small&show=one", "?window=1h"):
@@ -451,7 +451,7 @@ def test_a_link_that_nobody_tests_says_so(client, small_world):
     page = look(client)
     assert "Not tested: no mesh includes this link, and it has no results." in verdict(page)
     assert "/meshes/" in page.links()
-    assert "No enabled mesh tests this direction." in page
+    assert "No enabled mesh includes this direction." in page
 
 
 def test_a_link_without_a_result_yet_says_when_its_test_is_due(client, small_world):

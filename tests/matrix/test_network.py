@@ -91,7 +91,7 @@ def test_a_mesh_of_them_promises_no_transfer_on_the_page_of_their_link(client, e
     html = words(responses.html(client, OWN_LINK))
     assert "not applicable" not in html
     assert "No network test ran in this direction in this time range" in html
-    assert "No enabled mesh tests this direction" not in html
+    assert "No enabled mesh includes this direction" not in html
 
 
 def test_a_lost_test_has_no_rate_and_a_dash_says_so(client, ends):

@@ -180,7 +180,9 @@ def test_the_page_of_a_link_counts_without_sweeps_lists_them_and_leads_to_them(c
     try_out(measured)
     page = html(client, f"{LINK}?window=24h")
     notice = page.partition('id="left-out"')[2].partition("</p>")[0]
-    assert "6 tests with other settings are left out of these numbers." in words(f"<p{notice}")
+    assert (
+        "6 tests with settings other than those of the mesh are not included in these numbers."
+    ) in words(f"<p{notice}")
     assert 'id="mixed"' not in page
     results = words(page.partition('id="results"')[2].partition("</table>")[0])
     assert "16 streams, IPv6, sweep" in results
