@@ -29,7 +29,7 @@ QUESTIONS = (
     DESTINATION_2 := Question(
         "endpoint as destination /2", Fault("destination", faults.destination, 2)
     ),
-    THREE_WINDOWS := Question("endpoint /2, three windows of it", SOURCE_2.fault, Compared(3)),
+    THREE_WINDOWS := Question("endpoint /2, three time ranges of it", SOURCE_2.fault, Compared(3)),
     SOURCE_4 := Question("endpoint as source /4", Fault("source", faults.source, 4)),
     DESTINATION_4 := Question(
         "endpoint as destination /4", Fault("destination", faults.destination, 4)

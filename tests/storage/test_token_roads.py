@@ -111,7 +111,7 @@ class World:
 
     def end(self, site: str, where: Where, name: str, *, along: bool) -> End:
         url = self.xrootd.url if site == "A" else self.recorder.url
-        lent = f"lent of {site}" + (f" to {where}" if site == "A" else "")
+        lent = f"delegated by {site}" + (f" to {where}" if site == "A" else "")
         return End(
             where,
             f"{url}/base/{name}",
@@ -175,10 +175,10 @@ def world(authority: Authority) -> Iterator[World]:
         server.make_directory("base/source")
         tokens = {
             "own of A": server.macaroon(),
-            "lent of A to source": server.macaroon("DOWNLOAD"),
-            "lent of A to destination": server.macaroon("UPLOAD"),
+            "delegated by A to source": server.macaroon("DOWNLOAD"),
+            "delegated by A to destination": server.macaroon("UPLOAD"),
             "own of B": "b-keeps-this-to-itself",
-            "lent of B": "b-gives-this-away",
+            "delegated by B": "b-gives-this-away",
         }
         names = {token: name.partition(" to ")[0] for name, token in tokens.items()}
         diary = Diary(names)
@@ -282,7 +282,7 @@ def test_a_credential_goes_along_where_it_may_and_no_other_is_in_the_url(world: 
 @by_road
 def test_what_is_lent_is_known_to_the_two_ends_alone(road: Road, world: World):
     for one in world.heard[road.name]:
-        if any(token.startswith("lent") for token in one.tokens):
+        if any(token.startswith("delegated") for token in one.tokens):
             assert {one.sender, one.receiver} <= {"Sonar", "A", "B", DATA_SERVER}
             assert one.method == "COPY" or one.sender != "Sonar"
 
