@@ -151,7 +151,7 @@ def test_a_channel_of_the_recipe_is_offered_and_sends(tree: Tree) -> None:
 
     tree.patch.setattr(module, "post", post)
     page = SubscriptionForm(Subscription(channel="ntfy"))
-    assert page["channel-url"].help_text == "Like https://ntfy.example.org"
+    assert page["channel-url"].help_text == "Example: https://ntfy.example.org"
     channel = catalogue.describe("ntfy")
     assert [*channel.problems({"url": "https://ntfy.example.org"})] == ["topic"]
     values = {"url": "https://ntfy.example.org", "topic": "sonar-shift"}
