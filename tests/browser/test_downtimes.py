@@ -84,7 +84,7 @@ def test_a_site_admin_declares_a_warning(visit: Visit, declared: World, reader: 
     visit.log_in(account(Role.SITE_ADMIN, declared.glasgow.site))
     page = visit.open("/sites/Glasgow/")
     page.click("summary >> text=Declare downtime")
-    page.get_by_label("severity").select_option("at risk (tests run, results are marked)")
+    page.get_by_label("severity").select_option("at risk (tests run, and their results are marked)")
     page.fill("#downtime-reason", "update of the firewall")
     look(page, f"downtimes-form-{reader}")
     assert fits(page)

@@ -49,7 +49,7 @@ def test_a_downtime_is_declared_in_four_clicks_and_ended(visit, scene, reader):
     expect(page.locator("#site-work [role=status]")).to_contain_text("Declared a downtime of RAL")
     expect(page).to_have_url(f"{visit.base}{SITE}#site-work")
     assert Downtime.objects.filter(site__name="RAL", reason="new switch").exists()
-    page.click("text=End now")
+    page.click("text=End downtime now")
     expect(page.locator("#site-work [role=status]")).to_contain_text("has ended")
 
 
@@ -70,7 +70,7 @@ def test_caps_are_changed_and_a_note_is_written(visit, site, scene):
     page.click('button >> text="Add note"')
     expect(page.locator("#site-work [role=status]")).to_contain_text("Added a note")
     assert Annotation.objects.filter(site=end.site, text="routed over the backup line").exists()
-    page.click("summary >> text=Last changes")
+    page.click("summary >> text=Latest changes")
     expect(page.locator("#site-work li")).to_have_count(2)
 
 

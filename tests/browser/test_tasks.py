@@ -168,7 +168,9 @@ def test_n_a_downtime_tomorrow(visit, shift, reader):
     morning = NOW.replace(hour=8, minute=0, second=0) + DAY
     assert (row.starts_at, row.ends_at) == (morning, morning + 4 * HOUR)
     assert (row.site, row.reason) == (man, "switch firmware")
-    expect(on.page.locator("#page .notice", has_text="Declared downtime soon")).to_be_visible()
+    expect(
+        on.page.locator("#page .notice", has_text="Declared downtime starts soon")
+    ).to_be_visible()
     assert on.clicks == 3
     assert fits(on.page)
 

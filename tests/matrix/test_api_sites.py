@@ -167,7 +167,9 @@ def test_a_report_has_the_conditions_of_the_site_and_what_to_check(client, measu
     assert (second["type"], second["confirmed_at"]) == ("slow", None)
     assert found["verdict"]["kind"] == "failing"
     assert found["verdict"]["sentence"].startswith(first["title"])
-    assert "At its partners: DESY_DATADISK fails as destination" in found["verdict"]["sentence"]
+    assert ("Conditions at partner sites: DESY_DATADISK fails as destination") in found["verdict"][
+        "sentence"
+    ]
 
 
 def test_a_report_has_the_verdict_and_the_links_as_they_are_now(client, db):

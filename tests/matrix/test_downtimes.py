@@ -103,7 +103,7 @@ def test_what_is_from_elsewhere_is_changed_there(client: Client, both: World):
     client.force_login(account(Role.OPERATOR))
     row = Downtime.objects.get(endpoint=both.ral)
     page = responses.page(client, "/sites/RAL/")
-    assert "End now" not in page
+    assert "End downtime now" not in page
     said = client.post(f"/sites/RAL/downtimes/{row.id}/", {"end": "1"}, follow=True)
     assert "This downtime was declared in GOCDB. Change it there." in said.content.decode()
     url = f"/api/v1/downtimes/{row.id}/"

@@ -72,7 +72,7 @@ def test_rows_of_tables_are_escaped_and_have_a_dash_for_what_is_missing():
     assert EVIL not in row
     assert row.count(escape(EVIL)) == 9
     assert 'title="no result in this time range">–' in row
-    assert 'title="not measured both ways">–' in row
+    assert 'title="not measured in both directions">–' in row
     assert "not tested, no results" in row
     link = {"url": EVIL, "kind": "failed", "words": EVIL, "why_no_rate": EVIL}
     assert EVIL not in strip_rows([("sent to", [link, None])])

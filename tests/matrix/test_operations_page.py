@@ -318,7 +318,7 @@ def test_an_endpoint_that_fails_is_said_with_its_last_error(client, small_world,
     assert site.words.count("RAL_DATADISK fails as source") == 1
     assert site.words.count("Last error (1 min ago): no answer") == 1
     partner = look(client, "/sites/DESY/").part("#answer")
-    assert "At its partners: RAL_DATADISK fails as source" in partner
+    assert "Conditions at partner sites: RAL_DATADISK fails as source" in partner
     assert "Last error" not in partner
 
 

@@ -93,8 +93,8 @@ def test_every_link_of_the_block_answers(client, small_world):
         ("/?window=24h&stat=max", "Figure for a notebook (Plotly JSON)"),
         ("/?window=24h&stat=max", "Figure as one HTML file"),
         (f"{LINK}?size=small&window=24h", "Figure for a notebook (Plotly JSON)"),
-        ("/sites/RAL/?window=24h", "Figure as source, for a notebook (Plotly JSON)"),
-        ("/sites/RAL/?window=24h", "Figure as destination, as one HTML file"),
+        ("/sites/RAL/?window=24h", "Plot of the site as source, for a notebook (Plotly JSON)"),
+        ("/sites/RAL/?window=24h", "Plot of the site as destination, as one HTML file"),
     ],
 )
 def test_the_figure_is_of_what_the_page_shows(client, small_world, path, words):

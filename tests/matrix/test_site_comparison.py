@@ -238,7 +238,7 @@ def test_the_page_says_it_and_lists_what_changed_first(client):
     assert f"Compared with {window}" in said
     received = rf"{GLASGOW} received at 0\.6\d× \(0\.\d\d–0\.\d\d\), slower: "
     counts = r"\d\d tests after and 4\d\d before, on 10 links\. "
-    assert re.search(received + counts + "Single links: 4 links are slower and 0 faster", said)
+    assert re.search(received + counts + "Individually, 4 links are slower and 0 faster", said)
     assert re.search(
         rf"{GLASGOW} sent at 1\.\d+× \([^)]*\), (not significant|about the same|faster)", said
     )
@@ -333,7 +333,7 @@ def test_a_link_that_is_alone_has_its_own_interval():
     factor = format_factor(0.5, together.low, together.high)
     assert end.sentence("RAL") == (
         f"RAL sent at {factor}, slower: 6 tests now and 5 before, on 1 link. "
-        "Single links: 1 link is slower and 0 faster."
+        "Individually, 1 link is slower and 0 faster."
     )
 
 

@@ -77,7 +77,7 @@ def test_the_summary_has_each_class_and_both_ends(client, small_world):
     assert sent["ratio to peers"] == ["–", "–", "4.00"]
     assert sent["tests ok, failed"] == ["0, 0", "0, 0", "1, 1"]
     assert sent["success"] == ["–", "–", "50 %"]
-    assert sent["fastest vs 10 Gbit/s"] == ["–", "–", "7.7 %"]
+    assert sent["fastest / 10 Gbit/s"] == ["–", "–", "7.7 %"]
     assert received["mean in MB/s"] == ["7.50", "–", "–"]
     assert received["last result"] == ["30 min ago", "–", "–"]
 
@@ -188,7 +188,9 @@ def test_a_destination_that_fails_says_so_first_whatever_its_single_links_show(c
     assessed_at()
     page = look(client, "/sites/S00/")
     answer = answer_of(page).words
-    assert answer.startswith("Changes with large files, as of 12:00 UTC S00_DISK fails as d")
+    assert answer.startswith(
+        "Changes in results of large files, as of 12:00 UTC S00_DISK fails as d"
+    )
     assert "on 40 of 40 links" in answer
     for calm in ("As usual", "as usual", "Similar to its peers", "check which partners"):
         assert calm not in page.words
@@ -263,14 +265,15 @@ def test_a_site_that_changed_says_so_in_each_of_its_parts(client, db):
 def the_first_sentence_is_the_verdict(page: Page, small: Page) -> None:
     answer = answer_of(page).words
     assert answer.startswith(
-        "Changes with large files, as of 12:00 UTC UKI-SCOTGRID-GLASGOW to DESY-HH fails With "
+        "Changes in results of large files, as of 12:00 UTC UKI-SCOTGRID-GLASGOW to DESY-HH "
+        "fails With "
         "large files, 10 of 10 tests failed, since 19 Nov 06:00 UTC."
     )
     assert (
         "SARA-MATRIX to UKI-SCOTGRID-GLASGOW runs at 0.40× (0.35–0.46) , with large files, 10 "
         "tests, since 19 Nov 20:15 UTC." in answer
     )
-    assert "3 more conditions of its links." in answer
+    assert "3 more conditions on links of this site." in answer
     assert "14 of 20 links are as usual." in answer
     assert answer.endswith("Not compared with its peers: too few other links have results. Causes")
     assert page.parts(".verdict.failing")
@@ -281,7 +284,9 @@ def the_first_sentence_is_the_verdict(page: Page, small: Page) -> None:
 def five_figures_stand_at_each_end(page: Page) -> None:
     received = page.section("as-destination")
     assert "10 links from 10 sites 0." in received
-    assert "of baseline (median link) 2.63 MB/s, median link, baseline 5.12 0 of 10" in received
+    assert (
+        "ratio to baseline (median link) 2.63 MB/s (median link), baseline 5.12 0 of 10"
+    ) in received
     assert "0 of 10 links failing 4 slower than usual 98 % of" in received
     sent = page.section("as-source")
     assert "1 of 10 links failing 0 slower than usual, 1 faster" in sent
@@ -392,9 +397,13 @@ def test_the_plan_of_a_day_is_said(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 10.0)
     page = look(client)
     said = page.section("planned")
-    assert "outbound 72 tests , 144 GB (1.67 MB/s, 1.3 % of its WAN, about 0.17 at once)" in said
     assert (
-        "Peak outbound: 2 at once, 20.0 MB/s, 16 % of its WAN. Peak inbound: 2 at once. A" in said
+        "outbound 72 tests , 144 GB (1.67 MB/s, 1.3 % of the WAN capacity, about 0.17 "
+        "concurrent tests)"
+    ) in said
+    assert (
+        "Peak outbound: 2 concurrent tests, 20.0 MB/s, 16 % of the WAN capacity. Peak inbound: "
+        "2 concurrent tests. For" in said
     )
     assert "3 due tests are waiting: budget, the longest since 20 Nov 11:00 UTC." in said
     assert "everything large 3 72 144 GB 3 72 144 GB" in said
@@ -429,7 +438,7 @@ def test_paper_has_the_worst_of_many_and_says_how_many_more(client, small_world)
             some.add(small_world.ral, world.endpoint(f"place-{number:02d}", site), number + 1.0)
     sent = look(client).section("as-source")
     assert (len(sent.parts("tbody tr")), len(sent.parts("tbody tr.rest"))) == (48, 38)
-    assert "38 more links are listed on the page and in its CSV file." in sent.words
+    assert "38 more links are listed on the web page and in its CSV file." in sent.words
     assert len(responses.csv_rows(client, look(client).link("CSV"))) >= 48
 
 
@@ -454,7 +463,7 @@ def test_downtimes_now_and_soon_are_said(client, small_world):
     down(-HOUR / 2, "of another site", site=small_world.ral.site)
     page = look(client, "/sites/DESY/")
     assert "In declared downtime now: moving racks" in page
-    assert "Declared downtime soon, DESY_SCRATCHDISK: new kernel" in page
+    assert "Declared downtime starts soon, DESY_SCRATCHDISK: new kernel" in page
     assert not re.search("far away|of another site", page.source)
     assert not [notice for notice in page.texts("p.notice") if "long over" in notice]
 
@@ -510,13 +519,14 @@ def test_empty_is_explained(client, small_world):
     assert "This site has no endpoint in use." in page.words
     assert "/sites/New/add-endpoint/" in page.links()
     assert (
-        "No results for this site in this time range. Tests of its links: 0 running, 0 queued."
+        "No results for this site in this time range. Tests on links of this site: 0 running, "
+        "0 queued."
     ) in look(client).words
     transfer(small_world.ral, small_world.glasgow, 5.0, size="small")
     assert "No results with large files in this time range." in look(client).words
     Schedule.objects.all().delete()
     page = look(client, "/sites/DESY/")
-    assert "No tests of its links are scheduled." in page.words
+    assert "No tests are scheduled on links of this site." in page.words
     assert "/sites/DESY/?window=90d" in page.links()
 
 

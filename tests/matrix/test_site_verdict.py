@@ -130,7 +130,7 @@ def test_conditions_of_partners_are_apart_and_do_not_colour_the_site():
     assert found.lines[1].sentence == "19 of 20 links are as usual."
     (line,) = found.partners
     assert line.sentence.startswith("DESY_DISK fails as destination")
-    assert "At its partners: DESY_DISK fails" in found.sentence
+    assert "Conditions at partner sites: DESY_DISK fails" in found.sentence
 
 
 def test_unconfirmed_conditions_are_apart_and_nothing_is_called_well_for_them():
@@ -157,7 +157,7 @@ def test_many_conditions_are_counted():
     partners = [Endpoint(id=at, name=f"P{at}", site=Site(id=at, name=f"P{at}")) for at in range(9)]
     found = said(*(condition(source=RAL, destination=partner) for partner in partners))
     assert [line.sentence for line in found.lines[3:]] == [
-        "6 more conditions of its links.",
+        "6 more conditions on links of this site.",
         AS_USUAL,
     ]
     assert len(found.conditions) == 9

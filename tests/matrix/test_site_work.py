@@ -77,12 +77,12 @@ def entries() -> list[tuple[str, str, str]]:
     ("sent", "severity", "sentence"),
     [
         ({}, "outage", "Declared a downtime of DESY from 20 Nov 13:00 UTC"),
-        ({"severity": "outage"}, "outage", "No tests of its links start during that time"),
+        ({"severity": "outage"}, "outage", "No tests start on the affected links"),
         (
             {"severity": "warning"},
             "warning",
             "Declared DESY to be at risk from 20 Nov 13:00 UTC to 20 Nov 18:30 UTC: new switch. "
-            "Tests of its links run during that time, and their results are marked.",
+            "Tests on the affected links still run during that time, but their results are marked.",
         ),
     ],
 )
@@ -199,7 +199,7 @@ def rows() -> list[object]:
         ("quiet", "quiet_from", "24:00", "from 00:00 to 23:59"),
         ("quiet", "quiet_until", "4", "Enter a time of day in UTC"),
         ("quiet", "quiet_until", "", "Quiet hours need a start and an end"),
-        ("quiet", "quiet_from", "", "Leave both empty for none"),
+        ("quiet", "quiet_from", "", "Leave both fields empty for no quiet hours"),
         ("quiet", "quiet_until", "22:00", "two different times"),
         ("pause", "pause_reason", " ", "Enter a reason, like “new firewall”."),
         ("pause", "pause_reason", "x" * 201, "at most 200 characters"),
@@ -243,9 +243,7 @@ def test_a_downtime_of_the_site_is_declared_told_and_logged(admin, small_world):
         "new switch",
     )
     sentence = "Declared a downtime of DESY from 20 Nov 13:00 UTC to 20 Nov 18:30 UTC: new switch."
-    assert (
-        f"{sentence} No tests of its links start during that time. Running tests continue." in page
-    )
+    assert f"{sentence} No tests start on the affected links during the downtime." in page
     assert entries() == [("anna", "DESY", sentence)]
     assert f"UTC, anna: {sentence}" in page
     history = f"/admin/sonar/site/{small_world.desy.site.id}/history/"
@@ -264,7 +262,7 @@ def test_one_that_runs_ends_now_or_earlier_or_later(admin, small_world):
     url = f"{DECLARE}{row.id}/"
     page = look(admin)
     assert page.parts(f'form[action="{url}"]')
-    assert "End now" in page
+    assert "End downtime now" in page
     page = followed(admin, admin.post(url, {"ends_at": "2026-11-20 14:00"}))
     assert "(disks) now lasts until 20 Nov 14:00 UTC." in page
     row.refresh_from_db()
@@ -279,7 +277,7 @@ def test_one_that_runs_ends_now_or_earlier_or_later(admin, small_world):
 
 def test_one_that_has_not_begun_is_withdrawn(admin, small_world):
     row = world.downtime(HOUR, 5 * HOUR, endpoint=small_world.desy)
-    assert "Withdraw" in look(admin).source
+    assert "Withdraw downtime" in look(admin).source
     page = followed(admin, admin.post(f"{DECLARE}{row.id}/", {"end": ""}))
     assert "was withdrawn before it started." in page
     assert not Downtime.objects.exists()
@@ -310,7 +308,8 @@ def test_caps_and_budget_are_changed_and_told(admin):
         "dCache 9.2",
     )
     sentence = (
-        "Changed DESY_DATADISK: concurrent tests in from 2 to 4, daily budget from no limit to "
+        "Changed DESY_DATADISK: concurrent inbound tests from 2 to 4, daily budget from no "
+        "limit to "
         "1.50 GB, software from empty to dCache 9.2."
     )
     assert f"{sentence} The changes apply to new tests" in page
@@ -358,9 +357,9 @@ def test_what_was_written_ends_once_before_the_next_sentence(admin, text: str):
     note = followed(admin, admin.post(NOTES, {"text": text}))
     assert f": {text}{end} The note is visible to operators and admins of the site." in note
     pause = followed(admin, admin.post(PAUSE, {"pause_reason": text}))
-    assert f": {text}{end} Until then no tests start on its links" in pause
+    assert f": {text}{end} During the pause, no tests start on the affected links" in pause
     downtime = followed(admin, admin.post(DECLARE, DOWNTIME | {"reason": text}))
-    assert f": {text}{end} No tests of its links start during that time" in downtime
+    assert f": {text}{end} No tests start on the affected links" in downtime
 
 
 def test_it_leads_back_to_the_view_it_was_on_and_never_elsewhere(admin):
@@ -393,12 +392,16 @@ def test_quiet_hours_are_set_changed_and_taken_away(admin):
     page = followed(admin, admin.post(QUIET, NIGHT))
     assert desy().quiet_hours == "22:00-04:00"
     sentence = "Changed the quiet hours of DESY from none to 22:00-04:00 UTC."
-    assert f"{sentence} They apply to new scheduled tests of its links" in page
-    assert "Quiet hours: no scheduled tests of its links start between 22:00 and 04:00 UTC." in page
+    assert f"{sentence} The new hours apply to scheduled tests on links of the site" in page
+    assert (
+        "Quiet hours: no scheduled tests on links of this site start between 22:00 and 04:00 UTC."
+    ) in page
     assert entries() == [("anna", "DESY", sentence)]
     page = look(admin)
     assert page.field("quiet_from")["value"] == "22:00"
-    assert "are the same (22:00-04:00 UTC)." in followed(admin, admin.post(QUIET, NIGHT))
+    assert ("already has these quiet hours (22:00-04:00 UTC).") in followed(
+        admin, admin.post(QUIET, NIGHT)
+    )
     assert len(entries()) == 1
     page = followed(admin, admin.post(QUIET, {"quiet_from": "11:00", "quiet_until": "12:30"}))
     assert "Quiet hours now: no scheduled test" in page
@@ -418,7 +421,9 @@ def test_tests_are_paused_without_an_end_and_resumed(admin):
         "anna",
     )
     sentence = "Paused the tests of DESY, until somebody resumes them: new firewall."
-    assert f"{sentence} Until then no tests start on its links, not even on-demand ones" in page
+    assert (
+        f"{sentence} During the pause, no tests start on the affected links, not even on demand"
+    ) in page
     banner = "DESY has paused its tests since 20 Nov 12:00 UTC (anna), until somebody"
     assert banner in page
     assert "Paused now , until somebody resumes them: new firewall" in page

@@ -107,7 +107,7 @@ def test_what_is_wrong_comes_first_with_counts_and_ratios(client, db):
 
 
 def test_it_says_as_of_when_and_whether_measurements_are_doubtful(client, measured):
-    assert "Failing and slower links: not assessed yet." in look(client).words
+    assert "The numbers of failing and slower links are not assessed yet." in look(client).words
     assessed_at()
     assert "as of 12:00 UTC." in look(client).words
     assert "doubtful" not in look(client).words

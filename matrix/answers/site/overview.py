@@ -192,7 +192,7 @@ def sites_question(
     if order and order.removeprefix("-") not in KEYS:
         allowed = either(list(KEYS))
         sentences["ordering"] = [
-            f"ordering “{order}” is not known: use {allowed}, after - for descending."
+            f"ordering “{order}” is not known: use {allowed}, with - in front to sort descending."
         ]
     if sentences:
         raise BadQueryError(sentences)

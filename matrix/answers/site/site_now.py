@@ -130,12 +130,14 @@ class EndComparison:
         """Say how the site does at this end against the other side, to be quoted."""
         verb, links = VERBS[self.end], self.together.links
         if not links:
-            return f"No link {verb.links} {site} has successful tests on both sides."
+            return (
+                f"No link {verb.links} {site} has successful tests on both sides of the comparison."
+            )
         factor = factor_words(self.together, self.tests)
         counts = "No single link changed significantly."
         if self.ratios.sure.any():
             slower = f"{format_count(self.slower)} link{'s are' if self.slower != 1 else ' is'}"
-            counts = f"Single links: {slower} slower and {format_count(self.faster)} faster."
+            counts = f"Individually, {slower} slower and {format_count(self.faster)} faster."
         return f"{site} {verb.then} at {factor}, on {counted(links, 'link')}. {counts}"
 
 

@@ -105,7 +105,7 @@ class SiteAnswer:
 
     @property
     def sentence(self) -> str:
-        partners = ["At its partners:", *(line.sentence for line in self.partners)]
+        partners = ["Conditions at partner sites:", *(line.sentence for line in self.partners)]
         return sentences(
             [line.sentence for line in self.lines],
             partners if self.partners else "",
@@ -151,7 +151,7 @@ def verdict_of(
     def said(conditions: Sequence[Condition]) -> tuple[ConditionLine, ...]:
         lines = [ConditionLine.of(each, names) for each in conditions[:MOST_SAID]]
         if more := len(conditions) - len(lines):
-            lines.append(ConditionLine(f"{counted(more, 'more condition')} of its links."))
+            lines.append(ConditionLine(f"{counted(more, 'more condition')} on links of this site."))
         return tuple(lines)
 
     size = report.query.size
@@ -177,7 +177,9 @@ def verdict_of(
         rest = [f"{capfirst(words.as_of(judgement))}."]
         rest += [tests_words(every.values())] * has_tests
     lines = [*([doubtful] if doubtful else []), *said(own), *map(ConditionLine, rest)]
-    first, *more = lines or [ConditionLine("All its links are part of conditions elsewhere.")]
+    first, *more = lines or [
+        ConditionLine("All links of this site are part of conditions at other sites.")
+    ]
     if is_past:
         first = first._replace(title=f"At {short_time(report.moment)}: {first.title}")
     return SiteAnswer(kind, (first, *more), said(partners), said(unconfirmed), tuple(own))

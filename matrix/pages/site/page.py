@@ -94,7 +94,7 @@ class SitePage(QueryPage):
         api_url = address("api-site", site.name)
         share = Share.of(query.url(api_url))
         for end in reversed(ENDS):
-            share = share.drawing(query.url(api_url, end=end), f"Figure as {end},")
+            share = share.drawing(query.url(api_url, end=end), f"Plot of the site as {end},")
         return {
             **question_controls(self, report.window),
             "site": site,
@@ -172,7 +172,8 @@ class SitePage(QueryPage):
             drift, halves = None, None if compared else site_is.drift
             if halves and halves.ends[end].links:
                 factor = all_links.factor_words(halves.ends[end], all_links.AROUND)
-                said = f"Since the middle of this time range it has {VERBS[end].then} at {factor}."
+                verb = VERBS[end].then
+                said = f"Since the middle of this time range, the site has {verb} at {factor}."
                 before = Comparison(CUSTOM, halves.sides.other.start, halves.sides.other.end)
                 after = query.replace(compare=None).during(halves.sides.own)
                 drift = said, self.asking(after.replace(compare=before)).url()

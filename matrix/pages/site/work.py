@@ -106,11 +106,11 @@ def declare_downtime(request: HttpRequest, site: Site) -> Change:
     declaration, effect = {
         True: (
             f"a downtime of {subjects}",
-            "No tests of its links start during that time. Running tests continue.",
+            "No tests start on the affected links during the downtime. Running tests continue.",
         ),
         False: (
             f"{subjects} to be at risk",
-            "Tests of its links run during that time, and their results are marked.",
+            "Tests on the affected links still run during that time, but their results are marked.",
         ),
     }[first.stops_tests]
     return f"Declared {declaration} {first.times_words}: {ended(first.reason)}", effect
@@ -139,7 +139,7 @@ def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noq
         row.save(update_fields=["ends_at"])
         return (
             f"{words} has ended.",
-            "Tests of its links can start again." if row.stops_tests else "",
+            "Tests on the affected links can start again." if row.stops_tests else "",
         )
     if not roles.may(request.user, work_forms.WITHDRAW, [site.id]):
         raise PermissionDenied
@@ -161,7 +161,7 @@ def change_limits(request: HttpRequest, site: Site, endpoint: str) -> Change:
     row = in_use(site, endpoint)
     form = checked(work_forms.EndpointLimitsForm(row, request.POST))
     if not form.changes:
-        raise UnchangedError(f"The values of {row.name} are the same. Nothing was changed.")
+        raise UnchangedError(f"{row.name} already has these values. Nothing was changed.")
     row.save(update_fields=list(form.changes))
     sentence = f"Changed {row.name}: {', '.join(form.words())}."
     return sentence, "The changes apply to new tests. Running tests continue."
@@ -178,7 +178,8 @@ def enable_endpoint(request: HttpRequest, site: Site, endpoint: str) -> Change:
     row.save(update_fields=["enabled"])
     if enabled:
         return f"Enabled {row.name}.", f"This starts {costs_of(row, timezone.now())}."
-    return f"Disabled {row.name}.", "No new tests of its links start. Running tests continue."
+    effect = "No new tests start on links of this endpoint. Running tests continue."
+    return f"Disabled {row.name}.", effect
 
 
 @for_whom(GET=readers, POST=holders(work_forms.LIMITS, lambda name, **_: [registered(name).id]))
@@ -200,12 +201,12 @@ def change_quiet_hours(request: HttpRequest, site: Site) -> Change:
     checked(work_forms.QuietHoursForm(row, request.POST))
     if hours(row) == before:
         raise UnchangedError(
-            f"The quiet hours of {row.name} are the same ({before}). Nothing was changed."
+            f"{row.name} already has these quiet hours ({before}). Nothing was changed."
         )
     row.save(update_fields=["quiet_from", "quiet_until"])
     return (
         f"Changed the quiet hours of {row.name} from {before} to {hours(row)}.",
-        "They apply to new scheduled tests of its links. Running tests continue.",
+        "The new hours apply to scheduled tests on links of the site. Running tests continue.",
     )
 
 
@@ -247,7 +248,8 @@ def keep_pause(request: HttpRequest, row: Site | Endpoint) -> Change:
     verb = "Changed the pause of" if form.lasts else "Paused the tests of"
     return (
         f"{verb} {row.name}, {row.pause_end()}: {ended(reason)}",
-        "Until then no tests start on its links, not even on-demand ones. Running tests continue.",
+        "During the pause, no tests start on the affected links, not even on demand. Running "
+        "tests continue.",
     )
 
 

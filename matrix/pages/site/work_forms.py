@@ -109,8 +109,8 @@ class DowntimeForm(RowForm):
     severity = forms.ChoiceField(
         label="severity",
         choices=[
-            (Downtime.Severity.OUTAGE, "down (tests stop)"),
-            (Downtime.Severity.WARNING, "at risk (tests run, results are marked)"),
+            (Downtime.Severity.OUTAGE, "outage (no tests start)"),
+            (Downtime.Severity.WARNING, "at risk (tests run, and their results are marked)"),
         ],
         required=False,
         error_messages={"invalid_choice": "The severity must be outage or warning."},
@@ -154,7 +154,7 @@ class DowntimeForm(RowForm):
 class DowntimeEndForm(RowForm):
     otherwise, row_attribute = "ends_at", "downtime"
 
-    ends_at = UtcField("ends (UTC)")
+    ends_at = UtcField("end (UTC)")
 
     def __init__(self, downtime: Downtime, data: QueryDict | None = None) -> None:
         initial = {"ends_at": downtime.ends_at}
@@ -173,17 +173,19 @@ def cap_field(label: str) -> forms.IntegerField:
 
 
 LEAST_GB, MOST_GB = Decimal(1) / GB, Decimal(MOST_DAILY_BYTES) / GB
-NO_BUDGET = "Enter a number of GB, at least 0.000000001, like 500. Leave empty for no limit."
+NO_BUDGET = (
+    "Enter a number of GB, at least 0.000000001, like 500. Leave the field empty for no limit."
+)
 
 
 class EndpointLimitsForm(RowForm):
     otherwise, row_attribute = "budget", "endpoint"
     columns = {"budget": "budget_bytes_per_day"}
 
-    inbound_cap = cap_field("concurrent tests in")
-    outbound_cap = cap_field("concurrent tests out")
+    inbound_cap = cap_field("concurrent inbound tests")
+    outbound_cap = cap_field("concurrent outbound tests")
     budget = forms.DecimalField(
-        label="budget in GB a day, in and out (empty: no limit)",
+        label="daily budget in GB, in and out (empty: no limit)",
         required=False,
         decimal_places=9,
         validators=[MinValueValidator(LEAST_GB, NO_BUDGET), MaxValueValidator(MOST_GB, NO_BUDGET)],
@@ -218,7 +220,7 @@ class EndpointLimitsForm(RowForm):
         return self.endpoint
 
     def words(self) -> list[str]:
-        """Say what changes: `concurrent tests in from 2 to 4`."""
+        """Say what changes: `concurrent inbound tests from 2 to 4`."""
         return [
             f"{WORDS.get(name, name)} from {shown(name, old)} to {shown(name, new)}"
             for name, (old, new) in self.changes.items()
@@ -226,8 +228,8 @@ class EndpointLimitsForm(RowForm):
 
 
 WORDS = {
-    "inbound_cap": "concurrent tests in",
-    "outbound_cap": "concurrent tests out",
+    "inbound_cap": "concurrent inbound tests",
+    "outbound_cap": "concurrent outbound tests",
     "budget_bytes_per_day": "daily budget",
 }
 
@@ -264,9 +266,9 @@ class SiteNoteForm(NoteForm):
 HOURS = ("quiet_from", "quiet_until")
 CLOCK = "%H:%M"
 NO_CLOCK = "Enter a time of day in UTC from 00:00 to 23:59, like 22:30."
-ONE_END = "Quiet hours need a start and an end. Leave both empty for none."
+ONE_END = "Quiet hours need a start and an end. Leave both fields empty for no quiet hours."
 NO_REASON = "Enter a reason, like “new firewall”."
-IN_THE_PAST = "The end must be in the future. Leave empty for a pause without an end."
+IN_THE_PAST = "The end must be in the future. Leave the field empty for a pause without an end."
 
 
 class ClockField(forms.TimeField):

@@ -13,7 +13,9 @@ from matrix.templatetags.long_parts import joined
 
 rate, times, size = (NUMBERS_OR_DASHES[name] for name in ("rate", "times", "size"))
 NO_SUCCESS = "no successful test"
-NO_USUAL = "fewer than 5 successful tests in the 28 days before"
+NO_USUAL = "fewer than 5 successful tests in the 28 days before the time range"
+NO_RATIO = "no rate now or no baseline"
+ONE_WAY = "not measured in both directions"
 UNTESTED = '<span class="muted" title="not tested, no results">–</span>'
 
 
@@ -27,7 +29,7 @@ def link_row(row: Mapping[str, Any], *, is_of_rates: bool) -> str:
     ends = f"from {link.source} to {link.destination}"
     usual = ""
     if not is_of_rates:
-        ratio = dash(why_no_rate) if why_no_rate else times(link.ratio, "nothing to compare")
+        ratio = dash(why_no_rate) if why_no_rate else times(link.ratio, NO_RATIO)
         usual = (
             f'<td class="number">{rate(link.usual, NO_USUAL)}</td>'
             f'<td class="number factor">{ratio}</td>'
@@ -89,7 +91,7 @@ def both_directions(
             direction_cells(direction, label, now)
             for direction, label in zip((partner.sent, partner.received), labels, strict=True)
         )
-        + f'<td data-label="ratio">{rate(partner.ratio, "not measured both ways")}</td></tr>\n'
+        + f'<td data-label="ratio">{rate(partner.ratio, ONE_WAY)}</td></tr>\n'
         for partner in partners
     )
 
