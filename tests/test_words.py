@@ -73,7 +73,7 @@ NAMES = ("matrix/api", "sonar/models")
 """Their texts may have the names of fields: `beside`, `probes`, `annotations`."""
 # Sentences that may be longer, with the reason.
 LONGER = {
-    "The same for all links: ": "a list of columns that say nothing",
+    "Same for all links: ": "a list of columns that say nothing",
     "JSON Plot of the site as destination": "a list of links",
     "Fri 20 Nov, Thu 19 Nov": "the list of days behind the strip, which are links",
     "The name of a credential is made of letters": "a rule that stands in a migration",

@@ -216,6 +216,6 @@ def test_a_link_leads_to_the_wall_and_back(visit, scene_of_today):
     page.get_by_role("link", name="wall").click()
     page.wait_for_url("**/?window=24h&wall=1")
     assert page.get_by_role("navigation", name="Sonar").count() == 0
-    page.get_by_role("link", name="leave the wall").click()
+    page.get_by_role("link", name="Leave the wall view").click()
     page.wait_for_url("**/?window=24h")
     expect(page.get_by_role("navigation", name="Sonar")).to_be_visible()

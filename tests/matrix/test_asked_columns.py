@@ -306,7 +306,7 @@ def test_a_link_of_too_few_results_says_so(client, changed):
     (row,) = rows(page)
     assert row[9].endswith("n = 2")
     assert row[11:13] == ["–", "–"]
-    assert "fewer than 3 successful tests on one side" in page.titles()
+    assert "fewer than 3 successful tests on one side of the comparison" in page.titles()
 
 
 def test_columns_of_a_comparison_order_and_filter(client, changed):
@@ -330,7 +330,7 @@ def test_columns_of_a_comparison_order_and_filter(client, changed):
 def test_a_condition_on_nothing_that_is_compared_is_refused(client, changed, text: str, name: str):
     response = client.get(f"/table/?{text}")
     assert response.status_code == 400
-    assert f"{name} is there only while comparing" in response.content.decode()
+    assert f"{name} requires a comparison" in response.content.decode()
     order = client.get("/table/?ordering=large.compared_p")
     assert order.status_code == 400
 

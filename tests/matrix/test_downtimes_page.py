@@ -51,7 +51,7 @@ def test_those_of_each_time_and_source_are_listed(
     [
         ("when=soon", "when “soon” is not known: use now, coming or past."),
         ("source=x", "source “x” is not known: use hand, gocdb or osg."),
-        ("page=0", "a whole number from 1 on"),
+        ("page=0", "a whole number of at least 1"),
     ],
 )
 def test_what_is_none_is_refused_by_its_name(client, small_world, wrong: str, sentence: str):

@@ -224,7 +224,7 @@ def test_heads_sort_and_say_how_it_is_sorted(client, small_world):
     # Names from A on, numbers from the greatest on.
     assert "/table/?search=ral&ordering=source" in page.links()
     assert "/table/?search=ral&ordering=-small.failed" in page.links()
-    assert page.link("Trouble first") == "/table/?search=ral"
+    assert page.link("Sort by problems first") == "/table/?search=ral"
     assert not look(client).parts("[aria-sort]")
     by_name = look(client, "?ordering=source")
     assert by_name.part('[aria-sort="ascending"]').links()[0] == "/table/?ordering=-source"
@@ -314,12 +314,14 @@ def test_filters_and_a_search_that_find_nothing_can_be_dropped(client, small_wor
 
 
 def test_a_window_without_results_says_when_the_last_was(client, small_world):
-    assert "There has never been a result." in look(client)
+    assert "Sonar has no results yet." in look(client)
     assert "Every test in this time range failed." not in look(client).source
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=3 * HOUR)
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=4 * HOUR, size="small")
     page = look(client, "?window=1h")
-    assert "No results in this time range. The last was 3 h ago, at 20 Nov 09:00 UTC." in page.words
+    assert (
+        "No results in this time range. The last result was 3 h ago, at 20 Nov 09:00 UTC."
+    ) in page.words
     assert page.link("Show the last 90 days") == "/table/?window=90d"
     assert "No results" not in look(client, "?window=6h").source
 
@@ -521,8 +523,8 @@ def test_what_is_not_confirmed_is_called_so_and_is_neither_counted_nor_as_usual(
     assert client.get("/table/").context["looks"] == []
     assert "states as of 12:00 UTC" in page.words
     # The filters do not change what conditions say.
-    assert "States are those of all tests" not in page
-    assert "States are those of all tests" in look(client, "?streams=!4")
+    assert "States are based on all tests" not in page
+    assert "States are based on all tests" in look(client, "?streams=!4")
 
 
 def test_too_few_tests_are_said_to_be_too_few(client, small_world):
@@ -530,7 +532,7 @@ def test_too_few_tests_are_said_to_be_too_few(client, small_world):
     (row,) = rows(look(client, "?large.ok.min=1&constant=1"))
     assert row[7] == "unknown"
     assert (
-        "too few tests: it needs 5 successes in 28 days before the time range"
+        "too few tests: needs 5 successful tests in the 28 days before the time range"
         in look(client).titles()
     )
 
@@ -732,7 +734,7 @@ def test_columns_with_one_value_are_left_out_until_asked_for(client, small_world
         *("no small file", "no medium file"),
     ]
     every = look(client, "?constant=1")
-    assert "The same for all links" not in every
+    assert "Same for all links" not in every
     assert {"priority", "baseline", "ratio", "size"} <= set(heads(every).split())
     # Nor while the table is ordered by it.
     assert "priority" in heads(look(client, "?ordering=priority")).split()
@@ -766,7 +768,10 @@ def test_the_sheet_adds_a_filter_to_the_address(client, small_world):
     assert response["Location"] == "/table/?source.cloud.has=UK"
     assert client.get(f"/table/?{fields.replace('=5', '=')}")["Location"] == "/table/"
     for wrong, sentence in (
-        ("filter_column=stat&filter_value=5", "“stat” is no filter: choose one of the list."),
+        (
+            "filter_column=stat&filter_value=5",
+            "“stat” is not a filter: choose a filter from the list.",
+        ),
         (fields.replace("=5", "=many"), "large.mean_mb_s.min “many” is not a number"),
     ):
         refused = client.get(f"/table/?{wrong}")

@@ -115,7 +115,7 @@ def test_several_views_are_counted_and_each_is_a_link(client, trouble):
 
 
 def test_one_click_turns_through_all_sizes(client, trouble):
-    response = client.get(wall(client, "/?window=24h&wall=1").link("all sizes in turn"))
+    response = client.get(wall(client, "/?window=24h&wall=1").link("Rotate through all sizes"))
     assert response.status_code == 200
     views = response.context["page"].rotation.views
     assert [view.query.size for view in views] == ["small", "medium", "large"]

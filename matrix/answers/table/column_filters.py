@@ -154,7 +154,7 @@ def names(sizes: Iterable[str], *compared: str) -> list[str]:
 def check_compared(params: Iterable[str], own: Collection[str], sizes: Sequence[str]) -> None:
     """Raise BadQueryError for conditions on what is only there while comparing this class."""
     errors = {
-        name: [f"{name} is there only while comparing: give compare, and {size} as size."]
+        name: [f"{name} requires a comparison: also give compare, and size={size}."]
         for name in params
         if name not in own and name in names((), *sizes)
         for size in [name.partition(".")[0]]
@@ -166,7 +166,9 @@ def check_compared(params: Iterable[str], own: Collection[str], sizes: Sequence[
 def read_size(text: str) -> float:
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{0,9})?) ?([kMGT]?)B?", text, re.ASCII)
     if match is None:
-        raise ValueError("a size: write bytes, or a number with kB, MB, GB or TB, like 200MB")
+        raise ValueError(
+            "a size: enter a number of bytes, or a number with kB, MB, GB or TB, like 200MB"
+        )
     return float(match[1]) * UNITS[match[2]]
 
 
@@ -205,7 +207,7 @@ def read_page(parameter: str, value: str) -> int:
     text = value or "1"
     # Python reads no number of thousands of digits, not even of zeros.
     if not re.fullmatch(r"0{0,9}[1-9][0-9]{0,8}", text):
-        raise wrong(parameter, text, "a whole number from 1 on")
+        raise wrong(parameter, text, "a whole number of at least 1")
     return int(text)
 
 

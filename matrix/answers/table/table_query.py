@@ -228,5 +228,5 @@ def read_choice(allowed: Sequence[str], parameter: str, value: str) -> str:
 def read_ordering(columns: Sequence[str], parameter: str, value: str) -> str:
     if value and value.removeprefix("-") not in columns:
         refusal = column_filters.wrong(parameter, value, f"known: use {either(columns)}")
-        raise ValueError(f"{refusal} Put - in front for the greatest first.")
+        raise ValueError(f"{refusal} Put - in front to sort descending.")
     return value

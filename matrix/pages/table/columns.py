@@ -65,14 +65,14 @@ class Context:
 # LinkTable.of_class, and `every`; `change` is the word for it.
 Values = SimpleNamespace
 TOO_FEW_LATELY = (
-    f"too few tests: it needs {standing.FEWEST_SUCCESSES} successes in "
+    f"too few tests: needs {standing.FEWEST_SUCCESSES} successful tests in the "
     f"{standing.USUAL_DAYS} days before the time range"
 )
-TOO_FEW = f"fewer than {FEWEST_TESTS} successful tests on one side"
+TOO_FEW = f"fewer than {FEWEST_TESTS} successful tests on one side of the comparison"
 WHY_NONE = {
-    "few": f"needs {overhead.FEWEST_TRANSFERS} successes of two sizes, one {LEAST_RATIO:g} times "
-    "the other",
-    "bent": "does not fit: the times of the size classes are not on one line",
+    "few": f"needs {overhead.FEWEST_TRANSFERS} successful tests with each of two file sizes, one "
+    f"{LEAST_RATIO:g} times the other",
+    "bent": "no fit: the times of the size classes do not lie on one line",
 }
 
 
@@ -152,7 +152,7 @@ class Priority(LinkColumn):
     greatest_first = True
 
     def __init__(self, context: Context) -> None:
-        words = "highest priority of the meshes (test schedules) of the link: the higher goes first"
+        words = "highest priority of the meshes of the link; a higher priority runs first"
         super().__init__(context, "priority", words, "priority")
         self.filters = (ColumnFilter("priority", "priority", is_number=True),)
 
@@ -344,12 +344,12 @@ class StateColumn(OfSize):
 
     field, title, place, look = "state", "state", "opens carded", "words"
     explained = "state of the link, and its conditions"
-    second = "since", "(since)", "since when it has been failing, silent, slower or faster"
+    second = "since", "(since)", "start of the failing, silent, slower or faster state"
     greatest_first = False
 
     def __init__(self, context: Context, size: str) -> None:
         super().__init__(context, size)
-        self.filters = (ColumnFilter(f"{size}.state.is", f"{size} state is, like failing,slower"),)
+        self.filters = (ColumnFilter(f"{size}.state.is", f"{size} state (like failing,slower)"),)
 
     def render(self, record: TableRow) -> TableCell:
         values = record.classes[self.size]
@@ -401,7 +401,7 @@ class StandingColumn(OfSize):
 
 class NowColumn(StandingColumn):
     field, title, needs_usual = "now_mb_s", "now", False
-    explained = f"median of its newest three successful tests ({RATE.name})"
+    explained = f"median of the newest three successful tests ({RATE.name})"
     why_none = "no recent successful test"
 
 
@@ -414,7 +414,7 @@ class UsualColumn(StandingColumn):
 class RatioColumn(StandingColumn):
     field, title = "ratio", "ratio"
     explained = "rate now divided by the baseline"
-    why_none = "needs a rate now and a baseline"
+    why_none = "no rate now or no baseline"
     greatest_first = False
 
     def of(self, values: Values) -> TableCell:
@@ -439,7 +439,7 @@ class ComparedColumn(OfSize):
 
 class ThisColumn(ComparedColumn):
     field, title, counted = "this_mb_s", "this", "ok"
-    explained = "{of} rate of this side of the comparison, {this} (MB/s)"
+    explained = "{of} rate of this side of the comparison: {this} (MB/s)"
 
     def of(self, values: Values) -> TableCell:
         if math.isnan(rate := getattr(values, self.field)):
@@ -450,7 +450,7 @@ class ThisColumn(ComparedColumn):
 
 class OtherColumn(ThisColumn):
     field, title, counted = "other_mb_s", "other", "other_ok"
-    explained = "{of} rate of the other side, {other} (MB/s)"
+    explained = "{of} rate of the other side of the comparison: {other} (MB/s)"
 
     def render(self, record: TableRow) -> TableCell:
         return self.of(record.classes[self.size])
@@ -460,7 +460,7 @@ class ComparedRatio(ComparedColumn):
     """The ratio, with its interval behind it, in the colour of a significant change."""
 
     field, title = "compared_ratio", "ratio"
-    explained = "this side divided by the other, with its 95 % interval: above 1 is faster"
+    explained = "rate of this side divided by the other, with its 95 % interval; above 1 is faster"
     greatest_first = False
 
     def of(self, values: Values) -> TableCell:
@@ -476,7 +476,7 @@ class ComparedRatio(ComparedColumn):
 
 class ChanceColumn(ComparedColumn):
     field, title = "compared_p", "p"
-    explained = "probability of such a difference by chance alone"
+    explained = "p-value: probability that a difference this large occurs by chance"
     greatest_first = False
 
     def of(self, values: Values) -> TableCell:
@@ -512,8 +512,8 @@ class LineColumn(LinkColumn):
     def of(self, value: float, lines: Values) -> TableCell:
         name, _, unit = self.field.partition("_")
         low, high = (getattr(lines, f"{name}_{end}_{unit}") for end in ("low", "high"))
-        upper = "any more" if math.isnan(high) else f"{three_digits(high)} {self.unit}"
-        title = f"95 % interval: {three_digits(low)} to {upper}"
+        upper = "or more" if math.isnan(high) else f"to {three_digits(high)}"
+        title = f"95 % interval: {three_digits(low)} {upper} {self.unit}"
         return TableCell(three_digits(value), title, self.look)
 
 
@@ -528,7 +528,7 @@ class BandwidthColumn(LineColumn):
 
 
 class HalfSizeColumn(LineColumn):
-    field, title = "half_size_bytes", "half at"
+    field, title = "half_size_bytes", "size at 50 % overhead"
     explained = "file size at which half of the time is overhead"
 
     def of(self, value: float, lines: Values) -> TableCell:

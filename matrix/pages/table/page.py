@@ -91,7 +91,7 @@ class TablePage(QueryPage):
         column, how, value = (whole.pop(name, [""])[-1].strip() for name in FILTER_SHEET)
         name = f"{column}.{how}" if how else column
         if value and name not in column_filters.names(sizes, *sizes):
-            sentence = f"“{name}” is no filter: choose one of the list."
+            sentence = f"“{name}” is not a filter: choose a filter from the list."
             raise BadQueryError({"filter_column": [sentence]})
         if value:
             whole[name] = value
@@ -256,10 +256,12 @@ class TablePage(QueryPage):
             title = f"A column with the {quantile.label} of the rates of each size class"
             yield Choice(quantile.label, self.listed(changed), is_shown, title)
         changed = listing.without_lines() if listing.lines else listing.replace(overhead=True)
-        title = "Columns with the overhead and the bandwidth of each link, from all size classes"
+        title = (
+            "Columns with the overhead and bandwidth of each link, estimated from all size classes"
+        )
         yield Choice("overhead and bandwidth", self.listed(changed), listing.lines, title)
         url = self.listed(listing.replace(constant=not listing.constant))
-        title = "Also columns with the same value in all rows"
+        title = "Also show columns with the same value in all rows"
         yield Choice("columns with one value", url, listing.constant, title)
 
     def notices(
@@ -357,13 +359,13 @@ def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None
             "all-failed",
             "Every test in this time range failed.",
             f"{counted(failed, 'test')} ran and none succeeded. The page of "
-            "each link lists its errors by where they happened.",
+            "each link groups its errors by location.",
         )
     lasts = [last for size in table.sizes if (last := registry.read_last(size))]
-    sentence = "There has never been a result."
+    sentence = "Sonar has no results yet."
     if lasts:
         newest = max(lasts)
-        sentence = f"The last was {format_age(now - newest)}, at {format_minute(newest)}."
+        sentence = f"The last result was {format_age(now - newest)}, at {format_minute(newest)}."
     links = (("Show the last 90 days", longer),)
     return Notice("no-results", "No results in this time range.", sentence, links)
 
