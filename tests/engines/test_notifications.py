@@ -216,7 +216,7 @@ def test_a_report_arrives_by_the_task_of_the_beat_once_for_each_order(
     for kind in ("plain", "html"):
         text = mail.get_body((kind,)).get_content()
         assert f"{HERE}/reports/{told.period}/" in text
-        assert "Nothing was tested in this month" in text
+        assert "No tests ran in this month" in text
     assert (told.state, row.answer) == (
         "sent",
         "localhost accepted the message for anna@example.org.",

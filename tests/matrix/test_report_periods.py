@@ -23,7 +23,7 @@ PAGE = "/reports/2026-W46/"
 def test_empty_and_thin_periods_say_so(client, small_world):
     page = responses.page(client, PAGE)
     assert page.texts(".report-summary li") == [
-        "Nothing was tested in this week; 12 links are planned today."
+        "No tests ran in this week; 12 links are scheduled today."
     ]
     assert "there are no rates to show" in page.words
     assert "slower than usual or often" not in page.words

@@ -158,10 +158,13 @@ def test_the_three_sentences_say_what_was_and_what_changed(client, weeks):
         "224 tests ran and 97.3 % of them succeeded (100 % in the week before);"
     )
     assert "6 of 12 planned links were tested" in tests
-    assert "link by link that is slower than in the week before: 0.79 times the rate" in rates
+    assert (
+        "compared link by link, that is slower than in the week before: 0.79 times the rate"
+    ) in rates
     assert trouble == (
-        "When the week ended (16 Nov 00:00 UTC), 1 link was failing and 3 links were slower than "
-        "usual; the worst event: DESY_DATADISK to RAL_DATADISK fails."
+        "At the end of the week (16 Nov 00:00 UTC), 1 link was failing and 3 links were slower "
+        "than "
+        "usual; the worst event of the week: DESY_DATADISK to RAL_DATADISK fails."
     )
     assert MARKUP not in client.get(PAGE).content.decode()
 
@@ -268,7 +271,7 @@ def test_markdown_and_mail_have_what_the_page_has(client, weeks, settings):
     assert mail.subject == "Report on site RAL, week 46, 9 Nov to 15 Nov 2026"
     assert 'href="https://sonar.example.org/reports/2026-W46/?site=RAL"' in mail.html
     assert "<link" not in mail.html
-    markdown, _, foot = mail.text.partition("\nAs PDF: ")
+    markdown, _, foot = mail.text.partition("\nReport as PDF: ")
     assert text.replace("http://testserver/", "https://sonar.example.org/") == markdown
     assert "reports/2026-W46/?format=pdf&site=RAL" in foot
     assert len(mail.html) < 100_000  # beyond that some programs show a part of it

@@ -136,9 +136,7 @@ def tests_words(figures: ReportFigures) -> str:
     if not tests:
         planned = max(each.planned for each in classes)
         verb = "is" if planned == 1 else "are"
-        return (
-            f"Nothing was tested in this {kind}; {counted(planned, 'link')} {verb} planned today."
-        )
+        return f"No tests ran in this {kind}; {counted(planned, 'link')} {verb} scheduled today."
     tests_before, ok_before = (
         sum(getattr(each.before, name) for each in classes) for name in ("tests", "ok")
     )
@@ -158,7 +156,7 @@ def rates_words(figures: ReportFigures) -> str:
     if not main.own.ok:
         return "No test succeeded, so there are no rates."
     rate = f"{three_digits(main.own.mean)} MB/s, averaged over all links"
-    said = f"{main.size.capitalize()} files moved at {rate}"
+    said = f"{main.size.capitalize()} files were transferred at {rate}"
     together = main.together
     if together is None or not together.links:
         return f"{said}; {before} has no rates to compare with."
@@ -168,13 +166,13 @@ def rates_words(figures: ReportFigures) -> str:
     factor, _, interval = format_factor(together.ratio, *bounds).partition("× (")
     times = f"{factor.rstrip('×')} times the rate"
     times += f" (95 % interval {interval}" if interval else ""
-    return f"{said}; link by link that is {SPEEDS[verdict(together)]} {before}: {times}."
+    return f"{said}; compared link by link, that is {SPEEDS[verdict(together)]} {before}: {times}."
 
 
 def trouble_words(figures: ReportFigures) -> str:
     """Give the links in trouble at the end, and the worst event."""
     period, parts = figures.question.period, []
-    said = f"When the {period.kind} ended ({format_minute(period.window.end)}), "
+    said = f"At the end of the {period.kind} ({format_minute(period.window.end)}), "
     for look, words in WRONG.items():
         # In any size class, by the names of their ends.
         links = {
@@ -188,4 +186,6 @@ def trouble_words(figures: ReportFigures) -> str:
     said += join(parts) if parts else "no link was failing or slower than usual"
     short = short_names_of(figures.places)
     worst = sorted(figures.events, key=weight)[:1]
-    return said + "".join(f"; the worst event: {event.words(short)}" for event in worst) + "."
+    for event in worst:
+        said += f"; the worst event of the {period.kind}: {event.words(short)}"
+    return f"{said}."

@@ -48,4 +48,4 @@ def scope_of(row: Subscription) -> dict[str, str]:
 def subject(row: Subscription) -> str:
     """Name the scope of a report subscription: `site RAL`, `cloud UK`, `the whole grid`."""
     name, value = next(iter(scope_of(row).items()), ("", ""))
-    return f"{name} {value or 'that is no longer registered'}" if name else "the whole grid"
+    return f"{name} {value or '(not registered)'}" if name else "the whole grid"

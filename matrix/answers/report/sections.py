@@ -34,7 +34,7 @@ from sonar.notation.windows import LATEST, short_time
 # Nobody reads more rows in a meeting: the rest is counted.
 MOST_ROWS = 15
 Columns = Sequence[ReportColumn]
-UNTESTED = "No test ran."
+UNTESTED = "No tests ran in this period."
 LOOKS = {"failing": "failing", "slower": "slow", "partly": "often fails"}
 # By site, or where those are too many for a page, by what they have in common.
 SHARED = tuple(name for name in GROUPINGS if name != DEFAULT_GROUPING)
@@ -72,7 +72,7 @@ def matrix_section(figures: ReportFigures) -> ReportSection:
         return ReportSection("matrix", title, ["No test succeeded, so there are no rates to show."])
     ends = "Rows are sources, columns are destinations."
     if site:
-        ends = f"“To partner” has what {site} sends, “from partner” what {site} receives."
+        ends = f"“To partner” is the sending rate of {site}, “from partner” the receiving rate."
     sentence = f"Mean rate of {size} files in MB/s (1 MB = 10⁶ bytes). {ends}"
     return ReportSection(
         "matrix", title, [sentence], list(pictures(figures.question, figures.main.links))
@@ -195,7 +195,7 @@ def worst_section(figures: ReportFigures) -> ReportSection:
         moment("since", "since"),
     )
     rows = [row for look in LOOKS for row in worst_links(figures, look)]
-    title = "Worst links at the end"
+    title = f"Worst links at the end of the {figures.question.period.kind}"
     table, notes = listing(columns, rows, "link")
     if table is None:
         kind = figures.question.period.kind
@@ -272,7 +272,7 @@ def events_section(figures: ReportFigures) -> ReportSection:
         ]
     if lasting := len(figures.lasting):
         was = "was" if lasting == 1 else "were"
-        sentences.append(f"{counted(lasting, 'earlier event')} {was} still open.")
+        sentences.append(f"{counted(lasting, 'earlier event')} {was} still open in this period.")
     return ReportSection("events", "Events", sentences, table=table, notes=notes)
 
 
@@ -309,7 +309,7 @@ def causes_section(figures: ReportFigures) -> ReportSection:
     if table is None:
         said = f"No source, destination, site or link differs significantly from {before}."
         return ReportSection("causes", title, [said if figures.tests else UNTESTED])
-    sentence = f"Changes since {before} beyond the change of all links, the most significant first."
+    sentence = "These changes exceed the change of all links. The most significant is listed first."
     return ReportSection("causes", title, [sentence], table=table, notes=notes)
 
 
@@ -335,7 +335,7 @@ def incidents_section(figures: ReportFigures) -> ReportSection:
     ]
     table, notes = listing(columns, rows, "incident")
     kind = figures.question.period.kind
-    sentences = ["No incident was open."]
+    sentences = ["No incident was open in this period."]
     if table:
         sentences = [f"An incident without an end was still open at the end of the {kind}."]
     return ReportSection("incidents", "Incidents", sentences, table=table, notes=notes)
@@ -356,14 +356,14 @@ def downtimes_section(figures: ReportFigures) -> ReportSection:
             "ends": each.rows[0].until_words
             if each.rows[0].is_open_ended
             else short_time(each.ends_at),
-            "effect": "stopped" if each.stops_tests else "continued, at risk",
+            "effect": "stopped" if each.stops_tests else "continued (at risk)",
             "reason": each.reason_words,
             "url": address("site", each.site_name),
         }
         for each in figures.downtimes
     ]
     table, notes = listing(columns, rows, "downtime")
-    sentences = [] if table else ["No downtime was declared."]
+    sentences = [] if table else ["No downtime was declared for this period."]
     return ReportSection("downtimes", "Declared downtimes", sentences, table=table, notes=notes)
 
 

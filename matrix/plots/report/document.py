@@ -42,13 +42,13 @@ LETTER_EM = 0.58
 RATE = STATISTICS["mean"]
 # What stands in a cell in place of a rate, and what the sign means.
 SIGNS = {
-    FAILING: ("✕", "its newest tests all failed"),
-    FAILED: ("✕", "its newest tests all failed"),
+    FAILING: ("✕", "the newest tests all failed"),
+    FAILED: ("✕", "the newest tests all failed"),
     UNTESTED: ("○", "planned, but not tested"),
-    DOWN: ("▽", "in a declared downtime when this ended"),
+    DOWN: ("▽", "in a declared downtime at the end of the period"),
     NOT_APPLICABLE: ("", ""),
 }
-OLD = "*", "its last test was older than two intervals of the schedule"
+OLD = "*", "the newest result was older than two intervals of the schedule"
 
 
 def context(report: PeriodReport, base: str = "") -> dict[str, Any]:
@@ -184,4 +184,4 @@ def legend(table: HeatTable) -> list[str]:
     signs = dict(sign for state, sign in SIGNS.items() if state in states and sign[0])
     signs |= dict([OLD]) if STALE in states else {}
     said = [f"{sign} {words}" for sign, words in signs.items()]
-    return [*said, "empty: no test is planned"] if NOT_APPLICABLE in states else said
+    return [*said, "empty: no tests are planned"] if NOT_APPLICABLE in states else said

@@ -32,7 +32,7 @@ def pdf_of(report: PeriodReport, base: str = "") -> bytes:
     """Make it, of A4 pages; raise PdfError if others take too long, or a library is missing."""
     html = document.html(report, base)
     if not _turn.acquire(timeout=LONGEST_WAIT_SECONDS):
-        raise PdfError("Other PDFs are being made, one after the other: try again in a moment.")
+        raise PdfError("Other PDF files are being generated. Try again in a moment.")
     try:
         return written(html)
     finally:
@@ -54,7 +54,9 @@ def written(html: str) -> bytes:
         from weasyprint import HTML  # takes most of a second
         from weasyprint.urls import URLFetcher
     except OSError as error:
-        sentence = "PDFs need Pango, which is not installed here (docs/deployment.md names it)"
+        sentence = (
+            "PDF files require the Pango library, which is not installed (see docs/deployment.md)"
+        )
         raise PdfError(f"{sentence}: {error}.") from error
     page = HTML(string=html, url_fetcher=URLFetcher(allowed_protocols=()), media_type="print")
     content: bytes = page.write_pdf(pdf_tags=True)
