@@ -170,8 +170,8 @@ def test_operators_add_change_and_delete_a_set_and_others_read(small_world: Worl
     row = CriteriaSet.objects.get()
     assert (row.period_hours, row.least_bytes, row.sources_filter) == (168, 10**13, {})
     words = responses.page(operator, "/commissioning/TPC/").words
-    assert "Its links are evaluated within" in words
-    assert "at least 125 MB/s, 90 % successes and 10 TB moved over 7 days" in words
+    assert "Links of the set are evaluated within" in words
+    assert "at least 125 MB/s, a success rate of 90 % and 10 TB transferred over 7 days" in words
     assert "12 links, not evaluated yet." in words
     assert "no data" not in words
     operator.post("/commissioning/TPC/change/", FORM | {"sources_filter": "cloud=UK"})
@@ -194,7 +194,7 @@ def test_operators_add_change_and_delete_a_set_and_others_read(small_world: Worl
         ({"period_hours": "31d"}, "period_hours", "less than or equal to 720"),
         ({"least_mb_s": "", "least_success_percent": ""}, "least_mb_s", "Enter a minimum rate"),
         ({"sources_filter": "cluod=UK"}, "sources_filter", "no attribute “cluod”"),
-        ({"size_class": "huge"}, "size_class", "There is no size class “huge”"),
+        ({"size_class": "huge"}, "size_class", "“huge” is not a size class"),
     ],
 )
 def test_what_is_wrong_is_said_at_its_field(wrong: dict[str, str], field: str, sentence: str):

@@ -25,7 +25,7 @@ def set_of(name: str, *, lock: bool = False) -> CriteriaSet:
     rows = rows.select_for_update(of=("self",)) if lock else rows
     row = rows.filter(name=name).first()
     if row is None:
-        raise Http404(f"There is no criteria set “{name}”.")
+        raise Http404(f"No criteria set has the name “{name}”.")
     return row
 
 
@@ -63,7 +63,7 @@ def to_params(chosen: Chosen) -> dict[str, list[str]]:
 def ends_words(row: CriteriaSet) -> str:
     """Say which links: `from endpoints of tier 0 or 1 to every endpoint`."""
     if not (row.sources_filter or row.destinations_filter):
-        return "of every link"
+        return "for every link"
     sources, destinations = (
         f"endpoints {words(chosen)}" if (chosen := row.filter_of(end)) else "every endpoint"
         for end in MEMBERS
@@ -77,9 +77,9 @@ def asked_words(row: CriteriaSet) -> str:
     if row.least_mb_s:
         parts.append(f"{three_digits(row.least_mb_s)} MB/s")
     if row.least_success_percent:
-        parts.append(f"{row.least_success_percent:g} % successes")
+        parts.append(f"a success rate of {row.least_success_percent:g} %")
     if row.least_bytes:
-        parts.append(f"{format_bytes(row.least_bytes)} moved")
+        parts.append(f"{format_bytes(row.least_bytes)} transferred")
     *others, last = parts
     least = f"{', '.join(others)} and {last}" if others else last
     days, rest = divmod(row.period_hours, 24)

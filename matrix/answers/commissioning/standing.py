@@ -149,8 +149,8 @@ def criteria(required: Mapping[str, float | None], measured: Measurement) -> lis
     listed = (
         ("tests", "tests", "least_tests", measured.tests),
         ("mb_s", "rate", "least_mb_s", measured.mb_s),
-        ("percent", "successes", "least_success_percent", measured.success_percent),
-        ("bytes", "moved", "least_bytes", measured.bytes),
+        ("percent", "success rate", "least_success_percent", measured.success_percent),
+        ("bytes", "volume", "least_bytes", measured.bytes),
     )
     return [
         Criterion(name, words, needed, value)

@@ -80,7 +80,8 @@ def end(label: str) -> EndpointFilterField:
     return EndpointFilterField(
         label=f"{label} filter (empty: all endpoints)",
         required=False,
-        help_text="The same syntax as in the URL of the matrix: cloud=UK&label=DATADISK&tag=!tape.",
+        help_text="Use the same syntax as in the URL of the matrix, like "
+        "cloud=UK&label=DATADISK&tag=!tape.",
         widget=small_input(44),
     )
 
@@ -98,7 +99,7 @@ class CriteriaSetForm(RowForm):
         empty_label=None,
         widget=CHOICE,
         error_messages={
-            "invalid_choice": "There is no size class “%(value)s”. Choose a listed one."
+            "invalid_choice": "“%(value)s” is not a size class. Choose a listed size class."
         },
     )
     sources_filter = end("source")

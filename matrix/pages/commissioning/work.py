@@ -53,7 +53,9 @@ def kept(request: HttpRequest, page: AddSetPage | ChangeSetPage, row: CriteriaSe
     if form.errors:
         return rendered(request, page, timezone.now(), None, status=400, form=form)
     soon = format_span(timedelta(seconds=settings.SONAR_COMMISSIONING_SECONDS))
-    next_step = f"Its links are evaluated within {soon}, based on the results of the last 90 days."
+    next_step = (
+        f"Links of the set are evaluated within {soon}, based on the results of the last 90 days."
+    )
     messages.success(request, f"{sentence} {next_step}")
     return HttpResponseRedirect(SetPage(row, {}).path())
 
