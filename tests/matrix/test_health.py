@@ -97,7 +97,7 @@ def test_a_sonar_that_is_well_is_ready(client):
     status, parts = ready(client)
     assert status == 200
     assert set(parts) == {"database", "redis", "workers", "scheduler", "tests", "measurements"}
-    assert parts["measurements"] == {"ok": True, "detail": "Results: not assessed yet."}
+    assert parts["measurements"] == {"ok": True, "detail": "Results are not assessed yet."}
     assert parts["tests"]["detail"] == "Tests may start."
     assert parts["workers"]["detail"] == (
         "Workers are running: 1 for transfers, 1 for control, 1 for cleanup."
@@ -122,12 +122,12 @@ def test_doubtful_results_and_late_assessments_are_said_and_all_is_ready(
     now = timezone.now()
     for size in SizeClass.objects.all():
         Assessment.objects.create(size_class=size, assessed_at=now)
-    said = {"ok": True, "detail": f"Results: as of {now:%H:%M} UTC."}
+    said = {"ok": True, "detail": f"Results are as of {now:%H:%M} UTC."}
     assert ready(client)[1]["measurements"] == said
     late = now - (3 * settings.SONAR_INCIDENTS_SECONDS + 1) * SECOND
     Assessment.objects.filter(size_class__name="small").update(assessed_at=late)
     status, parts = ready(client)
-    said = f"Results: not assessed since {format_minute(late)}."
+    said = f"Results are not assessed since {format_minute(late)}."
     assert (status, parts["measurements"]) == (200, {"ok": False, "detail": said})
     stored_condition("slow", since=2 * HOUR, confirmed=False)
     stored_condition("failing", source=small_world.ral)
@@ -152,17 +152,17 @@ def test_tests_may_all_run_at_vantages_and_cleaning_has_a_worker_without_one(cli
     assert b'sonar_workers{queue="transfers@cern"} 1.0' in metrics
     assert b'sonar_queue_messages{queue="cleanup@cern"} ' in metrics
     SignOfLife.objects.filter(name__startswith="cleanup").delete()
-    said = "No worker is running for the queue “cleanup”. Start one."
+    said = "No worker is running for the queue “cleanup”. Start a worker."
     assert failing(client) == {"workers": said}
 
 
 @pytest.mark.parametrize(
     ("without", "part", "said"),
     [
-        ("transfers", "workers", "No worker is running for the queue “transfers”. Start one."),
+        ("transfers", "workers", "No worker is running for the queue “transfers”. Start a worker."),
         ("control", "workers", "No worker is running for the queue “control”"),
         ("cleanup", "workers", "No worker is running for the queue “cleanup”"),
-        ("beat", "scheduler", "The scheduler has not sent a task yet. Start it."),
+        ("beat", "scheduler", "The scheduler has not sent a task yet. Start the scheduler."),
         ("planner", "scheduler", "no planner run has finished yet."),
     ],
 )
@@ -243,7 +243,7 @@ def test_looking_leaves_nothing_in_redis(client):
     ("error", "said"),
     [
         (redis.ResponseError("NOPERM this user secret-host has no permissions"), " (NOPERM)."),
-        (redis.ResponseError("secret-host said no"), "check its log."),
+        (redis.ResponseError("secret-host said no"), "check the Redis log."),
     ],
 )
 def test_other_words_of_redis_are_not_repeated(error, said):

@@ -36,7 +36,7 @@ ASSESSED = "SELECT min(assessed_at) FROM sonar_assessment"
 SIGNS = f"SELECT {', '.join(FIELDS)} FROM sonar_signoflife"  # noqa: S608 - a constant
 # Gone after a second: what tries whether Redis takes writes must not fill it.
 TRIAL = "sonar:trial"
-FOR_ITSELF = "each web process counts requests and passwords separately."
+FOR_ITSELF = "each web process counts requests and password attempts separately."
 UNTIL_THEN = f"Until then no tasks are sent to workers, and {FOR_ITSELF}"
 # The parts without which all is ready.
 REPLICA, MEASUREMENTS = "replica", "measurements"
@@ -44,7 +44,7 @@ NO_ROOM = (
     "The database ran out of disk space within the last two minutes. Free disk space: until then "
     "new data is not stored, and workers hold back their results."
 )
-UNKNOWN = "Unknown while the database is not available."
+UNKNOWN = "The state is unknown while the database is not available."
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def look(now: datetime) -> dict[str, Part]:
     unknown = dict.fromkeys(("workers", "scheduler"), Part(False, UNKNOWN))
     parts |= look_at_life(life) if life else unknown
     if judgement:  # without good results Sonar runs all the same
-        parts[MEASUREMENTS] = Part(not judgement.is_late, f"Results: {words.as_of(judgement)}.")
+        parts[MEASUREMENTS] = Part(not judgement.is_late, f"Results are {words.as_of(judgement)}.")
         if doubtful := judgement.doubtful:
             parts[MEASUREMENTS] = Part(False, words.doubtful(doubtful))
     if replica.is_configured():
@@ -127,7 +127,8 @@ def look_at_broker() -> Part:
         rabbitmq.try_a_message()
     except TimeoutError:
         return Part(
-            False, "RabbitMQ responds but accepts no messages. Check its alarms and its log."
+            False,
+            "RabbitMQ responds but accepts no messages. Check the alarms and the log of RabbitMQ.",
         )
     except rabbitmq.AWAY:
         return Part(False, "RabbitMQ does not respond: no tasks are sent to workers.")
@@ -142,9 +143,9 @@ def refusal(error: redis.RedisError) -> str:
         return "it is a replica. Set REDIS_URL to the primary, or promote this server."
     code = str(error).partition(" ")[0]
     if code == "MISCONF":
-        return "it cannot save to disk. Free disk space, or check its log."
+        return "it cannot save to disk. Free disk space, or check the Redis log."
     named = f" ({code})" if code.isalpha() and code.isupper() else ""
-    return f"check its log{named}."
+    return f"check the Redis log{named}."
 
 
 def queue() -> redis.Redis:
@@ -158,11 +159,11 @@ def look_at_life(life: Life) -> dict[str, Part]:
     workers = Part(True, f"Workers are running: {', '.join(numbers)}.{clocks}")
     if without := life.deserted:
         queues = " or ".join(f"“{queue}”" for queue in without)
-        workers = Part(False, f"No worker is running for the queue {queues}. Start one.")
+        workers = Part(False, f"No worker is running for the queue {queues}. Start a worker.")
     scheduler, plan = Part(True, "The scheduler and the planner are running."), life.task(PLANNER)
     if life.is_late(life.scheduler):
         sent = f"has not sent a task {how_long(life, life.scheduler)}"
-        scheduler = Part(False, f"The scheduler {sent}. Start it.")
+        scheduler = Part(False, f"The scheduler {sent}. Start the scheduler.")
     elif life.is_late(plan):
         ended = f"no planner run has finished {how_long(life, plan)}"
         scheduler = Part(False, f"The scheduler is running, but {ended}.")

@@ -46,8 +46,12 @@ class Figures(Collector):
         if state := status.replica if status else None:
             up["replica"] = not state.problem
             age = {} if state.age is None else {"": state.age}
-            yield gauge("replica_age_seconds", "Age of the data of the replica.", age)
-        yield gauge("up", "Whether a part responds and accepts writes.", up, "part")
+            yield gauge(
+                "replica_age_seconds", "Age of the data on the database replica, in seconds.", age
+            )
+        yield gauge(
+            "up", "Whether a part of Sonar responds and accepts writes: 1 or 0.", up, "part"
+        )
         yield gauge("info", "The version of Sonar.", {sonar.__version__: 1}, "version")
         yield gauge(
             "in_flight_limit",
@@ -93,13 +97,17 @@ def of_life(life: Life) -> Iterator[Metric]:
     plan = {"": last[PLANNER]} if PLANNER in last else {}
     scheduler = {"": life.scheduler.seen_at.timestamp()} if life.scheduler else {}
     workers = {queue: len(life.workers(queue)) for queue in life.queues}
-    yield gauge("last_plan_timestamp_seconds", "Time when a planner run last finished.", plan)
-    yield gauge("task_last_timestamp_seconds", "Time when a task last succeeded.", last, "task")
-    words = "Time when the scheduler (Celery beat) last sent a task."
+    yield gauge("last_plan_timestamp_seconds", "Unix time when a planner run last finished.", plan)
+    yield gauge(
+        "task_last_timestamp_seconds", "Unix time when a task last succeeded.", last, "task"
+    )
+    words = "Unix time when the scheduler (Celery beat) last sent a task."
     yield gauge("scheduler_last_timestamp_seconds", words, scheduler)
-    yield gauge("workers", "Workers running for a queue.", workers, "queue")
+    yield gauge("workers", "Number of workers running for a queue.", workers, "queue")
     wrong = {"": life.wrong_clocks[0].clock_ahead_seconds if life.wrong_clocks else 0.0}
-    words = "Offset of the most deviating clock from the database clock; negative if behind."
+    words = (
+        "Seconds by which the worst clock is ahead of the database clock; negative if it is slow."
+    )
     yield gauge("clock_ahead_seconds", words, wrong)
 
 
@@ -110,15 +118,15 @@ def of_work(status: Status) -> Iterator[Metric]:
     uncompacted = {"": status.work.uncompacted}
     oldest = {"": status.uncompacted_seconds}
     circuits = {"": len(status.work.circuits)}
-    yield gauge("probes", "Tests that have not finished.", probes, "state")
-    yield gauge("open_circuits", "Endpoints with an open circuit breaker.", circuits)
+    yield gauge("probes", "Number of tests that have not finished.", probes, "state")
+    yield gauge("open_circuits", "Number of endpoints with an open circuit breaker.", circuits)
     yield gauge("scheduled_waiting", "Scheduled tests that are due and waiting.", waiting, "reason")
-    yield gauge("results_last_hour", "Results of the last hour.", results, "state")
-    words = "Hours and days that are over and not compacted yet."
+    yield gauge("results_last_hour", "Number of results in the last hour.", results, "state")
+    words = "Number of past hours and days whose results are not compacted yet."
     yield gauge("uncompacted_buckets", words, uncompacted)
-    words = "Seconds since the oldest uncompacted hour or day ended; 0 if there is none."
+    words = "Seconds since the oldest uncompacted hour or day ended; 0 if all are compacted."
     yield gauge("uncompacted_seconds", words, oldest)
-    words = "Links by state in the last 24 hours."
+    words = "Number of links by state in the last 24 hours."
     states = {
         (each.size, state): links
         for each in status.coverage
@@ -127,19 +135,19 @@ def of_work(status: Status) -> Iterator[Metric]:
     yield gauge("coverage_links", words, states, "size", "state")
     calls = status.work.calls
     counts = {"waiting": calls.waiting, "failed": calls.failed}
-    words = "Notifications that are waiting, and those that failed in the last day."
+    words = "Number of waiting notifications, and of notifications that failed in the last day."
     yield gauge("notifications", words, counts, "state")
     failing = {"": calls.failing}
-    yield gauge("subscriptions_failing", "Subscriptions whose channel fails.", failing)
+    yield gauge("subscriptions_failing", "Number of subscriptions whose channel fails.", failing)
     late = {"": (status.moment - calls.due_since).total_seconds() if calls.due_since else 0.0}
     words = "Seconds that the oldest due notification has been waiting; 0 if none is due."
     yield gauge("notifications_oldest_due_seconds", words, late)
     incidents = {name: calls.incidents.get(name, 0) for name in Incident.Type.values}
-    yield gauge("incidents_open", "Open incidents.", incidents, "type")
+    yield gauge("incidents_open", "Number of open incidents.", incidents, "type")
     answered = {
         each.source: each.answered_at.timestamp() for each in status.sources if each.answered_at
     }
-    words = "Time when a source of downtimes was last read successfully."
+    words = "Unix time when a source of downtimes was last read successfully."
     yield gauge("downtimes_last_good_timestamp_seconds", words, answered, "source")
 
 
@@ -150,12 +158,14 @@ def of_conditions(judgement: Judgement) -> Iterator[Metric]:
     )
     kinds = product(Condition.Type.values, Condition.Scope.values, ("true", "false"))
     numbers = {kind: counts[kind] for kind in kinds}
-    yield gauge("conditions_open", "Open conditions.", numbers, "type", "scope", "confirmed")
-    words = "Whether results are doubtful because of a confirmed condition of the whole grid."
+    yield gauge(
+        "conditions_open", "Number of open conditions.", numbers, "type", "scope", "confirmed"
+    )
+    words = "Whether a confirmed condition of the whole grid makes results doubtful: 1 or 0."
     doubtful = {"": float(judgement.doubtful is not None)}
     yield gauge("measurements_doubtful", words, doubtful)
     assessed = {"": judgement.as_of.timestamp()} if judgement.as_of else {}
-    words = "Time when the results of all size classes were last assessed."
+    words = "Unix time when the results of all size classes were last assessed."
     yield gauge("incidents_evaluated_timestamp_seconds", words, assessed)
 
 
@@ -176,10 +186,12 @@ def of_rates(coverage: Sequence[Coverage]) -> Iterator[Metric]:
     words = "Mean rate of the successful tests of a link in the last 24 hours."
     labels = ("source", "destination", "simulated", "size")
     yield gauge("link_rate_bytes_per_second", words, links, *labels)
-    words = "Mean rate of the links of an endpoint, as their source or destination."
+    words = "Mean rate of the links of an endpoint as source or destination in the last 24 hours."
     labels = ("endpoint", "end", "simulated", "size")
     yield gauge("endpoint_rate_bytes_per_second", words, endpoints, *labels)
-    words = "Links without a rate because there are more than SONAR_METRICS_LINKS."
+    words = (
+        "Number of links without a rate sample, because there are more than SONAR_METRICS_LINKS."
+    )
     yield gauge("link_rates_omitted", words, {each.size: each.omitted for each in coverage}, "size")
 
 
@@ -193,9 +205,9 @@ def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:
         if row.expires_at:
             ends[place] = row.expires_at.timestamp()
     labels = ("endpoint", "mesh", "role", "tests")
-    words = "Time since when a credential has been failing or about to expire."
+    words = "Unix time when a credential started to fail or came close to its expiry."
     yield gauge("credential_trouble_since_timestamp_seconds", words, since, *labels)
-    words = "Time when such a credential expires, if known."
+    words = "Unix time when a failing or expiring credential expires, if known."
     yield gauge("credential_expires_timestamp_seconds", words, ends, *labels)
 
 
