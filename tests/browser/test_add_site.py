@@ -145,8 +145,8 @@ def test_a_new_site_is_measured_after_twelve_clicks_and_its_cost_was_seen(
     token = {"name": "ecdf.token", "mimeType": "text/plain"}
     content = storage.destination_token.encode()
     page.get_by_label("file", exact=True).set_input_files([{**token, "buffer": content}])
-    hand.press(page.get_by_label("lend this credential"))
-    hand.button("Upload and check")
+    hand.press(page.get_by_label("delegate this credential"))
+    hand.button("Upload and check credential")
     expect(page.locator("#check")).to_contain_text("The check waits for a worker.")
     tasks.check_endpoint(str(EndpointCheck.objects.get().run))
     refresh(page)

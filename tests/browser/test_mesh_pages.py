@@ -31,7 +31,7 @@ def test_a_mesh_is_made_with_its_cost_seen_before_and_an_endpoint_paused(
         page.get_by_role("button", name="Show the cost").click()
         expect(page.locator("#mesh-sources_filter_error")).to_contain_text("cluod")
     else:
-        expect(page.locator("#cost")).to_contain_text("Correct these fields to see the cost")
+        expect(page.locator("#cost")).to_contain_text("Correct these errors to see the cost")
     page.get_by_label("endpoint filter").fill("cloud=UK")
     if reader is SCRIPTLESS:
         page.get_by_role("button", name="Show the cost").click()

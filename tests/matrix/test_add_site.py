@@ -83,7 +83,7 @@ def test_from_nothing_to_tests(operator: Client):
     assert EndpointCheck.objects.get().started_at is None
     shown = page(operator.get(SET_UP))
     assert "Cost" in shown
-    assert "Joins 2 links: 1 in, 1 out." in shown
+    assert "Adds 2 links: 1 inbound, 1 outbound." in shown
     ended = operator.post(START, {"mesh": "uk", "budget": "60", "start": ""}, follow=True)
     assert "Started testing ECDF_DATADISK: 2 links" in page(ended)
     row = Endpoint.objects.select_related("site").get(name="ECDF_DATADISK")
@@ -316,7 +316,9 @@ def test_a_check_again_that_is_refused_says_so_at_the_check(admin: Client, disk:
 def test_where_a_tested_endpoint_is_is_not_changed_here(operator: Client, disk: Endpoint):
     Endpoint.objects.update(enabled=True)
     moved = PLACE | {"base_url": "davs://x.example/z"}
-    assert "because it is in use" in page(operator.post(f"{SET_UP}endpoint/", moved, follow=True))
+    assert ("because the endpoint is enabled or retired") in page(
+        operator.post(f"{SET_UP}endpoint/", moved, follow=True)
+    )
     disk.refresh_from_db()
     assert disk.base_url == URL
     assert upload(operator).status_code == 302
@@ -356,7 +358,7 @@ def test_an_operator_lets_it_join_a_mesh_that_names_its_endpoints(
     operator.post(CREDENTIAL, {"how": "none"})
     assert "No enabled mesh can test this endpoint" in page(admin.get(SET_UP))
     assert "uk (adds the endpoint)" in page(operator.get(SET_UP))
-    assert "Joins 2 links" in page(operator.get(SET_UP))
+    assert "Adds 2 links" in page(operator.get(SET_UP))
     operator.post(START, {"mesh": "uk", "start": ""})
     assert disk in named.sources.all()
     assert disk in named.destinations.all()
@@ -379,7 +381,9 @@ def test_the_draft_says_until_when_its_credential_is_valid(
     # Of another year, the page would name it, too: on New Year's Eve this token ends in one.
     monkeypatch.setattr(windows, "this_year", lambda: end.year)
     assert f"valid until {end:%-d %b %H:%M} UTC" in page(operator.get(SET_UP))
-    assert "A file with the same name is ignored." in page(operator.get(SET_UP))
+    assert ("A credential file with the same name on the workers is ignored.") in page(
+        operator.get(SET_UP)
+    )
     operator.post(CREDENTIAL, {"how": "remove"})
     assert "secret removed" in page(operator.get(SET_UP))
 

@@ -74,7 +74,7 @@ def test_one_is_added_and_enabled_later(operator: Client, client: Client):
     page = responses.page(operator, UK)
     said = "Added mesh uk: endpoints of cloud UK with label DATADISK: 2 now, 2 links, 56 tests"
     assert said in page
-    assert "Its tests start only after the mesh is enabled." in page
+    assert "Tests of this mesh start only after it is enabled." in page
     assert "Enabling it starts 2 links, 56 tests and 17.0 GB a day." in page
     assert "Operators can enable this mesh." in responses.page(client, UK)
     row = Mesh.objects.get(name="uk")
@@ -125,9 +125,13 @@ def test_what_is_kept_is_in_the_form_and_a_change_replaces_it(operator: Client, 
         ({"name": "Everything"}, "name", "differs only in case from the mesh everything"),
         ({"sources_filter": "cluod=UK"}, "sources_filter", "no attribute “cluod”"),
         ({"sources_filter": "site=X"}, "sources_filter", "Site “X” is not known"),
-        ({"sources": "RAL_DATADISK"}, "sources_filter", "Use either a filter or names, not both."),
-        ({"sources_filter": "", "sources": "A\nB"}, "sources", "There is no endpoint “A”, “B”."),
-        ({"alike": "", "destinations": "C"}, "destinations", "There is no endpoint “C”."),
+        (
+            {"sources": "RAL_DATADISK"},
+            "sources_filter",
+            "Use either an endpoint filter or endpoint names, not both.",
+        ),
+        ({"sources_filter": "", "sources": "A\nB"}, "sources", "Unknown endpoint names: “A”, “B”."),
+        ({"alike": "", "destinations": "C"}, "destinations", "Unknown endpoint names: “C”."),
         ({"every-small": "soon"}, "every-small", "soon"),
         ({"every-small": "99999999999"}, "every-small", "99999999999"),
         ({"every-small": "0"}, "every-small", "greater than or equal to 1"),
@@ -227,7 +231,7 @@ def test_no_mesh_and_an_unknown_one_say_so(client: Client, operator: Client):
     assert "There are no meshes, so no scheduled tests run." in responses.page(client, "/meshes/")
     assert responses.page(operator, "/meshes/").link("Add a mesh") == ADD
     missing = client.get(UK)
-    assert (missing.status_code, "There is no mesh “uk”." in read(missing)) == (404, True)
+    assert (missing.status_code, "No mesh has the name “uk”." in read(missing)) == (404, True)
 
 
 def test_only_who_may_see_it_learns_which_service_it_asks(client: Client, operator: Client):

@@ -64,10 +64,11 @@ class UploadForm(ShownForm, forms.Form):
     audience = line("audience (empty: the endpoint)", 400, 30)
     path_prefix = line("path prefix (like /atlas; optional)", 200, 20)
     lend_credential = forms.BooleanField(
-        label="lend this credential to the other endpoint of a transfer, to read or write here",
+        label="delegate this credential to the other endpoint of a transfer, to read or write here",
         required=False,
         widget=forms.CheckboxInput({"class": "form-check-input"}),
-        help_text="Otherwise, transfers from this endpoint wait until it lends a credential.",
+        help_text="Otherwise, transfers from this endpoint wait until it has a delegated "
+        "credential.",
     )
     secret: NewSecret
 
@@ -139,7 +140,8 @@ class KnownForm(forms.Form):
         widget=CHOICE,
         error_messages={
             "required": "Choose a credential.",
-            "invalid_choice": "Choose a listed credential; only these are for this host.",
+            "invalid_choice": "Choose a listed credential. Other credentials are not for the "
+            "host of this endpoint.",
         },
     )
 

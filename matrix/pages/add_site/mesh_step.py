@@ -66,8 +66,8 @@ class MeshForm(ShownForm, forms.Form):
         },
     )
     budget = work_forms.EndpointLimitsForm.base_fields["budget"]
-    quiet_from = work_forms.ClockField("quiet from (UTC)", "22:00")
-    quiet_until = work_forms.ClockField("quiet to (UTC)", "06:00")
+    quiet_from = work_forms.ClockField("quiet hours from (UTC)", "22:00")
+    quiet_until = work_forms.ClockField("quiet hours to (UTC)", "06:00")
 
     def __init__(
         self, endpoint: Endpoint, choices: Sequence[MeshChoice], data: QueryDict | None = None
@@ -81,7 +81,7 @@ class MeshForm(ShownForm, forms.Form):
         choice = self.fields["mesh"]
         choice.required = bool(choices)
         choice.choices = [(name, each.words) for name, each in self.by_name.items()]  # type: ignore[attr-defined]
-        self.fields["budget"].label = "budget in GB a day (empty: no limit)"
+        self.fields["budget"].label = "daily budget in GB, in and out (empty: no limit)"
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

@@ -100,7 +100,9 @@ def set_up_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpRespo
         row, before = page.endpoint, page.endpoint.credential
         if row.enabled or row.retired_at:
             messages.error(
-                request, f"The base URL of {row.name} cannot be changed here, because it is in use."
+                request,
+                f"The base URL of {row.name} cannot be changed here, because the "
+                "endpoint is enabled or retired.",
             )
             return HttpResponseRedirect(page.path())
         form = EndpointForm(row, request.POST, is_operator=pages.may_operate(request.user))
@@ -168,7 +170,7 @@ def upload(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
         for field, faults in error.error_dict.items():
             form.add_error(field if field in form.fields else "content", faults)
         return again(request, page, upload=form)
-    messages.success(request, f"{sentence} It is stored encrypted and never shown.")
+    messages.success(request, f"{sentence} The credential is stored encrypted and never shown.")
     return None
 
 
@@ -218,7 +220,7 @@ def need_none(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | Non
     endpoint.credential, endpoint.lend_credential = None, False
     endpoint.save(update_fields=["credential", "lend_credential"])
     uploads.forget_unused(before)
-    sentence = f"Credential {before} is no longer used for {endpoint.name}."
+    sentence = f"Stopped using credential {before} for {endpoint.name}."
     keep_in_the_log(request, endpoint.site, CHANGE, sentence)
     messages.success(request, sentence)
     return None
@@ -231,7 +233,7 @@ def remove(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
     uploads.remove(own)
     sentence = f"Removed the secret of credential {own}."
     keep_in_the_log(request, page.endpoint.site, CHANGE, sentence)
-    messages.success(request, f"{sentence} Tests that need it wait for a new secret.")
+    messages.success(request, f"{sentence} Tests that need the credential wait for a new secret.")
     return HttpResponseRedirect(page.path())
 
 
@@ -259,7 +261,7 @@ def start(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
         keep_in_the_log(request, page.endpoint.site, CHANGE, " ".join(sentences))
     if "start" in request.POST:
         soon = f"The first tests are scheduled within {settings.SONAR_PLAN_SECONDS} s."
-        how = "To stop, choose “Pause tests…”, or “Disable endpoint” in “Caps and budgets…”."
+        how = "To stop tests, choose “Pause tests…”, or “Disable endpoint” in “Caps and budgets…”."
         messages.success(request, f"{' '.join(sentences)} {soon} {how}")
         choice = form.chosen()
         for sentence in advice_on(choice.mesh, timezone.now()) if choice else ():

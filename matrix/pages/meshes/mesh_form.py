@@ -22,7 +22,7 @@ from sonar.registry import written_fields
 from sonar.registry.compatibility import mesh_problem
 from sonar.registry.file.sections import LONGEST_INTERVAL_SECONDS, set_intervals, set_members
 
-BOTH = "Use either a filter or names, not both."
+BOTH = "Use either an endpoint filter or endpoint names, not both."
 NO_SIZE = "Enter an interval for at least one size class."
 MOST_NAMED = 5
 # A field for each size class is called so, and then as the class.
@@ -45,7 +45,7 @@ class NamesField(forms.CharField):
             more = len(unknown) - MOST_NAMED
             others = f" and {more} more" if more > 0 else ""
             listed = ", ".join(f"“{name[:80]}”" for name in unknown[:MOST_NAMED])
-            raise ValidationError(f"There is no endpoint {listed}{others}.")
+            raise ValidationError(f"Unknown endpoint names: {listed}{others}. Use registered ones.")
         return [rows[name] for name in names]
 
 
@@ -53,7 +53,8 @@ def filter_field(label: str) -> written_fields.EndpointFilterField:
     return written_fields.EndpointFilterField(
         label=label,
         required=False,
-        help_text="The same syntax as in the URL of the matrix: cloud=UK&label=DATADISK&tag=!tape.",
+        help_text="Use the same syntax as in the URL of the matrix, like "
+        "cloud=UK&label=DATADISK&tag=!tape.",
         widget=written_fields.small_input(44),
     )
 
@@ -78,7 +79,7 @@ class MeshRowForm(work_forms.RowForm):
         choices=mover_choices,
         widget=work_forms.CHOICE,
         error_messages={
-            "invalid_choice": "There is no transfer tool “%(value)s”. Choose a listed one."
+            "invalid_choice": "“%(value)s” is not a transfer tool. Choose a listed tool."
         },
     )
     mode = forms.ChoiceField(label="mode", choices=Mode.choices, widget=work_forms.CHOICE)
@@ -98,13 +99,13 @@ class MeshRowForm(work_forms.RowForm):
         14,
     )
     bytes_per_hour = written_fields.BytesField(
-        label="limit per hour (like 10 TB; empty: no limit)",
+        label="volume limit per hour (like 10 TB; empty: no limit)",
         required=False,
         validators=written_fields.between(1, MOST_DAILY_BYTES),
         widget=written_fields.small_input(10),
     )
-    quiet_from = work_forms.ClockField("quiet from (UTC)", "22:00")
-    quiet_until = work_forms.ClockField("quiet to (UTC)", "06:00")
+    quiet_from = work_forms.ClockField("quiet hours from (UTC)", "22:00")
+    quiet_until = work_forms.ClockField("quiet hours to (UTC)", "06:00")
     tcp_buffer_bytes = written_fields.BytesField(
         label="TCP buffer (like 8 MB; empty: chosen by the servers)",
         required=False,

@@ -67,7 +67,7 @@ def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh)
 
 def effect(mesh: Mesh) -> str:
     if not mesh.enabled:
-        return "Its tests start only after the mesh is enabled."
+        return "Tests of this mesh start only after it is enabled."
     return (
         f"New tests are scheduled within {settings.SONAR_PLAN_SECONDS} s. Running tests continue."
     )
