@@ -31,7 +31,7 @@ def press(page: Page, name: str) -> None:
 
 
 def propose_and_apply(page: Page, folder: Path, reader: object) -> None:
-    follow(page, "An operator can take them from CRIC or Rucio")
+    follow(page, "An operator can import endpoints from CRIC or Rucio")
     look(page, f"a-grid-2-topology-empty-{reader}")
     assert fits(page)
     documents = [folder / "sites.json", folder / "endpoints.json"]

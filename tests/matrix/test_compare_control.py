@@ -95,7 +95,7 @@ def test_the_form_sent_as_it_stands_asks_the_same(client, measured, path, text):
 
 def test_the_form_offers_the_ways_of_measuring_that_there_are(client, measured):
     shown = menu(client, "/").words.split("or compare with")[1]
-    assert re.findall(r"streams\s+any, as here\s+1\s+4", shown)
+    assert re.findall(r"streams\s+any, as in this view\s+1\s+4", shown)
     assert "mover" not in shown
     sent = [*fields(client, "/"), ("compare.streams", "4")]
     sent.remove(("compare.streams", ""))

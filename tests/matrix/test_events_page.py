@@ -57,11 +57,13 @@ def test_events_stand_newest_first_by_day(client, past):
     assert shown == [
         "11:00 | recovered | RAL_DATADISK to DESY_DATADISK link, only large | failed for 4 h |  "
         "| – | confirmed, 10 tests failed",
-        "09:00 | slower | RAL_DATADISK to Glasgow_DATADISK link, not medium | now, for 3 h | 0.50× "
+        "09:00 | slower | RAL_DATADISK to Glasgow_DATADISK link, not medium | ongoing for 3 h "
+        "| 0.50× "
         "| 0.40–0.62 | confirmed, 20 tests",
-        "12:00 | faster | Glasgow_DATADISK sends, 3 of 3 links, only large | now, for 2 d | 2.00× "
+        "12:00 | faster | Glasgow_DATADISK source, 3 of 3 links, only large | ongoing for 2 d "
+        "| 2.00× "
         "| 1.60–2.50 | confirmed, 30 tests",
-        "12:00 | slower | Sonar itself all links, 12 of 12 links, only small | until 15:00 | 0.70× "
+        "12:00 | slower | Sonar itself grid, 12 of 12 links, only small | until 15:00 | 0.70× "
         "| 0.56–0.88 | confirmed, 120 tests",
     ]
     page = responses.page(client, "/events/")

@@ -48,7 +48,9 @@ def test_no_endpoints_no_mesh_and_no_match_are_told_apart(small_world):
     assert "An operator can add a mesh" in told("size=small")["no-mesh"].links[0][0]
     Endpoint.objects.update(retired_at=NOW)
     notice = told("size=small")["no-endpoints"]
-    assert notice.sentence.startswith("4 endpoints are registered. None is tested until")
+    assert notice.sentence.startswith(
+        "4 endpoints are registered. Drafts and retired endpoints are"
+    )
     assert notice.links[0][1] == "/operations/topology/"
 
 

@@ -299,8 +299,8 @@ def failing(end: Endpoint, **values: Any) -> None:
 
 SAID = (
     "RAL_DATADISK fails as source with large files, on 3 of 3 links, 30 of 30 tests failed, since "
-    "20 Nov 09:00 UTC. Its tests run less often until one succeeds. Last error (1 min ago): no "
-    "answer"
+    "20 Nov 09:00 UTC. Tests of this endpoint run less often until one succeeds. Last error (1 min "
+    "ago): no answer"
 )
 
 
@@ -313,7 +313,7 @@ def test_an_endpoint_that_fails_is_said_with_its_last_error(client, small_world,
     section = page.section("failing-ends")
     assert "DESY_DATADISK" not in section
     assert MARKUP not in page.source
-    assert page.link("Look at RAL") == "/sites/RAL/"
+    assert page.link("Open RAL") == "/sites/RAL/"
     site = look(client, "/sites/RAL/").part("#answer")
     assert site.words.count("RAL_DATADISK fails as source") == 1
     assert site.words.count("Last error (1 min ago): no answer") == 1
@@ -509,7 +509,7 @@ def test_readers_have_no_form_and_may_not(client, small_world):
     ("change", "said"),
     [
         ({"source": "nowhere"}, "“nowhere” is neither a registered endpoint nor a site."),
-        ({"source": ""}, "Name an endpoint, or a site with one endpoint."),
+        ({"source": ""}, "Enter the name of an endpoint, or of a site with one endpoint."),
         ({"source": f"{MARKUP}"}, "is neither a registered endpoint nor a site."),
         ({"source": "a\0b"}, "Null characters are not allowed."),
         ({"source": "DESY"}, "DESY has 2 endpoints: choose DESY_DATADISK or DESY_SCRATCHDISK."),
@@ -521,7 +521,7 @@ def test_readers_have_no_form_and_may_not(client, small_world):
         ({"count": ""}, "Number of tests must be a whole number from 1 to 10."),
         ({"count": "three"}, "Number of tests must be a whole number from 1 to 10."),
         ({"streams": "0"}, "Streams must be a whole number from 1 to 64."),
-        ({"streams": "1", "compare": "on"}, "This is already 1 stream"),
+        ({"streams": "1", "compare": "on"}, "The tests already use 1 stream"),
         ({"mode": "throw"}, "Mode must be pull or push."),
         ({"mover": "cart"}, f"Mover must be {either(names())}."),
         ({"mover": "fake"}, "The mover fake moves files by fake, not those of DESY_DATADISK"),
@@ -546,7 +546,7 @@ def test_a_name_of_a_site_stands_for_its_only_endpoint_and_is_told(operator, sma
     response = order(operator, source="ral", destination="desy_datadisk")
     assert Probe.objects.get().source == small_world.ral
     words = look(operator, response["Location"])
-    assert "1 test was ordered. RAL stands for RAL_DATADISK." in words
+    assert "1 test was ordered. The site RAL was taken as its endpoint RAL_DATADISK." in words
 
 
 def test_a_site_with_several_endpoints_offers_them_and_keeps_the_rest(operator):
@@ -779,12 +779,14 @@ def test_a_credential_in_trouble_is_said_and_its_name_only_to_who_may_see_it(
     credential_in_trouble(small_world.desy, holds=False)
     page = look(client)
     assert (
-        "The credential of RAL_DATADISK does not work since 20 Nov 09:00 UTC (3 h ago): "
-        "tests that need it wait. Look at RAL"
+        "The credential of RAL_DATADISK does not work. The problem began at 20 Nov 09:00 UTC "
+        "(3 h ago). "
+        "Tests that need the credential wait. Open RAL"
     ) in look(client)
     assert (
-        "The lent credential of DESY_DATADISK needs attention since 20 Nov 09:00 UTC "
-        "(3 h ago): tests still run. It expires at 20 Nov 13:00 UTC."
+        "The lent credential of DESY_DATADISK needs attention. The problem began at 20 Nov "
+        "09:00 UTC "
+        "(3 h ago). Tests still run. The credential expires at 20 Nov 13:00 UTC."
     ) in look(client)
     assert "grid-client" not in page.source
     assert "the issuer" not in page.source
@@ -800,8 +802,9 @@ def test_so_is_that_of_a_service_and_its_name_only_to_operators(client, small_wo
     made = Credential.objects.create(name="grid-client", hosts=["fts.example"])
     of_service(made, "by-fts")
     said = (
-        "The credential for the service of the mesh by-fts does not work since 20 Nov 12:00 "
-        "UTC (just now): tests that need it wait."
+        "The credential for the service of the mesh by-fts does not work. The problem began at "
+        "20 Nov "
+        "12:00 UTC (just now). Tests that need the credential wait."
     )
     for user in (None, account(Role.SITE_ADMIN, small_world.ral.site)):
         if user:
@@ -832,5 +835,5 @@ def test_where_many_credentials_are_in_trouble_the_first_ones_are_named(client, 
     for number in range(12):
         credential_in_trouble(world.endpoint(f"E{number}", small_world.desy.site))
     page = look(client)
-    assert page.words.count("does not work since") == 10
-    assert "2 more credentials are in trouble. The API lists all of them" in page
+    assert page.words.count("does not work. The problem began at") == 10
+    assert "2 more credentials need attention. The API lists all credentials" in page

@@ -63,10 +63,10 @@ def test_a_page_says_which_results_do_not_count_and_leads_to_them(client, import
         if "origin=" in link.attributes.get("href", "")
     }
     asked = {
-        "Compare them with the tests": "compare.origin=external&compare.origin=production",
-        "only production": "origin=production",
-        "only external": "origin=external",
-        "all origins together": "origin=all",
+        "Compare these results with tests": "compare.origin=external&compare.origin=production",
+        "Show only production": "origin=production",
+        "Show only external": "origin=external",
+        "Show all origins": "origin=all",
     }
     assert {words: links[words].partition("?")[2] for words in asked} == asked
     for words in asked:

@@ -363,7 +363,7 @@ def test_what_no_mover_of_a_link_can_vary_is_not_offered_and_refused(operator, s
     assert option.words.endswith("(no mover of this link has both modes)")
     response = order(operator, variable="mode", values="")
     assert response.status_code == 400
-    assert "It cannot be varied: no mover of this link has both modes." in text(response)
+    assert "This setting cannot be varied: no mover of this link has both modes." in text(response)
     refusal = post(operator, variable="mode", mover="xrootd")
     assert refusal.status_code == 400
     assert "does not support mode push" in refusal.json()["errors"]["values"][0]

@@ -69,8 +69,8 @@ def test_everything_that_is_kept_of_it_stands_there_with_its_unit(client, small_
         "overhead": "25 % of the duration passed before the first byte",
         "transfer tool": "http-tpc",
         "mode": "pull: the destination fetches",
-        "streams": "1 requested, number used not known",
-        "TCP buffer": "4 MB requested, size used not known",
+        "streams": "1 requested, number used unknown",
+        "TCP buffer": "4 MB requested, size used unknown",
         "IP version": "6",
         "remote connections": "2: tcp:[::1]:1094, tcp:[::1]:1095",
         "checksum": "–",
@@ -158,7 +158,7 @@ def test_a_failed_one_begins_with_its_whole_error_as_text(client, small_world):
     assert page.part("pre.error").text == error
     assert "This error looks permanent: tests will fail until its cause is fixed." in page
     assert facts(page)["rate"] == "–"
-    assert set(page.texts('span[title="failed: it has no rate"]')) == {"–"}
+    assert set(page.texts('span[title="failed test: no rate"]')) == {"–"}
     page = look(client, send(*ends, NOW, error="timeout"))
     assert "This error looks temporary: the next test may succeed." in page
 
@@ -197,7 +197,7 @@ def test_its_rate_from_within_is_a_picture_and_a_table(client, small_world):
         (1, 1, "1"),
         (4, 4, "4"),
         (4, 1, "4 requested, 1 used"),
-        (4, None, "4 requested, number used not known"),
+        (4, None, "4 requested, number used unknown"),
     ],
 )
 def test_streams_that_were_asked_for_and_those_that_were_used_are_told_apart(

@@ -175,7 +175,7 @@ def compare_control(
     fields |= {OF_SIZE, OF_OF, *(f"{PREFIX}{name}" for name in narrowing)}
     window_name = "" if comparison.window == CUSTOM else comparison.window
     labels = {size: f"{size} files" for size in sizes}
-    labels[query.size] = f"{query.size} files, as here"
+    labels[query.size] = f"{query.size} files, as in this view"
     return {
         "words": query.other_words(),
         "choices": list(compare_choices(page, window, sizes, reversible=reversible)),
@@ -230,7 +230,7 @@ def own_words(query: MatrixQuery) -> str:
         query.window_words() if comparison.window else "",
         "this direction" if comparison.reverse else "",
     ]
-    return ", ".join(filter(None, parts)) or "as chosen"
+    return ", ".join(filter(None, parts)) or "as in this view"
 
 
 def profile_selects(
@@ -244,7 +244,7 @@ def profile_selects(
         here = own.get(name, [default])[0]
         chosen = default if name in comparison.dropped else others.get(name, [here])[0]
         labels = {every: "any"}
-        labels[here] = f"{labels.get(here, here)}, as here"
+        labels[here] = f"{labels.get(here, here)}, as in this view"
         values = {here: 0, every: 0} | dict.fromkeys(profiles.values(name))
         yield select(f"{PREFIX}{name}", attribute.title, values, chosen, labels)
 

@@ -78,7 +78,7 @@ class CostInAll:
     def joins(self) -> str:
         cost = self.chosen.cost
         links = f"{format_count(cost.links)} link{'s' * (cost.links != 1)}"
-        return f"Joins {links}: {cost.links_in} in, {cost.links_out} out."
+        return f"Adds {links}: {cost.links_in} inbound, {cost.links_out} outbound."
 
     def rows(self) -> Iterator[dict[str, str]]:
         for size, noticed in zip(self.chosen.cost.classes, self.chosen.noticed, strict=True):
@@ -121,7 +121,7 @@ class CostInAll:
         if nearest and nearest.share <= 1:
             words = f"{format_share(nearest.share)} of {format_bytes(nearest.limit)} a day"
             who = "partner" if self.chosen.cost.endpoint else "endpoint"
-            yield f"No {who} exceeds its limit. {nearest.whose} is closest: {words}."
+            yield f"No {who} exceeds its daily limit. {nearest.whose} is closest to it: {words}."
         if self.chosen.cost.round_seconds:
             least = span(self.chosen.cost.round_seconds)
             yield f"Testing every link and size class once takes at least {least}."
@@ -134,7 +134,7 @@ class CostInAll:
         """Yield what tests let people notice, and within what time, by size class."""
         kinds = (
             ("One failing link", "failing_seconds"),
-            ("One link at half its rate", "slowdown_seconds"),
+            ("One link at half its usual rate", "slowdown_seconds"),
             ("First baselines", "usual_seconds"),
         )
         for label, name in kinds:

@@ -29,11 +29,11 @@ from sonar.notation.windows import format_day, short_time
 
 SCOPE_WORDS = {
     "link": "link",
-    "source": "sends",
-    "destination": "receives",
-    "endpoint": "both ways",
+    "source": "source",
+    "destination": "destination",
+    "endpoint": "endpoint",
     "site": "site",
-    "grid": "all links",
+    "grid": "grid",
 }
 NOTHING = WrittenNear([], [])
 # A page of something else shows so many of them.
@@ -93,7 +93,7 @@ def event_row(
 def lasting_words(event: Event, now: datetime) -> str:
     """Say for how long it has lasted, or until when it did."""
     if event.until is None:
-        return f"now, for {long_words(now - event.since)}"
+        return f"ongoing for {long_words(now - event.since)}"
     if event.type == "recovered":
         return f"failed for {long_words(event.until - event.since)}"
     same_day = event.until.date() == event.since.date()

@@ -30,7 +30,10 @@ def ends_among(
         names = " or ".join(f"“{name}”" for name in dict.fromkeys(unknown))
         raise Http404(f"No endpoint is registered with the name {names}.")
     if source == destination:
-        raise Http404(f"A link needs two different endpoints: here {source} is both.")
+        raise Http404(
+            f"A link needs two different endpoints: {source} is both its source and "
+            "its destination."
+        )
     return endpoints[source], endpoints[destination]
 
 

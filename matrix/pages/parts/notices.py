@@ -89,20 +89,24 @@ def no_endpoints() -> Notice:
         return Notice(
             "no-endpoints",
             "No endpoint is in use.",
-            f"{counted(waiting, 'endpoint', 'is', 'are')} registered. None is tested "
-            "until somebody takes it into use.",
+            f"{counted(waiting, 'endpoint', 'is', 'are')} registered. Drafts and "
+            "retired endpoints are not tested.",
             (
-                ("An operator can do that for what a source proposed", topology),
-                ("an administrator for single ones", address("admin:sonar_endpoint_changelist")),
+                ("An operator can add endpoints that a topology source proposed", topology),
+                (
+                    "an administrator can edit single endpoints",
+                    address("admin:sonar_endpoint_changelist"),
+                ),
             ),
         )
     return Notice(
         "no-endpoints",
         "No endpoints are registered yet.",
-        "Sonar measures the rates between registered storage endpoints. It needs sites and their "
-        "endpoints, then a mesh that says which links are tested and how often.",
+        "Sonar measures the rates between registered storage endpoints. To start, register "
+        "sites and their endpoints, then add a mesh that defines which links are tested and "
+        "how often.",
         (
-            ("An operator can take them from CRIC or Rucio", topology),
+            ("An operator can import endpoints from CRIC or Rucio", topology),
             ("an operator can add a site", address("add-site")),
         ),
     )
@@ -188,12 +192,15 @@ def about_others(
     compared = query.replace(compare=replace(compare, filters=in_order([*others_kept, *origins])))
     every = Filter(ORIGIN, OF_PROFILES[ORIGIN].every)
     links = [
-        ("Compare them with the tests", address(compared)),
-        *((f"only {each.value}", address(with_filter(query, each))) for each in origins),
-        ("all origins together", address(with_filter(query, every))),
+        ("Compare these results with tests", address(compared)),
+        *((f"Show only {each.value}", address(with_filter(query, each))) for each in origins),
+        ("Show all origins", address(with_filter(query, every))),
     ]
     verb = "is" if others.total == 1 else "are"
-    title = f"{others.words} in this time range {verb} not counted: rates and states are of tests."
+    title = (
+        f"{others.words} in this time range {verb} not counted: rates and states are based on "
+        "tests."
+    )
     return Notice("other-origins", title, "", tuple(links), quiet=True)
 
 
@@ -237,8 +244,8 @@ def failing_endpoints(
         title = condition_words.title(condition)
         notices.append(Notice("circuit", title, sentence, site_links(site)))
     if more := len(failing) - len(notices):
-        title = f"{counted(more, 'more endpoint', 'fails', 'fail')}:"
-        sentence = "the API has the state of each under endpoints/state/."
+        title = f"{counted(more, 'more endpoint', 'fails', 'fail')}."
+        sentence = "The API lists the state of each endpoint at endpoints/state/."
         notices.append(Notice("circuit", title, sentence))
     return notices
 
@@ -258,7 +265,7 @@ def failures_in_a_row(circuits: Iterable[Circuit], now: datetime) -> list[Notice
 
 def last_error(circuit: Circuit, now: datetime) -> str:
     return (
-        f"Its tests run less often until one succeeds. Last error "
+        f"Tests of this endpoint run less often until one succeeds. Last error "
         f"({format_age(now - circuit.last_at)}): {circuit.error}"
     )
 
@@ -275,30 +282,29 @@ def failing_credentials(
     for state in states[:MOST_FAILING]:
         subject = credential_states.subject(state.place, state.role)
         trouble = "does not work" if state.holds else "needs attention"
-        effect = "tests that need it wait" if state.holds else "tests still run"
-        sentence = (
-            f"since {format_minute(state.since)} ({format_age(now - state.since)}): {effect}."
-        )
+        effect = "Tests that need the credential wait." if state.holds else "Tests still run."
+        began = f"{format_minute(state.since)} ({format_age(now - state.since)})"
+        sentence = f"The problem began at {began}. {effect}"
         if state.expires_at:
-            sentence += f" It expires at {format_minute(state.expires_at)}."
+            sentence += f" The credential expires at {format_minute(state.expires_at)}."
         sites = [state.endpoint.site_id] if state.endpoint else []
         if roles.may(reader, SEES if state.endpoint else SEES_SERVICES, sites):
             credential = state.credential
             sentence += f" Credential {credential.name} ({credential.kind}): {state.sentence}."
         links = site_links(state.endpoint.site.name) if state.endpoint else ()
-        notices.append(Notice("credential", f"{subject} {trouble}", sentence, links))
+        notices.append(Notice("credential", f"{subject} {trouble}.", sentence, links))
     if more := len(states) - len(notices):
-        title = f"{counted(more, 'more credential', 'is', 'are')} in trouble."
-        notices.append(Notice("credential", title, "The API lists all of them under status/."))
+        title = f"{counted(more, 'more credential', 'needs', 'need')} attention."
+        notices.append(Notice("credential", title, "The API lists all credentials at status/."))
     return notices
 
 
 def site_links(site: str) -> tuple[tuple[str, str], ...]:
-    return ((f"Look at {site}", site_url(site, MatrixQuery())),)
+    return ((f"Open {site}", site_url(site, MatrixQuery())),)
 
 
 def of_replica(state: ReplicaState | None) -> Iterator[Notice]:
     """Say why the replica, where there is one, answers no readers."""
     if state and state.problem:
-        sentence = f"{state.problem} The primary answers them."
-        yield Notice("no-replica", "The replica of the database answers no readers:", sentence)
+        sentence = f"{state.problem} The primary database serves them."
+        yield Notice("no-replica", "The database replica does not serve read requests:", sentence)

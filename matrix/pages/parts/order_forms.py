@@ -31,9 +31,9 @@ from sonar.notation.enumeration import either
 from sonar.ordering import request_probes
 from sonar.ordering.request_probes import ProbeRequest, SweepRequest
 
-NO_END = {"required": "Name an endpoint, or a site with one endpoint."}
-SAME_ENDS = "This is also the source: a test needs two different endpoints."
-NOTHING_TO_COMPARE = "This is already 1 stream: choose more streams, or leave this out."
+NO_END = {"required": "Enter the name of an endpoint, or of a site with one endpoint."}
+SAME_ENDS = "The destination is also the source: a test needs two different endpoints."
+NOTHING_TO_COMPARE = "The tests already use 1 stream: enter more streams, or clear this box."
 ENDS = ("source", "destination")
 SMALL = "form-control form-control-sm"
 SELECT = "form-select form-select-sm"
@@ -129,7 +129,7 @@ class OrderForm(forms.Form):
         self.offer("size", self.sizes)
         self.offer("mode", Mode.choices)
         movers = movers_of(link) if link else catalogue.names()
-        self.offer("mover", [("", "whichever fits"), *((name, name) for name in movers)])
+        self.offer("mover", [("", "automatic"), *((name, name) for name in movers)])
         if link and len(movers) < 2:
             self.fields["mover"].widget = forms.HiddenInput()
 
@@ -167,7 +167,7 @@ class ProbeForm(OrderForm):
     streams = whole_field("streams (TCP connections)", "streams", MOST_STREAMS, 1)
     mode = select_field("mode", required=False)
     mover = select_field("transfer tool", required=False)
-    compare = tick("also with 1 stream, to compare")
+    compare = tick("also test with 1 stream, to compare")
     both = tick("both directions")
 
     def __init__(
@@ -206,7 +206,7 @@ class ProbeForm(OrderForm):
             raise ValidationError(f"The site {text} has no endpoint in use.")
         if len(endpoints) > 1:
             names = [endpoint.name for endpoint in endpoints]
-            self.offer(field, [(text, f"of {text}: choose"), *names])
+            self.offer(field, [(text, f"choose an endpoint of {text}"), *names])
             raise ValidationError(f"{text} has {len(names)} endpoints: choose {either(names)}.")
         return endpoints[0]
 
@@ -274,7 +274,7 @@ def read_preset(params: QueryDict) -> dict[str, str]:
 class SweepForm(OrderForm):
     """A sweep over one variable. Once the form is valid, ``sweep_request`` has its tests."""
 
-    variable = select_field("vary", initial=Sweep.Variable.STREAMS.value)
+    variable = select_field("setting to vary", initial=Sweep.Variable.STREAMS.value)
     values = forms.CharField(
         label="values",
         required=False,
@@ -282,9 +282,11 @@ class SweepForm(OrderForm):
         widget=forms.TextInput(
             {"class": SMALL, "size": 18, "placeholder": "1, 2, 4, 8, 16", "autocapitalize": "none"}
         ),
-        help_text="Empty: 1, 2, 4, 8 and 16 streams, all size classes, or pull and push.",
+        help_text="Default: 1, 2, 4, 8 and 16 streams, all size classes, or pull and push.",
     )
-    repeats = whole_field("tests of each", "repeats", MOST_TESTS, USUAL_REPEATS, ALLOWED_IN_SWEEPS)
+    repeats = whole_field(
+        "tests of each value", "repeats", MOST_TESTS, USUAL_REPEATS, ALLOWED_IN_SWEEPS
+    )
     size = select_field("size class", required=False)
     streams = whole_field("streams", "streams", MOST_STREAMS, 1)
     mode = select_field("mode", required=False)
@@ -313,7 +315,7 @@ class SweepForm(OrderForm):
         source, destination = self.link
         choices = self.fields["variable"].widget
         if reason := cast(SelectAmongPossible, choices).reasons.get(cleaned["variable"]):
-            self.add_error("variable", f"It cannot be varied: {reason}.")
+            self.add_error("variable", f"This setting cannot be varied: {reason}.")
             return cleaned
         same = {name: cleaned[name] for name in ("variable", "repeats", "size", "streams", "mode")}
         fields = {
@@ -347,7 +349,7 @@ def refused(request: HttpRequest, form: ProbeForm, user: User) -> int:
         # Which endpoint the name of a site stands for.
         endpoint, text = form.cleaned_data.get(field), form.data.get(field, "").strip()
         if endpoint and text.casefold() != endpoint.name.casefold():
-            said.append(f"{endpoint.site.name} stands for {endpoint.name}.")
+            said.append(f"The site {endpoint.site.name} was taken as its endpoint {endpoint.name}.")
     messages.success(request, " ".join(said))
     return 0
 

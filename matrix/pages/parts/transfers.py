@@ -54,7 +54,7 @@ def streams_words(streams: int, streams_used: Iterable[int | None]) -> str:
     if numbers == [streams]:
         return str(streams)
     if numbers == [None]:
-        return f"{streams} requested, number used not known"
+        return f"{streams} requested, number used unknown"
     texts = ["not known" if number is None else str(number) for number in numbers]
     return f"{streams} requested, {either(texts)} used"
 
@@ -66,7 +66,7 @@ def buffer_words(transfer: Transfer) -> str:
         return "" if used is None else f"{format_bytes(used)} used"
     if used == requested:
         return format_bytes(requested)
-    in_use = "size used not known" if used is None else f"{format_bytes(used)} used"
+    in_use = "size used unknown" if used is None else f"{format_bytes(used)} used"
     return f"{format_bytes(requested)} requested, {in_use}"
 
 
@@ -135,7 +135,7 @@ def why_no_picture(transfer: Transfer, parts: Sequence[Stretch]) -> str:
     if parts and parts[-1].bytes:
         last = parts[-1]
         moved = f"{format_bytes(last.bytes)} after {format_seconds(last.end)}"
-        return f"Only one progress sample was recorded ({moved}); a picture needs two."
+        return f"Only one progress sample was recorded ({moved}); a plot needs two."
     if reason := why_no_samples(transfer):
         return reason
     if transfer.seconds < MARKER_SECONDS:
@@ -188,11 +188,11 @@ class TransferLine:
 
     @classmethod
     def of(cls, transfer: Transfer, downtimes: Iterable[Downtime] = ()) -> TransferLine:
-        why_no_rate = "failed: it has no rate"
+        why_no_rate = "failed test: no rate"
         if transfer.state == Transfer.State.LOST:
-            why_no_rate = "lost: the worker died, so there is no rate"
+            why_no_rate = "lost test: the worker died, so no rate is known"
             if transfer.is_cancelled:
-                why_no_rate = "cancelled: it has no rate"
+                why_no_rate = "cancelled test: no rate"
         # What the downtimes of its ends that were in force while it ran made of them.
         started_at, ended_at = transfer.times()
         touching = {
