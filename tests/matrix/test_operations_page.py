@@ -523,7 +523,7 @@ def test_readers_have_no_form_and_may_not(client, small_world):
         ({"streams": "0"}, "Streams must be a whole number from 1 to 64."),
         ({"streams": "1", "compare": "on"}, "The tests already use 1 stream"),
         ({"mode": "throw"}, "Mode must be pull or push."),
-        ({"mover": "cart"}, f"Mover must be {either(names())}."),
+        ({"mover": "cart"}, f"Transfer tool must be {either(names())}."),
         ({"mover": "fake"}, "The mover fake moves files by fake, not those of DESY_DATADISK"),
     ],
 )
@@ -724,8 +724,8 @@ def test_tests_that_run_are_cancelled_with_all_if_that_is_ticked(operator, well,
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ({"pause_reason": ""}, "Say why"),
-        ({"paused_until": "2026-11-20 11:00"}, "A pause ends in the future"),
+        ({"pause_reason": ""}, "Enter a reason"),
+        ({"paused_until": "2026-11-20 11:00"}, "The end must be in the future"),
         ({"paused_until": "soonish"}, "time"),
     ],
 )

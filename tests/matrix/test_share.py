@@ -52,7 +52,7 @@ def test_one_link_is_of_the_newest_and_one_of_exactly_these_numbers(
     assert shown["link to exactly these numbers"] == exact
     response = client.get(exact)
     assert response.status_code == 200
-    assert "Window: 19 Nov 12:01 to 20 Nov 2026 12:01 UTC" in response.content.decode()
+    assert "Time range: 19 Nov 12:01 to 20 Nov 2026 12:01 UTC" in response.content.decode()
     of_exact = offers(client, exact)
     assert "link to exactly these numbers" not in of_exact
     assert exact in of_exact.values()

@@ -282,8 +282,8 @@ def test_the_opposite_direction_is_the_other_end_upside_down():
 def test_without_results_on_the_other_side_it_says_so(client):
     old = between(Window(NOW.replace(year=2020, second=0), NOW.replace(year=2021, second=0)))
     page = responses.page(client, f"/sites/{GLASGOW}/?compare={old}")
-    assert f"No link to {GLASGOW} has successful tests on both sides." in page
-    assert f"No link from {GLASGOW} has successful tests on both sides." in page
+    assert f"No link to {GLASGOW} has successful tests on both sides of the" in page
+    assert f"No link from {GLASGOW} has successful tests on both sides of the" in page
     empty = responses.page(client, "/sites/PIC/?size=small&window=24h&compare=week")
     assert "No link to PIC has successful tests on both sides." in empty
 

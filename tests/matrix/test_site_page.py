@@ -225,7 +225,7 @@ def test_before_anything_is_usual_it_shows_rates_the_slowest_first(client, small
     page = look(client)
     assert "2 of 2 tests succeeded, on 2 of 6 links." in answer_of(page).words
     sent = page.section("as-source").words
-    assert "3 links to 2 sites, 2 tested 6.00 MB/s, median link 0 of 3 links failing 100 %" in sent
+    assert "3 links to 2 sites, 2 tested 6.00 MB/s (median link) 0 of 3 links failing" in sent
     assert "usual" not in sent.replace("baselines yet", "").replace("no baseline yet", "")
     rows = partners(page, "source").table()
     assert [(row[0], row[1], row[-1]) for row in rows] == [
@@ -287,9 +287,9 @@ def five_figures_stand_at_each_end(page: Page) -> None:
     assert (
         "ratio to baseline (median link) 2.63 MB/s (median link), baseline 5.12 0 of 10"
     ) in received
-    assert "0 of 10 links failing 4 slower than usual 98 % of" in received
+    assert "0 of 10 links failing 4 links slower than usual 98 % of" in received
     sent = page.section("as-source")
-    assert "1 of 10 links failing 0 slower than usual, 1 faster" in sent
+    assert "1 of 10 links failing 0 links slower than usual, 1 faster" in sent
 
 
 def partners_are_listed_worst_against_usual_first_with_state_and_since(page: Page) -> None:

@@ -90,7 +90,7 @@ def test_a_downtime_is_an_outage_unless_it_is_a_warning(admin, sent, severity: s
     page = followed(admin, admin.post(DECLARE, DOWNTIME | sent))
     assert sentence in page
     assert Downtime.objects.get().severity == severity
-    assert ("At risk soon" in page, "downtime soon" in page) == (
+    assert ("At risk soon" in page, "downtime starts soon" in page) == (
         severity == "warning",
         severity == "outage",
     )
