@@ -593,8 +593,8 @@ def test_the_page_of_a_waiting_test_says_its_place_and_why_it_waits(client, smal
         order(client)
     first, *waiting = Probe.objects.order_by("state", "requested_at", "id")
     said = "It was ordered and is waiting for a free slot: Another test of this link is running."
-    assert f"{said} It is next of those" in look(client, f"/transfers/{waiting[0].id}/")
-    assert f"{said} It is number 2 of those" in look(client, f"/transfers/{waiting[1].id}/")
+    assert f"{said} It is next in the queue" in look(client, f"/transfers/{waiting[0].id}/")
+    assert f"{said} It is number 2 in the queue" in look(client, f"/transfers/{waiting[1].id}/")
     assert "Cancel this test" in look(client, f"/transfers/{waiting[1].id}/")
     assert "It is queued for a worker" in look(client, f"/transfers/{first.id}/")
     client.force_login(account(Role.SITE_ADMIN, small_world.glasgow.site, name="glasgow"))
