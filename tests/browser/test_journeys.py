@@ -145,7 +145,7 @@ def test_at_a_site_without_javascript_by_the_search_page(visit, scene):
     make_it_mine(page)
     look_at_my_site(page)
     navigate(page, "My site")
-    page.get_by_role("button", name="Unset my site").click()
+    page.get_by_role("button", name="Unset as my site").click()
     expect(page.get_by_role("link", name="My site")).to_have_count(0)
 
 

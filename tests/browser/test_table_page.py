@@ -117,7 +117,7 @@ def test_a_filter_is_added_by_the_sheet_and_taken_away_by_its_chip(published, vi
     expect(page.get_by_text("No link matches the search")).to_be_visible()
     page.get_by_role("link", name="from tier 1").click()
     expect(page.locator(".chip")).to_have_count(2)
-    page.get_by_role("link", name="large MB/s at least 10").click()
+    page.get_by_role("link", name="large mean rate (MB/s) at least 10").click()
     count(page, "Showing 1 to 9 of 9 links (filtered from 90)")
     page.go_back()
     expect(page.locator(".chip")).to_have_count(2)

@@ -251,7 +251,7 @@ def test_what_is_set_can_be_dropped_one_by_one(client, small_world):
         ("/table/?search=ral&source.tier.is=1&large.ok.max=3", "only from or to cloud UK"),
         ("/table/?cloud=UK&source.tier.is=1&large.ok.max=3", "search “ral”: site RAL"),
         ("/table/?cloud=UK&search=ral&large.ok.max=3", "from tier 1"),
-        ("/table/?cloud=UK&search=ral&source.tier.is=1", "large ok at most 3"),
+        ("/table/?cloud=UK&search=ral&source.tier.is=1", "large successful tests at most 3"),
     ]
 
 

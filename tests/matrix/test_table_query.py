@@ -160,7 +160,7 @@ def test_a_changed_listing_begins_with_its_first_page():
         ("source.has=RAL", "from endpoint with “RAL”"),
         ("destination.cloud.has=UK", "to cloud with “UK”"),
         ("destination.tier.is=2", "to tier 2"),
-        ("large.mean_mb_s.min=5", "large MB/s at least 5"),
+        ("large.mean_mb_s.min=5", "large mean rate (MB/s) at least 5"),
         ("priority.max=3", "priority at most 3"),
         ("large.age.max=6h", "large age of the last success at most 6h"),
     ],

@@ -244,7 +244,7 @@ def events_section(figures: ReportFigures) -> ReportSection:
         ReportColumn("where", "object"),
         ReportColumn("type", "event"),
         ReportColumn("sizes", "size classes"),
-        factor("factor", "rate since / before"),
+        factor("factor", "rate after / before"),
         moment("until", "end"),
     )
     end = figures.question.period.window.end

@@ -44,16 +44,16 @@ OF_ENDS = [
     if how_of(attribute) == how
 ]
 NUMBERS = {
-    "mean_mb_s": "MB/s",
-    "std_mb_s": "standard deviation (MB/s)",
+    "mean_mb_s": "mean rate (MB/s)",
+    "std_mb_s": "standard deviation of rates (MB/s)",
     "size_mean_bytes": "file size",
     "size_std_bytes": "standard deviation of the file size",
     "usual_mb_s": "baseline (MB/s)",
     "now_mb_s": "rate now (MB/s)",
     "ratio": "rate now divided by the baseline",
-    "streak": "tests in a row",
-    "ok": "ok",
-    "failed": "failed",
+    "streak": "consecutive tests with the same outcome",
+    "ok": "successful tests",
+    "failed": "failed tests",
     "age": "age of the last success",
     **{
         quantile.field: f"{quantile.label} ({quantile.unit.name})"
@@ -72,7 +72,7 @@ COMPARED_NUMBERS = {
     "other_mb_s": "rate of the other side (MB/s)",
     "compared_ratio": "ratio of this side to the other",
     "compared_p": "p (probability of the difference by chance)",
-    "other_ok": "ok on the other side",
+    "other_ok": "successful tests on the other side",
 }
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 ALL_NUMBERS = NUMBERS | COMPARED_NUMBERS | LINE_NUMBERS
