@@ -53,7 +53,7 @@ def test_each_choice_takes_one_click_and_another_takes_it_away(client, measured,
         page = responses.page(client, url)
         assert "compared with" in page
         again = choices(client, url)
-        assert again[label] == again["compare with nothing"] == f"{path}?window=24h"
+        assert again[label] == again["stop comparing"] == f"{path}?window=24h"
         assert page.links("a.chip") == [f"{path}?window=24h"]
 
 

@@ -185,7 +185,7 @@ def test_it_is_deleted_only_without_results_and_not_while_it_is_enabled(
     assert "Disable it before deleting it" in refused
     Mesh.objects.update(enabled=False)
     assert "Deleting this mesh also deletes its endpoint selection" in responses.page(operator, UK)
-    assert "of this mesh" not in responses.page(operator, UK)
+    assert "for this mesh" not in responses.page(operator, UK)
     for name in ("slow", "fast"):
         Target.objects.create(name=name, mesh=uk)
     Target.objects.create(name="all")

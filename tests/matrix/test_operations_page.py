@@ -358,7 +358,7 @@ def test_of_many_such_endpoints_the_first_are_named_and_the_others_counted(
         failing(world.endpoint(f"E{number}", small_world.desy.site), links=[])
     page = look(client)
     assert page.words.count("fails as source") == 10
-    assert "2 more endpoints fail:" in page
+    assert "2 more endpoints fail." in page
 
 
 def test_while_the_whole_grid_is_slow_results_are_doubtful_and_that_is_the_verdict(
@@ -466,7 +466,7 @@ def test_who_may_orders_a_test_and_is_led_to_it(client, small_world, role: Role)
     assert (response.status_code, response["Location"]) == (302, followed)
     assert (made.source, made.destination, made.mesh) == (small_world.ral, small_world.desy, None)
     page = look(client, f"/transfers/{made.id}/")
-    assert "ordered by hand" in page.titles()
+    assert "none: an on-demand test" in page.titles()
     assert "This test has not finished" in page
 
 
@@ -553,7 +553,7 @@ def test_a_site_with_several_endpoints_offers_them_and_keeps_the_rest(operator):
     response = order(operator, source="DESY", destination="RAL", both="on")
     form = Page(response.content.decode()).part(f'form[action="{ORDER}"]')
     choice = form.field("source")
-    assert choice.texts('option[value="DESY"][selected]') == ["of DESY: choose"]
+    assert choice.texts('option[value="DESY"][selected]') == ["choose an endpoint of DESY"]
     assert choice.parts('option[value="DESY_SCRATCHDISK"]')
     assert form.field("destination")["value"] == "RAL"
     assert "checked" in form.field("both").attributes

@@ -19,7 +19,7 @@ LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
 ENDS = "source=RAL_DATADISK&destination=Glasgow_DATADISK"
 SAID = (
     "5 production and 1 external results in this time range are not counted: rates and states are "
-    "of tests."
+    "based on tests."
 )
 PAGES = ["/", "/table/", "/sites/RAL/", LINK]
 CALLS = ["matrix/", "links/", "sites/RAL/", f"series/?{ENDS}"]

@@ -116,7 +116,7 @@ def test_more_sites_than_fit_on_a_page_are_put_together():
     [
         (["week", "report.doc"], "must end in .pdf, .html or .md"),
         (["2026-W99", "report.md"], "“2026-W99” is neither a week like"),
-        (["week", "nowhere/report.md"], "No such file or directory; nothing was written"),
+        (["week", "nowhere/report.md"], "No such file or directory."),
         (["week", "report.md", "--site", "Atlantis"], "“Atlantis” is not known"),
     ],
 )

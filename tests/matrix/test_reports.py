@@ -253,7 +253,7 @@ def test_pdfs_wait_for_each_other_and_are_counted(client, weeks, monkeypatch):
     with pdf._turn:
         busy = client.get(f"{API}?format=pdf")
     assert busy.status_code == 503
-    assert "try again" in busy.json()["detail"]
+    assert "Try again" in busy.json()["detail"]
     monkeypatch.setattr(throttling, "PDFS", throttling.Rate(0, 300))
     often = client.get(f"{API}?format=pdf")
     assert often.status_code == 429

@@ -312,7 +312,7 @@ def test_commas_or_spaces_separate_the_values_of_a_form(operator, values: str):
     ("change", "sentence"),
     [
         ({"values": "1, many"}, "Values “many” is not allowed for streams"),
-        ({"repeats": "ninety"}, "Tests of each must be a whole number from 1 to 10."),
+        ({"repeats": "ninety"}, "Tests of each value must be a whole number from 1 to 10."),
         ({"variable": "size", "values": "small, huge"}, "Values “huge” is not allowed for size"),
         ({"size": "huge"}, "“huge” is not a size class."),
     ],
