@@ -18,12 +18,7 @@ ADDRESSES = ("source_address", "destination_address", "reporter")
 
 @dataclass(frozen=True)
 class ReportedConnection:
-    """A connection that a server reported by a firefly; null where it did not say.
-
-    `bytes` went from source to destination. `held_by_receiver` and `held_by_sender` are shares of
-    its busy time. `other_tests` is how many other tests it may belong to. Addresses are null
-    unless the reader may see names of machines.
-    """
+    """A network connection of a transfer, as a server reported it by a SciTags firefly."""
 
     started_at: datetime
     ended_at: datetime | None
@@ -49,10 +44,9 @@ class ReportedConnection:
 
 @dataclass(frozen=True)
 class SourceUpload:
-    """How Sonar's worker sent the source file to the source before the test.
+    """The upload of the source file from Sonar's worker to the source, before the test.
 
-    It is about the connection from the worker to the source, not about the link. `bytes` arrived;
-    `loss` is the share of bytes that were sent again. Null where the worker's kernel did not say.
+    Its figures describe the connection from the worker to the source, not the link.
     """
 
     seconds: float

@@ -32,16 +32,17 @@ DOCUMENT = {
     "type": "object",
     "required": ["openapi", "info", "paths"],
     "properties": {
-        "openapi": {"type": "string"},
-        "info": {"type": "object"},
-        "paths": {"type": "object"},
+        "openapi": {"type": "string", "description": "Version of OpenAPI."},
+        "info": {"type": "object", "description": "Title, version and description of the API."},
+        "paths": {"type": "object", "description": "Operations by path and HTTP method."},
     },
 }
 
 
 class SchemaView(ApiView):
-    @described("This description, in OpenAPI 3.1", answer=DOCUMENT, tag="about")
+    @described("Get the OpenAPI document", answer=DOCUMENT, tag="about")
     def get(self, request: Request) -> HttpResponseBase:
+        """Returns the description of this API in OpenAPI 3.1, as JSON."""
         check_names(request.query_params, ["format"])
         asked_format(request, ("json",))
         return HttpResponse(document(sizes()), content_type="application/json")
@@ -67,7 +68,7 @@ def docs(request: HttpRequest) -> HttpResponse:
 
 
 class Call(Answer):
-    """One route: `{name}` or `{id}` in its address stand for its parameters."""
+    """A path of the API with its HTTP methods."""
 
     name: str
     address: str
@@ -75,15 +76,16 @@ class Call(Answer):
 
 
 class Index(Answer):
-    """All routes; ``docs`` is the page that explains them to people."""
+    """The paths of the API, and the page that documents them."""
 
     docs: str
     calls: list[Call]
 
 
 class IndexView(ApiView, one_snapshot=False, of_primary=True):
-    @described("All calls", answer=Index, tag="about")
+    @described("List all API paths", answer=Index, tag="about")
     def get(self, request: Request) -> HttpResponseBase:
+        """Returns each path with its HTTP methods. A browser is redirected to the documentation."""
         check_names(request.query_params, ["format"])
         asked_format(request, ("json",))
         docs = address("api-docs")

@@ -46,11 +46,13 @@ class JsonBody(BaseParser):
     ) -> Any:  # noqa: ANN401 - the framework's signature knows mappings only
         body = stream.read(self.most_bytes + 1)
         if len(body) > self.most_bytes:
-            raise TooLarge(f"The body is larger than {self.most_bytes:,} bytes.")
+            raise TooLarge(
+                f"The body is larger than {self.most_bytes:,} bytes, which is the limit."
+            )
         try:
             value = orjson.loads(body)
         except orjson.JSONDecodeError as error:
-            raise ParseError(f"The body is not JSON: {error}.") from error
+            raise ParseError(f"The body is not valid JSON: {error}.") from error
         if not isinstance(value, self.kind):
             raise ParseError(self.wrong_kind)
         return value
@@ -59,7 +61,7 @@ class JsonBody(BaseParser):
 class JsonList(JsonBody):
     most_bytes = 8_000_000
     kind = list
-    wrong_kind = "The body is not a list: send a JSON list of results."
+    wrong_kind = "The body is not a JSON list: send a list of results."
 
 
 # An answer without an ETag gets one made of its bytes: that spares sending them, not making

@@ -31,16 +31,13 @@ from sonar.notation import csv_text
 
 
 class CausesEcho(MatrixEcho):
+    """The query of an attribution, including defaults. Filters are lists of values by parameter."""
+
     fit: str
 
 
 class CauseEffect(Answer):
-    """A source or destination relative to its peers.
-
-    `factor` is 1 for one that is as fast as its peers with the same partners; `low` and `high` are
-    its 95 % interval. `kind` is slow or fast if it differs significantly and by at least a factor
-    of 1.5. Factors are comparable only within one `component`, whose parts results connect.
-    """
+    """The rate of a source or destination relative to its peers."""
 
     name: Annotated[str, At("group.name")]
     site: Annotated[str | None, At("group.site")]
@@ -54,10 +51,7 @@ class CauseEffect(Answer):
 
 
 class UnexplainedLink(Answer):
-    """A link: its rate, the rate that its source and destination explain, and their ratio.
-
-    Rates are in `unit`. `significant` is judged among all links together.
-    """
+    """A cell whose rate differs from the rate that its source and destination predict."""
 
     source: Name
     destination: Name
@@ -69,7 +63,7 @@ class UnexplainedLink(Answer):
 
 
 class CauseFinding(Answer):
-    """A source or destination that is slow or fast, as a sentence with value, interval and n."""
+    """A source or destination that is significantly slow or fast."""
 
     name: str
     site: Text
@@ -78,10 +72,10 @@ class CauseFinding(Answer):
 
 
 class ChangeCause(Answer):
-    """A source, destination, endpoint in both roles, site or link that explains a comparison.
+    """A cause of the difference between the two sides of a comparison.
 
-    With `compare=month`, it is slower than in the 30 days before. `ok` and `other_ok` count the
-    successful transfers on the two sides of the comparison.
+    The cause is a source, a destination, an endpoint in both roles, a site or a link.
+    With `compare=month`, only slower causes are listed.
     """
 
     scope: Annotated[
@@ -102,18 +96,14 @@ class ChangeCause(Answer):
 
 
 class OwnHistoryCount(Answer):
-    """Number of links with enough days of their own for `compare=month`, and of the others."""
+    """Number of links with and without enough history for `compare=month`."""
 
     judged_links: Annotated[int, At("judged")]
     unjudged_links: Annotated[int, At("unjudged")]
 
 
 class Causes(Answer):
-    """The model `log rate = level + source + destination + rest`, and its findings.
-
-    `level` is the typical rate, `r2` the share of the differences between links that sources and
-    destinations explain, and `r2_left_out` that of links left out of the fit.
-    """
+    """The fitted model `log rate = level + source + destination + rest`, and its findings."""
 
     query: CausesEcho
     description: str
@@ -143,15 +133,21 @@ MOST_LINKS = 50
 
 class CausesView(ApiView, one_snapshot=False):
     @described(
-        "How much of a matrix its sources and destinations explain",
+        "Attribute rate differences to sources and destinations",
         answer=Causes,
         parameters=[
             *(parameter for parameter in QUERY if parameter is not STAT),
-            choice("stat", OF, "Statistic of each cell; not used while comparing.", OF[0]),
+            choice(
+                "stat",
+                OF,
+                "Statistic of each cell that the model is fitted to. Ignored with `compare`.",
+                OF[0],
+            ),
             choice(
                 "fit",
                 FITS,
-                "Fit by least squares (means) or by median polish, which tolerates outliers.",
+                "Method of the fit. means: least squares. polish: median polish, which tolerates "
+                "outliers.",
                 FITS[0],
             ),
         ],
@@ -159,6 +155,12 @@ class CausesView(ApiView, one_snapshot=False):
         tag="results",
     )
     def get(self, request: Request) -> HttpResponseBase:
+        """Returns how fast each source and destination is relative to its peers.
+
+        The rates of the matrix are explained by a factor for each source and each destination.
+        The response also lists links that deviate from this model. With `compare`, it lists the
+        causes of the difference between the two sides. CSV has one line per source and destination.
+        """
         now = timezone.now()
 
         def read() -> tuple[MatrixQuery, str, str]:

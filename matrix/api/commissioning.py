@@ -28,9 +28,7 @@ State = Annotated[str, word_of(STATES)]
 
 
 class CommissioningSet(Answer):
-    """A criteria set, its criteria in words, and the number of links by state at the last
-    evaluation.
-    """
+    """A criteria set, and its number of links by state at the last evaluation."""
 
     name: str
     description: str
@@ -44,13 +42,7 @@ class CommissioningSet(Answer):
 
 
 class CommissioningLink(Answer):
-    """A link in a criteria set. Measured values cover the period before the last evaluation.
-
-    - `percent`: progress, that of the criterion with the least progress.
-    - `passed_at`, `lost_at`: from the newest record, null without a record.
-    - `below now`: a link that has passed and is below the criteria now; `words` explain by how
-      much.
-    """
+    """A link in a criteria set. Measured values cover the period before the last evaluation."""
 
     source: Name
     source_site: Annotated[str, At("source.site")]
@@ -69,7 +61,7 @@ class CommissioningLink(Answer):
 
 
 class CommissioningCriterion(Answer):
-    """The required minimum, the measured value in the same unit, and whether it is met."""
+    """A criterion with its required minimum and the measured value."""
 
     name: Annotated[str, word_of(("tests", "mb_s", "percent", "bytes"))]
     needed: Digits
@@ -79,7 +71,7 @@ class CommissioningCriterion(Answer):
 
 
 class CommissioningPass(Answer):
-    """A record: when a link passed and lost its status, and the criteria at that time."""
+    """A record of a link that passed a criteria set, with the criteria at that time."""
 
     passed_at: Annotated[MomentOrNull, At("row.passed_at")]
     lost_at: Annotated[MomentOrNull, At("row.lost_at")]
@@ -91,7 +83,7 @@ class CommissioningPass(Answer):
 
 
 class CommissioningRecords(Answer):
-    """Present state of a link in a criteria set, and its records, newest first."""
+    """The present state of a link in a criteria set, and its records."""
 
     criteria_set: Annotated[str, At("row.name")]
     description: str
@@ -101,7 +93,9 @@ class CommissioningRecords(Answer):
     state: Annotated[State, At("now.state")]
     percent: Annotated[int, At("now.percent")]
     criteria: Annotated[list[CommissioningCriterion], At("now.criteria")]
-    records: Annotated[list[CommissioningPass], Field(description="Newest first.")]
+    records: Annotated[
+        list[CommissioningPass], Field(description="Records of the link, the newest first.")
+    ]
 
 
 SETS = tuple(CommissioningSet.model_fields)
@@ -120,13 +114,16 @@ def of_set(row: CriteriaSet, search: CommissioningSearch | None) -> Json:
 
 class CommissioningView(ApiView):
     @described(
-        "Criteria sets and how many links have passed each",
+        "List criteria sets with their results",
         answer=Listed("commissioning", CommissioningSet),
         formats=LIST,
         tag="results",
     )
     def get(self, request: Request) -> HttpResponseBase:
-        """Links are evaluated for each full hour, as soon as its results have arrived."""
+        """Returns each criteria set with its number of links by state.
+
+        Links are evaluated after each full hour, as soon as its results have arrived.
+        """
         check_names(request.query_params, ("format",))
         form = asked_format(request, LIST)
         rows = CriteriaSet.objects.select_related("size_class", "search")
@@ -137,19 +134,27 @@ class CommissioningView(ApiView):
 
 
 OF_A_SET: dict[str, Any] = {
-    "criteria_set": {"type": "string"},
-    "description": {"type": "string"},
-    "judged_up_to": {"type": ["string", "null"], "format": "date-time"},
+    "criteria_set": {"type": "string", "description": "Name of the criteria set."},
+    "description": {
+        "type": "string",
+        "description": "The criteria and endpoints of the set, in words.",
+    },
+    "judged_up_to": {
+        "type": ["string", "null"],
+        "format": "date-time",
+        "description": "Time up to which results have been evaluated, UTC. Null before the first "
+        "evaluation.",
+    },
 }
 
 
 class CommissioningSetView(ApiView):
     @described(
-        "Links of a criteria set and their states",
+        "List links of a criteria set",
         answer=Listed("links", CommissioningLink, also=OF_A_SET),
         parameters=[
             *map(filter_of, PARAMETERS),
-            several("state", "Filter by state.", enum=list(STATES)),
+            several("state", "Only links in one of these states. Default: all.", enum=list(STATES)),
             *paging(OF_LINKS),
         ],
         formats=LIST,
@@ -157,7 +162,7 @@ class CommissioningSetView(ApiView):
         tag="results",
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        """One row per link, sorted by source and destination."""
+        """Returns the links of a criteria set with their states, by source and destination."""
         params = request.query_params
         chosen = question.read(params, ("state", *PAGING, "format"))
         states, form = some_of(params, "state", STATES), asked_format(request, LIST)
@@ -183,13 +188,16 @@ class CommissioningSetView(ApiView):
 
 class CommissioningRecordView(ApiView):
     @described(
-        "Records of a link in a criteria set",
+        "Get the commissioning records of a link",
         answer=CommissioningRecords,
         errors=(404,),
         tag="results",
     )
     def get(self, request: Request, name: str, source: str, destination: str) -> HttpResponseBase:
-        """Records are kept when the results they rest on have been deleted."""
+        """Returns the present state of a link in a criteria set, and its records.
+
+        Records are kept even after the results that they are based on have been deleted.
+        """
         check_names(request.query_params, ("format",))
         asked_format(request, ("json",))
         row = set_of(name)

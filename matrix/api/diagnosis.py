@@ -30,11 +30,7 @@ from matrix.statistics.transfers.evidence import Trend
 
 
 class ScatterEvidence(Answer):
-    """How much the rates of comparable tests scatter.
-
-    `spread` is the standard deviation of log rates: 0.1 is about 10 %. `by_loss` is the smallest
-    spread to expect if packet loss limited the rate.
-    """
+    """The scatter of the rates of comparable tests."""
 
     spread: Annotated[float, As(to_number)]
     by_loss: Annotated[float, As(to_number)]
@@ -42,7 +38,7 @@ class ScatterEvidence(Answer):
 
 
 class StreamsEvidence(Answer):
-    """Rate with the most streams divided by the rate with the fewest streams."""
+    """The effect of the number of TCP streams on the rate."""
 
     least: int
     most: int
@@ -54,10 +50,7 @@ class StreamsEvidence(Answer):
 
 
 class EndEvidence(Answer):
-    """The source or destination, judged by its other links.
-
-    `elsewhere_mb_s` is their median rate, and `factor` compares it with peers at the same partners.
-    """
+    """The source or destination of the link, compared with its peers on other links."""
 
     elsewhere_mb_s: Annotated[Number, At("rate")]
     partners: int
@@ -68,12 +61,7 @@ class EndEvidence(Answer):
 
 
 class DiagnosisEvidence(Answer):
-    """Figures that the rules use.
-
-    `rtt_ms` and the fields after it come from network tests between the two sites.
-    `network_tests` counts those in this direction. `loss` is the share of retransmitted segments,
-    and windows are the largest of a connection.
-    """
+    """The figures that the diagnoses are based on."""
 
     ok: int
     median_mb_s: Annotated[Number, At("median")]
@@ -93,13 +81,7 @@ class DiagnosisEvidence(Answer):
 
 
 class LinkCondition(Answer):
-    """An open condition of the link, or of an endpoint, site or grid that includes the link.
-
-    The condition began between `since_low` and `since_high`, most likely at `since`. `factor` is
-    the rate since then divided by the rate before, null for failing and silent. `tests` counts
-    all tests of its scope since it began. Without `confirmed_at` the condition is unconfirmed and
-    may be chance.
-    """
+    """An open condition of the link, or of its source, its destination, a site or the grid."""
 
     condition: Annotated[int, At("pk")]
     scope: Literal["link", "source", "destination", "endpoint", "site", "grid"]
@@ -120,7 +102,7 @@ class LinkCondition(Answer):
 
 
 class DiagnosisQuery(Answer):
-    """The query with its defaults, and filters by name."""
+    """The query, including defaults. Filters are lists of values by parameter."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -133,11 +115,7 @@ class DiagnosisQuery(Answer):
 
 
 class LinkDiagnosed(Answer):
-    """Up to three diagnoses, the strongest first; `silence` explains why there is none.
-
-    `conditions` lists the open conditions that include the link, in all size classes. Those of
-    the link alone come first.
-    """
+    """The diagnoses of a link, with its open conditions and the evidence."""
 
     query: DiagnosisQuery
     assessed_at: MomentOrNull
@@ -148,7 +126,7 @@ class LinkDiagnosed(Answer):
 
 
 class LinkInside(Answer):
-    """Rates within the transfers of a link. `inside` is null if there are too few samples."""
+    """The rates of a link during its transfers."""
 
     query: DiagnosisQuery
     unit: str
@@ -162,11 +140,11 @@ MOST_SWEEPS = 5
 
 
 class DiagnosisView(ApiView):
-    @described("Why a link is slow or fails", answer=LinkDiagnosed, parameters=LINK, tag="results")
+    @described("Diagnose a link", answer=LinkDiagnosed, parameters=LINK, tag="results")
     def get(self, request: Request) -> HttpResponse:
-        """Diagnoses with their evidence. A healthy link has no diagnosis.
+        """Returns why a link is slow or fails, with the evidence. A healthy link has no diagnosis.
 
-        Slow data servers are shown only to operators and administrators.
+        Only operators and administrators see the names of slow data servers.
         """
         link, now = read_link(request), timezone.now()
         answer = report.answer(link, now)
@@ -196,13 +174,17 @@ def read_link(request: Request) -> Question:
 
 class InsideView(ApiView):
     @described(
-        "Rate of a link within its transfers",
+        "Get the rates of a link during its transfers",
         answer=LinkInside,
         parameters=LINK,
         tag="results",
     )
     def get(self, request: Request) -> HttpResponse:
-        """Based on progress samples of the newest 300 successful transfers in the time range."""
+        """Returns how the rate varies while transfers run.
+
+        The figures are computed from progress samples of the newest 300 successful transfers in
+        the time range.
+        """
         link = read_link(request)
         window = link.query.window_at(timezone.now())
         answer = record(

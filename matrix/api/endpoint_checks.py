@@ -29,12 +29,7 @@ SEE, ORDER = "sonar.view_endpoint", "sonar.change_endpoint"
 
 
 class StepOfCheck(Answer):
-    """A step of an endpoint check: the observation and the recommended action, null if there is
-    none.
-
-    `warning` and `failed` require action. `not tried` depends on a step that failed. `not checked`
-    does not apply or cannot be determined.
-    """
+    """A step of an endpoint check, with its observation and the recommended action."""
 
     name: str
     label: str
@@ -44,13 +39,7 @@ class StepOfCheck(Answer):
 
 
 class EndpointCheckAnswer(Answer):
-    """A check of an endpoint. Hosts and addresses are shown only to readers who may see them.
-
-    - `state`: `waiting` for a worker, `running`, `done`, or `lost` because the worker died.
-    - `wrong`: number of steps that require action.
-    - `changed`: fields of the endpoint that were changed after the check was requested, which the
-      check does not cover.
-    """
+    """A check of an endpoint. Hosts and addresses are shown only to readers who may see them."""
 
     endpoint: Annotated[Name, At("check.endpoint")]
     url: str
@@ -65,7 +54,7 @@ class EndpointCheckAnswer(Answer):
 
 
 SHOW = described(
-    "Latest check of an endpoint, step by step",
+    "Get the latest check of an endpoint",
     answer=EndpointCheckAnswer,
     errors=(404,),
     tag="operation",
@@ -80,7 +69,7 @@ class EndpointCheckView(ApiView, of_primary=True):
 
     @SHOW
     def get(self, request: Request, name: str) -> HttpResponse:
-        """Poll until `state` is `done`. A check takes some seconds."""
+        """Returns the steps of the latest check. Poll until `state` is `done`, within seconds."""
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
         endpoint = visible(ENDPOINTS, ENDPOINTS.rows(), name, reader_of(request))
@@ -88,18 +77,18 @@ class EndpointCheckView(ApiView, of_primary=True):
 
     @CHECK
     def post(self, request: Request, name: str) -> HttpResponse:
-        """Allowed for operators and admins of the site.
+        """Starts a check and returns it. Operators and admins of the site may do this.
 
-        A worker checks name, port, certificate and credential of the endpoint. It writes, reads and
-        deletes a file of 100 kB, and checks the clock and whether COPY is offered. The response is
-        a 409 if the endpoint is retired, a check is running, or the last check was less than a
-        minute ago.
+        A worker checks host name, port, certificate, credential and clock of the endpoint. It also
+        writes, reads and deletes a file of 100 kB, and checks whether the server supports
+        third-party copies (COPY). The status is 409 if the endpoint is retired, a check is running,
+        or the last check was less than a minute ago.
         """
         endpoint = visible(ENDPOINTS, ENDPOINTS.rows(), name, request.user)
         allow(request, ORDER, [endpoint.site_id])
         refuse_parameters(request)
         for field in body_of(request):
-            raise wrong(str(field), f"There is no field “{field}” to write: a check takes none.")
+            raise wrong(str(field), f"“{field}” is not a field of a check: send an empty object.")
         try:
             request_checks.order(endpoint, cast(User, request.user), timezone.now())
         except request_checks.CheckRefusedError as error:

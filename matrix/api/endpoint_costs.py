@@ -26,7 +26,7 @@ Figure = Annotated[float, As(to_number)]
 
 
 class LimitShare(Answer):
-    """What all meshes together would use of a limit: bytes per day, or average concurrent tests."""
+    """A limit, and how much of it all meshes together would use."""
 
     whose: str
     used: Figure
@@ -35,7 +35,7 @@ class LimitShare(Answer):
 
 
 class WholeGridBytes(Answer):
-    """Bytes per hour that all meshes together request. `limit` is null if there is none."""
+    """The bytes per hour that all meshes together request."""
 
     today: Figure
     afterwards: Figure
@@ -43,11 +43,7 @@ class WholeGridBytes(Answer):
 
 
 class SizeCost(Answer):
-    """Tests per day in one size class: `asked` by the intervals, and those that fit the limits.
-
-    The last three fields give the time to detect a rate that halves, the time to detect a failing
-    link, and the time until a baseline is known; null for never.
-    """
+    """The cost of an endpoint in one size class, and the time to detect problems."""
 
     size: Annotated[str, At("0.name")]
     test_bytes: Annotated[int, At("0.test_bytes")]
@@ -65,14 +61,7 @@ class SizeCost(Answer):
 
 
 class EndpointCost(Answer):
-    """Cost of an endpoint in a mesh, as if both were enabled.
-
-    - `asked`: what the intervals request. The other figures are what caps, budgets and limits
-      leave.
-    - `budget`, caps and `wan`: count all meshes and what they request; null without a limit.
-    - `round_seconds`: minimum time for one test of each link and size class.
-    - `remarks`: what does not fit, and what was left out.
-    """
+    """The cost of an endpoint in a mesh, as if both were enabled."""
 
     endpoint: str
     mesh: str
@@ -98,10 +87,15 @@ class EndpointCost(Answer):
 
 
 SHOW = described(
-    "Cost of an endpoint in a mesh",
+    "Estimate the cost of an endpoint in a mesh",
     answer=EndpointCost,
     parameters=[
-        schema.text("mesh", "Mesh that the endpoint joins or belongs to.", "uk", required=True)
+        schema.text(
+            "mesh",
+            "Name of the mesh that the endpoint belongs to or would join.",
+            "uk",
+            required=True,
+        )
     ],
     errors=(404,),
     tag="operation",
@@ -111,18 +105,21 @@ SHOW = described(
 class EndpointCostView(ApiView, of_primary=True):
     @SHOW
     def get(self, request: Request, name: str) -> HttpResponse:
-        """Estimate before an endpoint is enabled or added to a mesh. Nothing is changed.
+        """Returns the tests and bytes that an endpoint costs in a mesh. Nothing is changed.
 
-        A mesh that lists its endpoints by name is treated as if the list included this endpoint.
-        The figures follow the planner's rules: quiet hours, pauses, caps, budgets and limits on
-        bytes.
+        Use it before an endpoint is enabled or added to a mesh. A mesh that lists its endpoints by
+        name is treated as if the list included this endpoint. The estimate considers quiet hours,
+        pauses, caps, budgets and limits on bytes.
         """
         check_names(request.query_params, ["format", "mesh"])
         asked_format(request, ["json"])
         endpoint = visible(ENDPOINTS, ENDPOINTS.rows(), name, reader_of(request))
         mesh = named(request.query_params, "mesh", Mesh)
         if mesh is None:
-            raise wrong("mesh", "mesh is missing: name the mesh that the endpoint joins.")
+            raise wrong(
+                "mesh",
+                "mesh is missing: name the mesh that the endpoint belongs to or would join.",
+            )
         answer = cost.of_endpoint(endpoint, mesh, timezone.now())
         shown = record(
             EndpointCost,

@@ -27,10 +27,10 @@ State = Annotated[str, word_of(STATES)]
 
 
 class StateEvidence(Answer):
-    """The confirmed condition that a state follows from, its open incident, and its page.
+    """A confirmed condition that the state of an endpoint follows from.
 
-    `incident` is null if the rate was accepted as the new baseline, or if the condition began while
-    results were doubtful.
+    It has no incident if its rate was accepted as the new baseline, or if it began while results
+    were doubtful.
     """
 
     condition: Annotated[int, At("pk")]
@@ -39,12 +39,12 @@ class StateEvidence(Answer):
 
 
 class StateOfEndpoint(Answer):
-    """Whether an endpoint can be used, as source and as destination.
+    """Whether an endpoint can be used, as a source and as a destination.
 
-    - `down`: in a declared downtime that stops tests.
-    - `unknown`: not tested, or results are doubtful or were not assessed recently.
-    - `since`: when the present states began, null if no earlier state is known.
-    - Links count once for all size classes, from the endpoint and to it.
+    - `down`: the endpoint is in a declared downtime that stops tests.
+    - `unknown`: the endpoint is not tested, or its results are doubtful or were not assessed
+      recently.
+    - Each link counts once, even if several size classes are tested.
     """
 
     endpoint: Name
@@ -58,7 +58,7 @@ class StateOfEndpoint(Answer):
 
 
 class StatesOfEndpoints(Answer):
-    """The requested endpoints. Send `next_since` as `since` next time to get changes only."""
+    """The states of endpoints, and the value of `since` for the next request."""
 
     endpoints: list[StateOfEndpoint]
     next_since: int
@@ -66,13 +66,13 @@ class StatesOfEndpoints(Answer):
 
 class EndpointStatesView(ApiView, of_primary=True):
     @described(
-        "State of endpoints, as source and as destination",
+        "List the states of endpoints",
         answer=StatesOfEndpoints,
         parameters=[
             text(
                 "since",
-                "Only endpoints whose state may have changed since a time, or since the event with "
-                "this id. Default: all endpoints in use.",
+                "Only endpoints whose state may have changed since a time (ISO 8601), or since "
+                "`next_since` of an earlier response. Default: all endpoints in use.",
                 "4711",
             )
         ],
@@ -80,7 +80,11 @@ class EndpointStatesView(ApiView, of_primary=True):
         tag="results",
     )
     def get(self, request: Request) -> HttpResponse:
-        """States follow from confirmed conditions. A single test does not change them."""
+        """Returns whether each endpoint can be used, as a source and as a destination.
+
+        States follow from confirmed conditions, so a single test does not change them. To get only
+        changes, send `next_since` of the last response as `since`.
+        """
         check_names(request.query_params, ["since", "format"])
         form, now = asked_format(request, TABLE), timezone.now()
         since, chosen = text_of(request.query_params, "since"), Q()
@@ -93,10 +97,12 @@ class EndpointStatesView(ApiView, of_primary=True):
             try:
                 at = parse_time(since)
             except ValueError:
-                sentence = "is neither the id of an event nor a time like 2026-11-20T04:00:00Z."
+                sentence = (
+                    "is neither an id from `next_since` nor a time like 2026-11-20T04:00:00Z."
+                )
                 raise wrong("since", f"since “{since}” {sentence}") from None
             if at > now:
-                raise wrong("since", f"since “{since}” is in the future.")
+                raise wrong("since", f"since “{since}” is in the future: use a past time.")
             chosen = endpoint_state.changed_since(None, at, now)
         states = endpoint_state.states(now, chosen)
         causes = {each.pk for state in states for each in state.evidence}

@@ -28,18 +28,11 @@ from sonar.notation.windows import PRESETS, format_time
 
 
 class EventRecord(Answer):
-    """A link, endpoint, site or the whole grid that is or was slower, faster, failing or silent.
+    """An event: a change that was found in the results, with its scope, type and start.
 
-    `type` is what happened; `recovered` is a failure that has ended, and `silent` links have no
-    results although tests are scheduled. `scope` is where it happened: a `link` has both endpoints;
-    a `source` or a `destination` is one endpoint in that role; an `endpoint` in both roles is in
-    `source` and in `destination`; a `site` is in `site`. One event covers all its size classes,
-    `sizes`. It began between `earliest` and `latest`, most likely at `since`, and lasts while
-    `until` is null. `factor` is the rate since then divided by the rate before, below 1 for slower;
-    `low` and `high` are its 95 % interval; each is null if not known. `tests` counts the tests
-    since the event began, only the failed ones if it is a failure. `links` of `of_links` tested
-    links show it. `significant` events are confirmed, at `confirmed_at`; others may be chance.
-    `condition` is the same number as `id`.
+    A `link` has a source and a destination. A `source` or `destination` is one endpoint in that
+    role, and an `endpoint` is one endpoint in both roles. One event covers all affected size
+    classes.
     """
 
     id: Annotated[str, As(str)]
@@ -72,49 +65,56 @@ ECHO = echo_shape(",", ("size", "window", "type", "scope", "factor", "now"), ("s
 COLUMNS = tuple(EventRecord.model_fields)
 
 EVENTS = described(
-    "Events, newest first: slower, faster, failing, silent or recovered",
+    "List events",
     answer=Listed(
         "events",
         EventRecord,
         also={
             "query": ECHO,
-            "description": {"type": "string"},
-            "sentence": {"type": "string", "description": "Summary of the current UTC day."},
+            "description": {"type": "string", "description": "The query in words."},
+            "sentence": {
+                "type": "string",
+                "description": "Summary of the events of the current UTC day.",
+            },
             "assessed_at": {
                 "type": ["string", "null"],
                 "format": "date-time",
-                "description": "When the results were last assessed.",
+                "description": "Time of the last assessment of results, UTC. Null if there was "
+                "none.",
             },
         },
     ),
     parameters=[
-        text("size", "Events that affect files of this size class; default: any.", SIZE),
+        text("size", "Only events that affect this size class. Default: all size classes.", SIZE),
         choice(
             "window",
             PRESETS,
-            "Time range up to now that the events overlap; excludes from and to.",
+            "Only events that lasted during this time range, which ends now. Cannot be combined "
+            "with `from` and `to`.",
             "7d",
         ),
         *BOUNDS[1:],
         text(
             "since",
-            "Events that lasted at this time or later, ISO 8601; excludes window, from and to.",
+            "Only events that lasted at or after this time, ISO 8601. Cannot be combined with "
+            "`window`, `from` and `to`.",
             "2026-11-20T04:00:00Z",
         ),
         *LINKS_FILTERED,
-        choice("type", TYPES, "Events of this type only; default: any."),
-        choice("scope", SCOPES, "Events with this scope only; default: any."),
+        choice("type", TYPES, "Only events of this type. Default: all types."),
+        choice("scope", SCOPES, "Only events with this scope. Default: all scopes."),
         number(
             "factor",
-            "Events that changed a rate by at least this factor, in either direction.",
+            "Only events that changed a rate by at least this factor, in either direction. "
+            "Default: any factor.",
             minimum=1,
             maximum=MOST_FACTOR,
         ),
-        choice("now", NOW, "Events that last (yes), or that have ended (no); default: both."),
+        choice("now", NOW, "yes: only lasting events; no: only ended events. Default: both."),
         choice(
             "significant",
             SIGNIFICANT,
-            "Confirmed events only (yes), or unconfirmed ones, too (any).",
+            "yes: only confirmed events; any: unconfirmed events, too.",
             SIGNIFICANT[0],
         ),
         *paging(OF_TRANSFERS),
@@ -131,9 +131,10 @@ MOST_ROWS = 100_000
 class EventsView(ApiView):
     @EVENTS
     def get(self, request: Request) -> HttpResponseBase:
-        """A change that all links of an endpoint share is one event of that endpoint.
+        """Returns changes that were found in the results, each once, the newest first.
 
-        Filters select events by the links that show them.
+        A change that all links of an endpoint share is one event of that endpoint. Filters select
+        events by the links that they affect.
         """
         now = timezone.now()
         question = EventsQuestion.read(dict(request.query_params.lists()), (*PAGING, "format"))

@@ -23,7 +23,7 @@ Value: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 
 class FieldOfHistory(Answer):
-    """A field with its value before and since, as the registry has it; null for none."""
+    """A field with its value before and after a change."""
 
     field: str
     old: Value
@@ -31,11 +31,7 @@ class FieldOfHistory(Answer):
 
 
 class EntryOfHistory(Answer):
-    """A thing as one statement changed it.
-
-    `who` is an account or a process, null for nobody who had logged in; `token` the name of the
-    token that the account showed. `name` is what the thing was called then.
-    """
+    """A change of an object of the registry, an account, a group or a token."""
 
     id: Annotated[int, At("entry.id")]
     at: Annotated[Moment, At("entry.at")]
@@ -52,15 +48,23 @@ class EntryOfHistory(Answer):
 MOST_ROWS = 100_000
 
 HISTORY = described(
-    "Who changed what of the registry, accounts and rights, newest first",
+    "List changes of the registry, accounts and rights",
     answer=Listed("history", EntryOfHistory),
     parameters=[
-        choice("kind", CHOICES["kind"], "Only things of this kind."),
-        text("name", "Only the thing that was called so.", "GLASGOW_DATADISK"),
-        text("who", "Only what this account or process changed.", "anna"),
-        choice("channel", CHOICES["channel"], "Only changes that were made through this channel."),
-        text("from", "Only from this time on, ISO 8601.", "2026-11-20T00:00:00Z"),
-        text("to", "Only before this time.", "2026-11-21T00:00:00Z"),
+        choice("kind", CHOICES["kind"], "Only changes of objects of this kind. Default: all."),
+        text(
+            "name",
+            "Only changes of the object with this name at the time of the change.",
+            "GLASGOW_DATADISK",
+        ),
+        text("who", "Only changes that this account or process made.", "anna"),
+        choice(
+            "channel",
+            CHOICES["channel"],
+            "Only changes that were made through this channel. Default: all.",
+        ),
+        text("from", "Only changes at or after this time, ISO 8601.", "2026-11-20T00:00:00Z"),
+        text("to", "Only changes before this time, ISO 8601.", "2026-11-21T00:00:00Z"),
         *paging(OF_TRANSFERS),
     ],
     formats=LIST,
@@ -73,9 +77,10 @@ class HistoryView(ApiView):
 
     @HISTORY
     def get(self, request: Request) -> HttpResponseBase:
-        """Operators see all of it, admins of a site what concerns their sites and endpoints.
+        """Returns changes with the account and the values before and after, the newest first.
 
-        In CSV, `changes` is a sentence for people.
+        Operators see all changes; site admins see the changes of their sites and endpoints.
+        In CSV, `changes` is a sentence.
         """
         question = HistoryQuestion.read(dict(request.query_params.lists()), (*PAGING, "format"))
         form = asked_format(request, LIST)

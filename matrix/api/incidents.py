@@ -70,17 +70,10 @@ Decision = Literal["acknowledge", "assign", "mute", "unmute", "note", "accept"]
 
 
 class IncidentRecord(Answer):
-    """A confirmed condition with its assignee and decisions.
+    """An incident: a confirmed condition with its assignee and the decisions about it.
 
-    `type` is what happened. `scope` is where: a `link` has both endpoints; a `source` or a
-    `destination` is one endpoint in that role; an `endpoint` in both roles is in `source` and in
-    `destination`; a `site` is in `site`; `grid` means Sonar itself or its network.
-    It began between `since_low` and `since_high`, most likely at `began_at`.
-    `factor` is the rate since then divided by the rate before, and `low` and `high` are its 95 %
-    interval, null if none is known. `links` of the `of_links` tested links show it. `tests` counts
-    the tests since it began and `failed` the failed ones; both are null for older incidents.
-    `condition_id` is the condition that the incident follows, null for older incidents. Names of
-    people are null unless the caller has logged in; `acknowledged_at` and `assigned` never are.
+    A `link` has a source and a destination. A `source` or `destination` is one endpoint in that
+    role, and an `endpoint` is one endpoint in both roles.
     """
 
     id: int
@@ -117,11 +110,7 @@ class IncidentRecord(Answer):
 
 
 class IncidentMember(Answer):
-    """An affected link with one size class; `until` is null while the incident affects it.
-
-    `baseline_mb_s` is the rate before the incident began, and `rate_mb_s` the rate since then, of a
-    slow link. At most 100 links have `rate_mb_s`; they come first, the worst of them at the top.
-    """
+    """A link that an incident affects, in one size class."""
 
     source: Name
     destination: Name
@@ -134,13 +123,7 @@ class IncidentMember(Answer):
 
 
 class EventOfIncident(Answer):
-    """An update of an incident, with the figures that the incident had then.
-
-    `type` is what happened to the incident, and `incident_type` the type of the incident. `by` is
-    the account that did it, null for Sonar itself and for callers who have not logged in. `was` is
-    the scope before the update, `into` the incident that it was merged into, `assignee` the new
-    assignee, and `until` the end of a mute; each is null for other updates.
-    """
+    """An update of an incident, with the figures of the incident at that time."""
 
     id: int
     incident: Annotated[int, At("incident_id")]
@@ -160,7 +143,7 @@ class EventOfIncident(Answer):
 
 
 class WholeIncident(IncidentRecord):
-    """An incident with its links, the worst first, what happened to it, and text for a ticket."""
+    """An incident with its affected links, its updates and a text for a ticket."""
 
     advice: str
     ticket: str
@@ -169,10 +152,7 @@ class WholeIncident(IncidentRecord):
 
 
 class DecisionBody(Body, strict=True):
-    """The decision: `assign` needs `assignee`, where null unassigns; `mute` needs `until`.
-
-    A `note` needs a `text`. So does `accept`, which accepts the current rates as baselines.
-    """
+    """A decision about an incident."""
 
     decision: Decision
     text: str = ""
@@ -184,7 +164,7 @@ ALLOWED = {
     "decision": either(list(EVENT_TYPES)),
     "text": f"a text of at most {LONGEST_TEXT} characters",
     "assignee": "the name of an account, or null to unassign the incident",
-    "until": "a time, like 2026-11-20T04:00:00Z",
+    "until": "an ISO 8601 time, like 2026-11-20T04:00:00Z",
 }
 # With which decision a field goes.
 ONLY_WITH = {"assignee": "assign", "until": "mute"}
@@ -194,47 +174,63 @@ MOST_ROWS = 100_000
 MOST_EVENTS = MOST_MEMBERS = 10_000
 
 INCIDENTS = described(
-    "Incidents: open ones first, the worst of them at the top",
+    "List incidents",
     answer=Listed(
         "incidents",
         IncidentRecord,
         also={
             "query": echo_shape(",", ("size", "window", *OWN[1:])),
-            "description": {"type": "string"},
+            "description": {"type": "string", "description": "The query in words."},
         },
     ),
     parameters=[
         *WINDOW,
-        choice("open", OPEN_OR_NOT, "Open incidents only (yes), or closed ones only (no)."),
-        choice("scope", Incident.Scope.values, "Incidents with this scope only; default: any."),
-        choice("type", Incident.Type.values, "Incidents of this type only; default: any."),
-        text("size", "Incidents that affect files of this size class only.", SIZE),
+        choice(
+            "open",
+            OPEN_OR_NOT,
+            "yes: only open incidents; no: only closed incidents. Default: both.",
+        ),
+        choice(
+            "scope", Incident.Scope.values, "Only incidents with this scope. Default: all scopes."
+        ),
+        choice("type", Incident.Type.values, "Only incidents of this type. Default: all types."),
+        text(
+            "size", "Only incidents that affect this size class. Default: all size classes.", SIZE
+        ),
         filter_of("site"),
-        choice("mine", YES, "Only incidents that the caller has acknowledged or is assigned to."),
-        choice("unacknowledged", YES, "Only unacknowledged incidents without an assignee."),
+        choice(
+            "mine", YES, "yes: only incidents that the caller has acknowledged or is assigned to."
+        ),
+        choice("unacknowledged", YES, "yes: only unacknowledged incidents without an assignee."),
         *paging(OF_TRANSFERS),
     ],
     formats=LIST,
     tag="results",
 )
 INCIDENT = described(
-    "An incident with its affected links and its updates",
+    "Get an incident",
     answer=WholeIncident,
     errors=(404,),
     tag="results",
 )
 DECIDE = described(
-    "Take a decision about an incident",
+    "Record a decision about an incident",
     answer=WholeIncident,
     body=DecisionBody,
     errors=(404, 409),
     tag="results",
 )
 EVENTS = described(
-    "Updates of incidents, in the order in which they were stored",
+    "List updates of incidents",
     answer=Listed("events", EventOfIncident),
     parameters=[
-        number("since", "Only updates after the one with this id.", "integer", 0, minimum=0),
+        number(
+            "since",
+            "Only updates after the update with this id. 0 returns all updates.",
+            "integer",
+            0,
+            minimum=0,
+        ),
     ],
     formats=LIST,
     tag="results",
@@ -244,7 +240,10 @@ EVENTS = described(
 class IncidentsView(ApiView):
     @INCIDENTS
     def get(self, request: Request) -> HttpResponseBase:
-        """Incidents that were open within the time range. CSV and NDJSON are not paged."""
+        """Returns incidents that were open during the time range.
+
+        Open incidents come first, the worst at the top. CSV and NDJSON contain all rows.
+        """
         now, reader = timezone.now(), reader_of(request)
         question = IncidentsQuestion.read(dict(request.query_params.lists()), (*PAGING, "format"))
         form = asked_format(request, LIST)
@@ -275,17 +274,18 @@ class IncidentView(ApiView, of_primary=True):
 
     @INCIDENT
     def get(self, request: Request, id: int) -> HttpResponse:  # noqa: A002 - of the route
-        """Times of its links and events are UTC; `ticket` is plain text."""
+        """Returns an incident with its affected links, its updates and a text for a ticket."""
         check_names(request.query_params, ["format"])
         asked_format(request, ("json",))
         return whole(incident_of(id), request)
 
     @DECIDE
     def post(self, request: Request, id: int) -> HttpResponse:  # noqa: A002 - of the route
-        """For operators, and for admins of a site that the incident affects.
+        """Records an acknowledgement, assignment, mute, note or new baseline.
 
-        Each decision adds an update. Once an incident is closed, all decisions except a note
-        answer 409.
+        Operators and admins of an affected site may decide. Each decision adds an update to the
+        incident, which is returned. For a closed incident, only notes are accepted; other decisions
+        get status 409.
         """
         incident = incident_of(id)
         allow(request, RIGHT, sites_of(incident))
@@ -302,9 +302,9 @@ class IncidentView(ApiView, of_primary=True):
 class IncidentEventsView(ApiView, of_primary=True):
     @EVENTS
     def get(self, request: Request) -> HttpResponse:
-        """At most 10,000 updates; `next` continues after the last one. Ids are in commit order.
+        """Returns up to 10,000 updates in the order in which they were stored.
 
-        A client that polls with the last id it has received misses no update.
+        To receive every update, poll with `since` set to the last id that was received.
         """
         check_names(request.query_params, ["since", "format"])
         form = asked_format(request, LIST)
@@ -325,7 +325,7 @@ class IncidentEventsView(ApiView, of_primary=True):
 def incident_of(number: int) -> Incident:
     incident = incidents.by_id(number)
     if incident is None:
-        raise NotFound(f"No incident has the id {number}.")
+        raise NotFound(f"There is no incident with the id {number}.")
     return incident
 
 
@@ -339,7 +339,9 @@ def decision_of(data: dict[str, Any]) -> DecisionRequest:
         if field in data and body.decision != decision:
             raise wrong(field, f"{field} is allowed only with the decision {decision}.")
         if field not in data and body.decision == decision:
-            raise wrong(field, f"{field} is missing: give {ALLOWED[field]}.")
+            raise wrong(
+                field, f"{field} is missing: the decision {decision} requires {ALLOWED[field]}."
+            )
     try:
         until = parse_time(body.until) if body.until else None
     except ValueError:

@@ -30,7 +30,13 @@ from matrix.api.parameters import OF_LINKS, PageRequest, TableCursor, echo, foll
 from matrix.api.rendering import file_name
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
-from matrix.api.schema.schemas import Answer, Listed, OtherOrigins, with_facts
+from matrix.api.schema.schemas import (
+    Answer,
+    Listed,
+    OtherOrigins,
+    field_descriptions,
+    with_facts,
+)
 from matrix.api.streaming import Pieces, stream
 from matrix.http.compression import respond_once
 from matrix.http.negotiation import LIST, TYPES, asked_format
@@ -54,19 +60,49 @@ BLOCK = 10_000
 # What an end is, besides what a table can be ordered by.
 FLAGS = ("simulated", "retired")
 Records = list[dict[str, Any]]
-WHILE_COMPARING = " Only with compare, in the size class that is asked for."
+WHILE_COMPARING = " Requires `compare`, and works only for the size class `size`."
 DESCRIPTIONS = {
-    "has": "Only rows whose column contains this text.",
-    "is": "Only rows whose column has this value.",
-    "min": "Only rows whose column is at least this value.",
-    "max": "Only rows whose column is at most this value.",
+    "has": "contains this text (case-insensitive)",
+    "is": "has this value",
+    "min": "is at least this value",
+    "max": "is at most this value",
 }
-LOOKING = "Only links with one of these states in the size class, separated by commas."
+# What columns are, behind "Only links for which the".
+OF_CLASSES = {
+    "mean_mb_s": "mean rate (MB/s)",
+    "std_mb_s": "standard deviation of rates (MB/s)",
+    "size_mean_bytes": "mean file size (bytes, or with a unit)",
+    "size_std_bytes": "standard deviation of file sizes (bytes, or with a unit)",
+    "usual_mb_s": "baseline (MB/s)",
+    "now_mb_s": "current rate (MB/s)",
+    "ratio": "current rate divided by the baseline",
+    "streak": "number of consecutive failed tests",
+    "ok": "number of successful tests",
+    "failed": "number of failed tests",
+    "median_mb_s": "median rate (MB/s)",
+    "p05_mb_s": "5th percentile of rates (MB/s)",
+    "p95_mb_s": "95th percentile of rates (MB/s)",
+    "p99_mb_s": "99th percentile of rates (MB/s)",
+    "this_mb_s": "rate (MB/s) on this side of the comparison",
+    "other_mb_s": "rate (MB/s) on the other side of the comparison",
+    "compared_ratio": "ratio of this side to the other side of the comparison",
+    "compared_p": "p-value of the comparison",
+    "other_ok": "number of successful tests on the other side of the comparison",
+}
+OF_LINKS_THEMSELVES = {
+    "priority": "priority",
+    "overhead_s": "overhead (seconds)",
+    "bandwidth_mb_s": "bandwidth (MB/s)",
+    "half_size_bytes": "file size at which half of the time is overhead (bytes, or with a unit)",
+}
+LOOKING = "Only links in one of these states{of_class}. Separate several states by commas."
 SOME_LOOKS = rf"^({'|'.join(LOOKS)})(,({'|'.join(LOOKS)}))*$"
 SIZES = {"size_mean_bytes": "200MB", "size_std_bytes": "1MB", "half_size_bytes": "76MB"}
 AGES = {
-    "min": "Only links whose last success is at least this old, in seconds or like 6h.",
-    "max": "Only links whose last success is at most this old, in seconds or like 6h.",
+    "min": "Only links whose last success{of_class} is at least this old: seconds, or a time like "
+    "6h.",
+    "max": "Only links whose last success{of_class} is at most this old: seconds, or a time like "
+    "6h.",
 }
 End = with_facts("End", "The source or destination endpoint of a link.", FLAGS)
 ADDED = (*(quantile.field for quantile in TABLE_QUANTILES.values()), *COMPARED_FIELDS)
@@ -75,31 +111,20 @@ CLASS_COLUMNS |= {name: (kind_of(name), None) for name in (*ADDED, CHANGE)}
 
 
 class OfClass(create_model("Columns", __base__=Answer, **CLASS_COLUMNS)):  # type: ignore[misc]
-    """What is known about a link in one size class in the window.
+    """The results of a link in one size class, within the time range.
 
-    `last` is the start of its newest result, `last_ok` and `last_failed` of the newest success and
-    the newest failure. `state` is as in the matrix, as are `level`, `since`, `streak`, `condition`
-    and `unconfirmed`, which conditions say. `ratio` is now divided by usual, with an interval of
-    95 % from `ratio_low` to `ratio_high`. Quantiles are there on request.
-
-    While comparing the size class that is asked for has `this_mb_s` and `other_mb_s`, the medians
-    (or means) of both sides, `compared_ratio` with its interval of 95 % from `compared_low` to
-    `compared_high`, `compared_p` of chance, `other_ok`, the successes of the other side, and
-    `change`: slower or faster beyond what chance makes of so many links, or nothing.
+    The quantiles `median_mb_s`, `p05_mb_s`, `p95_mb_s` and `p99_mb_s` are returned on request. The
+    fields from `this_mb_s` to `change` are returned with `compare`, for the size class of the
+    query. A change is significant after adjustment for the number of links.
     """
 
 
 class Link(BaseModel, extra="allow"):
-    """A link: its endpoints, the highest priority of its meshes, and one object per size class.
+    """A link with its endpoints, and one object of results per size class, by its name.
 
-    `overhead=1` adds a fit of seconds = overhead + size / bandwidth to the median times of all
-    size classes, with 95 % intervals.
-
-    - `line`: `line` if the fit holds, `bent` if a size class lies off the line, and `few` without
-      3 successes in each of two sizes, one at least 4 times the other. The other fields are null
-      unless it is `line`.
-    - `bandwidth_high_mb_s`: null if there is no upper bound.
-    - `half_size_bytes`: file size at which half of the time is overhead.
+    With `overhead=1`, a straight line is fitted to the median transfer times of the size classes:
+    seconds = overhead + size / bandwidth. Its fields are null unless `line` is `line`.
+    The fit needs three successes in each of two sizes that differ by a factor of at least 4.
     """
 
     __pydantic_extra__: dict[str, OfClass]
@@ -117,25 +142,43 @@ class Link(BaseModel, extra="allow"):
     line: Literal[FITS] = FITS[0]  # type: ignore[valid-type]
 
 
+QUERIES, OTHER_SIDE = (field_descriptions()[name] for name in ("Queries", "OtherLinks"))
 ECHO: dict[str, Any] = {
     "type": "object",
-    "description": "The query: size class, time range, ordering, search, conditions and filters.",
+    "description": "The query, including defaults: time range, ordering, search, conditions and "
+    "filters.",
     "properties": {
-        **{name: {"type": "string"} for name in ("size", "start", "end", "ordering", "search")},
-        "window": {"type": ["string", "null"]},
+        **{
+            name: {"type": "string", "description": QUERIES[name]}
+            for name in ("size", "start", "end", "ordering", "search")
+        },
+        "window": {"type": ["string", "null"], "description": QUERIES["window"]},
     },
     "required": ["size", "window", "start", "end", "ordering", "search"],
     "additionalProperties": {"type": ["string", "array"], "items": {"type": "string"}},
 }
 COMPARISON: dict[str, Any] = {
     "type": "object",
-    "description": "While comparing: the other side, and how many links differ significantly.",
+    "description": "The other side of the comparison, and how many links differ. Present only with "
+    "`compare`.",
     "properties": {
-        **{name: {"type": "string"} for name in ("description", "size", "start", "end")},
-        "filters": {"type": "object"},
-        **{name: {"type": "integer"} for name in ("compared", "slower", "faster")},
+        name: {"type": kind, "description": OTHER_SIDE[name]}
+        for kind, names in (
+            ("string", ("description", "size", "start", "end")),
+            ("object", ("filters",)),
+            ("integer", ("compared", "slower", "faster")),
+        )
+        for name in names
     },
 }
+
+
+def noun(path: str) -> str:
+    """Name a column of an end or of the link itself: `the cloud of the source`."""
+    end, _, key = path.partition(".")
+    if end not in ENDS:
+        return f"the {OF_LINKS_THEMSELVES[path]}"
+    return f"a tag of the {end}" if key == "tags" else f"the {key or 'name'} of the {end}"
 
 
 def condition(name: str, column: str = "") -> OpenApiParameter:
@@ -144,24 +187,27 @@ def condition(name: str, column: str = "") -> OpenApiParameter:
     Sizes may have a unit.
     """
     path, _, how = (column or name).rpartition(".")
-    column = path.rpartition(".")[2]
+    size, _, column = path.rpartition(".")
+    of_class = f" in the size class {size}" if size == schema.SIZE else " in the size class `size`"
     if column == "state":
-        return schema.text(name, LOOKING, "failing,slower", pattern=SOME_LOOKS)
+        words = LOOKING.format(of_class=of_class)
+        return schema.text(name, words, "failing,slower", pattern=SOME_LOOKS)
     if column == "age":
-        return schema.text(name, AGES[how], "6h")
+        return schema.text(name, AGES[how].format(of_class=of_class), "6h")
+    which = f"the {OF_CLASSES[column]}{of_class}" if column in OF_CLASSES else noun(path)
+    description = f"Only links for which {which} {DESCRIPTIONS[how]}."
     if how == "is":
-        return schema.choice(name, BY_KEY[column].allowed, DESCRIPTIONS[how])
+        return schema.choice(name, BY_KEY[column].allowed, description)
     if how == "has":
-        return schema.text(name, DESCRIPTIONS[how], "RAL", maxLength=LONGEST_TEXT)
-    compared = WHILE_COMPARING if column in column_filters.COMPARED_NUMBERS else ""
-    description = f"{DESCRIPTIONS[how]}{compared}"
+        return schema.text(name, description, "RAL", maxLength=LONGEST_TEXT)
+    description += WHILE_COMPARING if column in column_filters.COMPARED_NUMBERS else ""
     if column in SIZES:
         return schema.text(name, description, SIZES[column])
     return schema.number(name, description, minimum=0)
 
 
 OF_THE_MATRIX = {"stat": STATS, "rows": GROUPINGS, "columns": GROUPINGS}
-IGNORED = "A display parameter of the matrix page. It is accepted and has no effect here."
+IGNORED = "Parameter of the matrix page. It is accepted, but has no effect here."
 # A column of a size class has its name in front.
 OF_ANY_CLASS = [
     column.replace(re.escape(schema.SIZE), ".+")
@@ -170,15 +216,19 @@ OF_ANY_CLASS = [
 ORDERING = rf"^-?({'|'.join(OF_ANY_CLASS)})$"
 
 LINKS = described(
-    "The table of links",
+    "List links",
     answer=Listed(
         "links",
         Link,
         also={
             "query": ECHO,
             "other_origins": TypeAdapter(OtherOrigins).json_schema(),
-            "total": {"type": "integer"},
-            "found": {"type": "integer"},
+            "total": {
+                "type": "integer",
+                "description": "Number of links that match the filters, before search and "
+                "conditions on columns.",
+            },
+            "found": {"type": "integer", "description": "Number of links on all pages."},
         },
         optional={"comparison": COMPARISON},
     ),
@@ -191,28 +241,30 @@ LINKS = described(
         *(schema.choice(name, OF_THE_MATRIX[name], IGNORED) for name in OF_THE_MATRIX),
         schema.text(
             "ordering",
-            "Column to sort by, named as in CSV. A leading - gives descending order. Columns of a "
-            "comparison require `compare`. Failing links sort lowest by `now_mb_s` and `ratio`. "
-            "`-trouble` lists failing links first, longest first. Slower links follow, and then "
-            "links with too few failed tests to count as failing, in the given size class.",
+            "Column to sort by, named as in CSV. A leading `-` gives descending order. Columns of "
+            "a comparison require `compare`. Failing links sort lowest by `now_mb_s` and `ratio`. "
+            "`-trouble` lists problems in the size class `size` first: failing links, the longest "
+            "failing at the top; then slower links; then links with too few failed tests to count "
+            "as failing.",
             f"-{schema.SIZE}.mean_mb_s",
             default="source",
             pattern=ORDERING,
         ),
         schema.text(
             "search",
-            "Only links for which each word occurs in an attribute of the source or destination.",
+            "Only links for which each word occurs in the name, site or another attribute of the "
+            "source or destination.",
             "RAL",
             maxLength=LONGEST_TEXT,
         ),
         schema.text(
             "quantiles",
-            "Quantiles of rates to return for each size class, like p95_mb_s. Quantiles that rows "
-            "are sorted or filtered by are always returned.",
+            "Quantiles of rates to return for each size class, separated by commas. Default: none. "
+            "Quantiles that links are sorted or filtered by are always returned.",
             ",".join(TABLE_QUANTILES),
             pattern=rf"^({'|'.join(TABLE_QUANTILES)})(,({'|'.join(TABLE_QUANTILES)}))*$",
         ),
-        schema.choice("overhead", ("1",), "Also return the columns of overhead and bandwidth."),
+        schema.choice("overhead", ("1",), "1: also return overhead and bandwidth of each link."),
         *map(condition, SHORT, SHORT.values()),
         *map(condition, column_filters.names([schema.SIZE], schema.SIZE)),
         *schema.paging(OF_LINKS),
@@ -247,15 +299,19 @@ class LinksRequest:
 
 
 NOT_HERE = {
-    "page": "`page` works only on the page of the table: in JSON, follow `next`.",
-    "per_page": "`per_page` works only on the page of the table: use page_size.",
-    "constant": "`constant` works only on the page of the table: the API returns all columns.",
+    "page": "`page` works only on the table page. In the API, follow the URL `next`.",
+    "per_page": "`per_page` works only on the table page. In the API, use `page_size`.",
+    "constant": "`constant` works only on the table page. The API always returns all columns.",
 }
 
 
 class LinksView(ApiView, one_snapshot=False):
     @LINKS
     def get(self, request: Request) -> HttpResponseBase:
+        """Returns one row per link with its results in each size class.
+
+        Links can be filtered, searched and sorted as on the table page.
+        """
         now = timezone.now()
         call, version = read_once(
             request,

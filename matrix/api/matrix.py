@@ -40,6 +40,8 @@ from sonar.notation.enumeration import not_allowed
 
 
 class MatrixEcho(Echo):
+    """The query of a matrix, including defaults. Filters are lists of values by parameter."""
+
     stat: str
     rows: str
     columns: str
@@ -48,7 +50,7 @@ class MatrixEcho(Echo):
 
 Group = with_facts(
     "Group",
-    "A row or a column; attributes that its endpoints do not share are null.",
+    "A row or column of the matrix. An attribute is null if its endpoints differ in it.",
     ("simulated",),
     shared=True,
 )
@@ -56,31 +58,18 @@ CELL_FIELDS: dict[str, Any] = {name: (list[list[kind_of(name)]], []) for name in
 
 
 class Cells(create_model("CellFields", __base__=Answer, **CELL_FIELDS)):  # type: ignore[misc]
-    """Arrays of rows, those that `fields` names; null where there is no value.
+    """The cells of the matrix. Each field is an array of rows, and each row an array of values.
 
-    `level` is that of the confirmed conditions of its links: `usual` if there are none and enough
-    tests, else `unknown`. `since` is when the first of those began by which a cell is failing,
-    silent, slower or faster; `streak` counts the failures of failing links since their last
-    success. `condition` is the id of the condition, 0 for none or several, and `unconfirmed` its
-    type where it is not confirmed. `now` and `usual` are rates in MB/s; `ratio_low` and
-    `ratio_high` bound `now` / `usual` of a single link with 95 % confidence. All these are there
-    only if `fields` names them.
-
-    With `stat=vs_target` there are two more: `target`, the rate target in MB/s, and `against`:
-    `below`, `near`, `above` or `unknown`. `value` is then `now` / `target`.
-
-    While comparing, `value` is the ratio where both sides have enough results, and there are `rate`
-    and `other`, the medians (or means) of both sides in MB/s, `ratio` with its interval of 95 %
-    from `low` to `high`, `p` of chance, `other_ok`, the successes of the other side, and
-    `change`: slower or faster beyond what chance makes of so many cells, or nothing.
+    Only the fields that the parameter `fields` selects are present. A number or time is null if it
+    is not known. `target` and `against` require `stat=vs_target`. The fields from `rate` to
+    `change` require `compare`. A change is significant after adjustment for the number of cells.
     """
 
 
 class OtherAnswer(Answer):
-    """What the cells are compared with, and how many of them there are.
+    """The other side of a comparison, and the number of cells that differ significantly.
 
-    `compared` have enough results on both sides, `too_few` have not; `slower` and `faster` differ
-    by more than chance: of those, one in thirty may be chance.
+    About one in thirty of these cells may differ by chance.
     """
 
     description: str
@@ -96,6 +85,8 @@ class OtherAnswer(Answer):
 
 
 class Matrix(Answer):
+    """The matrix of links, with sources as rows and destinations as columns."""
+
     query: MatrixEcho
     description: str
     unit: Annotated[str, word_of(UNITS)]
@@ -116,22 +107,22 @@ SHAPES = ("long", "wide")
 FIELD_LIST = rf"^({'|'.join(FIELDS)})(,({'|'.join(FIELDS)}))*$"
 
 MATRIX = described(
-    "The whole matrix, source by destination",
+    "Get the matrix",
     answer=Matrix,
     parameters=[
         *QUERY,
         text(
             "fields",
-            f"Arrays of cells to return. Default: {', '.join(DEFAULT_FIELDS)}. "
-            "With `compare`, the arrays of the comparison are returned, too.",
+            "Fields of the cells to return, separated by commas. "
+            f"Default: {', '.join(DEFAULT_FIELDS)}; with `compare` also those of the comparison.",
             "value,ok",
             pattern=FIELD_LIST,
         ),
         choice(
             "shape",
             SHAPES,
-            "Shape of the CSV: one line per link (long), or one line per source with one column "
-            "per destination, and means in the last row and column (wide).",
+            "Shape of the CSV. long: one line per link. wide: one line per source and one column "
+            "per destination, with means in the last line and column.",
             default=SHAPES[0],
         ),
     ],
@@ -143,6 +134,10 @@ MATRIX = described(
 class MatrixView(ApiView, one_snapshot=False):
     @MATRIX
     def get(self, request: Request) -> HttpResponseBase:
+        """Returns all cells of the matrix in one response, as arrays by field.
+
+        CSV has one line per link. The formats plotly and html contain the figure of the page.
+        """
         now = timezone.now()
         question, version = read_once(
             request, lambda: read(request), lambda question: grid.version(question[0], now)
@@ -186,7 +181,7 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
     query = MatrixQuery.from_params(params, also=("format", "fields", "shape"))
     form, shape = negotiation.asked_format(request, FORMATS), one_of(params, "shape", SHAPES)
     if shape == "wide" and form != "csv":
-        raise wrong("shape", f"shape=wide is for CSV: use format=csv, or leave it out for {form}.")
+        raise wrong("shape", f"`shape=wide` requires format=csv, but the format is {form}.")
     default: tuple[str, ...] = DEFAULT_FIELDS
     if query.compare:
         default = (*DEFAULT_FIELDS, *COMPARED)
@@ -194,11 +189,13 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
         default = (*DEFAULT_FIELDS, *TARGET_FIELDS)
     fields = fields_of(params, default)
     if form in negotiation.FIGURE and fields != default:
-        raise wrong("fields", "`fields` cannot be combined with a figure: leave it out.")
+        raise wrong(
+            "fields", "`fields` cannot be used with format=plotly or format=html: leave it out."
+        )
     if shape == "wide" and fields not in (default, ("value",)):
         raise wrong(
             "fields",
-            "`fields` must be value with shape=wide, or left out: a wide table has one "
+            "With shape=wide, `fields` must be left out or be value, because a wide table has one "
             "value per cell.",
         )
     return query, fields, form, shape or "long"
@@ -211,12 +208,12 @@ def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
     for name in sorted(names - set(FIELDS)):
         raise wrong("fields", f"{not_allowed('fields', name, FIELDS)}.")
     for special, words in (
-        (COMPARED, "a comparison: say with what by compare, too."),
-        (TARGET_FIELDS, f"stat={VS_TARGET.name}: ask for that, too, and for no comparison."),
+        (COMPARED, "`compare`"),
+        (TARGET_FIELDS, f"stat={VS_TARGET.name} without `compare`"),
     ):
         for name in special:
             if name in names and name not in default:
-                raise wrong("fields", f"fields “{name}” is of {words}")
+                raise wrong("fields", f"fields “{name}” requires {words}.")
     return tuple(name for name in FIELDS if name in (names or default))
 
 

@@ -224,7 +224,7 @@ def array_of(grid: Grid, name: str) -> NDArray[Any]:
         array: NDArray[Any] = getattr(grid.cells, name)
         return array
     if grid.comparison is None:
-        raise ValueError(f"{name} is of a comparison, and there is none")
+        raise ValueError(f"{name} requires a comparison")
     if name == "change":
         return grid.change_kinds()
     of_ratios: NDArray[Any] = getattr(grid.comparison, {"rate": "value"}.get(name, name))

@@ -26,15 +26,9 @@ from sonar.models import NetworkResult, Transfer
 
 
 class NetworkTest(Answer):
-    """A network test, from memory to memory. Fields that were not reported are null.
+    """A network test, which moves data from memory to memory.
 
-    - `rate_mb_s`: rate of the bytes that arrived.
-    - `mode`: with `push` the worker ran at the source and sent, with `pull` it ran at the
-      destination and received.
-    - `rtt_*_ms`, `max_*`: round-trip times and the largest windows of a connection, as seen by the
-      sender. Known only with `push`.
-    - `retransmits`: retransmitted segments; `loss`: their share of all segments.
-    - `samples`: seconds and bytes while the test ran.
+    Round-trip times and windows are measured by the sender. They are known only with `push`.
     """
 
     id: UUID
@@ -70,14 +64,18 @@ class NetworkTest(Answer):
 
 
 COLUMNS = tuple(name for name in NetworkTest.model_fields if name != "samples")
-ECHO = echo_shape(", state;", ("window",), lists=("state",))
+ECHO = echo_shape(", states", ("window",), lists=("state",))
 NETWORK = described(
-    "Network tests (memory to memory), newest first",
+    "List network tests",
     answer=Listed("results", NetworkTest, also={"query": ECHO}),
     parameters=[
         *WINDOW,
         *LINKS_FILTERED,
-        several("state", "Only tests in this state. Default: all.", enum=Transfer.State.values),
+        several(
+            "state",
+            "Only tests in one of these states. Default: all states.",
+            enum=Transfer.State.values,
+        ),
         *paging(OF_TRANSFERS),
     ],
     formats=("json", "csv", "ndjson"),
@@ -94,7 +92,10 @@ MOST_ROWS = 100_000
 class NetworkView(ApiView):
     @NETWORK
     def get(self, request: Request) -> HttpResponseBase:
-        """Network tests move no files and do not count in the rates of a matrix, link or site."""
+        """Returns tests that move data from memory to memory, the newest first.
+
+        Network tests move no files and do not count in the rates of a matrix, link or site.
+        """
         params = request.query_params
         check_names(params, ALLOWED)
         form = asked_format(request, LIST)

@@ -74,9 +74,13 @@ def event_id(name: str, value: str, last: int) -> int:
     if not value:
         return 0
     if not re.fullmatch(r"[0-9]{1,18}", value):
-        raise wrong(name, f"{name} “{value}” is not the id of an event, like 4711.")
+        raise wrong(
+            name, f"{name} “{value}” is not the id of an event. Use a whole number, like 4711."
+        )
     if int(value) > last:
-        raise wrong(name, f"{name} {value} is later than the last event, which is {last}.")
+        raise wrong(
+            name, f"{name} {value} is greater than the id of the last event, which is {last}."
+        )
     return int(value)
 
 
@@ -115,7 +119,7 @@ class PageRequest(Generic[Place]):
         params, most = request.query_params, sizes.most
         for name in PAGING:
             if form != "json" and params.get(name):
-                raise wrong(name, f"{name} is for JSON: other formats have all rows at once.")
+                raise wrong(name, f"{name} applies to JSON only: CSV and NDJSON contain all rows.")
         size = text_of(params, "page_size") or str(sizes.default)
         # Python reads no number of thousands of digits, not even of zeros.
         if not re.fullmatch(r"0{0,9}[1-9][0-9]{0,7}", size) or int(size) > most:
@@ -124,7 +128,7 @@ class PageRequest(Generic[Place]):
         try:
             return cls(int(size), place(cursor) if cursor else None)
         except (ValueError, OverflowError):
-            sentence = f"cursor “{cursor}” is not from the `next` of a response."
+            sentence = f"cursor “{cursor}” is not valid: follow the URL `next` of a response."
             raise wrong("cursor", sentence) from None
 
 

@@ -40,16 +40,7 @@ from sonar.ordering import request_probes
 
 
 class ProbeUnderWay(Answer):
-    """A test that is waiting, queued or running.
-
-    - `worker`: shown only to readers who may see host names.
-    - `share`: part of the bytes that have arrived, from 0 to 1.
-    - `running_seconds`: time since a worker started the test. `rate_mb_s` is therefore lower than
-      the rate that will be recorded.
-    - `place_in_queue`: 1 for the next test, counted among queued tests or among those that wait for
-      the same endpoints.
-    - `waits_because`: what a waiting test waits for.
-    """
+    """A test that is waiting, queued or running."""
 
     id: Annotated[UUID, At("probe.id")]
     url: str
@@ -81,51 +72,51 @@ class OpenProbe(ProbeUnderWay):
 
 
 class EndedProbe(WholeResult):  # type: ignore[misc, valid-type]  # made of the columns
-    """A test that has ended, with the transfer that records it: see transfers/<id>/."""
+    """A test that has ended, as the result that `transfers/{id}/` returns."""
 
     ended: Literal[True]
 
 
 class EndedNetworkProbe(NetworkTest):
-    """A network test that has ended, as in network/."""
+    """A network test that has ended, as the result that `network/` returns."""
 
     ended: Literal[True]
 
 
 class ProbeAnswer(RootModel[OpenProbe | EndedProbe | EndedNetworkProbe]):
-    """A test before or after its end. `ended` distinguishes the two."""
+    """A test before or after its end. The field `ended` tells which."""
 
 
 class ProbesOrdered(Answer):
+    """The requested tests."""
+
     probes: list[ProbeUnderWay]
 
 
 COLUMNS = tuple(name for name in ProbeUnderWay.model_fields if name != "worker")
 PROBES = described(
-    "Waiting, queued and running tests, oldest first",
+    "List open tests",
     answer=Listed("probes", ProbeUnderWay),
     parameters=[
-        text("source", "The name of an endpoint.", "Glasgow_DATADISK"),
-        text("destination", "The name of an endpoint.", "RAL_DATADISK"),
-        text("site", "Name of the site of the source or of the destination.", "Glasgow"),
-        text("size", "Filter by size class.", SIZE),
-        choice("state", Probe.State.values, "Filter by state. Default: all."),
+        text("source", "Only tests from this source endpoint.", "Glasgow_DATADISK"),
+        text("destination", "Only tests to this destination endpoint.", "RAL_DATADISK"),
+        text("site", "Only tests from or to this site.", "Glasgow"),
+        text("size", "Only tests of this size class. Default: all size classes.", SIZE),
+        choice("state", Probe.State.values, "Only tests in this state. Default: all states."),
         *paging(),
     ],
     formats=("json", "csv", "ndjson"),
     tag="operation",
 )
 ORDER = described(
-    "Request tests of one link (all or nothing)",
+    "Request tests of a link",
     answer=ProbesOrdered,
     status=202,
     body=OrderedTests,
     errors=(409,),
     tag="operation",
 )
-PROBE = described(
-    "Progress or result of a test", answer=ProbeAnswer, errors=(404,), tag="operation"
-)
+PROBE = described("Get a test", answer=ProbeAnswer, errors=(404,), tag="operation")
 CANCEL = described("Cancel a test", answer=None, status=204, errors=(404, 409), tag="operation")
 
 
@@ -150,7 +141,7 @@ class ProbesView(ApiView, of_primary=True):
 
     @PROBES
     def get(self, request: Request) -> HttpResponse:
-        """Tests that have not ended. CSV and NDJSON contain all of them, whatever the page size."""
+        """Returns the tests that are waiting, queued or running, the oldest first."""
         params = request.query_params
         check_names(params, PARAMETERS)
         format_name, rows, now = asked_format(request, LIST), filtered(params), timezone.now()
@@ -167,17 +158,17 @@ class ProbesView(ApiView, of_primary=True):
 
     @ORDER
     def post(self, request: Request) -> HttpResponse:
-        """Allowed for operators, and for admins of the site of the source or destination.
+        """Requests on-demand tests of one link and returns them; poll the `url` of each test.
 
-        `count` tests of each size class are made one after another. `mover`, `mode` and `streams`
-        are usually left out. The results belong to no mesh. Poll the `url` of each test until
-        `ended` is true.
+        Operators and admins of the site of the source or destination may request tests. The tests
+        run one after another, and their results do not belong to a mesh. `mover`, `mode` and
+        `streams` are usually omitted.
 
-        A test waits while another test of its link is open, or while an endpoint has as many tests
-        as its cap. `waits_because` gives the reason, and `place_in_queue` its position.
+        A test waits while another test of its link is open, or while an endpoint has reached its
+        cap on concurrent tests.
 
-        The response is a 409 with the reason, and no test is made, if an endpoint is retired, is in
-        a declared downtime, or has too little of its daily budget left for all tests.
+        Either all tests are requested or none. The status is 409 if an endpoint is retired or in a
+        declared downtime, or if its remaining daily budget is too small for all tests.
         """
         probe_requests = probe_request.read_tests(cast("dict[str, Any]", body_of(request)))
         allow(request, probe_request.ORDER, probe_request.sites_of(probe_requests))
@@ -193,7 +184,7 @@ class ProbeView(ApiView, of_primary=True):
 
     @PROBE
     def get(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
-        """After its end, a test is returned as the transfer or network test with the same id."""
+        """Returns the progress of a test or, after the end of the test, its result."""
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
         if probe := probes.by_id(id, timezone.now()):
@@ -206,11 +197,11 @@ class ProbeView(ApiView, of_primary=True):
 
     @CANCEL
     def delete(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
-        """Allowed for everyone who may request tests of the link. A test that has not started
-        leaves no record.
+        """Cancels a test. Everyone who may request tests of the link may do this.
 
-        A running test ends within seconds. Its file is deleted, and its result has the state `lost`
-        and an error that names who cancelled it. A scheduled test is made again after its interval.
+        A test that has not started is removed without a result. A running test ends within seconds:
+        its file is deleted, and its result has the state `lost`. A scheduled test runs again after
+        its interval.
         """
         test = probe_request.ordered_test(id)
         if test is None:

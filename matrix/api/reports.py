@@ -30,10 +30,10 @@ FORMATS = ("json", "markdown", "pdf")
 
 
 class SectionOfReport(Answer):
-    """A section of a report: sentences, and rows whose names give the unit of their values.
+    """A section of a report, with its sentences and the rows of its table.
 
-    Values that do not exist are null, times are ISO 8601 in UTC, and links lead from `source` to
-    `destination`. A 95 % interval is given by `low` and `high`.
+    In rows, unknown values are null and times are ISO 8601 in UTC. `low` and `high` are the limits
+    of a 95 % confidence interval.
     """
 
     name: str
@@ -43,11 +43,7 @@ class SectionOfReport(Answer):
 
 
 class ReportAnswer(Answer):
-    """A report: the most important sentences first, then its sections.
-
-    The report covers the whole grid unless `cloud` or `site` is set. `simulated` describes demo
-    data, null if there is none.
-    """
+    """A report on a week or a month, for the whole grid, a cloud or a site."""
 
     kind: Literal["week", "month"]
     period: str
@@ -63,7 +59,7 @@ class ReportAnswer(Answer):
 
 class ReportView(ApiView, one_snapshot=False):
     @described(
-        "Report on a week or a month",
+        "Get a report on a week or month",
         answer=ReportAnswer,
         parameters=[
             text(
@@ -80,7 +76,11 @@ class ReportView(ApiView, one_snapshot=False):
         tag="results",
     )
     def get(self, request: Request, period: str) -> HttpResponseBase:
-        """The report describes the period as of its end. An unfinished period has no report."""
+        """Returns what happened in a completed week or month, as it was known at its end.
+
+        The report is available as JSON, Markdown or PDF. The status is 404 for a period that has
+        not ended.
+        """
         params = dict(request.query_params.lists())
         question = ReportQuestion.read(period, params, timezone.now(), "format")
         form = asked_format(request, FORMATS)

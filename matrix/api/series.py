@@ -54,6 +54,8 @@ RATES = dict.fromkeys(SERIES_FIELDS, (Numbers, ...))
 
 
 class SeriesEcho(schema.Echo):
+    """The query of a link, including defaults. Filters are lists of values by parameter."""
+
     source: str
     destination: str
 
@@ -65,11 +67,11 @@ class BucketCounts(Answer):
 
 
 class Buckets(create_model("BucketRates", __base__=BucketCounts, **RATES)):  # type: ignore[misc]
-    """One value per bucket. Empty buckets have counts of 0 and rates of null."""
+    """Counts and rates: one value per bucket, including empty buckets."""
 
 
 class Points(Answer):
-    """One value per result, oldest first. Failed tests have no rate."""
+    """Single results: one value per test, the oldest first."""
 
     started_at: list[datetime]
     state: list[Literal["done", "failed"]]
@@ -77,13 +79,13 @@ class Points(Answer):
 
 
 class SeriesComparison(ComparedRates):
-    """The comparison: successful tests of both sides, and what the link is compared with."""
+    """The comparison of a link with the other side."""
 
     description: str
 
 
 class OneSeries(Answer):
-    """Rates of a link over time."""
+    """The rates of a link over time."""
 
     query: SeriesEcho
     simulated: bool
@@ -94,7 +96,7 @@ class OneSeries(Answer):
 
 
 class Series(OneSeries):
-    """Rates of a link over time; with `compare` also `comparison` and `other`."""
+    """The rates of a link over time, with the other side of a comparison."""
 
     unit: Literal["MB/s"]
     other_origins: OtherOrigins
@@ -203,7 +205,7 @@ def ends(params: QueryDict) -> tuple[EndpointInfo, EndpointInfo]:
     names = {end: text_of(params, end) for end in ("source", "destination")}
     for end, name in names.items():
         if not name:
-            raise wrong(end, f"{end} is missing: name an endpoint.")
+            raise wrong(end, f"{end} is missing: give the name of a registered endpoint.")
         if name not in endpoints:
             raise wrong(end, f"{end} “{name}” is not known: use the name of a registered endpoint.")
     if names["source"] == names["destination"]:
@@ -220,15 +222,20 @@ def read_sides(question: SeriesRequest, now: datetime) -> list[tuple[SeriesReque
 
 class SeriesView(ApiView):
     @described(
-        "Rates of one link over time",
+        "Get the rates of a link over time",
         answer=Series,
         parameters=[
             *LINK,
             *schema.COMPARE,
             *schema.compared_by(PROFILE_FILTERS),
-            schema.choice("bucket", (AUTO, *BUCKETS), "Length of a bucket.", AUTO),
             schema.choice(
-                "points", ("1",), "Also return single results. In CSV they replace the buckets."
+                "bucket",
+                (AUTO, *BUCKETS),
+                "Length of a bucket. auto: chosen by the length of the time range.",
+                AUTO,
+            ),
+            schema.choice(
+                "points", ("1",), "1: also return single results. In CSV, they replace the buckets."
             ),
         ],
         formats=FORMATS,
@@ -236,6 +243,11 @@ class SeriesView(ApiView):
         tag="results",
     )
     def get(self, request: Request) -> HttpResponseBase:
+        """Returns number of tests and rates of one link, for each bucket of the time range.
+
+        With `compare`, the other side is returned in the same buckets. The formats plotly and html
+        contain the figure of the link page.
+        """
         form, now = asked_format(request, FORMATS), timezone.now()
         question = SeriesRequest.read(request.query_params, now)
         if form in FIGURE:
@@ -295,7 +307,8 @@ def as_figure(question: SeriesRequest, form: str, reader: Anyone, now: datetime)
     """Draw what the page of the link does: each test, the running median, what explains them."""
     if question.bucket != AUTO or question.points:
         raise wrong(
-            "bucket", "`bucket` and `points` cannot be combined with a figure: leave them out."
+            "bucket",
+            "`bucket` and `points` cannot be used with format=plotly or format=html.",
         )
     query, (source, destination) = question.query, (end.name for end in question.ends)
     check_length(query)

@@ -49,15 +49,14 @@ DIGITS = dict.fromkeys(("ratio", "low", "high", "p"), Digits)
 
 
 class TogetherAnswer(like(Together, "ratio low high p links ok other_ok", **DIGITS)):  # type: ignore[misc]
-    """What `links` have in common: a factor with its 95 % interval, and p of chance.
+    """The common factor by which the rates of several links differ between two sides.
 
-    Each link is taken against itself and counts by its tests, of which `ok` and `other_ok`
-    succeeded on both sides. Null where there are too few to tell.
+    Each link is compared with itself. Links with more tests have more weight.
     """
 
 
 class ComparedSiteLink(ComparedRates):
-    """A link on both sides; `change` says whether it differs significantly among all links."""
+    """A link of the site on the two sides of a comparison."""
 
     source: str
     destination: str
@@ -66,12 +65,9 @@ class ComparedSiteLink(ComparedRates):
 
 
 class SiteEndComparison(Answer):
-    """The links of one end on both sides.
+    """The links of the site in one direction, on the two sides of a comparison.
 
-    `ratio` is what the `compared` links have in common, with its 95 % interval and p: each is taken
-    against itself and counts by its tests, of which `ok` and `other_ok` succeeded on both sides.
-    `slower` and `faster` count links that differ significantly. `beyond` says whether the links of
-    others changed as much, where only time differs.
+    For `ratio`, each link is compared with itself. Links with more tests have more weight.
     """
 
     kind: Literal["slower", "faster", "usual", "unknown"]
@@ -90,7 +86,7 @@ class SiteEndComparison(Answer):
 
 
 class SiteComparison(Answer):
-    """The links of a site against what `description` says."""
+    """The comparison of the links of a site with the other side."""
 
     description: str
     as_source: SiteEndComparison
@@ -98,7 +94,7 @@ class SiteComparison(Answer):
 
 
 RegisteredSite = record_of(
-    NewSite, "A site as it is registered.", "RegisteredSite", paused_since=datetime | None
+    NewSite, "A site as registered.", "RegisteredSite", paused_since=datetime | None
 )
 
 STANDING = (
@@ -108,7 +104,7 @@ STANDING = (
 
 
 class SiteRank(like(Standing, STANDING, last=UnixTime, fastest_partner=Text)):  # type: ignore[misc]
-    """Rank of a site among the sites of its tier, for one size class and direction."""
+    """The rank of a site among the sites of its tier, for one size class and direction."""
 
     fastest_of_wan: Number
 
@@ -119,21 +115,18 @@ CELL = "source destination mean_mb_s std_mb_s ok failed last state level now_mb_
 
 
 class SiteCell(like(ReportCell, CELL, **WORDS)):  # type: ignore[misc]
-    """A cell of the matrix of sites, or a link."""
+    """A cell of the matrix of sites, or a link between endpoints."""
 
 
 class SiteVerdict(Answer):
-    """What changed at the site, as conditions say it, and what is as usual; times are in UTC."""
+    """A summary of the status of the site, from the conditions of its links."""
 
     kind: Annotated[str, word_of(KINDS)]
     sentence: str
 
 
 class SiteAgainstPeers(Answer):
-    """How fast the site is compared with its peers at the same partners.
-
-    `kind` belongs to the slower direction of the site, see `causes/`.
-    """
+    """The rate of the site relative to its peers with the same partners (see `causes/`)."""
 
     kind: Annotated[str, word_of(PEER_KINDS)]
     sentence: str
@@ -143,7 +136,7 @@ FIGURES = "links sites now_mb_s usual_mb_s ratio failing slower faster tested ok
 
 
 class SiteFigures(like(EndFigures, FIGURES)):  # type: ignore[misc]
-    """All links of the site in one direction. Rates and ratio are those of the median link."""
+    """Figures of all links of the site in one direction."""
 
 
 LINK = (
@@ -155,11 +148,11 @@ PARTLY = {"partly_failing": Annotated[bool, At("partly")]}
 
 
 class SiteLinkRow(like(SiteLink, LINK, **WORDS, **SIZES, **PARTLY)):  # type: ignore[misc]
-    """A link now and in the time range. `partner` is the site at the other endpoint."""
+    """A link of the site, with its current rate and its results in the time range."""
 
 
 class RatioPoint(Answer):
-    """A bucket: median and middle half of rate / baseline over the links, and number of tests."""
+    """A bucket with the distribution of rate / baseline over the links."""
 
     start: Annotated[datetime, As(unix_time)]
     links: int
@@ -171,19 +164,21 @@ class RatioPoint(Answer):
 
 
 class RatioLine(Answer):
-    """The links of one direction over time. Buckets without a test are left out."""
+    """The rates of the links of one direction relative to their baselines, over time."""
 
     bucket: Annotated[str, word_of(BUCKETS)]
     points: list[RatioPoint]
 
 
 class WindowBounds(Answer):
+    """A time range."""
+
     start: Second
     end: Second
 
 
 class SiteSides(Answer):
-    """All links of the site together, by direction, in the time range `after` and in `before`."""
+    """The change of the rates of the site between two time ranges, by direction."""
 
     after: Annotated[WindowBounds, At("sides.own")]
     before: Annotated[WindowBounds, At("sides.other")]
@@ -198,15 +193,11 @@ class NoteStart(Answer):
 
 
 class SiteNote(SiteSides, NoteStart):
-    """A note on the site that begins in the time range, with the value for `compare.around`."""
+    """A note on the site that begins in the time range, with the rates before and after."""
 
 
 class SiteEnd(Answer):
-    """A site as source or as destination: figures by size class, its cells, and its links.
-
-    `links` begins with the link slowest relative to its baseline, `worst` with the lowest mean
-    rate. `failing` lists those of `links` that are failing.
-    """
+    """A site as a source or as a destination."""
 
     classes: dict[str, SiteRank]
     cells: list[SiteCell]
@@ -219,10 +210,7 @@ class SiteEnd(Answer):
 
 
 class SiteFinding(Answer):
-    """An open condition of the site, confirmed ones first, and what to check.
-
-    It began between `since_low` and `since_high`, most likely at `since`.
-    """
+    """An open condition of the site, with the recommended first action."""
 
     condition: Annotated[int, At("id")]
     type: Annotated[str, word_of(Condition.Type.values)]
@@ -240,11 +228,11 @@ ERRORS = "where error count links first last newest"
 
 
 class SiteErrors(like(Failures, ERRORS, first=Second, last=Second)):  # type: ignore[misc]
-    """Errors of one kind. `newest` is the id of a transfer."""
+    """Failed tests of the site with the same error."""
 
 
 class PlannedLoad(Answer):
-    """Tests of a set of links, per day and in MB/s on average."""
+    """The scheduled tests of a set of links."""
 
     links: int
     tests_per_day: float
@@ -260,18 +248,14 @@ class PlannedWays(Answer):
 
 
 class PlannedLine(PlannedWays):
-    """Scheduled tests of one mesh in one size class."""
+    """The scheduled tests of one mesh in one size class."""
 
     mesh: str
     size: str
 
 
 class SitePlan(PlannedWays):
-    """Scheduled tests of all meshes.
-
-    `waiting` counts due tests by the reason why they wait. `because` explains those reasons that
-    need action.
-    """
+    """The scheduled tests of all meshes from and to the site."""
 
     meshes: list[PlannedLine]
     waiting: dict[str, int]
@@ -281,10 +265,7 @@ class SitePlan(PlannedWays):
 
 
 class SiteReport(Answer):
-    """A site as source and as destination in a window; `comparison` is there if it compares.
-
-    `drift` is the second half of a window of two weeks or more against its first.
-    """
+    """The report on a site in one size class and time range."""
 
     query: Echo
     unit: str

@@ -27,7 +27,7 @@ from matrix.store import downtimes, notes
 
 
 class ListedSite(site_report.RegisteredSite):  # type: ignore[misc, valid-type]
-    """A site with its endpoints, and the rates of its links in the matrix of sites."""
+    """A site with its endpoints and the rates of its links."""
 
     endpoints: list[str]
     retired_endpoints: list[str]
@@ -45,11 +45,12 @@ class ListedSite(site_report.RegisteredSite):  # type: ignore[misc, valid-type]
     ratio_as_destination: Annotated[Number, At("destination.to_usual")]
 
 
+ECHO = {"$ref": "#/components/schemas/Echo", "description": "The query, including defaults."}
 ORDERINGS = [f"{sign}{name}" for name in overview.KEYS for sign in ("", "-")]
 
 ALL_SITES = described(
-    "All sites",
-    answer=Listed("sites", ListedSite, also={"query": {"$ref": "#/components/schemas/Echo"}}),
+    "List sites",
+    answer=Listed("sites", ListedSite, also={"query": ECHO}),
     parameters=[
         schema.SIZE_CLASS,
         *schema.WINDOW,
@@ -57,12 +58,12 @@ ALL_SITES = described(
         *schema.METHOD_FILTERED,
         schema.text(
             "search",
-            "Only sites for which each word occurs in an attribute.",
+            "Only sites for which each word occurs in the name or another attribute of the site.",
             "GLAS",
             maxLength=overview.LONGEST_SEARCH,
         ),
         schema.choice(
-            "ordering", ORDERINGS, "Field to sort by. A leading - gives descending order.", "name"
+            "ordering", ORDERINGS, "Field to sort by. A leading `-` gives descending order.", "name"
         ),
         *schema.paging(),
     ],
@@ -72,7 +73,7 @@ ALL_SITES = described(
 FORMATS = (*TABLE, *FIGURE)
 
 REPORT_ON_SITE = described(
-    "Report on a site",
+    "Get the report on a site",
     answer=site_report.SiteReport,
     parameters=[
         *(schema.SIZE_CLASS, *schema.WINDOW, *schema.METHOD_FILTERED),
@@ -80,7 +81,8 @@ REPORT_ON_SITE = described(
         schema.choice(
             "end",
             ENDS,
-            "For a figure: show links from the site (source, the default) or to it (destination).",
+            "Links that the figure shows: from the site (source) or to it (destination). Default: "
+            "source. Requires format=plotly or format=html.",
         ),
     ],
     errors=(404,),
@@ -94,7 +96,7 @@ OWN = ("format", *PAGING)
 class SitesView(ApiView):
     @ALL_SITES
     def get(self, request: Request) -> HttpResponseBase:
-        """Sites with their results as source and destination in one size class and time range."""
+        """Returns all sites with their results in one size class and time range."""
         form = asked_format(request, LIST)
         page = PageRequest.read(request, form, TableCursor.parse)
         # The next page is of the same window.
@@ -127,10 +129,10 @@ class SitesView(ApiView):
 class SiteView(ApiView):
     @REPORT_ON_SITE
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        """A site as source, as destination, and among its peers.
+        """Returns the rates, rank, problems and scheduled tests of a site.
 
-        CSV has its cells of all size classes. With `compare`, the links of the site are compared,
-        and CSV has the comparison.
+        CSV has the cells of the site in all size classes, or the compared links with `compare`.
+        The formats plotly and html contain the figure of the links from the site or to it.
         """
         query = overview.compared_question(request.query_params, also=("format", "end"))
         form, end = asked_format(request, FORMATS), one_of(request.query_params, "end", ENDS)

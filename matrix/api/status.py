@@ -30,10 +30,7 @@ from sonar.registry.downtimes.state import SourceState
 
 
 class LastSign(Answer):
-    """When a process last reported that it is alive, or a task that it succeeded; null if never.
-
-    `late` is true after three times the interval; for planner and scheduler, also if never.
-    """
+    """The last sign of life of a process, or the last successful run of a task."""
 
     last: Annotated[MomentOrNull, At("seen_at")]
     age_seconds: float | None
@@ -42,14 +39,14 @@ class LastSign(Answer):
 
 
 class WorkersOfQueue(Answer):
-    """Workers running for a queue; their names only for those who may see them."""
+    """The running workers of a queue."""
 
     count: int
     names: list[str] | None = None
 
 
 class ProbesCounted(Answer):
-    """Tests that have not finished; waiting ones were ordered and exceed a limit for now."""
+    """The number of tests that have not ended."""
 
     waiting: int
     queued: int
@@ -59,15 +56,15 @@ class ProbesCounted(Answer):
 
 
 class Waiting(Answer):
-    """Scheduled tests that are due and wait; the planner has not yet seen those with `next tick`.
+    """Due scheduled tests that have not started, for one reason.
 
-    `link`: another test of their link has not ended. `circuit`: tests at an end keep failing.
-    `stopped`: all tests are stopped.
-    `credential`: one may not be sent where it would be needed, or does not work (`credentials`).
-    `quiet hours` are those of their mesh, `quiet site` those of the site of an end. `paused`: the
-    tests of an end, or of its whole site, are paused. `not enabled`: an end is registered and not
-    enabled. Where people must act, `because` has sentences on what those that are due longest
-    lack.
+    - `next tick`: the planner has not yet considered them.
+    - `link`: another test of the link has not ended.
+    - `circuit`: tests at an endpoint keep failing.
+    - `credential`: a credential does not work, or may not be sent to a server that needs it.
+    - `quiet hours`: the mesh has quiet hours. `quiet site`: a site has quiet hours.
+    - `paused`: an endpoint or its site is paused. `stopped`: all tests are stopped.
+    - `not enabled`: an endpoint is registered but not enabled.
     """
 
     reason: Annotated[str, word_of(REASONS)]
@@ -77,13 +74,15 @@ class Waiting(Answer):
 
 
 class ResultsCounted(Answer):
+    """The number of results by outcome."""
+
     done: int
     failed: int
     lost: int
 
 
 class Compaction(Answer):
-    """Hours and days that are over and not compacted; the first ended at `uncompacted_since`."""
+    """The hours and days of results that still have to be compacted."""
 
     uncompacted: Annotated[int, At("work.uncompacted")]
     uncompacted_since: Annotated[MomentOrNull, At("work.uncompacted_since")]
@@ -91,10 +90,9 @@ class Compaction(Answer):
 
 
 class OpenCircuit(Answer):
-    """An endpoint that is tested less often after a number of consecutive failures.
+    """An endpoint that is tested less often because of consecutive failures.
 
-    Its next scheduled test may run at `next_test_at`, if that is not null; a success closes the
-    circuit breaker. `error` is that of the last test.
+    The next successful test closes its circuit breaker.
     """
 
     endpoint: Name
@@ -107,12 +105,7 @@ class OpenCircuit(Answer):
 
 
 class CredentialInTrouble(Answer):
-    """A credential that fails or expires soon.
-
-    It is the `own` one or the `lent` one of an endpoint, or the one with which Sonar authenticates
-    to the `service` of a mesh. Either `endpoint` and `site` or `mesh` are null. While `tests_wait`,
-    tests that need it are not started. Its name, kind and `detail` only for those who may see them.
-    """
+    """A credential that fails or expires soon."""
 
     endpoint: NameOrNull
     site: Annotated[NameOrNull, At("endpoint.site")]
@@ -127,7 +120,7 @@ class CredentialInTrouble(Answer):
 
 
 class SizeCoverage(Answer):
-    """Links of a size class by their state in the matrix of the last 24 hours."""
+    """The links of a size class by their state in the last 24 hours."""
 
     size: str
     links: int
@@ -141,11 +134,7 @@ class SizeCoverage(Answer):
 
 
 class SourceOfDowntimes(Answer):
-    """A source of downtimes, and when it was last read successfully (`answered_at`).
-
-    `stale` is true if that is more than an hour ago or never. `error` is the last failure, only for
-    those who may see it. `of_endpoints` of its `downtimes` concern endpoints in use.
-    """
+    """A service that downtimes are imported from, and the state of the import."""
 
     source: Literal["gocdb", "osg"]
     asked_regularly: Annotated[bool, At("is_set")]
@@ -159,11 +148,7 @@ class SourceOfDowntimes(Answer):
 
 
 class AssessmentAnswer(Answer):
-    """When results were last assessed (for the size class where that is longest ago).
-
-    `is_late` is true if that is more than three intervals ago. While a confirmed condition of the
-    whole grid is open, results are doubtful since `doubtful_since`, else that is null.
-    """
+    """The last assessment of results, for the size class where it is longest ago."""
 
     as_of: MomentOrNull
     is_late: bool
@@ -171,10 +156,7 @@ class AssessmentAnswer(Answer):
 
 
 class ReplicaAnswer(Answer):
-    """The replica that serves read requests, and the age of its data; null if unknown.
-
-    `problem` says why the primary serves them, null if the replica does.
-    """
+    """The read replica of the database, and the age of its data."""
 
     as_of: MomentOrNull
     age_seconds: Annotated[float | None, At("age")]
@@ -182,7 +164,7 @@ class ReplicaAnswer(Answer):
 
 
 class AllTestsStopped(Answer):
-    """All tests are stopped, ordered ones too; null `until`: until somebody starts them again."""
+    """A stop of all tests, including on-demand tests."""
 
     since: Annotated[Moment, At("paused_since")]
     until: Annotated[MomentOrNull, At("paused_until")]
@@ -190,7 +172,7 @@ class AllTestsStopped(Answer):
 
 
 class StatusAnswer(Answer):
-    """Health of Sonar itself: running processes, tests in progress and waiting, coverage."""
+    """The health of Sonar itself: processes, open tests, coverage and problems."""
 
     sonar_version: str
     data_version: Annotated[str, At("data_version.text")]
@@ -212,17 +194,15 @@ class StatusAnswer(Answer):
     stopped: AllTestsStopped | None
 
 
-STATUS = described("Health of Sonar itself", answer=StatusAnswer, tag="operation")
+STATUS = described("Get the health of Sonar", answer=StatusAnswer, tag="operation")
 
 
 class StatusView(ApiView, of_primary=True):
     @STATUS
     def get(self, request: Request) -> HttpResponse:
-        """Waiting tests, failures, compaction and the results of the hour are up to 10 seconds old.
+        """Returns the health of Sonar itself: processes, open tests, coverage and problems.
 
-        Coverage is up to 30 seconds old, unless a condition has changed.
-
-        `data_version` changes with every change of the registry, the schedule and the results.
+        Figures on tests and results are up to 10 seconds old, and the coverage up to 30 seconds.
         """
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])

@@ -24,7 +24,7 @@ from sonar.people.roles import STOP_ALL
 
 
 class StopAnswer(Answer):
-    """Whether all tests are stopped. Who stopped them is shown only to logged-in users."""
+    """Whether all tests are stopped, until when and why."""
 
     paused: bool
     paused_until: str | None
@@ -35,10 +35,14 @@ class StopAnswer(Answer):
 
 
 class StopBody(Body):
+    """Stops or resumes all tests."""
+
     paused: Annotated[bool, flag("true: no test starts, not even an on-demand test")]
     paused_until: PausedUntil = None
     pause_reason: PauseReason = ""
-    cancel_running: Annotated[bool, flag("with `paused`: running tests are cancelled, too")] = False
+    cancel_running: Annotated[
+        bool, flag("true: running tests are cancelled, too; requires `paused` true")
+    ] = False
 
 
 SHOW = described("Get whether all tests are stopped", answer=StopAnswer, tag="operation")
@@ -50,16 +54,20 @@ class StopView(ApiView, of_primary=True):
 
     @SHOW
     def get(self, request: Request) -> HttpResponse:
-        """While all tests are stopped, neither meshes nor users start tests. Due tests wait."""
+        """Returns whether all tests are stopped, until when and why.
+
+        While all tests are stopped, no scheduled or on-demand test starts. Due tests wait.
+        """
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
         return as_json(answer(request))
 
     @STOP
     def patch(self, request: Request) -> HttpResponse:
-        """Allowed for operators. `paused` true requires a `pause_reason`. Without `paused_until`
-        the stop lasts until `paused` is set to false. `cancelled` in the response counts the
-        running tests that were cancelled.
+        """Stops or resumes all tests, and returns the new state. Operators may do this.
+
+        `paused` true requires a `pause_reason`. Without `paused_until`, the stop lasts until
+        `paused` is set to false.
         """
         refuse_parameters(request)
         values, now = values_of(StopBody, request), timezone.now()

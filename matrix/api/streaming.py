@@ -57,7 +57,10 @@ def in_place(pieces: Pieces) -> Pieces:
     """Give nothing, once the first piece is there; then all pieces, in a place of their own."""
     if not places.acquire(blocking=False):
         most = settings.SONAR_STREAMS
-        raise NotNow(f"All streams allowed at once ({most}) are in use: try again.", RETRY_SECONDS)
+        raise NotNow(
+            f"All {most} concurrent downloads are in use: try again in {RETRY_SECONDS} seconds.",
+            RETRY_SECONDS,
+        )
     try:
         with closing(pieces):
             first = next(pieces, b"")

@@ -32,17 +32,10 @@ Counts = list[int]
 
 
 class StripBuckets(Answer):
-    """One value per bucket, including empty ones. `links` counts the links tested in it.
+    """Counts: one value per bucket, including empty buckets.
 
-    - `failed_links`: links with at least one failed test; `all_failed_links`: links on which all
-      tests failed.
-    - `failing_links`, `slower_links`: links in a confirmed condition of type *failing* or *slow*
-      that was open during part of the bucket, tested in it or not. A link in both counts as
-      failing. Filters on how a test was measured do not change these counts.
-    - `ok`, `failed`: successful and failed tests.
-    - `down_links`: links with an endpoint in a declared outage during part of the bucket.
-      `at_risk_links`: other links with an endpoint that was declared at risk. Both count links
-      that are scheduled or were tested in the time range.
+    Filters on transfers, such as `mover`, do not change the number of failing and slower links.
+    Links in a downtime count if they are scheduled or were tested in the time range.
     """
 
     start: list[datetime]
@@ -58,7 +51,7 @@ class StripBuckets(Answer):
 
 
 class StripDowntime(Answer):
-    """A downtime at an endpoint of these links. `source`: where it was declared, null for Sonar."""
+    """A declared downtime of an endpoint of these links."""
 
     subject: str
     severity: Downtime.Severity
@@ -69,6 +62,8 @@ class StripDowntime(Answer):
 
 
 class Strip(Answer):
+    """The number of failing and slower links over time, with declared downtimes."""
+
     query: schema.Echo
     bucket: str
     bucket_seconds: int
@@ -80,7 +75,7 @@ class Strip(Answer):
 FORMATS = (*TABLE, *FIGURE)
 
 STRIP = described(
-    "How many links were failing or slower than usual, by the hour or day",
+    "Count failing and slower links over time",
     answer=Strip,
     parameters=[
         schema.SIZE_CLASS,
@@ -90,7 +85,8 @@ STRIP = described(
         schema.choice(
             "bucket",
             (AUTO, *WIDTHS),
-            "Length of a bucket. `hour` is available for up to 8 days.",
+            "Length of a bucket. auto: chosen by the length of the time range. hour: only for time "
+            "ranges of up to 8 days.",
             AUTO,
         ),
     ],
@@ -103,6 +99,10 @@ OWN = ("bucket", "format")
 class StripView(ApiView, one_snapshot=False):
     @STRIP
     def get(self, request: Request) -> HttpResponseBase:
+        """Returns how many links were failing or slower than usual, per hour or day.
+
+        The formats plotly and html contain the figure of the matrix page.
+        """
         now = timezone.now()
         (query, bucket, form), version = read_once(
             request,

@@ -48,10 +48,7 @@ StepState = Literal["waiting", "queued", "running", "done", "failed", "lost", "g
 
 
 class SweepSlope(Answer):
-    """The rate goes with the variable to the power of `exponent`; intervals are of 95 %.
-
-    `factor` is what that makes of the rate from the least to the greatest value.
-    """
+    """A power law that was fitted to the rates: rate = constant * variable ^ `exponent`."""
 
     exponent: float
     exponent_low: Annotated[float, At("low")]
@@ -63,7 +60,7 @@ class SweepSlope(Answer):
 
 
 class SweepValue(Answer):
-    """The tests of one value of the variable."""
+    """The results for one value of the variable."""
 
     value: str
     median_mb_s: Annotated[Exact, At("median")]
@@ -73,7 +70,7 @@ class SweepValue(Answer):
 
 
 class SweepTest(Answer):
-    """One test; `gone` if it was cancelled or its result is no longer kept."""
+    """One test of a parameter sweep."""
 
     id: Annotated[UUID, At("step.test_id")]
     value: Annotated[str, At("step.value")]
@@ -83,10 +80,7 @@ class SweepTest(Answer):
 
 
 class SweepSummary(Answer):
-    """Tests of a link that differ in one variable, and what they show so far.
-
-    `size`, `streams` and `mode` are what all of them have in common; null for the variable.
-    """
+    """A parameter sweep: tests of one link that differ in one variable, and the conclusion."""
 
     id: Annotated[UUID, At("sweep.id")]
     url: str
@@ -111,24 +105,24 @@ class SweepSummary(Answer):
 
 
 class WholeSweep(SweepSummary):
-    """A sweep with its single tests, in the order in which they run."""
+    """A parameter sweep with its tests."""
 
     steps: list[SweepTest]
 
 
 COLUMNS = tuple(SweepTest.model_fields)
 SWEEPS = described(
-    "Parameter sweeps, newest first, and what each shows",
+    "List parameter sweeps",
     answer=Listed("sweeps", SweepSummary),
     parameters=[
-        text("source", "The name of an endpoint.", "Glasgow_DATADISK"),
-        text("destination", "The name of an endpoint.", "RAL_DATADISK"),
+        text("source", "Only sweeps from this source endpoint.", "Glasgow_DATADISK"),
+        text("destination", "Only sweeps to this destination endpoint.", "RAL_DATADISK"),
         *paging(),
     ],
     tag="operation",
 )
 ORDER = described(
-    "Order a parameter sweep: all of its tests, or none",
+    "Request a parameter sweep",
     answer=WholeSweep,
     status=202,
     body=OrderedSweep,
@@ -136,14 +130,14 @@ ORDER = described(
     tag="operation",
 )
 SWEEP = described(
-    "A parameter sweep: its tests, how far they are, and what they show",
+    "Get a parameter sweep",
     answer=WholeSweep,
     errors=(404,),
     formats=TABLE,
     tag="operation",
 )
 CANCEL = described(
-    "Cancel the tests of a parameter sweep that have not begun",
+    "Cancel a parameter sweep",
     answer=None,
     status=204,
     errors=(404, 409),
@@ -159,7 +153,10 @@ class SweepsView(ApiView, of_primary=True):
 
     @SWEEPS
     def get(self, request: Request) -> HttpResponse:
-        """Without their single tests, which are in sweeps/<id>/."""
+        """Returns parameter sweeps with their conclusions, the newest first.
+
+        The tests of a sweep are returned by `sweeps/{id}/`.
+        """
         params, now = request.query_params, timezone.now()
         check_names(params, PARAMETERS)
         form = asked_format(request, ("json",))
@@ -175,10 +172,11 @@ class SweepsView(ApiView, of_primary=True):
 
     @ORDER
     def post(self, request: Request) -> HttpResponse:
-        """Who may order tests of the link may order a sweep; all limits hold.
+        """Requests the tests of a parameter sweep and returns it; poll its `url`.
 
-        Its tests run one after the other, there and back through the values. Ask for it by its
-        `url` until `ended` is true.
+        Everyone who may request tests of the link may do this, and the same limits apply. The tests
+        run one after another, forwards and then backwards through the values. Either all tests are
+        requested or none.
         """
         sweep_request = probe_requests.read_sweep(cast("dict[str, Any]", body_of(request)))
         allow(request, probe_requests.ORDER, probe_requests.sites_of(sweep_request.probe_requests))
@@ -194,7 +192,7 @@ class SweepView(ApiView, of_primary=True):
 
     @SWEEP
     def get(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
-        """As CSV a line for each of its tests."""
+        """Returns a parameter sweep with its tests and conclusion. CSV has one line per test."""
         check_names(request.query_params, ["format"])
         form, current = asked_format(request, TABLE), report_of(id)
         if form == "csv":
@@ -204,19 +202,25 @@ class SweepView(ApiView, of_primary=True):
 
     @CANCEL
     def delete(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
-        """What has ended stays, and what runs goes on: what it shows is kept."""
+        """Cancels the tests of a parameter sweep that have not started.
+
+        Running tests continue, and results are kept.
+        """
         current = report_of(id)
         allow(request, probe_requests.ORDER, probe_requests.sites_of([current.sweep]))
         refuse_parameters(request)
         if not request_probes.cancel_sweep(current.sweep, timezone.now()):
-            raise Conflict({"id": ["None of its tests is waiting: there is nothing to cancel."]})
+            sentence = (
+                "No test of this parameter sweep is waiting or queued: none can be cancelled."
+            )
+            raise Conflict({"id": [sentence]})
         return HttpResponse(status=204)
 
 
 def report_of(sweep: UUID) -> SweepReport:
     current = report.report_of(sweep, timezone.now())
     if current is None:
-        raise NotFound(f"No parameter sweep has the id {sweep}.")
+        raise NotFound(f"There is no parameter sweep with the id {sweep}.")
     return current
 
 

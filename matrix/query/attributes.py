@@ -88,7 +88,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name="mode",
         columns=("mode",),
-        choice="that the destination pulled, or the source pushed",
+        choice="that the destination fetched (pull), or that the source sent (push)",
         mesh="mode",
         apart=True,
     ),
@@ -160,8 +160,8 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         name="purpose",
         columns=("purpose",),
         choice=(
-            "on the schedule of a mesh (scheduled), on order (ordered), as parameter sweeps "
-            "(sweep), or for reasons not recorded (unknown)"
+            "on schedule (scheduled), on demand (ordered), for parameter sweeps (sweep), or for an "
+            "unknown purpose (unknown)"
         ),
         allowed=(SWEEP, ORDERED, SCHEDULED, NOT_NOTED),
         stored={**{name: name for name in (SCHEDULED, ORDERED, SWEEP)}, NOT_NOTED: ""},

@@ -44,16 +44,19 @@ REST_FRAMEWORK: dict[str, Any] = {
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Sonar",
     "DESCRIPTION": (
-        "Rates of test transfers between the storage endpoints of a grid, source by destination. "
-        "Reading may need an account; writing always needs a token or a session with rights. "
-        "Times are ISO 8601 in UTC, rates MB/s (10^6 bytes per second), sizes bytes. Parameters "
-        "and fields that a call does not know are refused."
+        "Sonar measures the rates of test transfers between the storage endpoints of a grid. "
+        "Reading may require an account; writing always requires a token or a session with the "
+        "necessary rights. Times are ISO 8601 in UTC, rates are in MB/s (10^6 bytes per second), "
+        "sizes are in bytes. Unknown parameters and fields are rejected with status 400."
     ),
     "TAGS": [
-        {"name": "results", "description": "measured rates"},
-        {"name": "operation", "description": "what is going on now, and ordering tests"},
-        {"name": "registry", "description": "sites, endpoints, and which tests run between them"},
-        {"name": "about", "description": "this API"},
+        {"name": "results", "description": "Rates, results, events and incidents"},
+        {
+            "name": "operation",
+            "description": "On-demand tests, parameter sweeps, endpoint checks and health",
+        },
+        {"name": "registry", "description": "Sites, endpoints, meshes, targets and other settings"},
+        {"name": "about", "description": "The API itself"},
     ],
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",

@@ -22,6 +22,7 @@ from matrix.query.comparison import OF_FILTERS
 from sonar.models import SizeClass
 from tests.api import scene
 from tests.scenes import standing
+from tests.words import length, sentences
 
 pytestmark = pytest.mark.django_db
 Json = dict[str, Any]
@@ -195,6 +196,29 @@ def test_every_parameter_is_described_with_what_is_allowed(schema):
             assert one["in"] != "query" or not free or one["schema"]["examples"][0] is not None
             # Times in addresses may be any ISO 8601, as days and weeks: `date-time` is narrower.
             assert one["in"] != "query" or "format" not in one["schema"], (path, one["name"])
+
+
+def test_every_call_has_a_description_that_says_what_it_answers(schema):
+    for path, method, operation in operations(schema):
+        assert operation["summary"][0].isupper(), (path, method)
+        assert not operation["summary"].endswith("."), (path, method)
+        assert operation["tags"] == ["registry"] or operation["description"], (path, method)
+
+
+def test_every_field_of_an_answer_is_described(schema):
+    for name, shape in schema["components"]["schemas"].items():
+        if name.startswith("New") or name.endswith("Change"):
+            continue
+        for field, of in shape.get("properties", {}).items():
+            text = of.get("description", "")
+            assert text, (name, field)
+            assert all(length(sentence) <= 20 for sentence in sentences(text)), (name, field)
+
+
+def test_every_description_of_a_field_is_of_an_answer(schema):
+    parts = {"Queries", "OtherLinks", "BucketCounts", "ComparedRates", "NoteStart", "SiteSides"}
+    names = {*schema["components"]["schemas"], *parts, "PlannedWays"}
+    assert set(schemas.field_descriptions()) <= names
 
 
 def test_the_parameters_are_those_that_the_call_knows(client, schema, made):

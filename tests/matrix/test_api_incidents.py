@@ -165,7 +165,7 @@ def test_each_decision_is_one_call(into_desy: Incident, anna: User):
             "allowed only with the decision mute",
         ),
         ({"decision": "mute"}, "until", "until is missing"),
-        ({"decision": "mute", "until": "soon"}, "until", "until must be a time"),
+        ({"decision": "mute", "until": "soon"}, "until", "until must be an ISO 8601 time"),
         ({"decision": "mute", "until": "2020-01-01"}, "until", "must be in the future"),
         ({"decision": "assign"}, "assignee", "assignee is missing"),
         ({"decision": "assign", "assignee": "bob"}, "assignee", "not an active account"),

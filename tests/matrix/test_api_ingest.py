@@ -147,20 +147,20 @@ def test_the_first_twenty_bad_rows_are_named_and_all_are_counted(client, ingest)
 
 
 BODIES = {
-    "nothing": ("", "The list is empty: send a JSON list of 1 to 10,000."),
+    "nothing": ("", "The list is empty: send a JSON list of 1 to 10,000 results."),
     "an empty list": ([], "The list is empty"),
-    "an object": (row(), "The body is not a list"),
-    "a number": ("5", "The body is not a list"),
-    "null": ("null", "The body is not a list"),
-    "no JSON": ("[{", "The body is not JSON"),
-    "CSV": ("id,source\n", "The body is not JSON"),
-    "NaN": ("[NaN]", "The body is not JSON"),
-    "Infinity": (json.dumps([row(seconds=float("inf"))]), "The body is not JSON"),
-    "a number beyond any": (json.dumps([row(bytes=10**400)]), "The body is not JSON"),
-    "not UTF-8": (b'["\xff"]', "The body is not JSON"),
-    "half a surrogate pair": ('["\\ud800"]', "The body is not JSON"),
-    "very deep": ("[" * 100_000, "The body is not JSON"),
-    "UTF-16": ("[]".encode("utf-16"), "The body is not JSON"),
+    "an object": (row(), "The body is not a JSON list"),
+    "a number": ("5", "The body is not a JSON list"),
+    "null": ("null", "The body is not a JSON list"),
+    "no JSON": ("[{", "The body is not valid JSON"),
+    "CSV": ("id,source\n", "The body is not valid JSON"),
+    "NaN": ("[NaN]", "The body is not valid JSON"),
+    "Infinity": (json.dumps([row(seconds=float("inf"))]), "The body is not valid JSON"),
+    "a number beyond any": (json.dumps([row(bytes=10**400)]), "The body is not valid JSON"),
+    "not UTF-8": (b'["\xff"]', "The body is not valid JSON"),
+    "half a surrogate pair": ('["\\ud800"]', "The body is not valid JSON"),
+    "very deep": ("[" * 100_000, "The body is not valid JSON"),
+    "UTF-16": ("[]".encode("utf-16"), "The body is not valid JSON"),
 }
 
 
@@ -217,9 +217,9 @@ def test_no_body_is_a_server_error(client, ingest, body: bytes):
 
 def test_too_many_results_and_too_many_bytes_are_a_413(client, ingest):
     answer = refused(post(client, [{}] * 10_001, ingest), 413)
-    assert answer["detail"] == "10,001 results are too many at once: send 10,000."
+    assert answer["detail"] == "10,001 results are too many at once: send at most 10,000."
     answer = refused(post(client, b" " * 8_000_001, ingest), 413)
-    assert answer["detail"] == "The body is larger than 8,000,000 bytes."
+    assert answer["detail"] == "The body is larger than 8,000,000 bytes, which is the limit."
 
 
 def test_ten_thousand_results_are_taken(client, ingest):

@@ -224,14 +224,14 @@ def test_the_answer_says_what_was_asked(client, small_world):
         ("page_size=0", "page_size", "page_size “0” is not a whole number from 1 to 1000."),
         ("page_size=1001", "page_size", "from 1 to 1000"),
         ("page_size=1&page_size=2", "page_size", "page_size is given 2 times: give it once."),
-        ("cursor=x", "cursor", "cursor “x” is not from the `next` of a response."),
+        ("cursor=x", "cursor", "cursor “x” is not valid: follow the URL `next` of a response."),
         ("error=%00", "error", "error must be at most 200 printable characters"),
         ("size=huge", "size", "size “huge” is not known"),
         ("stat=mean", "stat", "There is no parameter “stat”"),
         ("format=xml", "format", "format “xml” is not known: use json, csv or ndjson."),
         ("format=csv&format=csv", "format", "format is given 2 times: give it once."),
-        ("format=csv&page_size=5", "page_size", "page_size is for JSON: other formats have all"),
-        ("format=ndjson&cursor=x", "cursor", "cursor is for JSON: other formats have all"),
+        ("format=csv&page_size=5", "page_size", "page_size applies to JSON only: CSV and NDJSON"),
+        ("format=ndjson&cursor=x", "cursor", "cursor applies to JSON only: CSV and NDJSON"),
         ("site=Nowhere", "site", "site “Nowhere” is not known"),
     ],
 )
@@ -325,7 +325,7 @@ def test_one_that_there_is_not_is_a_404_that_says_why(client, small_world, setti
     one = probe(small_world.ral, small_world.glasgow)
     response = client.get(f"{URL}{one.id}/")
     assert response.status_code == 404
-    assert "is queued: it is listed here once it has ended." in response.json()["detail"]
+    assert "is queued: its result is available after it has ended." in response.json()["detail"]
     assert client.get(f"{URL}nothing/").status_code == 404
 
 

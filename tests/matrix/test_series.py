@@ -257,7 +257,11 @@ def test_filters_on_how_it_was_measured_hold(client, small_world):
 @pytest.mark.parametrize(
     ("url", "parameter", "said"),
     [
-        ("?destination=RAL_DATADISK", "source", "source is missing: name an endpoint."),
+        (
+            "?destination=RAL_DATADISK",
+            "source",
+            "source is missing: give the name of a registered endpoint.",
+        ),
         ("?source=RAL_DATADISK", "destination", "destination is missing"),
         ("?source=x&destination=RAL_DATADISK", "source", "source “x” is not known"),
         (

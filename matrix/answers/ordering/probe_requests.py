@@ -26,7 +26,7 @@ MOVERS = catalogue.names()
 
 
 class OrderedTests(BaseModel, extra="forbid", strict=True):
-    """Tests of one link, ``count`` of each size class; all of them are ordered, or none."""
+    """A request for tests of one link."""
 
     source: Name
     destination: Name
@@ -165,10 +165,7 @@ Variable = Literal["streams", "size", "mode"]
 
 
 class OrderedSweep(BaseModel, extra="forbid", strict=True):
-    """Tests of one link that differ in one variable, ``repeats`` of each value.
-
-    Without ``values`` they are 1, 2, 4, 8 and 16 streams, all size classes, or pull and push.
-    """
+    """A request for a parameter sweep: tests of one link that differ in one variable."""
 
     source: Name
     destination: Name

@@ -9,11 +9,7 @@ from matrix.statistics.transfers.rate_profile import ProfileShape
 
 
 class ComparedRates(Answer):
-    """Both medians (or means) in MB/s, their ratio with a 95 % interval, and its p-value.
-
-    `ok` and `other_ok` count the successful tests of both sides. With fewer than three on either
-    side there is no ratio.
-    """
+    """The rates of a link on the two sides of a comparison, and their ratio."""
 
     rate: Annotated[Digits, At("value")]
     other: Digits
@@ -26,7 +22,7 @@ class ComparedRates(Answer):
 
 
 class RuleSays(Answer):
-    """The conclusion of a rule and the figures behind it. `strength` is between 0 and 1."""
+    """A diagnosis: the probable reason why a link is slow or fails, with its evidence."""
 
     kind: Kind
     headline: str
@@ -36,23 +32,14 @@ class RuleSays(Answer):
 
 
 class LinkRuleSays(RuleSays):
-    """The conclusion of the strongest rule about a link."""
+    """The strongest diagnosis of a link."""
 
     source: str
     destination: str
 
 
 class InsideFigures(Answer):
-    """Rates within transfers, from their progress samples.
-
-    - `looked_at`: newest successful transfers examined; `courses`: those with enough samples.
-    - `shapes`: number of transfers by shape.
-    - `low_mb_s`, `high_mb_s`: limits that contain 90 % of the rates, weighted by time.
-    - `stalled`: share of the time without any progress after the first bytes.
-    - `ceiling_mb_s`: rate at which most transfers run evenly.
-    - `nominal_mb_s`: lowest nominal capacity of the two sites; `nominal_site`: the site that has
-      it.
-    """
+    """Rates during transfers, computed from their progress samples."""
 
     looked_at: int
     courses: Annotated[int, As(len)]

@@ -25,15 +25,19 @@ HEADER: Literal["header"] = "header"
 IF_NONE_MATCH = OpenApiParameter(
     "If-None-Match",
     location=HEADER,
-    description="The ETag of an earlier response. If nothing has changed, the response is a 304.",
+    description="The ETag of an earlier response. If nothing has changed, the status is 304.",
 )
 Json = dict[str, Any]
 # Of what Plotly reads, which has a schema of its own.
 PLOTLY_SCHEMA: Json = {
     "type": "object",
     "properties": {
-        "data": {"type": "array", "items": {"type": "object"}},
-        "layout": {"type": "object"},
+        "data": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "Traces of the Plotly figure.",
+        },
+        "layout": {"type": "object", "description": "Layout of the Plotly figure."},
     },
     "required": ["data", "layout"],
 }
@@ -45,8 +49,8 @@ FIGURE_EXAMPLES = {
     "html": '<!DOCTYPE html>\n<html lang="en">...</html>',
 }
 IN_PATHS = {
-    "name": "Name of the object in the registry.",
-    "id": "Id of the object, as in the list.",
+    "name": "Name of the site, endpoint, mesh or other object.",
+    "id": "Id of the object, as returned by the list.",
     "source": "Name of the source endpoint.",
     "destination": "Name of the destination endpoint.",
     "period": "A completed ISO 8601 week like `2026-W47`, or a completed month like `2026-10`.",
@@ -57,30 +61,41 @@ ETAG = OpenApiParameter(
     "ETag",
     location=HEADER,
     response=[200, 304],
-    description="Version of the response, for If-None-Match.",
+    description="Version of the response. Send it back as If-None-Match.",
 )
-SAME = {304: OpenApiResponse(description="Nothing has changed since the given ETag.")}
+SAME = {
+    304: OpenApiResponse(
+        description="Nothing has changed since the response with this ETag. There is no body."
+    )
+}
+DONE = {
+    200: "The request succeeded.",
+    201: "The request succeeded, and the data was stored.",
+    202: "The request was accepted. Sonar processes it after the response.",
+    204: "The request succeeded. The response has no body.",
+}
 EXAMPLES = Path(__file__).parents[1] / "examples.json"
 ENDPOINT = "$endpoint"
 WRONG_SIZE = "page_size “0” is not a whole number from 1 to 1000."
 # What each status says, and an example of its `detail`.
 REFUSALS = {
     400: (
-        "A parameter, a field or the body is not valid. `errors` lists each with what is allowed.",
+        "A parameter, a field or the body is not valid. `errors` explains for each what is "
+        "allowed.",
         WRONG_SIZE,
     ),
     401: (
-        "The request has no valid token or session.",
+        "The request has no valid token or session, but needs one.",
         NEEDS_ACCOUNT,
     ),
     403: (
-        "The account has no right to do this, or its token lacks the scope.",
+        "The account lacks the right, or its token lacks the scope, that the request requires.",
         "Your role does not allow this for that site.",
     ),
     404: ("No object has this name or id.", "There is nothing at /api/v1/nothing/."),
     409: ("The request conflicts with existing data.", "name is taken: another site has it."),
     411: (
-        "The body was sent in chunks, without a Content-Length.",
+        "The body was sent in chunks, without the header Content-Length.",
         "Send the body with its Content-Length, not in chunks.",
     ),
     413: ("The body is too large.", "The body is larger than 100,000 bytes."),
@@ -94,16 +109,16 @@ REFUSALS = {
         'Unsupported media type "text/plain" in request.',
     ),
     429: (
-        "Too many requests. Retry-After gives the seconds to wait.",
+        "Too many requests. The header Retry-After gives the seconds to wait.",
         "Request was throttled. Expected available in 12 seconds.",
     ),
     431: (
-        "A header is too long, or there are too many headers.",
+        "A header is too long, or the request has too many headers.",
         "A header is longer than 8,190 bytes, or there are more than 100.",
     ),
     503: (
-        "The request takes too long, or other work must finish first. Retry-After gives the "
-        "seconds to wait.",
+        "The request took too long, or other work must finish first. The header Retry-After gives "
+        "the seconds to wait.",
         "Another import is running: retry later.",
     ),
 }
@@ -111,7 +126,7 @@ RETRY_AFTER = OpenApiParameter(
     "Retry-After",
     int,
     OpenApiParameter.HEADER,
-    description="Seconds to wait before the next attempt.",
+    description="Number of seconds to wait before the next attempt.",
     response=[429, 503],
 )
 
@@ -128,9 +143,9 @@ class TokenScheme(OpenApiAuthenticationExtension):
             "in": "header",
             "name": "Authorization",
             "description": (
-                "The header `Authorization: Token sonar_...`. Each call names the scope that it "
-                "requires: `read`, `ingest` or `operate`. If enabled, `Authorization: Bearer ...` "
-                "with a token of the identity provider has the scope `read`."
+                "An API token in the header `Authorization: Token sonar_...`. Each operation names "
+                "the scope that it requires: `read`, `ingest` or `operate`. If enabled, an access "
+                "token of the identity provider (`Authorization: Bearer ...`) has the scope `read`."
             ),
         }
 
@@ -144,8 +159,8 @@ class SessionScheme(OpenApiAuthenticationExtension):
             "type": "apiKey",
             "in": "cookie",
             "name": settings.SESSION_COOKIE_NAME,
-            "description": "The session of a logged-in browser. Writing also requires the header "
-            "X-CSRFToken.",
+            "description": "The session cookie of a logged-in browser. Requests that write also "
+            "need the header X-CSRFToken.",
         }
 
 
@@ -216,14 +231,14 @@ class Operation(AutoSchema):
         call, shapes = self.call, Shapes(self.registry)
         answers: dict[Any, OpenApiResponse] = {}
         if call.answer is None:
-            answers[call.status] = OpenApiResponse(description="Done. The response has no body.")
+            answers[call.status] = OpenApiResponse(description=DONE[call.status])
         else:
             schemas: dict[str, Json] = {name: {"type": "string"} for name in call.formats}
             schemas |= {"pdf": BINARY} if "pdf" in schemas else {}
             schemas |= {"plotly": PLOTLY_SCHEMA} if "plotly" in schemas else {}
             schemas["json"] = shapes.of(call.answer, "response")
             for name, schema in schemas.items():
-                answers[call.status, MEDIA[name]] = OpenApiResponse(schema, call.summary)
+                answers[call.status, MEDIA[name]] = OpenApiResponse(schema, DONE[call.status])
         if self.method == "GET":
             answers |= SAME
         for status in call.errors:

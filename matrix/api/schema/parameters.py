@@ -66,12 +66,14 @@ def paging(sizes: PageSizes = SHORT) -> tuple[OpenApiParameter, ...]:
         minimum=1,
         maximum=sizes.most,
     )
-    after = text("cursor", "Position to continue from, as in the address that `next` contains.", "")
+    after = text(
+        "cursor", "Start of the page, as contained in the `next` URL of the page before.", ""
+    )
     return size, after
 
 
 class Echo(BaseModel, extra="allow"):
-    """The query with its defaults: `start` and `end` of the time range, and filters by name."""
+    """The query, including defaults. Filters are lists of values by parameter."""
 
     __pydantic_extra__: dict[str, list[str]]
 
@@ -81,21 +83,35 @@ class Echo(BaseModel, extra="allow"):
     end: str
 
 
+# What endpoints have in an attribute, behind "links from" or "links to".
+PLACES = {
+    "cloud": "sites in this cloud (region)",
+    "tier": "sites of this WLCG tier",
+    "country": "sites in this country (two ISO 3166 letters)",
+    "label": "endpoints with this label, like DATADISK",
+    "tag": "endpoints with this tag",
+}
+
+
 def filter_of(name: str, prefix: str = "", besides: str = "") -> OpenApiParameter:
     criterion = Filter(name, "")
-    attribute = BY_NAME[criterion.attribute]
+    name_of_attribute = criterion.attribute
+    attribute = BY_NAME[name_of_attribute]
     items: dict[str, Any] = {"minLength": 1, "maxLength": len("!") + attribute.longest}
     if allowed := ALLOWED_VALUES.get(attribute.name):
         items = {"enum": [f"{sign}{value}" for value in allowed for sign in ("", "!")]}
     if isinstance(attribute, ProfileAttribute):
         words = f"transfers {attribute.choice}"
     else:
-        words = f"links {PREPOSITIONS[criterion.end]} this {attribute.title}"
-    sentence = f"{besides}Only {words}. A leading ! excludes a value."
+        place = PLACES.get(name_of_attribute, f"this {attribute.title}")
+        words = f"links {PREPOSITIONS[criterion.end]} {place}"
+    sentence = f"{besides}Only {words}. A leading `!` excludes a value."
     return several(f"{prefix}{name}", sentence, **items)
 
 
-SIZE_CLASS = text("size", "Name of the size class.", SIZE, default=DEFAULT_SIZE)
+SIZE_CLASS = text(
+    "size", "Name of the size class (see `size-classes/`).", SIZE, default=DEFAULT_SIZE
+)
 WINDOW = (
     choice(
         "window",
@@ -105,33 +121,39 @@ WINDOW = (
     ),
     text(
         "from",
-        "Start of the time range, ISO 8601, whole seconds. Requires `to`.",
+        "Start of the time range (inclusive), ISO 8601 in whole seconds. Requires `to`.",
         "2026-11-13T00:00:00Z",
     ),
     text(
         "to",
-        "End of the time range (exclusive), ISO 8601. Requires `from`.",
+        "End of the time range (exclusive), ISO 8601 in whole seconds. Requires `from`.",
         "2026-11-20T00:00:00Z",
     ),
 )
 STAT = choice(
     "stat",
     STATS,
-    "What the cells show: `now`, `vs_usual` (now / usual, below 1 is slower) and `vs_target` "
-    "(now / rate target) look back beyond the window. With compare it is the ratio of both "
-    "sides, whichever is named.",
+    "Statistic of each cell. `vs_usual` is the current rate divided by the baseline, and "
+    "`vs_target` the current rate divided by the rate target. These two and `now` also use results "
+    "from before the time range. With `compare`, each cell is the ratio of the two sides.",
     MatrixQuery.stat,
 )
-ROWS = choice("rows", GROUPINGS, "Grouping of the sources: one row per value.", MatrixQuery.rows)
+ROWS = choice(
+    "rows",
+    GROUPINGS,
+    "Attribute that groups the sources into rows: one row per value.",
+    MatrixQuery.rows,
+)
 COLUMNS = choice(
     "columns",
     GROUPINGS,
-    "Grouping of the destinations: one column per value.",
+    "Attribute that groups the destinations into columns: one column per value.",
     MatrixQuery.columns,
 )
 MAX_AGE = text(
     "max_age",
-    "Maximum age of the last success of a cell, in seconds or like 6h. Older cells have no value.",
+    "Maximum age of the last success of a cell: a number of seconds, or a time like 6h. Cells with "
+    "an older success have no value.",
     "6h",
 )
 LINKS_FILTERED = tuple(map(filter_of, LINK_FILTERS))
@@ -141,27 +163,32 @@ MOMENT = r"[0-9T:.Z+-]+"
 COMPARE = (
     several(
         "compare",
-        "What to compare with: the preceding time range of the same length (previous), the same "
-        "time range a week earlier (week), the 30 days before (month), the time range between two "
-        "times (<from>..<to>), or the opposite direction of each link (reverse). `reverse` can be "
-        "combined with one of the others.",
+        "Other side of the comparison. `previous`: the preceding time range of the same length. "
+        "`week`: the same time range a week earlier. `month`: the 30 days before the time range. "
+        "`<from>..<to>`: the time range between these two times. `reverse`: the opposite direction "
+        "of each link. `reverse` can be combined with one of the other values.",
         anyOf=[
             {"enum": [*WINDOWS, REVERSE]},
             {"pattern": rf"^{MOMENT}\.\.{MOMENT}$", "examples": ["2026-11-01..2026-11-08"]},
         ],
     ),
-    text(OF_SIZE, "Size class to compare with.", "small"),
-    choice(OF_OF, OF, "Whether the comparison divides medians or means of rates.", OF[0]),
+    text(
+        OF_SIZE,
+        "Size class of the other side of the comparison. Default: the same size class.",
+        "small",
+    ),
+    choice(OF_OF, OF, "Whether the comparison is a ratio of median rates or of mean rates.", OF[0]),
     text(
         OF_AROUND,
-        "Compares the time range after this moment, up to now and at most 7 days, with the time "
-        "range of the same length before. Replaces `window`, `from`, `to` and a time range in "
-        "`compare`.",
+        "Time of a change, ISO 8601. The time range after this time, up to now and at most 7 days, "
+        "is compared with the time range of the same length before. Replaces `window`, `from`, "
+        "`to` and a time range in `compare`.",
         "2026-11-19T20:15:00Z",
     ),
 )
 OTHER_SIDE = (
-    "Filter of the side to compare with, in place of the filter of the same name; empty for none. "
+    "Filter of the other side of the comparison. It replaces the filter of the same name; an empty "
+    "value removes that filter. "
 )
 
 

@@ -1,15 +1,18 @@
 """Shapes of bodies and answers: pydantic models, lists of them, JSON schemas."""
 
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from inspect import getdoc
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
 from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
 from pydantic import BaseModel, Field, create_model
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_schema
+from pydantic_core.core_schema import ModelSchema
 
 from matrix.api.schema.records import At, Number
 from matrix.query.attributes import BY_KEY, NAME
@@ -24,6 +27,14 @@ Json = dict[str, Any]
 
 MODES: dict[Direction, JsonSchemaMode] = {"request": "validation", "response": "serialization"}
 PLACE = "#/components/schemas/{model}"
+FIELDS = Path(__file__).parent / "fields.toml"
+# Answers with the fields of another one.
+SAME_FIELDS = {
+    "EndpointWritten": "EndpointRecord",
+    "MeshWritten": "MeshRecord",
+    "RegisteredSite": "SiteRecord",
+    "SizeClassWritten": "SizeClassRecord",
+}
 NEXT: Json = {
     "type": ["string", "null"],
     "description": "URL of the next page; null on the last page.",
@@ -84,14 +95,14 @@ CellChange = Annotated[str, word_of(CHANGE_KINDS)]
 OtherOrigins = Annotated[
     dict[str, int],
     Field(
-        description="Number of results of other origins, which are left out because the query "
-        "names no `origin`. Empty if there are none."
+        description="Number of results by origin that are not included because the query has no "
+        "filter on `origin`. Empty if there are none."
     ),
 ]
 
 
 class Error(Answer):
-    """The response to a request that was refused or failed."""
+    """The response to a request that was rejected or that failed."""
 
     detail: str
     errors: dict[str, list[str]]
@@ -144,20 +155,38 @@ def echo_shape(
     named: dict[str, Json] = {name: {"type": ["string", "null"]} for name in optional}
     named |= {name: {"type": "string"} for name in texts}
     named |= {name: {"type": "array", "items": {"type": "string"}} for name in lists}
+    for name, schema in named.items():
+        schema["description"] = field_descriptions()["Queries"][name]
     return {
         "type": "object",
-        "description": f"The query: window as two times{besides} filters by their names.",
+        "description": f"The query, including defaults: time range{besides} and filters by name.",
         "properties": named,
         "required": [*optional, *texts, *lists],
         "additionalProperties": {"type": "array", "items": {"type": "string"}},
     }
 
 
+@cache
+def field_descriptions() -> Mapping[str, Mapping[str, str]]:
+    """Read fields.toml: descriptions of fields by the name of their class."""
+    return tomllib.loads(FIELDS.read_text())
+
+
 class Untitled(GenerateJsonSchema):
-    """Leaves out titles of fields, which say their names again."""
+    """Leaves out titles of fields, which repeat their names, and adds their descriptions."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401
         return False
+
+    def model_schema(self, schema: ModelSchema) -> Json:
+        made = super().model_schema(schema)
+        names = [each.__name__ for each in schema["cls"].__mro__]
+        described = [field_descriptions().get(SAME_FIELDS.get(each, each), {}) for each in names]
+        for name, shape in made.get("properties", {}).items():
+            text = next((texts[name] for texts in described if name in texts), "")
+            if text:
+                shape.setdefault("description", text)
+        return made
 
 
 @cache
@@ -181,7 +210,11 @@ class Shapes:
             rows = {"type": "array", "items": self.of(shape.row, direction)}
             return rows | {"minItems": shape.least, "maxItems": shape.most}
         if isinstance(shape, Listed):
-            rows = {"type": "array", "items": self.of(shape.row, direction)}
+            rows = {
+                "type": "array",
+                "items": self.of(shape.row, direction),
+                "description": "The rows of this page.",
+            }
             needed = {**shape.also, shape.plural: rows, "next": NEXT}
             return {
                 "type": "object",

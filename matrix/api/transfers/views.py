@@ -52,13 +52,20 @@ from sonar.records.exporting import copy_of
 from sonar.results import store
 
 Empty = Literal[""] | None
+IN_WORDS = {"s": "seconds", "bytes": "bytes", "MB/s": "MB/s"}
 
 
 def answered(column: Column) -> Any:  # noqa: ANN401 - of pydantic
     """Return the type of a column in answers; what names machines is there for some alone."""
     kind = Literal[*column.choices, *column.besides] if column.choices else column.kind
     nullable = kind | None if column.null else kind
-    return (nullable, column.default if column.internal else ...)
+    words = [described_column(column), *(["Null if not known."] if column.null else [])]
+    default = column.default if column.internal else ...
+    return (Annotated[nullable, Field(description=" ".join(words))], default)
+
+
+def described_column(column: Column) -> str:
+    return f"{column.sentence} In {IN_WORDS[column.unit]}." if column.unit else column.sentence
 
 
 def sent(column: Column) -> Any:  # noqa: ANN401 - of pydantic
@@ -66,23 +73,20 @@ def sent(column: Column) -> Any:  # noqa: ANN401 - of pydantic
     kind = Literal[*column.choices] if column.choices else column.kind
     if column.limits and not column.choices:
         kind = Annotated[kind, Field(**column.limits)]
-    return (kind, ...) if column.required else (kind | Empty, column.default)
+    described = Field(description=f"{described_column(column)} Allowed: {column.allowed}.")
+    if column.required:
+        return (Annotated[kind, described], ...)
+    return (Annotated[kind | Empty, described], column.default)
 
 
 Result = create_model(
     "Result",
     __base__=Answer,
-    __doc__="""A record of a result, with its size class and rate.
+    __doc__="""A result: the record of a transfer, with its size class and rate.
 
-    `streams` and `tcp_buffer_bytes` are what was requested, `..._used` is null if not known;
-    `concurrent_at_...` is the number of concurrent Sonar tests at the source or destination: the
-    mean and the maximum. `clock` says who timed `seconds`: Sonar from its request (`request`) or
-    the run of a program (`tool`), or the service that moved it (`service`), whose time includes
-    the set-up of the copy: the rate of one under 30 s may be more than 3 % too low. Queueing and
-    the verification are not part of `seconds`. `scitag` is the flow label sent along. `purpose` is
-    why the test was made: scheduled by a mesh, ordered, or a sweep, which counts in no mean
-    and no state unless it is asked for; null where an import does not say. `data_server` is the
-    host and port of the server that moved the bytes, only for who may see names of machines.
+    `clock` tells what measured `seconds`. A service includes the set-up of the copy: for transfers
+    under 30 s, the rate may be more than 3 % too low. Results of parameter sweeps count in means
+    and states only if the query includes them.
     """,
     **{column.name: answered(column) for column in listed(internal=True)},
 )
@@ -91,10 +95,7 @@ Upload: Any = answer_of(connections.SourceUpload, "Upload")
 WholeResult = create_model(
     "WholeResult",
     __base__=Result,
-    __doc__="""All that is kept of a result; names of machines only for who may see them.
-
-    `upload` is null if the source file was there already.
-    """,
+    __doc__="A result with its progress samples, connections and upload.",
     error_is_permanent=(bool, ...),
     verified_note=(str | None, ...),
     mesh=(str | None, ...),
@@ -107,20 +108,19 @@ WholeResult = create_model(
 SentResult = create_model(
     "SentResult",
     __base__=Body,
-    __doc__="""A record as sonar.records.record.Record reads it; null and "" are the same as left \
-out.""",
+    __doc__="A result to import. null and an empty text are the same as an omitted field.",
     **{column.name: sent(column) for column in RECORD},
 )
 
 
 class Stored(Answer):
-    """How many results were new, and how many had been stored before."""
+    """The number of imported results."""
 
     accepted: int
     duplicates: int
 
 
-ECHO = echo_shape(", state, error;", ("size", "window", "error"), lists=("state",))
+ECHO = echo_shape(", states, error", ("size", "window", "error"), lists=("state",))
 LONGEST_SEARCH = 200
 OWN = ("state", "error", "cursor", "page_size", "format")
 
@@ -212,13 +212,14 @@ def record(transfer: Transfer, names: dict[int, str], *, internal: bool) -> dict
 
 class TransferView(ApiView):
     @described(
-        "A result with its progress",
+        "Get a result",
         answer=WholeResult,
         errors=(404,),
         formats=("json", "csv"),
         tag="results",
     )
     def get(self, request: Request, id: UUID) -> HttpResponseBase:  # noqa: A002 - of the route
+        """Returns a result with its progress samples, connections and upload."""
         check_names(request.query_params, ["format"])
         form = asked_format(request)
         transfer = transfers.by_id(id)
@@ -233,9 +234,11 @@ class TransferView(ApiView):
 
 def why_not(transfer_id: UUID) -> str:
     if probe := Probe.objects.filter(id=transfer_id).first():
-        return f"The test {transfer_id} is {probe.state}: it is listed here once it has ended."
+        return (
+            f"The test {transfer_id} is {probe.state}: its result is available after it has ended."
+        )
     days = settings.SONAR_KEEP_DAYS
-    return f"There is no transfer with the ID {transfer_id}. Results are kept for {days} days."
+    return f"There is no result with the id {transfer_id}. Results are kept for {days} days."
 
 
 def shown(transfer: Transfer, request: Request) -> dict[str, Any]:
@@ -275,15 +278,17 @@ class TransfersView(ApiView):
         return [MayIngest() if self.request.method == "POST" else MayRead()]
 
     @described(
-        "Results, newest first",
+        "List results",
         answer=Listed("transfers", Result, also={"query": ECHO}),
         parameters=[
-            schema.SIZE_CLASS,
+            schema.text("size", "Only results of this size class. Default: all.", schema.SIZE),
             *schema.WINDOW,
             *schema.LINKS_FILTERED,
             *schema.METHOD_FILTERED,
             schema.several(
-                "state", "Filter by state. Default: done and failed.", enum=Transfer.State.values
+                "state",
+                "Only results in one of these states. Default: done and failed.",
+                enum=Transfer.State.values,
             ),
             schema.text(
                 "error",
@@ -297,6 +302,7 @@ class TransfersView(ApiView):
         tag="results",
     )
     def get(self, request: Request) -> HttpResponseBase:
+        """Returns results of single transfers, the newest first. CSV and NDJSON contain all."""
         params = request.query_params
         check_names(params, (*parameters.WINDOW_AND_METHOD, *LINK_FILTERS, *OWN))
         form = asked_format(request, LIST)
@@ -330,7 +336,7 @@ class TransfersView(ApiView):
         return HttpResponse(dumps(page), content_type=TYPES["json"])
 
     @described(
-        "Import results (all or nothing)",
+        "Import results",
         answer=Stored,
         status=201,
         body=Many(SentResult, 1, 10_000),
@@ -338,11 +344,19 @@ class TransfersView(ApiView):
         tag="results",
     )
     def post(self, request: Request) -> Response:
+        """Stores 1 to 10,000 results from elsewhere, and returns how many were new.
+
+        If a result is not valid, none is stored. Results whose id is already stored are ignored.
+        """
         rows = cast("list[Any]", body_of(request))
         if not rows:
-            raise ParseError(f"The list is empty: send a JSON list of 1 to {MOST_RESULTS:,}.")
+            raise ParseError(
+                f"The list is empty: send a JSON list of 1 to {MOST_RESULTS:,} results."
+            )
         if len(rows) > MOST_RESULTS:
-            raise TooLarge(f"{len(rows):,} results are too many at once: send {MOST_RESULTS:,}.")
+            raise TooLarge(
+                f"{len(rows):,} results are too many at once: send at most {MOST_RESULTS:,}."
+            )
         now = timezone.now()
         try:
             stored = store_all(rows, now)
