@@ -199,9 +199,9 @@ INCIDENTS = described(
         ),
         filter_of("site"),
         choice(
-            "mine", YES, "yes: only incidents that the caller has acknowledged or is assigned to."
+            "mine", YES, "1: only incidents that the caller has acknowledged or is assigned to."
         ),
-        choice("unacknowledged", YES, "yes: only unacknowledged incidents without an assignee."),
+        choice("unacknowledged", YES, "1: only unacknowledged incidents without an assignee."),
         *paging(OF_TRANSFERS),
     ],
     formats=LIST,
@@ -325,7 +325,7 @@ class IncidentEventsView(ApiView, of_primary=True):
 def incident_of(number: int) -> Incident:
     incident = incidents.by_id(number)
     if incident is None:
-        raise NotFound(f"There is no incident with the id {number}.")
+        raise NotFound(f"No incident has the id {number}.")
     return incident
 
 

@@ -85,7 +85,7 @@ STRIP = described(
         schema.choice(
             "bucket",
             (AUTO, *WIDTHS),
-            "Length of a bucket. auto: chosen by the length of the time range. hour: only for time "
+            "Length of a bucket. auto: chosen by the length of the time range. 1h: only for time "
             "ranges of up to 8 days.",
             AUTO,
         ),

@@ -220,7 +220,7 @@ class SweepView(ApiView, of_primary=True):
 def report_of(sweep: UUID) -> SweepReport:
     current = report.report_of(sweep, timezone.now())
     if current is None:
-        raise NotFound(f"There is no parameter sweep with the id {sweep}.")
+        raise NotFound(f"No parameter sweep has the id {sweep}.")
     return current
 
 

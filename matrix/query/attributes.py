@@ -126,7 +126,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name=ORIGIN,
         columns=("origin",),
-        choice="of this origin, or of all origins (all). Default: test",
+        choice="of this origin, or of all origins (all). Default: test, or all in `transfers/`",
         allowed=("all", "external", "production", "test"),
         promised="test",
         apart=True,
@@ -161,7 +161,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         columns=("purpose",),
         choice=(
             "on schedule (scheduled), on demand (ordered), for parameter sweeps (sweep), or for an "
-            "unknown purpose (unknown)"
+            "unknown purpose (unknown). Default: all but sweeps, or all in `transfers/`"
         ),
         allowed=(SWEEP, ORDERED, SCHEDULED, NOT_NOTED),
         stored={**{name: name for name in (SCHEDULED, ORDERED, SWEEP)}, NOT_NOTED: ""},

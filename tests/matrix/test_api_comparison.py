@@ -233,7 +233,7 @@ def test_changes_are_listed_most_certain_first_each_in_a_sentence():
 
 
 def test_an_array_of_a_comparison_is_not_in_a_grid_without_one():
-    with pytest.raises(ValueError, match="ratio is of a comparison"):
+    with pytest.raises(ValueError, match="ratio requires a comparison"):
         matrix_formats.array_of(grid.build(MatrixQuery(), NOW), "ratio")
 
 

@@ -250,7 +250,7 @@ def test_a_cursor_behind_the_last_row_is_an_empty_page(client, many):
         ("page_size=10001", "page_size", "page_size “10001” is not a whole number"),
         ("page_size=x", "page_size", "page_size “x” is not a whole number"),
         ("cursor=x", "cursor", "cursor “x” is not valid: follow the URL `next` of a response."),
-        ("cursor=9999999999-1", "cursor", "cursor “9999999999-1” is not from"),
+        ("cursor=9999999999-1", "cursor", "cursor “9999999999-1” is not valid"),
         (
             "cursor=1-1&format=csv",
             "cursor",
@@ -258,7 +258,7 @@ def test_a_cursor_behind_the_last_row_is_an_empty_page(client, many):
         ),
         ("page_size=1&format=ndjson", "page_size", "page_size applies to JSON only"),
         ("page=2", "page", "works only on the table page"),
-        ("per_page=25", "per_page", "use page_size"),
+        ("per_page=25", "per_page", "use `page_size`"),
         ("format=latex", "format", "“latex” is not known: use json, csv or ndjson."),
         ("ordering=speed", "ordering", "ordering “speed” is not known: use source, destination"),
         ("min_mb_s=fast", "min_mb_s", "min_mb_s “fast” is not a number from 0 on"),

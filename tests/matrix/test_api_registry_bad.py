@@ -302,16 +302,16 @@ def test_a_base_url_that_is_taken_is_a_conflict(root, small_world):
 
 
 NO_OBJECT = [
-    (b"{", 400, "The body is not JSON"),
+    (b"{", 400, "The body is not valid JSON"),
     (b"", 400, "The request has no body: send a JSON object"),
     (b"[]", 400, "The body is not a JSON object"),
     (b"null", 400, "The body is not a JSON object"),
     (b'"RAL"', 400, "The body is not a JSON object"),
-    (b'{"name": NaN}', 400, "The body is not JSON"),
-    (b'{"wan_gbit_s": 1e999}', 400, "The body is not JSON"),
-    (b'{"cloud": "\\ud800"}', 400, "The body is not JSON"),
-    (b'{"cloud": "\xff"}', 400, "The body is not JSON"),
-    (b"[" * 90_000, 400, "The body is not JSON"),
+    (b'{"name": NaN}', 400, "The body is not valid JSON"),
+    (b'{"wan_gbit_s": 1e999}', 400, "The body is not valid JSON"),
+    (b'{"cloud": "\\ud800"}', 400, "The body is not valid JSON"),
+    (b'{"cloud": "\xff"}', 400, "The body is not valid JSON"),
+    (b"[" * 90_000, 400, "The body is not valid JSON"),
     (b'{"name": "' + b"x" * 100_001 + b'"}', 413, "larger than 100,000 bytes"),
 ]
 

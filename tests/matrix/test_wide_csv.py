@@ -90,8 +90,8 @@ def test_an_empty_matrix_is_a_table_of_its_means(client, db):
     [
         ("shape=wide", "shape", "`shape=wide` requires format=csv, but the format is js"),
         ("shape=square&format=csv", "shape", "shape “square” is not known: use long or wide."),
-        ("shape=wide&format=csv&fields=ok", "fields", "`fields` must be left out or be value"),
-        ("shape=wide&format=plotly", "shape", "requires format=csv, but the format is plotly"),
+        ("shape=wide&format=csv&fields=ok", "fields", "With shape=wide, `fields` must be left out"),
+        ("shape=wide&format=plotly", "shape", "`shape=wide` requires format=csv"),
         ("format=latex", "format", "format “latex” is not known: use json, csv, plotly or html."),
         ("format=markdown", "format", "format “markdown” is not known: use json, csv, plotly or"),
     ],

@@ -65,7 +65,7 @@ ETAG = OpenApiParameter(
 )
 SAME = {
     304: OpenApiResponse(
-        description="Nothing has changed since the response with this ETag. There is no body."
+        description="Nothing has changed since the response with this ETag. No body is sent."
     )
 }
 DONE = {

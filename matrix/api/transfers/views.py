@@ -84,7 +84,7 @@ Result = create_model(
     __base__=Answer,
     __doc__="""A result: the record of a transfer, with its size class and rate.
 
-    `clock` tells what measured `seconds`. A service includes the set-up of the copy: for transfers
+    `clock` is what measured `seconds`. A service includes the set-up of the copy: for transfers
     under 30 s, the rate may be more than 3 % too low. Results of parameter sweeps count in means
     and states only if the query includes them.
     """,
@@ -238,7 +238,7 @@ def why_not(transfer_id: UUID) -> str:
             f"The test {transfer_id} is {probe.state}: its result is available after it has ended."
         )
     days = settings.SONAR_KEEP_DAYS
-    return f"There is no result with the id {transfer_id}. Results are kept for {days} days."
+    return f"No result has the id {transfer_id}. Results are kept for {days} days."
 
 
 def shown(transfer: Transfer, request: Request) -> dict[str, Any]:
