@@ -51,9 +51,11 @@ class EndpointAttribute(Attribute):
     type of its values there, ``row`` what a row or column of it is called, if it makes any;
     ``search`` are the words that a search of a table looks into; ``finds`` says whether the
     search of all pages finds sites and endpoints by it, ``listed`` whether tables show it;
-    ``example`` is a value for the docs.
+    ``example`` is a value for the docs, ``ends`` completes the sentence `Only links from or to ...`
+    of the schema, where it is not `this` and the label.
     """
 
+    ends: str = ""
     field: str = ""
     kind: Any = str
     row: str = ""
@@ -98,9 +100,17 @@ ENDPOINT_ATTRIBUTES: tuple[EndpointAttribute, ...] = (
     EndpointAttribute(
         name="site", columns=("site__name",), registered=True, row="{}", finds=True, example="RAL"
     ),
-    EndpointAttribute(name="cloud", columns=("site__cloud",), row="{}", listed=True, example="UK"),
+    EndpointAttribute(
+        name="cloud",
+        ends="sites in this cloud (region)",
+        columns=("site__cloud",),
+        row="{}",
+        listed=True,
+        example="UK",
+    ),
     EndpointAttribute(
         name="tier",
+        ends="sites of this WLCG tier",
         columns=("site__tier",),
         kind=int,
         allowed=("0", "1", "2", "3"),
@@ -109,10 +119,22 @@ ENDPOINT_ATTRIBUTES: tuple[EndpointAttribute, ...] = (
         listed=True,
         example=1,
     ),
-    EndpointAttribute(name="country", columns=("site__country",), row="{}", example="GB"),
-    EndpointAttribute(name="label", columns=("label",), example="DATADISK"),
+    EndpointAttribute(
+        name="country",
+        ends="sites in this country (two ISO 3166 letters)",
+        columns=("site__country",),
+        row="{}",
+        example="GB",
+    ),
+    EndpointAttribute(
+        name="label",
+        ends="endpoints with this label, like DATADISK",
+        columns=("label",),
+        example="DATADISK",
+    ),
     EndpointAttribute(
         name="tag",
+        ends="endpoints with this tag",
         columns=("tags", "site__tags"),
         field="tags",
         kind=list[str],

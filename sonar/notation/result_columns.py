@@ -246,7 +246,7 @@ COLUMNS = (
     ),
     Column(
         "mode",
-        "Active side: the destination pulled, or the source pushed.",
+        "Active side of the copy: the destination pulled, or the source pushed.",
         choices=("pull", "push"),
         allowed="pull, push or empty",
         empty="",
@@ -255,21 +255,21 @@ COLUMNS = (
     ),
     Column(
         "streams",
-        "Number of TCP streams requested.",
+        "Number of TCP streams that were requested.",
         allowed="a whole number from 1 to 9999",
         default=1,
         **STREAMS,
     ),
     Column(
         "streams_used",
-        "Number of TCP streams used.",
+        "Number of TCP streams that were used.",
         allowed="a whole number from 1 to 9999 or empty",
         reporter=Reporter.MOVER,
         **STREAMS,
     ),
     Column(
         "ip_version",
-        "IP version.",
+        "IP version of the transfer.",
         kind=int,
         choices=(4, 6),
         # The even ones from 4 to 6: a check that holds for the text of a CSV file as well.
@@ -281,7 +281,7 @@ COLUMNS = (
     ),
     Column(
         "origin",
-        "Test by Sonar, or imported production or external result.",
+        "Origin: a test by Sonar, or an imported result (production or external).",
         choices=("test", "production", "external"),
         allowed="test, production or external",
         default="external",
@@ -291,7 +291,7 @@ COLUMNS = (
     Column("size", "Size class of the file.", required=True, home=Home.NAME, example="large"),
     Column(
         "rate_mb_s",
-        "Rate; null unless the transfer succeeded.",
+        "Rate of the transfer; null unless it succeeded.",
         kind=float,
         unit="MB/s",
         home=Home.NOWHERE,
@@ -359,10 +359,10 @@ COLUMNS = (
         reporter=Reporter.MOVER,
         fact=Fact("verification", "duration", "{} for the checksum; not part of the duration"),
     ),
-    Column("tcp_buffer_bytes", "TCP buffer requested.", home=Home.PROFILE, **BUFFER),
+    Column("tcp_buffer_bytes", "TCP buffer that was requested.", home=Home.PROFILE, **BUFFER),
     Column(
         "tcp_buffer_used_bytes",
-        "TCP buffer used.",
+        "TCP buffer that was used.",
         postgres="int8",
         reporter=Reporter.MOVER,
         **BUFFER,
@@ -377,7 +377,7 @@ COLUMNS = (
     ),
     Column(
         "remote_connections",
-        "TCP connections reported by a server.",
+        "TCP connections that a server reported.",
         kind=list[str],
         default=(),
         empty=(),
@@ -419,7 +419,7 @@ COLUMNS = (
     ),
     Column(
         "purpose",
-        "Why it was made.",
+        "Purpose of the test: on schedule, on demand (ordered) or for a parameter sweep.",
         choices=("scheduled", "ordered", "sweep"),
         allowed="scheduled, ordered, sweep or empty",
         empty="",

@@ -240,7 +240,7 @@ def test_cancelling_drops_what_has_not_begun(operator):
     assert list(Probe.objects.values_list("id", flat=True)) == [first.id]
     again = operator.delete(url)
     assert again.status_code == 409
-    assert "nothing to cancel" in again.json()["detail"]
+    assert "none can be cancelled" in again.json()["detail"]
 
 
 def test_an_sweep_that_is_not_there(operator):

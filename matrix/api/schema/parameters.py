@@ -83,28 +83,17 @@ class Echo(BaseModel, extra="allow"):
     end: str
 
 
-# What endpoints have in an attribute, behind "links from" or "links to".
-PLACES = {
-    "cloud": "sites in this cloud (region)",
-    "tier": "sites of this WLCG tier",
-    "country": "sites in this country (two ISO 3166 letters)",
-    "label": "endpoints with this label, like DATADISK",
-    "tag": "endpoints with this tag",
-}
-
-
 def filter_of(name: str, prefix: str = "", besides: str = "") -> OpenApiParameter:
     criterion = Filter(name, "")
-    name_of_attribute = criterion.attribute
-    attribute = BY_NAME[name_of_attribute]
+    attribute = BY_NAME[criterion.attribute]
     items: dict[str, Any] = {"minLength": 1, "maxLength": len("!") + attribute.longest}
     if allowed := ALLOWED_VALUES.get(attribute.name):
         items = {"enum": [f"{sign}{value}" for value in allowed for sign in ("", "!")]}
     if isinstance(attribute, ProfileAttribute):
         words = f"transfers {attribute.choice}"
     else:
-        place = PLACES.get(name_of_attribute, f"this {attribute.title}")
-        words = f"links {PREPOSITIONS[criterion.end]} {place}"
+        ends = attribute.ends or f"this {attribute.title}"
+        words = f"links {PREPOSITIONS[criterion.end]} {ends}"
     sentence = f"{besides}Only {words}. A leading `!` excludes a value."
     return several(f"{prefix}{name}", sentence, **items)
 

@@ -52,6 +52,8 @@ from sonar.records.exporting import copy_of
 from sonar.results import store
 
 Empty = Literal[""] | None
+# Columns that a result may not have, as opposed to those that are not known.
+MAY_BE_NONE = ("error", "error_where", "tcp_buffer_bytes", "remote_id", "log_url", "scitag")
 IN_WORDS = {"s": "seconds", "bytes": "bytes", "MB/s": "MB/s"}
 
 
@@ -59,13 +61,13 @@ def answered(column: Column) -> Any:  # noqa: ANN401 - of pydantic
     """Return the type of a column in answers; what names machines is there for some alone."""
     kind = Literal[*column.choices, *column.besides] if column.choices else column.kind
     nullable = kind | None if column.null else kind
-    words = [described_column(column), *(["Null if not known."] if column.null else [])]
+    words = column.sentence
+    if column.unit:
+        words += f" Unit: {IN_WORDS[column.unit]}."
+    if column.null and "null" not in words:
+        words += f" Null if {'there is none' if column.name in MAY_BE_NONE else 'not known'}."
     default = column.default if column.internal else ...
-    return (Annotated[nullable, Field(description=" ".join(words))], default)
-
-
-def described_column(column: Column) -> str:
-    return f"{column.sentence} In {IN_WORDS[column.unit]}." if column.unit else column.sentence
+    return (Annotated[nullable, Field(description=words)], default)
 
 
 def sent(column: Column) -> Any:  # noqa: ANN401 - of pydantic
@@ -73,7 +75,7 @@ def sent(column: Column) -> Any:  # noqa: ANN401 - of pydantic
     kind = Literal[*column.choices] if column.choices else column.kind
     if column.limits and not column.choices:
         kind = Annotated[kind, Field(**column.limits)]
-    described = Field(description=f"{described_column(column)} Allowed: {column.allowed}.")
+    described = Field(description=f"{column.sentence} Allowed: {column.allowed}.")
     if column.required:
         return (Annotated[kind, described], ...)
     return (Annotated[kind | Empty, described], column.default)
