@@ -14,7 +14,7 @@ from sonar.registry import mesh_members
 # Stands for the schemes of each mover, `with_movers` puts them in: a mesh of every endpoint means
 # those that its mover fits. Which endpoints fit the filters of meshes is given as two lists for
 # each end, of ids of meshes and of endpoints: `filtered`.
-FITTING = "{movers, their modes and schemes}"
+FITTING = "{fitting}"
 MESH_ROWS = f"""
     SELECT mesh.id AS mesh_id, source.id AS source_id, destination.id AS destination_id,
            every.size_class_id, every.every_seconds

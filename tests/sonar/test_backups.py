@@ -96,7 +96,7 @@ def test_a_backup_says_what_it_holds_and_what_not_and_only_its_owner_reads_it(
     assert "40 results, from 2026-10-11T12:00:30Z to 2026-11-20T" in said
     assert "4 endpoints at 3 sites" in said
     assert "sessions: all users must log in again" in said
-    assert "files of credentials" in said
+    assert "credential files" in said
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [*tmp_path.iterdir()] == [path]
 

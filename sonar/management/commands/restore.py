@@ -43,7 +43,7 @@ NEXT = (
     "files.",
     "  If the original Sonar still runs elsewhere, stop it; otherwise both test the same "
     "endpoints.",
-    "  Start the web server, the workers and the scheduler (beat). /readyz shows when all run.",
+    "  Start the web server, workers and scheduler (Celery beat). /readyz shows when all run.",
 )
 
 
