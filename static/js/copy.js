@@ -65,7 +65,7 @@ async function copyFor(offer) {
   offer.style.minWidth = `${offer.offsetWidth}px`;
   const kinds = offer.dataset.copy === undefined ? [TEXT, HTML] : [TEXT];
   const isCopied = await copied(textsOf(offer), kinds).catch(() => false);
-  offer.textContent = isCopied ? "Copied" : (offer.dataset.failed ?? "Not copied: the browser refused");
+  offer.textContent = isCopied ? "Copied" : (offer.dataset.failed ?? "Not copied: the browser did not allow it");
   setTimeout(() => offer.replaceChildren(...label), SAID_MS);
 }
 
@@ -107,7 +107,7 @@ function measured(rows) {
   const kept = rows
     .filter((_, at) => isKept(lines, at, rows.length))
     .map((cells) => cells.filter((_, at) => isKept(columns, at, cells.length)));
-  return { kept, note: `Left out without any result: ${left.join(" and ")}` };
+  return { kept, note: `Not copied because they have no results: ${left.join(" and ")}` };
 }
 
 function cellOf(cell) {

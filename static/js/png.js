@@ -18,7 +18,7 @@ document.addEventListener("click", async (event) => {
     await savePng(document.getElementById(button.dataset.png));
     button.textContent = label;
   } catch (error) {
-    button.textContent = `No PNG: ${error.message}`;
+    button.textContent = `The PNG was not saved: ${error.message}`;
   }
   button.disabled = false;
 });

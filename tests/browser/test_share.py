@@ -130,7 +130,7 @@ def test_the_matrix_is_copied_with_its_means_unit_and_window(visit, scene):
             [...row.cells].map((cell) => cell.textContent.replace(/\\s+/g, " ").trim()))"""
     )
     # What has no result is left out, and counted above the table; what only failed stays.
-    assert "Left out without any result: 1 row and 1 column" in caption
+    assert "Not copied because they have no results: 1 row and 1 column" in caption
     at = shown[0].index("DESY_SCRATCHDISK")
     left = [row[:at] + row[at + 1 :] for row in shown if row[0] != "DESY_SCRATCHDISK"]
     assert [head, *rows] == left
@@ -311,7 +311,9 @@ def test_where_nothing_can_be_copied_it_says_so(visit, scene):
     page.evaluate(REFUSING)
     page.evaluate("void (document.execCommand = () => false)")
     page.get_by_role("button", name="Copy table").click()
-    expect(page.get_by_role("button", name="Not copied: the browser refused")).to_be_visible()
+    expect(
+        page.get_by_role("button", name="Not copied: the browser did not allow it")
+    ).to_be_visible()
     expect(page.get_by_role("button", name="Copy table")).to_be_visible()
 
 

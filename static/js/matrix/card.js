@@ -99,7 +99,7 @@ function figures(cell) {
     ...(view.payload.compared ? bothSides(cell) : rates(cell)),
     failed: hasResult ? `${counted(cell.failed)} of ${counted(cell.ok + cell.failed)} tests` : DASH,
     "last result": hasResult ? ageOf(cell.last) : DASH,
-    at: hasResult ? utc(new Date(1000 * cell.last)) : DASH,
+    "result time": hasResult ? utc(new Date(1000 * cell.last)) : DASH,
   };
 }
 
@@ -138,7 +138,7 @@ function ratioOf({ value, low, high }) {
 }
 
 function changeOf({ p, change }) {
-  if (Number.isNaN(p)) return "too few results on a side";
+  if (Number.isNaN(p)) return "too few results on one side";
   const chance = p < 0.001 ? "p < 0.001" : `p = ${p.toFixed(p < 0.0995 ? 3 : 2)}`;
   return `${change ? `significantly ${view.cells.changes[change]}` : "not significant"}, ${chance}`;
 }
@@ -187,7 +187,7 @@ function againstTarget({ value, target, against, below_links: below, near_links:
   if (Number.isNaN(value)) return DASH;
   const counts = Object.entries({ below, near }).filter(([, count]) => count);
   const links = counts.map(([words, count]) => `${counted(count)} ${words}`).join(", ");
-  const how = below === undefined ? view.cells.against_words[against] : links || "none below";
+  const how = below === undefined ? view.cells.against_words[against] : links || "all on target";
   return `${times(value)} the target of ${rate(target, NaN)}: ${how}`;
 }
 
