@@ -48,7 +48,7 @@ class AssignForm(AliasForm):
         for model in reversed(models) if kind == AliasKind.RSE else models:
             if row := model._default_manager.filter(name=name).first():
                 return row
-        raise ValidationError(f"There is no site and no endpoint “{name}”.")
+        raise ValidationError(f"No site or endpoint is named “{name}”.")
 
 
 class DismissForm(AliasForm):
@@ -103,7 +103,7 @@ def dismiss_alias(request: HttpRequest) -> HttpResponse:
     with transaction.atomic():
         row = UnknownAlias.objects.select_for_update().filter(**chosen).first()
         if row is None:
-            gone = "This alias is no longer unknown. Reload the list."
+            gone = "This alias was already assigned or dismissed. Reload the list."
             raise Http404(gone)
         row.dismissed = form.cleaned_data["dismissed"]
         row.save(update_fields=["dismissed"])

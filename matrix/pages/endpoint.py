@@ -80,7 +80,7 @@ class DataHostsForm(ShownForm, forms.Form):
         hosts = list(dict.fromkeys(self.cleaned_data["data_hosts"].split()))
         if len(hosts) > data_hosts.MOST:
             raise ValidationError(
-                f"At most {data_hosts.MOST} data hosts are allowed. Use patterns."
+                f"At most {data_hosts.MOST} data hosts are allowed: use patterns to declare more."
             )
         for number, host in enumerate(hosts, start=1):
             if sentence := data_hosts.problem(host):
@@ -170,13 +170,11 @@ def declare_data_hosts(request: HttpRequest, name: str, endpoint: str) -> HttpRe
             return rendered(request, page, timezone.now(), None, status=400, form=form)
         hosts: list[str] = form.cleaned_data["data_hosts"]
         if row.data_hosts == hosts:
-            messages.info(
-                request, f"The data hosts of {row.name} are the same. Nothing was changed."
-            )
+            messages.info(request, f"Nothing was changed: {row.name} already has these data hosts.")
             return HttpResponseRedirect(page.path())
         row.data_hosts = hosts
         row.save(update_fields=["data_hosts"])
         sentence = f"Data hosts of {row.name}: {', '.join(hosts) or 'none'}."
         keep_in_the_log(request, row, CHANGE, sentence)
-    messages.success(request, f"{sentence} New tests can be redirected there.")
+    messages.success(request, f"{sentence} Servers may redirect new tests to them.")
     return HttpResponseRedirect(page.path())

@@ -71,7 +71,7 @@ def crashed(request: HttpRequest) -> HttpResponseBase:
 
 
 def broken() -> JsonResponse:
-    detail = "Something went wrong in Sonar: the error is in its log."
+    detail = "An internal error occurred in Sonar. Its log has the details."
     return JsonResponse({"detail": detail, "errors": {}}, status=500)
 
 

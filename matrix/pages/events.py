@@ -43,7 +43,7 @@ from sonar.people.roles import Anyone
 PER_PAGE = 50
 OWN = ("before", *forms.FILTER_FORM)
 ENDS = {"either": "from or to", "source": "from", "destination": "to"}
-LASTING = {"": "lasting and ended", "yes": "only lasting", "no": "only ended"}
+LASTING = {"": "ongoing and ended", "yes": "only ongoing", "no": "only ended"}
 # A question that leaves out only unconfirmed events.
 ANY = {"size": "", "type": "", "scope": "", "factor": "", "now": "", "with_unconfirmed": False}
 # Limit of the list of unconfirmed events.
@@ -69,7 +69,10 @@ class QuestionPage(QueryPage, Generic[Question, Place]):
         try:
             return cls(question.query, question, parse(text) if text else None)
         except (ValueError, OverflowError):
-            sentence = f"before is not a place in the list of {cls.route}: follow a link to it."
+            sentence = (
+                f"before “{text[:80]}” is not a position in the list of {cls.route}: open the "
+                "list, then follow its links."
+            )
             raise BadQueryError({"before": [sentence]}) from None
 
     def params(self) -> Params:
@@ -169,7 +172,7 @@ class EventsPage(QuestionPage[EventsQuestion, Cursor]):
             ],
             "of_words": ", ".join(filter(None, (question.scope or "any", question.size))),
             "lasting_words": LASTING[question.now]
-            + ", with unconfirmed" * question.with_unconfirmed,
+            + ", including unconfirmed" * question.with_unconfirmed,
             "windows": [] if question.since else window_choices(self),
             "bounds": bounds_of(self, window),
             "chips": filter_chips(self),

@@ -41,7 +41,10 @@ class HistoryPage(Page):
         try:
             return cls(question, Cursor.parse_numbered(text) if text else None)
         except (ValueError, OverflowError):
-            sentence = "before is not a place in the history: follow a link to it."
+            sentence = (
+                f"before “{text[:80]}” is not a position in the history: open the history, then "
+                "follow its links."
+            )
             raise BadQueryError({"before": [sentence]}) from None
 
     def params(self) -> Params:

@@ -119,7 +119,7 @@ def own_site(request: HttpRequest) -> str:
     return chosen if chosen in names else names[0]
 
 
-NO_PASSWORDS = "Names and passwords are not accepted here."
+NO_PASSWORDS = "This Sonar does not accept log-ins with a name and password."
 
 
 class LogIn(LoginView):
@@ -149,7 +149,7 @@ class LogIn(LoginView):
 
 USED = (
     "This log-in was used before, began in another browser, or is more than ten minutes old. "
-    "Begin it again."
+    "Start it again."
 )
 
 
@@ -180,15 +180,15 @@ class ProviderAccess(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         """
         id_token = response.get("id_token")
         if not isinstance(id_token, str):
-            raise TokenRefused("there is none")
+            raise TokenRefused("the response contains none")
         claims = the_issuer().verify(id_token, app.client_id)
         if claims.get("azp", app.client_id) != app.client_id:
-            raise TokenRefused("it was made for another program (azp)")
+            raise TokenRefused("it was issued to another client (azp)")
         if not secrets.compare_digest(str(claims.get("nonce", "")), self.state["nonce"]):
-            raise TokenRefused("it was made for another log-in (nonce)")
+            raise TokenRefused("it was issued for another log-in (nonce)")
         info = self._fetch_user_info(token.token)
         if info.get("sub") != claims["sub"]:
-            raise TokenRefused("the provider says that it belongs to somebody else")
+            raise TokenRefused("the user information of the provider is about another user")
         said = info | claims
         name = said.get("preferred_username")
         name = name if isinstance(name, str) else ""
@@ -241,11 +241,11 @@ class LogInAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         exception: Exception | None = None,
         extra_context: Mapping[str, Any] | None = None,
     ) -> NoReturn:
-        name, status, again = provider_name(), 403, "Begin it again, or tell an administrator."
+        name, status, again = provider_name(), 403, "Start it again, or contact an administrator."
         if "state" not in (extra_context or {}):
             sentence = USED
         elif isinstance(exception, requests.RequestException):
-            sentence, status = f"{name} does not answer. Try again in a minute.", 503
+            sentence, status = f"{name} does not respond. Try again in a minute.", 503
         elif exception is not None:
             sentence = f"{name} did not complete the log-in. {again}"
         elif error == AuthError.CANCELLED:
@@ -271,10 +271,10 @@ GARBLED = (LookupError, ValueError, TypeError, AttributeError, OverflowError, Re
 # What the front server says of the certificate that a browser has shown it.
 VERIFIED, SUBJECT = "X-SSL-Client-Verify", "X-SSL-Client-S-DN"
 NOT_THROUGH_IT = (
-    "Certificates count only where the front server of this Sonar has checked them. This "
-    "request did not come through it."
+    "Sonar accepts only certificates that its front server has checked. This request did not "
+    "come through the front server."
 )
-NO_CERTIFICATE = "Your browser showed no certificate that the front server of this Sonar trusts."
+NO_CERTIFICATE = "Your browser sent no certificate that the front server of this Sonar trusts."
 
 
 @for_whom(GET=anyone)
@@ -319,7 +319,7 @@ def provider_callback(request: HttpRequest) -> HttpResponse:
 
 def away(request: HttpRequest, error: Exception, next_url: str = "") -> HttpResponse:
     name = provider_name()
-    sentence = f"{name} does not answer, or not as a provider does. Try again in a minute."
+    sentence = f"{name} does not respond, or its response is not valid. Try again in a minute."
     if isinstance(error, IssuerAway):
         sentence += f" {error}"
     return refused(request, sentence, next_url=next_url, status=503)

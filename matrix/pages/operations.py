@@ -63,14 +63,14 @@ AHEAD = timedelta(days=7)
 TASK_WORDS = {
     figures.PLANNER: ("planner", "starts tests that are due"),
     "recovery": ("recovery", "ends lost tests and sends queued tests again"),
-    "cleanup": ("clean-up", "deletes test files left behind at endpoints"),
+    "cleanup": ("clean-up", "deletes old test files at endpoints"),
     "check_credentials": ("credentials", "checks credentials again and warns before they expire"),
-    "import_downtimes": ("downtimes", "imports downtimes from other services, if set up"),
-    "propose_topology": ("topology", "reads sites and endpoints from catalogues, if set up"),
-    "compaction": ("compaction", "packs the results of finished hours, so that pages load fast"),
+    "import_downtimes": ("downtimes", "imports downtimes from other services, if configured"),
+    "propose_topology": ("topology", "reads sites and endpoints from catalogues, if configured"),
+    "compaction": ("compaction", "compresses the results of past hours, so that pages load fast"),
     "retention": ("retention", "creates tables for next month and deletes expired results"),
     "assess": ("assessment", "detects incidents in the latest results"),
-    "judge_links": ("commissioning", "checks which links meet sets of criteria"),
+    "judge_links": ("commissioning", "checks which links meet the commissioning criteria"),
     "notify": ("notifications", "sends incident notifications"),
     "send_reports": ("reports", "sends reports by e-mail"),
 }
@@ -253,9 +253,9 @@ def problems(status: figures.Status) -> list[Notice]:
 def of_silence(life: figures.Life) -> Iterator[Notice]:
     """Report queues without a worker, and a scheduler that sends no tasks."""
     effects = {
-        "transfers": "No test runs",
+        "transfers": "No tests run",
         "control": "Tests are not scheduled, lost tests are not ended, results are not compacted",
-        "cleanup": "Test files left behind at endpoints are not deleted",
+        "cleanup": "Old test files at endpoints are not deleted",
     }
     for queue in life.deserted:
         yield Notice(
@@ -302,8 +302,8 @@ def of_delays(status: figures.Status) -> Iterator[Notice]:
             yield Notice(
                 f"stale-{source.source}",
                 f"{source.name} has not responded {since}.",
-                "Sonar lacks downtimes announced there since: endpoints in downtime may appear as "
-                "failing. See “Sources of downtimes” below.",
+                "Sonar does not know downtimes announced there since then. Endpoints in downtime "
+                "may therefore appear as failing. See “Sources of downtimes” below.",
             )
 
 
@@ -331,7 +331,7 @@ def of_work(status: figures.Status) -> Iterator[Notice]:
     if calls.failing_since and status.moment - calls.failing_since > LONG_FAILING:
         yield Notice(
             "failing-notifications",
-            f"{counted(calls.failing, 'subscription', 'fails', 'fail')} to deliver notifications,",
+            f"{counted(calls.failing, 'subscription', 'cannot', 'cannot')} deliver notifications,",
             f"the first for {format_span(status.moment - calls.failing_since)}. The Notifications "
             "page shows the answer of each channel.",
         )

@@ -207,7 +207,9 @@ class SweepPage(Page):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         current = report.report_of(self.id, now)
         if current is None:
-            raise Http404(f"No parameter sweep has the id {self.id}: the address may be cut off.")
+            raise Http404(
+                f"No parameter sweep has the id {self.id}: the address may be incomplete."
+            )
         sweep = current.sweep
         source, destination = sweep.source, sweep.destination
         may_cancel = reader.is_authenticated and roles.may(reader, ORDER, sites_of([sweep]))
@@ -262,5 +264,5 @@ def cancel_sweep(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 
         raise Http404(f"No parameter sweep has the id {id}.")
     count = request_probes.cancel_sweep(sweep, timezone.now())
     tests = "1 test was" if count == 1 else f"{count or 'No'} tests were"
-    messages.success(request, f"{tests} cancelled; what had begun goes on.")
+    messages.success(request, f"{tests} cancelled. Tests that had started continue.")
     return HttpResponseRedirect(address("sweep", id))

@@ -53,7 +53,7 @@ class SitesForm(ShownForm, RoleForm):
         label="Sites of a site admin",
         help_text="To select several sites, hold Ctrl or Cmd.",
         widget=forms.SelectMultiple({"class": "form-select form-select-sm", "size": 8}),
-        error_messages={"invalid_choice": "There is no site “%(value)s”."},
+        error_messages={"invalid_choice": "No site is named “%(value)s”."},
     )
 
 
@@ -181,7 +181,7 @@ class PersonPage(Page):
 def account_of(name: str) -> User:
     account = User.objects.filter(username=name.replace("\0", "")).first()
     if account is None:
-        raise Http404(f"There is no account “{name}”.")
+        raise Http404(f"No account is named “{name}”.")
     return account
 
 

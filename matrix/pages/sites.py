@@ -33,29 +33,43 @@ WORST_FIRST = "-trouble"
 HEADS = {
     "name": ("site", ""),
     "trouble": (
-        "links failing",
-        "links from and to it that are failing; sorts by these, then by slower ones",
+        "failing links",
+        "failing links from and to the site; sorts by these, then by slower links",
     ),
-    "slower_source": ("slower as source", "links from it that are slower than usual"),
-    "slower_destination": ("slower as destination", "links to it that are slower than usual"),
+    "slower_source": (
+        "slower as source",
+        "number of links from the site that are slower than usual",
+    ),
+    "slower_destination": (
+        "slower as destination",
+        "number of links to the site that are slower than usual",
+    ),
     "ratio_source": (
-        "vs usual as source",
-        "rate now (newest three tests) divided by the usual rate (28 days before): the median of "
-        "the links from it",
+        "vs baseline as source",
+        "median ratio of the rate now (latest three tests) to the baseline, of the links from the "
+        "site",
     ),
     "ratio_destination": (
-        "vs usual as destination",
-        "rate now divided by the usual rate: the median of the links to it",
+        "vs baseline as destination",
+        "median ratio of the rate now (latest three tests) to the baseline, of the links to the "
+        "site",
     ),
     **{key: (attribute.title, "") for key, attribute in SITE_FACTS.items()},
     "cloud": ("cloud", "sites of one region that work together"),
     "tier": ("tier", "role of the site in the grid, from 0, the centre, to 3"),
-    **{key: (key, "those of the site itself; its endpoints may have more") for key in SITE_LISTS},
-    "endpoints": ("endpoints", "its storage areas in use"),
-    "wan": ("WAN in Gbit/s", "nominal capacity"),
-    "source": ("mean as source", "plain mean of the rates to each site: its row in the matrix"),
-    "destination": ("mean as destination", "plain mean of the rates from each site: its column"),
-    "success": ("success", "share of tests from and to it that succeeded"),
+    **{key: (key, f"{key} of the site itself; its endpoints may have more") for key in SITE_LISTS},
+    "endpoints": ("endpoints", "number of storage endpoints of the site that are in use"),
+    "wan": ("WAN in Gbit/s", "nominal capacity of the WAN connection of the site"),
+    "source": (
+        "mean as source",
+        "plain mean of the rates to each other site, in MB/s: the row of the site in the matrix",
+    ),
+    "destination": (
+        "mean as destination",
+        "plain mean of the rates from each other site, in MB/s: the column of the site in the "
+        "matrix",
+    ),
+    "success": ("success", "share of tests from and to the site that succeeded"),
     "last": ("last result", ""),
 }
 # Numbers are of interest from the other end.
@@ -66,13 +80,13 @@ DESCENDING = (
 
 # What a narrow screen has on the card of a site, each with what stands before it there.
 ON_CARDS = {
-    "trouble": "failing",
-    "slower_source": "slower from it",
-    "slower_destination": "slower to it",
-    "ratio_source": "vs usual from it",
-    "ratio_destination": "vs usual to it",
-    "source": "MB/s from it",
-    "destination": "MB/s to it",
+    "trouble": "failing links",
+    "slower_source": "slower as source",
+    "slower_destination": "slower as destination",
+    "ratio_source": "vs baseline as source",
+    "ratio_destination": "vs baseline as destination",
+    "source": "MB/s as source",
+    "destination": "MB/s as destination",
     "last": "last result",
 }
 TEXTS = (*SITE_FACTS, *SITE_LISTS)
@@ -180,8 +194,8 @@ def cells_of(site: SiteOverview, now: datetime) -> dict[str, OverviewCell]:
         return OverviewCell(DASH, reason) if math.isnan(value) else OverviewCell(write(value))
 
     source, destination, wan = site.source, site.destination, site.site.wan_gbit_s
-    no_usual = "no link {} it has a usual rate to compare with"
-    no_mean = "no measured link {} it in this time range"
+    no_usual = "no link {} this site has a baseline"
+    no_mean = "no link {} this site was measured in this time range"
     endpoints = ", ".join(f"{each.name}{' (retired)' * each.retired}" for each in site.endpoints)
     last = OverviewCell(DASH, NO_RESULT)
     if not math.isnan(site.last):

@@ -108,7 +108,7 @@ class SizeClassPage(Page):
             return cls()
         row = SizeClass.objects.filter(name=path["size"]).first()
         if row is None:
-            raise Http404(f"There is no size class “{path['size']}”.")
+            raise Http404(f"No size class is named “{path['size']}”.")
         return cls(row)
 
     def path(self) -> str:

@@ -61,7 +61,7 @@ class TransferPage(Page):
         subject = probes.filter(id=identifier).first() or transfers.by_id(identifier)
         if subject is None:
             raise Http404(
-                f"There is no transfer with the ID {identifier}. Results are kept for "
+                f"No transfer has the ID {identifier}. Results are kept for "
                 f"{settings.SONAR_KEEP_DAYS} days: this one may be older, or the address may be "
                 "incomplete."
             )

@@ -33,7 +33,7 @@ LAST = "\U0010ffff"
 STRIP_ENDS = {"source": "own", "destination": "partner"}
 # Stands behind STATES for cells that the filters leave out, which is no state of a link.
 LEFT_OUT = len(STATES)
-LEFT_OUT_WORDS = "left out by the filters"
+LEFT_OUT_WORDS = "excluded by the filters"
 
 
 @dataclass(frozen=True)

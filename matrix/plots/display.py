@@ -162,7 +162,7 @@ class States(forms.Field):
         states = [text for text in value or () if text]
         for text in states:
             if text in TARGET_LOOKS and text not in self.looks:
-                raise ValidationError(f"only “{text}” is of stat={VS_TARGET.name}: ask for both.")
+                raise ValidationError(f"only “{text}” requires stat={VS_TARGET.name}.")
             if text not in self.looks:
                 raise ValidationError(f"{not_allowed('only', text, self.looks)}.")
         return tuple(look for look in self.looks if look in states)

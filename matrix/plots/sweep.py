@@ -9,7 +9,11 @@ from matrix.plots import AXIS, LEGEND_ABOVE, MARGIN, ON_PAGE, Json, log_axis
 from matrix.plots.scales import decades
 from sonar.notation.units import format_bytes, three_digits
 
-TITLES = {"streams": "streams (TCP connections)", "size": "file size", "mode": "who moves the file"}
+TITLES = {
+    "streams": "streams (TCP connections)",
+    "size": "file size",
+    "mode": "mode (pull or push)",
+}
 # Rates that differ by less are drawn from this much below the lowest to as much above the highest.
 ROOM = 1.3
 
@@ -62,7 +66,7 @@ def proportion(first: ValueResults, last: ValueResults, variable: str) -> Json:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": "in proportion",
+        "name": "proportional to streams",
         "x": [position(first, variable), position(last, variable)],
         "y": [first.median, first.median * last.number / first.number],
         "line": {"color": "var(--muted)", "width": 1, "dash": "dot"},

@@ -139,7 +139,7 @@ class MatrixQuery:
     def other(self, now: datetime) -> MatrixQuery:
         """Return the question that this one is compared with, its window between two bounds."""
         if self.compare is None:
-            raise ValueError("the question is compared with nothing")
+            raise ValueError("the query has no comparison")
         window = self.compare.window_of(self.window_at(now))
         return self.replace(
             size=self.compare.size or self.size,

@@ -161,7 +161,7 @@ def test_what_fails_stands_above_the_picture_from_the_first_results_on(
     failing_links = [(made.glasgow, made.desy), (made.glasgow, made.ral)]
     for link in set(permutations(made.endpoints, 2)) - set(failing_links):
         world.transfer(*link, 50.0)
-    for heading, rate in (("Failing their links", None), ("Failing 0", 50.0)):
+    for heading, rate in (("Failing show links", None), ("Failing 0", 50.0)):
         for ago, link in product((3, 2, 1), failing_links):
             world.transfer(*link, rate, ago=timedelta(minutes=ago if rate is None else 0))
         Condition.objects.all().delete()

@@ -116,7 +116,10 @@ def test_without_javascript_the_figures_are_there_and_forms_work(visit, slow_sce
     visit.open(f"{LINK}?window=24h&compare=previous")
     assert "slower than the 24 hours before" in page.locator("#comparison").inner_text()
     assert "give 3.5×" in page.locator(".diagnosis").inner_text()
-    for caption, figure in (("Times as a table", "2 GB"), ("Rate over time as a table", "16.")):
+    for caption, figure in (
+        ("Transfer times as a table", "2 GB"),
+        ("Rate over time as a table", "16."),
+    ):
         page.click(f"summary:has-text('{caption}')")
         table = page.locator("details", has_text=caption).locator("table").last
         assert figure in table.inner_text()

@@ -70,7 +70,7 @@ def test_a_click_opens_a_group_and_a_link_shows_all_rows(visit, large):
     page.get_by_role("link", name="Show all 61").click()
     page.wait_for_url("**rows=endpoint*")
     until(page, f"{ROWS}.length === 61")
-    page.get_by_role("link", name="Group them").click()
+    page.get_by_role("link", name="Group rows and columns").click()
     page.wait_for_url(lambda url: "rows=" not in url)
     until(page, f"{ROWS}.length === 31")
 

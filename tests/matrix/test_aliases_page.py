@@ -78,7 +78,7 @@ def test_a_site_and_an_endpoint_of_one_name_are_told_apart_by_the_kind(client, o
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"place": "nowhere"}, "There is no site and no endpoint “nowhere”."),
+        ({"place": "nowhere"}, "No site or endpoint is named “nowhere”."),
         ({"place": ""}, "Enter a site or an endpoint."),
         ({"kind": "x"}, "Select a valid choice."),
         ({"name": " x"}, "An alias must be printable"),

@@ -228,7 +228,7 @@ def test_changes_are_listed_most_certain_first_each_in_a_sentence():
     assert item.title.endswith(", n = 12 and 12, p < 0.001")
     plain = replace(listed, grid=grid.build(MatrixQuery(), NOW))
     assert "changed" not in {each.kind for each in plain.all()}
-    with pytest.raises(ValueError, match="compared with nothing"):
+    with pytest.raises(ValueError, match="has no comparison"):
         plain.difference(0, 0)
 
 

@@ -276,7 +276,7 @@ def test_what_is_shown_beside_the_cross_keeps_the_matrix_whole():
         at = arrangement.rows.names.index("a"), arrangement.columns.names.index("c")
         assert codes(arrangement, scale)[at] == GAP
     facts = cells_file.facts(arrangement)
-    assert facts["states"][LEFT_OUT].startswith("left out by the filters")
+    assert facts["states"][LEFT_OUT].startswith("excluded by the filters")
     assert more.states()["not_applicable"] == 1  # b to b
     assert sum(more.states().values()) == 10
 

@@ -90,12 +90,11 @@ def test_what_is_its_own_is_told_from_what_all_did(grid_that_changed):
     assert own.p < 0.001
     assert shared.expected == pytest.approx(ALL * OF_B, rel=0.2)
     assert shared.low < 1 < shared.high
-    said = own.sentence("it is", has_changed=True)
-    assert re.fullmatch(
-        r"Others changed, too \(19 links, 0.\d+×\); relative to them it is at .*×.*", said
-    )
-    said = shared.sentence("it is", has_changed=True)
-    assert re.fullmatch(r"Others changed as much \(19 links, 0.\d+×\)\.", said)
+    said = own.sentence("this link is", has_changed=True)
+    change = r"Other links changed as well \(19 links, 0.\d+×\)"
+    assert re.fullmatch(rf"{change}\. Relative to them, this link is at .*×.*", said)
+    said = shared.sentence("this link is", has_changed=True)
+    assert re.fullmatch(r"Other links changed by as much \(19 links, 0.\d+×\)\.", said)
 
 
 def test_a_site_is_compared_with_the_links_of_others(grid_that_changed):
@@ -124,29 +123,29 @@ def test_a_site_is_compared_with_the_links_of_others(grid_that_changed):
 def test_the_pages_say_it(client, grid_that_changed):
     asked = MatrixQuery.from_params(QueryDict()).around(MOMENT, NOW)
     html = words(responses.html(client, asked.url("/links/C_DATADISK/D_DATADISK/")))
-    assert re.search(r"\(19 links, 0\.\d+×\); relative to them it is at 0\.[34]\d×", html)
+    assert re.search(r"\(19 links, 0\.\d+×\)\. Relative to them, this link is at 0\.[34]\d×", html)
     html = words(responses.html(client, asked.url("/sites/B/")))
-    others = r"Others changed, too \(16 links, 0\.[78]\d×\); relative to them it sent at 0\."
-    assert re.search(others, html)
-    assert "Others " not in words(responses.html(client, "/sites/B/?compare=reverse"))
+    others = r"Other links changed as well \(16 links, 0\.[78]\d×\)\. Relative to them, this site"
+    assert re.search(rf"{others} sent at 0\.", html)
+    assert "Other links " not in words(responses.html(client, "/sites/B/?compare=reverse"))
 
 
-RELATIVE = "; relative to them it sent at 0.80×"
+RELATIVE = ". Relative to them, this site sent at 0.80×"
 
 
 @pytest.mark.parametrize(
     ("expected", "p", "has_changed", "said"),
     [
-        (1.03, 0.2, False, "Others did not change either (323 links, 1.03×)."),
-        (1.03, 0.2, True, "Others did not change (323 links, 1.03×)."),
-        (1.03, 0.01, True, f"Others did not change (323 links, 1.03×){RELATIVE}"),
-        (0.62, 0.2, True, "Others changed as much (323 links, 0.62×)."),
-        (0.62, 0.01, False, f"Others changed, too (323 links, 0.62×){RELATIVE}"),
+        (1.03, 0.2, False, "Other links did not change either (323 links, 1.03×)."),
+        (1.03, 0.2, True, "Other links did not change (323 links, 1.03×)."),
+        (1.03, 0.01, True, f"Other links did not change (323 links, 1.03×){RELATIVE}"),
+        (0.62, 0.2, True, "Other links changed by as much (323 links, 0.62×)."),
+        (0.62, 0.01, False, f"Other links changed as well (323 links, 0.62×){RELATIVE}"),
     ],
 )
 def test_what_others_did_is_said_in_plain_words(expected, p, has_changed, said):
     own = all_links.NetChange(expected, 0.8, 0.7, 0.9, p, 323)
-    assert own.sentence("it sent", has_changed=has_changed).startswith(said)
+    assert own.sentence("this site sent", has_changed=has_changed).startswith(said)
 
 
 @pytest.mark.parametrize("text", ["", "compare=reverse", "compare=week&compare.size=small"])
@@ -189,7 +188,7 @@ def test_a_moment_stands_for_two_windows_of_one_length(client, db):
         ("compare.around=2026-11-21", "compare.around: 21 Nov 00:00 UTC lies ahead"),
         ("compare.around=1970-01-02", "compare.around: before 2 Jan 1970 00:00 UTC nothing"),
         ("compare.around=noon", "compare.around “noon” is not a valid time. Use 2026-11-20 04:00"),
-        ("compare.around=2026-11-01&compare=week", "compare.around brings its own window"),
+        ("compare.around=2026-11-01&compare=week", "compare.around sets the time range"),
     ],
 )
 def test_a_moment_without_both_sides_is_a_400(client, small_world, text, sentence):

@@ -87,7 +87,7 @@ def test_one_click_declares_what_was_suggested(operator, refused):
     assert "not declared" not in page
     assert "Data hosts of" in LogEntry.objects.latest("action_time").change_message
     again = operator.post(DECLARE, {"data_hosts": "\n".join(SUGGESTED)}, follow=True)
-    assert "are the same. Nothing was changed." in again.content.decode()
+    assert "Nothing was changed: RAL_DATADISK already has" in again.content.decode()
     assert LogEntry.objects.count() == 1
 
 

@@ -90,7 +90,7 @@ def test_a_crash_of_the_api_is_a_500_in_json_that_tells_nothing(
     settings.DEBUG = debug
     raising(monkeypatch, RuntimeError(f"a secret: {TOKEN}"))
     response = client.get("/api/broken/")
-    assert is_json(response, 500, "Something went wrong in Sonar: the error is in its log.")
+    assert is_json(response, 500, "An internal error occurred in Sonar. Its log has the details.")
 
 
 def test_a_crash_of_a_page_is_a_page_that_needs_no_database(client, monkeypatch):

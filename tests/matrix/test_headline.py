@@ -32,27 +32,27 @@ OF_ALL = [
     (Tally(12, usual=10, partly=2), "Everything as usual with large files"),
     (
         Tally(12, usual=10, unknown=2),
-        "Nothing wrong as far as known: 2 of 12 links cannot be judged with large files: "
+        "No problem found, but 2 of 12 links cannot be assessed with large files: "
         "too few tests (2)",
     ),
     # Half of those that could have a result is not most of them.
     (
         Tally(12, usual=4, stale=4, down=4),
-        "Nothing wrong as far as known: 4 of 12 links cannot be judged with large files: "
+        "No problem found, but 4 of 12 links cannot be assessed with large files: "
         "no result for two intervals (4)",
     ),
     (
         Tally(12, usual=3, stale=5, unknown=1, untested=2, failed=1),
-        "9 of 12 links cannot be judged with large files: too few tests (2), no result for two "
-        "intervals (5) and none in this time range (2)",
+        "9 of 12 links cannot be assessed with large files: too few tests (2), no result for two "
+        "intervals (5) and no result in this time range (2)",
     ),
     (
         Tally(12, unknown=12),
-        "12 of 12 links cannot be judged with large files: too few tests (12)",
+        "12 of 12 links cannot be assessed with large files: too few tests (12)",
     ),
     (
         Tally(12, untested=9, usual=3, pooled=True),
-        "9 of 12 cells cannot be judged with large files: none in this time range (9)",
+        "9 of 12 cells cannot be assessed with large files: no result in this time range (9)",
     ),
     (Tally(12, untested=12), "No results with large files in this time range"),
     (Tally(12, untested=10, down=2), "No results with large files in this time range"),
@@ -62,14 +62,15 @@ NARROWED = [
     (Tally(12, usual=12), "All these links are as usual with large files"),
     (
         Tally(12, usual=2, stale=10),
-        "10 of these 12 links cannot be judged with large files: no result for two intervals (10)",
+        "10 of these 12 links cannot be assessed with large files: no result for two intervals "
+        "(10)",
     ),
 ]
 PAST = [
     (Tally(12, usual=12), "Everything as usual with large files, as of 19 Nov 20:00 UTC"),
     (
         Tally(12, stale=12),
-        "12 of 12 links cannot be judged with large files: no result for two intervals (12), "
+        "12 of 12 links cannot be assessed with large files: no result for two intervals (12), "
         "as of 19 Nov 20:00 UTC",
     ),
 ]
@@ -304,7 +305,7 @@ def test_time_ranges_of_the_past_and_places_without_links_are_told_as_such(clien
     # Before they began.
     before = "?from=2026-11-12T00:00:00Z&to=2026-11-12T18:00:00Z"
     assert answer(client, before)[0] == (
-        "4 of 4 links cannot be judged with large files: no result for two intervals (4), "
+        "4 of 4 links cannot be assessed with large files: no result for two intervals (4), "
         "as of 12 Nov 18:00 UTC"
     )
     # An end a second ago, or a minute, is now.
@@ -322,6 +323,6 @@ def test_a_young_installation_says_that_it_cannot_judge_yet(client, at_noon, sma
         for source, destination in permutations(small_world.endpoints, 2):
             tests.add(source, destination, 10.0)
     assert answer(client) == (
-        "12 of 12 links cannot be judged with large files: too few tests (12)",
+        "12 of 12 links cannot be assessed with large files: too few tests (12)",
         {"with too few tests": 12},
     )

@@ -221,7 +221,7 @@ def test_the_worst_of_the_matrix_lead_to_the_table(client, measured):
     assert "/table/?ordering=-overhead_s" in html
     assert "from the times of all size classes" in html
     assert "2 of 4 cells with results have no value." in html
-    assert "In 1 the times of the size classes do not lie on one line" in html
+    assert "In 1 cell, the times of the size classes do not fit one line" in html
     assert "east bandwidth" in responses.html(client, "/?stat=bandwidth")
 
 

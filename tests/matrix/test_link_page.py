@@ -80,7 +80,8 @@ def test_each_direction_has_its_numbers_and_a_comparison(client, small_world):
 def test_what_is_missing_is_a_dash_with_its_reason(client, small_world):
     transfer(small_world.ral, small_world.glasgow, None)
     page = look(client)
-    why = "failed: every test in this time range failed, but too few to call the link failing"
+    why = "failed: every test in this time range failed, "
+    why += "but too few tests ran to call the link failing"
     assert set(page.texts(f'span[title="{why}"]')) == {"–"}
     assert not re.search(r"\bnan|None", page.words)
 
@@ -524,7 +525,7 @@ def test_an_unknown_end_is_a_404_that_names_it(client, small_world, path, said):
     [
         ("reverse=yes", "reverse “yes” is not known: use 1, or leave it out."),
         ("show=all", "show “all” is not known: use one, or leave it out."),
-        ("before=yesterday", "before is not a place in the list of results"),
+        ("before=yesterday", "before “yesterday” is not a position in the list of results"),
         ("window=2h", "window “2h” is not known"),
     ],
 )

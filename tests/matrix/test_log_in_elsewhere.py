@@ -258,10 +258,10 @@ LIES: dict[str, tuple[Callable[[dict[str, Any], Any], str], str]] = {
     ),
     "expired": (expired, "it has expired"),
     "audience": (lambda claims, key: sign(claims | {"aud": "another"}, key), "meant for somebody"),
-    "party": (lambda claims, key: sign(claims | {"azp": "another"}, key), "another program"),
+    "party": (lambda claims, key: sign(claims | {"azp": "another"}, key), "another client"),
     "issuer": (lambda claims, key: sign(claims | {"iss": "https://x"}, key), "another issuer"),
     "nonce": (lambda claims, key: sign(claims | {"nonce": "old"}, key), "another log-in (nonce)"),
-    "subject": (lambda claims, key: sign(claims | {"sub": "s-2"}, key), "belongs to somebody else"),
+    "subject": (lambda claims, key: sign(claims | {"sub": "s-2"}, key), "is about another user"),
     "no subject": (
         lambda claims, key: sign({k: v for k, v in claims.items() if k != "sub"}, key),
         "it lacks one of iss, sub, aud, exp",
@@ -336,10 +336,10 @@ def test_a_log_in_that_ends_at_the_provider_says_so(client, provider):
 @pytest.mark.parametrize(
     ("path", "status", "sentence"),
     [
-        ("/.well-known/openid-configuration", 503, "Grid IAM does not answer, or not as"),
+        ("/.well-known/openid-configuration", 503, "Grid IAM does not respond, or its"),
         ("/oauth2/token", 403, "Grid IAM did not complete the log-in."),
-        ("/jwks", 503, "Grid IAM does not answer, or not as a provider does."),
-        ("/userinfo", 503, "Grid IAM does not answer."),
+        ("/jwks", 503, "Grid IAM does not respond, or its response is not valid."),
+        ("/userinfo", 503, "Grid IAM does not respond."),
     ],
 )
 def test_a_provider_that_is_broken_is_told(client, provider, path, status, sentence):
@@ -387,13 +387,13 @@ def test_whatever_a_provider_answers_lets_nobody_in_and_breaks_nothing(client, p
 def test_a_provider_that_is_not_there_is_told(client, provider, settings):
     settings.SONAR_OIDC_ISSUER = "http://localhost:9"
     sentence = notice(client.get("/login/oidc/"))
-    assert "Grid IAM does not answer" in sentence
+    assert "Grid IAM does not respond" in sentence
     assert "(ConnectionError)" in sentence
 
 
 def test_a_provider_that_is_another_issuer_is_told(client, provider, settings):
     settings.SONAR_OIDC_ISSUER = provider.url.replace("localhost", "127.0.0.1") + "/users/.."
-    assert "Grid IAM does not answer" in notice(client.get("/login/oidc/"))
+    assert "Grid IAM does not respond" in notice(client.get("/login/oidc/"))
 
 
 def test_without_passwords_none_is_taken_on_any_page(client, provider, settings):
@@ -401,13 +401,13 @@ def test_without_passwords_none_is_taken_on_any_page(client, provider, settings)
     User.objects.create_superuser("root", password="four in the morning")
     form = {"username": "root", "password": "four in the morning", "next": "/table/"}
     response = client.post("/login/", form)
-    assert notice(response) == "Names and passwords are not accepted here."
+    assert notice(response) == "This Sonar does not accept log-ins with a name and password."
     page = response.content.decode()
     assert 'name="password"' not in page
     assert '<a class="btn btn-primary" rel="nofollow" href="/login/oidc/?next=%2Ftable%2F">' in page
     assert 'name="password"' not in client.get("/login/").content.decode()
     response = client.post("/admin/login/?next=/admin/", form)
-    assert notice(response) == "Names and passwords are not accepted here."
+    assert notice(response) == "This Sonar does not accept log-ins with a name and password."
     assert 'name="password"' not in response.content.decode()
     assert not Client().login(username="root", password="four in the morning")
 
@@ -450,7 +450,7 @@ def test_a_certificate_that_the_front_server_checked_lets_in(peer):
 @pytest.mark.parametrize("peer", ["192.0.2.8", "127.0.0.1", "2001:db8:1::1", "", "192.0.2.7, x"])
 def test_nobody_else_is_believed_about_certificates(peer):
     headers = SHOWN | {"x-forwarded-for": "192.0.2.7", "forwarded": "for=192.0.2.7"}
-    assert "did not come through it" in notice(show(headers, peer))
+    assert "did not come through the front server" in notice(show(headers, peer))
     assert not User.objects.exists()
 
 
@@ -458,9 +458,9 @@ def test_nobody_else_is_believed_about_certificates(peer):
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"x-ssl-client-verify": "NONE"}, "Your browser showed no certificate"),
-        ({"x-ssl-client-verify": "FAILED:expired"}, "Your browser showed no certificate"),
-        ({"x-ssl-client-s-dn": ""}, "Your browser showed no certificate"),
+        ({"x-ssl-client-verify": "NONE"}, "Your browser sent no certificate"),
+        ({"x-ssl-client-verify": "FAILED:expired"}, "Your browser sent no certificate"),
+        ({"x-ssl-client-s-dn": ""}, "Your browser sent no certificate"),
         ({"x-ssl-client-s-dn": "CN=Eve,O=Grid"}, "No role is given here to your certificate"),
         ({"x-ssl-client-s-dn": f"CN={'x' * 200}"}, "1 to 191 printable characters"),
     ],

@@ -48,7 +48,8 @@ def test_the_table_has_every_published_average(client, db):
 def test_a_blank_cell_is_a_dash_with_its_reason(client, small_world):
     transfer(small_world.ral, small_world.glasgow, None)
     page = look(client)
-    why = "failed: every test in this time range failed, but too few to call the link failing"
+    why = "failed: every test in this time range failed, "
+    why += "but too few tests ran to call the link failing"
     table = page.part("#table table")
     assert [cell.words for cell in table.parts(f'td.failed[title="{why}"]')] == ["– failed"]
     assert table.parts('td.untested[title^="untested: scheduled"]')
@@ -302,8 +303,8 @@ def test_no_endpoints_yet_says_what_to_do(client, db):
 def test_endpoints_without_a_mesh_say_so(client, small_world):
     Schedule.objects.all().delete()
     page = look(client)
-    assert "No mesh tests links with large files." in page
-    assert "There has never been a result with large files." in page
+    assert "No mesh has tests with large files." in page
+    assert "Sonar has no results with large files yet." in page
 
 
 def test_filters_that_nothing_passes_say_so_and_can_be_dropped(client, small_world):
@@ -319,7 +320,7 @@ def test_a_window_without_results_says_when_the_last_was_and_what_runs(client, s
     assert "No results in this time range yet." in page
     last = "The last result with large files was 3 h ago, at 20 Nov 09:00 UTC."
     assert last in " ".join(page.text.split())
-    assert "Tests of this size: 0 running, 1 queued." in page
+    assert "Tests of this size class: 0 running, 1 queued." in page
 
 
 def test_what_fails_has_its_place_before_the_first_results_but_not_in_a_window_that_is_over(
@@ -498,7 +499,7 @@ def test_the_legend_leads_to_the_cells_of_a_state_and_back(client, small_world):
     stored_condition(TYPES.FAILING, source=small_world.ral, destination=small_world.glasgow)
     legend = {one.state: one for one in client.get("/?only=failed").context["legend"]}
     assert legend["failing"].words.endswith(
-        "fails significantly often; its cell shows for how long"
+        "fails significantly often; the cell shows for how long"
     )
     # What was chosen stays, so that it can be taken back.
     assert (legend["failed"].count, legend["failed"].chosen) == (0, True)

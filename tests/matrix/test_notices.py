@@ -79,8 +79,8 @@ def test_a_window_without_results_says_what_is_on_its_way(small_world):
     probe(MINUTE)
     probe(MINUTE, size="small")
     notice = told("window=1h")["no-results"]
-    assert "There has never been a result with large files." in notice.sentence
-    assert "Tests of this size: 0 running, 1 queued." in notice.sentence
+    assert "Sonar has no results with large files yet." in notice.sentence
+    assert "Tests of this size class: 0 running, 1 queued." in notice.sentence
     assert notice.links == (("Show the last 90 days", "/?window=90d"),)
 
 
@@ -198,7 +198,7 @@ def test_where_all_results_are_made_up_the_first_tests_are_on_their_way(small_wo
     probe(MINUTE, running=True)
     notice = told()["first-tests"]
     assert notice.sentence == (
-        "All results shown are made up. Tests of this size: 1 running, 0 queued."
+        "All results shown are demo data. Tests of this size class: 1 running, 0 queued."
     )
     transfer(small_world.ral, small_world.desy, 1.0, ago=30 * MINUTE)
     assert told() == {}

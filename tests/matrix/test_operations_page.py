@@ -79,7 +79,7 @@ def test_a_source_of_downtimes_that_does_not_answer_is_a_problem(client, well, s
     for answered_at, words in ((NOW - 5 * HOUR, "for 5 h"), (None, "yet")):
         DowntimeSource.objects.filter(pk=gocdb.pk).update(answered_at=answered_at)
         page = look(client)
-        assert f"Sonar has 1 problem GOCDB has not responded {words}. Sonar lacks" in page
+        assert f"Sonar has 1 problem GOCDB has not responded {words}. Sonar does not" in page
 
 
 def test_a_sonar_that_is_well_says_so_in_one_line(client, well):
@@ -149,7 +149,7 @@ def test_simulated_endpoints_are_said_as_long_as_one_is_in_use(client, small_wor
 
 def test_an_empty_sonar_without_processes_says_what_to_start(client):
     page = look(client)
-    assert "No worker is running for the queue “transfers”. No test runs." in page
+    assert "No worker is running for the queue “transfers”. No tests run." in page
     assert "No worker is running for the queue “control”" in page
     assert "The scheduler is not running: it has never sent a task." in page
     for words in (

@@ -84,7 +84,7 @@ def test_a_bad_view_is_named_with_what_is_wrong_with_it(client, small_world):
         ("views=&views=&view=3", "view", "view “3” does not exist: use a number from 1"),
         ("views=&views=&view=0", "view", "use a number from 1 to 2."),
         ("views=&views=&view=x", "view", "use a number from 1 to 2."),
-        ("view=2", "view", "use 1, as there is no other view."),
+        ("view=2", "view", "use 1, because there is only one view."),
         ("every=4s", "every", "every “4s” is not a time from 5 seconds to an hour. Write seconds,"),
         ("every=2h", "every", "is not a time from 5 seconds to an hour"),
         ("every=often", "every", "or a number with s, m or h, like 30s."),

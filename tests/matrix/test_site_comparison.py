@@ -347,8 +347,8 @@ def test_of_one_test_on_a_side_nothing_is_certain():
 @pytest.mark.parametrize(
     ("ratio", "low", "high", "said"),
     [
-        (6.0, 0.01, 473.0, "too few tests to judge"),
-        (0.5, 0.0, 2.0, "too few tests to judge"),
+        (6.0, 0.01, 473.0, "too few tests to assess"),
+        (0.5, 0.0, 2.0, "too few tests to assess"),
         (1.2, 0.5, 2.0, f"{format_factor(1.2, 0.5, 2.0)}, not significant"),
         (9.0, 2.0, 50.0, f"{format_factor(9.0, 2.0, 50.0)}, faster"),
     ],

@@ -28,7 +28,7 @@ def heads(client: Client, text: str = "") -> list[str]:
     return look(client, text).texts("table.sites thead th")
 
 
-WRONG = ("links failing", "slower as", "vs usual")
+WRONG = ("failing links", "slower as", "vs baseline")
 
 
 def facts(client: Client, text: str = "") -> list[list[str]]:
@@ -94,11 +94,11 @@ def test_what_is_wrong_comes_first_with_counts_and_ratios(client, db):
         ["INFN-T1", "0", "1", "0", "0.30×", "1.03×"],
     ]
     assert heads(client)[1:6] == [
-        "links failing ▼",
+        "failing links ▼",
         "slower as source",
         "slower as destination",
-        "vs usual as source",
-        "vs usual as destination",
+        "vs baseline as source",
+        "vs baseline as destination",
     ]
     slowest = [row[0] for row in rows(client, "?ordering=ratio_source")[:4]]
     assert set(slowest) == set(changed_site.SLOWED)
@@ -127,7 +127,7 @@ def test_a_link_within_a_site_fails_once(client, small_world):
         ["RAL", "0"],
         ["Without-Links", "0"],
     ]
-    assert heads(client)[:3] == ["site", "links failing ▼", "cloud"]
+    assert heads(client)[:3] == ["site", "failing links ▼", "cloud"]
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_what_is_wrong_stands_at_its_field(
 
 def test_an_unknown_one_is_said(root: Client):
     missing = root.get("/size-classes/none/")
-    assert (missing.status_code, "There is no size class “none”" in missing.content.decode()) == (
+    assert (missing.status_code, "No size class is named “none”" in missing.content.decode()) == (
         404,
         True,
     )

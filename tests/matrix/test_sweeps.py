@@ -360,10 +360,11 @@ def test_what_no_mover_of_a_link_can_vary_is_not_offered_and_refused(operator, s
     page = responses.page(operator, f"{LINK}sweeps/")
     (option,) = page.parts('select[name="variable"] option[disabled]')
     assert option.attributes["value"] == "mode"
-    assert option.words.endswith("(no mover of this link has both modes)")
+    assert option.words.endswith("(no transfer tool of this link has both modes)")
     response = order(operator, variable="mode", values="")
     assert response.status_code == 400
-    assert "This setting cannot be varied: no mover of this link has both modes." in text(response)
+    why = "no transfer tool of this link has both modes"
+    assert f"This setting cannot be varied: {why}." in text(response)
     refusal = post(operator, variable="mode", mover="xrootd")
     assert refusal.status_code == 400
     assert "does not support mode push" in refusal.json()["errors"]["values"][0]

@@ -381,8 +381,7 @@ def test_an_unknown_id_is_a_404_that_says_how_long_results_are_kept(client, db, 
     response = client.get(f"/transfers/{one}/")
     assert response.status_code == 404
     assert (
-        f"There is no transfer with the ID {one}. Results are kept for 123 days"
-        in response.content.decode()
+        f"No transfer has the ID {one}. Results are kept for 123 days" in response.content.decode()
     )
     assert client.get("/transfers/1/").status_code == 404
 

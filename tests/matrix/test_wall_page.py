@@ -100,7 +100,7 @@ def test_a_link_that_failed_a_few_times_is_not_in_the_heading(client, small_worl
         transfer(small_world.ral, small_world.glasgow, None, ago=hours * HOUR)
     assessed_at()
     heading = wall(client).part("h1")
-    assert "cannot be judged" in heading
+    assert "cannot be assessed" in heading
     assert heading.parts(".failing") == []
 
 

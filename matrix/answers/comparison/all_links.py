@@ -35,7 +35,7 @@ ALONE = 1 - 1e-9
 
 def build(query: MatrixQuery, now: datetime) -> Grid:
     if query.compare is None:
-        raise ValueError("the question is compared with nothing")
+        raise ValueError("the query has no comparison")
     whole = query.replace(
         stat=MatrixQuery.stat,
         rows="endpoint",
@@ -51,7 +51,7 @@ def ratios_of(whole: Grid, links: Sequence[Link]) -> Ratios:
     """Return how some links compare, given by the names of their ends; NaN for unknown ones."""
     ratios = whole.comparison
     if ratios is None:
-        raise ValueError("the question is compared with nothing")
+        raise ValueError("the query has no comparison")
     rows = {group.name: row for row, group in enumerate(whole.sources)}
     columns = {group.name: column for column, group in enumerate(whole.destinations)}
     places = [(rows.get(source, -1), columns.get(there, -1)) for source, there in links]
@@ -155,7 +155,7 @@ def verdict(together: Together) -> str:
     if together.kind in ("slower", "faster"):
         return together.kind
     if tells_nothing(together):
-        return "too few tests to judge"
+        return "too few tests to assess"
     is_close = together.low > 1 / SMALLEST_RATIO and together.high < SMALLEST_RATIO
     return "about the same" if is_close else "not significant"
 
@@ -200,12 +200,11 @@ class NetChange:
         is_same = not is_far(np.array(self.expected))
         if self.p < SURE:
             factor = format_factor(self.factor, self.low, self.high)
-            if is_same:
-                return f"Others did not change ({others}); relative to them {subject} at {factor}."
-            return f"Others changed, too ({others}); relative to them {subject} at {factor}."
+            begin = "Other links did not change" if is_same else "Other links changed as well"
+            return f"{begin} ({others}). Relative to them, {subject} at {factor}."
         if is_same:
-            return f"Others did not change{'' if has_changed else ' either'} ({others})."
-        return f"Others changed as much ({others})."
+            return f"Other links did not change{'' if has_changed else ' either'} ({others})."
+        return f"Other links changed by as much ({others})."
 
 
 def changes(query: MatrixQuery, now: datetime) -> Grid | None:
@@ -245,7 +244,7 @@ def site_net_change(matrix: Grid, site: str, end: str) -> NetChange | None:
     groups = matrix.sources if end == "source" else matrix.destinations
     is_own = np.array([group.site == site for group in groups], dtype=bool)
     if matrix.comparison is None:
-        raise ValueError("the grid is compared with nothing")
+        raise ValueError("the matrix has no comparison")
     if not is_own.any():
         return None
     # Of links with a test on both sides, however few.

@@ -38,7 +38,7 @@ def with_other(version: DataVersion, other: MatrixQuery) -> DataVersion:
 
 def bounds_of(other: MatrixQuery) -> Window:
     if other.bounds is None:
-        raise ValueError("the other side of a comparison has a window between two bounds")
+        raise ValueError("the other side of a comparison needs a start and an end")
     return other.bounds
 
 
@@ -89,7 +89,7 @@ def all_links_query(query: MatrixQuery) -> MatrixQuery | None:
 
 def centre(query: MatrixQuery) -> str:
     if query.compare is None:
-        raise ValueError("the question is compared with nothing")
+        raise ValueError("the query has no comparison")
     return query.compare.of
 
 

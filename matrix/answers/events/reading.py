@@ -29,7 +29,7 @@ from sonar.notation.windows import EARLIEST, Window, format_minute, format_time,
 EVENT_FIELDS = ("size", "type", "scope", "factor", "now", "significant", "since")
 EVENT_NAMES = ("window", "from", "to", *LINK_FILTERS, *EVENT_FIELDS)
 NOW = ("yes", "no")
-LASTING_WORDS = {"": "", "yes": "only lasting ones", "no": "only ended ones"}
+LASTING_WORDS = {"": "", "yes": "only ongoing ones", "no": "only ended ones"}
 SIGNIFICANT = ("yes", "any")
 MOST_FACTOR = 1000
 EVENT_TYPE_WORDS = {

@@ -88,8 +88,9 @@ class TransferProfiles:
         counts = [(count, shape) for shape, count in self.counts.items() if count]
         counts.sort(key=lambda pair: -pair[0])
         shapes = ", ".join(f"{format_count(count)} {verb(shape, count)}" for count, shape in counts)
-        stall = f"; stalled {format_share(self.stalled)} of the time" if self.stalled else ""
-        few = " These are few transfers." if number < FEWEST_COURSES else ""
+        stall = f"; transfers stalled {format_share(self.stalled)} of the time"
+        stall = stall if self.stalled else ""
+        few = " Only few transfers were available." if number < FEWEST_COURSES else ""
         low, median, high = map(three_digits, self.middle)
         said = [
             f"Of {counted(number, f'{self.size}-file transfer')} with {FEWEST_STRETCHES} or more "
@@ -163,7 +164,7 @@ SHAPE_WORDS: dict[ProfileShape, tuple[str, str]] = {
     "stalls": (
         "stall",
         f"no bytes move for at least {format_share(LONG_STALL)} of the time: check the storage of "
-        "both endpoints, and for packet loss",
+        "both endpoints, and packet loss",
     ),
     "saw-tooth": (
         "follow a saw-tooth",

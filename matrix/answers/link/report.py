@@ -159,7 +159,7 @@ class LinkComparison:
         if not pair.kind:
             here, there = (counted(count, SUCCESS) for count in (pair.ok, pair.other_ok))
             counts = f"{here} {when}, {there} for {self.words}"
-            return f"{subject}: {counts}; a ratio needs {FEWEST_TESTS} on each side."
+            return f"{subject}: {counts}; a ratio needs at least {FEWEST_TESTS} on each side."
         here, there = (f"{three_digits(rate)} MB/s" for rate in (pair.value, pair.other))
         rates = f"{self.of} {here} {when}, {there} for {self.words}"
         return f"{subject}: {rates}. Ratio {pair.words}."

@@ -86,7 +86,10 @@ def cut_for(window: Window, bucket: str = AUTO) -> Cut:
     width = BUCKETS[bucket]
     count = count_of(span, width)
     if count > MOST:
-        raise ValueError(f"a bucket of {bucket} makes {count} of them: at most {MOST} can be shown")
+        raise ValueError(
+            f"a bucket of {bucket} divides the time range into {count} buckets: at most {MOST} can "
+            "be shown"
+        )
     return Cut(bucket, floor(span.start, width), count)
 
 
@@ -97,7 +100,7 @@ def check_length(query: MatrixQuery) -> None:
             continue
         if count_of(Span.of(Window(sides.start, sides.end)), BUCKETS["1d"]) > MOST:
             sentence = f"{parameter} must be at most {MOST:,} days before the end of the time range"
-            raise BadQueryError({parameter: [f"{sentence}: the link page shows days."]})
+            raise BadQueryError({parameter: [f"{sentence}, the maximum for the link page."]})
 
 
 def in_buckets(started: Integers, rates: NDArray[np.float32], cut: Cut) -> TimeSeries:

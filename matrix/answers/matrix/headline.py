@@ -220,7 +220,7 @@ class Headline:
         reasons = {
             "too few tests": tally.unknown + tally.failed,
             "no result for two intervals": tally.stale,
-            "none in this time range": tally.untested,
+            "no result in this time range": tally.untested,
         }
         number = sum(reasons.values())
         if not number:
@@ -229,9 +229,9 @@ class Headline:
         of_all = f"{format_count(number)} of {'these ' * self.narrowed}"
         of_all += counted(tally.links, "cell" if tally.pooled else "link")
         why = join(f"{words} ({format_count(each)})" for words, each in reasons.items() if each)
-        unjudged = f"{of_all} cannot be judged {files}: {why}"
+        unjudged = f"{of_all} cannot be assessed {files}: {why}"
         is_enough = 2 * number <= tally.links - tally.down
-        return f"Nothing wrong as far as known: {unjudged}" if is_enough else unjudged
+        return f"No problem found, but {unjudged}" if is_enough else unjudged
 
 
 def read_judgement(grid: Grid, now: datetime) -> Judgement:

@@ -74,7 +74,7 @@ class Highlight:
     @property
     def more_words(self) -> str:
         """Return what leads to all: the cells of conditions are others than the items."""
-        return "their links" if self.kind in TITLES else f"all {format_count(self.count)}"
+        return "show links" if self.kind in TITLES else f"all {format_count(self.count)}"
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Highlights:
         if self.grid.comparison is not None:
             title = "what changed" if compare and compare.window else "what differs"
             kinds.append(self.differing("changed", title, self.grid.changed))
-            title = "perhaps different: too few tests"
+            title = "possibly different: too few tests"
             kinds.append(self.differing("perhaps", title, self.grid.perhaps))
         # Conditions that too few tests show so far to be confirmed.
         kinds.append(Highlight("unconfirmed", "unconfirmed", len(items), items[:MOST_ITEMS], ""))
@@ -106,7 +106,7 @@ class Highlights:
             kinds += [*self.worst(), *self.asymmetric()]
         say = self.age_words, self.age_figure
         kinds.append(self.of("stale", "stale", cells.state == STALE, lambda: cells.last, say=say))
-        title = "without a success, too few tests to judge"
+        title = "no successful test, too few tests to assess"
         say = self.counts, lambda *at: format_count(int(cells.failed[at]))
         is_failed = cells.state == FAILED
         kinds.append(self.of("failed", title, is_failed, lambda: -cells.failed, say=say))
@@ -160,7 +160,7 @@ class Highlights:
         """Say how a cell differs from the other side; the title can be quoted by itself."""
         grid, query = self.grid, self.grid.query
         if grid.comparison is None or grid.other is None:
-            raise ValueError("the grid is compared with nothing")
+            raise ValueError("the matrix has no comparison")
         pair = PairRatio.at(grid.comparison, (row, column))
         source, destination = grid.sources[row].name, grid.destinations[column].name
         return Item(

@@ -203,7 +203,7 @@ def read_sweep(data: Mapping[str, object]) -> SweepRequest:
     except ValidationError as error:
         raise refusal(error, ALLOWED_IN_SWEEPS) from error
     if catalogue.kept(ordered.mover).of_network:
-        sentence = f"The mover {ordered.mover} moves no files, and a sweep compares transfers."
+        sentence = f"The transfer tool {ordered.mover} moves no files, which a sweep needs."
         raise BadQueryError({"mover": [sentence]})
     values = values_of(ordered)
     requests, is_of_sizes = [], ordered.variable == "size"
@@ -247,7 +247,7 @@ def why_not_varied(movers: Sequence[str], base_urls: Mapping[str, str]) -> dict[
     moves_files = [mover for mover in able if not mover.of_network]
     reasons = {}
     if not any("streams" in mover.parameters for mover in moves_files):
-        reasons["streams"] = "no mover of this link takes a number of streams"
+        reasons["streams"] = "no transfer tool of this link accepts a number of streams"
     if SizeClass.objects.count() < 2:
         reasons["size"] = "there is only one size class"
     offered = (
@@ -256,7 +256,7 @@ def why_not_varied(movers: Sequence[str], base_urls: Mapping[str, str]) -> dict[
         if not mover.asks_service
     )
     if not any(len(modes) > 1 for modes in offered):
-        reasons["mode"] = "no mover of this link has both modes"
+        reasons["mode"] = "no transfer tool of this link has both modes"
     return reasons
 
 

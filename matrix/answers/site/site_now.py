@@ -268,4 +268,4 @@ def beyond_words(changes: Grid | None, site: str, comparison: EndComparison) -> 
     own = all_links.site_net_change(changes, site, comparison.end) if changes else None
     has_changed = comparison.kind in ("slower", "faster")
     verb = VERBS[comparison.end].then
-    return own.sentence(f"it {verb}", has_changed=has_changed) if own else ""
+    return own.sentence(f"this site {verb}", has_changed=has_changed) if own else ""

@@ -139,7 +139,7 @@ def overhead_part(overhead: Overhead | None) -> dict[str, Any] | None:
     if overhead is None:
         return None
     counts = ", ".join(f"{format_count(each.ok)} {each.name}" for each in overhead.classes)
-    sentence = f"{overhead_words(overhead)} Based on median times of {counts} files"
+    sentence = f"{overhead_words(overhead)} Based on the median times of {counts} files"
     return {
         "sentence": f"{sentence}{'; 95 % intervals in brackets' * overhead.fits}.",
         "figure": rate_plots.overhead_figure(overhead),
@@ -161,7 +161,7 @@ def overhead_words(overhead: Overhead) -> str:
             "other size classes suggest."
         )
     seconds = format_seconds(overhead.overhead, overhead.overhead_low, overhead.overhead_high)
-    sentence = f"Each transfer has {seconds} of overhead, whatever its size"
+    sentence = f"Each transfer has {seconds} of overhead, regardless of its size"
     if math.isnan(overhead.bandwidth):
         return f"{sentence}. Larger files take no longer, so the bandwidth is not known."
     low, high = three_digits(overhead.bandwidth_low), overhead.bandwidth_high
@@ -169,10 +169,10 @@ def overhead_words(overhead: Overhead) -> str:
     bandwidth = f"{three_digits(overhead.bandwidth)} MB/s ({bounds})"
     if overhead.overhead == 0:
         sentence = f"No overhead is visible (at most {format_seconds(overhead.overhead_high)}): "
-        return f"{sentence}bytes move at {bandwidth}, whatever the file size."
+        return f"{sentence}data moves at {bandwidth}, regardless of the file size."
     half = format_bytes(overhead.half_size * MB)
     return (
-        f"{sentence}, and moves its bytes at {bandwidth}. "
+        f"{sentence}, and then moves data at {bandwidth}. "
         f"Files under {half} spend most of their time on overhead."
     )
 
@@ -335,7 +335,7 @@ def comparison_part(page: QueryPage, answer: LinkReport) -> dict[str, Any] | Non
         ends = (end.name for end in answer.question.ends)
         own = all_links.link_net_change(changes, *ends)
         beyond = (
-            own.sentence("it is", has_changed=pair.kind in CHANGED)
+            own.sentence("this link is", has_changed=pair.kind in CHANGED)
             if own
             else "Too few other links have results to show whether they changed as well."
         )
@@ -358,8 +358,8 @@ def comparison_part(page: QueryPage, answer: LinkReport) -> dict[str, Any] | Non
     }
 
 
-MOVER = "http-tpc is HTTP third-party copy, directly between the two endpoints"
-MODE = "pull: the destination fetches; push: the source sends"
+MOVER = "for example http-tpc: HTTP third-party copy, directly between the two endpoints"
+MODE = "pull: the destination fetches the file; push: the source sends it"
 STREAMS = "parallel TCP connections of one test"
 NOT_KNOWN = "not known"
 # Heading, title, a text for each row, and why there is a dash for an empty one.
@@ -399,9 +399,9 @@ def profile_table(
     ]
     counts = {"none": "none", "some": "some", "unknown": ""}
     versions = [str(key.ip_version or "") for key in keys]
-    timed = "what measured the duration that rates are based on, and its start and end"
+    timed = "what measured the duration from which rates are computed, and its start and end"
     origin = "test: a transfer by Sonar; production and external: imported results"
-    mesh = "a set of links with one test schedule; otherwise the purpose of the test"
+    mesh = "set of links with one test schedule; without a mesh, the purpose of the test"
     others = "other Sonar tests at the source or the destination at the same time"
     columns: list[Column] = [
         ("transfer tool", MOVER, [key.mover for key in keys], ""),
@@ -444,8 +444,8 @@ def schedule_table(answer: LinkReport) -> dict[str, Any]:
     modes = [
         mesh.mover_description.known_mode(mesh.mode) or "chosen by the service" for mesh in meshes
     ]
-    title = "a set of links with one test schedule"
-    first = "if not all due tests can start, higher priorities start first"
+    title = "set of links with one test schedule"
+    first = "if not all due tests can start, those with a higher priority start first"
     columns: list[Column] = [
         ("mesh", title, [mesh.name for mesh in meshes], ""),
         ("reason for waiting", "", waits, "not waiting"),
@@ -470,7 +470,7 @@ def advice_for(
         everything = url_of(query.replace(filters=()))
         return "", [("Show all tests without filters", everything)]
     if answer.last:
-        coming = next_test(answer, planned) if planned else "No mesh tests this link now."
+        coming = next_test(answer, planned) if planned else "No mesh includes this link now."
         # The shortest usual window that has the last test, else its day.
         day = answer.last.replace(hour=0, minute=0, second=0, microsecond=0)
         words = format_day(day)

@@ -97,8 +97,10 @@ class LinkPage(QueryPage):
             if text := str(params.get("before", "")):
                 before = Cursor.parse(text)
         except ValueError:
-            place = "before is not a place in the list of results: use “Earlier results”."
-            errors["before"] = [place]
+            errors["before"] = [
+                f"before “{text[:80]}” is not a position in the list of results: use the link "
+                "“Earlier results”."
+            ]
         if errors:
             raise BadQueryError(errors)
         check_length(query)

@@ -36,7 +36,7 @@ from matrix.store.profiles import ProfileChoices
 LEGEND_WORDS = (
     STATE_WORDS
     | LEVEL_WORDS
-    | {"partly": PARTLY_WORDS, "failing": f"{STATE_WORDS['failing']}; its cell shows for how long"}
+    | {"partly": PARTLY_WORDS, "failing": f"{STATE_WORDS['failing']}; the cell shows for how long"}
 )
 NAMES = {
     "partly": "partly failing",
@@ -54,8 +54,8 @@ COUNTED_CHANGES = ("failing", "perhaps", "unchanged", "too_few")
 COUNT_NAMES = NAMES | {
     "silent": "not tested",
     "down": "in downtime",
-    "failed": "without a success",
-    "perhaps": "perhaps different, not significant",
+    "failed": "without a successful test",
+    "perhaps": "possibly different, not significant",
     "unchanged": "without a significant difference",
     "too_few": "with too few results",
 }
@@ -78,11 +78,11 @@ def legend(page: MatrixAddress, grid: Grid) -> Iterator[LegendEntry]:
     looks, names, counts = LEGEND_WORDS, NAMES, grid.states() | marked(grid)
     other = grid.query.other_words()
     if grid.comparison:
-        beyond = f"significantly (at most {FALSE_SHARE:.0%} of those marked by chance)"
+        beyond = f"(chance explains at most {FALSE_SHARE:.0%} of the marked cells)"
         looks = {
             "measured": STATE_WORDS["measured"],
-            "slower": f"slower than {other}, {beyond}",
-            "faster": f"faster than {other}, {beyond}",
+            "slower": f"significantly slower than {other} {beyond}",
+            "faster": f"significantly faster than {other} {beyond}",
             "too_few": f"too few: fewer than {FEWEST_TESTS} successful tests on one side of the "
             "comparison",
         } | {name: words for name, words in LEGEND_WORDS.items() if name in STATES[1:]}
@@ -147,12 +147,12 @@ def answer(
     by_condition = {line.incident.cause_id: line for line in incidents}
     for part in headline.parts():
         condition, incident, chosen = part.condition, None, page.display.only == (part.look,)
-        title = f"Show {'all cells again' if chosen else 'only these cells'}"
+        title = f"Show {'all cells' if chosen else 'only these cells'}"
         if condition:
             url, title = page_of(condition, page.query), condition_words.title(condition)
             incident = by_condition.get(condition.pk)
         elif part.look == OTHERS:
-            url, title = events_now(page.query), "Show all of them"
+            url, title = events_now(page.query), "Show all current events"
         else:
             url = focusing(page, part.look)
         leaves = part.look == OTHERS or condition is not None

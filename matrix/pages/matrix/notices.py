@@ -11,6 +11,7 @@ from matrix.answers.conditions.reading import is_now
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.mixed_ways import NOTHING, MixedWays
 from matrix.answers.other_origins import NONE, OtherOrigins
+from matrix.answers.words.phrases import counted
 from matrix.pages.matrix.payload import ordered_table
 from matrix.pages.parts import notices as common
 from matrix.pages.parts.notices import Notice
@@ -67,7 +68,7 @@ def notices_for(
         if not query.filters:
             without_mesh = Notice(
                 "no-mesh",
-                f"No mesh tests links with {query.size} files.",
+                f"No mesh has tests with {query.size} files.",
                 f"{format_count(count)} endpoints are registered, but no enabled mesh (test "
                 "schedule) has an interval for this size class. This time range has no results. "
                 f"{last_result(grid, now)}",
@@ -188,7 +189,7 @@ def about_results(
         yield Notice(
             "first-tests",
             "The first tests are on their way.",
-            f"All results shown are made up. {of_this_size(work)}",
+            f"All results shown are demo data. {of_this_size(work)}",
         )
     elif last:
         promise = timedelta(seconds=grid.shortest_promise)
@@ -219,14 +220,16 @@ def about_results(
 def of_this_size(work: Mapping[str, Any]) -> str:
     running, queued = work["running_of_size"], work["queued_of_size"]
     if not (running or queued):
-        return "No test of this size is running or queued right now."
-    return f"Tests of this size: {format_count(running)} running, {format_count(queued)} queued."
+        return "No test of this size class is running or queued now."
+    return (
+        f"Tests of this size class: {format_count(running)} running, {format_count(queued)} queued."
+    )
 
 
 def last_result(grid: Grid, now: datetime) -> str:
     last = registry.read_last(grid.query.size)
     if last is None:
-        return f"There has never been a result with {grid.query.size} files."
+        return f"Sonar has no results with {grid.query.size} files yet."
     age = format_age(now - last)
     return f"The last result with {grid.query.size} files was {age}, at {format_minute(last)}."
 
@@ -303,13 +306,13 @@ def about_lines(grid: Grid) -> Notice | None:
     reasons = []
     if bent:
         reasons.append(
-            f"In {format_count(bent)} the times of the size classes do not lie on one line. "
-            "Overhead and bandwidth cannot be separated there."
+            f"In {counted(bent, 'cell')}, the times of the size classes do not fit one line, so "
+            "overhead and bandwidth cannot be separated."
         )
     if few:
         reasons.append(
-            f"{format_count(few)} lack {FEWEST_TRANSFERS} successes of two sizes, one "
-            f"{LEAST_RATIO:g} times the other."
+            f"In {counted(few, 'cell')}, no two file sizes that differ {LEAST_RATIO:g}-fold have "
+            f"{FEWEST_TRANSFERS} successful tests each."
         )
     cells = f"{format_count(bent + few)} of {format_count(fit.size)} cells with results"
     return Notice("no-line", f"{cells} have no value.", " ".join(reasons), (), quiet=True)

@@ -224,7 +224,8 @@ class MatrixPage(GridPage):
                 "grouped",
                 f"{subject} by {' and '.join(dict.fromkeys(by.values()))}, because there are "
                 f"{' and '.join(many)}.",
-                "Numbers on red and orange: failing and slower links. Click to open.",
+                "Red and orange cells show the number of failing and slower links. Click a cell to "
+                "open it.",
                 ((f"Show all {max(counts.values())}", every),),
                 quiet=True,
             )
@@ -234,9 +235,9 @@ class MatrixPage(GridPage):
         return Notice(
             "ungrouped",
             f"All {' and '.join(many)} are shown.",
-            "Only some have a label: zoom in, or hover over a cell for its names. Squares "
-            "mark failing links.",
-            (("Group them", dataclasses.replace(self, grouped_by="").url()),),
+            "Only some of them have a label: zoom in, or hover over a cell to see its names. "
+            "Squares mark failing links.",
+            (("Group rows and columns", dataclasses.replace(self, grouped_by="").url()),),
             quiet=True,
         )
 
@@ -283,12 +284,15 @@ class Rotation:
         views = read_views(texts) if texts else ()
         at, count = params.get("view", "").strip() or "1", max(len(views), 1)
         if not (at.isascii() and at.isdigit() and 1 <= int(at) <= count):
-            allowed = f"a number from 1 to {count}" if count > 1 else "1, as there is no other view"
+            allowed = (
+                f"a number from 1 to {count}" if count > 1 else "1, because there is only one view"
+            )
             raise bad("view", f"view “{at}” does not exist: use {allowed}.")
         if beside := [name for name in params if texts and name in OF_A_VIEW]:
             name = beside[0]
             raise bad(
-                name, f"{name} must be part of a view: write it within views=…, not next to it."
+                name,
+                f"{name} must be part of a view: write it within views=…, not separately.",
             )
         return cls(views, int(at) - 1, every)
 

@@ -25,9 +25,10 @@ STATES = ("measured", "failing", "failed", "stale", "untested", "down", "not_app
 STATE_WORDS = {
     "measured": "measured",
     "failing": "failing: the link, its source or its destination fails significantly often",
-    "failed": "failed: every test in this time range failed, but too few to call the link failing",
-    "stale": "stale: no result for two intervals of its mesh (test schedule), or no success within "
-    "the age chosen",
+    "failed": "failed: every test in this time range failed, but too few tests ran to call the "
+    "link failing",
+    "stale": "stale: no result for two intervals of its mesh (test schedule), or no successful "
+    "test within the chosen age",
     "untested": "untested: scheduled, but without a result in this time range",
     "down": "down: an endpoint is in a declared downtime",
     "not_applicable": "not applicable: source and destination are the same, or no mesh (test "
