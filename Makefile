@@ -16,10 +16,10 @@ help: ## List the commands
 run: $(VENV)/.run ## Start Sonar with its sandbox on SONAR_PORT (SONAR_REGISTRY=file.yaml for a real grid)
 	@exec $(BIN)/python -m sonar.sandbox
 
-test: $(VENV)/.test ## Check style and types, and run all but the long tests (seven to ten minutes on two cores)
+test: $(VENV)/.test ## Check style and types, and run all tests except the long ones (seven to ten minutes on two cores)
 	@$(MAKE) --no-print-directory .lanes CHOSEN='-m "not long"'
 
-test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 50 minutes on two cores)
+test-all: $(VENV)/.test ## Run all checks of CI: style, types and every test (about 50 minutes on two cores)
 	@HYPOTHESIS_PROFILE=thorough $(MAKE) --no-print-directory .lanes
 
 # Each lane is a pytest with a PostgreSQL and a Redis of its own, and a budget (tests/budget.py).
@@ -119,14 +119,14 @@ LANES := --no-print-directory -k $(SYNC)
 .test-types:
 	$(BIN)/mypy $(if $(CI),--cache-dir=/dev/null)
 
-bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|double|tenfold|large, ONLY=1,2)
+bench: $(VENV)/.test ## Benchmark the storage of results and its alternatives (SCALE=small|default|double|tenfold|large, ONLY=1,2)
 	$(BIN)/python -m tests.benchmarks
 
 # A test that goes on for minutes is taken for one that hangs (.pytest.ini).
 AT_LENGTH := -o faulthandler_timeout=0
 
 # A process for each core: numpy's own threads would only be in each other's way.
-accuracy: $(VENV)/.test ## Measure how often causes and conditions are right, into the docs (an hour)
+accuracy: $(VENV)/.test ## Measure how often causes and conditions are right, and write it into the docs (an hour)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.accuracy
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.accuracy.judged
 
@@ -147,24 +147,24 @@ fuzz: $(VENV)/.test ## Send the API REQUESTS=20000 generated requests as each ac
 .fuzz-%:
 	@$(FUZZ) -s tests/api/test_fuzz.py -k $*
 
-screenshots: $(VENV)/.test ## Make the pictures of docs/pages.md from a running `make run`
+screenshots: $(VENV)/.test ## Take the screenshots of docs/pages.md from a running `make run`
 	$(BIN)/python -m tests.screenshots
 
 lint: $(VENV)/.test ## Check style, spelling and types only
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/codespell && $(BIN)/mypy
 
-picture: $(VENV)/.test ## Draw the rooms of sonar/ and matrix/ into docs/architecture.md, from the imports
+picture: $(VENV)/.test ## Draw the packages of sonar/ and matrix/ into docs/architecture.md, from their imports
 	$(BIN)/python -m tests.imports
 
-format: $(VENV)/.test ## Fix what style checks can fix
+format: $(VENV)/.test ## Fix style errors that can be fixed automatically
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
 # As root, with docker or docker.io, Compose and debootstrap. What it makes of Debian's packages
 # stays in SONAR_CONTAINERS for the next run.
-chaos: $(VENV)/.test ## Let faults of every kind come over a whole Sonar (PROBES=5000 SEED=2011; 10 to 40 minutes)
+chaos: $(VENV)/.test ## Inject faults of every kind into a complete Sonar (PROBES=5000 SEED=2011; 10 to 40 minutes)
 	$(BIN)/python -m tests.storage.fault_run --probes $(or $(PROBES),5000) --seed $(or $(SEED),2011)
 
-containers: $(VENV)/.test ## Try docker-compose.yml on a real engine, with real storage (as root, 15 minutes)
+containers: $(VENV)/.test ## Test docker-compose.yml on a real container engine with real storage (as root, 15 minutes)
 	$(BIN)/python -m tests.containers
 
 # Keeps each version that still fits; UPGRADE=1 takes the newest of what the libraries bring along.
@@ -173,11 +173,11 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version=3.11 --genera
 	--no-emit-index-url --no-emit-find-links --annotation-style=line \
 	--custom-compile-command="make lock" $(if $(UPGRADE),--upgrade)
 
-lock: $(VENV)/.test ## Write the requirements files with hashes, from .requirements*.in (UPGRADE=1)
+lock: $(VENV)/.test ## Write the requirements files with hashes from .requirements*.in (UPGRADE=1: newer versions)
 	$(LOCK) .requirements.in --output-file=requirements.txt
 	$(LOCK) .requirements-dev.in --output-file=requirements-dev.txt
 
-clean: ## Remove the virtual environment and caches; SONAR_HOME stays
+clean: ## Remove the virtual environment and caches; SONAR_HOME is kept
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Goes before what takes long and says nothing: a dot every two seconds.

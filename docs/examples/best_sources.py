@@ -44,26 +44,35 @@ def why_none(found: pd.DataFrame, wanted: argparse.Namespace) -> str:
     young = found[found["young"]]
     fastest = f", the fastest of them {young.iloc[:, 0].max():.3g} MB/s" if len(young) else ""
     return (
-        f"No source for {wanted.destination}: {len(found)} were measured in {wanted.window}, "
-        f"{len(young)} of them with success in the last {wanted.max_age:g} h{fastest}."
+        f"No suitable source for {wanted.destination}: {len(found)} succeeded in {wanted.window}, "
+        f"{len(young)} of them in the last {wanted.max_age:g} h{fastest}."
     )
 
 
 def command_line() -> argparse.ArgumentParser:
     known = argparse.ArgumentParser(description=__doc__, parents=[which_sonar()])
-    known.add_argument("destination", metavar="DESTINATION", help="name of an endpoint")
-    known.add_argument("-n", type=int, default=3, help="how many sources at most (3)")
-    known.add_argument("--size", default="large", help="size class (large)")
-    known.add_argument("--window", default="24h", help="window of results (24h)")
     known.add_argument(
-        "--by", choices=["mean", "median", "p05"], default="median", help="rank (median)"
+        "destination", metavar="DESTINATION", help="name of the destination endpoint"
+    )
+    known.add_argument("-n", type=int, default=3, help="maximum number of sources (default: 3)")
+    known.add_argument("--size", default="large", help="size class (default: large)")
+    known.add_argument("--window", default="24h", help="time range (default: 24h)")
+    known.add_argument(
+        "--by",
+        choices=["mean", "median", "p05"],
+        default="median",
+        help="statistic to sort by (median)",
     )
     known.add_argument(
-        "--max-age", type=float, default=3, metavar="HOURS", help="age of the last success (3)"
+        "--max-age",
+        type=float,
+        default=3,
+        metavar="HOURS",
+        help="maximum age of the last success (3)",
     )
-    known.add_argument("--min-mb-s", type=float, default=0, metavar="RATE", help="least rate (0)")
+    known.add_argument("--min-mb-s", type=float, default=0, metavar="RATE", help="in MB/s (0)")
     known.add_argument(
-        "--min-success", type=float, default=0.5, metavar="SHARE", help="of tests (0.5)"
+        "--min-success", type=float, default=0.5, metavar="SHARE", help="share of tests (0.5)"
     )
     return known
 

@@ -38,7 +38,7 @@ def only_one(place: Path) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError as error:
-        raise SonarError(f"Another run is under way with {place}.") from error
+        raise SonarError(f"Another run is already processing {place}.") from error
     finally:
         os.close(handle)
 
@@ -91,7 +91,7 @@ def push_list(sonar: Sonar, results: list[Record]) -> tuple[int, list[Record]]:
         refused += [{**one, "why": why[number]} for number, one in numbered if number in why]
         results = [one for number, one in numbered if number not in why]
     raise SonarError(
-        f"Of {len(results) + len(refused):,} results more than {len(refused)} are wrong."
+        f"More than {len(refused)} of {len(results) + len(refused):,} results are invalid."
     )
 
 
@@ -129,7 +129,7 @@ def push_place(sonar: Sonar, place: Path) -> int:
         finally:
             notes.write_text(json.dumps(known))
         if stored or refused:
-            print(f"{path.name}: {stored:,} stored, {refused:,} refused")
+            print(f"{path.name}: {stored:,} stored, {refused:,} rejected")
         total += refused
     return total
 

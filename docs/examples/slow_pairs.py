@@ -47,13 +47,21 @@ def shown(name: str, table: pd.DataFrame) -> str:
 
 def command_line() -> argparse.ArgumentParser:
     known = argparse.ArgumentParser(description=__doc__, parents=[which_sonar()])
-    known.add_argument("--under", type=float, default=5, metavar="MB/S", help="slow below this (5)")
-    known.add_argument("--min-tests", type=int, default=3, help="needed to judge a link (3)")
     known.add_argument(
-        "--max-failed", type=float, default=0.5, metavar="SHARE", help="failing above (0.5)"
+        "--under", type=float, default=5, metavar="MB/S", help="slow below this rate (default: 5)"
     )
-    known.add_argument("--size", default="large", help="size class (large)")
-    known.add_argument("--window", default="24h", help="window of results (24h)")
+    known.add_argument(
+        "--min-tests", type=int, default=3, help="minimum number to evaluate a link (3)"
+    )
+    known.add_argument(
+        "--max-failed",
+        type=float,
+        default=0.5,
+        metavar="SHARE",
+        help="failing above this share (0.5)",
+    )
+    known.add_argument("--size", default="large", help="size class (default: large)")
+    known.add_argument("--window", default="24h", help="time range (default: 24h)")
     for name in FILTERS:
         known.add_argument(f"--{name.replace('_', '-')}", action="append", metavar="NAME")
     return known

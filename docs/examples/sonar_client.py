@@ -118,7 +118,7 @@ class SonarError(Exception):
             return cls(answer["detail"], status, answer["errors"])
         except (requests.RequestException, ValueError, TypeError, KeyError):
             told = f"{status} {response.reason} {response.headers.get('Location', '')}".strip()
-            return cls(f"{response.url} is not answered by Sonar's API: {told}", status)
+            return cls(f"{response.url} was not answered by the Sonar API: {told}", status)
 
 
 class Pushed(NamedTuple):
@@ -137,7 +137,7 @@ class Patience(Retry):
     def get_retry_after(self, response: Any) -> float | None:  # noqa: ANN401 - of urllib3
         wait = min(super().get_retry_after(response) or 0, LONGEST_WAIT_SECONDS)
         if wait:
-            log.warning("Sonar answers %s and asks to wait %.0f s.", response.status, wait)
+            log.warning("Sonar responded with %s. Trying again in %.0f s.", response.status, wait)
         return wait or None
 
 
@@ -322,7 +322,9 @@ class Sonar:
             try:
                 answer = self.call("POST", "transfers/", batch)
             except SonarError as error:
-                before = f"After {sum(done):,} results that are stored: " if sum(done) else ""
+                before = (
+                    f"{sum(done):,} results were stored before this error: " if sum(done) else ""
+                )
                 raise SonarError(before + error.args[0], error.status, error.errors) from error
             done = Pushed(*(done[at] + answer[name] for at, name in enumerate(done._fields)))
         return done
@@ -347,7 +349,7 @@ class Sonar:
             *lines, rest = (rest + piece).split(b"\n")
             yield from map(json.loads, lines)
         if rest:
-            raise SonarError("The answer broke off in the middle of a row.")
+            raise SonarError("The response ended in the middle of a row.")
 
     def raw(self, path: str, form: str, /, **params: object) -> Iterator[bytes]:
         """Give an answer in one of MEDIA_TYPES, piece by piece as it comes in."""
@@ -358,7 +360,7 @@ class Sonar:
                     count += len(piece)
                     yield piece
             except requests.RequestException as error:
-                raise SonarError(f"The answer broke off after {count:,} bytes.") from error
+                raise SonarError(f"The response was cut off after {count:,} bytes.") from error
 
     def read(self, path: str, /, **params: object) -> Record:
         """Return the JSON answer of any call that reads."""
@@ -406,7 +408,7 @@ class Sonar:
                 method, address, timeout=self._timeout, allow_redirects=False, **request
             )
         except requests.RequestException as error:
-            raise SonarError(f"{self.base} does not answer: {reason(error)}") from error
+            raise SonarError(f"{self.base} does not respond: {reason(error)}") from error
         kind = response.headers.get("Content-Type", "").partition(";")[0]
         if response.status_code in (204, 304) or (response.ok and kind == MEDIA_TYPES[form]):
             return response
@@ -417,11 +419,11 @@ def address(url: str, token: str | None) -> str:
     """Return where the API is, if it is a place that a token may be sent to."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
-        raise SonarError("The address must be like https://sonar.example.org, without a user.")
+        raise SonarError("The URL must be like https://sonar.example.org, without a user name.")
     if token and not re.fullmatch("[!-~]+", token):
-        raise SonarError("This is not a token: it contains blanks or odd characters.")
+        raise SonarError("This is not a token: it contains spaces or other invalid characters.")
     if token and parts.scheme == "http" and not is_loopback(url):
-        raise SonarError("A token is not sent over plain http: use an https address.")
+        raise SonarError("Tokens are not sent over plain HTTP: use an https:// URL.")
     return url.rstrip("/").removesuffix("/api/v1") + "/api/v1/"
 
 
@@ -495,22 +497,26 @@ READING = {
         r"source|destination|.+\.(mean_mb_s|ok|failed|last)",
     ),
     "transfers": (
-        "Results, newest first; csv and ndjson have all.",
+        "Results, newest first. The table shows one page; csv and ndjson contain all.",
         f"state error page_size cursor {WINDOW}{FILTERS}",
         "started_at|source|destination|size|state|rate_mb_s|error",
     ),
-    "series": ("One link over time.", f"source destination bucket points compare {WINDOW}", ""),
+    "series": (
+        "Rates of a link over time.",
+        f"source destination bucket points compare {WINDOW}",
+        "",
+    ),
     "events": (
-        "What is or was slower, faster, failing or not tested, newest first.",
+        "Links, endpoints and sites that were slower, faster, failing or not tested.",
         f"type scope factor now significant since page_size cursor size window from to {FILTERS}",
         "since|type|scope|source|destination|sizes|factor|low|high|until",
     ),
     "causes": (
-        "How fast each source and destination is against its peers; with --compare, what changed.",
+        "Sources and destinations compared with peers; with --compare, causes of changes.",
         f"compare fit stat rows columns max_age {WINDOW}{FILTERS}",
         "",
     ),
-    "diagnosis": ("Why a link is slow or fails.", f"source destination {WINDOW}", ""),
+    "diagnosis": ("Reasons why a link is slow or fails.", f"source destination {WINDOW}", ""),
     "inside": (
         "Rate of a link within its transfers.",
         f"source destination {WINDOW}",
@@ -527,27 +533,27 @@ READING = {
         "name|cloud|tier|endpoints|source_mean_mb_s|destination_mean_mb_s|success|last",
     ),
     "endpoints": ("All endpoints.", "site cloud label tag enabled retired page_size cursor", ""),
-    "status": ("Whether Sonar itself is healthy.", "", ""),
+    "status": ("Health of Sonar itself.", "", ""),
 }
 HELP = """
-Parameters are passed to Sonar unchanged; URL/api/v1/docs/ explains them, and has more, such as
---large.ok.min 3 for links. Filters can be repeated, and !UK excludes UK. To compare, give --compare
-previous, week, reverse or <from>..<to>, --compare.around <moment>, --compare.size small, or
---compare.streams 4 as any other filter of the other side.
+Parameters are passed to Sonar unchanged. URL/api/v1/docs/ describes these and others, such as
+--large.ok.min 3 for links. Filters can be repeated, and !UK excludes UK. To compare, use --compare
+with previous, week, reverse or FROM..TO, or use --compare.around TIME. Filters of the other side
+begin with --compare, such as --compare.size small or --compare.streams 4.
 """
-END = "\n\nExit code: 0, 1 if something was refused or failed, 2 if the command line is wrong."
+END = "\n\nExit code: 0: success; 1: a request or test failed; 2: wrong command line."
 
 
 def which_sonar() -> argparse.ArgumentParser:
     """Return the options that say where Sonar is, as a parent of others; `connected` reads them."""
     shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     shared.add_argument(
-        "--url", help="address of Sonar, like https://sonar.example.org (SONAR_URL)"
+        "--url", help="URL of Sonar, like https://sonar.example.org (default: SONAR_URL)"
     )
     shared.add_argument(
-        "--token-file", metavar="FILE", help="contains the token (else SONAR_TOKEN)"
+        "--token-file", metavar="FILE", help="file with the token (default: SONAR_TOKEN)"
     )
-    shared.add_argument("--cache", metavar="DIR", help="cache for responses")
+    shared.add_argument("--cache", metavar="DIR", help="directory to cache responses in")
     return shared
 
 
@@ -558,7 +564,7 @@ def connected(options: argparse.Namespace) -> Sonar:
     if "token_file" in given:
         token = Path(given["token_file"]).read_text(encoding="utf-8").strip()
     if not url:
-        raise SonarError("Which Sonar? Give --url, or set SONAR_URL.")
+        raise SonarError("The URL of Sonar is missing: use --url or set SONAR_URL.")
     return Sonar(url, token, cache=given.get("cache"))
 
 
@@ -575,26 +581,36 @@ def parser() -> argparse.ArgumentParser:
         shown = " ".join(f"--{one.replace('_', '-')}" for one in params.split())
         verb = command(name, what, params and HELP + fill(shown, 96, break_on_hyphens=False))
         verb.add_argument("--format", choices=("table", *MEDIA_TYPES), default="table")
-    verb = command("probe", "Order tests of a link.")
-    verb.add_argument("source", metavar="SOURCE", help="endpoint")
-    verb.add_argument("destination", metavar="DESTINATION", help="endpoint")
-    verb.add_argument("--sizes", default="small", metavar="A,B", help="size classes (small)")
-    verb.add_argument("--count", type=int, default=1, help="tests of each (1)")
-    verb.add_argument("--streams", type=int, default=1, help="streams of each test (1)")
-    verb.add_argument("--mode", choices=("pull", "push"), default="pull", help="(pull)")
-    verb.add_argument("--wait", action="store_true", help="follow them until all have ended")
-    verb = command("sweep", "Order tests of a link that differ in one thing.")
-    verb.add_argument("source", metavar="SOURCE", help="endpoint")
-    verb.add_argument("destination", metavar="DESTINATION", help="endpoint")
+    verb = command("probe", "Run tests of a link.")
+    verb.add_argument("source", metavar="SOURCE", help="name of an endpoint")
+    verb.add_argument("destination", metavar="DESTINATION", help="name of an endpoint")
+    verb.add_argument(
+        "--sizes", default="small", metavar="A,B", help="size classes (default: small)"
+    )
+    verb.add_argument("--count", type=int, default=1, help="tests per size class (default: 1)")
+    verb.add_argument("--streams", type=int, default=1, help="streams per test (default: 1)")
+    verb.add_argument("--mode", choices=("pull", "push"), default="pull", help="default: pull")
+    verb.add_argument("--wait", action="store_true", help="wait until all tests have ended")
+    verb = command("sweep", "Run a parameter sweep: tests of a link that differ in one setting.")
+    verb.add_argument("source", metavar="SOURCE", help="name of an endpoint")
+    verb.add_argument("destination", metavar="DESTINATION", help="name of an endpoint")
     verb.add_argument("--vary", choices=("streams", "size", "mode"), default="streams")
-    verb.add_argument("--values", metavar="A,B", help="(1,2,4,8,16 streams, all sizes, both modes)")
-    verb.add_argument("--repeats", type=int, default=3, help="tests of each value (3)")
-    verb.add_argument("--size", default="large", help="size class, unless that varies (large)")
-    verb.add_argument("--streams", type=int, default=1, help="unless that varies (1)")
-    verb.add_argument("--mode", choices=("pull", "push"), default="pull", help="(pull)")
-    verb.add_argument("--wait", action="store_true", help="follow it until all tests have ended")
-    verb = command("push", "Store results from elsewhere.")
-    verb.add_argument("file", metavar="FILE", help="CSV with a header, or NDJSON; - for stdin")
+    verb.add_argument(
+        "--values", metavar="A,B", help="default: 1,2,4,8,16 streams, all size classes, both modes"
+    )
+    verb.add_argument("--repeats", type=int, default=3, help="tests per value (default: 3)")
+    verb.add_argument(
+        "--size", default="large", help="size class, unless it varies (default: large)"
+    )
+    verb.add_argument(
+        "--streams", type=int, default=1, help="streams, unless they vary (default: 1)"
+    )
+    verb.add_argument("--mode", choices=("pull", "push"), default="pull", help="default: pull")
+    verb.add_argument("--wait", action="store_true", help="wait until all tests have ended")
+    verb = command("push", "Import results of other tools.")
+    verb.add_argument(
+        "file", metavar="FILE", help="CSV with a header, or NDJSON; - for standard input"
+    )
     return whole
 
 
@@ -667,7 +683,7 @@ def of_diagnosis(answer: Record) -> Iterator[str]:
 
 def of_inside(answer: Record) -> Iterator[str]:
     inside = answer["inside"]
-    yield from inside["sentences"] if inside else ["No transfer has progress samples enough."]
+    yield from inside["sentences"] if inside else ["No transfer has enough progress samples."]
 
 
 # How commands say an answer that is no table.
@@ -680,7 +696,7 @@ SENTENCES: dict[str, Callable[[Record], Iterator[str]]] = {
 
 def in_columns(frame: pd.DataFrame, columns: str = "") -> str:
     if frame.empty:
-        return "Nothing matches."
+        return "No results match."
     frame = frame.filter(regex=f"^({columns})$") if columns else frame
     for name in frame.select_dtypes("datetimetz"):
         frame = frame.assign(**{name: frame[name].dt.strftime("%Y-%m-%dT%H:%M:%SZ")})

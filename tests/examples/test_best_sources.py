@@ -65,10 +65,10 @@ def test_none_is_an_answer_with_the_reason(act: Say) -> None:
     done = act(best_sources, "RAL_DATADISK", "--min-mb-s", "100")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "No source for RAL_DATADISK: 3 were measured in 24h, "
-        "2 of them with success in the last 3 h, the fastest of them 50 MB/s.\n"
+        "No suitable source for RAL_DATADISK: 3 succeeded in 24h, 2 of them in the last 3 h, "
+        "the fastest of them 50 MB/s.\n"
     )
-    assert "0 were measured" in act(best_sources, "DESY_SCRATCHDISK").stderr
+    assert ": 0 succeeded" in act(best_sources, "DESY_SCRATCHDISK").stderr
 
 
 def test_what_it_cannot_say_has_another_exit_code(

@@ -109,8 +109,8 @@ def test_a_token_that_is_none_is_refused_and_not_said(url: str) -> None:
 
 def test_a_token_only_goes_where_it_is_safe() -> None:
     for address, sentence in (
-        ("http://sonar.example.org", "not sent over plain http"),
-        ("http://127.0.0.1.example.org", "not sent over plain http"),
+        ("http://sonar.example.org", "not sent over plain HTTP"),
+        ("http://127.0.0.1.example.org", "not sent over plain HTTP"),
         ("sonar.example.org", "must be like https://"),
         ("https://me:secret@sonar.example.org", "must be like https://"),
         ("ftp://sonar.example.org", "must be like https://"),
@@ -171,7 +171,7 @@ def test_a_busy_server_is_asked_again_when_it_says(
     road.events.extend(["429 7", "503 2", "503 100000"])
     assert Sonar(road.url).status()["probes"]["queued"] == 0
     assert [one for one in quick if one >= 1] == [7, 2, 300]
-    assert "Sonar answers 429 and asks to wait 7 s." in caplog.text
+    assert "Sonar responded with 429. Trying again in 7 s." in caplog.text
 
 
 def test_it_keeps_to_the_limit_of_a_real_sonar(
@@ -194,7 +194,7 @@ def test_it_gives_up_in_the_end_with_the_last_answer(road: Road, quick: list[flo
         Sonar(road.url).matrix()
     assert refused.value.status == 429
     assert len(road.asked) == 6
-    with pytest.raises(SonarError, match=r"127.0.0.1:9/api/v1/ does not answer.* refused") as away:
+    with pytest.raises(SonarError, match=r"127.0.0.1:9/api/v1/ does not respond.* refused") as away:
         Sonar("http://127.0.0.1:9").matrix()
     assert away.value.status is None
 
@@ -229,10 +229,10 @@ def test_a_page_instead_of_an_answer_is_an_error_and_a_cut_stream_does_not_look_
     road: Road,
 ) -> None:
     road.events.extend(["html", "cut"])
-    with pytest.raises(SonarError, match="is not answered by Sonar's API: 200 OK"):
+    with pytest.raises(SonarError, match="was not answered by the Sonar API: 200 OK"):
         Sonar(road.url).status()
     found = []
-    with pytest.raises(SonarError, match=r"The answer broke off after [\d,]+ bytes"):
+    with pytest.raises(SonarError, match=r"The response was cut off after [\d,]+ bytes"):
         found.extend(Sonar(road.url).transfers(window="24h"))
     assert len(found) < 11
 
@@ -241,7 +241,7 @@ def test_half_a_row_is_not_taken_for_the_end(sonar: Sonar, monkeypatch: pytest.M
     monkeypatch.setattr(sonar, "raw", lambda *_, **__: iter([b'{"id": 1}\n{"i', b'd": 2}\n{"id"']))
     rows = sonar.transfers()
     assert [next(rows), next(rows)] == [{"id": 1}, {"id": 2}]
-    with pytest.raises(SonarError, match="broke off in the middle of a row"):
+    with pytest.raises(SonarError, match="ended in the middle of a row"):
         next(rows)
 
 
@@ -280,6 +280,6 @@ def test_a_refused_result_is_named_with_what_was_stored_before(
     monkeypatch.setattr(sonar_client, "MOST_RESULTS", 2)
     with pytest.raises(SonarError) as refused:
         sonar.push([result(), result(), result(), result(bytes=0)])
-    assert str(refused.value).startswith("After 2 results that are stored: Nothing was stored:")
+    assert str(refused.value).startswith("2 results were stored before this error: Nothing was")
     assert "1.bytes" in refused.value.errors
     assert Transfer.objects.filter(profile__mover="fts").count() == 2

@@ -87,7 +87,7 @@ def test_results_series_sites_endpoints_and_status_have_tables(say: Say) -> None
     assert say("sites", "--search", "glas").stdout.split()[-1] == "2026-11-20T11:40:30Z"
     assert say("endpoints", "--site", "DESY").stdout.count("DISK") == 4
     assert json.loads(say("status").stdout)["probes"]["queued"] == 0
-    assert say("links", "--search", "nothing").stdout == "Nothing matches.\n"
+    assert say("links", "--search", "nothing").stdout == "No results match.\n"
 
 
 WRONG: list[tuple[list[str], int, str]] = [
@@ -123,10 +123,10 @@ def test_without_an_address_it_asks_for_one_and_a_server_that_is_away_is_said(
     monkeypatch.setattr(sonar_client, "TRIES_AGAIN", 0)
     done = say("status", "--url", "http://127.0.0.1:9")
     assert done.returncode == 1
-    assert done.stderr.startswith("sonar_client: http://127.0.0.1:9/api/v1/ does not answer: ")
+    assert done.stderr.startswith("sonar_client: http://127.0.0.1:9/api/v1/ does not respond: ")
     assert done.stderr.endswith("Connection refused\n")
     monkeypatch.delenv("SONAR_URL")
-    asked = "sonar_client: Which Sonar? Give --url, or set SONAR_URL.\n"
+    asked = "sonar_client: The URL of Sonar is missing: use --url or set SONAR_URL.\n"
     assert say("links") == Said(1, "", asked)
 
 
@@ -152,7 +152,7 @@ def test_it_waits_as_a_busy_server_asks_and_says_so(run: Run, road: Road) -> Non
     began = time.monotonic()
     done = run(CLIENT, "--url", road.url, "sites")
     assert time.monotonic() - began > 1
-    assert (done.returncode, done.stderr) == (0, "Sonar answers 429 and asks to wait 1 s.\n")
+    assert (done.returncode, done.stderr) == (0, "Sonar responded with 429. Trying again in 1 s.\n")
 
 
 def test_unchanged_answers_come_from_the_cache_and_a_cut_one_ends_with_a_failure(
@@ -165,7 +165,7 @@ def test_unchanged_answers_come_from_the_cache_and_a_cut_one_ends_with_a_failure
     road.events.append("cut")
     done = say("--url", road.url, "transfers", "--format", "ndjson")
     assert done.returncode == 1
-    assert "sonar_client: The answer broke off after " in done.stderr
+    assert "sonar_client: The response was cut off after " in done.stderr
 
 
 def test_a_reader_that_has_seen_enough_is_no_failure(url: str) -> None:
@@ -280,7 +280,7 @@ def test_what_changed_and_why_is_said(say: Say, known_world: World) -> None:
     assert "  Next: " in said
     silent = say("diagnosis", "--source=RAL_DATADISK", "--destination=DESY_DATADISK").stdout
     assert silent == "This time range has no results with large files to diagnose.\n"
-    assert say("inside", *ends).stdout == "No transfer has progress samples enough.\n"
+    assert say("inside", *ends).stdout == "No transfer has enough progress samples.\n"
 
 
 def test_what_is_compared_is_said_by_options(say: Say) -> None:
@@ -335,4 +335,4 @@ def test_every_command_has_a_help_with_the_exit_codes(say: Say) -> None:
     for command in (*READING, "probe", "sweep", "push"):
         assert f"\n    {command} " in commands
         told = say(command, "--help").stdout
-        assert "Exit code: 0, 1 if something was refused or failed, 2 if " in told
+        assert "Exit code: 0: success; 1: a request or test failed; 2: " in told

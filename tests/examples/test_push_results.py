@@ -34,7 +34,7 @@ def line(second: int, **fields: object) -> str:
 
 
 def came_of(stored: int, refused: int = 0, name: str = "results.csv") -> str:
-    return f"{name}: {stored} stored, {refused} refused\n"
+    return f"{name}: {stored} stored, {refused} rejected\n"
 
 
 def stored() -> int:
@@ -152,7 +152,7 @@ def test_where_nearly_all_is_wrong_nothing_moves_on(
     log.write_text(HEADER + "".join(line(second, source="NOWHERE") for second in range(50)))
     done = push(log)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "push_results: Of 50 results more than 40 are wrong.\n"
+    assert done.stderr == "push_results: More than 40 of 50 results are invalid.\n"
     assert push(log).returncode == 1
 
 
@@ -201,7 +201,7 @@ def test_two_runs_at_once_are_one_and_a_place_that_is_not_there_is_said(
         fcntl.flock(file, fcntl.LOCK_EX)
         done = push(log)
     assert done.returncode == 1
-    assert done.stderr.startswith("push_results: Another run is under way with ")
+    assert done.stderr.startswith("push_results: Another run is already processing ")
     assert push(log).returncode == 0
     done = push(log.with_name("nowhere"))
     assert done.returncode == 1
