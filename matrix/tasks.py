@@ -33,7 +33,7 @@ def assess() -> None:
     if assessed.days:
         conditions.forget(now, settings.SONAR_KEEP_DAYS)
     if assessed.days and not assessed.is_finished:
-        log.info("assessed %d days; the next run goes on with those that are left", assessed.days)
+        log.info("assessed %d days; the next run continues with the rest", assessed.days)
     if assessed.recorded and any(assessed.recorded):
         log.info("conditions: %d new, %d changed, %d gone", *assessed.recorded)
     if assessed.is_finished:

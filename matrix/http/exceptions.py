@@ -59,7 +59,7 @@ class NotNow(TryLater):
 
 class LengthRequired(APIException):
     status_code = 411
-    default_detail = "Send the body with its Content-Length, not in chunks."
+    default_detail = "Send the body with a Content-Length header, not in chunks."
 
 
 class Conflict(ValidationError):
@@ -122,10 +122,10 @@ def framework_error(error: Exception) -> Exception:
 def unreadable(error: Exception) -> str:
     """Say why Django would not read a request."""
     if isinstance(error, DisallowedHost):
-        return "The host name of this request is not one of this Sonar's (SONAR_ALLOWED_HOSTS)."
+        return "The host name of this request is not allowed (SONAR_ALLOWED_HOSTS)."
     if isinstance(error, TooManyFieldsSent):
         most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
-        return f"There are more than {most:,} parameters or fields."
+        return f"The request has more than {most:,} parameters or fields."
     if isinstance(error, RequestDataTooBig):
         most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         if isinstance(error, FormTooLarge):
@@ -167,6 +167,6 @@ def not_found(request: HttpRequest) -> JsonResponse:
     """Answer for every path of the API that there is none."""
     path = request.path_info
     lacks_slash = not path.endswith("/") and resolve(f"{path}/").func is not not_found
-    hint = ": with a slash at the end there is" if lacks_slash else ""
+    hint = ": add a slash at the end" if lacks_slash else ""
     detail = f"There is nothing at {request.path}{hint}."
     return JsonResponse({"detail": detail, "errors": {}}, status=404)

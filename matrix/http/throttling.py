@@ -135,8 +135,8 @@ class Counts:
             if time.monotonic() >= self._told_until:
                 self._told_until = time.monotonic() + TOLD_EVERY_SECONDS
                 log.warning(
-                    "Redis is away or refuses writes (%s): this process counts requests and "
-                    "passwords on its own.",
+                    "Redis is unavailable or refuses writes (%s): this process counts requests "
+                    "and wrong passwords itself.",
                     type(error).__name__,
                 )
             return None

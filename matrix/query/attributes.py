@@ -117,7 +117,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         allowed=tuple(sorted(CLOCKS)),
         words={
             Clock.REQUEST: "from Sonar's request",
-            Clock.TOOL: "as a run of a program",
+            Clock.TOOL: "over the run of a program",
             Clock.SERVICE: "by the service that moved them",
         },
         says="timed",
@@ -167,7 +167,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         stored={**{name: name for name in (SCHEDULED, ORDERED, SWEEP)}, NOT_NOTED: ""},
         words={
             SCHEDULED: "on schedule",
-            ORDERED: "on order",
+            ORDERED: "on demand",
             SWEEP: "as parameter sweeps",
             NOT_NOTED: "for reasons not recorded",
         },

@@ -224,8 +224,8 @@ def around(
     moment = moment.replace(microsecond=0)
     end = windows.preset("1h", now).end
     if moment > now:
-        raise ValueError(f"{windows.format_typed(moment)} lies ahead: nothing is measured yet")
+        raise ValueError(f"{windows.format_typed(moment)} is in the future")
     if moment < FIRST_AROUND:
-        raise ValueError(f"before {windows.format_typed(moment)} nothing was measured")
+        raise ValueError(f"{windows.format_typed(moment)} is too early: no results are that old")
     length = min(end - moment, LONGEST_AROUND)
     return Window(moment, moment + length), Window(moment - (before or length), moment)

@@ -109,7 +109,10 @@ class FilterField(ParameterField):
             allowed = ALLOWED_VALUES.get(attribute.name, ())
             sentence = endpoint_attributes.value_problem(self.parameter, attribute, text, allowed)
             if option.exclude and text and text == getattr(attribute, "every", ""):
-                sentence = f"{self.parameter} “!{text}” excludes everything: exclude single values."
+                sentence = (
+                    f"{self.parameter} “!{text}” excludes everything: exclude individual values "
+                    "instead."
+                )
             if sentence:
                 raise ValidationError(f"{self.prefix}{sentence}")
         return tuple(sorted(set(filters), key=lambda option: (option.exclude, option.value)))
@@ -159,7 +162,7 @@ def unknown(names: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]
         sentences[first] += f": {advice}"
     for name in sentences:
         if now := new_name(name, allowed):
-            sentences[name] = f"The parameter “{name}” is called {now} now"
+            sentences[name] = f"The parameter “{name}” is now called {now}"
     return {name: [f"{sentence}."] for name, sentence in sentences.items()}
 
 
@@ -214,7 +217,7 @@ class Moment(ParameterField):
         if moment is None or moment < EARLIEST or moment.microsecond:
             raise ValidationError(
                 f"{self.parameter} “{value}” is not a valid time. Use 2026-11-20 04:00 (UTC), from "
-                "1970 on and to the second."
+                "1970 on, without fractions of a second."
             )
         return moment
 
@@ -234,7 +237,7 @@ class Age(ParameterField):
 
 def read_number(text: str) -> float:
     if not re.fullmatch(r"\d{1,15}(\.\d{0,9})?", text, re.ASCII):
-        raise ValueError("a number from 0 on, like 12.5")
+        raise ValueError("a number of 0 or more, like 12.5")
     return float(text)
 
 
@@ -361,7 +364,7 @@ class ComparisonForm(forms.Form):
         moment: datetime | None = self.cleaned_data.get(OF_AROUND)
         compared: Comparison | None = self.cleaned_data.get("compare")
         if moment and compared and compared.window:
-            sentence = "sets the time range to compare with: leave out the other."
+            sentence = "sets the time range to compare with: remove the one in compare."
             self.add_error(OF_AROUND, f"{OF_AROUND} {sentence}")
         elif moment and compared:
             # The two windows around a moment: ``after`` is that of the question.
@@ -407,7 +410,7 @@ class ComparisonForm(forms.Form):
             sentence = "compare=reverse requires rows and columns with the same grouping"
             raise BadQueryError({"compare": [f"{sentence}: they are grouped by {kinds}."]})
         if bounds and not compared.is_possible(bounds):
-            sentence = f"compare={compared.window} reaches back to before 1970."
+            sentence = f"compare={compared.window} reaches back before 1970, the earliest year."
             raise BadQueryError({"compare": [sentence]})
         narrowed = compared.narrowed(size, filters, bounds, groupings)
         named = [name for name in self.params if name != OF_OF]

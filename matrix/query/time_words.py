@@ -60,7 +60,7 @@ def _of_words(words: Sequence[str], now: datetime) -> datetime:
         return now
     if ago := AGO.fullmatch(" ".join(words)):
         if ago[2] not in LENGTHS:
-            raise ValueError(f"{ago[2]!r} is none of {', '.join(LENGTHS)}")
+            raise ValueError(f"{ago[2]!r} is not one of {', '.join(LENGTHS)}")
         return now - int(ago[1]) * LENGTHS[ago[2]]
     clocks = [clock for word in words if (clock := CLOCK.fullmatch(word))]
     days = [word for word in words if not CLOCK.fullmatch(word)]
@@ -120,7 +120,7 @@ def _place(word: str, names: Sequence[str]) -> int:
     for place, name in enumerate(names):
         if len(word) >= SHORTEST_NAME and name.startswith(word):
             return place
-    raise ValueError(f"{word!r} is none of {', '.join(names)}")
+    raise ValueError(f"{word!r} is not one of {', '.join(names)}")
 
 
 def in_iso(params: QueryDict, now: datetime) -> QueryDict:

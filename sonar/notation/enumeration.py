@@ -14,7 +14,7 @@ def either(options: Sequence[str]) -> str:
 def not_allowed(field: str, value: str, allowed: Sequence[str]) -> str:
     """Say which values a field may have instead of this one, without a full stop."""
     if now := new_value(value, allowed):
-        return f"{field} “{value}” is called {now} now"
+        return f"{field} “{value}” is now called {now}"
     return f"{field} “{value}” is not known: use {either(allowed)}"
 
 

@@ -112,7 +112,7 @@ def why(reason: ParseException, limits: Any) -> tuple[int, str]:  # noqa: ANN401
         size, most = limits.limit_request_field_size, limits.limit_request_fields
         return 431, f"A header is longer than {size:,} bytes, or there are more than {most}."
     if isinstance(reason, UnsupportedTransferCoding):
-        return 411, "Send the body with its Content-Length, not with a transfer coding."
+        return 411, "Send the body with a Content-Length header, not with a transfer coding."
     if isinstance(reason, ExpectationFailed):
         return 417, "Expect may only be 100-continue."
     if isinstance(reason, InvalidRequestLine | InvalidRequestMethod | InvalidHTTPVersion):

@@ -156,7 +156,7 @@ def _sentences(error: ValidationError, values: Mapping[str, object]) -> list[Pro
 
 def _wrong_value(name: str, value: object) -> str:
     if isinstance(value, str) and (now := new_value(value, CHOICES.get(name, ()))):
-        return f"{name} {shown(value)} is called {now} now"
+        return f"{name} {shown(value)} is now called {now}"
     return f"{name} {shown(value)} is not {ALLOWED[name]}"
 
 
@@ -168,7 +168,7 @@ def unknown_fields(names: list[str]) -> str:
     renamed = ((name, new_name(name, FIELDS)) for name in names)
     for name, now in renamed:
         if now:
-            return f"the field {name!r} is called {now} now"
+            return f"the field {name!r} is now called {now}"
     few = ", ".join(shown(name) for name in names[:3])
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"a result has no {few}{more}: its fields are {', '.join(FIELDS)}"

@@ -185,8 +185,8 @@ def test_a_moment_stands_for_two_windows_of_one_length(client, db):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("compare.around=2026-11-21", "compare.around: 21 Nov 00:00 UTC lies ahead"),
-        ("compare.around=1970-01-02", "compare.around: before 2 Jan 1970 00:00 UTC nothing"),
+        ("compare.around=2026-11-21", "compare.around: 21 Nov 00:00 UTC is in the future"),
+        ("compare.around=1970-01-02", "compare.around: 2 Jan 1970 00:00 UTC is too early"),
         ("compare.around=noon", "compare.around “noon” is not a valid time. Use 2026-11-20 04:00"),
         ("compare.around=2026-11-01&compare=week", "compare.around sets the time range"),
     ],

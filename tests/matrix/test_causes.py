@@ -190,7 +190,7 @@ def test_expected_and_residual_have_new_names(client, path, small_world):
     for old, new in (("expected", "predicted"), ("residual", "vs_predicted")):
         refused = client.get(f"{path}?stat={old}")
         assert refused.status_code == 400
-        assert f"“{old}” is called {new} now" in refused.content.decode()
+        assert f"“{old}” is now called {new}" in refused.content.decode()
 
 
 @pytest.mark.parametrize(

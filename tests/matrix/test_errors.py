@@ -182,7 +182,7 @@ def test_a_database_that_is_away_before_the_view_is_a_503_too(client, monkeypatc
 
 @pytest.mark.parametrize("host", ["evil.example.org", "localhost:bad", ""])
 def test_a_host_name_that_is_not_ours_is_a_400(client, host: str):
-    sentence = "The host name of this request is not one of this Sonar's (SONAR_ALLOWED_HOSTS)."
+    sentence = "The host name of this request is not allowed (SONAR_ALLOWED_HOSTS)."
     assert is_json(client.get("/api/v1/matrix/", headers={"host": host}), 400, sentence)
     shown = client.get("/", headers={"host": host})
     assert shown.status_code == 400
@@ -199,7 +199,7 @@ def test_where_there_is_nothing_every_method_says_so(method: str):
 @pytest.mark.parametrize(
     ("path", "end"),
     [
-        ("/api/v1/links", ": with a slash at the end there is."),
+        ("/api/v1/links", ": add a slash at the end."),
         ("/api/v1/link", "."),
         ("/api/v1/link/", "."),
         ("/api/v1/transfers/x", "."),
@@ -212,7 +212,7 @@ def test_a_slash_that_is_missing_is_missed(client, path: str, end: str):
 @pytest.mark.django_db
 def test_more_parameters_than_anyone_needs_are_a_400(client):
     query = "&".join(["site=RAL"] * 1001)
-    sentence = "There are more than 1,000 parameters or fields."
+    sentence = "The request has more than 1,000 parameters or fields."
     assert is_json(client.get(f"/api/v1/matrix/?{query}"), 400, sentence)
     shown = client.get(f"/?{query}")
     assert (shown.status_code, sentence in shown.content.decode()) == (400, True)

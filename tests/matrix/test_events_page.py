@@ -282,7 +282,7 @@ def test_an_assessment_that_is_late_is_said_first(client, past):
     ("name", "now"), [("kind", "type"), ("level", "scope"), ("certain", "significant")]
 )
 def test_a_renamed_parameter_is_refused_by_its_new_name(client, small_world, name, now):
-    sentence = f"The parameter “{name}” is called {now} now."
+    sentence = f"The parameter “{name}” is now called {now}."
     response = client.get(f"{API}?{name}=any")
     assert (response.status_code, response.json()["errors"]) == (400, {name: [sentence]})
     assert sentence in client.get(f"/events/?{name}=any").content.decode()

@@ -187,7 +187,7 @@ def test_a_host_that_is_not_ours_is_one_line_of_the_log(web, log):
     asked = raw(web, get(CALL, host=b"evil.example.org"))
     assert (status(asked), parts(asked)[0]["content-type"]) == (400, "application/json")
     assert json.loads(parts(asked)[1]) == {
-        "detail": "The host name of this request is not one of this Sonar's (SONAR_ALLOWED_HOSTS).",
+        "detail": "The host name of this request is not allowed (SONAR_ALLOWED_HOSTS).",
         "errors": {},
     }
     assert status(raw(web, get(CALL, host=b"a b"))) == 400

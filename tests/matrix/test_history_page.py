@@ -167,7 +167,7 @@ def test_it_is_filtered_by_thing_who_channel_and_time_and_paged(anna: Client) ->
 
 
 def test_door_is_called_channel(anna: Client) -> None:
-    sentence = "The parameter “door” is called channel now."
+    sentence = "The parameter “door” is now called channel."
     refused = anna.get(f"{CALL}?door=page")
     assert (refused.status_code, sentence in str(refused.json())) == (400, True)
     for query in ("door=page", "door=page&utm_source=mail"):
@@ -177,7 +177,7 @@ def test_door_is_called_channel(anna: Client) -> None:
 
 
 def test_new_normal_is_called_baseline(anna: Client) -> None:
-    sentence = "kind “new normal” is called baseline now"
+    sentence = "kind “new normal” is now called baseline"
     refused = anna.get(f"{CALL}?kind=new+normal")
     assert (refused.status_code, sentence in str(refused.json())) == (400, True)
     refused = anna.get(f"{PAGE}?kind=new+normal")

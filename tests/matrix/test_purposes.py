@@ -236,7 +236,7 @@ def test_the_purpose_of_yesterday_is_refused_by_what_it_is_called_now(client, db
             continue
         response = client.get(f"{path}?{name}=experiment")
         assert response.status_code == 400
-        assert f"{name} “experiment” is called sweep now." in response.content.decode()
+        assert f"{name} “experiment” is now called sweep." in response.content.decode()
 
 
 @pytest.mark.long

@@ -391,7 +391,7 @@ def test_by_rest_a_new_address_wants_all_settings(channel):
 def test_by_rest_a_renamed_field_is_refused_by_its_new_name(name, now):
     row, client = a_list("alertmanager"), logged_in(account(Role.OPERATOR))
     answer = client.patch(f"/api/v1/subscriptions/{row.pk}/", {name: []}, JSON)
-    sentence = f"The field “{name}” is called {now} now."
+    sentence = f"The field “{name}” is now called {now}."
     assert (answer.status_code, answer.json()["errors"]) == (400, {name: [sentence]})
 
 

@@ -73,7 +73,7 @@ def test_defaults_and_empty_fields_are_left_out():
         ("page=0", "page “0” is not a whole number of at least 1."),
         ("page=a", "page “a” is not a whole number of at least 1."),
         ("source.tier.is=4", "source.tier.is “4” is not a tier: use 0, 1, 2 or 3."),
-        ("large.ok.min=-1", "large.ok.min “-1” is not a number from 0 on, like 12.5."),
+        ("large.ok.min=-1", "large.ok.min “-1” is not a number of 0 or more, like 12.5."),
         ("large.mean_mb_s.max=nan", "large.mean_mb_s.max “nan” is not a number"),
         ("large.mean_mb_s.max=1e3", "large.mean_mb_s.max “1e3” is not a number"),
         ("large.mean_mb_s.max=٣", "large.mean_mb_s.max “٣” is not a number"),

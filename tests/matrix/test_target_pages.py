@@ -284,10 +284,10 @@ def test_what_a_file_says_is_answered_by_rest_and_makes_the_same_when_it_is_sent
 @pytest.mark.parametrize(
     ("address", "sentence"),
     [
-        ("/api/v1/matrix/?stat=expectation", "stat “expectation” is called vs_target now"),
-        ("/?stat=expectation", "stat “expectation” is called vs_target now"),
-        ("/api/v1/matrix/?fields=expected", "fields “expected” is called target now"),
-        ("/api/v1/history/?kind=expectation", "kind “expectation” is called target now"),
+        ("/api/v1/matrix/?stat=expectation", "stat “expectation” is now called vs_target"),
+        ("/?stat=expectation", "stat “expectation” is now called vs_target"),
+        ("/api/v1/matrix/?fields=expected", "fields “expected” is now called target"),
+        ("/api/v1/history/?kind=expectation", "kind “expectation” is now called target"),
     ],
 )
 def test_a_former_word_is_refused_with_the_current_one(
@@ -300,8 +300,8 @@ def test_a_former_word_is_refused_with_the_current_one(
 
 def test_a_former_section_and_field_are_refused_with_the_current_ones(small_world: World) -> None:
     with pytest.raises(
-        file.RegistryError, match=r"expectations \(line 1\): this is called targets"
+        file.RegistryError, match=r"expectations \(line 1\): this key is now called targets"
     ):
         file.load("expectations: [{name: uk}]")
     refused = post(caller(Role.OPERATOR), "targets/", {"name": "uk", "floor": 2e7})
-    assert refused.json()["errors"] == {"floor": ["The field “floor” is called floor_mb_s now."]}
+    assert refused.json()["errors"] == {"floor": ["The field “floor” is now called floor_mb_s."]}

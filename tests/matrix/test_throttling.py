@@ -184,7 +184,7 @@ def test_without_redis_a_process_counts_requests_for_itself(
     own_counts(url)
     assert statuses(5, lambda: client.get(CALL)) == [200] * 3 + [429] * 2
     assert client.get(CALL, REMOTE_ADDR="198.51.100.7").status_code == 200
-    assert caplog.text.count("this process counts requests and passwords on its own") == 1
+    assert caplog.text.count("this process counts requests and wrong passwords itself") == 1
 
 
 @pytest.mark.django_db

@@ -78,7 +78,7 @@ def test_text_and_json_of_one_result_are_one_record():
 @pytest.mark.parametrize("read", [from_json, from_text])
 def test_a_value_of_yesterday_is_refused_by_what_it_is_called_now(read: Callable[[Any], object]):
     row = {name: str(value) for name, value in DONE.items()} if read is from_text else DONE
-    with pytest.raises(WrongRecordError, match=r"^purpose 'experiment' is called sweep now$"):
+    with pytest.raises(WrongRecordError, match=r"^purpose 'experiment' is now called sweep$"):
         read(row | {"purpose": "experiment"})
 
 
@@ -252,7 +252,7 @@ def test_fields_that_nobody_knows_are_named_with_those_there_are(known: Admissio
         ("beside_source", "concurrent_at_source_mean"),
         ("beside_destination_max", "concurrent_at_destination_max"),
     ):
-        renamed = f"the field '{old}' is called {new} now"
+        renamed = f"the field '{old}' is now called {new}"
         assert problems(known, DONE | {old: 1}) == [(old, renamed)]
 
 

@@ -112,7 +112,7 @@ def refusal(error: ValidationError, allowed: Mapping[str, str]) -> BadQueryError
 
 def sentence(field: str, kind: str, allowed: Mapping[str, str] = ALLOWED) -> str:
     if now := new_name(field, allowed):
-        return f"The field “{field}” is called {now} now."
+        return f"The field “{field}” is now called {now}."
     if kind == "extra_forbidden":
         return f"There is no field “{field}”: use {either(sorted(allowed))}."
     if kind == "missing":

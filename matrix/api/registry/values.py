@@ -213,7 +213,7 @@ def sentences(
 
 def sentence(body: type[Body], name: str, kind: str, content: Mapping[str, Any]) -> str:
     if now := new_name(name, body.model_fields):
-        return f"The field “{name}” is called {now} now."
+        return f"The field “{name}” is now called {now}."
     if name not in body.model_fields:
         return f"There is no field “{cut(name)}”: use {either(list(body.model_fields))}."
     allowed = body.model_fields[name].description

@@ -96,7 +96,7 @@ REFUSALS = {
     409: ("The request conflicts with existing data.", "name is taken: another site has it."),
     411: (
         "The body was sent in chunks, without the header Content-Length.",
-        "Send the body with its Content-Length, not in chunks.",
+        "Send the body with a Content-Length header, not in chunks.",
     ),
     413: ("The body is too large.", "The body is larger than 100,000 bytes."),
     414: (
