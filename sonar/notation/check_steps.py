@@ -11,16 +11,16 @@ class StepState(StrEnum):
 
     FINE = "fine"
     WARNING = "warning"
-    """Tests can run; somebody should do something all the same."""
+    """Tests can run, but action is advised."""
     FAILED = "failed"
     NOT_TRIED = "not tried"
     """A step that this one needs has failed."""
     NOT_CHECKED = "not checked"
-    """It does not apply here, or nobody can tell: no fault."""
+    """Does not apply, or cannot be determined; not a fault."""
 
 
 WRONG = frozenset({StepState.WARNING, StepState.FAILED})
-"""About these somebody has to do something."""
+"""States that require action."""
 BLOCKING = frozenset({StepState.FAILED, StepState.NOT_TRIED})
 """After these, the steps that need them are not tried."""
 
@@ -39,7 +39,7 @@ STEPS: Mapping[str, StepDescription] = {
     "certificate": StepDescription("Certificate", tells_where=True),
     "credential": StepDescription("Credential", tells_where=True),
     "base": StepDescription("Base directory", tells_where=True),
-    "directory": StepDescription("Own directory"),
+    "directory": StepDescription("Test directory"),
     "write": StepDescription("Write"),
     "read": StepDescription("Read back"),
     "redirects": StepDescription("Redirects", tells_where=True),

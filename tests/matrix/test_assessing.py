@@ -530,7 +530,7 @@ def test_the_command_judges_lists_what_is_open_and_begins_where_it_is_told(
     call_command("assess")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("13 days evaluated in ")
-    assert lines[0].endswith(" s: conditions 1 new.")
+    assert lines[0].endswith(" s. Conditions: 1 new.")
     assert lines[1].startswith("- E03 has been failing as destination since some time between ")
     assert " 30 Oct 14:05 and 30 Oct 16:09 UTC, with large files, on 5 of 5 links, " in lines[1]
     call_command("assess")

@@ -298,7 +298,10 @@ def test_the_command_checks_what_is_not_registered_and_keeps_nothing(capsys):
     assert not EndpointCheck.objects.exists()
     with dav.serving(DELETE=says(403)) as server, pytest.raises(CommandError, match=r"delete\.$"):
         call_command("check_endpoint", "--base-url", server.base_url)
-    assert "Not deleted, please remove: sonar/incoming/" in capsys.readouterr().out
+    assert (
+        "The test file could not be deleted; delete it manually: sonar/incoming/"
+        in capsys.readouterr().out
+    )
     assert not Leftover.objects.exists()
 
 
@@ -310,7 +313,10 @@ def test_the_command_checks_what_is_not_registered_and_keeps_nothing(capsys):
         (["RAL_DATADISK", "--data-host", "a.b.c"], "require --base-url"),
         (["--base-url", "se.example"], "--base-url: A base URL is scheme"),
         (["--base-url", "https://[::1/x"], "--base-url: A base URL has a host"),
-        (["--base-url", "https://169.254.169.254/x"], "--base-url: A base URL must not have"),
+        (
+            ["--base-url", "https://169.254.169.254/x"],
+            "--base-url: The host of a base URL must not",
+        ),
         (["--base-url", "https://se.example/x", "--data-host", "*"], "--data-host: "),
         (["--base-url", "https://se.example/x", "--credential", "rall"], "Did you mean ral"),
         (["--base-url", "https://se.example/x", "--credential", "ral"], "--credential: "),

@@ -227,7 +227,7 @@ BROKEN = {
     "an unknown column": (f"{HEADER},rate\n".encode(), "line 1: a result has no 'rate': its"),
     "a renamed column": (
         f"{HEADER},beside_source_max\n".encode(),
-        "line 1: the field 'beside_source_max' is called concurrent_at_source_max now",
+        "line 1: the field 'beside_source_max' is now called concurrent_at_source_max",
     ),
     "a missing column": (b"id,source\n", "line 1: there is no column destination, started_at"),
     "a column twice": (f"{HEADER},id\n".encode(), "line 1: the column id appears twice"),
@@ -328,7 +328,7 @@ def test_what_the_database_refuses_is_a_sentence_too(tmp_path, grid, monkeypatch
 
     monkeypatch.setattr(importing.Admission, "at", with_an_endpoint_that_went)
     with transaction.atomic():
-        assert "the database refused it: a transfer refers to endpoint 60000" in refused(path)
+        assert "the database rejected the results: a transfer refers to endpoint" in refused(path)
 
 
 def test_the_progress_goes_to_the_last_bytes_of_the_file(tmp_path, grid):

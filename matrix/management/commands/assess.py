@@ -76,7 +76,7 @@ def words(assessed: Assessed, seconds: float) -> str:
     days = f"{counted(assessed.days, 'day')} evaluated in {three_digits(seconds)} s"
     recorded = assessed.recorded
     if recorded is None or not any(recorded):
-        return f"{days}: no changes."
+        return f"{days}. No conditions changed."
     counts = zip(recorded, ("new", "changed", "gone"), strict=True)
     rest = ", ".join(f"{number} {word}" for number, word in counts if number)
-    return f"{days}: conditions {rest}."
+    return f"{days}. Conditions: {rest}."

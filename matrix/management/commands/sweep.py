@@ -26,10 +26,11 @@ LOOK_AGAIN_SECONDS = 1.0
 
 class Command(QuickCommand):
     help = (
-        "Order tests from SOURCE to DESTINATION that differ in one setting, and say what they "
-        "show. Workers run them one after the other. All limits of both endpoints "
-        "apply. Ctrl-C cancels the tests that have not begun. Exit code 0: a rate was measured; "
-        "1: none was, or the sweep was refused; 130: you stopped it."
+        "Run a parameter sweep: tests from SOURCE to DESTINATION that differ in one setting. Show "
+        "the rates and the effect of the setting. Workers run the tests one after the other, "
+        "within all limits of both endpoints. Ctrl-C cancels the tests that have not started. "
+        "Exit code 0: a rate was measured; 1: no rate was measured, or the sweep was refused; "
+        "130: you stopped it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -41,7 +42,7 @@ class Command(QuickCommand):
             "--vary",
             choices=Sweep.Variable.values,
             default=Sweep.Variable.STREAMS.value,
-            help="what the tests differ in (default: %(default)s)",
+            help="setting that differs between the tests (default: %(default)s)",
         )
         parser.add_argument(
             "--values",
@@ -54,12 +55,22 @@ class Command(QuickCommand):
             type=int,
             default=probe_requests.USUAL_REPEATS,
             metavar="N",
-            help="tests of each value (default: %(default)s)",
+            help="number of tests per value (default: %(default)s)",
         )
-        parser.add_argument("--size", metavar="CLASS", help="size class (default: large)")
-        parser.add_argument("--streams", type=int, metavar="N", help="streams (default: 1)")
-        parser.add_argument("--mode", choices=Mode.values, help="pull (the default) or push")
-        parser.add_argument("--mover", choices=catalogue.names(), help="how the files are copied")
+        parser.add_argument(
+            "--size", metavar="CLASS", help="size class of the files (default: large)"
+        )
+        parser.add_argument(
+            "--streams", type=int, metavar="N", help="number of streams (default: 1)"
+        )
+        parser.add_argument(
+            "--mode",
+            choices=Mode.values,
+            help="pull (default): the destination fetches the files; push: the source sends them",
+        )
+        parser.add_argument(
+            "--mover", choices=catalogue.names(), help="transfer tool (default: http-tpc)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         console = Console(highlight=False, soft_wrap=True)

@@ -30,13 +30,15 @@ class Command(QuickCommand):
         "Sonar writes a 100 kB file to sonar/incoming/ below the base URL, reads it back and "
         "deletes it. It also checks whether the server supports third-party copy. Each step is "
         "printed with its result and, on failure, advice. NAME is a registered endpoint, whose "
-        "page then shows the result. With --base-url the storage need not be registered and "
-        "nothing is stored. Exit code 0: no problems; 1: at least one problem."
+        "page then shows the result. With --base-url, the storage does not have to be registered, "
+        "and the result is not stored. Exit code 0: no problems; 1: at least one problem."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         subject = parser.add_mutually_exclusive_group(required=True)
-        subject.add_argument("name", nargs="?", metavar="NAME", help="name of the endpoint")
+        subject.add_argument(
+            "name", nargs="?", metavar="NAME", help="name of a registered endpoint"
+        )
         subject.add_argument("--base-url", metavar="URL", help="base URL of unregistered storage")
         parser.add_argument(
             "--credential",
@@ -48,8 +50,8 @@ class Command(QuickCommand):
             action="append",
             default=[],
             metavar="HOST",
-            help="(with --base-url) data host the server may redirect to, in the notation of "
-            "endpoints; repeatable",
+            help="(with --base-url) data host to which the server may redirect, like "
+            "st-*.example.org:8443; repeatable",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -95,7 +97,8 @@ def unregistered(options: dict[str, Any], console: Console) -> list[CheckStep]:
     run = uuid4()
     outcome = endpoint_checks.check(endpoint, run, lambda step: show(step, console))
     if not outcome.is_clean:
-        console.print(f"Not deleted, please remove: {endpoint_checks.files_of(run)[0]}")
+        left = endpoint_checks.files_of(run)[0]
+        console.print(f"The test file could not be deleted; delete it manually: {left}")
     return outcome.steps
 
 

@@ -17,9 +17,9 @@ from sonar.records.fireflies.flows import Addresses
 class Command(QuickCommand):
     help = (
         "Collect fireflies: UDP reports from storage servers that support packet marking "
-        "(SciTags). They carry RTT, retransmissions and addresses per connection, are shown with "
-        "matching tests, and never change a result. Runs until stopped; prints counts once a "
-        "minute."
+        "(SciTags). They contain RTT, retransmissions and addresses per connection. Pages show "
+        "them with the matching tests; results do not change. The command runs until it is "
+        "stopped, and prints counts once a minute."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

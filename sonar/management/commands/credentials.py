@@ -22,7 +22,7 @@ HEAD = ("NAME", "KIND", "HOSTS", "OWN", "LENT", "FILE")
 class Command(QuickCommand):
     help = (
         "List the credentials with their kind, their hosts, and the endpoints and meshes that use "
-        "or lend them. Show whether this process can read each credential file in "
+        "or delegate them. Show whether this process can read each credential file in "
         "SONAR_CREDENTIALS_DIR and each uploaded secret. List credentials that fail or expire "
         "soon. Secrets are never shown. Exit code 0: no problems; 1: at least one problem. "
         "Credentials are registered in the admin or with `load_registry`."
@@ -33,7 +33,7 @@ class Command(QuickCommand):
             "--ask",
             action="store_true",
             help="also request tokens from issuers and endpoints, and check that services accept "
-            "their credential. Those at other vantages are skipped.",
+            "their credential. Those at other vantage points are skipped.",
         )
 
     def handle(self, *_: Any, ask: bool, **__: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -48,8 +48,8 @@ class Command(QuickCommand):
         self.stdout.write(in_columns([HEAD, *lines]))
         for end in filter(rules.refuses_to_lend, ends):
             self.stdout.write(
-                f"{end.name} lends no credential. Tests that need one to read or write there "
-                f"wait: {rules.LEND}"
+                f"{end.name} has no credential to delegate. Tests that need one to read or write "
+                f"there wait: {rules.LEND}"
             )
         wrong = []
         for credential, trouble in files.items():
@@ -110,6 +110,6 @@ def not_given() -> Iterator[str]:
             trouble = credential_checks.trouble_of(usage, 0, asks=True)
             why = trouble.sentence if trouble else ""
         except MoverError as error:
-            why = f"it could not be checked: {error}"
+            why = f"could not be checked: {error}"
         if why:
             yield f"{usage.credential.name} as {usage.role} of {usage.place.name}: {why}."

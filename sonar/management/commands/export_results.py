@@ -27,7 +27,7 @@ from sonar.records.exporting import Choice
 
 # As a hot standby does where rows were removed that are still read.
 ENDED = (
-    "The replica cancelled this query. Set hot_standby_feedback=on there (docs/engines.md) or "
+    "The replica cancelled this query. Set hot_standby_feedback=on on it (docs/engines.md) or "
     "unset DATABASE_READ_URL for this command. No file was written."
 )
 READABLE = 0o666
@@ -36,8 +36,8 @@ READABLE = 0o666
 
 class Command(QuickCommand):
     help = (
-        "Export results as CSV, oldest first, in the format of import_results. Filters are "
-        "repeatable. Lost results are not exported: their worker died, so they carry no "
+        "Export results as CSV, oldest first, in the format of import_results. Filter options "
+        "can be repeated. Lost results are not exported: their worker died, so they carry no "
         "information about a link. docs/results.md describes the columns."
     )
 
@@ -57,12 +57,12 @@ class Command(QuickCommand):
                 name, dest=dest, metavar="TIME", type=moment, help=f"{meaning}, ISO 8601 in UTC"
             )
         for name, meaning in (
-            ("size", "of a size class, such as large"),
-            ("source", "of an endpoint"),
-            ("destination", "of an endpoint"),
+            ("size", "only results of this size class, such as large"),
+            ("source", "only results from this source endpoint"),
+            ("destination", "only results to this destination endpoint"),
         ):
             parser.add_argument(
-                f"--{name}", action="append", default=[], metavar="NAME", help=f"name {meaning}"
+                f"--{name}", action="append", default=[], metavar="NAME", help=meaning
             )
         parser.add_argument(
             "--state",

@@ -99,7 +99,7 @@ def store(path: Path, origin: str, over: Over) -> str:
             accepted, duplicates = importing.keep(sound, timezone.now(), over("storing"), origin)
         except DatabaseError as error:
             sentence = str(error).partition("\n")[0]
-            raise FaultyFileError([f"the database refused it: {sentence}"]) from error
+            raise FaultyFileError([f"the database rejected the results: {sentence}"]) from error
     seconds = time.monotonic() - began
     rate = (accepted + duplicates) / seconds
     again = f"{duplicates:,} duplicate{'s' * (duplicates != 1)}"

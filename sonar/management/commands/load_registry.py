@@ -17,7 +17,7 @@ from sonar.results import reclass
 
 class Command(QuickCommand):
     help = (
-        "Add or update the size classes, sites, credentials, endpoints and meshes that a YAML "
+        "Add or update the sites, endpoints, meshes and other registry objects that a YAML "
         "file describes. The file is loaded completely or not at all. Objects that the file does "
         "not contain are not changed. docs/registry.md describes the file."
     )

@@ -25,9 +25,13 @@ class Command(QuickCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--from", dest="start", metavar="TIME", help="start date (ISO 8601)")
-        parser.add_argument("--to", dest="end", metavar="TIME", help="end date (exclusive)")
-        parser.add_argument("--size", metavar="NAME", help="only this size class")
+        parser.add_argument(
+            "--from", dest="start", metavar="TIME", help="first day to rebuild, in ISO 8601"
+        )
+        parser.add_argument(
+            "--to", dest="end", metavar="TIME", help="rebuild only days before this one"
+        )
+        parser.add_argument("--size", metavar="NAME", help="rebuild only this size class")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         now = timezone.now()
@@ -54,13 +58,13 @@ class Command(QuickCommand):
                     bar.update(task, completed=done, description=f"{day:%Y-%m-%d}")
         except KeyboardInterrupt as error:
             raise CommandError(
-                f"Stopped after {done} of {len(days)} days of a size class. All finished days are "
-                "complete; run the command again for the rest.",
+                f"Stopped after {done} of {len(days)} days (counted per size class). All finished "
+                "days are complete; run the command again for the rest.",
                 returncode=130,
             ) from error
         console.print(
-            f"{format_count(written)} segments written from {format_counted(len(days), 'day')} of "
-            f"a size class in {three_digits(time.monotonic() - began)} s."
+            f"{format_count(written)} segments written from {format_counted(len(days), 'day')} "
+            f"(counted per size class) in {three_digits(time.monotonic() - began)} s."
         )
 
 

@@ -18,7 +18,7 @@ MOST_SIMILAR = 3
 
 class Command(QuickCommand):
     help = (
-        "Change the role of an account: `role USER ROLE [SITE ...]`. Sites are for site admins. "
+        "Change the role of an account: `role USER ROLE [SITE ...]`. Only site admins have sites. "
         "`role list` shows all accounts. Accounts are created on the page /people/."
     )
 
@@ -27,7 +27,11 @@ class Command(QuickCommand):
             "user", metavar="USER", help=f"name of the account, or {LIST} to show all accounts"
         )
         parser.add_argument(
-            "role", metavar="ROLE", nargs="?", choices=list(Role), help=", ".join(Role)
+            "role",
+            metavar="ROLE",
+            nargs="?",
+            choices=list(Role),
+            help=f"new role: {', '.join(Role)}",
         )
         parser.add_argument("sites", metavar="SITE", nargs="*", help="sites of a site admin")
         parser.add_argument(

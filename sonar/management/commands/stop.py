@@ -12,7 +12,7 @@ from sonar.models import AllTests, Probe
 from sonar.notation.windows import parse_time
 from sonar.ordering import request_probes
 
-A_COMMAND = "an operator, by a command"
+A_COMMAND = "an operator, with manage.py stop"
 
 
 class Command(QuickCommand):
@@ -21,7 +21,7 @@ class Command(QuickCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         steps = parser.add_subparsers(dest="step", required=True)
         show = steps.add_parser(
-            "show", help="show whether all tests are stopped and list running tests"
+            "show", help="show whether all tests are stopped, and list running tests"
         )
         show.set_defaults(carry_out=self.show)
         stop = steps.add_parser(
