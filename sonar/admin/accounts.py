@@ -61,21 +61,21 @@ class AccountAdmin(UserAdmin, Rows):  # type: ignore[type-arg]
     filter_horizontal = ()
     fieldsets = [
         (None, {"fields": ["username", "password"]}),
-        ("What it may do", {"fields": ["role", "sites", "is_active"]}),
+        ("Role and sites", {"fields": ["role", "sites", "is_active"]}),
         ("Person", {"fields": ["first_name", "last_name", "email", "elsewhere"]}),
         (
-            "Permissions in addition to its role",
+            "Additional permissions",
             {"fields": ["user_permissions"], "classes": CLOSED},
         ),
         ("Dates", {"fields": ["last_login", "date_joined"], "classes": CLOSED}),
     ]
-    add_fieldsets = [*UserAdmin.add_fieldsets, ("What it may do", {"fields": ["role", "sites"]})]
+    add_fieldsets = [*UserAdmin.add_fieldsets, ("Role and sites", {"fields": ["role", "sites"]})]
 
     @admin.display(description="role")
     def described(self, user: User) -> str:
         return roles.described(user)
 
-    @admin.display(description="logs in elsewhere")
+    @admin.display(description="log-in provider")
     def elsewhere(self, user: User) -> str:
         """Say who vouches for a person, and for which groups; a log-in gives the role anew."""
         return accounts.described(user)

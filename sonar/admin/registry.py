@@ -55,8 +55,8 @@ class SiteAdmin(Pausable):
     search_fields = ["name"]
     fieldsets = [
         (None, {"fields": ["name", "cloud", "tier", "country", "wan_gbit_s"]}),
-        ("Who looks after it", {"fields": ["admins"]}),
-        ("Place and tags", {"fields": ["latitude", "longitude", "tags"], "classes": CLOSED}),
+        ("Site admins", {"fields": ["admins"]}),
+        ("Location and tags", {"fields": ["latitude", "longitude", "tags"], "classes": CLOSED}),
         ("Quiet hours (UTC)", {"fields": ["quiet_from", "quiet_until"], "classes": CLOSED}),
         PAUSE,
     ]
@@ -93,16 +93,19 @@ class EndpointForm(RowForm):
     budget_bytes_per_day = BytesField(
         required=False,
         label="Budget per day",
-        help_text="Test files that it may send and receive per UTC day, like 500 GB; empty for no "
-        "limit.",
+        help_text="Volume of test files that the endpoint may send and receive per UTC day, like "
+        "500 GB. Empty: no limit.",
     )
 
     class Meta:
-        labels = {"inbound_cap": "Tests to it at once", "outbound_cap": "Tests from it at once"}
+        labels = {
+            "inbound_cap": "Concurrent tests to it",
+            "outbound_cap": "Concurrent tests from it",
+        }
         help_texts = {
-            "inbound_cap": "More tests than this wait their turn.",
-            "outbound_cap": "More tests than this wait their turn.",
-            "retired_at": "UTC. It is tested until then; its results are kept.",
+            "inbound_cap": "Further tests to the endpoint wait until others end.",
+            "outbound_cap": "Further tests from the endpoint wait until others end.",
+            "retired_at": "UTC. The endpoint is tested until this time. Its results are kept.",
         }
 
     def _post_clean(self) -> None:
@@ -140,9 +143,12 @@ class EndpointAdmin(Noticing, NeverDeleted, Pausable):
             "Credentials",
             {"fields": ["credential", "credential_lent", "lend_credential"], "classes": CLOSED},
         ),
-        ("Redirects and vantage", {"fields": ["data_hosts", "vantage"], "classes": CLOSED}),
+        (
+            "Data servers and vantage point",
+            {"fields": ["data_hosts", "vantage"], "classes": CLOSED},
+        ),
         PAUSE,
-        ("Tags and end", {"fields": ["tags", "simulated", "retired_at"], "classes": CLOSED}),
+        ("Tags and retirement", {"fields": ["tags", "simulated", "retired_at"], "classes": CLOSED}),
     ]
     list_display = ["name", "site", "base_url", "inbound_cap", "outbound_cap", "enabled"]
     list_display += ["retired_at"]
@@ -159,11 +165,15 @@ class EndpointAdmin(Noticing, NeverDeleted, Pausable):
         """Let a new one start disabled: what is saved is not tested before somebody wants it."""
         return {"enabled": False} | super().get_changeform_initial_data(request)
 
-    @admin.action(description="Enable: let its tests start", permissions=["change"])
+    @admin.action(
+        description="Enable selected endpoints (start their tests)", permissions=["change"]
+    )
     def enable(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
         self._set_enabled(request, endpoints, enabled=True)
 
-    @admin.action(description="Disable: start no more tests", permissions=["change"])
+    @admin.action(
+        description="Disable selected endpoints (start no new tests)", permissions=["change"]
+    )
     def disable(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
         self._set_enabled(request, endpoints, enabled=False)
 
@@ -188,7 +198,9 @@ class EndpointAdmin(Noticing, NeverDeleted, Pausable):
         if CHANGING_COST & {*form.changed_data} and form.instance.retired_at is None:
             self.message_user(request, cost_of(form.instance))
 
-    @admin.action(description="Retire: stop testing, keep the history", permissions=["change"])
+    @admin.action(
+        description="Retire selected endpoints (stop tests, keep results)", permissions=["change"]
+    )
     def retire(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
         count = endpoints.filter(retired_at=None).update(retired_at=timezone.now())
         self.message_user(request, f"{count} endpoint{'' if count == 1 else 's'} retired.")
@@ -211,7 +223,7 @@ class CredentialAdmin(Noticing):
     fieldsets = [
         (None, {"fields": ["name", "kind", "secret", "hosts", "to_data_hosts"]}),
         (
-            "Of client_credentials alone",
+            "Only for the kind client_credentials",
             {
                 "fields": ["issuer", "client_id", "audience", "path_prefix", "scope"],
                 "classes": CLOSED,
@@ -229,7 +241,7 @@ class CredentialAdmin(Noticing):
         rows = super().get_queryset(request)
         return rows.prefetch_related("endpoints", "lending_endpoints", "meshes")
 
-    @admin.display(description="where its secret is")
+    @admin.display(description="location of the secret")
     def secret(self, credential: Credential) -> str:
         return secrets.words(credential)
 
@@ -244,13 +256,13 @@ class SizeClassForm(RowForm):
     """One size class, checked together with the others: their ranges must tile."""
 
     from_bytes = BytesField(
-        label="From", help_text="The smallest file that belongs to it, like 10 MB."
+        label="From", help_text="Size of the smallest file in this size class, like 10 MB."
     )
-    test_bytes = BytesField(label="Test file", help_text="Size of its test file, like 100 MB.")
+    test_bytes = BytesField(label="Test file", help_text="Size of the test file, like 100 MB.")
     timeout_seconds = SecondsField(
-        label="Longest test",
+        label="Time limit of a test",
         initial=3600,
-        help_text="A test that takes longer has failed. Write 90s, 10m or 1h.",
+        help_text="A test that takes longer fails. Write a duration like 90s, 10m or 1h.",
     )
 
     class Meta:
@@ -279,7 +291,7 @@ class SizeClassAdmin(Noticing, NeverDeleted):
     def test_file(self, size: SizeClass) -> str:
         return exact_bytes(size.test_bytes)
 
-    @admin.display(description="longest test", ordering="timeout_seconds")
+    @admin.display(description="time limit of a test", ordering="timeout_seconds")
     def longest(self, size: SizeClass) -> str:
         return exact_duration(size.timeout_seconds)
 
@@ -289,8 +301,8 @@ class SizeClassAdmin(Noticing, NeverDeleted):
 
 class IntervalForm(forms.ModelForm):  # type: ignore[type-arg]
     every_seconds = SecondsField(
-        label="Tests each link every",
-        help_text="Like 30m, 6h or 1d; a bare number is seconds.",
+        label="Interval between tests of a link",
+        help_text="A duration like 30m, 6h or 1d. A number without a unit is in seconds.",
         # One that its sender did not touch is not saved, whatever it has become meanwhile.
         show_hidden_initial=True,
     )
@@ -301,7 +313,7 @@ class MeshIntervalInline(admin.TabularInline):  # type: ignore[type-arg]
     form = IntervalForm
     extra = 0
     verbose_name = "interval"
-    verbose_name_plural = "How often it tests"
+    verbose_name_plural = "Intervals between tests"
 
 
 def filter_field(end: str) -> EndpointFilterField:
@@ -319,7 +331,7 @@ class MeshForm(RowForm):
     tcp_buffer_bytes = BytesField(
         required=False,
         label="TCP buffer",
-        help_text="Like 8 MB, only for movers that can set it; empty: the servers choose.",
+        help_text="A size like 8 MB, for transfer tools that set it. Empty: the servers choose.",
     )
 
     sources_filter = filter_field(ENDS[0])
@@ -327,7 +339,9 @@ class MeshForm(RowForm):
 
     class Meta:
         help_texts = dict.fromkeys(
-            ENDS, "None chosen, and no filter, means every endpoint whose files the mover can move."
+            ENDS,
+            "If no endpoints are chosen and no filter is set, the mesh includes all endpoints that "
+            "the transfer tool supports.",
         )
 
     def clean(self) -> dict[str, Any]:
@@ -345,7 +359,7 @@ class MeshForm(RowForm):
 
 
 ON_PAGES = format_lazy(
-    '<a href="{}">The pages of meshes</a> show what one costs before it is saved.',
+    'The <a href="{}">pages of meshes</a> show the cost of a mesh before it is saved.',
     reverse_lazy("meshes"),
 )
 
@@ -367,10 +381,13 @@ class MeshAdmin(Noticing, NeverDeleted):
     form = MeshForm
     fieldsets = [
         (None, {"fields": ["name", "enabled"], "description": ON_PAGES}),
-        ("What it tests", {"fields": ["now", *map(filter_column, ENDS), *ENDS]}),
-        ("How it tests", {"fields": ["mover", "mode", "streams", "priority", "vantage", *LIMITS]}),
+        ("Sources and destinations", {"fields": ["now", *map(filter_column, ENDS), *ENDS]}),
         (
-            "Only for some movers",
+            "Transfer settings and limits",
+            {"fields": ["mover", "mode", "streams", "priority", "vantage", *LIMITS]},
+        ),
+        (
+            "Only for some transfer tools",
             {
                 "fields": ["tcp_buffer_bytes", "scitag", "service", "service_credential"],
                 "classes": CLOSED,
@@ -382,10 +399,10 @@ class MeshAdmin(Noticing, NeverDeleted):
     readonly_fields = ["now"]
     inlines = [MeshIntervalInline]
 
-    @admin.display(description="what it tests now")
+    @admin.display(description="current tests")
     def now(self, mesh: Mesh) -> str:
         if mesh._state.adding:
-            return "It is not saved yet."
+            return "Shown after the mesh is saved."
         return getattr(mesh, "in_words", "") or mesh_size.words_now(mesh)
 
     def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[MeshList]:
@@ -406,7 +423,7 @@ class MeshAdmin(Noticing, NeverDeleted):
     ) -> forms.Field | None:
         """Ask for limits as people write bytes."""
         if db_field.name in LIMITS:
-            help_text = f"Like 10 TB. {db_field.help_text}"
+            help_text = f"A size like 10 TB. {db_field.help_text}"
             return BytesField(
                 required=False, label=capfirst(db_field.verbose_name), help_text=help_text
             )
@@ -427,7 +444,7 @@ class DowntimeAdmin(Rows):
                 "description": "Choose a site, or a single endpoint.",
             },
         ),
-        ("When (UTC)", {"fields": ["starts_at", "ends_at"]}),
+        ("Start and end (UTC)", {"fields": ["starts_at", "ends_at"]}),
     ]
 
     @admin.display(description="ends", ordering="ends_at")
@@ -480,7 +497,7 @@ class NoteAdmin(Rows):
                 "description": "Choose a site, or the source and the destination of a link.",
             },
         ),
-        ("When (UTC), and for whom", {"fields": ["starts_at", "ends_at", "public"]}),
+        ("Start, end (UTC) and visibility", {"fields": ["starts_at", "ends_at", "public"]}),
     ]
 
     def save_model(

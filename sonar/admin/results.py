@@ -15,7 +15,7 @@ class TestAdmin(OnlyLookedAt):
     first = ["source", "destination", "size_class", "size", "state", "started_at", "waits_because"]
     shown_with_unit = ["bytes"]
 
-    @admin.display(description="size of its file")
+    @admin.display(description="file size")
     def size(self, probe: Probe) -> str:
         return format_bytes(probe.bytes)
 
@@ -34,7 +34,7 @@ class ResultAdmin(OnlyLookedAt):
     ]
     shown_with_unit = ["bytes", "seconds"]
 
-    @admin.display(description="size of its file")
+    @admin.display(description="file size")
     def size(self, transfer: Transfer) -> str:
         return format_bytes(transfer.bytes)
 

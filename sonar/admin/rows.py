@@ -119,7 +119,7 @@ class OnlyLookedAt(NeverDeleted):
         ]
         return [
             (None, {"fields": list(self.first)}),
-            ("Everything else that is kept", {"fields": others, "classes": CLOSED}),
+            ("Other fields", {"fields": others, "classes": CLOSED}),
         ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:

@@ -31,11 +31,11 @@ OF_REPLICA = """SELECT pg_is_in_recovery(), pg_last_wal_replay_lsn() - '0/0',
     pg_last_xact_replay_timestamp()"""
 IDENTITY = """SELECT system_identifier, current_database()::text FROM pg_control_system()"""
 
-AWAY = "The replica does not answer."
+AWAY = "The replica does not respond."
 NO_REPLICA = "DATABASE_READ_URL names a server that is not a replica."
-OTHER = "DATABASE_READ_URL names a replica of another database than DATABASE_URL."
-UNKNOWN_AGE = "How old the data of the replica is, is not known yet."
-BEHIND = "The data of the replica is more than {} s old."
+OTHER = "DATABASE_READ_URL names a replica of a different database than DATABASE_URL."
+UNKNOWN_AGE = "The age of the data on the replica is not known yet."
+BEHIND = "The data on the replica is more than {} s old."
 
 
 @dataclass(frozen=True)
@@ -153,9 +153,9 @@ class Replica:
             return
         self._problem = problem
         if problem:
-            log.warning("Readers are answered by the primary. %s", problem)
+            log.warning("The primary serves all readers. %s", problem)
         else:
-            log.info("Readers are answered by the replica.")
+            log.info("The replica serves readers.")
 
 
 REPLICA = Replica()

@@ -28,7 +28,7 @@ class Session(Connection[Any]):
 
     seen_at = float("-inf")
     limits = b""
-    """What follows BEGIN in the same message, as it is SQL: it costs no round trip."""
+    """SQL sent in the same message as BEGIN, which costs no round trip."""
 
     def wait(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - psycopg's own
         """Wait for what the server says, as psycopg does for every statement, copy and commit."""

@@ -31,22 +31,23 @@ log = logging.getLogger(__name__)
 LONGEST_SECONDS = 2
 APPLIED = "SELECT app, name FROM django_migrations"
 NEWER = (
-    "The database is newer than this Sonar: it has migrations that this code does not know "
-    "({last}, {count} in all). Start the newer Sonar, or go back by restoring a backup "
+    "The database is newer than this Sonar: it has migrations that this version lacks (newest: "
+    "{last}; count: {count}). Start the newer Sonar, or restore an older backup "
     "(docs/operations.md)."
 )
 OLDER = (
-    "The database lacks migrations of this Sonar ({last}, {count} in all): run manage.py migrate."
+    "The database lacks migrations of this Sonar (newest: {last}; count: {count}): run manage.py "
+    "migrate."
 )
 NO_WAY_BACK = (
-    "Migrations of Sonar are not undone; nothing was changed. The way back to an older Sonar is to "
-    "restore a backup of its time (docs/operations.md)."
+    "Sonar does not reverse migrations; nothing was changed. To return to an older Sonar, restore "
+    "a backup made with it (docs/operations.md)."
 )
 
 NEEDED_ENCODING = "UTF8"
 WRONG_ENCODING = (
-    "The database keeps text as {}, and Sonar needs UTF8. Make another one (CREATE DATABASE sonar "
-    "ENCODING 'UTF8' TEMPLATE template0), and let DATABASE_URL name it."
+    "The database has the encoding {}, but Sonar needs UTF8. Create another database (CREATE "
+    "DATABASE sonar ENCODING 'UTF8' TEMPLATE template0) and set DATABASE_URL to it."
 )
 
 # What Django says of a connection that only its own code needs.
@@ -54,7 +55,7 @@ OF_DJANGO = ("context", "cursor_factory", "prepare_threshold")
 # What PgBouncer answers whose server connections belong to transactions.
 NEEDS_SESSIONS = "unsupported startup parameter"
 POOLER = (
-    "DATABASE_URL names a pooler that takes no settings of a session: set "
+    "DATABASE_URL names a connection pooler that does not accept session settings: set "
     "SONAR_DATABASE_TRANSACTION_POOL=true (docs/engines.md)."
 )
 
@@ -86,9 +87,7 @@ def problem_at_start() -> str | None:
         why = " ".join(str(error).split())
         if NEEDS_SESSIONS in why:
             return POOLER
-        log.warning(
-            "whether its tables are those of this Sonar, the database does not say: %s", why
-        )
+        log.warning("cannot check whether the database fits this version of Sonar: %s", why)
         return None
 
 

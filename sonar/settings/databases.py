@@ -46,15 +46,13 @@ ADDRESS = "a URL such as postgresql://user:password@host:5432/name"
 def parsed(name: str, url: str, while_silent: Mapping[str, int]) -> dict[str, Any]:
     """Return an address of PostgreSQL as Django wants it; several hosts, each with a port, too."""
     if not url.startswith(("postgresql://", "postgres://")):
-        raise ImproperlyConfigured(
-            f"{name} is not the address of a PostgreSQL database. Use {ADDRESS}."
-        )
+        raise ImproperlyConfigured(f"{name} is not a PostgreSQL URL. Use {ADDRESS}.")
     try:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         # libpq repeats the address, and with it the password.
         raise ImproperlyConfigured(
-            f"{name} is not {ADDRESS}. Parameters of libpq may follow, such as ?sslmode=require."
+            f"{name} is not {ADDRESS}. libpq parameters can be added, such as ?sslmode=require."
         ) from None
     named = {django: str(parts.pop(libpq, "")) for django, libpq in NAMES.items()}
     return {"ENGINE": "sonar.database", **named, "OPTIONS": {**while_silent, **parts}}

@@ -117,7 +117,7 @@ def refuse_retired_settings() -> None:
     for name, new in RETIRED.items():
         if os.environ.get(name):
             raise ImproperlyConfigured(
-                f"The setting {name} is called {new} now. Rename it."
+                f"The setting {name} is now called {new}. Rename it."
                 if new
                 else f"The setting {name} was removed. Delete it, and declare data_hosts of the "
                 "endpoints (docs/registry.md)."

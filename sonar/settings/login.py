@@ -17,7 +17,7 @@ def envissuer(name: str) -> str:
     text = envtext(name).rstrip("/")
     if text and not is_web_service(text):
         raise ImproperlyConfigured(
-            f"{name}={text!r} is not the address of an issuer. Use a URL such as "
+            f"{name}={text!r} is not the URL of an issuer. Use a URL such as "
             "https://iam.example.org; http is allowed on this machine only."
         )
     if len(text) > LONGEST_ISSUER:
@@ -40,7 +40,7 @@ def provider_problem(
     """Say which settings of a provider do not fit each other; None if all do."""
     # With an issuer and an audience alone, scripts read and people log in by passwords.
     if missing and missing != list(oidc) and not (audience and missing == list(oidc)[1:]):
-        return f"Log-in at a provider also requires {' and '.join(missing)}."
+        return f"Log-in at an OpenID Connect provider also requires {' and '.join(missing)}."
     if audience and "SONAR_OIDC_ISSUER" in missing:
         return "SONAR_OIDC_AUDIENCE requires SONAR_OIDC_ISSUER."
     if audience and audience == oidc["SONAR_OIDC_CLIENT_ID"]:
@@ -69,11 +69,11 @@ def login_problem(
     kinds |= {"certificate"} if certificates else set()
     if kinds and not any(rule.kind in kinds for rule in rules.rules):
         word = " or ".join(f"a {kind}" for kind in sorted(kinds))
-        return f"Nobody could log in: SONAR_LOGIN_ROLES must name a file with a role for {word}."
+        return f"No user could log in: SONAR_LOGIN_ROLES must name a file with a rule for {word}."
     if not passwords and not rules.makes_administrators(kinds):
         return (
-            "With SONAR_PASSWORDS=false no administrator could log in. First add a rule for "
-            "administrators to the file of SONAR_LOGIN_ROLES, with a group or a certificate."
+            "With SONAR_PASSWORDS=false, no administrator could log in. First add a rule that "
+            "gives a group or certificate the role of administrator to SONAR_LOGIN_ROLES."
         )
     return None
 

@@ -52,7 +52,7 @@ def envurl(name: str, path: str | None) -> str:
     origin = rf"https?://({HOST})(:[0-9]{{1,5}})?(/.*)?"
     if not re.fullmatch(origin, text) or urlsplit(text).path != (path or ""):
         raise ImproperlyConfigured(
-            f"{name}={text!r} is not the address of the front page. Use a URL such as "
+            f"{name}={text!r} is not the URL of the front page. Use a URL such as "
             f"https://sonar.example.org{path or ''} (with SONAR_PATH at its end, if that is set)."
         )
     return text

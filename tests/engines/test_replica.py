@@ -243,7 +243,7 @@ def test_a_replica_that_is_behind_says_so_and_beyond_the_limit_is_not_asked(
     web.SONAR_REPLICA_SECONDS = 0
     assert label() == after
     assert b"Data as of" not in ask("/sites/")[2]
-    assert b"The data of the replica is more than" in ask("/operations/")[2]
+    assert b"The data on the replica is more than" in ask("/operations/")[2]
     parts = Client().get("/readyz").json()["parts"]
     assert parts["replica"]["detail"].startswith(replica.BEHIND.format(0))
     assert 'sonar_up{part="replica"} 0.0' in ask("/metrics")[2].decode()

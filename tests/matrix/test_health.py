@@ -207,7 +207,7 @@ def test_a_migration_that_is_not_applied_is_not_ready(client):
         (applied,) = cursor.fetchone()
         try:
             assert (
-                f"lacks migrations of this Sonar (sonar.{name}, 1 in all)"
+                f"lacks migrations of this Sonar (newest: sonar.{name}; count: 1)"
                 in failing(client)["database"]
             )
         finally:

@@ -64,9 +64,9 @@ def change(admin: Client, name: str, **values: object) -> str:
 def test_size_classes_that_would_not_tile_are_an_error_in_the_form(admin):
     before = list(SizeClass.objects.values())
     for name, values, said in (
-        ("small", {"from_bytes": 5}, "must begin at 0 bytes"),
-        ("medium", {"test_bytes": 5}, "must lie in its range"),
-        ("medium", {"from_bytes": 10**9}, "begin at the same size"),
+        ("small", {"from_bytes": 5}, "must start at 0 bytes"),
+        ("medium", {"test_bytes": 5}, "must be in its range"),
+        ("medium", {"from_bytes": 10**9}, "start at the same size"),
     ):
         assert said in change(admin, name, **values)
         assert list(SizeClass.objects.values()) == before
@@ -80,7 +80,7 @@ def test_half_quiet_hours_are_an_error_in_the_form(admin):
 
 def test_a_flow_label_is_written_in_the_form_as_in_files(admin):
     page = posted(admin, "mesh", **mesh_form(scitag="139"))
-    assert "Write a scitag as experiment/activity, like 2/11: the experiment from 1 to" in page
+    assert "Write a flow label as experiment/activity, like 2/11: the experiment from 1 to" in page
     assert posted(admin, "mesh", **mesh_form(scitag=" 2/11 ")) == ""
     made = Mesh.objects.get()
     assert made.scitag == 139
@@ -115,8 +115,8 @@ def test_a_base_url_that_does_not_fit_is_an_error_in_the_form(admin):
     assert "holds no user, password or query" in page
     mesh("lan").sources.add(glasgow)
     page = posted(admin, "endpoint", glasgow, **form, base_url="root://glasgow/data")
-    assert "GLASGOW_DATADISK cannot have a base URL of root: it is in meshes" in page
-    assert "lan (fake). Take it out of them first." in page
+    assert "GLASGOW_DATADISK cannot have a base URL with root: the transfer tools of" in page
+    assert "lan (fake). First remove the endpoint from these meshes." in page
     assert posted(admin, "endpoint", glasgow, **form, base_url="fake://other/data") == ""
 
 

@@ -95,11 +95,11 @@ def test_what_would_allow_a_server_is_suggested(servers: list[str], suggested: l
     ("name", "sentence"),
     [
         ("SONAR_STORAGE_HOSTS", "declare data_hosts of the endpoints"),
-        ("SONAR_SITE", "The setting SONAR_SITE is called SONAR_HOSTNAME now."),
-        ("PAGES", "The setting PAGES is called SONAR_URL now."),
-        ("SONAR_CLEAN_SECONDS", "is called SONAR_CLEANUP_SECONDS now."),
-        ("SONAR_SEAL_SECONDS", "is called SONAR_COMPACTION_SECONDS now."),
-        ("SONAR_SWEEP_SECONDS", "is called SONAR_RECOVERY_SECONDS now."),
+        ("SONAR_SITE", "The setting SONAR_SITE is now called SONAR_HOSTNAME."),
+        ("PAGES", "The setting PAGES is now called SONAR_URL."),
+        ("SONAR_CLEAN_SECONDS", "is now called SONAR_CLEANUP_SECONDS."),
+        ("SONAR_SEAL_SECONDS", "is now called SONAR_COMPACTION_SECONDS."),
+        ("SONAR_SWEEP_SECONDS", "is now called SONAR_RECOVERY_SECONDS."),
     ],
 )
 def test_a_former_setting_stops_the_start(monkeypatch, name: str, sentence: str):
@@ -116,7 +116,7 @@ def test_an_endpoint_keeps_what_may_be_declared_and_nothing_else():
     glasgow = endpoint("GLASGOW", data_hosts=GOOD)
     glasgow.full_clean()
     glasgow.data_hosts = ["st-*.example"]
-    with pytest.raises(ValidationError, match="A data host is a name in lower case"):
+    with pytest.raises(ValidationError, match="A data host is a lower-case host name"):
         glasgow.full_clean()
 
 

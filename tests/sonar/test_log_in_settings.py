@@ -53,9 +53,9 @@ def test_what_does_not_fit_is_named() -> None:
         (problem(audience="x"), "SONAR_OIDC_AUDIENCE requires SONAR_OIDC_ISSUER."),
         (problem(READER, audience="sonar", **OIDC), "SONAR_OIDC_AUDIENCE must differ from"),
         (problem(READER, scopes=["profile"], **OIDC), "SONAR_OIDC_SCOPES must include openid"),
-        (problem(**OIDC), "SONAR_LOGIN_ROLES must name a file with a role for a group"),
+        (problem(**OIDC), "SONAR_LOGIN_ROLES must name a file with a rule for a group"),
         (problem(BY_CERTIFICATE, **OIDC), "SONAR_LOGIN_ROLES must name a file"),
-        (problem(READER, certificates=True), "with a role for a certificate"),
+        (problem(READER, certificates=True), "with a rule for a certificate"),
     ):
         assert found is not None
         assert sentence in found
@@ -67,7 +67,7 @@ def test_passwords_are_switched_off_only_where_administrators_get_in(
 ) -> None:
     found = problem(*rules, passwords=False)
     assert found is not None
-    assert "With SONAR_PASSWORDS=false no administrator could log in." in found
+    assert "With SONAR_PASSWORDS=false, no administrator could log in." in found
     assert problem(READER, passwords=False, **OIDC) == found
     # By a certificate, where none is taken.
     assert problem(READER, BY_CERTIFICATE, passwords=False, **OIDC) == found

@@ -24,12 +24,12 @@ NAME = "sonar_of_another_time"
 KNOWN = set(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)
 LAST, TO_COME = max(KNOWN), ("sonar", "9999_of_the_future")
 NEWER = (
-    "The database is newer than this Sonar: it has migrations that this code does not know "
-    "(sonar.9999_of_the_future, 1 in all). Start the newer Sonar, or go back by restoring a backup "
+    "The database is newer than this Sonar: it has migrations that this version lacks (newest: "
+    "sonar.9999_of_the_future; count: 1). Start the newer Sonar, or restore an older backup "
     "(docs/operations.md)."
 )
 HALF = (
-    f"The database lacks migrations of this Sonar (sonar.{LAST[1]}, 1 in all): "
+    f"The database lacks migrations of this Sonar (newest: sonar.{LAST[1]}; count: 1): "
     "run manage.py migrate."
 )
 MIGRATIONS = "CREATE TABLE django_migrations (app text, name text)"
@@ -38,8 +38,8 @@ PASSWORD = ["manage.py", "changepassword", "nobody"]
 
 
 NO_UTF_8 = (
-    "The database keeps text as {}, and Sonar needs UTF8. Make another one (CREATE DATABASE sonar "
-    "ENCODING 'UTF8' TEMPLATE template0), and let DATABASE_URL name it."
+    "The database has the encoding {}, but Sonar needs UTF8. Create another database (CREATE "
+    "DATABASE sonar ENCODING 'UTF8' TEMPLATE template0) and set DATABASE_URL to it."
 )
 ADDRESS = os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{NAME}"
 
@@ -135,7 +135,7 @@ def test_a_database_that_is_away_keeps_nothing_from_starting(
 ) -> None:
     monkeypatch.setattr(tables, "quickly", lambda: {"host": "127.0.0.1", "port": 1})
     assert tables.problem_at_start() is None
-    assert "the database does not say" in caplog.text
+    assert "cannot check whether the database fits" in caplog.text
 
 
 def test_the_migrations_of_this_code_are_those_that_django_loads() -> None:
@@ -153,6 +153,6 @@ def test_the_tables_of_this_code_fit() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("target", ["0007", "zero"])
 def test_migrate_undoes_nothing_and_says_how_to_go_back(target: str) -> None:
-    with pytest.raises(CommandError, match="restore a backup of its time"):
+    with pytest.raises(CommandError, match="restore a backup made with it"):
         call_command("migrate", "sonar", target, verbosity=0)
     assert LAST in MigrationExecutor(connection).loader.applied_migrations

@@ -50,4 +50,4 @@ def _other_rows(rows: dict[str, int], noted: dict[str, int]) -> str:
         for name in sorted(rows.keys() | noted.keys())
         if rows.get(name, 0) != noted.get(name, 0)
     ]
-    return "\n".join(["The backup does not hold what the database does.", *differences])
+    return "\n".join(["The backup does not match the database.", *differences])

@@ -136,13 +136,13 @@ def _missing(server: int, directory: Path | None, there: list[Programs]) -> str:
     where = str(directory) if directory else "on the PATH"
     names = f"{', '.join(NAMES[:-1])} and {NAMES[-1]}"
     if not there:
-        have = f"There are no {names} {'in ' if directory else ''}{where}."
+        have = f"{names} were not found {'in ' if directory else ''}{where}."
     else:
         newest = max(there, key=lambda programs: programs.major)
         have = (
             f"pg_dump of PostgreSQL {newest.major} ({newest.directory}) is older than the server."
         )
     return (
-        f"{have} The server is PostgreSQL {server}. Install the programs of that version, or name "
-        f"their directory with --pg-bin. On Debian they are in postgresql-client-{server}."
+        f"{have} The server is PostgreSQL {server}. Install the programs of that version, or "
+        f"specify their directory with --pg-bin. On Debian they are in postgresql-client-{server}."
     )

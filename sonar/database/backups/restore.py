@@ -24,7 +24,7 @@ from sonar.database.backups.programs import BackupError, Programs
 PIECE_BYTES = 1 << 20
 NEWER = (
     "{path} was made by Sonar {sonar}; this is Sonar {own}. It lacks migrations of the backup "
-    "({last}, {count} in all). Install Sonar {sonar} or newer to restore it."
+    "(newest: {last}; count: {count}). Install Sonar {sonar} or newer to restore it."
 )
 FAILED = "The restore failed. The database was not changed."
 # Tables first: much of the rest goes with them, and a sequence of theirs goes no other way.
