@@ -33,4 +33,4 @@ def test_five_commands_lead_from_an_empty_sonar_to_a_mesh_that_knows_who_is_down
     down = Downtime.endpoints_down(NOW)
     assert Schedule.objects.filter(source__in=down).count() == 4
     call_command(*commands[1][0])
-    assert capsys.readouterr().out.startswith("cric-atlas: nothing to change\n")
+    assert capsys.readouterr().out.startswith("cric-atlas: no changes\n")

@@ -107,8 +107,8 @@ def test_a_proposal_is_shown_line_by_line_and_applied_once(
     response = client.post(URL, sent, follow=True)
     shown = Page(response.content.decode())
     assert "Applied. cric-atlas: 2 new sites" in shown
-    assert "cric-atlas: nothing to change" in shown
-    assert "Registered and not in use yet: 2" in shown
+    assert "cric-atlas: no changes" in shown
+    assert "Registered but not yet in use: 2" in shown
     assert Endpoint.objects.get(name=GLASGOW).retired_at
     assert LogEntry.objects.get().user == operator
     sent = dict(shown.parts("form.fields")[0].hidden())

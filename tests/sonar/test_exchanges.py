@@ -175,9 +175,15 @@ def test_a_moving_endpoint_lets_others_follow_as_far_as_there_is_room(source: So
         5: Row("E", BASE[4].place, "SITE-D"),
     }
     text = source.apply(rows, joins=True)
-    assert "- C: registered, in use, and now: its base URL is that of B, or one of the two" in text
-    assert "- D: registered, in use, and now: its base URL is that of C, or one of the two" in text
-    assert "- E: its base URL is that of D, or one of the two is inside the other" in text
+    assert (
+        "- C: registered and in use, but now: its base URL is the same as that of B, or one is"
+        in text
+    )
+    assert (
+        "- D: registered and in use, but now: its base URL is the same as that of C, or one is"
+        in text
+    )
+    assert "- E: its base URL is the same as that of D, or one is inside the other" in text
     in_use = Endpoint.objects.filter(retired_at=None).values_list("name", flat=True)
     assert list(in_use) == ["A", "B"]
     # Once there is room, they come back.
@@ -197,17 +203,20 @@ def test_what_moves_to_the_place_of_one_out_of_use_is_not_tested_where_it_was(
     else:
         rows[1] = BASE[1]._replace(state=state)
     text = source.apply(rows, retires=state == "gone and retired")
-    assert "- B: registered, in use, and now: its base URL is that of A, or one of the two" in text
+    assert (
+        "- B: registered and in use, but now: its base URL is the same as that of A, or one is"
+        in text
+    )
     endpoints = by_id()
     assert endpoints[2].retired_at
     # What is gone may be in another document, unless the source has another one there.
     is_in_use = state == "gone" and below
     assert (endpoints[1].retired_at is None) == bool(is_in_use)
     if state == "gone" and not below:
-        assert "- A: registered, in use, and now its base URL is that of B" in text
+        assert "- A: registered and in use, but now: its base URL is that of B" in text
     # As the sentence says.
     text = source.apply(rows)
-    assert ("the other. A is not in use: give it another base URL" in text) != bool(is_in_use)
+    assert ("the other. A is not in use: change its base URL" in text) != bool(is_in_use)
     Endpoint.objects.filter(name="A").update(base_url="davs://elsewhere.example.org/disk")
     if state != "off":  # else the source would still have A there
         assert "~ B: base URL davs://b.example.org:2880/disk -> " in source.apply(rows)
@@ -238,7 +247,7 @@ def test_a_name_of_one_that_is_gone_is_the_name_of_what_has_it_now(source: Sourc
 
 def test_a_name_that_went_to_tape_is_no_name_of_the_old_disk(source: Source) -> None:
     rows = BASE | {1: BASE[1]._replace(name="OLD"), 5: Row("A", "t.example.org/t", "T", "tape")}
-    assert "- Rucio RSE A: the source means something else by it now" in source.apply(rows)
+    assert "- Rucio RSE A: now refers to something else in the source" in source.apply(rows)
     assert by_id()[1].name == "OLD"
 
 
@@ -262,7 +271,7 @@ def test_a_name_that_people_gave_stands_for_what_they_call_so(source: Source) ->
     Endpoint.objects.filter(name="C").update(name="MINE")
     rows = BASE | {1: BASE[1]._replace(name="MINE"), 2: BASE[2]._replace(name="A")}
     text = described(apply(SOURCES[source.name](rows)))
-    sentence = "another endpoint has this name here, and results under it are stored there"
+    sentence = "results with this name belong to another registered endpoint"
     assert f"- Rucio RSE MINE: {sentence}. Rename that endpoint" in text
     endpoints, ends = by_id(), Ends.read()
     ends.learn({"A": ""})
@@ -282,8 +291,8 @@ def test_an_endpoint_that_cannot_move_is_not_tested_where_it_was(source: Source)
         2: BASE[2]._replace(place=BASE[1].place),
     }
     text = source.apply(rows)
-    assert "- A: registered, in use, and now: The credential of A is not for the host" in text
-    assert "- B: registered, in use, and now: its base URL is that of A" in text
+    assert "- A: registered and in use, but now: The credential of A is not for the host" in text
+    assert "- B: registered and in use, but now: its base URL is the same as that of A" in text
     assert by_id()[1].retired_at
     assert by_id()[2].retired_at
     own.hosts += ["b.example.org"]
@@ -296,7 +305,7 @@ def test_sites_that_people_renamed_are_not_taken_for_others_of_the_source(source
     Site.objects.filter(name="SITE-A").update(name="SITE-E")
     rows = BASE | {0x10: Row("E", "e.example.org/disk", "SITE-E")}
     text = source.apply(rows, joins=True)
-    assert "- SITE-E: another site has its name here, which the source calls otherwise" in text
+    assert "- SITE-E: another registered site has this name, but another name in the source" in text
     assert by_id()[1].site.name == "SITE-E"
     assert 0x10 not in by_id()
 

@@ -70,18 +70,19 @@ CHOSEN = {
 }
 LEFT_OUT = {
     "FNAL_STAGE": "it is a staging area, which keeps files for a short time",
-    "FNAL_TAPE": "it is tape, and Sonar would write test files to it",
-    "GLASGOW_LOCALDISK": "its base URL is that of GLASGOW_DATADISK, or one of the two is inside",
-    "KIT_MCTAPE": "it is tape, and Sonar would write test files to it",
-    "LANCS_LOCALDISK": "no protocol that Sonar tests: davs is for the LAN only",
-    "LOCAL_POSIX": "no protocol that Sonar tests, but file",
+    "FNAL_TAPE": "it is tape, which Sonar does not test",
+    "GLASGOW_LOCALDISK": "its base URL is the same as that of GLASGOW_DATADISK, or one is inside",
+    "KIT_MCTAPE": "it is tape, which Sonar does not test",
+    "LANCS_LOCALDISK": "it has no protocol that Sonar can test: davs is for the LAN only",
+    "LOCAL_POSIX": "it has no protocol that Sonar can test, only file",
     "MWT2_CACHE": "it is volatile, a cache that does not keep files",
     "NDGF_DATADISK": "it is not writable (availability_write is false)",
-    "ODD-1-2_3-X": "no protocol that Sonar tests: https cannot be used: its base URL has blanks",
-    "PIC_OLD": "it is out of use, and was never registered here",
-    "RAL_ECHO_S3": "no protocol that Sonar tests, but s3",
-    "TRIUMF_V6B": "no protocol that Sonar tests: davs cannot be used: its host is an IPv6 address "
-    "without brackets",
+    "ODD-1-2_3-X": "it has no protocol that Sonar can test: https cannot be used: its "
+    "base URL contains spaces",
+    "PIC_OLD": "it is not in use and was never registered in Sonar",
+    "RAL_ECHO_S3": "it has no protocol that Sonar can test, only s3",
+    "TRIUMF_V6B": "it has no protocol that Sonar can test: davs cannot be used: its host is an "
+    "IPv6 address without brackets",
     "XENON_DISK": "it has no attribute `site`",
 }
 
@@ -93,9 +94,9 @@ def test_a_real_export_gives_what_its_submitter_writes_to(tmp_path: Path):
     assert LEFT_OUT.keys() | CHOSEN.keys() == rucio.rses.keys()
     for name, reason in LEFT_OUT.items():
         assert f"- {name}: {reason}" in text
-    elsewhere = "root://eosatlas.example.org/eos/atlas/atlasdatadisk/rucio first"
-    assert f"CERN-PROD_DATADISK: Sonar tests {CHOSEN['CERN-PROD_DATADISK']}; " in text
-    assert f"Rucio writes to {elsewhere}, where the source has a scheme that fits root" in text
+    elsewhere = "root://eosatlas.example.org/eos/atlas/atlasdatadisk/rucio"
+    assert f"CERN-PROD_DATADISK: Sonar tests {CHOSEN['CERN-PROD_DATADISK']}, " in text
+    assert f"Rucio prefers {elsewhere} for writing if the source has a scheme comp" in text
     assert re.findall(r"(\S+): Sonar tests", text) == ["CERN-PROD_DATADISK", "T2_BE_IIHE"]
     # Neither a site of RSEs that are left out, nor one that is off.
     sites = {rucio[name]["attributes"]["site"] for name in CHOSEN}
@@ -107,20 +108,20 @@ def test_tape_by_any_mark_and_rses_without_a_site_are_left_out(tmp_path: Path, s
     document = json.loads((HERE / f"{sample}.json").read_text())
     text = Rucio(tmp_path, **{row["rse"]: row for row in document["rses"].values()}).apply()
     if sample == "no_site":
-        assert "No RSE has an attribute `site`: SONAR_RUCIO_SITE_ATTRIBUTE names the one" in text
+        assert "No RSE has the attribute `site`. Set SONAR_RUCIO_SITE_ATTRIBUTE" in text
         assert "`pnn`" in text
         assert not endpoints()
     else:
         assert list(endpoints()) == ["WEST_DISK"]
         for name in ("WEST_QOS", "WEST_TAPE_OLD", "WEST_TAPE"):
-            assert f"- {name}: it is tape, and Sonar would write test files to it" in text
+            assert f"- {name}: it is tape, which Sonar does not test" in text
 
 
 MARKS = {
     "staging_required": ({"staging_required": "yes"}, "tape"),
     "istape as a text": ({"istape": "true"}, "tape"),
     "its type": ({"type": "DATATAPE"}, "tape"),
-    "signed": ({"sign_url": "gcs"}, "a store whose URLs Rucio signs"),
+    "signed": ({"sign_url": "gcs"}, "its URLs are signed by Rucio"),
     "no": ({"istape": "False", "staging_required": "false", "sign_url": "", "type": "DISK"}, ""),
 }
 
@@ -175,11 +176,11 @@ DOORS = {
     ),
     "never what is only read": (
         [protocol("davs", "a", write=None, third_party_copy_write=None)],
-        "no protocol that Sonar tests: davs is only read there",
+        "it has no protocol that Sonar can test: davs is for reading only",
     ),
     "switched off": (
         [protocol("root", "a", None) | {"domains": {}}, protocol("srm", "b")],
-        "no protocol that Sonar tests: root is off, srm is not tested",
+        "it has no protocol that Sonar can test: root is disabled, srm is not tested",
     ),
     "a long prefix alone": (
         [protocol("davs", "a") | {"prefix": "/x" * 300}],
@@ -187,15 +188,15 @@ DOORS = {
     ),
     "a prefix with a line break": (
         [protocol("davs", "a") | {"prefix": "/data\n"}],
-        "davs cannot be used: its base URL has characters that cannot be printed",
+        "davs cannot be used: its base URL contains unprintable characters",
     ),
     "no host": ([protocol("davs", "a") | {"hostname": None}], "its base URL has no host"),
     "no port": (
         [protocol("davs", "a") | {"port": 99999}],
-        "its base URL has no host, or a port that is not from 1 to 65535",
+        "its base URL has no host, or its port is not from 1 to 65535",
     ),
-    "a letter": ([protocol("davs", "a") | {"prefix": "/a#b"}], "its base URL has # in it"),
-    "nothing": ([], "no protocol that Sonar tests, but none at all"),
+    "a letter": ([protocol("davs", "a") | {"prefix": "/a#b"}], "its base URL contains #"),
+    "nothing": ([], "it has no protocol that Sonar can test"),
 }
 
 
@@ -215,14 +216,14 @@ def test_a_door_that_nobody_writes_to_is_never_chosen(
 GSIFTP = {
     "gsiftp first": (
         [protocol("gsiftp", "a", 1), protocol("davs", "b", 2)],
-        "Sonar tests davs://b:2880/vo/disk; Rucio writes to gsiftp://a:8443/vo/disk first, where "
-        "the source has a scheme that fits gsiftp, and only if its option `scheme` in `[conveyor]` "
-        "is not set",
+        "Sonar tests davs://b:2880/vo/disk, but Rucio prefers gsiftp://a:8443/vo/disk for writing "
+        "if the source has a scheme compatible with gsiftp, and only if Rucio's option `scheme` in "
+        "`[conveyor]` is not set",
     ),
     "gsiftp alone": (
         [protocol("gsiftp", "a", 1), protocol("srm", "b", 2)],
-        "Rucio writes to gsiftp://a:8443/vo/disk only if its option `scheme` in `[conveyor]` is "
-        "not set",
+        "Rucio writes to gsiftp://a:8443/vo/disk only if Rucio's option `scheme` in `[conveyor]` "
+        "is not set",
     ),
 }
 
@@ -294,8 +295,8 @@ def zeros(*, null: bool) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("null", "version", "host", "remark"),
     [
-        (True, "", "zero", "0 and null both occur: Sonar reads 0 as the highest"),
-        (False, "", "one", "No priority is null: Sonar reads 0 as off"),
+        (True, "", "zero", "0 and null, so Sonar treats 0 as the highest"),
+        (False, "", "one", "No protocol has priority null, so Sonar treats 0"),
         (True, "41.5.1", "zero", ""),
         (False, "39.0.0rc1", "zero", ""),
         (True, "38.2.0", "one", ""),
@@ -377,7 +378,7 @@ def test_a_name_of_an_rse_that_is_now_tape_is_no_name_of_the_old_disk(rucio: Ruc
     rucio.rename("A_DISK", "A_OLDDISK")
     rucio.add("A_DISK", "A", rse_type="TAPE")
     text = rucio.apply()
-    assert "- Rucio RSE A_DISK: the source means something else by it now" in text
+    assert "- Rucio RSE A_DISK: now refers to something else in the source" in text
     assert (of_rse("A_DISK"), of_rse("A_OLDDISK")) == ("", "A_OLDDISK")
     assert in_use() == ["A_OLDDISK", "B_DISK"]
 
@@ -387,7 +388,7 @@ def test_a_name_that_people_gave_is_kept_and_the_other_rse_left_out(rucio: Rucio
     Endpoint.objects.filter(name="A_DISK").update(name="MINE")
     rucio.add("MINE", "A")
     text = rucio.apply()
-    assert "- MINE: another endpoint has its name here, which the source does not mean" in text
+    assert "- MINE: another registered endpoint has this name. Rename that endpoint or" in text
     assert list(endpoints()) == ["B_DISK", "MINE"]
     assert of_rse("A_DISK") == "MINE"
 
@@ -397,7 +398,7 @@ def test_an_rse_that_was_made_again_is_the_same_only_at_the_same_place(rucio: Ru
     rucio["A_DISK"]["id"], rucio["B_DISK"]["id"] = "a" * 32, "b" * 32
     rucio["B_DISK"]["protocols"] = [protocol("davs", "new.example.org")]
     text = rucio.apply(join=True)
-    assert "- B_DISK: another endpoint has its name here" in text
+    assert "- B_DISK: another registered endpoint has this name" in text
     assert endpoints()["B_DISK"] == "davs://se2.example.org:2880/vo/disk"
     assert SourcedValues.objects.get(endpoint__name="A_DISK").source_id == "a" * 32
     # As the sentence says.
@@ -412,7 +413,7 @@ def test_an_export_without_ids_is_known_by_its_names(rucio: Rucio):
         row["id"] = None
     document = {"rses": rucio.rses}
     rucio.document = lambda: document  # as one that a client wrote
-    assert rucio.run().startswith("rucio: nothing to change")
+    assert rucio.run().startswith("rucio: no changes")
     assert SourcedValues.objects.get(endpoint__name="A_DISK").source_id.endswith("1")
 
 
@@ -427,11 +428,11 @@ OFF = {
     "no door": {"protocols": []},
 }
 NOW = {
-    "write": "not writable (availability_write is false)",
-    "read": "not readable (availability_read is false)",
-    "tape": "tape, and Sonar would write test files to it",
-    "staging": "a staging area, which keeps files for a short time",
-    "volatile": "volatile, a cache that does not keep files",
+    "write": "it is not writable (availability_write is false)",
+    "read": "it is not readable (availability_read is false)",
+    "tape": "it is tape, which Sonar does not test",
+    "staging": "it is a staging area, which keeps files for a short time",
+    "volatile": "it is volatile, a cache that does not keep files",
 }
 
 
@@ -444,11 +445,11 @@ def test_what_the_source_switches_off_is_retired_and_comes_back_with_it(rucio: R
     rucio["A_DISK"].update(OFF[name])
     text = rucio.apply()
     assert "~ A_DISK: not in use\n" in text
-    assert "not in the source any more" not in text
+    assert "no longer in the source" not in text
     if name in NOW:
-        assert f"- A_DISK: registered, in use, and now {NOW[name]}" in text
+        assert f"- A_DISK: registered and in use, but now: {NOW[name]}" in text
     elif name != "both":
-        assert "- A_DISK: registered, in use, and now: " in text
+        assert "- A_DISK: registered and in use, but now: " in text
     assert in_use() == ["B_DISK"]
     rucio["A_DISK"].update(usual)
     assert "~ A_DISK: in use again\n" in rucio.apply()
@@ -462,7 +463,7 @@ def test_what_people_retired_while_the_source_had_it_off_stays_retired(rucio: Ru
     rucio["A_DISK"].update(OFF["both"])
     rucio.apply()
     rucio["A_DISK"].update(availability_read=True, availability_write=True)
-    assert "= A_DISK: retired yes (set by hand), not no" in rucio.apply(join=True)
+    assert "= A_DISK: retired yes (set manually), not no" in rucio.apply(join=True)
     assert in_use() == ["B_DISK"]
 
 
@@ -470,9 +471,9 @@ def test_what_people_took_into_use_is_retired_by_the_source_once_and_then_kept(r
     rucio.apply()
     Endpoint.objects.update(retired_at=None, enabled=True)
     rucio["A_DISK"].update(OFF["tape"])
-    assert "registered, in use, and now tape" in rucio.apply()
+    assert "registered and in use, but now: it is tape" in rucio.apply()
     Endpoint.objects.filter(name="A_DISK").update(retired_at=None)
-    assert "= A_DISK: retired no (set by hand), not yes" in rucio.apply()
+    assert "= A_DISK: retired no (set manually), not yes" in rucio.apply()
     assert in_use() == ["A_DISK", "B_DISK"]
     rucio["A_DISK"].update({"rse_type": "DISK"})
     rucio.apply()
@@ -490,7 +491,7 @@ def test_what_was_retired_before_its_reason_was_kept_waits_to_be_taken_into_use(
     migration.tell_waiting_from_off(apps, connection.schema_editor())
     values = SourcedValues.objects.get(endpoint__name="A_DISK").values
     assert values.keys() == {"base_url", "retired", "held"}
-    assert "registered and not in use yet:\n  A_DISK, B_DISK" in rucio.apply()
+    assert "registered but not yet in use:\n  A_DISK, B_DISK" in rucio.apply()
     rucio.apply(join=True)
     assert in_use() == ["A_DISK", "B_DISK"]
 
@@ -509,7 +510,7 @@ def test_a_pause_of_an_endpoint_outlasts_a_return(rucio: Rucio):
 def test_what_is_gone_and_was_retired_for_that_comes_back_with_the_source(rucio: Rucio):
     rucio.apply(join=True)
     gone = rucio.rses.pop("A_DISK")
-    assert "not in the source any more:\n  A_DISK" in rucio.apply()
+    assert "no longer in the source:\n  A_DISK" in rucio.apply()
     rucio.apply(retire=True)
     assert in_use() == ["B_DISK"]
     rucio.rses["A_DISK"] = gone
@@ -524,7 +525,9 @@ def test_a_new_scheme_that_a_mesh_cannot_test_retires_an_endpoint_until_it_can(r
         end.set(Endpoint.objects.all())
     rucio["A_DISK"]["protocols"] = [protocol("root", "se1.example.org")]
     text = rucio.apply()
-    assert "- A_DISK: registered, in use, and now: A_DISK cannot have a base URL of root" in text
+    assert (
+        "- A_DISK: registered and in use, but now: A_DISK cannot have a base URL with root" in text
+    )
     assert in_use() == ["B_DISK"]
     for end in (mesh.sources, mesh.destinations):
         end.set(Endpoint.objects.filter(name="B_DISK"))
@@ -537,7 +540,10 @@ def test_a_move_that_cannot_be_does_not_keep_the_rest_away(rucio: Rucio):
     rucio["A_DISK"].update(OFF["both"] | {"protocols": rucio["B_DISK"]["protocols"]})
     rucio["B_DISK"]["attributes"]["type"] = "x" * 50
     text = rucio.run()
-    assert "- A_DISK: registered, in use, and now: its base URL is that of B_DISK" in text
+    assert (
+        "- A_DISK: registered and in use, but now: its base URL is the same as that of B_DISK"
+        in text
+    )
     assert "- B_DISK: label: " in text
     assert endpoints()["A_DISK"] == "davs://se1.example.org:2880/vo/disk"
     assert in_use() == ["B_DISK"]
@@ -551,7 +557,7 @@ def test_an_endpoint_follows_its_rse_to_another_site_unless_people_chose_its_sit
     assert "~ A_DISK: site A -> ELSEWHERE" in text
     Endpoint.objects.filter(name="A_DISK").update(site=Site.objects.get(name="B"))
     rucio["A_DISK"]["attributes"]["site"] = "A"
-    assert "= A_DISK: site B (set by hand), not A" in rucio.apply()
+    assert "= A_DISK: site B (set manually), not A" in rucio.apply()
     # A site that is renamed here is the same.
     Site.objects.filter(name="B").update(name="BETA")
     rucio.apply()
@@ -572,7 +578,9 @@ def test_a_site_is_what_any_of_its_rses_says_and_contradictions_are_said(rucio: 
         ("country", "CZ (P2_DISK), PL (P3_TAPE)"),
         ("tier", "2 (P2_DISK), 1 (P3_TAPE)"),
     ):
-        assert f"- site PRAGUE: its RSEs differ in {field}: {values}. The first is taken" in text
+        assert (
+            f"- site PRAGUE: its RSEs differ in {field}: {values}. The first value is used" in text
+        )
     assert "differ in cloud" not in text
     assert not Site.objects.filter(name="QUEBEC").exists()
 
@@ -596,7 +604,7 @@ def test_one_odd_rse_is_left_out_and_stays_as_it_is(
     rucio.add("C_DISK", "C")
     text = rucio.apply(join=True, retire=True)
     assert f"- A_DISK: {place}: " in text
-    assert "not in the source any more" not in text
+    assert "no longer in the source" not in text
     assert in_use() == ["A_DISK", "B_DISK", "C_DISK"]
     # Of which none is understood is no export.
     for row in rucio.rses.values():
@@ -608,7 +616,7 @@ def test_one_odd_rse_is_left_out_and_stays_as_it_is(
 
 def test_an_unprintable_name_is_left_out(rucio: Rucio):
     rucio.add("C\n_DISK", "C")
-    assert "- 'C\\n_DISK': rse: the text has characters that cannot be printed" in rucio.apply()
+    assert "- 'C\\n_DISK': rse: the text contains unprintable characters" in rucio.apply()
 
 
 @pytest.mark.parametrize("is_same_id", [True, False])
@@ -632,8 +640,8 @@ def test_what_may_not_be_deleted_or_written_by_all_is_said(rucio: Rucio):
     rucio["A_DISK"]["availability_delete"] = False
     rucio["B_DISK"]["attributes"]["restricted_write"] = True
     text = rucio.apply()
-    assert "B_DISK: Rucio writes there for administrators only (attribute `restricted_" in text
-    assert "A_DISK: nothing may be deleted there (availability_delete is false): test files" in text
+    assert "B_DISK: only Rucio administrators can write to it (attribute `restricted_" in text
+    assert "A_DISK: files cannot be deleted (availability_delete is false), so test" in text
 
 
 def test_hosts_are_listed_in_one_order(rucio: Rucio):
@@ -645,7 +653,7 @@ def test_hosts_are_listed_in_one_order(rucio: Rucio):
 def test_an_export_without_rses_retires_none_and_says_so(rucio: Rucio):
     rucio.apply(join=True)
     rucio.rses.clear()
-    sentence = "The documents have no endpoints, so none is retired\n"
+    sentence = "The documents contain no endpoints, so no endpoints are retired\n"
     assert sentence in rucio.apply(retire=True)
     assert sentence not in rucio.apply()
     assert in_use() == ["A_DISK", "B_DISK"]
@@ -654,11 +662,11 @@ def test_an_export_without_rses_retires_none_and_says_so(rucio: Rucio):
 REFUSED = {
     "an error": (
         {"ExceptionClass": "AccessDenied", "ExceptionMessage": "Account a can not export data"},
-        "an error of Rucio, and no export: 'AccessDenied: Account a can not export data'",
+        "an error message of Rucio, not an export: 'AccessDenied: Account a can not export data'",
     ),
-    "a version alone": ({"version": "41.5.1"}, "no answer of GET /export/: it has no `rses`"),
-    "no version": ({"version": "new", "x": 1}, "version: 'new' is not like 41.5.1"),
-    "a list": ({"rses": []}, "rses: the whole: Input should be an object"),
+    "a version alone": ({"version": "41.5.1"}, "not a response to GET /export/: `rses` is missing"),
+    "no version": ({"version": "new", "x": 1}, "version: 'new' is not a version like 41.5.1"),
+    "a list": ({"rses": []}, "rses: the document: Input should be an object"),
 }
 
 
@@ -686,10 +694,10 @@ def test_two_sources_that_switch_off_one_endpoint_both_switch_it_on(rucio: Rucio
     cric("ACTIVE")
     cric("DISABLED")
     assert in_use() == ["B_DISK"]
-    assert "= A_DISK: retired yes (said by cric-atlas), not no" in rucio.apply()
+    assert "= A_DISK: retired yes (set by cric-atlas), not no" in rucio.apply()
     rucio["A_DISK"].update(OFF["both"])
     rucio.apply()
-    assert "= A_DISK: retired yes (said by rucio), not no" in cric("ACTIVE")
+    assert "= A_DISK: retired yes (set by rucio), not no" in cric("ACTIVE")
     rucio["A_DISK"].update(availability_read=True, availability_write=True)
     rucio.apply()
     cric("ACTIVE")
@@ -774,7 +782,7 @@ def test_a_live_rucio_is_asked_with_the_token_of_a_file(
     assert set(server.seen) == {TOKEN}
     with pytest.raises(CommandError) as error:
         read_live(f"{server.url}/exports/")
-    assert str(error.value).endswith("/exports/: it answers with 404")
+    assert str(error.value).endswith("/exports/: the server responded with 404")
     # One that has expired: its server says so, and nobody reads it.
     (settings.SONAR_CREDENTIALS_DIR / "rucio").write_text(old := "an-old-token-of-rucio-0123")
     with caplog.at_level(logging.WARNING):
@@ -782,7 +790,10 @@ def test_a_live_rucio_is_asked_with_the_token_of_a_file(
     with pytest.raises(CommandError) as error:
         read_live(*server.places)
     for text in (str(error.value), caplog.text):
-        assert "it answers with 401 (CannotAuthenticate: Cannot authenticate with ***)" in text
+        assert (
+            "the server responded with 401 (CannotAuthenticate: Cannot authenticate with ***)"
+            in text
+        )
         assert "The token of SONAR_RUCIO_CREDENTIAL was sent. It may have expired" in text
         assert old not in text
 
@@ -792,15 +803,18 @@ def test_without_a_token_its_error_says_what_to_do(server: Server, says_in_heade
     server.says_in_headers = says_in_headers
     with pytest.raises(CommandError) as error:
         read_live(*server.places)
-    assert "it answers with 400 (ValueError: Token must be set.)" in str(error.value)
-    assert "name a file with one in SONAR_RUCIO_CREDENTIAL" in str(error.value)
+    assert "the server responded with 400 (ValueError: Token must be set.)" in str(error.value)
+    assert "Set SONAR_RUCIO_CREDENTIAL to the name of a token file" in str(error.value)
 
 
 BAD_TOKENS = {
-    "is missing": (None, "its file: No such file or directory"),
-    "is empty": (" \n", "its file: it is empty"),
-    "has two lines": ("secret\nX-Other: secret", "its file must hold one line of ASCII"),
-    "is not ASCII": ("sécret", "its file must hold one line of ASCII"),
+    "is missing": (None, "cannot use the file: No such file or directory"),
+    "is empty": (" \n", "cannot use the file: it is empty"),
+    "has two lines": (
+        "secret\nX-Other: secret",
+        "the file must contain a token: one line of ASCII",
+    ),
+    "is not ASCII": ("sécret", "the file must contain a token: one line of ASCII"),
 }
 
 

@@ -47,8 +47,8 @@ def test_a_diff_says_what_would_be_and_changes_nothing(cric):
     assert "+ UKI-SCOTGRID-GLASGOW: cloud UK, country GB, latitude 55.86, longitude -4.26" in text
     assert f"+ {GLASGOW}: base URL davs://ceph.example.ac.uk/atlas/datadisk" in text
     assert "+ storage host door-ceph.example.ac.uk: UKI-SCOTGRID-GLASGOW_DATADISK" in text
-    assert "- BNL-ATLAS_DATATAPE: it is tape, and Sonar would write test files to it" in text
-    assert "- BNL-ATLAS_OLDDISK: it is out of use, and was never registered here" in text
+    assert "- BNL-ATLAS_DATATAPE: it is tape, which Sonar does not test" in text
+    assert "- BNL-ATLAS_OLDDISK: it is not in use and was never registered in Sonar" in text
     assert "Nothing was changed." in text
     assert [model.objects.count() for model in (Site, Endpoint, Alias)] == [0, 0, 0]
 
@@ -63,8 +63,8 @@ def test_applied_again_nothing_changes_and_new_endpoints_wait_until_they_are_wan
     )
     assert glasgow.retired_at
     again = cric()
-    assert again.startswith("cric-atlas: nothing to change\n")
-    assert f"registered and not in use yet:\n  {BNL}, {GLASGOW}" in again
+    assert again.startswith("cric-atlas: no changes\n")
+    assert f"registered but not yet in use:\n  {BNL}, {GLASGOW}" in again
     assert again.endswith(
         "2 endpoints are not in use and not tested. To change this, run `topology apply --join`.\n"
     )
@@ -103,8 +103,8 @@ def test_values_that_people_set_are_kept_and_others_follow_the_source(cric):
     sites = cric_sites(**{"BNL-ATLAS": topologies.site("BNL-ATLAS", tier_level=2, cloud="US2")})
     moved = rse(GLASGOW, "UKI-SCOTGRID-GLASGOW", "new.example.ac.uk")
     text = cric(sites=sites, ends=cric_endpoints(**{GLASGOW: moved}))
-    assert "= BNL-ATLAS: cloud NORTH (set by hand), not US2" in text
-    assert f"= {GLASGOW}: label SCRATCH (set by hand), not DATADISK" in text
+    assert "= BNL-ATLAS: cloud NORTH (set manually), not US2" in text
+    assert f"= {GLASGOW}: label SCRATCH (set manually), not DATADISK" in text
     assert "~ BNL-ATLAS: tier 1 -> 2" in text
     site, endpoint = Site.objects.get(name="BNL-ATLAS"), Endpoint.objects.get(name=GLASGOW)
     assert (site.cloud, site.tier, endpoint.label) == ("NORTH", 2, "SCRATCH")
@@ -116,15 +116,15 @@ def test_what_is_registered_already_is_adopted_by_its_name_its_alias_or_its_plac
     url = "https://DCGFTP.example.gov:443/atlas//datadisk/"
     here = Endpoint.objects.create(name="BNL_DISK", site=site, base_url=url, label="MINE")
     text = cric(join=True)
-    assert "= BNL-ATLAS: cloud BY HAND (set by hand), not US" in text
-    assert "= BNL_DISK: label MINE (set by hand), not DATADISK" in text
+    assert "= BNL-ATLAS: cloud BY HAND (set manually), not US" in text
+    assert "= BNL_DISK: label MINE (set manually), not DATADISK" in text
     here.refresh_from_db()
     assert (here.base_url, here.retired_at) == (url, None)
     assert Endpoint.objects.count() == 2
     assert Alias.objects.get(kind="rse", name=BNL).target == here
     # It is still the same one after it was renamed.
     Endpoint.objects.filter(pk=here.pk).update(name="RENAMED")
-    assert cric().startswith("cric-atlas: nothing to change")
+    assert cric().startswith("cric-atlas: no changes")
 
 
 def test_what_is_disabled_or_retired_by_people_is_retired_and_what_is_gone_only_if_wanted(cric):
@@ -134,20 +134,20 @@ def test_what_is_disabled_or_retired_by_people_is_retired_and_what_is_gone_only_
     assert Endpoint.objects.get(name=GLASGOW).retired_at
     only = {GLASGOW: rse(GLASGOW, "UKI-SCOTGRID-GLASGOW", "ceph.example.ac.uk")}
     text = cric(ends=only)
-    assert f"not in the source any more:\n  {BNL}\n" in text
+    assert f"no longer in the source:\n  {BNL}\n" in text
     assert Endpoint.objects.get(name=BNL).retired_at is None
     cric(ends=only, retire=True, join=True)
     assert Endpoint.objects.get(name=BNL).retired_at
     assert Endpoint.objects.get(name=GLASGOW).retired_at is None
     Endpoint.objects.filter(name=GLASGOW).update(retired_at="2026-01-01T00:00Z")
-    assert f"= {GLASGOW}: retired yes (set by hand), not no" in cric(ends=only, join=True)
+    assert f"= {GLASGOW}: retired yes (set manually), not no" in cric(ends=only, join=True)
     assert Endpoint.objects.count() == 2
 
 
 LEFT_OUT = {
-    "a b": "a b: the name cannot be one here.",
+    "a b": "a b: the name is not allowed.",
     "uki-scotgrid-glasgow_datadisk": "its name differs only in case from " + GLASGOW,
-    "TWIN": "TWIN: its base URL is that of",
+    "TWIN": "TWIN: its base URL is the same as that of",
 }
 
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_registered_is_left_out_with_its_reason(cric, name: str, 
     text = cric(ends=cric_endpoints(**{name: twin}))
     assert said in text
     assert Endpoint.objects.count() == 2
-    assert cric(ends=cric_endpoints(**{name: twin})).startswith("cric-atlas: nothing to change")
+    assert cric(ends=cric_endpoints(**{name: twin})).startswith("cric-atlas: no changes")
 
 
 def test_aliases_follow_the_source_unless_people_said_otherwise(cric):
@@ -168,7 +168,7 @@ def test_aliases_follow_the_source_unless_people_said_otherwise(cric):
     )
     site = Site.objects.create(name="Mine")
     Alias.objects.create(kind="rcsite", name="BNL", site=site)
-    assert "= WLCG site (rcsite) BNL: Mine (set by hand), not BNL-ATLAS" in cric()
+    assert "= WLCG site (rcsite) BNL: Mine (set manually), not BNL-ATLAS" in cric()
     assert not UnknownAlias.objects.exists()
     assert Alias.objects.get(kind="rse", name=BNL).origin == "cric-atlas"
 
@@ -182,12 +182,12 @@ def test_rucio_gives_disks_with_a_site_and_a_protocol_between_sites(tmp_path: Pa
     expected = "davs://davs.glasgow-datadisk.example.org:2880/vo/datadisk"
     assert (disk.base_url, disk.label, disk.site.country) == (expected, "DATADISK", "GB")
     for sentence in (
-        "BNL_TAPE: it is tape, and Sonar would write test files to it",
-        "SRM_ONLY: no protocol that Sonar tests, but srm",
+        "BNL_TAPE: it is tape, which Sonar does not test",
+        "SRM_ONLY: it has no protocol that Sonar can test, only srm",
         "NOWHERE: it has no attribute `site`",
     ):
         assert f"- {sentence}" in text
-    assert topology("apply", "rucio", path).startswith("rucio: nothing to change")
+    assert topology("apply", "rucio", path).startswith("rucio: no changes")
 
 
 def test_two_sources_do_not_take_turns(cric, tmp_path: Path):
@@ -198,10 +198,10 @@ def test_two_sources_do_not_take_turns(cric, tmp_path: Path):
     row["rse"], row["attributes"]["type"] = GLASGOW, "DISK"
     row["protocols"][1] |= {"hostname": host, "port": 443, "prefix": "/atlas/datadisk"}
     (path,) = written(tmp_path, export=export)
-    assert f"= {GLASGOW}: label DATADISK (said by cric-atlas), not DISK" in topology(
+    assert f"= {GLASGOW}: label DATADISK (set by cric-atlas), not DISK" in topology(
         "apply", "rucio", path
     )
-    assert cric().startswith("cric-atlas: nothing to change")
+    assert cric().startswith("cric-atlas: no changes")
 
 
 def test_wlcg_cric_names_hosts_of_registered_sites_and_adds_none(cric, tmp_path: Path):
@@ -226,10 +226,10 @@ def test_a_storage_says_its_software_and_its_room(cric, tmp_path: Path):
     text = topology("apply", "srr", path)
     assert f"~ {GLASGOW}: software nothing -> xrootd 5.7.1" in text
     assert "Glasgow, share atlas: 1\u202f000 TB of 10\u202f000 TB free" in text
-    assert topology("apply", "srr", path).startswith("srr: nothing to change")
+    assert topology("apply", "srr", path).startswith("srr: no changes")
     (other,) = written(tmp_path, other=topologies.storage_report("other.example.ac.uk"))
     assert "not in the source" not in topology("apply", "srr", other, retire=True)
-    assert cric().startswith("cric-atlas: nothing to change")
+    assert cric().startswith("cric-atlas: no changes")
 
 
 def test_the_example_of_the_page_is_what_the_command_says(tmp_path: Path, monkeypatch):
@@ -245,10 +245,10 @@ def test_the_example_of_the_page_is_what_the_command_says(tmp_path: Path, monkey
 
 WRONG = {
     "breaks off": ('{"A": {"name": "A", "si', "line 1, column 21: not JSON"),
-    "no object": ("[]", "not an object by name, but a list"),
+    "no object": ("[]", "expected a JSON object, but found a list"),
     "a name twice": ('{"A": {"site": "B", "site": "C"}}', "'site' appears twice in one object"),
-    "no number": ('{"A": {"site": NaN}}', "NaN is not a number that JSON has"),
-    "deep": ("[" * 100_000, "it is nested too deep"),
+    "no number": ('{"A": {"site": NaN}}', "NaN is not a JSON number"),
+    "deep": ("[" * 100_000, "nested too deeply"),
     "thousands of digits": ('{"A": ' + "9" * 5000 + "}", "Exceeds the limit"),
     "another type": ('{"A": {"name": "A", "site": 7}}', "A.site: Input should be a valid string"),
     "a long line": (
@@ -257,10 +257,10 @@ WRONG = {
     ),
     "a line break": (
         '{"A": {"name": "A\\n", "site": "B"}}',
-        "A.name: the text has characters that cannot be printed",
+        "A.name: the text contains unprintable characters",
     ),
     "a part of a pair": ('{"A": {"name": "\\ud800", "site": "B"}}', "A.name"),
-    "nothing known": ('{"A": {}}', "neither an answer of site/query nor of ddmendpoint/query"),
+    "nothing known": ('{"A": {}}', "not a response to site/query or ddmendpoint/query"),
     "a wrong protocol": (
         '{"A": {"name": "A", "site": "B", "aprotocols": {"read_wan": [["x", "1", "/"]]}}}',
         "A.aprotocols.read_wan[0][1]: Input should be a valid integer",
@@ -302,7 +302,7 @@ def test_of_a_report_of_a_storage_the_elements_are_left_out_that_cannot_be_read(
     (path,) = written(tmp_path, srr=report)
     text = topology("apply", "srr", path)
     assert f"~ {GLASGOW}: software nothing -> xrootd 5.7.1" in text
-    left_out = text.partition("left out:\n")[2].partition("\n\n")[0]
+    left_out = text.partition("skipped:\n")[2].partition("\n\n")[0]
     place = f"  - {path}: storageservice"
     assert left_out.splitlines() == [
         f"{place}: storageendpoints[0]: Input should be an object",
@@ -363,7 +363,7 @@ def test_of_an_answer_of_cric_the_rows_are_left_out_that_cannot_be_read(cric, tm
 def test_any_mark_of_tape_leaves_an_endpoint_of_cric_out(cric, marks: dict[str, Any]):
     row = rse("BNL-ATLAS_X", "BNL-ATLAS", "x.example.gov") | marks
     text = cric(ends=cric_endpoints(X=row), join=True)
-    assert f"- {row['name']}: it is tape, and Sonar would write test files to it" in text
+    assert f"- {row['name']}: it is tape, which Sonar does not test" in text
     assert not Endpoint.objects.filter(name=row["name"]).exists()
 
 
@@ -371,8 +371,8 @@ def test_an_endpoint_of_cric_in_use_that_becomes_tape_is_retired_until_it_is_dis
     cric(join=True)
     tape = rse(GLASGOW, "UKI-SCOTGRID-GLASGOW", "ceph.example.ac.uk", is_tape=True)
     text = cric(ends=cric_endpoints(**{GLASGOW: tape}))
-    assert f"- {GLASGOW}: registered, in use, and now tape" in text
-    assert "not in the source any more" not in text
+    assert f"- {GLASGOW}: registered and in use, but now: it is tape" in text
+    assert "no longer in the source" not in text
     assert Endpoint.objects.get(name=GLASGOW).retired_at
     cric()
     assert Endpoint.objects.get(name=GLASGOW).retired_at is None
@@ -383,10 +383,10 @@ def test_an_endpoint_of_cric_is_known_by_its_id_when_it_is_renamed(cric):
     row = rse(GLASGOW, "UKI-SCOTGRID-GLASGOW", "new.example.ac.uk") | {"name": "GLASGOW_NEWDISK"}
     rows = {key: value for key, value in cric_endpoints().items() if key != GLASGOW}
     text = cric(ends=rows | {"GLASGOW_NEWDISK": row})
-    assert "not in the source any more" not in text
+    assert "no longer in the source" not in text
     assert Endpoint.objects.get(name=GLASGOW).base_url.startswith("davs://new.example.ac.uk/")
     assert Alias.objects.get(kind="rse", name="GLASGOW_NEWDISK").endpoint.name == GLASGOW
-    assert cric(ends=rows | {"GLASGOW_NEWDISK": row}).startswith("cric-atlas: nothing to change")
+    assert cric(ends=rows | {"GLASGOW_NEWDISK": row}).startswith("cric-atlas: no changes")
 
 
 def test_a_door_of_cric_that_is_only_read_is_no_base_url(cric):
@@ -396,14 +396,14 @@ def test_a_door_of_cric_that_is_only_read_is_no_base_url(cric):
     rows["B"] = rse("B", "BNL-ATLAS", "b", aprotocols={"read_wan": [reader]})
     text = cric(ends=cric_endpoints(**rows))
     assert Endpoint.objects.get(name="A").base_url == "root://door.example.gov/x"
-    assert "- B: it has no protocol to write by between sites, and is only read there" in text
+    assert "- B: it has no protocol for writing from other sites, only for reading" in text
 
 
 def test_an_endpoint_of_cric_whose_row_cannot_be_read_stays_in_use(cric):
     cric(join=True)
     text = cric(ends=cric_endpoints(**{GLASGOW: {"name": GLASGOW, "site": 7}}), retire=True)
     assert f"ends.json: {GLASGOW}.site: Input should be a valid string" in text
-    assert "not in the source any more" not in text
+    assert "no longer in the source" not in text
     assert Endpoint.objects.get(name=GLASGOW).retired_at is None
 
 
@@ -414,10 +414,10 @@ def test_what_cannot_be_read_at_all_is_said(tmp_path: Path, monkeypatch):
     long = written(tmp_path, long=" " * 1001)[0]
     for place, said in (
         (str(latin), "byte 8 is not UTF-8"),
-        (long, "it has more than 1,000 bytes"),
+        (long, "larger than 1,000 bytes"),
         (str(tmp_path / "none"), "it cannot be read: No such file or directory"),
-        ("http://cric.example.org/x?token=secret", "a URL is https://host/path"),
-        ("https://me:secret@cric.example.org/x", "a URL is https://host/path"),
+        ("http://cric.example.org/x?token=secret", "a URL must be https://host/path"),
+        ("https://me:secret@cric.example.org/x", "a URL must be https://host/path"),
         ("https://169.254.169.254/x?token=secret", "169.254.169.254"),
     ):
         with pytest.raises(CommandError, match=said) as error:

@@ -17,14 +17,14 @@ from sonar.registry.topology.reading import MOST_BYTES, TopologyError, decoded, 
 from sonar.registry.topology.sources import cric_atlas, cric_wlcg, rucio, srr
 
 LIMITS = Limits(connect=10, answer=60, total=300)
-NO_ADDRESS = "a URL is https://host/path, without user or password"
+NO_ADDRESS = "a URL must be https://host/path, without user or password"
 NOT_ASKED = (
-    "Rucio wants a token for its export: name a file with one in SONAR_RUCIO_CREDENTIAL. Or fetch "
-    "the export yourself, and name that file (docs/topology.md)"
+    "Rucio requires a token for its export. Set SONAR_RUCIO_CREDENTIAL to the name of a token "
+    "file, or download the export and specify that file (docs/topology.md)"
 )
 REFUSED = (
-    "The token of SONAR_RUCIO_CREDENTIAL was sent. It may have expired, or its account may have no "
-    "right to export"
+    "The token of SONAR_RUCIO_CREDENTIAL was sent. It may have expired, or its account may lack "
+    "the right to export"
 )
 
 Parser = Callable[[Mapping[str, dict[str, Any]]], Topology]
@@ -32,7 +32,7 @@ Parser = Callable[[Mapping[str, dict[str, Any]]], Topology]
 _MODULES = (cric_atlas, rucio, cric_wlcg, srr)
 SOURCES: dict[str, Parser] = {module.NAME: module.parse for module in _MODULES}
 ANSWERS: dict[str, str] = {module.NAME: module.ANSWERS for module in _MODULES}
-"""What to read of each, in words."""
+"""Description of the documents of each source."""
 
 
 def read(source: str, places: Iterable[str], ca_file: str = "") -> Topology:
@@ -53,14 +53,14 @@ def _token(places: Iterable[str]) -> dict[str, str]:
     if not name or not servers:
         return {}
     if len(servers) > 1:
-        sentence = "SONAR_RUCIO_CREDENTIAL is for one server, and the URLs are of several"
+        sentence = "SONAR_RUCIO_CREDENTIAL is for one server, but the URLs are on several"
         raise TopologyError([sentence])
     try:
         token = read_secret(settings.SONAR_CREDENTIALS_DIR / name)
     except CredentialError as error:
-        raise TopologyError([f"SONAR_RUCIO_CREDENTIAL: its file: {error}"]) from None
+        raise TopologyError([f"SONAR_RUCIO_CREDENTIAL: cannot use the file: {error}"]) from None
     if not (token.isascii() and token.isprintable()):
-        sentence = "its file must hold one line of ASCII characters, a token"
+        sentence = "the file must contain a token: one line of ASCII characters"
         raise TopologyError([f"SONAR_RUCIO_CREDENTIAL: {sentence}"])
     return {"X-Rucio-Auth-Token": token}
 

@@ -62,7 +62,8 @@ def compare(topology: Topology, *, joins: bool = False, retires: bool = False) -
     if topology.endpoints:  # a document of sites alone says nothing of endpoints
         comparison.see_gone({*topology.unread})
     elif retires:
-        comparison.changes.remarks.append("The documents have no endpoints, so none is retired")
+        sentence = "The documents contain no endpoints, so no endpoints are retired"
+        comparison.changes.remarks.append(sentence)
     changes = comparison.changes
     changes.left_out += topology.left_out
     changes.remarks += topology.remarks
@@ -108,7 +109,7 @@ class _Comparison:
                 self.changes.unknown_sites.append(facts.name)
                 continue
             if row is None and facts.name in self.registered.sites:
-                sentence = "another site has its name here, which the source calls otherwise"
+                sentence = "another registered site has this name, but another name in the source"
                 self._leave_out(facts.name, f"{sentence}. Rename that site")
                 continue
             row = row or Site(name=facts.name)
@@ -213,7 +214,7 @@ class _Comparison:
             self._see_endpoint(facts.model_copy(update={"unusable": str(error)}))
             return
         if facts.unusable:
-            begins = f"registered, in use, and now: {facts.unusable}".replace(": it is", "", 1)
+            begins = f"registered and in use, but now: {facts.unusable}"
             self._leave_out(facts.name, begins if is_in_use else facts.unusable)
         if is_registered:
             self._endpoints[facts.name] = row
@@ -222,10 +223,10 @@ class _Comparison:
     def _refusal(self, facts: EndpointFacts, site: Site | None) -> str:
         """Say why an endpoint that is not registered is left out; empty if it may be added."""
         reasons = {
-            "it is out of use, and was never registered here": facts.retired,
-            f"its site {facts.site} is not known": site is None,
-            "another endpoint has its name here, which the source does not mean by it. Rename "
-            "that endpoint; or, if it is this one, give it this base URL": facts.name
+            "it is not in use and was never registered in Sonar": facts.retired,
+            f"its site {facts.site} is not registered": site is None,
+            "another registered endpoint has this name. Rename that endpoint or, if it is the same "
+            "one, change its base URL to the one in the source": facts.name
             in self.registered.endpoints,
         }
         return facts.unusable or next((why for why, holds in reasons.items() if holds), "")
@@ -411,7 +412,7 @@ class _Comparison:
 
     def _name_problem(self, row: Row) -> str:
         if not _can_be_name(row.name):
-            return f"the name cannot be one here. {NAME_SENTENCE}"
+            return f"the name is not allowed. {NAME_SENTENCE}"
         if other := self.registered.alike(row):
             return f"its name differs only in case from {other}"
         return ""
@@ -442,8 +443,8 @@ class _Comparison:
             self._claims[other] = row.name
         there = self.registered.endpoints.get(other)
         is_idle = there is not None and there.retired_at is not None
-        hint = f". {other} is not in use: give it another base URL" if is_idle else ""
-        return f"its base URL is that of {other}, or one of the two is inside the other{hint}"
+        hint = f". {other} is not in use: change its base URL" if is_idle else ""
+        return f"its base URL is the same as that of {other}, or one is inside the other{hint}"
 
     def see_alias(self, facts: AliasFacts) -> None:
         """Note a name that stands for nothing yet, or that the source says otherwise now."""
@@ -461,7 +462,7 @@ class _Comparison:
         is_rse = facts.kind == AliasKind.RSE
         if is_rse and self.registered.endpoints.get(facts.name, target) is not target:
             # Records mean that one by it, whatever aliases there are (records.end_names).
-            sentence = "another endpoint has this name here, and results under it are stored there"
+            sentence = "results with this name belong to another registered endpoint"
             self._leave_out(said, f"{sentence}. Rename that endpoint")
             if alias and alias.origin == self.source:
                 self._drop(alias)
@@ -509,7 +510,7 @@ class _Comparison:
                 self.changes.gone.append(row.name)
                 claimant = self._claims.get(row.name)
                 if claimant:
-                    sentence = f"registered, in use, and now its base URL is that of {claimant}"
+                    sentence = f"registered and in use, but now: its base URL is that of {claimant}"
                     self._leave_out(row.name, sentence)
                 if claimant or self.changes.retires:
                     row.retired_at = self._now

@@ -45,18 +45,18 @@ def sections(changes: Changes) -> list[Section]:
             "aliases",
             [f"+ {row.get_kind_display()} {row.name}: {row.target}" for row in changes.aliases]
             + [
-                f"- {row.get_kind_display()} {row.name}: the source means something else by it now"
+                f"- {row.get_kind_display()} {row.name}: now refers to something else in the source"
                 for row in changes.dropped_aliases
             ],
         ),
         Section("kept", [kept_line(kept) for kept in changes.kept]),
-        Section("registered and not in use yet", waiting, are_names=True),
-        Section("not in the source any more", sorted(changes.gone), are_names=True),
+        Section("registered but not yet in use", waiting, are_names=True),
+        Section("no longer in the source", sorted(changes.gone), are_names=True),
         Section(
             "sites of the source that are not registered", changes.unknown_sites, are_names=True
         ),
         Section("remarks", changes.remarks),
-        Section("left out", [f"- {sentence}" for sentence in changes.left_out]),
+        Section("skipped", [f"- {sentence}" for sentence in changes.left_out]),
         Section(_cost_title(changes), [cost_line(cost) for cost in changes.costs]),
     ]
     return [section for section in all_sections if section.lines]
@@ -72,7 +72,7 @@ def _side_by_side(names: list[str]) -> str:
 def summary(changes: Changes) -> str:
     """Say in a line what would become of the registry."""
     if not changes:
-        return f"{changes.source}: nothing to change"
+        return f"{changes.source}: no changes"
     counts = (
         (sum(change.is_new for change in changes.sites), "new site"),
         (sum(not change.is_new for change in changes.sites), "changed site"),
@@ -115,7 +115,7 @@ def _in_use(retired: object) -> str:
 
 def kept_line(kept: Kept) -> str:
     """Say which value stays, and who set it."""
-    owner = "set by hand" if kept.owner == "hand" else f"said by {kept.owner}"
+    owner = "set manually" if kept.owner == "hand" else f"set by {kept.owner}"
     word = f" {_word(kept.field)}" if kept.field else ""
     return f"= {kept.name}:{word} {_written(kept.here)} ({owner}), not {_written(kept.there)}"
 
@@ -129,8 +129,8 @@ def cost_line(cost: MeshCost) -> str:
 
 def _cost_title(changes: Changes) -> str:
     if changes.joins:
-        return "meshes that they join"
-    return "meshes that they would join once in use"
+        return "additional tests"
+    return "additional tests once the endpoints are in use"
 
 
 def _word(name: str) -> str:

@@ -33,7 +33,7 @@ class TopologyError(Exception):
 
 def _printable(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("the text has characters that cannot be printed")
+        raise ValueError("the text contains unprintable characters")
     return text
 
 
@@ -50,7 +50,7 @@ class Shaped(BaseModel):
 def decoded(content: bytes, name: str) -> dict[str, Any]:
     """Return the object that a document is; raise TopologyError with the line of what is wrong."""
     if len(content) > MOST_BYTES:
-        raise TopologyError([f"{name}: it has more than {MOST_BYTES:,} bytes"])
+        raise TopologyError([f"{name}: larger than {MOST_BYTES:,} bytes"])
     try:
         value = json.loads(
             content.decode(), object_pairs_hook=_object, parse_constant=_refuse_constant
@@ -61,11 +61,11 @@ def decoded(content: bytes, name: str) -> dict[str, Any]:
         place = f"line {error.lineno:,}, column {error.colno:,}"
         raise TopologyError([f"{name}: {place}: not JSON: {error.msg}"]) from None
     except RecursionError:
-        raise TopologyError([f"{name}: it is nested too deep"]) from None
+        raise TopologyError([f"{name}: nested too deeply"]) from None
     except ValueError as error:  # what the hooks raise, and a number of thousands of digits
         raise TopologyError([f"{name}: {error}"]) from None
     if not isinstance(value, dict):
-        raise TopologyError([f"{name}: not an object by name, but {_called(value)}"])
+        raise TopologyError([f"{name}: expected a JSON object, but found {_called(value)}"])
     return value
 
 
@@ -78,11 +78,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(text: str) -> float:
-    raise ValueError(f"{text} is not a number that JSON has")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _called(value: object) -> str:
-    return {list: "a list", str: "a text", type(None): "null"}.get(type(value), "a number")
+    return {list: "a list", str: "a string", type(None): "null"}.get(type(value), "a number")
 
 
 def shaped(shape: type[Shape], value: object, name: str) -> Shape:
@@ -111,7 +111,7 @@ def wrong_places(name: str, error: WrongShapeError, element: Steps = ()) -> list
 def _place(steps: Steps) -> str:
     """Write a place as `RAL_DATADISK.aprotocols.read_wan[0]`."""
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step[:80]}" for step in steps)
-    return path.lstrip(".") or "the whole"
+    return path.lstrip(".") or "the document"
 
 
 def shown(place: str) -> str:

@@ -23,7 +23,7 @@ def of_one_site(
         if len(owners) == 1
     ]
     several = [
-        f"{kind.label} {name}: it stands for several sites, {_few(owners)}"
+        f"{kind.label} {name}: refers to several sites: {_few(owners)}"
         for name, owners in sites.items()
         if len(owners) > 1
     ]

@@ -49,7 +49,7 @@ class Rucio:
         """Apply twice; the second time changes nothing. Return what is said the first time."""
         text = self.run(**options)
         again = self.run(**options)
-        assert again.startswith("rucio: nothing to change"), again
+        assert again.startswith("rucio: no changes"), again
         return text
 
 

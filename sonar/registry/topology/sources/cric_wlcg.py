@@ -16,7 +16,7 @@ from sonar.registry.topology.reading import Shaped, Text, TopologyError
 from sonar.registry.topology.several import of_one_site
 
 NAME = "cric-wlcg"
-ANSWERS = "the answers of WLCG CRIC to core/rcsite/query/?json and core/service/query/?json"
+ANSWERS = "responses of WLCG CRIC to core/rcsite/query/?json and core/service/query/?json"
 PERFSONAR = "perfsonar"
 
 
@@ -57,7 +57,7 @@ def parse(documents: Mapping[str, dict[str, Any]]) -> Topology:
             sites |= read
             unread += left_out
         else:
-            sentence = "neither an answer of rcsite/query nor of service/query"
+            sentence = "not a response to rcsite/query or service/query"
             raise TopologyError([f"{name}: {sentence}"])
     return _topology(sites, services, unread)
 

@@ -17,7 +17,7 @@ from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
 from sonar.registry.topology.several import of_hosts
 
 NAME = "rucio"
-ANSWERS = "the answer of Rucio to GET /export/?distance=False, and that to GET /ping"
+ANSWERS = "responses of Rucio to GET /export/?distance=False and GET /ping"
 SITE = "site"
 
 # What a protocol does between sites, the best for tests first. The last of each is what Rucio's
@@ -43,20 +43,20 @@ ALWAYS_COPIED = (
     "rsync",
     "rclone",
 )
-UNLIMITED = "its option `scheme` in `[conveyor]` is not set"
+UNLIMITED = "Rucio's option `scheme` in `[conveyor]` is not set"
 PURPOSES = ("third_party_copy_read", THIRD_PARTY_WRITE, "read", "write")
 # https and davs are one protocol, and so are root and xroot: the order of these counts.
 PROTOCOL_ORDER = list(dict.fromkeys(PROTOCOLS[scheme].name for scheme in PREFERRED))
 # Since this version, priority 0 is the highest; before, it was off, as null is.
 ZERO_IS_BEST_SINCE = 39
-ADD_PING = "Add the answer of GET /ping to the documents, and Sonar reads 0 as that version does."
+ADD_PING = "Add the response to GET /ping to the documents so that Sonar follows your version."
 ZERO_REMARKS = {
-    True: "Priorities 0 and null both occur: Sonar reads 0 as the highest, as Rucio 39 and later. "
-    f"Rucio 32 to 38 read it as off. {ADD_PING}",
-    False: "No priority is null: Sonar reads 0 as off, as Rucio 31 and earlier. Rucio 39 and later "
-    f"read it as the highest. {ADD_PING}",
+    True: "Protocols have priorities 0 and null, so Sonar treats 0 as the highest, as Rucio 39 and "
+    f"later do. Rucio 32 to 38 treat 0 as disabled. {ADD_PING}",
+    False: "No protocol has priority null, so Sonar treats 0 as disabled, as Rucio 31 and earlier "
+    f"do. Rucio 39 and later treat 0 as the highest. {ADD_PING}",
 }
-NO_EXPORT = "no answer of GET /export/: it has no `rses`"
+NO_EXPORT = "not a response to GET /export/: `rses` is missing"
 MOST_ATTRIBUTES = 10
 
 Priorities = dict[str, int | None]
@@ -151,7 +151,7 @@ def parse(documents: Mapping[str, dict[str, Any]], site_attribute: str = SITE) -
                 if other != rse:
                     sentence = (
                         f"{name}: {rse.in_vo}: {other_document} has another RSE, {other.in_vo}, "
-                        f"with {key}. Compare one VO at a time, and exports of one time"
+                        f"with {key}. Compare one VO at a time, with exports made at the same time"
                     )
                     raise TopologyError([sentence])
     rses = sorted({rse.rse: rse for _, rse in seen.values()}.values(), key=lambda rse: rse.rse)
@@ -171,13 +171,14 @@ def _major_version(documents: Mapping[str, dict[str, Any]]) -> int | None:
     for name, document in documents.items():
         if "ExceptionMessage" in document:  # the answer to a request without a right or a token
             words = f"{document.get('ExceptionClass')}: {document['ExceptionMessage']}"
-            raise TopologyError([f"{name}: an error of Rucio, and no export: {ascii(words)[:300]}"])
+            sentence = f"an error message of Rucio, not an export: {ascii(words)[:300]}"
+            raise TopologyError([f"{name}: {sentence}"])
         if "version" not in document:
             raise TopologyError([f"{name}: {NO_EXPORT}"])
         text = shaped(Version, document, name).version
         number = re.match(r"(\d{1,4})\.", text, re.ASCII)
         if number is None:
-            raise TopologyError([f"{name}: version: {text!r} is not like 41.5.1"])
+            raise TopologyError([f"{name}: version: {text!r} is not a version like 41.5.1"])
         major = int(number[1])
     return major
 
@@ -272,7 +273,7 @@ def _unusable(rse: Rse, doors: Sequence[Door], site_attribute: str) -> str:
         "it is a staging area, which keeps files for a short time": rse.staging_area,
         f"it has no attribute `{site_attribute}`": not _attribute(rse, site_attribute),
         _obstacles(rse.protocols or []): not doors,
-        "it is a store whose URLs Rucio signs (attribute `sign_url`)": _is_set(rse, "sign_url"),
+        "its URLs are signed by Rucio (attribute `sign_url`)": _is_set(rse, "sign_url"),
         "it is not readable (availability_read is false)": not is_off
         and rse.availability_read is False,
         "it is not writable (availability_write is false)": not is_off
@@ -305,17 +306,18 @@ def _obstacles(protocols: Sequence[Protocol]) -> str:
             continue
         if not any(_purposes(protocol)):
             is_local = any(priority is not None for priority in protocol.lan.values())
-            clause = "is for the LAN only" if is_local else "is off"
+            clause = "is for the LAN only" if is_local else "is disabled"
         elif not any(_purposes(protocol)[1::2]):
-            clause = "is only read there"
+            clause = "is for reading only"
         else:
             clause = f"cannot be used: {url_problem(protocol.url)}"
         clauses.append(f"{protocol.scheme} {clause}")
     others = sorted({row.scheme for row in protocols} - {*PREFERRED})
     if not clauses:
-        return f"no protocol that Sonar tests, but {', '.join(others) or 'none at all'}"
+        only = f", only {', '.join(others)}" if others else ""
+        return f"it has no protocol that Sonar can test{only}"
     clauses += [f"{scheme} is not tested" for scheme in others]
-    return f"no protocol that Sonar tests: {', '.join(dict.fromkeys(clauses))}"
+    return f"it has no protocol that Sonar can test: {', '.join(dict.fromkeys(clauses))}"
 
 
 def _remarks(rse: Rse, door: Door) -> list[str]:
@@ -327,25 +329,25 @@ def _remarks(rse: Rse, door: Door) -> list[str]:
         if (priority := protocol.wan.get(THIRD_PARTY_WRITE)) is not None
     )
     if not writing:
-        remarks.append(f"{rse.rse}: Rucio writes nothing there by third-party copies")
+        remarks.append(f"{rse.rse}: Rucio does not write to it by third-party copy")
     elif (writing[0][0], door.url) not in writing:
         url = writing[0][1]
         scheme = scheme_of(url)
         limit = "" if scheme in ALWAYS_COPIED else f", and only if {UNLIMITED}"
         remarks.append(
-            f"{rse.rse}: Sonar tests {door.url}; Rucio writes to {_shown(url)} first, where the "
-            f"source has a scheme that fits {scheme}{limit}"
+            f"{rse.rse}: Sonar tests {door.url}, but Rucio prefers {_shown(url)} for writing if "
+            f"the source has a scheme compatible with {scheme}{limit}"
         )
     elif scheme_of(door.url) not in ALWAYS_COPIED:
         remarks.append(f"{rse.rse}: Rucio writes to {door.url} only if {UNLIMITED}")
     if _is_set(rse, "restricted_write"):
         remarks.append(
-            f"{rse.rse}: Rucio writes there for administrators only (attribute `restricted_write`)"
+            f"{rse.rse}: only Rucio administrators can write to it (attribute `restricted_write`)"
         )
     if rse.availability_delete is False:
         remarks.append(
-            f"{rse.rse}: nothing may be deleted there (availability_delete is false): test files "
-            "stay"
+            f"{rse.rse}: files cannot be deleted (availability_delete is false), so test files "
+            "remain"
         )
     return remarks
 
@@ -366,8 +368,8 @@ def _attribute_remarks(rses: Sequence[Rse], site_attribute: str) -> list[str]:
     )
     names = ", ".join(f"`{name[:80]}`" for name, _ in counts.most_common(MOST_ATTRIBUTES))
     return [
-        f"No RSE has an attribute `{site_attribute}`: SONAR_RUCIO_SITE_ATTRIBUTE names the one "
-        f"that is the site here. Attributes with texts are: {names or 'none'}"
+        f"No RSE has the attribute `{site_attribute}`. Set SONAR_RUCIO_SITE_ATTRIBUTE to the one "
+        f"that names the site. Attributes with text values: {names or 'none'}"
     ]
 
 
@@ -391,7 +393,7 @@ def _sites(rses: Sequence[Rse], site_attribute: str) -> tuple[list[SiteFacts], l
             if len(values) > 1:
                 each = ", ".join(f"{value} ({name})" for value, name in values.items())
                 contradictions.append(
-                    f"site {site}: its RSEs differ in {field}: {each}. The first is taken"
+                    f"site {site}: its RSEs differ in {field}: {each}. The first value is used"
                 )
     return sites, contradictions
 

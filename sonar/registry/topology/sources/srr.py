@@ -16,7 +16,7 @@ from sonar.registry.topology.model import Topology
 from sonar.registry.topology.reading import Shaped, Text, TopologyError
 
 NAME = "srr"
-ANSWERS = "what a storage reports of itself (SRR)"
+ANSWERS = "storage resource reports (SRR) of storage services"
 Size = Annotated[int, Field(ge=0, le=10**21)]
 
 
@@ -49,7 +49,8 @@ def parse(documents: Mapping[str, dict[str, Any]]) -> Topology:
     left_out: list[str] = []
     for name, document in documents.items():
         if "storageservice" not in document:
-            raise TopologyError([f"{name}: no report of a storage: it has no `storageservice`"])
+            sentence = "not a storage resource report: `storageservice` is missing"
+            raise TopologyError([f"{name}: {sentence}"])
         service, unread = shaped_elements(
             StorageService, document["storageservice"], f"{name}: storageservice"
         )
