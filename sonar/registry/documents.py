@@ -39,7 +39,7 @@ def of_file(path: str, most_bytes: int) -> bytes:
         with Path(path).open("rb") as file:
             return _whole(file.read(most_bytes + 1), most_bytes, path)
     except OSError as error:
-        raise NoDocument(f"{path}: it cannot be read: {error.strerror}") from error
+        raise NoDocument(f"{path}: cannot be read: {error.strerror}") from error
 
 
 class Questions:
@@ -75,7 +75,8 @@ class Questions:
     def _answer(self, request: Request, order: Order) -> bytes:
         seconds = self._until - time.monotonic()
         if seconds <= 0:
-            raise NoDocument(f"{request.place}: it takes longer than {self._limits.total:g} s")
+            total = self._limits.total
+            raise NoDocument(f"{request.place}: no complete response within {total:g} s")
         wait = Wait(min(self._limits.answer, seconds), seconds)
         with _web.open(request, order, wait) as response:
             if response.status != 200:
@@ -87,7 +88,7 @@ class Questions:
                         said |= body if isinstance(body, dict) else {}
                 reason = ": ".join(str(said[name]) for name in ERROR_NAMES if said[name])
                 reason = f" ({one_line(reason, *self._secrets)})" if reason else ""
-                sentence = f"{request.place}: it answers with {response.status}{reason}"
+                sentence = f"{request.place}: the server responded with {response.status}{reason}"
                 raise NoDocument(sentence, response.status)
             content = response.read(self._most_bytes + 1, decode_content=False)
         return _whole(content, self._most_bytes, request.place)
@@ -95,5 +96,5 @@ class Questions:
 
 def _whole(content: bytes, most_bytes: int, place: str) -> bytes:
     if len(content) > most_bytes:
-        raise NoDocument(f"{place}: it has more than {most_bytes:,} bytes")
+        raise NoDocument(f"{place}: larger than {most_bytes:,} bytes")
     return content

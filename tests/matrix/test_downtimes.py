@@ -128,7 +128,7 @@ def test_operations_say_how_old_each_source_is(client: Client, both: World, sett
         origin="gocdb",
         asked_at=NOW,
         answered_at=NOW - 2 * HOUR,
-        error="GET source.example.org:443/: it answers with 500",
+        error="GET source.example.org:443/: the server responded with 500",
         downtimes=40,
         of_endpoints=3,
     )

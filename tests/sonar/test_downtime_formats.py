@@ -90,18 +90,18 @@ def of_osg(**others: str) -> bytes:
 @pytest.mark.parametrize(
     ("read", "content", "sentence"),
     [
-        (gocdb.read, b"", "this is not XML: no element found: line 1, column 0"),
-        (gocdb.read, of_gocdb()[:-20], "this is not XML: "),
+        (gocdb.read, b"", "not valid XML: no element found: line 1, column 0"),
+        (gocdb.read, of_gocdb()[:-20], "not valid XML: "),
         (
             gocdb.read,
             b"<html><body>Log in</body></html>",
-            "the root is <html> instead of <results>",
+            "the root element is <html> instead of <results>",
         ),
-        (gocdb.read, BOMB, "this XML has a document type or entities"),
-        (osg.read, BOMB, "this XML has a document type or entities"),
+        (gocdb.read, BOMB, "the XML has a document type or entities"),
+        (osg.read, BOMB, "the XML has a document type or entities"),
         (gocdb.read, b"<results><error>Invalid scope</error></results>", "says: “Invalid scope”"),
-        (gocdb.read, b"<error>Down for backup</error>", "the source says: “Down for backup”"),
-        (osg.read, of_gocdb(), "the root is <results> instead of <Downtimes>"),
+        (gocdb.read, b"<error>Down</error>", "the source reports an error: “Down”"),
+        (osg.read, of_gocdb(), "the root element is <results> instead of <Downtimes>"),
         # Not one element of it can be read.
         (gocdb.read, of_gocdb(START_DATE="soon"), "START_DATE: “soon” is not a whole number"),
         (osg.read, of_osg(ID="seven"), "Downtime 1, ID: “seven” is not a whole number"),
@@ -123,29 +123,29 @@ GOOD_OSG = written.osg_downtime(1, "good.example.org", NOW, NOW + HOUR)
 @pytest.mark.parametrize(
     ("key", "others", "sentence"),
     [
-        ("7G0", {"HOSTNAME": ""}, "DOWNTIME 2 (7G0), HOSTNAME: it is missing or empty"),
+        ("7G0", {"HOSTNAME": ""}, "DOWNTIME 2 (7G0), HOSTNAME: missing or empty"),
         (
             "7G0",
             {"HOSTNAME": "https://se.example.org/"},
-            "HOSTNAME: 'https://se.example.org/' is not the name of a host",
+            "HOSTNAME: 'https://se.example.org/' is not a host name",
         ),
-        ("7G0", {"SERVICE_TYPE": ""}, "SERVICE_TYPE: it is missing or empty"),
+        ("7G0", {"SERVICE_TYPE": ""}, "SERVICE_TYPE: missing or empty"),
         ("7G0", {"START_DATE": "soon"}, "START_DATE: “soon” is not a whole number"),
         ("7G0", {"END_DATE": "9" * 17}, "END_DATE: it is not a time in the years 1970"),
-        ("7G0", {"END_DATE": 5}, "DOWNTIME 2 (7G0), END_DATE: it ends before it starts"),
+        ("7G0", {"END_DATE": 5}, "DOWNTIME 2 (7G0), END_DATE: the downtime ends before it starts"),
         (
             "7G0",
             {"SEVERITY": "Bad"},
-            "DOWNTIME 2 (7G0), SEVERITY: “Bad” is none of OUTAGE or WARNING",
+            "DOWNTIME 2 (7G0), SEVERITY: “Bad” is not allowed: use OUTAGE or WARNING",
         ),
-        ("7G0", {"SEVERITY": ""}, "DOWNTIME 2 (7G0), SEVERITY: it is missing or empty"),
-        ("", {"key": "8" * 101}, "PRIMARY_KEY: it has 101 characters, 100 are allowed"),
+        ("7G0", {"SEVERITY": ""}, "DOWNTIME 2 (7G0), SEVERITY: missing or empty"),
+        ("", {"key": "8" * 101}, "PRIMARY_KEY: 101 characters, but at most 100 are allowed"),
         (
             "7G0",
             {"DESCRIPTION": "a" * 30_000},
-            "DESCRIPTION: it has 30,000 characters, 20,000 are allowed",
+            "DESCRIPTION: 30,000 characters, but at most 20,000 are allowed",
         ),
-        ("", {"PRIMARY_KEY": "8G0"}, "PRIMARY_KEY: “8G0” is not that of the attribute, “7G0”"),
+        ("", {"PRIMARY_KEY": "8G0"}, "PRIMARY_KEY: “8G0” differs from the attribute, “7G0”"),
     ],
 )
 def test_an_odd_element_of_gocdb_is_left_out_with_its_place(
@@ -171,10 +171,10 @@ def test_of_a_downtime_the_services_are_read_whose_elements_can_be():
     (announcement,) = answer.announcements
     assert [service.host for service in announcement.services] == ["a.example.org"]
     assert [(each.key, each.sentence) for each in answer.left_out] == [
-        ("7G0", "DOWNTIME 2 (7G0), HOSTNAME: it is missing or empty"),
+        ("7G0", "DOWNTIME 2 (7G0), HOSTNAME: missing or empty"),
         (
             "7G0",
-            "DOWNTIME 3 (7G0): an element before it has the same PRIMARY_KEY and another END_DATE",
+            "DOWNTIME 3 (7G0): an earlier element with the same PRIMARY_KEY has a different",
         ),
     ]
 
@@ -197,13 +197,21 @@ def test_what_means_one_thing_only_is_read(others: dict[str, object]):
             {"EndTime": "31.10.2023 14:00"},
             "CurrentDowntimes, Downtime 2, EndTime: “31.10.2023 14:00” is not a time like",
         ),
-        ("7", {"StartTime": "Feb 30, 2026 14:00 PM UTC"}, "is no time that there is"),
+        ("7", {"StartTime": "Feb 30, 2026 14:00 PM UTC"}, "is not a valid time"),
         ("7", {"StartTime": "Feb 3, 2026 14:00 PM CET"}, "is not a time like Oct 31"),
-        ("7", {"StartTime": "Feb 3, 2026 02:00 PM UTC"}, "StartTime: PM contradicts the hour"),
-        ("7", {"StartTime": "Feb 3, 2026 12:30 AM UTC"}, "StartTime: AM contradicts the hour"),
+        (
+            "7",
+            {"StartTime": "Feb 3, 2026 02:00 PM UTC"},
+            "StartTime: PM contradicts the 24-hour time",
+        ),
+        (
+            "7",
+            {"StartTime": "Feb 3, 2026 12:30 AM UTC"},
+            "StartTime: AM contradicts the 24-hour time",
+        ),
         ("7", {"Severity": "Bad"}, "“Bad” is none of Outage, Severe, Intermittent Outage or"),
-        ("7", {"ResourceFQDN": ""}, "ResourceFQDN: it is missing or empty"),
-        ("1", {"ID": "1"}, "CurrentDowntimes, Downtime 2, ID: 1 is there twice"),
+        ("7", {"ResourceFQDN": ""}, "ResourceFQDN: missing or empty"),
+        ("1", {"ID": "1"}, "CurrentDowntimes, Downtime 2, ID: 1 appears twice"),
     ],
 )
 def test_an_odd_element_of_osg_is_left_out_with_its_place(
@@ -224,7 +232,7 @@ def test_a_service_of_osg_without_a_name_is_left_out_and_the_others_stay():
     assert [service.kind for service in announcement.services] == ["WebDAV"]
     (left_out,) = answer.left_out
     assert left_out.key == "7"
-    assert "Downtime 1, Service 1, Name: it is missing or empty" in left_out.sentence
+    assert "Downtime 1, Service 1, Name: missing or empty" in left_out.sentence
 
 
 @given(

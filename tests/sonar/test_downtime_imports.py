@@ -342,14 +342,17 @@ def test_each_source_has_its_own_downtimes(tmp_path: Path):
 @pytest.mark.parametrize(
     ("says", "sentence"),
     [
-        (500, "it answers with 500"),
-        (b"<results><error>No such method</error></results>", "the source says: “No such method”"),
-        (gocdb(lasting("7G0", "a.example.org"))[:-30], "this is not XML: "),
+        (500, "the server responded with 500"),
+        (
+            b"<results><error>No method</error></results>",
+            "the source reports an error: “No method”",
+        ),
+        (gocdb(lasting("7G0", "a.example.org"))[:-30], "not valid XML: "),
         (
             gocdb(lasting("7G0", "a.example.org", SEVERITY="BAD")),
             "DOWNTIME 1 (7G0), SEVERITY: “BAD”",
         ),
-        (gocdb(lasting("", "a.example.org")), "DOWNTIME 1, PRIMARY_KEY: it is missing or empty"),
+        (gocdb(lasting("", "a.example.org")), "DOWNTIME 1, PRIMARY_KEY: missing or empty"),
         (None, "no answer within 0.3 s"),
         ("http://127.0.0.2:1/gocdbpi/public/", "the server redirects to a host that is not"),
     ],
@@ -416,8 +419,8 @@ def test_pages_are_followed_to_the_last_and_never_to_another_place(feed: Feed):
     )
     assert len(feed.paths) == 3
     for href, sentence in (
-        ("https://elsewhere.example.org/gocdbpi/public/?next_cursor=8", "at another place"),
-        (f"/{path}?next_cursor=7", "lead in a circle"),
+        ("https://elsewhere.example.org/gocdbpi/public/?next_cursor=8", "at another URL"),
+        (f"/{path}?next_cursor=7", "form a loop"),
     ):
         feed.pages["next_cursor=7"] = gocdb(second, meta=next_link(href))
         with pytest.raises(NotImported, match=sentence):
@@ -472,7 +475,7 @@ def test_the_command_counts_tape_names_network_hosts_as_such_and_says_what_is_le
         "GOCDB announces 3 downtimes; 0 affect registered endpoints.",
         "0 new, 0 changed, 0 withdrawn, 0 unchanged (dry run: nothing was changed).",
         "Skipped because they cannot be read (earlier data is kept):",
-        "- DOWNTIME 5 (10G0), SEVERITY: “Bad” is none of OUTAGE or WARNING",
+        "- DOWNTIME 5 (10G0), SEVERITY: “Bad” is not allowed: use OUTAGE or WARNING",
         "2 downtimes affect only tape services, which are not tested.",
         "No endpoint is registered for 2 perfSONAR hosts: ps-1.example.org, ps-2.example.org",
     ]
@@ -484,7 +487,7 @@ def test_the_command_counts_tape_names_network_hosts_as_such_and_says_what_is_le
 @pytest.mark.parametrize(
     ("address", "sentence"),
     [
-        ("/nowhere/gocdb.xml", "Nothing was changed: /nowhere/gocdb.xml: it cannot be read: No"),
+        ("/nowhere/gocdb.xml", "Nothing was changed: /nowhere/gocdb.xml: cannot be read: No"),
         ("http://goc.example.org/", "a URL must be https"),
         ("https://me:sesame@goc.example.org/", "without a user or a query"),
         ("ftp://goc.example.org/", "a URL must be https"),

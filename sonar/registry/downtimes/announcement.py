@@ -75,7 +75,7 @@ def host_name(part: Part, name: str) -> str:
     text = bounded(part, name, "host")
     host = name_of(text)
     if not host or any(character.isspace() or character in "/@?#" for character in host):
-        raise BadAnswer(part.place(name), f"{text!r} is not the name of a host")
+        raise BadAnswer(part.place(name), f"{text!r} is not a host name")
     return host
 
 
@@ -84,7 +84,9 @@ def bounded(part: Part, name: str, column: str, *, is_needed: bool = True) -> st
     text = part.text(name) if is_needed else part.text_if_any(name)
     most = LONGEST[column]
     if len(text) > most:
-        raise BadAnswer(part.place(name), f"it has {len(text):,} characters, {most} are allowed")
+        raise BadAnswer(
+            part.place(name), f"{len(text):,} characters, but at most {most} are allowed"
+        )
     return text
 
 
@@ -101,7 +103,7 @@ def period_of(
     """Return the times that two elements say, of which the second is not before the first."""
     starts_at, ends_at = (read(part, name) for name in names)
     if ends_at < starts_at:
-        raise BadAnswer(part.place(names[1]), "it ends before it starts")
+        raise BadAnswer(part.place(names[1]), "the downtime ends before it starts")
     return starts_at, ends_at
 
 
@@ -116,5 +118,5 @@ def moment_of(part: Part, name: str, seconds: float) -> datetime:
 
 def in_range(part: Part, name: str, moment: datetime) -> datetime:
     if not EARLIEST <= moment <= LATEST:
-        raise BadAnswer(part.place(name), "it is not a time in the years 1970 to 2999")
+        raise BadAnswer(part.place(name), "the time is outside the years 1970 to 2999")
     return moment

@@ -42,22 +42,22 @@ class Part:
     def text(self, name: str) -> str:
         """Return what an element within it says; BadAnswer if it is missing or says nothing."""
         if not (text := self.text_if_any(name)):
-            raise BadAnswer(self.place(name), "it is missing or empty")
+            raise BadAnswer(self.place(name), "missing or empty")
         return text
 
     def text_if_any(self, name: str) -> str:
         """Return the same, or nothing; BadAnswer if it is there twice, too long, or no text."""
         elements = self.element.findall(name)
         if len(elements) > 1:
-            raise BadAnswer(self.place(name), f"it is there {len(elements)} times")
+            raise BadAnswer(self.place(name), f"appears {len(elements)} times, but is allowed once")
         return self._text(elements[0], name) if elements else ""
 
     def _text(self, element: Element, name: str) -> str:
         if len(element):
-            raise BadAnswer(self.place(name), "it holds elements instead of a text")
+            raise BadAnswer(self.place(name), "contains elements instead of text")
         text = (element.text or "").strip()
         if len(text) > LONGEST_TEXT:
-            why = f"it has {len(text):,} characters, {LONGEST_TEXT:,} are allowed"
+            why = f"{len(text):,} characters, but at most {LONGEST_TEXT:,} are allowed"
             raise BadAnswer(self.place(name), why)
         return text
 
@@ -69,7 +69,7 @@ class Part:
                 return meaning
         *others, last = allowed
         words = f"{', '.join(others)} or {last}"
-        raise BadAnswer(self.place(name), f"{shortened(text)} is none of {words}")
+        raise BadAnswer(self.place(name), f"{shortened(text)} is not allowed: use {words}")
 
     def whole(self, name: str) -> int:
         """Return a whole number of at most 18 digits."""
@@ -102,9 +102,9 @@ class BoundedBuilder(TreeBuilder):
         self._parts += 1 + len(attributes)
         self._depth += 1
         if self._parts > MOST_PARTS:
-            raise BadAnswer("", f"it has more than {MOST_PARTS:,} elements and attributes")
+            raise BadAnswer("", f"more than {MOST_PARTS:,} elements and attributes")
         if self._depth > DEEPEST:
-            raise BadAnswer("", f"its elements are nested more than {DEEPEST} deep")
+            raise BadAnswer("", f"elements are nested more than {DEEPEST} levels deep")
         return super().start(tag, attributes)
 
     def end(self, tag: str) -> Element:
@@ -119,14 +119,14 @@ def root_of(content: bytes, name: str) -> Element:
         parser.feed(content)
         root: Element = parser.close()
     except ParseError as error:
-        raise BadAnswer("", f"this is not XML: {error}") from None
+        raise BadAnswer("", f"not valid XML: {error}") from None
     except DefusedXmlException:
-        why = "this XML has a document type or entities, which are not read"
+        why = "the XML has a document type or entities, which are not allowed"
         raise BadAnswer("", why) from None
     except (ValueError, LookupError) as error:  # an encoding that nobody knows
-        raise BadAnswer("", f"this is not XML: {error}") from None
+        raise BadAnswer("", f"not valid XML: {error}") from None
     if root.tag == "error":
-        raise BadAnswer("", f"the source says: {shortened(root.text or '')}")
+        raise BadAnswer("", f"the source reports an error: {shortened(root.text or '')}")
     if root.tag != name:
-        raise BadAnswer("", f"the root is <{root.tag[:QUOTED]}> instead of <{name}>")
+        raise BadAnswer("", f"the root element is <{root.tag[:QUOTED]}> instead of <{name}>")
     return root

@@ -49,7 +49,7 @@ def read(content: bytes) -> Answer:
     """Read a page; raise BadAnswer if it is no answer of GOCDB, or none of its elements is."""
     root = root_of(content, "results")
     if (error := root.find("error")) is not None:
-        raise BadAnswer("", f"the source says: {shortened(error.text or '')}")
+        raise BadAnswer("", f"the source reports an error: {shortened(error.text or '')}")
     by_key: dict[str, Announcement] = {}
     left_out: list[LeftOut] = []
     for part in downtimes_in(root):
@@ -127,7 +127,7 @@ def key_of(part: Part) -> str:
     attribute = part.element.get("PRIMARY_KEY", "").strip()
     key = bounded(part, "PRIMARY_KEY", "key", is_needed=not attribute) or attribute
     if attribute and attribute != key:
-        why = f"{shortened(key)} is not that of the attribute, {shortened(attribute)}"
+        why = f"{shortened(key)} differs from the attribute, {shortened(attribute)}"
         raise BadAnswer(part.place("PRIMARY_KEY"), why)
     return key
 
@@ -143,7 +143,7 @@ def joined(part: Part, before: Announcement, more: Announcement) -> Announcement
     """Add the service of an element to what others said of the same downtime."""
     for name in ("starts_at", "ends_at", "severity"):
         if getattr(before, name) != getattr(more, name):
-            why = f"an element before it has the same PRIMARY_KEY and another {words(name)}"
+            why = f"an earlier element with the same PRIMARY_KEY has a different {words(name)}"
             raise BadAnswer(part.where, why)
     return with_services(before, (*before.services, *more.services))
 

@@ -66,7 +66,7 @@ def import_all(now: datetime) -> None:
             log.info("downtimes of %s: %s", Origin(origin).label, outcome.changes.words)
         if outcome.left_out:
             log.warning(
-                "downtimes of %s: left out, as they cannot be read: %s, the first is %s",
+                "downtimes of %s: skipped %s that cannot be read; the first: %s",
                 Origin(origin).label,
                 format_counted(len(outcome.left_out), "element"),
                 outcome.left_out[0].sentence,
@@ -128,7 +128,7 @@ def keep(origin: str, answer: Answer, now: datetime) -> Outcome:
     """Keep an answer and that it came; raise Overtaken. One import of a source at a time."""
     source = locked(origin, now)
     if source.answered_at and source.answered_at > now:
-        raise Overtaken("a later answer has been kept already")
+        raise Overtaken("a later response has already been stored")
     outcome = outcome_of(origin, answer, now)
     with actor.acting("refresh", f"downtimes of {Origin(origin).label}"):
         replacing.keep(outcome.changes)

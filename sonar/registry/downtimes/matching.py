@@ -199,7 +199,7 @@ def unknown_names(unmatched: Sequence[Unmatched]) -> Iterator[Unknown]:
         known_names = aliases.find(kind, hosts.keys())
         for owner, host in hosts.items():
             if owner not in known_names:
-                yield Unknown(kind, owner, f"it has {host}")
+                yield Unknown(kind, owner, f"with host {host}")
 
 
 def without_endpoint(

@@ -63,7 +63,7 @@ def read(content: bytes) -> Answer:
             left_out.append(LeftOut(key, str(error)))
             continue
         if key in by_key:
-            left_out.append(LeftOut(key, f"{part.place('ID')}: {key} is there twice"))
+            left_out.append(LeftOut(key, f"{part.place('ID')}: {key} appears twice"))
         by_key.setdefault(key, announcement)
     if left_out and not by_key:
         raise BadAnswer("", left_out[0].sentence)
@@ -111,13 +111,13 @@ def time_of(part: Part, name: str) -> datetime:
         raise BadAnswer(part.place(name), f"{shortened(text)} is not {TIME_WORDS}")
     year, day, hour, minute = (int(match[unit]) for unit in ("year", "day", "hour", "minute"))
     if match["half"] and match["half"] != ("PM" if hour >= 12 else "AM"):
-        why = f"{match['half']} contradicts the hour in {shortened(text)}, of a clock of 24 hours"
+        why = f"{match['half']} contradicts the 24-hour time in {shortened(text)}"
         raise BadAnswer(part.place(name), why)
     try:
         local = datetime(year, MONTHS[match["month"]], day, hour, minute, tzinfo=UTC)
         moment = local - offset(match["zone"])
     except (ValueError, OverflowError):
-        raise BadAnswer(part.place(name), f"{shortened(text)} is no time that there is") from None
+        raise BadAnswer(part.place(name), f"{shortened(text)} is not a valid time") from None
     return in_range(part, name, moment)
 
 

@@ -27,7 +27,11 @@ def problem(address: str) -> str:
             if is_web_service(address)
             else "a URL must be https (http only on this machine), without a user or a query"
         )
-    return "" if address.isprintable() and address else "the name of a file must be printable"
+    return (
+        ""
+        if address.isprintable() and address
+        else "a file name must contain printable characters only"
+    )
 
 
 def read(read_page: Callable[[bytes], Answer], first: str, ca_file: str = "") -> Answer:
@@ -39,14 +43,14 @@ def read(read_page: Callable[[bytes], Answer], first: str, ca_file: str = "") ->
     url = first
     while url:
         if url in urls or len(urls) >= MOST_PAGES:
-            raise NoDocument(f"its pages lead in a circle, or are more than {MOST_PAGES}")
+            raise NoDocument(f"the pages form a loop, or there are more than {MOST_PAGES}")
         urls.add(url)
         answer = read_page(questions.ask(url))
         announcements |= {each.key: each for each in answer.announcements}
         left_out += answer.left_out
         url = urljoin(url, answer.next_page) if answer.next_page else ""
         if url and not is_same_place(first, url):
-            raise NoDocument("it names a next page at another place, which is not asked")
+            raise NoDocument("the next page is at another URL, from which Sonar does not read")
     return Answer(tuple(announcements.values()), tuple(left_out))
 
 
