@@ -227,13 +227,15 @@ IN_CLEAR = tuple(scheme for scheme, protocol in PROTOCOLS.items() if protocol.is
 ROUNDS = 6
 
 LETTERS_SENTENCE = (
-    "A base URL must hold only characters that can be printed, also where it is percent-encoded: "
-    "UTF-8 without control characters. None may change the direction of writing."
+    "A base URL must contain only printable UTF-8 characters, even after percent-decoding. "
+    "Characters that change the direction of writing are not allowed."
 )
-DOTS_SENTENCE = "The path of a base URL must not contain . or .., however they are written."
+DOTS_SENTENCE = (
+    "The path of a base URL must not contain . or .. as a segment, even percent-encoded."
+)
 HOST_SENTENCE = (
-    "A base URL must not have a link-local, unspecified, multicast or broadcast address, however "
-    "it is written."
+    "The host of a base URL must not be a link-local, unspecified, multicast or broadcast address "
+    "in any notation."
 )
 
 
@@ -363,8 +365,8 @@ def overlap(url: str, others: Iterable[tuple[str, str]]) -> str:
     for name, other in others:
         if other != url and _overlaps(own, other):
             return (
-                f"The base URL of {name} is the same location, or one of the two is inside the "
-                "other. Sonar writes and deletes below each."
+                f"The base URL overlaps that of {name}: they are the same, or one is inside the "
+                "other. Sonar writes and deletes files below each base URL, so choose another."
             )
     return ""
 

@@ -23,10 +23,10 @@ from sonar.notation.addresses import NOBODYS, address_of, kind_of
 Network = IPv4Network | IPv6Network
 
 SENTENCE = (
-    "A data host is a name in lower case, an address or a network; ports may follow. Examples: "
-    "st-048.example.org, st-*.example.org:8443, 192.0.2.0/24:20000-25000 or [2001:db8::/48]. One * "
-    "may stand in the first part of a name that has two parts more. A network has at most 65,536 "
-    "addresses of IPv4 (/16), or is a /32 of IPv6."
+    "A data host is a lower-case host name, an IP address or a network, optionally with ports. "
+    "Examples: st-048.example.org, st-*.example.org:8443, 192.0.2.0/24:20000-25000 or "
+    "[2001:db8::/48]. The first label of a name with at least three labels can contain one *. "
+    "The largest networks are /16 for IPv4 and /32 for IPv6."
 )
 MOST = 100
 """So many data hosts an endpoint may declare."""

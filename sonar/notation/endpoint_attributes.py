@@ -171,5 +171,8 @@ def value_problem(parameter: str, attribute: Attribute, value: str, allowed: Seq
         return f"{parameter} “{value}” is not {attribute.rule}."
     longest = attribute.longest
     if not value or len(value) > longest or not value.isprintable():
-        return f"{parameter} must be 1 to {longest} printable characters, after ! to exclude."
+        return (
+            f"{parameter} must be 1 to {longest} printable characters; write ! before a value to "
+            "exclude it."
+        )
     return ""

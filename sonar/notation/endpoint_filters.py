@@ -37,13 +37,13 @@ def tidied(values: Mapping[Any, object]) -> dict[str, list[str]]:
     for key in values:
         if key not in OF_ENDPOINTS:
             name = str(key)[:LONGEST_KEY]
-            sentence = f"there is no attribute “{name}” to choose endpoints by"
+            sentence = f"“{name}” is not an attribute of endpoints"
             raise FilterError(name, f"{sentence}: use {either([*OF_ENDPOINTS])}")
     if not values:
-        raise FilterError("", f"a filter has at least one of {either([*OF_ENDPOINTS])}")
+        raise FilterError("", f"a filter must have at least one of {either([*OF_ENDPOINTS])}")
     kept = {name: _texts(name, values[name]) for name in OF_ENDPOINTS if name in values}
     if (count := sum(map(len, kept.values()))) > MOST_FILTERS:
-        sentence = f"{count} values are too many: a filter has at most {MOST_FILTERS}"
+        sentence = f"{count} values are too many: a filter can have at most {MOST_FILTERS}"
         raise FilterError(max(kept, key=lambda name: len(kept[name])), sentence)
     return kept
 
@@ -51,7 +51,7 @@ def tidied(values: Mapping[Any, object]) -> dict[str, list[str]]:
 def _texts(name: str, value: object) -> list[str]:
     values = value if isinstance(value, list) else [value]
     if not values:
-        raise FilterError(name, f"{name} has no value: give one, or leave it out")
+        raise FilterError(name, f"{name} has no value: enter one, or remove {name}")
     texts = {_text(name, each) for each in values}
     return sorted(texts, key=lambda text: (text.startswith(NOT), text))
 
@@ -60,11 +60,13 @@ def _text(name: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise FilterError(
             name,
-            f'{name} has a value that is no text: write one, in quotes if it is "NO", or a list',
+            f'{name} must be a text or a list of texts: put words such as "NO" in quotes',
         )
     text, attribute = str(value), OF_ENDPOINTS[name]
     if len(text.removeprefix(NOT)) > attribute.longest:  # which is not repeated
-        raise FilterError(name, f"{name} has a value of more than {attribute.longest} characters")
+        raise FilterError(
+            name, f"a value of {name} can have at most {attribute.longest} characters"
+        )
     if sentence := value_problem(name, attribute, text.removeprefix(NOT), attribute.allowed):
         raise FilterError(name, sentence.removesuffix("."))
     return text
@@ -77,7 +79,7 @@ def from_query(text: str) -> dict[str, list[str]]:
             text.strip().removeprefix("?"), keep_blank_values=True, strict_parsing=True
         )
     except ValueError:
-        sentence = "this is no filter: write it as the matrix has it in its address"
+        sentence = "this is not a filter: use the notation of page addresses"
         raise FilterError("", f"{sentence}, like cloud=UK&label=DATADISK&tag=!tape") from None
     values = {
         name: [value for _, value in group]

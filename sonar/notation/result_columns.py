@@ -24,17 +24,17 @@ LONGEST_ERROR = 10_000
 class Home(Enum):
     """Where a column is kept."""
 
-    RESULT = "its row of sonar_transfer"
-    PROFILE = "the profile that results measured alike share"
-    NAME = "a row that its own row names by an id"
-    NOWHERE = "worked out of other columns"
+    RESULT = "its row in sonar_transfer"
+    PROFILE = "the profile, which results with the same settings share"
+    NAME = "a row that the result refers to by ID"
+    NOWHERE = "computed from other columns"
 
 
 class Reporter(Enum):
     """Who says what is in a column of a test of Sonar's own."""
 
-    SONAR = "what it asked for, or saw itself"
-    MOVER = "an attribute of Seen, which the mover sets while the file moves"
+    SONAR = "what Sonar requested or observed"
+    MOVER = "an attribute of Seen, which the mover sets during the transfer"
 
 
 @dataclass(frozen=True)
@@ -177,10 +177,10 @@ COLUMNS = (
     _key("source_id", "Endpoint that the file was read from."),
     _key("destination_id", "Endpoint that the file was written to."),
     _key("size_class_id", "Size class of the file."),
-    _key("profile_id", "ID of the profile: how it was tested."),
+    _key("profile_id", "ID of the profile, which has the settings of the test."),
     Column(
         "started_at",
-        "Start of the test, UTC.",
+        "Start of the test (UTC).",
         kind=datetime,
         allowed="a time: write ISO 8601 in UTC, like 2026-11-20T04:00:00Z",
         required=True,
@@ -221,7 +221,7 @@ COLUMNS = (
     ),
     Column(
         "error",
-        "Error of a failed transfer.",
+        "Error message of a failed transfer.",
         limits={"max_length": LONGEST_ERROR},
         allowed=f"a text of at most {LONGEST_ERROR} characters without NUL",
         empty="",
@@ -229,7 +229,7 @@ COLUMNS = (
     ),
     Column(
         "error_where",
-        "Part that failed: source, destination, transfer or control (Sonar).",
+        "Where the error occurred: source, destination, transfer or control (Sonar).",
         choices=("source", "destination", "transfer", "control"),
         allowed="source, destination, transfer or control",
         empty="",
@@ -323,7 +323,7 @@ COLUMNS = (
     ),
     Column(
         "clock",
-        "What measured `seconds`: Sonar's request, a run of a tool, or a service.",
+        "Timing of `seconds`: Sonar's request, the run of a tool, or the transfer service.",
         choices=("request", "tool", "service"),
         allowed="request, tool, service or empty",
         empty="",
@@ -398,7 +398,7 @@ COLUMNS = (
     ),
     _text(
         "log_url",
-        "Address of the transfer's log at the service.",
+        "URL of the log of the transfer at the service.",
         LOG_URL,
         "an http or https address without a query, or empty",
         empty="",

@@ -39,7 +39,7 @@ def parsed(value: object) -> int:
     text = str(value)
     if not re.fullmatch(NOTATION, text):
         raise ValueError(
-            "write a scitag as experiment/activity, like 2/11: the experiment from 1 to "
+            "write a flow label as experiment/activity, like 2/11: the experiment from 1 to "
             f"{MOST // _ACTIVITIES}, the activity from 1 to {_ACTIVITIES - 1}"
         )
     experiment, activity = text.split("/")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 LONGEST = 40
 PATTERN = r"^[a-z0-9-]+\Z"
-SENTENCE = f"A vantage is 1 to {LONGEST} small letters, digits and dashes, like cern."
+SENTENCE = f"A vantage point has 1 to {LONGEST} lower-case letters, digits and dashes, like cern."
 
 
 def is_name(text: str) -> bool:

@@ -33,7 +33,7 @@ class Window:
 
     def __post_init__(self) -> None:
         if self.start >= self.end:
-            raise ValueError("the window ends before it begins: from must be before to")
+            raise ValueError("the time range ends before it begins: from must be before to")
 
 
 def preset(name: str, now: datetime) -> Window:
@@ -63,7 +63,7 @@ def parse_time(text: str) -> datetime:
     try:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError:
-        raise ValueError(f"{text!r} is not in the years 1 to 9999 of UTC") from None
+        raise ValueError(f"{text!r} is outside the years 1 to 9999 (UTC)") from None
 
 
 def this_year() -> int:

@@ -33,14 +33,14 @@ def size_class_problems(classes: Iterable[SizeRange]) -> list[str]:
         return ["there must be at least one size class"]
     sentences = []
     if ordered[0].from_bytes != 0:
-        sentences.append(f"the first size class, {ordered[0].name}, must begin at 0 bytes")
+        sentences.append(f"the first size class, {ordered[0].name}, must start at 0 bytes")
     for lower, upper in zip(ordered, [*ordered[1:], None], strict=True):
         end = upper.from_bytes if upper else None
         if end == lower.from_bytes and upper:
-            sentences.append(f"{lower.name} and {upper.name} begin at the same size, {end} bytes")
+            sentences.append(f"{lower.name} and {upper.name} start at the same size, {end} bytes")
         elif lower.test_bytes < lower.from_bytes or (end is not None and lower.test_bytes >= end):
             sentences.append(
-                f"the test size of {lower.name}, {lower.test_bytes} bytes, must lie in its "
+                f"the test size of {lower.name}, {lower.test_bytes} bytes, must be in its "
                 f"range [{lower.from_bytes}, {'infinity' if end is None else end})"
             )
     return sentences
@@ -64,7 +64,7 @@ def mesh_problem(name: str, mover: str, mode: str, ends: Collection[Collection[E
     }
     description = describe(mover)
     if sentence := description.scheme_mismatch(mode, named):
-        return f"The mesh {name} cannot be kept so. {sentence}"
+        return f"The mesh {name} cannot be saved. {sentence}"
     if not all(ends):
         return _nothing_fits(name, description, mode)
     return ""
@@ -78,8 +78,8 @@ def _nothing_fits(name: str, mover: MoverDescription, mode: str) -> str:
     urls = in_use.values_list("base_url", flat=True)
     others = ", ".join(sorted({scheme_of(base_url) for base_url in urls}))
     return (
-        f"The mesh {name} would test nothing: the mover {mover.name} {mover.what_it_moves(mode)}, "
-        f"and the endpoints in use have {others}."
+        f"The mesh {name} would test nothing: the transfer tool {mover.name} "
+        f"{mover.what_it_moves(mode)}, but the base URLs of the endpoints in use have {others}."
     )
 
 
@@ -114,8 +114,9 @@ def endpoint_problem(endpoint: Endpoint) -> str:
     named, more = ", ".join(misfits[:MOST_NAMED]), len(misfits) - MOST_NAMED
     others = f" and {more} more" if more > 0 else ""
     return (
-        f"{endpoint.name} cannot have a base URL of {scheme_of(endpoint.base_url)}: it is in "
-        f"meshes whose mover cannot move such files, {named}{others}. Take it out of them first."
+        f"{endpoint.name} cannot have a base URL with {scheme_of(endpoint.base_url)}: the transfer "
+        f"tools of these meshes do not support it: {named}{others}. First remove the endpoint "
+        "from these meshes."
     )
 
 
@@ -142,7 +143,7 @@ def credential_problems(credential: Credential) -> dict[str, str]:
     for mesh in credential.meshes.exclude(service=""):
         wrong = rules.service_problems(mesh.mover_description, mesh.service, credential)
         if sentence := wrong.get("service_credential", ""):
-            return {"kind": f"The service of the mesh {mesh.name} knows Sonar by it. {sentence}"}
+            return {"kind": f"The mesh {mesh.name} uses it for its service. {sentence}"}
     return {}
 
 
@@ -152,7 +153,7 @@ def _left_out(credential: Credential, users: str, urls: Mapping[str, str]) -> st
         return ""
     more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
     return (
-        f"The credential {credential.name} would not be for the hosts of {users} that use it, "
-        f"{', '.join(left[:MOST_NAMED])}{more}. Name these hosts too, or give the {users} "
-        "another credential first."
+        f"The credential {credential.name} would not cover the hosts of these {users}, which use "
+        f"it: {', '.join(left[:MOST_NAMED])}{more}. Add the hosts, or first assign another "
+        f"credential to the {users}."
     )

@@ -32,8 +32,8 @@ def no_service(mover: MoverDescription) -> str:
     if not mover.asks_service or _only(mover.name):
         return ""
     if not _in_use(mover.name):
-        return f"The mover {mover.name} asks a service, and no mesh in use says which."
-    return f"The mover {mover.name} asks a service, and the meshes in use name more than one."
+        return f"The transfer tool {mover.name} needs a service, but no enabled mesh names one."
+    return f"The transfer tool {mover.name} needs one service, but enabled meshes name several."
 
 
 def _only(mover: str) -> Mesh | None:

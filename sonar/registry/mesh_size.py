@@ -191,7 +191,7 @@ def _meant(mesh: Mesh, end: str) -> str:
 
 
 def _vantage(mesh: Mesh) -> list[str]:
-    return [f"at the vantage {mesh.vantage}"] if mesh.vantage else []
+    return [f"at the vantage point {mesh.vantage}"] if mesh.vantage else []
 
 
 def _counts(size: MeshSize) -> list[str]:

@@ -4,10 +4,10 @@ from sonar.credentials.encryption import OtherKeyError, decrypted
 from sonar.models import Credential, UploadedSecret
 from sonar.notation.windows import format_minute
 
-NOTHING = "nothing is uploaded for it: upload its secret on the page of the endpoint"
+NOTHING = "its secret was not uploaded: upload it on the page of the endpoint"
 OTHER_KEY = (
-    "its secret was encrypted with another SONAR_CREDENTIALS_KEY, or SONAR_SECRET_KEY, than this "
-    "process has (all must have the same)"
+    "its secret was encrypted with another SONAR_CREDENTIALS_KEY or SONAR_SECRET_KEY than this "
+    "process has; all processes must have the same"
 )
 
 
@@ -18,13 +18,13 @@ class NoSecretError(Exception):
 def words(credential: Credential) -> str:
     """Say where the secret of a credential is, who uploaded it, and until when it is valid."""
     if credential.uploaded_at is None:
-        return "in a file of its name on the workers"
+        return "in a file on the workers, with the name of the credential"
     kept: UploadedSecret | None = getattr(credential, "uploaded_secret", None)
     if kept is None:
-        return "uploaded once, and removed since"
+        return "removed after it was uploaded"
     by = f" by {kept.uploaded_by}" if kept.uploaded_by else ""
     end = f", valid until {format_minute(kept.expires_at)}" if kept.expires_at else ""
-    return f"uploaded {format_minute(credential.uploaded_at)}{by}{end}; kept encrypted"
+    return f"uploaded {format_minute(credential.uploaded_at)}{by}{end}; stored encrypted"
 
 
 def secret_of(credential: Credential) -> str:

@@ -72,14 +72,14 @@ WRONG = [
     ("sites", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need two different"),
     ("targets", {"floor_mb_s": "20"}, "floor_mb_s", 'floor_mb_s "20" is not a number from 0.001'),
     ("targets", {"floor_mb_s": 0}, "floor_mb_s", "floor_mb_s 0 is not a number from 0.001 to"),
-    ("targets", {"floor": 20}, "floor", "The field “floor” is called floor_mb_s now."),
+    ("targets", {"floor": 20}, "floor", "The field “floor” is now called floor_mb_s."),
     ("targets", {"below": 1.5}, "below", "below 1.5 is not a number from 0.05 to 1"),
     ("targets", {"below": 0.9}, "above", "above must not be less than below, which is 0.9."),
     ("targets", {"bad": 2}, "bad", "There is no field “bad”: use name, enabled,"),
     ("targets", {"of": 3}, "of", "There is no field “of”: use name, enabled,"),
     ("targets", {"mesh": "none"}, "mesh", "mesh “none” is not known: use the name of a"),
     ("targets", {"sources": ["RAL_DATADISK"]}, "sources", 'is not "all", or a filter of'),
-    ("targets", {"sources": {"cloudy": "UK"}}, "sources", "there is no attribute “cloudy”"),
+    ("targets", {"sources": {"cloudy": "UK"}}, "sources", "“cloudy” is not an attribute"),
     ("targets", {"size_class": "huge"}, "size_class", "size_class “huge” is not known"),
     ("aliases", {"kind": "x"}, "kind", 'kind "x" is not one of the kinds rse, se_host'),
     ("aliases", {"name": " x"}, "name", "An alias must be printable, and cannot begin or end"),
@@ -143,7 +143,7 @@ WRONG = [
     ("size-classes", {"name": "source"}, "name", "A size class cannot be named “source”: query"),
     ("size-classes", {"name": "16"}, "name", "A size class cannot be named “16”: it would"),
     ("size-classes", {"from_bytes": -1}, "from_bytes", "is not a whole number from 0 to"),
-    ("size-classes", {"from_bytes": 10**9}, "from_bytes", "Large and huge begin at the same size"),
+    ("size-classes", {"from_bytes": 10**9}, "from_bytes", "Large and huge start at the same size"),
     ("size-classes", {"test_bytes": 10**9}, "from_bytes", "The test size of huge, 1000000000"),
     ("size-classes", {"test_bytes": 10**18}, "test_bytes", "is not a whole number from 1 to 99999"),
     ("size-classes", {"timeout_seconds": 0}, "timeout_seconds", "a test that takes longer"),
@@ -165,12 +165,12 @@ WRONG = [
     ("meshes", {"tcp_buffer_bytes": 65536}, "tcp_buffer_bytes", f"The {NO_BUFFERS} be left empty"),
     ("meshes", {"priority": 2**31}, "priority", "is not a whole number from 0 to 9999"),
     ("meshes", {"sources": []}, "sources", 'sources [] is not "all", a list of names'),
-    ("meshes", {"sources": {}}, "sources", "sources: a filter has at least one of site, cloud"),
-    ("meshes", {"sources": {"klout": "UK"}}, "sources", "no attribute “klout” to choose endpoints"),
+    ("meshes", {"sources": {}}, "sources", "sources: a filter must have at least one of site, c"),
+    ("meshes", {"sources": {"klout": "UK"}}, "sources", "“klout” is not an attribute of endpoints"),
     ("meshes", {"sources": {"tier": 4}}, "sources", "tier “4” is not known: use 0, 1, 2 or 3."),
-    ("meshes", {"sources": {"cloud": None}}, "sources", "cloud has a value that is no text"),
+    ("meshes", {"sources": {"cloud": None}}, "sources", "cloud must be a text or a list of texts"),
     ("meshes", {"sources": {"cloud": ["!"]}}, "sources", "cloud must be 1 to 80 printable"),
-    ("meshes", {"sources": {"tag": ["a" * 81]}}, "sources", "tag has a value of more than 80"),
+    ("meshes", {"sources": {"tag": ["a" * 81]}}, "sources", "tag can have at most 80"),
     ("meshes", {"sources": {"site": "Nowhere"}}, "sources", "site “Nowhere” is not known: use"),
     ("meshes", {"sources": {"label": [*"abc"] * 17 + [*map(str, range(50))]}}, "sources", "53 va"),
     ("meshes", {"sources": "some"}, "sources", 'sources "some" is not "all"'),
@@ -482,13 +482,13 @@ def test_a_base_url_that_a_mesh_does_not_fit_is_refused(root, small_world):
     made(root, "meshes")
     path = f"endpoints/{small_world.ral.name}/"
     before = kept()
-    said = "RAL_DATADISK cannot have a base URL of gsiftp: it is in meshes whose mover cannot"
+    said = "RAL_DATADISK cannot have a base URL with gsiftp: the transfer tools of these"
     refused(patch(root, path, {"base_url": "gsiftp://ral.example.org/data"}), "base_url", said)
     assert kept() == before
     assert patch(root, path, {"base_url": "davs://ral.example.org/data"}).status_code == 200
     away = patch(root, path, {"base_url": "root://ral.example.org/data", "retired": True})
     assert away.status_code == 200
-    refused(patch(root, path, {"retired": False}), "base_url", "cannot have a base URL of root")
+    refused(patch(root, path, {"retired": False}), "base_url", "cannot have a base URL with root")
 
 
 def test_a_mesh_of_before_that_does_not_fit_may_be_changed_otherwise(root, small_world):

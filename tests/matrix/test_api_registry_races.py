@@ -136,7 +136,7 @@ def test_a_boundary_that_is_being_taken_is_refused_in_words(root):
         lambda: SizeClass.objects.create(name="vast", from_bytes=10**10, test_bytes=3 * 10**10),
     )
     assert response.status_code == 400
-    assert "begin at the same size" in response.json()["errors"]["from_bytes"][0]
+    assert "start at the same size" in response.json()["errors"]["from_bytes"][0]
     assert compatibility.size_class_problems(SizeClass.objects.all()) == []
 
 

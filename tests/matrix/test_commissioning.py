@@ -215,7 +215,7 @@ criteria_sets:
     assert load(text).left == {"criteria_sets": ["DDT"]}
     assert CriteriaSet.objects.get().sources_filter == {"tier": ["1"]}
     for wrong, sentence in (
-        (text.replace("large", "huge"), "size (line 3): there is no size class 'huge'"),
+        (text.replace("large", "huge"), "size (line 3): size class 'huge' is not registered"),
         (text.replace("tier: 1", "tier: 9"), "sources.tier (line 3)"),
         (
             text.replace("least_mb_s: 20", "least_mb_s: null"),

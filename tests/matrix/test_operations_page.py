@@ -107,7 +107,7 @@ def test_workers_are_listed_by_vantage_and_one_without_any_is_a_problem(client, 
         in page
     )
     assert "6 links are not tested. No worker reaches both endpoints: they, or their mesh" in page
-    assert "all endpoints; at the vantage cern" in page
+    assert "all endpoints; at the vantage point cern" in page
     assert "is alive: start one" not in page
     SignOfLife.objects.update(seen_at=NOW - HOUR)
     dead = "No worker at the vantage cern is alive: start one there, with SONAR_VANTAGE=cern."

@@ -124,7 +124,7 @@ def test_the_api_names_the_endpoint_that_has_the_place_and_not_its_url(root: Cli
         response = post(root, "endpoints/", body(url))
         assert response.status_code == 409, url
         (sentence,) = response.json()["errors"]["base_url"]
-        assert "The base URL of KEPT is the same location" in sentence
+        assert "The base URL overlaps that of KEPT" in sentence
         assert "example" not in sentence
         assert Endpoint.objects.count() == 1
 
@@ -224,7 +224,7 @@ def test_a_file_with_two_endpoints_in_one_place_is_refused_in_either_order(tmp_p
     for glasgow, ral in (("data", "data/"), ("data", "data/ral"), ("data/x", "data")):
         said = errors(tmp_path, files(glasgow, ral, turned=turned))
         assert "base_url" in said
-        assert "is the same location, or one of the two is inside the other" in said
+        assert "they are the same, or one is inside the other" in said
 
 
 @pytest.mark.django_db

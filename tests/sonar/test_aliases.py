@@ -166,9 +166,9 @@ def test_a_registry_file_assigns_names():
 
 
 WRONG = {
-    "{kind: rcsite, name: X}": "aliases[0] (line 1): name either a site or an endpoint",
-    "{kind: rcsite, name: X, site: PIC}": "aliases[0].site (line 1): there is no site 'PIC'",
-    "{kind: x, name: X, site: PIC}": "aliases[0].kind (line 1): there is no kind 'x': use",
+    "{kind: rcsite, name: X}": "aliases[0] (line 1): specify either a site or an endpoint",
+    "{kind: rcsite, name: X, site: PIC}": "aliases[0].site (line 1): site 'PIC' is not registered",
+    "{kind: x, name: X, site: PIC}": "aliases[0].kind (line 1): 'x' is not a kind of alias: use",
     "{kind: rse, name: ' X', site: RAL}": "aliases[0].name (line 1): An alias must be printable",
     "{kind: se_host, name: a, site: RAL}, {kind: se_host, name: A, site: RAL}": "aliases[1].name "
     "(line 1): se_host a appears twice in this file",

@@ -55,8 +55,8 @@ def test_one_end_that_is_named_is_judged_and_the_other_must_fit_somebody():
     web.save()
     assert mesh_problem("m", "fake", "pull", [[glasgow], [web]]) == ""
     assert mesh_problem("m", "http-tpc", "pull", [[], []]) == (
-        "The mesh m would test nothing: the mover http-tpc moves files by dav, davs, http, https, "
-        "and the endpoints in use have fake."
+        "The mesh m would test nothing: the transfer tool http-tpc moves files by dav, davs, http, "
+        "https, but the base URLs of the endpoints in use have fake."
     )
 
 
@@ -65,7 +65,7 @@ def test_a_mesh_is_judged_by_the_mode_where_a_protocol_has_only_one():
     web = endpoint("CERN", base_url="https://cern/data")
     assert mesh_problem("m", "gfal2", "push", [[plain], [web]]) == ""
     assert mesh_problem("m", "gfal2", "pull", [[plain], [web]]) == (
-        "The mesh m cannot be kept so. The mover gfal2 moves files by dav, davs, http, https, "
+        "The mesh m cannot be saved. The mover gfal2 moves files by dav, davs, http, https, "
         "root, xroot in mode pull, not those of GLASGOW_DATADISK (ftp)."
     )
 

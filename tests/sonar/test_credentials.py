@@ -212,7 +212,7 @@ def test_administrators_say_for_which_hosts_a_credential_is(administrator: Clien
     path = f"/admin/sonar/credential/{Credential.objects.get().pk}/change/"
     form = {"name": "glasgow", "kind": "file"}
     answer = administrator.post(path, form | {"hosts": "elsewhere.example"})
-    assert "of endpoints that use it, GLASGOW_DATADISK. Name these" in answer.text
+    assert "of these endpoints, which use it: GLASGOW_DATADISK" in answer.text
     assert Credential.objects.get().hosts == ["glasgow", "ral"]
     answer = administrator.post(path, form | {"hosts": "glasgow, more.example:1"})
     assert answer.status_code == 302
@@ -335,7 +335,7 @@ def test_a_registry_file_has_credentials_with_their_hosts():
 
 def test_a_registry_file_that_binds_nothing_is_refused_at_its_line():
     said = wrong(FILE.replace("credential: glasgow\n", "credential: ral\n"))
-    assert "endpoints[0].credential (line 9): there is no credential 'ral'" in said
+    assert "endpoints[0].credential (line 9): credential 'ral' is not registered" in said
     said = wrong(FILE.replace('["glasgow.example:1094"]', '["https://glasgow.example"]'))
     assert "credentials[0].hosts (line 3): Item 1 in the array did not validate" in said
     said = wrong(FILE.replace("https://glasgow.example:1094", "https://evil.example"))
@@ -350,9 +350,9 @@ def test_a_registry_file_moves_an_endpoint_and_its_credential_together_or_not_at
     alone = moved.partition("endpoints:")[0]
     for half in (alone, moved.replace("https://new", "https://glasgow")):
         assert wrong(half).splitlines()[0] == (
-            "credentials[0].hosts (line 3): The credential glasgow would not be for the hosts of "
-            "endpoints that use it, GLASGOW_DATADISK. Name these hosts too, or give the endpoints "
-            "another credential first."
+            "credentials[0].hosts (line 3): The credential glasgow would not cover the hosts "
+            "of these endpoints, which use it: GLASGOW_DATADISK. Add the hosts, or first assign "
+            "another credential to the endpoints."
         )
     assert Credential.objects.get(name="glasgow").hosts == ["glasgow.example:1094"]
     file.load(moved)
@@ -647,4 +647,4 @@ def test_the_command_ends_as_failed_and_says_what_is_wrong(tokens):
         "Administrators set which hosts a credential is for.",
     ]
     assert "elsewhere.example" in out.getvalue()
-    assert "GLASGOW_DATADISK lends no credential, and tests that need one" in out.getvalue()
+    assert "GLASGOW_DATADISK has no credential to delegate. Tests that need one" in out.getvalue()

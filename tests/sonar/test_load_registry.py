@@ -108,7 +108,7 @@ def test_loading_it_again_or_what_does_not_name_it_changes_nothing(tmp_path):
     said = load(tmp_path, GOOD)
     assert "added" not in said
     assert "changed" not in said
-    assert "as before: 2 endpoints" in said
+    assert "unchanged: 2 endpoints" in said
     assert snapshot() == before
     assert Version.objects.get(name="registry").value == version
     load(tmp_path, "sites: [{name: LANCS}]")
@@ -119,7 +119,7 @@ def test_a_changed_value_changes_its_row_only_and_an_interval_or_member_its_mesh
     load(tmp_path, GOOD)
     said = load(tmp_path, GOOD.replace("inbound_cap: 4", "inbound_cap: 5"))
     assert "changed: endpoint GLASGOW_DATADISK: inbound_cap 4 -> 5" in said
-    assert "as before: 1 endpoint: RAL_DATADISK" in said
+    assert "unchanged: 1 endpoint: RAL_DATADISK" in said
     said = load(tmp_path, GOOD.replace("10m", "20m"))
     assert "changed: mesh uk: every large=6h small=10m -> large=6h small=20m" in said
     assert "1 mesh" not in said.partition("as before")[2]
@@ -145,7 +145,7 @@ def test_a_size_class_that_cannot_be_is_refused_in_words(tmp_path):
     for name, start, why in (
         ("compare", 0, "query parameters use that prefix"),
         ("'16'", 0, "it would be read as a number"),
-        ("small", 5, "the first size class, small, must begin at 0 bytes"),
+        ("small", 5, "the first size class, small, must start at 0 bytes"),
     ):
         text = f"size_classes: [{{name: {name}, from_bytes: {start}, test_bytes: 10}}]"
         assert why in errors(tmp_path, text)
@@ -162,7 +162,7 @@ SCHEME = "endpoints[0].base_url (line 8): A base URL"
 BAD = [
     ("tier: 1", "tier: 5", "sites[1].tier (line 3): Ensure this value is less than or equal to 3"),
     ("tier: 1", "tier: one", "sites[1].tier (line 3): Input should be a valid integer"),
-    ("site: RAL", "site: RALL", "endpoints[1].site (line 12): there is no site 'RALL'"),
+    ("site: RAL", "site: RALL", "endpoints[1].site (line 12): site 'RALL' is not registered"),
     ("cap: 4", "cap: 0", "endpoints[0].inbound_cap (line 9): Ensure this value"),
     ("https://glasgow", "https://me:secret@glasgow", f"{SCHEME} is scheme://"),
     ("glasgow.example:1094", "[", f"{SCHEME} has a host and"),
@@ -170,29 +170,41 @@ BAD = [
     ("https://glasgow", "file://glasgow", f"{SCHEME} is"),
     ("davs://ral.example/data", "https://glasgow.example:1094/data", "endpoints[1].base_url"),
     ("mode: push", "mode: shove", "meshes[0].mode (line 16): Value 'shove' is not a valid"),
-    ("mode: push", "mover: warp", "meshes[0].mover (line 16): there is no mover 'warp'"),
+    ("mode: push", "mover: warp", "meshes[0].mover (line 16): 'warp' is not a transfer tool"),
     ("mode: push", "modus: push", "meshes[0].modus (line 16): Extra inputs are not permitted"),
     ("10m", "10x", "meshes[0].every.small (line 18): '10x' is not a duration"),
     ("10m", "9999999d", "meshes[0].every.small (line 18): '9999999d' is too long"),
-    ("small: 10m", "tiny: 1m", "meshes[0].every.tiny (line 18): there is no size class 'tiny'"),
+    (
+        "small: 10m",
+        "tiny: 1m",
+        "meshes[0].every.tiny (line 18): size class 'tiny' is not registered",
+    ),
     ("23:00-04:30", "all night", "meshes[0].quiet_hours (line 19): write quiet hours in UTC"),
-    ("2/11", "139", "meshes[0].scitag (line 20): write a scitag as experiment/activity, like"),
-    ("2/11", "2/64", "meshes[0].scitag (line 20): write a scitag"),
+    ("2/11", "139", "meshes[0].scitag (line 20): write a flow label as experiment/activity, like"),
+    ("2/11", "2/64", "meshes[0].scitag (line 20): write a flow label"),
     ("23:00-04:30", "25:00-26:00", "meshes[0].quiet_hours (line 19): "),
-    ("[GLASGOW_DATADISK]", "[NOWHERE]", "meshes[0].sources[0] (line 17): there is no endpoint"),
+    (
+        "[GLASGOW_DATADISK]",
+        "[NOWHERE]",
+        "meshes[0].sources[0] (line 17): endpoint 'NOWHERE' is not",
+    ),
     (
         "[GLASGOW_DATADISK]",
         "{klout: UK}",
-        "meshes[0].sources.klout (line 17): there is no attribute",
+        "meshes[0].sources.klout (line 17): “klout” is not an attribute",
     ),
     (
         "[GLASGOW_DATADISK]",
         "{cloud: UK, country: NO}",
         "sources.country (line 17): country has a v",
     ),
-    ("[GLASGOW_DATADISK]", "{cloud: !UK }", "line 17: not YAML: could not determine a constructor"),
+    (
+        "[GLASGOW_DATADISK]",
+        "{cloud: !UK }",
+        "line 17: not valid YAML: could not determine a constructor",
+    ),
     ("[GLASGOW_DATADISK]", "some", 'meshes[0].sources (line 17): write "all", a list of names'),
-    ("[GLASGOW_DATADISK]", "[]", 'meshes[0].sources (line 17): name endpoints, or write "all"'),
+    ("[GLASGOW_DATADISK]", "[]", 'meshes[0].sources (line 17): list endpoints, or write "all"'),
     ("name: RAL_DATADISK", "name: GLASGOW_DATADISK", "GLASGOW_DATADISK appears twice"),
     ("    label: DATADISK", "    site: RAL", "'site' appears twice in one mapping (line 7)"),
     ("sites:", "sights:", "sights (line 2): Extra inputs are not permitted"),
@@ -224,7 +236,7 @@ def test_a_mesh_whose_mover_does_not_fit_an_endpoint_that_it_names_is_an_error_o
     tmp_path: Path,
 ):
     told = errors(tmp_path, GOOD.replace("https://glasgow", "root://glasgow"))
-    place = "meshes[0].mover (line 15): The mesh uk cannot be kept so. The mover http-tpc moves"
+    place = "meshes[0].mover (line 15): The mesh uk cannot be saved. The mover http-tpc moves"
     assert f"{place} files by dav, davs, http, https, not those of GLASGOW_DATADISK (root)." in told
 
 
@@ -246,7 +258,9 @@ def test_a_base_url_that_a_mesh_of_another_file_does_not_fit_is_an_error_of_its_
     load(tmp_path, GOOD)
     endpoints, _, meshes = GOOD.replace("https://glasgow", "root://glasgow").partition("meshes:")
     told = errors(tmp_path, endpoints)
-    assert "endpoints[0].base_url (line 8): GLASGOW_DATADISK cannot have a base URL of root" in told
+    assert (
+        "endpoints[0].base_url (line 8): GLASGOW_DATADISK cannot have a base URL with root" in told
+    )
     assert "uk (http-tpc)" in told
     # Both together, mesh and endpoint, are judged as they are in the end.
     load(tmp_path, f"{endpoints}meshes:{meshes}".replace("[GLASGOW_DATADISK]", "[RAL_DATADISK]"))
@@ -258,7 +272,7 @@ def test_a_retired_endpoint_is_judged_when_it_comes_back(tmp_path: Path):
     retired = retired.replace("https://glasgow", "root://glasgow")
     load(tmp_path, retired.replace("destinations: all", "destinations: [RAL_DATADISK]"))
     back = retired.replace("retired: true", "retired: false").partition("meshes:")[0]
-    assert "GLASGOW_DATADISK cannot have a base URL of root" in errors(tmp_path, back)
+    assert "GLASGOW_DATADISK cannot have a base URL with root" in errors(tmp_path, back)
 
 
 # Each field of a registry file that pages or the API can set, with another value than the file's.

@@ -133,7 +133,11 @@ def test_a_registry_file_names_services_and_their_credentials():
     assert Mesh.objects.get().service_credential == Credential.objects.get()
     assert registry_file.load(REGISTRY).left["meshes"] == ["x"]
     for good, wrong, words in (
-        ("service_credential: fts", "service_credential: nope", "there is no credential 'nope'"),
+        (
+            "service_credential: fts",
+            "service_credential: nope",
+            "credential 'nope' is not registered",
+        ),
         ('service: "https://fts.example:8446", ', 'service: "", ', "asks a service"),
     ):
         with pytest.raises(registry_file.RegistryError, match=words):
@@ -243,14 +247,14 @@ def test_a_test_that_is_ordered_asks_the_one_service_in_use_and_gives_nothing_aw
         Probe.objects.all().delete()
         return request_probes.order([request], NOW)
 
-    with pytest.raises(RefusedError, match="no mesh in use says which"):
+    with pytest.raises(RefusedError, match="no enabled mesh names one"):
         ordered()
     served()
     assert ordered()
     served("same")
     assert ordered()
     served("other", service="https://other.example", service_credential=None)
-    with pytest.raises(RefusedError, match="name more than one"):
+    with pytest.raises(RefusedError, match="enabled meshes name several"):
         ordered()
     Mesh.objects.filter(name="other").update(enabled=False)
     assert ordered()
@@ -282,7 +286,7 @@ def test_the_service_gets_its_own_token_and_what_both_ends_lend(tokens: Path):
 
 def test_a_test_outside_every_mesh_asks_the_service_in_use(tokens: Path):
     probe = queued(*two_ends())
-    with pytest.raises(MoverError, match="no mesh in use says which"):
+    with pytest.raises(MoverError, match="no enabled mesh names one"):
         transfer_request.order_for(probe)
     served()
     order = transfer_request.order_for(probe)
@@ -296,7 +300,7 @@ def test_a_row_that_was_written_past_the_forms_ends_at_the_worker(tokens: Path):
     for changes, words in (
         ({"service": "https://evil.example"}, "not for its host and port"),
         ({"service": "http://fts.example:8446"}, "must begin with https"),
-        ({"service": ""}, "no mesh in use says which"),
+        ({"service": ""}, "no enabled mesh names one"),
     ):
         Mesh.objects.filter(pk=made.pk).update(**changes)
         with pytest.raises(MoverError, match=words) as caught:

@@ -133,7 +133,7 @@ def test_what_a_mesh_tests_is_said_in_words_and_numbers():
 def test_the_admin_takes_the_notation_of_the_matrix_and_says_what_is_tested(admin):
     glasgow, *_ = three_endpoints()
     page = posted(admin, "mesh", **mesh_form(mover="fake", sources_filter="klout=UK"))
-    assert "There is no attribute “klout” to choose endpoints by: use site, cloud, tier" in page
+    assert "“klout” is not an attribute of endpoints: use site, cloud, tier" in page
     both = mesh_form(mover="fake", sources_filter="cloud=UK", sources=[glasgow.id])
     assert "Write a filter or choose endpoints, not both." in posted(admin, "mesh", **both)
     assert not Mesh.objects.exists()

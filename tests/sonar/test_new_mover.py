@@ -84,7 +84,7 @@ def test_a_new_mover_is_registered_scheduled_and_measures(tmp_path):
         (
             {"mover": "tape"},
             "mover",
-            "there is no mover 'tape': use http-tpc or xrootd or gfal2 or",
+            "'tape' is not a transfer tool: use http-tpc, xrootd, gfal2,",
         ),
     ],
 )

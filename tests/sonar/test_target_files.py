@@ -46,7 +46,7 @@ def test_a_file_makes_them_and_changes_only_what_is_new() -> None:
     }
     assert Target.objects.get(name="uk").floor_mb_s == 30
     changes = file.load(WHOLE.replace("large", "small"))
-    assert changes.changed["targets"]["uk"][-1] == "size large -> small"
+    assert changes.changed["targets"]["uk"][-1] == "size_class large -> small"
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_a_file_makes_them_and_changes_only_what_is_new() -> None:
         ("above: 0.9", "of: 3", "targets[0].of (line 10): Extra inputs are not permitted"),
         ("cloud: UK", "cluod: UK", "targets[0].sources.cluod (line 7): there is no attr"),
         ('{cloud: UK, tag: "!tape"}', "[A]", 'targets[0].sources (line 7): write "all", or'),
-        ("mesh: uk", "mesh: none", "targets[0].mesh (line 5): there is no mesh 'none'"),
-        ("large", "vast", "targets[0].size_class (line 4): there is no size class 'vast'"),
+        ("mesh: uk", "mesh: none", "targets[0].mesh (line 5): mesh 'none' is not registered"),
+        ("large", "vast", "targets[0].size_class (line 4): size class 'vast' is not registered"),
         ("failures", "failing", "targets[0].failing (line 11): Extra inputs are not"),
         ("usual", "uk", "targets[1].name (line 12): uk appears twice in this file"),
     ],

@@ -177,9 +177,9 @@ def test_problems_of_size_classes_are_sentences():
     small, large = named("small", 0, 20), named("large", 100, 2000)
     assert problems([large, small]) == []
     assert problems([]) == ["there must be at least one size class"]
-    assert "must begin at 0 bytes" in problems([large])[0]
-    assert "begin at the same size" in problems([small, named("other", 0, 20), large])[0]
-    assert "must lie in its range [0, 100)" in problems([named("small", 0, 100), large])[0]
+    assert "must start at 0 bytes" in problems([large])[0]
+    assert "start at the same size" in problems([small, named("other", 0, 20), large])[0]
+    assert "must be in its range [0, 100)" in problems([named("small", 0, 100), large])[0]
     assert "[100, infinity)" in problems([small, named("large", 100, 99)])[0]
 
 

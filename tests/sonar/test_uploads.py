@@ -160,10 +160,10 @@ def test_a_file_of_the_same_name_is_never_read_not_even_once_the_upload_is_remov
     credential = upload(glasgow)
     assert shown_to(glasgow) == TOKEN
     uploads.remove(credential)
-    with pytest.raises(CredentialError, match="nothing is uploaded"):
+    with pytest.raises(CredentialError, match="its secret was not uploaded"):
         secret_of(credential).read()
     credential_checks.check(NOW, 5)
-    assert CredentialState.objects.get().sentence.startswith("nothing is uploaded for it")
+    assert CredentialState.objects.get().sentence.startswith("its secret was not uploaded")
 
 
 def test_another_secret_takes_its_place_and_what_was_wrong_is_forgotten(glasgow: Endpoint):
@@ -289,10 +289,10 @@ def test_the_admin_says_where_it_is_and_never_what(glasgow: Endpoint):
     for path in ("", f"{credential.pk}/change/"):
         answer = client.get(f"/admin/sonar/credential/{path}").content.decode()
         assert "uploaded 20 Nov 04:00 UTC by operator-" in answer
-        assert "; kept encrypted" in answer
+        assert "; stored encrypted" in answer
         assert UploadedSecret.objects.get().content.decode() not in answer
     uploads.remove(credential)
-    assert secrets.words(Credential.objects.get()) == "uploaded once, and removed since"
+    assert secrets.words(Credential.objects.get()) == "removed after it was uploaded"
 
 
 def test_an_uploaded_secret_does_not_follow_its_issuer_to_another_server(

@@ -265,5 +265,5 @@ def test_a_registry_file_names_vantages_and_a_wrong_one_is_told_at_its_place(end
     with pytest.raises(RegistryError) as error:
         load(f"{place}, vantage: 'r l'}}\n{mesh}")
     assert [line.partition(": ")[2] for line in error.value.problems] == [
-        "A vantage is 1 to 40 small letters, digits and dashes, like cern."
+        "A vantage point has 1 to 40 lower-case letters, digits and dashes, like cern."
     ] * 2

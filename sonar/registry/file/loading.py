@@ -121,7 +121,7 @@ class _Loader:
             setattr(row, key, values[key])
         if changed and not self._is_valid(kind, index, row):
             return False
-        fields = _fields_in_words({key: (before[key], values[key]) for key in changed})
+        fields = _fields_in_words(kind, {key: (before[key], values[key]) for key in changed})
         if changed:
             row.save(update_fields=None if is_new else changed)
         fields += related()
@@ -167,10 +167,12 @@ def _without_unnamed(row: models.Model, section: Section, values: dict[str, Any]
     return {key: value for key, value in values.items() if {key, FIELDS.get(key)} & keys}
 
 
-def _fields_in_words(changed: Mapping[str, tuple[Any, Any]]) -> list[str]:
+def _fields_in_words(kind: str, changed: Mapping[str, tuple[Any, Any]]) -> list[str]:
     """Say what each field was and is: `budget_bytes_per_day 100 GB -> none`."""
+    # Targets have their size class under its own name.
+    fields = FIELDS | ({"size_class": "size_class"} if kind == "targets" else {})
     lines = (
-        f"{FIELDS.get(key, key)} {_value_in_words(key, was)} -> {_value_in_words(key, is_now)}"
+        f"{fields.get(key, key)} {_value_in_words(key, was)} -> {_value_in_words(key, is_now)}"
         for key, (was, is_now) in changed.items()
     )
     return list(lines)
@@ -316,7 +318,7 @@ def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
         row.places = places
         values = section.model_dump(exclude={"site", "retired"})
         if section.site not in sites:
-            loader.wrong(("endpoints", index, "site"), f"there is no site {section.site!r}")
+            loader.wrong(("endpoints", index, "site"), f"site {section.site!r} is not registered")
             continue
         if not _find_credentials(loader, ("endpoints", index), CREDENTIALS, values, credentials):
             continue
@@ -356,7 +358,7 @@ def _find_credentials(
         if name and name not in credentials:
             loader.wrong(
                 (*place, key),
-                f"there is no credential {name!r}: add it with its hosts to `credentials`",
+                f"credential {name!r} is not registered: add it with its hosts to `credentials`",
             )
             return False
     return True
@@ -426,23 +428,26 @@ def _members(loader: _Loader, index: int, end: str, names: object) -> list[Endpo
     if not isinstance(names, list):
         return []
     if not names:
-        loader.wrong(("meshes", index, end), 'name endpoints, or write "all"')
+        loader.wrong(("meshes", index, end), 'list endpoints, or write "all"')
     endpoints = {row.name: row for row in Endpoint.objects.filter(name__in=names)}
     for place, name in enumerate(names):
         if name not in endpoints:
-            loader.wrong(("meshes", index, end, place), f"there is no endpoint {name!r}")
+            loader.wrong(("meshes", index, end, place), f"endpoint {name!r} is not registered")
     return list(endpoints.values())
 
 
 def _intervals(loader: _Loader, index: int, every: dict[str, int]) -> dict[SizeClass, int]:
     classes = {row.name: row for row in SizeClass.objects.all()}
     if not every:
-        loader.wrong(("meshes", index, "every"), "name at least one size class, like {large: 6h}")
+        loader.wrong(
+            ("meshes", index, "every"), "specify at least one size class, like {large: 6h}"
+        )
     for name in every:
         if name not in classes:
             names = ", ".join(classes)
             loader.wrong(
-                ("meshes", index, "every", name), f"there is no size class {name!r}: use {names}"
+                ("meshes", index, "every", name),
+                f"size class {name!r} is not registered: use {names}",
             )
     return {classes[name]: seconds for name, seconds in every.items() if name in classes}
 
@@ -460,9 +465,9 @@ def _load_aliases(loader: _Loader, sections: list[AliasSection]) -> None:
             name = getattr(section, end)
             targets[end] = rows_of_end.get(name)
             if name and name not in rows_of_end:
-                loader.wrong(("aliases", index, end), f"there is no {end} {name!r}")
+                loader.wrong(("aliases", index, end), f"{end} {name!r} is not registered")
         if bool(section.site) == bool(section.endpoint):
-            loader.wrong(("aliases", index), "name either a site or an endpoint")
+            loader.wrong(("aliases", index), "specify either a site or an endpoint")
         elif any(targets.values()):
             values = {"kind": section.kind, "name": section.name, **targets, "origin": BY_HAND}
             key = compared(section.kind, section.name)
@@ -483,7 +488,9 @@ def _load_criteria_sets(loader: _Loader, sections: list[CriteriaSetSection]) -> 
         row = rows.get(section.name) or CriteriaSet()
         if section.size not in classes:
             names = ", ".join(classes)
-            loader.wrong((*place, "size"), f"there is no size class {section.size!r}: use {names}")
+            loader.wrong(
+                (*place, "size"), f"size class {section.size!r} is not registered: use {names}"
+            )
             continue
         row.size_class = row.size_class if row.size_class_id else classes[section.size]
         values |= {"size_class": classes[section.size]}
@@ -508,7 +515,7 @@ def _load_targets(loader: _Loader, sections: list[TargetSection]) -> None:
             name = getattr(section, key)
             values[key] = rows_of_key.get(name)
             if name and name not in rows_of_key:
-                sentence = f"there is no {key.replace('_', ' ')} {name!r}"
+                sentence = f"{key.replace('_', ' ')} {name!r} is not registered"
                 loader.wrong(("targets", index, key), sentence)
         for end in ENDS:
             place = "targets", index, end
@@ -533,7 +540,7 @@ def describe(changes: Changes) -> str:
         ]
         if len(rows) > MOST_LINES:
             lines.append(f"changed: {len(rows) - MOST_LINES} more {kind.replace('_', ' ')}")
-    lines += [f"as before: {_rows(kind, names)}" for kind, names in changes.left.items()]
+    lines += [f"unchanged: {_rows(kind, names)}" for kind, names in changes.left.items()]
     return "\n".join(lines) or "nothing to do"
 
 

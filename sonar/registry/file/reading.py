@@ -58,7 +58,7 @@ class Loader(yaml.SafeLoader):
         self._values += 1
         self._depth += 1
         if self._depth > DEEPEST:
-            raise at_line(line, f"values are nested more than {DEEPEST} deep")
+            raise at_line(line, f"values are nested more than {DEEPEST} levels deep")
         node = super().compose_node(parent, index)
         self._depth -= 1
         if node is not None and is_alias:
@@ -69,24 +69,26 @@ class Loader(yaml.SafeLoader):
 
     def _repeat(self, node: yaml.Node, name: str, line: int) -> None:
         if id(node) not in self._sizes:
-            raise at_line(line, f"{name} is inside what it stands for")
+            raise at_line(line, f"the alias {name} refers to a value that contains it")
         self._values += self._sizes[id(node)]
         if self._values > MOST_VALUES:
-            sentence = f"{name} repeats so much that the file has more than {MOST_VALUES:,} values"
+            sentence = f"with the alias {name}, the file has more than {MOST_VALUES:,} values"
             raise at_line(line, sentence)
 
     def compose_scalar_node(self, anchor: dict[Any, yaml.Node]) -> yaml.ScalarNode:
         node = super().compose_scalar_node(anchor)
         if NOT_KEPT.search(node.value):
             line = node.start_mark.line + 1
-            raise at_line(line, "a text has a character that cannot be stored: NUL, or half a pair")
+            raise at_line(
+                line, "a text contains NUL or half a surrogate pair, which cannot be stored"
+            )
         return node
 
     def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
         for name, _ in node.value:
             if not isinstance(name, yaml.ScalarNode):
-                raise at_line(name.start_mark.line + 1, "a name cannot be a list or a mapping")
+                raise at_line(name.start_mark.line + 1, "a key cannot be a list or a mapping")
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401
@@ -157,18 +159,20 @@ def composed(text: str) -> tuple[object, Lines]:
         return Loader("").construct_document(root) if root else None, lines
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise at_line(line, f"not YAML: it has the character {error.character!r}") from error
+        raise at_line(
+            line, f"not valid YAML: the character {error.character!r} is not allowed"
+        ) from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         # `cloud: !UK` is a tag of YAML.
         is_tag = isinstance(error, yaml.constructor.ConstructorError)
         advice = ": put a text that begins with ! in quotes" if is_tag else ""
-        raise at_line(line, f"not YAML: {error.problem}{advice}") from error
+        raise at_line(line, f"not valid YAML: {error.problem}{advice}") from error
 
 
 def _sentence(wrong: ErrorDetails) -> str:
     if wrong["type"] == "extra_forbidden" and (now := NAMES.get(str(wrong["loc"][-1]))):
-        return f"this is called {now} now"
+        return f"this key is now called {now}"
     return wrong["msg"].removeprefix("Value error, ")
 
 

@@ -45,14 +45,14 @@ def interval(value: object) -> int:
 def known_mover(name: str) -> str:
     """Return the name of a mover that there is; raise ValueError with a sentence."""
     if name not in names():
-        raise ValueError(f"there is no mover {name!r}: use {' or '.join(names())}")
+        raise ValueError(f"{name!r} is not a transfer tool: use {', '.join(names())}")
     return name
 
 
 def alias_kind(name: str) -> str:
     """Return the name of a kind of alias; raise ValueError with a sentence."""
     if name not in AliasKind.values:
-        raise ValueError(f"there is no kind {name!r}: use {', '.join(AliasKind.values)}")
+        raise ValueError(f"{name!r} is not a kind of alias: use {', '.join(AliasKind.values)}")
     return name
 
 
@@ -82,7 +82,7 @@ def members(value: object) -> str | list[str] | dict[str, Any]:
     if value == ALL or of_names or isinstance(value, dict):
         return value  # type: ignore[return-value]  # as was just looked at
     raise ValueError(
-        'write "all", a list of names of endpoints, or a filter like {cloud: UK, label: DATADISK}'
+        'write "all", a list of endpoint names, or a filter like {cloud: UK, label: DATADISK}'
     )
 
 
