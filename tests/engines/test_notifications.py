@@ -92,7 +92,7 @@ def test_of_receivers_in_every_mood_nothing_is_lost_and_nobody_is_delayed(monkey
             receiver.mood = "well"
         again()
         send(at_once=2)
-        for mood in MOODS:  # each by the same id unchanged: it may have arrived
+        for mood in MOODS:  # each by the same id as before: it may have arrived
             first, second = there[mood].requests
             assert first.headers["x-sonar-delivery"] == second.headers["x-sonar-delivery"]
             assert first.body == second.body

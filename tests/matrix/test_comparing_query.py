@@ -178,7 +178,7 @@ def test_a_comparison_is_described_in_words(small_world, text, words):
         (
             "from=1970-01-15&to=1970-01-16&compare=month",
             "compare",
-            "compare=month reaches back before 1970.",
+            "compare=month reaches back before 1970, the earliest year.",
         ),
         (
             "compare=2026-10-01..",
@@ -209,7 +209,7 @@ def test_a_comparison_is_described_in_words(small_world, text, words):
         (
             "from=1970-01-02&to=2026-11-02&compare=previous",
             "compare",
-            "compare=previous reaches back before 1970.",
+            "compare=previous reaches back before 1970, the earliest year.",
         ),
         (
             "from=1971-01-01&to=9999-01-01&compare=previous",

@@ -171,7 +171,9 @@ def test_no_text_at_all_raises_anything_but_a_value_error(text):
 
 
 def test_a_time_that_utc_does_not_have_is_refused_with_a_sentence():
-    with pytest.raises(ValueError, match="'9999-12-31T23:59:59-14:00' is not in the years 1 to 99"):
+    with pytest.raises(
+        ValueError, match="'9999-12-31T23:59:59-14:00' is outside the years 1 to 99"
+    ):
         parse_time(f"{LAST}-14:00")
 
 

@@ -246,7 +246,7 @@ def test_a_registry_file_writes_tags_and_an_empty_list_removes_them(tmp_path):
     load(tmp_path, FILE)
     assert Site.objects.get(name="RAL").tags == ["atlas", "tape"]
     assert Endpoint.objects.get(name="RAL_TAPE").tags == ["a:b"]
-    assert "unchanged: 1 site" in load(tmp_path, FILE)
+    assert "as before: 1 site" in load(tmp_path, FILE)
     without = FILE.replace("tags: [tape, atlas, tape]", "tags: []").replace('["a:b"]', "[]")
     assert "changed: site RAL: tags atlas tape -> none" in load(tmp_path, without)
     assert Site.objects.get(name="RAL").tags == Endpoint.objects.get(name="RAL_TAPE").tags == []

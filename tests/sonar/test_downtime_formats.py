@@ -131,7 +131,7 @@ GOOD_OSG = written.osg_downtime(1, "good.example.org", NOW, NOW + HOUR)
         ),
         ("7G0", {"SERVICE_TYPE": ""}, "SERVICE_TYPE: missing or empty"),
         ("7G0", {"START_DATE": "soon"}, "START_DATE: “soon” is not a whole number"),
-        ("7G0", {"END_DATE": "9" * 17}, "END_DATE: it is not a time in the years 1970"),
+        ("7G0", {"END_DATE": "9" * 17}, "END_DATE: the time is outside the years 1970"),
         ("7G0", {"END_DATE": 5}, "DOWNTIME 2 (7G0), END_DATE: the downtime ends before it starts"),
         (
             "7G0",

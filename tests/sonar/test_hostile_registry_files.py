@@ -28,7 +28,10 @@ def laughs(levels: int, *, merged: bool = False) -> str:
 
 DEEP, NAMED = "values are nested", "name (line 2):"
 HOSTILE = {
-    "deep lists": ("sites: " + "[" * 20_000 + "]" * 20_000, f"line 1: {DEEP} more than 20 deep"),
+    "deep lists": (
+        "sites: " + "[" * 20_000 + "]" * 20_000,
+        f"line 1: {DEEP} more than 20 levels deep",
+    ),
     "deep mappings": ("sites:\n- " + "{a: " * 5_000 + "}" * 5_000, f"line 2: {DEEP} more than"),
     "deep blocks": ("- " * 600 + "a:", f"line 1: {DEEP} more"),
     "itself": ("sites: &a\n- *a\n", "line 2: the alias *a refers to a value"),
@@ -61,7 +64,7 @@ HOSTILE = {
         'sites:\n- {name: RAL, cloud: "\\uD800"}\n',
         "line 2: a text contains NUL",
     ),
-    "two documents": ("sites: []\n---\nsites: []\n", "line 2: not YAML"),
+    "two documents": ("sites: []\n---\nsites: []\n", "line 2: not valid YAML"),
     "no number at all": (
         "sites:\n- {name: RAL, wan_gbit_s: .nan}\n",
         "sites[0].wan_gbit_s (line 2)",
@@ -105,7 +108,7 @@ def test_anchors_that_mean_a_little_are_fine(tmp_path: Path) -> None:
     assert Site.objects.get(name="RAL").cloud == "UK"
 
 
-@pytest.mark.parametrize(("depth", "said"), [(19, "sites"), (20, "more than 20 deep")])
+@pytest.mark.parametrize(("depth", "said"), [(19, "sites"), (20, "more than 20 levels deep")])
 def test_what_nests_just_so_deep_is_judged_by_what_it_is(depth: int, said: str) -> None:
     with pytest.raises(RegistryError, match=said):
         parse("sites: " + "[" * depth + "]" * depth)

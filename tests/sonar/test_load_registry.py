@@ -108,7 +108,7 @@ def test_loading_it_again_or_what_does_not_name_it_changes_nothing(tmp_path):
     said = load(tmp_path, GOOD)
     assert "added" not in said
     assert "changed" not in said
-    assert "unchanged: 2 endpoints" in said
+    assert "as before: 2 endpoints" in said
     assert snapshot() == before
     assert Version.objects.get(name="registry").value == version
     load(tmp_path, "sites: [{name: LANCS}]")
@@ -119,7 +119,7 @@ def test_a_changed_value_changes_its_row_only_and_an_interval_or_member_its_mesh
     load(tmp_path, GOOD)
     said = load(tmp_path, GOOD.replace("inbound_cap: 4", "inbound_cap: 5"))
     assert "changed: endpoint GLASGOW_DATADISK: inbound_cap 4 -> 5" in said
-    assert "unchanged: 1 endpoint: RAL_DATADISK" in said
+    assert "as before: 1 endpoint: RAL_DATADISK" in said
     said = load(tmp_path, GOOD.replace("10m", "20m"))
     assert "changed: mesh uk: every large=6h small=10m -> large=6h small=20m" in said
     assert "1 mesh" not in said.partition("as before")[2]
@@ -196,19 +196,23 @@ BAD = [
     (
         "[GLASGOW_DATADISK]",
         "{cloud: UK, country: NO}",
-        "sources.country (line 17): country has a v",
+        "sources.country (line 17): country must be a text",
     ),
     (
         "[GLASGOW_DATADISK]",
         "{cloud: !UK }",
         "line 17: not valid YAML: could not determine a constructor",
     ),
-    ("[GLASGOW_DATADISK]", "some", 'meshes[0].sources (line 17): write "all", a list of names'),
+    (
+        "[GLASGOW_DATADISK]",
+        "some",
+        'meshes[0].sources (line 17): write "all", a list of endpoint names',
+    ),
     ("[GLASGOW_DATADISK]", "[]", 'meshes[0].sources (line 17): list endpoints, or write "all"'),
     ("name: RAL_DATADISK", "name: GLASGOW_DATADISK", "GLASGOW_DATADISK appears twice"),
     ("    label: DATADISK", "    site: RAL", "'site' appears twice in one mapping (line 7)"),
     ("sites:", "sights:", "sights (line 2): Extra inputs are not permitted"),
-    ("mode: push", "mode: [push", "not YAML"),
+    ("mode: push", "mode: [push", "not valid YAML"),
 ]
 
 

@@ -115,7 +115,9 @@ def test_a_credential_stays_for_the_services_that_know_us_by_it():
     served()
     known_by = Credential.objects.get()
     known_by.hosts = ["elsewhere.example"]
-    assert "for the hosts of meshes that use it, by-fts" in compatibility.hosts_problem(known_by)
+    assert "the hosts of these meshes, which use it: by-fts" in compatibility.hosts_problem(
+        known_by
+    )
 
 
 REGISTRY = """

@@ -19,7 +19,7 @@ from tests.sonar.world import NOW
 pytestmark = pytest.mark.django_db
 
 PROJECT = Path(__file__).resolve().parents[2]
-RECIPE = "A mover"
+RECIPE = "A transfer tool"
 DISK: MoverDescription = eval(block(RECIPE, "sonar/movers/catalogue.py"), vars(catalogue))
 
 

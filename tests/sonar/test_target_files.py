@@ -58,7 +58,7 @@ def test_a_file_makes_them_and_changes_only_what_is_new() -> None:
         ("above: 0.9", "above: 0.4", "targets[0].above (line 10): above must not be less"),
         ("above: 0.9", "bad: 2", "targets[0].bad (line 10): Extra inputs are not permitted"),
         ("above: 0.9", "of: 3", "targets[0].of (line 10): Extra inputs are not permitted"),
-        ("cloud: UK", "cluod: UK", "targets[0].sources.cluod (line 7): there is no attr"),
+        ("cloud: UK", "cluod: UK", "targets[0].sources.cluod (line 7): “cluod” is not an"),
         ('{cloud: UK, tag: "!tape"}', "[A]", 'targets[0].sources (line 7): write "all", or'),
         ("mesh: uk", "mesh: none", "targets[0].mesh (line 5): mesh 'none' is not registered"),
         ("large", "vast", "targets[0].size_class (line 4): size class 'vast' is not registered"),

@@ -540,7 +540,7 @@ def describe(changes: Changes) -> str:
         ]
         if len(rows) > MOST_LINES:
             lines.append(f"changed: {len(rows) - MOST_LINES} more {kind.replace('_', ' ')}")
-    lines += [f"unchanged: {_rows(kind, names)}" for kind, names in changes.left.items()]
+    lines += [f"as before: {_rows(kind, names)}" for kind, names in changes.left.items()]
     return "\n".join(lines) or "nothing to do"
 
 
