@@ -78,8 +78,8 @@ def _nothing_fits(name: str, mover: MoverDescription, mode: str) -> str:
     urls = in_use.values_list("base_url", flat=True)
     others = ", ".join(sorted({scheme_of(base_url) for base_url in urls}))
     return (
-        f"The mesh {name} would test nothing: the transfer tool {mover.name} "
-        f"{mover.what_it_moves(mode)}, but the base URLs of the endpoints in use have {others}."
+        f"The mesh {name} would test nothing. The transfer tool {mover.name} "
+        f"{mover.what_it_moves(mode)}, but the endpoints in use have {others}."
     )
 
 

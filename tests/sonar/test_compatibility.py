@@ -55,8 +55,8 @@ def test_one_end_that_is_named_is_judged_and_the_other_must_fit_somebody():
     web.save()
     assert mesh_problem("m", "fake", "pull", [[glasgow], [web]]) == ""
     assert mesh_problem("m", "http-tpc", "pull", [[], []]) == (
-        "The mesh m would test nothing: the transfer tool http-tpc moves files by dav, davs, http, "
-        "https, but the base URLs of the endpoints in use have fake."
+        "The mesh m would test nothing. The transfer tool http-tpc moves files by dav, davs, http, "
+        "https, but the endpoints in use have fake."
     )
 
 
