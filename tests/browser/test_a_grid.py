@@ -71,7 +71,7 @@ def add_mesh(page: Page, reader: object) -> None:
     follow(page, "Add a mesh")
     page.get_by_label("name", exact=True).fill("uk-datadisks")
     page.get_by_label("endpoint filter").fill(FILTER)
-    page.get_by_label("large files, interval per link").fill("1d")
+    page.get_by_label("interval per link for large files").fill("1d")
     expect(page.locator("#cost")).to_contain_text("12 GB")
     look(page, f"a-grid-10-mesh-{reader}")
     press(page, "Save and enable")

@@ -26,7 +26,7 @@ def test_a_mesh_is_made_with_its_cost_seen_before_and_an_endpoint_paused(
     page.get_by_role("link", name="Add mesh…").click()
     page.get_by_label("name", exact=True).fill("uk")
     page.get_by_label("endpoint filter").fill("cluod=UK")
-    page.get_by_label("small files, interval per link").fill("30m")
+    page.get_by_label("interval per link for small files").fill("30m")
     if reader is SCRIPTLESS:
         page.get_by_role("button", name="Show the cost").click()
         expect(page.locator("#mesh-sources_filter_error")).to_contain_text("cluod")
