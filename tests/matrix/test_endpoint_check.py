@@ -82,8 +82,16 @@ def test_the_button_orders_a_check_which_waits_on_the_page(admin, small_world):
         ({"requested_at": NOW - 2 * MINUTE}, "No worker has started the check in 2 min.", True),
         ({"started_at": NOW}, "The check is running; steps so far: 3.", False),
         ({"started_at": NOW - 11 * MINUTE}, "The check did not end:", True),
-        (ended(), "Checked 20 Nov 12:00:00 UTC: 1 step needs attention. Finished 30 s ago", True),
-        (ended(steps=[]), "Checked 20 Nov 12:00:00 UTC: nothing is wrong. Finished 30 s ago", True),
+        (
+            ended(),
+            "1 step needs attention. The check finished 30 s ago",
+            True,
+        ),
+        (
+            ended(steps=[]),
+            "nothing is wrong. The check finished 30 s ago",
+            True,
+        ),
     ],
 )
 def test_the_page_says_how_far_a_check_is(admin, kept, times, sentence, button):
