@@ -65,7 +65,7 @@ def again() -> None:
 WLCG = ["category", "subcategory", "event", "body", "tags", "level", "source", "details"]
 MOODS = {
     "broken": "answers 500 Internal Server Error: token=*** is wrong.",
-    "redirecting": "redirects (302), which is not followed.",
+    "redirecting": "redirected (302); redirects are not followed.",
     "dying": "does not answer: ",
     "hanging": "did not answer within 8 s.",
     "trickling": "did not answer within 8 s.",

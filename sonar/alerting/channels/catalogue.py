@@ -44,7 +44,7 @@ def of_web(url: str) -> str:
         return "The address must begin with https://, or with http:// within your own network."
     if parts.username or parts.password or parts.fragment:
         return "The address must not contain a user, a password or a #."
-    return "The address must be one that a server can have." if is_nobodys(host) else ""
+    return "The address must be a valid server address." if is_nobodys(host) else ""
 
 
 def matching(pattern: str, sentence: str) -> Callable[[str], str]:
@@ -119,7 +119,11 @@ class ChannelDescription:
     def problems(self, values: Mapping[str, str]) -> dict[str, str]:
         """Return the errors of the settings of a subscription by field."""
         allowed = {field.name for field in self.fields}
-        has = f"Allowed: {', '.join(sorted(allowed))}." if allowed else "It has no settings."
+        has = (
+            f"Allowed: {', '.join(sorted(allowed))}."
+            if allowed
+            else "This channel has no settings."
+        )
         unknown = f"The channel {self.name} does not have this setting. {has}"
         sentences = dict.fromkeys(values.keys() - allowed, unknown)
         for field in self.fields:

@@ -14,9 +14,11 @@ class ManyServices:
     def send(self, message: Message, target: Target) -> str:
         apprise = import_module("apprise").Apprise()
         if not apprise.add(target.settings["url"]):
-            raise ChannelError("Apprise does not support this URL. Use a URL of its documentation.")
+            raise ChannelError(
+                "Apprise does not support this URL. Use a URL from the Apprise documentation."
+            )
         # For services that read HTML or Markdown, the package adds the escapes.
         title = f"[Sonar] {message.subject}"
         if not apprise.notify(body=message.text, title=title, body_format="text"):
-            raise ChannelError("Apprise could not send the message. Its log has the reason.")
+            raise ChannelError("Apprise could not send the message. The worker log has the reason.")
         return "Apprise sent the message."

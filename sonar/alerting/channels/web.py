@@ -112,7 +112,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *secrets: str) -> Re
     text = one_line(content.decode("utf-8", "replace"), *filter(None, hidden))[:MOST_WORDS]
     reply = Reply(response.status, text)
     if 300 <= reply.status < 400:
-        raise ChannelError(f"{host} redirects ({reply.status}), which is not followed.")
+        raise ChannelError(f"{host} redirected ({reply.status}); redirects are not followed.")
     if not 200 <= reply.status < 300:
         raise ChannelError(f"{host} answers {reply.words}.")
     return reply
@@ -133,7 +133,7 @@ def failure(error: Exception) -> str:
     if any(isinstance(cause, TimeoutError) for cause in causes):
         return f"did not answer within {CONNECT_SECONDS + ANSWER_SECONDS} s"
     os_error = next((cause for cause in causes if isinstance(cause, OSError)), None)
-    return f"does not answer: {detail_of(os_error)}" if os_error else "sent an incomplete answer"
+    return f"does not answer: {detail_of(os_error)}" if os_error else "sent an incomplete response"
 
 
 def basic(user: str, password: str) -> dict[str, str]:
