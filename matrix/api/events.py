@@ -32,7 +32,7 @@ class EventRecord(Answer):
 
     A `link` has a source and a destination. A `source` or `destination` is one endpoint in that
     role, and an `endpoint` is one endpoint in both roles. One event covers all affected size
-    classes.
+    classes. An event of type `slower` or `faster` is a condition of type `slow` or `fast`.
     """
 
     id: Annotated[str, As(str)]

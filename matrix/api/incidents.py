@@ -73,7 +73,8 @@ class IncidentRecord(Answer):
     """An incident: a confirmed condition with its assignee and the decisions about it.
 
     A `link` has a source and a destination. A `source` or `destination` is one endpoint in that
-    role, and an `endpoint` is one endpoint in both roles.
+    role, and an `endpoint` is one endpoint in both roles. The event of a `slow` incident has the
+    type `slower`.
     """
 
     id: int
