@@ -25,7 +25,7 @@ SET_BEFORE = "This value is set and never shown. Leave the field empty to keep i
 OTHER_SERVER = "The new address is on another server. Enter this value again."
 INCIDENT_SCOPE_WORDS = {
     "link": "a link", "source": "an endpoint as a source",
-    "destination": "an endpoint as a destination", "endpoint": "an endpoint, both ways",
+    "destination": "an endpoint as a destination", "endpoint": "an endpoint in both directions",
     "site": "a site", "grid": "Sonar itself or its network",
 }  # fmt: skip
 INCIDENT_TYPE_WORDS = {"slow": "slow", "silent": "no new results", "failing": "failing"}

@@ -184,7 +184,7 @@ def target_of(name: str, *, lock: bool = False) -> Target:
     rows = rows.select_for_update(of=("self",)) if lock else rows
     row = rows.filter(name=name).first()
     if row is None:
-        raise Http404(f"There is no target “{name}”.")
+        raise Http404(f"The target “{name}” does not exist.")
     return row
 
 
@@ -323,6 +323,6 @@ def delete_target(request: HttpRequest, target: str) -> HttpResponse:
         sentence = f"The target {row.name} was removed."
         keep_in_the_log(request, row, DELETION, sentence)
         row.delete()
-    effect = "The next matching target now applies to its links, or their baseline."
+    effect = "The next matching target now applies to its links or, without one, their baselines."
     messages.success(request, f"{sentence} {effect}")
     return HttpResponseRedirect(TargetsPage().path())
