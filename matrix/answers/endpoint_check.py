@@ -19,7 +19,7 @@ from sonar.registry import redacted
 CheckState = Literal["waiting", "running", "done", "lost"]
 SOON = timedelta(seconds=20)
 """Within which a worker that is there begins."""
-HIDDEN = "Only operators and the admins of its site see this."
+HIDDEN = "Only operators and admins of its site can see this."
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,15 @@ def why_not_start(report: CheckReport | None) -> str:
     if report is None:
         return "This endpoint has not been checked yet."
     if report.changed:
-        return f"It has not been checked since its {report.changed_words} was changed."
+        return f"This endpoint has not been checked since its {report.changed_words} was changed."
     if report.is_open:
-        return "Its check has not ended yet."
+        return "The check of this endpoint has not ended yet."
     if report.state == "lost":
-        return "Its check did not end."
+        return "The check of this endpoint did not end."
     if not report.failed:
         return ""
     steps = "a step" if report.failed == 1 else f"{report.failed} steps"
-    return f"Its check failed in {steps}: its tests are likely to fail."
+    return f"The check of this endpoint failed in {steps}, so its tests are likely to fail."
 
 
 def public(step: CheckStep, endpoint: Endpoint, servers: Servers) -> CheckStep:
@@ -114,7 +114,7 @@ def sentence(report: CheckReport, now: datetime) -> str:
     if report.is_late:
         waited = format_span(now - check.requested_at)
         return (
-            f"No worker has started the check in {waited}. One for the queue "
+            f"No worker has started the check in {waited}. The worker for the queue "
             f"“{at(CLEANUP, check.endpoint.vantage)}” may not be running."
         )
     if report.state == "waiting":
@@ -125,6 +125,6 @@ def sentence(report: CheckReport, now: datetime) -> str:
         return "The check did not end: its worker was stopped. Check the endpoint again."
     ended = f"Checked {format_moment(check.ended_at or now)}"
     if report.changed:
-        return f"{ended}, before its {report.changed_words} was changed: check it again."
+        return f"{ended}, before its {report.changed_words} was changed: check the endpoint again."
     things = "1 step needs" if report.wrong == 1 else f"{report.wrong} steps need"
     return f"{ended}: {f'{things} attention' if report.wrong else 'nothing is wrong'}."

@@ -37,13 +37,13 @@ FIELDS = ("kind", "name", "who", "channel")
 PARAMETERS = (*FIELDS, "from", "to")
 CHANNEL_WORDS = {
     HistoryEntry.Channel.PAGE: "on a page",
-    HistoryEntry.Channel.API: "by the API",
+    HistoryEntry.Channel.API: "through the API",
     HistoryEntry.Channel.ADMIN: "in the admin",
-    HistoryEntry.Channel.FILE: "by a file",
+    HistoryEntry.Channel.FILE: "from a file",
     HistoryEntry.Channel.COMMAND: "by a command",
     HistoryEntry.Channel.REFRESH: "by a refresh",
     HistoryEntry.Channel.LOG_IN: "at a log-in",
-    HistoryEntry.Channel.DATABASE: "in the database itself",
+    HistoryEntry.Channel.DATABASE: "directly in the database",
 }
 # What columns are called in no place but here.
 LABELS = {
@@ -174,7 +174,7 @@ class HistoryLine:
     @property
     def who_words(self) -> str:
         """Say who it was: `anna, with the token cron-at-ral`."""
-        who = self.entry.who or "nobody who had logged in"
+        who = self.entry.who or "a user who was not logged in"
         return f"{who}, with the token {self.entry.token}" if self.entry.token else who
 
     @property

@@ -236,7 +236,7 @@ STATISTICS = {
         Statistic(
             "vs_predicted",
             "rate / predicted",
-            "Links that deviate from their endpoints: median / predicted rate of {files}",
+            "Links that deviate from their predicted rate: median / predicted rate of {files}",
             "which links deviate",
             unit=TIMES,
             scale="diverging",

@@ -51,7 +51,8 @@ RATES_OF = rf"{NUMBER} MB/s with (?:{SIZES}) files"
 DONE = r"(?:runs|ran|sends|sent|receives|received|sends and receives|sent and received)"
 BEGAN = rf"(?:(?:some time )?between ({TIME}) and )?({TIME})"
 CONDITION = (
-    rf"(?i)(?:{DONE} at ({NUMBER})× \(({NUMBER})–({NUMBER})\)|fails|failed|(?:is|was) not tested)"
+    rf"(?i)(?:{DONE} at ({NUMBER})× \(({NUMBER})–({NUMBER})\)|fails|failed|"
+    rf"(?:has|had) no new results)"
     rf"[a-z ]*(?:, with ([a-z, ]+?) files)?(?:, on ({COUNT}) of ({COUNT}) links?)?"
     rf"(?:, (?:({COUNT}) of )?({COUNT}) tests?(?: failed)?)?,? (?:since|from) {BEGAN}"
     rf"(?: until ({TIME}))?"
@@ -60,7 +61,7 @@ CONDITION = (
 SENTENCE = (
     rf"(?i)(?:(?:has|have) (?:been|had)|was|were|had) [a-z ]+?,? (?:since|from) "
     rf"{BEGAN}(?: until ({TIME}))?(?: UTC)?"
-    rf"(?:, at ({NUMBER})× \(({NUMBER})–({NUMBER})\))?"
+    rf"(?:, at ({NUMBER})× \(({NUMBER})–({NUMBER})\) of the baseline)?"
     rf"(?:, with ([a-z, ]+?) files)?(?:, on ({COUNT}) of ({COUNT}) links?)?"
     rf"(?:, (?:({COUNT}) of )?({COUNT}) tests?(?: failed)?)?"
 )
@@ -453,8 +454,8 @@ class LinkRules:
                 for end in ("source", "destination")
             ),
             (
-                rf"Without this link, (\w+) (sends|receives) at ({PERCENT}) of what its partners "
-                rf"reach elsewhere \((?:({NUMBER})–({PERCENT}), )?({COUNT}) partners?\)",
+                rf"Without this link, (\w+) (sends|receives) at ({PERCENT}) of the rate of its "
+                rf"partners on other links \((?:({NUMBER})–({PERCENT}), )?({COUNT}) partners?\)",
                 self.factor,
             ),
         ]

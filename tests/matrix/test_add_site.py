@@ -268,10 +268,10 @@ WARNED = [{"name": "write", "state": "warning", "seen": "slow", "advice": "Look.
     ("check", "said", "main"),
     [
         (None, "This endpoint has not been checked yet.", "Run check"),
-        ({"started_at": None}, "Its check has not ended yet.", ""),
+        ({"started_at": None}, "The check of this endpoint has not ended yet.", ""),
         (
             {"steps": FAILED},
-            "Its check failed in a step: its tests are likely to fail.",
+            "The check of this endpoint failed in a step, so its tests are likely to fail.",
             "Check again",
         ),
         (

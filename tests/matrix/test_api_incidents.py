@@ -85,7 +85,7 @@ def test_one_has_its_links_its_events_and_the_text_for_a_ticket(
     }
     assert (len(whole["members"]), whole["members"][1]["rate_mb_s"]) == (2, None)
     assert [event["type"] for event in whole["events"]] == ["opened", "assigned"]
-    assert "Elsewhere too few links have a baseline." in whole["ticket"]
+    assert "Elsewhere, too few links have a baseline." in whole["ticket"]
     page = f"http://testserver/incidents/{into_desy.pk}/"
     assert f"\n\nIncident page: {page}\n\nSite: DESY\n" in whole["ticket"]
     # People have no names for those who have not logged in.

@@ -158,7 +158,7 @@ def test_a_report_has_the_conditions_of_the_site_and_what_to_check(client, measu
         "sentence": "RAL_DATADISK has been failing as destination since some time between 20 Nov "
         "03:00 and 20 Nov 06:00 UTC, with large and small files, on 3 of 3 links, 60 of 60 tests "
         "failed.",
-        "advice": "Check RAL_DATADISK first. The errors of its failed tests give the reason.",
+        "advice": "Check RAL_DATADISK first. The errors of its failed tests show the reason.",
         "since": "2026-11-20T06:00:30Z",
         "since_low": "2026-11-20T03:00:30Z",
         "since_high": "2026-11-20T06:00:30Z",

@@ -34,16 +34,17 @@ GLASGOW, RAL = "Glasgow_DATADISK", "RAL_DATADISK"
         ("destination", TYPES.FAILING, "Glasgow_DATADISK as destination",
          "Glasgow_DATADISK fails as destination", "Glasgow_DATADISK failed as destination"),
         ("endpoint", TYPES.SILENT, "RAL_DATADISK in both directions",
-         "RAL_DATADISK is not tested in both directions",
-         "RAL_DATADISK was not tested in both directions"),
+         "RAL_DATADISK has no new results in both directions",
+         "RAL_DATADISK had no new results in both directions"),
         ("site", TYPES.SLOW, "RAL in both directions",
          "RAL sends and receives at 0.40× (0.35–0.46)",
          "RAL sent and received at 0.40× (0.35–0.46)"),
         ("grid", TYPES.SLOW, "Sonar itself",
          "Sonar itself: most links are slow at once, at 0.40× (0.35–0.46)",
          "Sonar itself: most links were slow at once, at 0.40× (0.35–0.46)"),
-        ("grid", TYPES.SILENT, "Sonar itself", "Sonar itself: most links are not tested at once",
-         "Sonar itself: most links were not tested at once"),
+        ("grid", TYPES.SILENT, "Sonar itself",
+         "Sonar itself: most links have no new results at once",
+         "Sonar itself: most links had no new results at once"),
     ],
 )  # fmt: skip
 def test_each_says_whose_it_is_and_what_is_the_matter(
@@ -98,14 +99,14 @@ def test_a_sentence_has_the_evidence_and_calls_the_unconfirmed_so(small_world: W
     assert [words.sentence(each) for each in conditions.rows()] == [
         "Glasgow_DATADISK has been failing as destination since 20 Nov 11:00 UTC, "
         "with large files, on 3 of 3 links, 30 of 30 tests failed.",
-        "DESY_DATADISK has been slow as source since 20 Nov 10:00 UTC, at 0.40× (0.35–0.46), "
-        "with small and large files, on 1 of 3 links, 20 tests, unconfirmed.",
+        "DESY_DATADISK has been slow as source since 20 Nov 10:00 UTC, at 0.40× (0.35–0.46) "
+        "of the baseline, with small and large files, on 1 of 3 links, 20 tests, unconfirmed.",
         "RAL_DATADISK to DESY_SCRATCHDISK was failing from 20 Nov 09:00 until 20 Nov 11:00 UTC, "
         "with large files, 10 of 10 tests failed.",
         "DESY_SCRATCHDISK has had no new results as source since 20 Nov 08:00 UTC, "
         "with large files, on 3 of 3 links.",
         "Sonar itself: most links were slow from 20 Nov 07:00 until 20 Nov 08:00 UTC, "
-        "at 0.40× (0.35–0.46), with large files, 120 tests.",
+        "at 0.40× (0.35–0.46) of the baseline, with large files, 120 tests.",
     ]
 
 
@@ -120,7 +121,7 @@ def test_results_are_doubtful_for_a_reason(small_world: World):
     grid = stored_condition(TYPES.SLOW)
     assert words.doubtful(grid) == (
         "Results are doubtful since 20 Nov 06:00 UTC: most links are slow at once, which "
-        "points to Sonar's own machine."
+        "suggests a problem on Sonar's own machine."
     )
 
 

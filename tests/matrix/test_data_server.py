@@ -205,7 +205,7 @@ def diagnosed(client: Client, moved: World) -> dict[str, dict[str, Any]]:
 def test_the_slow_server_is_named_to_those_who_may_see_machines(moved, operator, client):
     said = diagnosed(operator, moved)["slow-server"]
     assert said["headline"] == (
-        "Transfers by st-048.example.org are slow: 25 % of the rate of the other data server."
+        "Transfers through st-048.example.org are slow: 25 % of the rate of the other data server."
     )
     assert said["evidence"] == [
         "st-048.example.org: 50.0 MB/s (n = 12).",

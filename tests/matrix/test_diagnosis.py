@@ -155,7 +155,7 @@ def test_known_round_trip_and_loss_are_told():
     (said,) = diagnose(
         evidence(streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9), rtt_ms=90.0, single=0.7)
     )
-    assert "At a round trip of 90.0 ms, a connection has 63.0 kB in flight." in said.evidence
+    assert "At a round-trip time of 90.0 ms, a connection has 63.0 kB in flight." in said.evidence
     (said,) = diagnose(
         evidence(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), network=network(loss=0.012))
     )
@@ -185,7 +185,7 @@ def test_an_end_that_is_slow_elsewhere_too_is_the_limit(end, name, does):
     assert said.kind == "storage-limited"
     assert said.headline.startswith(f"The {name} is the limit")
     assert said.evidence[0].startswith(
-        f"Without this link, {does} at 13 % of what its partners reach elsewhere (10–17 %, 4"
+        f"Without this link, {does} at 13 % of the rate of its partners on other links (10–17 %, 4"
     )
     (unsure,) = diagnose(evidence(**{end: SLOW}))
     assert unsure.strength < said.strength
@@ -201,8 +201,8 @@ def test_two_slow_ends_together_explain_what_neither_does():
     said = diagnose(evidence(median=13.0, streams=FLAT, sending=half, receiving=third))[0]
     assert (said.kind, said.strength) == ("storage-limited", pytest.approx(5 / 6))
     assert said.headline.startswith("The destination is the limit")
-    assert said.evidence[0].startswith("Without this link, DESY receives at 33 % of what its part")
-    assert said.evidence[1].startswith("Without this link, RAL sends at 50 % of what its partners")
+    assert said.evidence[0].startswith("Without this link, DESY receives at 33 % of the rate o")
+    assert said.evidence[1].startswith("Without this link, RAL sends at 50 % of the rate of its")
     assert kinds(median=13.0, streams=FLAT, sending=half) == ["at-capacity"]
     # As slow as the slower end alone, or nearly.
     said = diagnose(evidence(median=20.0, streams=FLAT, sending=half, receiving=third))[0]
@@ -251,8 +251,8 @@ def test_an_end_with_a_condition_of_its_own_is_the_limit(end, name, verb):
         f"The {end} is the limit: {name} also {verb} slowly on its other links."
     )
     assert said.evidence[0] == (
-        f"{name}_DISK has been slow as {end} since 20 Nov 12:00 UTC, at 0.40× (0.35–0.46), "
-        "with large files, on 12 of 17 links."
+        f"{name}_DISK has been slow as {end} since 20 Nov 12:00 UTC, at 0.40× (0.35–0.46) "
+        "of the baseline, with large files, on 12 of 17 links."
     )
     # What remains of the link beyond that is no matter of this link alone.
     also = diagnose(evidence(**newly, slowed={end: wide, "link": slow_condition("link")}))
@@ -273,7 +273,7 @@ def test_most_of_the_time_may_pass_before_the_bytes_do():
     (said,) = diagnose(evidence(median=79.0, overhead=line(60.0, 100.0)))
     assert said.kind == "start-limited"
     assert "60.0 s of the 80.0 s that large files take" in said.headline
-    assert said.evidence[0].startswith("Files of any size take 60.0 s (57.0–63.0)")
+    assert said.evidence[0].startswith("Files of any size have an overhead of 60.0 s (57.0–63.0)")
 
 
 @pytest.mark.parametrize(
@@ -648,5 +648,5 @@ def test_the_condition_of_an_end_says_whose_it_is_that_a_link_fails():
         assert fault_of(NAMES, {where: 9}, {}, {"destination": failing}) == Fault(
             "The destination also fails on other links: with large files, on 12 of 17 links, 48 "
             "of 48 tests failed.",
-            "Check DESY_DISK first. The errors of its failed tests give the reason.",
+            "Check DESY_DISK first. The errors of its failed tests show the reason.",
         )

@@ -133,7 +133,7 @@ def test_operations_say_how_old_each_source_is(client: Client, both: World, sett
         of_endpoints=3,
     )
     page = responses.page(client, "/operations/")
-    assert "GOCDB: stale read 2 h ago; 40 downtimes, 3 concern endpoints here." in page
+    assert "GOCDB: stale read 2 h ago; 40 downtimes, 3 affect endpoints here." in page
     assert "failed. Downtimes read earlier are kept until it responds." in page
     (gocdb, osg) = responses.answer(client, "/api/v1/status/")["downtime_sources"]
     assert (gocdb["stale"], gocdb["failing"], gocdb["answered_at"]) == (
@@ -172,7 +172,8 @@ def test_a_result_says_that_an_end_was_down_or_at_risk_while_it_ran(
     assert "during this test" not in plain
     rows = responses.page(client, "/links/Glasgow_DATADISK/DESY_DATADISK/").source
     mark = word.removeprefix("declared ")
-    assert rows.count(f'title="source or destination was declared {mark} during this test"') == 1
+    mark_title = f'title="the source or destination was declared {mark} during this test"'
+    assert rows.count(mark_title) == 1
 
 
 def head_line(client: Client, asked: str = "") -> str:

@@ -116,7 +116,7 @@ def test_a_check_of_what_has_changed_since_says_so(admin, kept, change, named: s
     assert "before its" not in section(admin)
     assert responses.answer(admin, CALL)["changed"] == []
     Endpoint.objects.filter(pk=endpoint.pk).update(**change)
-    said = f"Checked 20 Nov 12:00:00 UTC, before its {named} was changed: check it again."
+    said = f"Checked 20 Nov 12:00:00 UTC, before its {named} was changed: check the endpoint again."
     assert said in section(admin)
     answer = responses.answer(admin, CALL)
     assert (answer["sentence"], answer["changed"]) == (said, named.split(" and "))
@@ -154,7 +154,7 @@ def test_hosts_and_addresses_are_only_for_who_may_see_them(admin, kept):
         said = section(client)
         assert "desy.example" not in said
         assert "192.0.2.7" not in said
-        assert "Host name fine: Only operators and the admins of its site see this." in said
+        assert "Host name fine: Only operators and admins of its site can see this." in said
         assert "PUT DESY_DATADISK/x: 403. To do: Ask who gave it." in said
         assert "Check again" not in said
 

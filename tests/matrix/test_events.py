@@ -77,7 +77,7 @@ def test_today_is_one_sentence_with_the_worst_first(small_world: World):
 def test_today_begins_at_midnight_utc(small_world: World):
     stored_condition(TYPES.SLOW, source=small_world.ral, since=MIDNIGHT + SECOND)
     ended = stored_condition(source=small_world.desy, since=DAY, ended=MIDNIGHT + SECOND)
-    assert today_words(events(), NOW) == "Today: nothing new so far"
+    assert today_words(events(), NOW) == "Today: no new events so far"
     Condition.objects.filter(id=ended.id).update(ended_at=NOW - MIDNIGHT)
     assert today_words(events(), NOW) == "Today: DESY_DATADISK failed as source until 00:00"
     stored_condition(source=small_world.glasgow, since=MIDNIGHT)

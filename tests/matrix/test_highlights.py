@@ -207,5 +207,5 @@ def test_conditions_come_first_each_in_one_row_with_its_figures(small_world):
     assert (slow.more, slow.items[0].url) == ("/?only=slower", "/sites/Glasgow/")
     assert slow.items[0].title == (
         "Glasgow_DATADISK has been slow as source since 20 Nov 07:00 UTC, "
-        "at 0.40× (0.35–0.46), with large files, on 3 of 4 links, 30 tests."
+        "at 0.40× (0.35–0.46) of the baseline, with large files, on 3 of 4 links, 30 tests."
     )

@@ -70,7 +70,7 @@ def test_conditions_of_the_link_are_said_with_since_the_worst_first(client, meas
 
 def test_why_a_failing_class_has_no_rate_is_said_on_hover(client, measured):
     html = responses.html(client, CARD)
-    assert html.count('title="failing: its last successes are more than 2 h old"') == 2
+    assert html.count('title="failing: the last successful tests are more than 2 h old"') == 2
 
 
 def test_the_most_common_error_since_it_fails_is_said_with_where(client, measured):

@@ -119,7 +119,7 @@ def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(client, small_worl
     stored_condition(destination=glasgow)
     assert (
         "The destination also fails on other links: with large files, on 3 of 3 links, 30 of 30 "
-        "tests failed. Check Glasgow_DATADISK first. The errors of its failed tests give"
+        "tests failed. Check Glasgow_DATADISK first. The errors of its failed tests show"
         in verdict(client)
     )
 
@@ -301,7 +301,7 @@ def test_what_came_through_before_all_failed_is_no_rate_of_now(client, small_wor
 def test_a_rate_now_is_left_out_where_all_tests_since_failed():
     states = ("failing", "failed", "measured", "stale", "down")
     assert [why_no_rate(state, (NOW - 30 * HOUR).timestamp(), NOW) for state in states] == [
-        "failing: its last successes are more than 30 h old",
-        "failed: its last successes are from before this time range",
+        "failing: the last successful tests are more than 30 h old",
+        "failed: the last successful tests are from before this time range",
         *("", "", ""),
     ]

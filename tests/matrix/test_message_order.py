@@ -110,7 +110,7 @@ def test_an_open_incident_is_told_in_one_order_by_each_channel(channel: str, bod
                 "RAL_DATADISK",
                 "has been slow as destination",
                 "since 20 Nov 03:00 UTC",
-                "at 0.45× (0.40–0.51), with large files, on 3 of 4 links",
+                "at 0.45× (0.40–0.51) of the baseline, with large files, on 3 of 4 links",
                 "First action: Check the inbound path.",
                 page,
             ],

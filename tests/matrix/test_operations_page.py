@@ -376,8 +376,8 @@ def test_while_the_whole_grid_is_slow_results_are_doubtful_and_that_is_the_verdi
         "Operations: Sonar is running; its results are doubtful since 20 Nov 10:00 UTC"
     ]
     assert (
-        "Results are doubtful since 20 Nov 10:00 UTC: most links are slow at once, which points to "
-        "Sonar's own machine. Check the load"
+        "Results are doubtful since 20 Nov 10:00 UTC: most links are slow at once, which suggests "
+        "a problem on Sonar's own machine. Check the load"
     ) in page.part("#health")
     assert "healthy" not in page
     # What began since then is not a fault of its own.

@@ -581,9 +581,8 @@ def two_way(rates: dict[Pair, float]) -> TwoWayFit:
 
 def peer_rules(model: TwoWayFit, name: str) -> list[Rule]:
     """Return the rules for what a site, or an endpoint, does against its peers."""
-    factor = (
-        rf"({PERCENT})(?: of what its partners reach elsewhere)? \((?:({NUMBER})–({PERCENT}), )?"
-    )
+    peers = "(?: of the rate of its partners on other links)?"
+    factor = rf"({PERCENT}){peers} \((?:({NUMBER})–({PERCENT}), )?"
 
     def check_end(end: str, *texts: str) -> None:
         percent, low, high, count = texts

@@ -302,7 +302,7 @@ def partners_are_listed_worst_against_usual_first_with_state_and_since(page: Pag
     first = partners(page, "source").table()[0]
     assert (first[0], first[7]) == ("DESY-HH", "failing since 19 Nov 06:00, 8 tests")
     assert (first[1], first[4]) == ("–", "–")
-    assert page.source.count("failing: its last successes are more than 30 h old") == 3
+    assert page.source.count("failing: the last successful tests are more than 30 h old") == 3
     link = partners(page, "destination").part('a[href^="/links/SARA-MATRIX_DATADISK/"]')
     assert link["href"] == "/links/SARA-MATRIX_DATADISK/UKI-SCOTGRID-GLASGOW_DATADISK/"
     assert link["title"].startswith("from SARA-MATRIX_DATADISK to UKI")

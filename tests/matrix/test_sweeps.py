@@ -100,7 +100,7 @@ def test_usual_values_stand_for_none(operator):
     [
         ({"variable": "colour"}, "variable", "variable must be streams, size or mode."),
         ({"values": [1]}, "values", "values must be a list of 2 to 10 values"),
-        ({"values": [4, 4]}, "values", "values must be at least two different ones"),
+        ({"values": [4, 4]}, "values", "values must contain at least two different values"),
         ({"values": [1, 65]}, "values", "values “65” is not allowed for streams: use whole"),
         ({"values": [1, True]}, "values", "values"),
         ({"values": ["1", "2"]}, "values", "values “1” is not allowed for streams"),
@@ -170,7 +170,7 @@ def test_rates_in_proportion_to_streams_are_told(operator):
         (
             lambda probe: 10 * min(probe.streams, 4) * wobble(probe),
             "rising",
-            "4 are about as good as 16.",
+            "4 are about as fast as 16.",
         ),
     ],
 )
@@ -187,7 +187,9 @@ def test_streams_count_as_they_were_used(operator):
     assert answer["finding"].startswith("Every transfer used 1 stream, however many were requested")
     assert (answer["trend"], answer["slope"]) == ("unclear", None)
     of_link = sweeps.reports(list(sweeps.rows()), NOW + timedelta(hours=1))
-    assert "says nothing about streams: every transfer used 1," in disobeyed(of_link, "small")
+    assert "does not show the effect of streams: every transfer used 1," in disobeyed(
+        of_link, "small"
+    )
     assert disobeyed(of_link, "large") == ""
     url = post(operator).json()["url"]
     run_all(
@@ -224,9 +226,9 @@ def test_failures_and_cancelled_tests_are_counted(operator):
     answer = operator.get(url).json()
     assert [step["state"] for step in answer["steps"]] == ["done", "failed", "failed", "gone"]
     assert (answer["done"], answer["failed"], answer["ended"]) == (1, 2, True)
-    assert answer["finding"] == "1 successful test: too few to say anything yet."
+    assert answer["finding"] == "1 successful test: too few to draw a conclusion yet."
     page = text(operator.get(f"/sweeps/{answer['id']}/"))
-    assert "cancelled or no longer kept" in page
+    assert "cancelled or deleted" in page
     shown = responses.page(operator, f"/sweeps/{answer['id']}/").table("table.ranking tbody tr")
     assert [row[:4] for row in shown] == [["1", "10.0", "1", "0"], ["2", "–", "0", "2"]]
 
@@ -330,7 +332,11 @@ def test_the_form_says_what_is_wrong_and_keeps_what_was_written(
     ("size", "advice"),
     [
         ("small", "try a larger size class."),
-        ("large", "Its servers ignore the number of streams, also for the largest size class."),
+        (
+            "large",
+            "The servers of this link ignore the number of streams, even for the largest size "
+            "class.",
+        ),
     ],
 )
 def test_a_larger_size_class_is_advised_only_where_there_is_one(operator, size: str, advice: str):
@@ -342,16 +348,16 @@ def test_a_larger_size_class_is_advised_only_where_there_is_one(operator, size: 
 
 
 def test_that_streams_were_ignored_lately_is_said_before_an_order(operator):
-    assert "asked for several streams" not in text(operator.get(LINK))
+    assert "requested several streams" not in text(operator.get(LINK))
     order(operator)
     run_all(lambda probe: 5.0, used=lambda probe: 1)
-    said = "2 tests of the last 28 days asked for several streams and used 1: a sweep with"
+    said = "2 tests of the last 28 days requested several streams but used only 1. A sweep with"
     for page in (LINK, f"{LINK}sweeps/"):
         assert said in text(operator.get(page)).replace("\N{NO-BREAK SPACE}", " ")
-        assert "asked for several streams" not in text(Client().get(page))
+        assert "requested several streams" not in text(Client().get(page))
     order(operator)
     run_all(lambda probe: 5.0, used=lambda probe: probe.streams)
-    assert "asked for several streams" not in text(operator.get(LINK))
+    assert "requested several streams" not in text(operator.get(LINK))
 
 
 def test_what_no_mover_of_a_link_can_vary_is_not_offered_and_refused(operator, small_world):
@@ -360,11 +366,11 @@ def test_what_no_mover_of_a_link_can_vary_is_not_offered_and_refused(operator, s
     page = responses.page(operator, f"{LINK}sweeps/")
     (option,) = page.parts('select[name="variable"] option[disabled]')
     assert option.attributes["value"] == "mode"
-    assert option.words.endswith("(no transfer tool of this link has both modes)")
+    assert option.words.endswith("(no transfer tool of this link supports both pull and push)")
     response = order(operator, variable="mode", values="")
     assert response.status_code == 400
-    why = "no transfer tool of this link has both modes"
-    assert f"This setting cannot be varied: {why}." in text(response)
+    reason = "no transfer tool of this link supports both pull and push."
+    assert f"This setting cannot be varied: {reason}" in text(response)
     refusal = post(operator, variable="mode", mover="xrootd")
     assert refusal.status_code == 400
     assert "does not support mode push" in refusal.json()["errors"]["values"][0]

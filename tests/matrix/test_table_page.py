@@ -495,7 +495,9 @@ def test_a_link_says_how_it_is_since_when_and_by_what_factor(client, small_world
             "3",
         ],
     }
-    assert page.source.count('title="failing: its last successes are more than 2 h old"') == 2
+    assert (
+        page.source.count('title="failing: the last successful tests are more than 2 h old"') == 2
+    )
     (failing,) = page.parts("td.failing.words")
     assert failing["title"] == (
         "RAL_DATADISK to Glasgow_DATADISK has been failing since 20 Nov 10:00 UTC, with large "
@@ -519,7 +521,9 @@ def test_what_is_not_confirmed_is_called_so_and_is_neither_counted_nor_as_usual(
     page = look(client, "?large.ok.min=1&constant=1")
     assert [row[7] for row in rows(page)] == ["unknown unconfirmed: slow", "as usual"]
     title = "RAL_DATADISK to DESY_DATADISK has been slow since 20 Nov 06:00 UTC, at 0.40× "
-    assert page.parts(f'[title="{title}(0.35–0.46), with large files, 10 tests, unconfirmed"]')
+    assert page.parts(
+        f'[title="{title}(0.35–0.46) of the baseline, with large files, 10 tests, unconfirmed"]'
+    )
     assert client.get("/table/").context["looks"] == []
     assert "states as of 12:00 UTC" in page.words
     # The filters do not change what conditions say.

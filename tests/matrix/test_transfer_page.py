@@ -292,7 +292,8 @@ def test_conditions_of_its_link_when_it_ran_are_said_and_lead_to_their_page(clie
     said = [part.words for part in page.parts("p.notice") if "During this test" in part]
     assert said == [
         "During this test: Glasgow_DATADISK has been slow as destination since 20 Nov 08:00 UTC, "
-        "at 0.40× (0.35–0.46), with large files, on 3 of 3 links, 30 tests, unconfirmed.",
+        "at 0.40× (0.35–0.46) of the baseline, with large files, on 3 of 3 links, 30 tests, "
+        "unconfirmed.",
         "During this test: RAL_DATADISK to Glasgow_DATADISK was failing from 20 Nov 07:00 until "
         "20 Nov 11:00 UTC, with large files, 10 of 10 tests failed.",
     ]

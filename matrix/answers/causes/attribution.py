@@ -187,6 +187,6 @@ def choice(params: Mapping[str, Sequence[str]], name: str, allowed: Sequence[str
         raise BadQueryError({name: [f"{name} is given {len(values)} times: give it once."]})
     value = values[0] if values else ""
     if value and value not in allowed:
-        sentence = f"{name} “{value}” is not known here: use {either(allowed)}."
+        sentence = f"{name} “{value}” is not allowed: use {either(allowed)}."
         raise BadQueryError({name: [sentence]})
     return value or allowed[0]

@@ -31,8 +31,8 @@ from sonar.notation.units import (
 MOSTLY_ENDS, PARTLY_ENDS = 0.6, 0.3
 VERBS = {"source": "sends", "destination": "receives"}
 DOING = {"source": "Sending", "destination": "Receiving"}
-ELSEWHERE = "what its partners reach elsewhere"
-CHANGED_ELSEWHERE = "how much its partners changed elsewhere"
+ELSEWHERE = "the rate of its partners on other links"
+CHANGED_ELSEWHERE = "the change of its partners on other links"
 NOTABLE_KINDS = ("slow", "fast")
 # How a site is against its peers, by the kind of EndEffect that says most.
 AGAINST_PEERS = {
@@ -170,7 +170,7 @@ def link_sentence(link: LinkRest, *, ratios: bool, short: Mapping[str, str]) -> 
     evidence = f"n = {counted(link.tests, 'test')}"
     if not math.isnan(link.p):
         evidence += f", {format_chance(link.p)}"
-    factor = f"{format_factor(link.factor)} of the predicted {predicted}"
+    factor = f"{format_factor(link.factor)} the predicted {predicted}"
     return f"{source} → {destination}: {rate}, {factor} ({evidence})."
 
 
@@ -179,7 +179,7 @@ def headline(attribution: Attribution) -> str:
     model = attribution.model
     is_comparison = attribution.grid.query.compare is not None
     if is_comparison and not model.cells:
-        return f"No link has {FEWEST_TESTS} successful transfers on both sides to compare."
+        return f"No link has {FEWEST_TESTS} successful transfers on both sides of the comparison."
     if reason := too_few(model):
         return reason
     of_links = "how {} changed" if is_comparison else "the differences between {}"
@@ -205,7 +205,7 @@ def r2_and_meaning(model: TwoWay) -> tuple[str, str]:
         return "", ""
     left_out = model.r2_left_out
     spread = (
-        f"A typical link is within a factor of {math.exp(model.sigma):.2f} of the explained rate."
+        f"A typical link is within a factor of {math.exp(model.sigma):.2f} of its predicted rate."
     )
     if math.isnan(left_out):
         return f"R² {model.r2:.2f}", spread
@@ -216,8 +216,8 @@ def r2_and_meaning(model: TwoWay) -> tuple[str, str]:
     if left_out >= PARTLY_ENDS:
         return r2, f"Both the endpoints and the paths between them make links slow. {spread}"
     return r2, (
-        "Source and destination explain little. Look at single links, or choose a longer time "
-        f"range, in which rates scatter less. {spread}"
+        "Sources and destinations explain few of the differences. Look at single links, or choose "
+        f"a longer time range, in which rates scatter less. {spread}"
     )
 
 
@@ -232,7 +232,7 @@ def too_few(model: TwoWay) -> str:
         end = ENDS[rows > 1]
         return (
             f"All {counted(model.cells, 'link')} with results have the same {end}. A second "
-            f"{end} would show whether it or its partners are slow."
+            f"{end} would show whether this {end} or its partners are slow."
         )
     if not model.dof or math.isnan(model.r2):
         return (

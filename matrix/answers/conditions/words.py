@@ -44,11 +44,14 @@ STATES = {
 # Now and then, of one subject and of most links.
 VERBS = {
     TYPES.FAILING: (("fails", "failed"), ("fail", "failed")),
-    TYPES.SILENT: (("is not tested", "was not tested"), ("are not tested", "were not tested")),
+    TYPES.SILENT: (
+        ("has no new results", "had no new results"),
+        ("have no new results", "had no new results"),
+    ),
     TYPES.SLOW: (("is slow", "was slow"), ("are slow", "were slow")),
     TYPES.FAST: (("is fast", "was fast"), ("are fast", "were fast")),
 }
-FAILING_ADVICE = "Check {} first. The errors of its failed tests give the reason."
+FAILING_ADVICE = "Check {} first. The errors of its failed tests show the reason."
 SILENT_ADVICE = (
     "Check on the Operations page whether tests of the affected links are scheduled, and what they "
     "wait for."
@@ -145,12 +148,16 @@ def sentence(
 ) -> str:
     """Give object, state, start and figures, in this order.
 
-    `A has been slow as destination since 25 Nov 01:00 UTC, at 0.34x (0.30-0.38), with large
-    files, on 28 of 29 links, 90 tests.`
+    `A has been slow as destination since 25 Nov 01:00 UTC, at 0.34x (0.30-0.38) of the baseline,
+    with large files, on 28 of 29 links, 90 tests.`
     """
     begin = [state(condition, short), since(condition, write)]
     factor = factor_words(condition)
-    figures = [f"at {factor}"] * bool(factor) + evidence(condition) + unconfirmed(condition)
+    figures = (
+        [f"at {factor} of the baseline"] * bool(factor)
+        + evidence(condition)
+        + unconfirmed(condition)
+    )
     return f"{', '.join([' '.join(begin), *figures])}."
 
 
@@ -198,8 +205,8 @@ def doubtful(condition: Condition) -> str:
     """Say that results are doubtful because of a condition of the whole grid."""
     verb = VERBS[TYPES(condition.type)][1][condition.ended_at is not None]
     return (
-        f"Results are doubtful {since(condition)}: most links {verb} at once, which points to "
-        "Sonar's own machine."
+        f"Results are doubtful {since(condition)}: most links {verb} at once, which suggests a "
+        "problem on Sonar's own machine."
     )
 
 

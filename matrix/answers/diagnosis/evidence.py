@@ -384,7 +384,7 @@ def disobeyed(reports: Iterable[SweepReport], size: str) -> str:
         if report.is_of_streams and of_class and report.is_of_one_number:
             used = int(report.numbers[0])
             return (
-                f"The sweep of {format_minute(sweep.requested_at)} says nothing about "
+                f"The sweep of {format_minute(sweep.requested_at)} does not show the effect of "
                 f"streams: every transfer used {used}, however many were requested."
             )
     return ""

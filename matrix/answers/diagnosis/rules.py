@@ -239,7 +239,7 @@ def start_limited(link: LinkEvidence) -> Diagnosis | None:
         f"Most of the time is overhead: {format_seconds(line.overhead)} of the "
         f"{format_seconds(times.seconds)} that {link.size} files take.",
         (
-            f"Files of any size take {overhead}{rest}",
+            f"Files of any size have an overhead of {overhead}{rest}",
             f"Based on median times of {counts} files.",
         ),
         "Check what happens before the first byte and after the last byte: handshakes, "
@@ -281,25 +281,25 @@ def connection_limited(link: LinkEvidence) -> Diagnosis | None:
     if link.rtt_ms is not None:
         kilobytes = three_digits(link.single * link.rtt_ms)
         in_flight.append(
-            f"At a round trip of {three_digits(link.rtt_ms)} ms, a connection has {kilobytes} kB "
-            "in flight."
+            f"At a round-trip time of {three_digits(link.rtt_ms)} ms, a connection has "
+            f"{kilobytes} kB in flight."
         )
     each, strength = three_digits(streams.each), min(streams.slope.exponent, 1.0)
     if scatter and scatter.is_steady and not is_saw:
         return Diagnosis(
             "window-limited",
-            f"Each connection runs at the same {each} MB/s, whatever their number: the TCP window "
-            "is too small.",
+            f"Each connection runs at the same {each} MB/s, whatever the number of streams: the "
+            "TCP window is too small.",
             (*said, *in_flight),
             "Check the TCP buffers of both endpoints (net.ipv4.tcp_rmem, tcp_wmem, server "
-            "settings). A buffer must be at least the target rate times the round trip. Until "
+            "settings). A buffer must be at least the target rate times the round-trip time. Until "
             "then, more streams help.",
             strength,
         )
     return Diagnosis(
         "loss-limited",
-        f"Each connection varies around {each} MB/s, whatever their number: packets are being "
-        "lost.",
+        f"Each connection varies around {each} MB/s, whatever the number of streams: packets "
+        "are being lost.",
         (*said, *loss_words(link), *in_flight),
         "Check the path for packet loss: interface error counters, dirty optics, small switch "
         "buffers. Count retransmissions at the source (ss -ti, nstat). "
@@ -460,7 +460,7 @@ def slow_server(link: LinkEvidence) -> Diagnosis | None:
     where = slow[0] if len(slow) == 1 else f"{format_count(len(slow))} of the data servers"
     return Diagnosis(
         "slow-server",
-        f"Transfers by {where} are slow: {percent(ratio)} of the rate of the other data "
+        f"Transfers through {where} are slow: {percent(ratio)} of the rate of the other data "
         f"server{'s' * (others != 1)}.",
         (
             f"{'; '.join(f'{host}: {figures[host]}' for host in slow[:MOST_SERVERS])}.",

@@ -36,7 +36,7 @@ EVENT_TYPE_WORDS = {
     "slower": "Slowdowns",
     "faster": "Speed-ups",
     "failing": "Failures",
-    "silent": "Times without results",
+    "silent": "Periods without results",
     "recovered": "Recoveries",
 }
 SCOPE_WORDS = {
@@ -161,7 +161,7 @@ def since_of(params: Texts) -> datetime | None:
     if not text:
         return None
     if clash := next((name for name in ("window", "from", "to") if params.get(name)), None):
-        sentence = f"since and {clash} exclude each other: use one of the two."
+        sentence = f"since cannot be combined with {clash}: use one of the two."
         raise BadQueryError({"since": [sentence]})
     try:
         moment = parse_time(text)
@@ -226,7 +226,7 @@ def today_words(
         if event.is_significant and max(event.since, event.until or event.since) >= start
     ]
     if not of_day:
-        return "Today: nothing new so far"
+        return "Today: no new events so far"
     first = sorted(of_day, key=weight)
     said = [
         f"{event.words(short)}{f' until {event.until:%H:%M}' if event.until else ''}"

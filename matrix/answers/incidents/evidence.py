@@ -143,10 +143,10 @@ class Beside:
         rows, columns = self.own(self.links.sources), self.own(self.links.destinations)
         others = {}
         if incident.scope == Scope.SOURCE:
-            others["As a destination"] = np.logical_and.outer(~rows, columns)
+            others["As a destination,"] = np.logical_and.outer(~rows, columns)
         if incident.scope == Scope.DESTINATION:
-            others["As a source"] = np.logical_and.outer(rows, ~columns)
-        others["Elsewhere"] = np.logical_and.outer(~rows, ~columns)
+            others["As a source,"] = np.logical_and.outer(rows, ~columns)
+        others["Elsewhere,"] = np.logical_and.outer(~rows, ~columns)
         return [self.words(*each) for each in others.items()]
 
     def own(self, groups: Sequence[AxisGroup]) -> Flags:

@@ -26,7 +26,7 @@ NEWS = {
     Type.WORSE: "got worse",
     Type.BETTER: "improved",
     Type.CAUSE: "scope widened",
-    Type.ACCEPTED: "closed, as the current rate was accepted as the baseline",
+    Type.ACCEPTED: "closed, because the current rate was accepted as the baseline",
 }
 MOST_IN_DIGEST = 50
 # Links of an incident that are read; a message lists the first of them by name.
@@ -106,7 +106,7 @@ def matter(row: Incident, now: datetime | None = None) -> Matter:
         assignee = row.assignee.get_username()
     elif row.acknowledged_by and row.acknowledged_at:
         at = format_typed(row.acknowledged_at)
-        assignee = f"nobody, acknowledged by {row.acknowledged_by.get_username()} at {at}"
+        assignee = f"nobody (acknowledged by {row.acknowledged_by.get_username()} at {at})"
     members, error, where = list[str](), "", ""
     if now:
         links, _ = incidents.members(row, MOST_READ)

@@ -31,8 +31,8 @@ SCOPE_WORDS = {
 # What Sonar itself recorded, by the type of event; `{}` are its values.
 SEEN = {
     Type.OPENED: "Opened: {type}, {of}.",
-    Type.GREW: "Grew: {of}.",
-    Type.SHRANK: "Shrank: {of}.",
+    Type.GREW: "Affects more links: {of}.",
+    Type.SHRANK: "Affects fewer links: {of}.",
     Type.WORSE: "Got worse: {type}, {of}.",
     Type.BETTER: "Improved: {type}, {of}.",
     Type.CAUSE: "Scope {turned} from {was} to {scope}.",

@@ -134,7 +134,7 @@ def problems(
     if unknown:
         errors["sizes"] = [f"sizes “{unknown[0]}” is not a size class."]
     elif len(set(tests.sizes)) < len(tests.sizes):
-        errors["sizes"] = ["sizes names a size class twice: use count for several tests."]
+        errors["sizes"] = ["sizes contains a size class twice: use count to run several tests."]
     if tests.mover not in MOVERS:
         errors["mover"] = [sentence("mover", "")]
         return errors
@@ -256,7 +256,7 @@ def why_not_varied(movers: Sequence[str], base_urls: Mapping[str, str]) -> dict[
         if not mover.asks_service
     )
     if not any(len(modes) > 1 for modes in offered):
-        reasons["mode"] = "no transfer tool of this link has both modes"
+        reasons["mode"] = "no transfer tool of this link supports both pull and push"
     return reasons
 
 
@@ -281,12 +281,10 @@ def values_of(ordered: OrderedSweep) -> list[int | str]:
             raise BadQueryError({"values": [f"values “{value}” {allowed}"]})
     ascending = sorted(set(values), key=lambda value: places[value])
     if len(ascending) < 2:
-        raise BadQueryError(
-            {"values": ["values must be at least two different ones: there is nothing to compare."]}
-        )
+        raise BadQueryError({"values": ["values must contain at least two different values."]})
     if len(ascending) * ordered.repeats > MOST_STEPS:
         tests = f"{len(ascending)} values with {ordered.repeats} repeats are"
-        raise BadQueryError({"repeats": [f"{tests} more than {MOST_STEPS} tests: ask for fewer."]})
+        raise BadQueryError({"repeats": [f"{tests} more than {MOST_STEPS} tests: use fewer."]})
     return ascending
 
 

@@ -292,13 +292,13 @@ def conclusion(report: SweepReport) -> SweepFinding:
         return SweepFinding("unclear", headline, advice)
     if slope is None:
         tests = counted(report.done, "successful test")
-        return SweepFinding("unclear", f"{tests}: too few to say anything yet.")
+        return SweepFinding("unclear", f"{tests}: too few to draw a conclusion yet.")
     wording = (OF_STREAMS if report.is_of_streams else OF_SIZES)[slope.trend]
     low, high = (value_name(value, report) for value in (measured[0], measured[-1]))
     factor = format_factor(slope.factor, *slope.interval)
     enough, greatest = report.enough, measured[-1]
     is_less = enough is not None and enough.value != greatest.value
-    best = f" {enough.value} are about as good as {greatest.value}." if enough and is_less else ""
+    best = f" {enough.value} are about as fast as {greatest.value}." if enough and is_less else ""
     headline = wording.headline.format(
         effect=f"{high} give {factor} the rate of {low} (n = {format_count(slope.n)})",
         each=three_digits(float(np.median(report.rates / report.numbers))),
@@ -309,18 +309,22 @@ def conclusion(report: SweepReport) -> SweepFinding:
 
 def nothing_done(report: SweepReport) -> SweepFinding:
     if report.open:
-        return SweepFinding("", "No test has ended with a rate yet.")
+        return SweepFinding("", "No test has succeeded yet.")
     if report.failed:
         return SweepFinding(
-            "failed", "No test succeeded: there is no rate to compare.", "See why each failed."
+            "failed",
+            "No test succeeded, so no rates can be compared.",
+            "Check the error of each test.",
         )
     return SweepFinding(
-        "gone", "No results are left: its tests were cancelled, or are no longer kept."
+        "gone", "No results are left: the tests were cancelled, or their results were deleted."
     )
 
 
-TRY_LARGER = "Some servers open more only for larger files: try a larger size class."
-NONE_LARGER = "Its servers ignore the number of streams, also for the largest size class."
+TRY_LARGER = "Some servers use several streams only for larger files: try a larger size class."
+NONE_LARGER = (
+    "The servers of this link ignore the number of streams, even for the largest size class."
+)
 
 
 def streams_ignored(source: int, destination: int, now: datetime) -> str:
@@ -341,7 +345,7 @@ def streams_ignored(source: int, destination: int, now: datetime) -> str:
         return ""
     tests = counted(counts[1], "test")
     return (
-        f"{tests} of the last 28 days asked for several streams and used 1: a sweep with "
+        f"{tests} of the last 28 days requested several streams but used only 1. A sweep with "
         "streams is likely to show nothing."
     )
 
@@ -350,7 +354,7 @@ def one_number_words(number: int, count: int) -> str:
     """Say that ``count`` tests of several numbers of streams all used the same number."""
     return (
         f"Every transfer used {counted(number, 'stream')}, however many were requested "
-        f"(n = {format_count(count)}): this says nothing about streams."
+        f"(n = {format_count(count)}), so the effect of streams is unknown."
     )
 
 
@@ -378,12 +382,12 @@ OF_STREAMS = {
     "proportional": Wording(
         "The rate grows in proportion to the number of streams: {effect}, about {each} MB/s for "
         "each stream.",
-        "Each connection is limited by itself: its TCP window is too small, or packets are lost. "
+        "Each connection has its own limit: its TCP window is too small, or packets are lost. "
         "Check the TCP buffers of both endpoints first.",
     ),
     "rising": Wording(
         "More streams are faster, but not in proportion: {effect}.{best}",
-        "Each connection is limited by itself to some degree. Something that they share limits "
+        "Each connection has its own limit to some degree. Something that all of them share limits "
         "them all: the link, or a server.",
     ),
     "falling": Wording(
@@ -393,7 +397,7 @@ OF_STREAMS = {
     ),
     "unclear": Wording(
         "The tests scatter too much to show the effect of streams: {effect}.",
-        "Repeat it with more tests of each number.",
+        "Repeat the sweep with more tests of each number of streams.",
     ),
 }
 LARGER_ARE_FASTER = Wording(
@@ -404,7 +408,7 @@ LARGER_ARE_FASTER = Wording(
 OF_SIZES = {
     "flat": Wording(
         "Files of every size move at the same rate: {effect}.",
-        "The overhead of each transfer plays no part here.",
+        "The overhead of each transfer has no effect here.",
     ),
     "proportional": LARGER_ARE_FASTER,
     "rising": LARGER_ARE_FASTER,
@@ -415,7 +419,7 @@ OF_SIZES = {
     ),
     "unclear": Wording(
         "The tests scatter too much to show the effect of the file size: {effect}.",
-        "Repeat it with more tests of each size.",
+        "Repeat the sweep with more tests of each size class.",
     ),
 }
 
@@ -438,5 +442,5 @@ def pull_and_push(report: SweepReport) -> SweepFinding:
     return SweepFinding(
         "rising" if ratios.ratio > 1 else "falling",
         f"{faster} is faster than {slower}: {figures}.",
-        f"With {slower} the {end} moves the file. Check how its server copies.",
+        f"In {slower} mode, the {end} moves the file. Check how its server copies.",
     )

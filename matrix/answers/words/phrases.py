@@ -54,9 +54,9 @@ def why_no_rate(state: str, since: float, moment: datetime) -> str:
     """
     if state == "failing":
         span = timedelta(seconds=0 if math.isnan(since) else moment.timestamp() - since)
-        return f"failing: its last successes are more than {format_span(span)} old"
+        return f"failing: the last successful tests are more than {format_span(span)} old"
     if state == "failed":
-        return "failed: its last successes are from before this time range"
+        return "failed: the last successful tests are from before this time range"
     return ""
 
 
