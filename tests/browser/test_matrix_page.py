@@ -108,7 +108,7 @@ def test_controls_change_the_view_in_place_and_back_and_forward_go_through_it(vi
 def test_a_custom_window_is_asked_for_in_utc(visit, small_world):
     page = visit.go()
     page.locator("[popovertarget=dates-menu]").click()
-    begin = page.get_by_label("begin")
+    begin = page.get_by_label("start", exact=True)
     begin.fill("1.11.2026 4 pm")
     page.get_by_role("button", name="Show this time range").click()
     expect(page.locator("#page")).to_contain_text("“1.11.2026 4 pm” is not a valid time")

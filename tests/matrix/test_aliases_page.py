@@ -95,7 +95,7 @@ def test_what_cannot_be_assigned_is_refused(client, operator, unknown, changed, 
 def test_a_dismissed_alias_is_counted_but_no_longer_listed(client, operator, unknown):
     client.post(f"{PAGE}dismiss/", {**HOST, "source": "gocdb", "dismissed": "on"})
     page = page_of(client.get(PAGE))
-    assert "All aliases of the last 30 days are known or dismissed." in page
+    assert "All aliases seen in the last 30 days are known or dismissed." in page
     assert "Dismissed aliases: 1" in page
     aliases.note_unknown("gocdb", [Unknown(AliasKind.SE_HOST, "se.example.org")], NOW)
     assert UnknownAlias.objects.get().dismissed

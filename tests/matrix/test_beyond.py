@@ -204,7 +204,7 @@ def test_notes_and_changes_lead_to_the_time_before_and_after(client, db):
     html = responses.html(client, site)
     (note,) = Annotation.objects.all()
     asked = MatrixQuery.from_params(QueryDict()).around(note.starts_at, NOW)
-    assert f'href="{asked.url(site)}">before and after</a>'.replace("&", "&amp;") in html
+    assert f'href="{asked.url(site)}">Compare before and after</a>'.replace("&", "&amp;") in html
     (since,) = re.findall(r'href="([^"]*)">Compare with the 7 days before</a>', html)
     # When the first of the slower links did, at its first test after the change.
     (start,) = re.findall(r"from=(.*?)&", since)

@@ -128,7 +128,7 @@ def test_servers_without_end_are_not_all_kept(small_world):
 
 
 def test_what_changed_there_is_said_with_all_size_classes(client, small_world):
-    assert "No condition is open." in sentences(client)
+    assert "There are no open conditions." in sentences(client)
     ral = small_world.ral
     stored_condition(source=ral, sizes=["small"], confirmed=False)
     stored_condition("slow", destination=ral)
@@ -137,7 +137,7 @@ def test_what_changed_there_is_said_with_all_size_classes(client, small_world):
     stored_condition(destination=ral, ended=HOUR)
     assessed_at()
     changed = responses.page(client, PAGE).section("changed")
-    assert changed.words.startswith("Changes as of 12:00 UTC RAL fails in both directions")
+    assert changed.words.startswith("Open conditions as of 12:00 UTC RAL fails in both directions")
     kinds = [line["class"] for line in changed.parts("p.finding")]
     assert kinds == ["finding failing", "finding slower"]
     (perhaps,) = changed.texts("p.muted")

@@ -70,7 +70,7 @@ def test_events_stand_newest_first_by_day(client, past):
     assert TODAY in page.words
     assert "Today, Fri 20 Nov" in page.words
     assert "Wed 18 Nov" in page.words
-    assert "as of 12:00 UTC" in page.words
+    assert "As of 12:00 UTC" in page.words
     (apart,) = page.table("table.unconfirmed tbody tr")
     assert apart[:3] == ["15 Nov 12:00", "slower", "DESY_DATADISK to RAL_DATADISK link, only large"]
     assert apart[-1] == "unconfirmed, 10 tests"
@@ -129,7 +129,7 @@ def test_json_csv_and_ndjson_have_the_same(client, past):
     )
     assert first["sentence"] == (
         "RAL_DATADISK to Glasgow_DATADISK has been slow since 20 Nov 09:00 UTC, "
-        "at 0.50× (0.40–0.62), with small and large files, 20 tests."
+        "at 0.50× (0.40–0.62) of the baseline, with small and large files, 20 tests."
     )
     assert answer["sentence"] == f"{SLOWED}."
     assert answer["assessed_at"] == "2026-11-20T12:00:30Z"
@@ -153,12 +153,12 @@ def test_nothing_changes_when_a_time_range_is_over(client, past):
 
 def test_an_empty_page_says_when_something_can_appear(client, small_world):
     page = responses.page(client, "/events/").words
-    assert "Today: nothing new so far." in page
-    assert "No confirmed event in this time range" in page
+    assert "Today: no new events so far." in page
+    assert "No confirmed events in this time range" in page
     assert (
         "Sonar assesses results every 1 min. It has not completed its first assessment yet." in page
     )
-    assert "not assessed yet" in page
+    assert "Not assessed yet" in page
     changed.assessed()
     assert "Show all events of the last 90 days" in responses.page(client, "/events/").words
 
@@ -201,7 +201,7 @@ def test_links_and_sites_have_their_own(client, past):
     assert link.texts("td.what") == ["slower", "slower"]
     assert "Unconfirmed" not in link.words
     back = responses.page(client, "/links/DESY_DATADISK/RAL_DATADISK/").part(".events-of")
-    assert back.texts("tr.day") == ["Unconfirmed: may be chance"]
+    assert back.texts("tr.day") == ["Unconfirmed: may be due to chance"]
     assert back.texts("td.evidence") == ["confirmed, 120 tests", "unconfirmed, 10 tests"]
     site = responses.page(client, "/sites/Glasgow/")
     assert site.texts("td.what")[:1] == ["slower"]
@@ -239,7 +239,7 @@ def test_pages_follow_each_other_without_gaps(client, small_world):
         ("factor=much", "factor", "a number from 1 to 1000"),
         ("size=huge", "size", "use small, medium or large"),
         ("since=yesterday", "since", "ISO 8601"),
-        ("since=2026-11-20T04:00:00Z&window=7d", "since", "exclude each other"),
+        ("since=2026-11-20T04:00:00Z&window=7d", "since", "cannot be combined with window"),
         ("window=2d", "window", "1h, 6h, 24h, 7d, 30d or 90d"),
         ("source_site=Nowhere", "source_site", "Nowhere"),
         ("mover=http-tpc", "mover", "There is no parameter"),
@@ -306,14 +306,14 @@ def test_the_front_page_says_what_happened_today_to_the_links_that_it_shows(clie
     # One line is enough before a matrix.
     assert today("/") == today("/?rows=site") == f"{SLOWED} and 1 more."
     assert today("/?destination_site=Glasgow") == f"{SLOWED}."
-    assert today("/?source_site=Glasgow") == "Today: nothing new so far."
+    assert today("/?source_site=Glasgow") == "Today: no new events so far."
     assert today("/?from=2026-11-18T00:00:00Z&to=2026-11-19T00:00:00Z") == ""
 
 
 def test_where_there_is_nothing_there_is_nothing_new(client, small_world):
     assert "nothing new" not in responses.page(client, "/").words
     transfer(small_world.ral, small_world.glasgow, 1.0)
-    assert "Today: nothing new so far." in responses.page(client, "/").words
+    assert "Today: no new events so far." in responses.page(client, "/").words
 
 
 def test_a_new_condition_is_a_new_front_page(client, small_world):

@@ -65,8 +65,8 @@ def by_admin(anna: Client) -> None:
 
 CHANNELS = {
     "page": (by_page, "anna on a page"),
-    "API": (by_api, "anna by the API"),
-    "token": (by_token, "anna, with the token cron by the API"),
+    "API": (by_api, "anna through the API"),
+    "token": (by_token, "anna, with the token cron through the API"),
     "admin": (by_admin, "anna in the admin"),
 }
 
@@ -88,13 +88,13 @@ def test_what_is_refused_leaves_nothing(anna: Client) -> None:
     wrong = {"inbound_cap": "0", "outbound_cap": "4"}
     assert anna.post("/sites/RAL/endpoints/RAL_DATADISK/", wrong).status_code == 400
     assert not HistoryEntry.objects.exists()
-    assert "Nothing was changed yet." in Page(anna.get(PAGE).content.decode())
+    assert "There are no changes yet." in Page(anna.get(PAGE).content.decode())
 
 
 def test_pages_of_things_say_their_last_change_to_who_may_see_it(anna: Client) -> None:
     by_api(anna)
     path = "/sites/RAL/endpoints/RAL_DATADISK/"
-    said = "by anna by the API: inbound cap: 2 → 4 · history"
+    said = "by anna through the API: inbound cap: 2 → 4 · history"
     for client, sees in (
         (anna, True),
         (caller(Role.SITE_ADMIN, "RAL"), True),

@@ -63,7 +63,7 @@ def make_several(small_world: World) -> None:
 
 
 SLOW_LINK = "RAL_DATADISK to DESY_DATADISK runs at 0.20× (0.15–0.26)"
-GLASGOW = "Glasgow_DATADISK is not tested as source"
+GLASGOW = "Glasgow_DATADISK has no new results as source"
 SCRATCH = "DESY_SCRATCHDISK fails as destination"
 CLOSED = "DESY_DATADISK to DESY_SCRATCHDISK ran at 0.20× (0.15–0.26)"
 
@@ -111,7 +111,7 @@ def test_the_list_goes_on_page_by_page_whatever_closes_meanwhile(
     monkeypatch.setattr("matrix.pages.incidents.pages.PER_PAGE", 2)
     first = responses.page(client, PAGE)
     assert len(first.texts("main tbody th a")) == 2
-    further = first.link("Further incidents")
+    further = first.link("Next incidents")
     assert responses.page(client, further).texts("main tbody th a") == [SLOW_LINK, CLOSED]
 
 
@@ -137,7 +137,7 @@ def test_what_is_none_is_refused_by_its_name(
 
 def test_an_empty_page_says_what_is_watched(client: Client, looked: Assessment):
     said = words(responses.html(client, PAGE))
-    assert "No incident." in said
+    assert "No incidents." in said
     assert "Sonar monitors the links of 1 mesh: everything." in said
     assert "As of 11:59 UTC" in said
     assert "Show all incidents of the last 7 days" in words(
@@ -225,8 +225,8 @@ def test_the_page_of_one_has_its_evidence_and_a_text_for_a_ticket(
         "20 of 20 tests failed.",
         "RAL_DATADISK      DESY_DATADISK  large       100 MB/s  -           failing",
         "1 test failed at the destination, the last at 2026-11-20 11:30 UTC: 503 Service",
-        "As a source no link was tested.",
-        "Elsewhere no link was tested.",
+        "As a source, no link was tested.",
+        "Elsewhere, no link was tested.",
         f"http://testserver{PAGE}{into_desy.pk}/",
     ):
         assert part in ticket, part

@@ -420,7 +420,7 @@ def test_the_admin_sends_to_the_page_with_all_ways(client, provider):
     assert 'href="/login/oidc/?next=%2Fadmin%2F"' in page
     log_in_with(client, provider, "/grid")
     page = client.get("/admin/", follow=True).content.decode()
-    assert "You are logged in as s-1@localhost. If its role does not allow" in page
+    assert "You are logged in as s-1@localhost. If the role of this account" in page
 
 
 SHOWN = {"x-ssl-client-verify": "SUCCESS", "x-ssl-client-s-dn": DN}

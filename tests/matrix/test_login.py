@@ -71,7 +71,7 @@ def test_others_land_on_the_matrix(client, small_world, role):
 
 def test_it_names_the_page_on_which_accounts_are_created(client):
     page = client.get("/login/").content.decode()
-    assert "create accounts on the page <em>People</em>." in page
+    assert "create accounts on the <em>People</em> page." in page
 
 
 def test_it_comes_back_to_where_it_began(client, small_world):

@@ -373,7 +373,7 @@ def test_a_sandbox_asks_for_its_planted_faults_until_the_reader_has_enough(clien
     assert client.get("/")["ETag"] != etag
 
 
-PAST = "Results before 20 Nov 09:00 UTC are entirely made up, to show what weeks of tests"
+PAST = "Results before 20 Nov 09:00 UTC are demo data, which only show what weeks of tests"
 
 
 @pytest.mark.parametrize(

@@ -276,7 +276,7 @@ def test_what_was_registered_long_after_an_incident_began_is_not_told_of_then():
     HistoryEntry.objects.update(at=moment(NOW - 19 * HOUR))
     assessed(moment(NOW))
     (row,) = answer(anna, "/api/v1/incidents/?open=yes")["incidents"]
-    nothing = "No change of the affected endpoints is recorded"
+    nothing = "No changes to the affected endpoints were recorded"
     assert nothing in page(anna, f"/incidents/{row['id']}/")
     HistoryEntry.objects.update(at=time_of(row["began_at"]) - timedelta(hours=8))
     assert nothing not in page(anna, f"/incidents/{row['id']}/")

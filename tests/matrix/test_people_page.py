@@ -207,7 +207,7 @@ def test_a_password_that_cannot_be_changes_nothing(
 def test_who_logs_in_elsewhere_or_never_has_no_password_to_change(
     root: Client, elsewhere: User, settings: Settings
 ) -> None:
-    none = "This account does not log in with a password of this Sonar"
+    none = "This account does not log in with a Sonar password, so"
     assert none in responses.page(logged_in(elsewhere), "/password/").words
     bob = User.objects.create_user("bob")
     assert none in responses.page(logged_in(bob), "/password/").words

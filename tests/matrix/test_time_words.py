@@ -166,8 +166,8 @@ def test_pages_lead_to_the_moment_and_calls_take_none(client, small_world, path)
     assert refused.status_code == 400
     said = words(refused.text)
     assert "compare.around “noonish” is not a valid time. Use 2026-11-20 04:00 (UTC)" in said
-    assert "Words such as “yesterday 20:15”" in said
-    assert "Words such as" not in words(client.get(f"{path}?window=2h").text)
+    assert "You can also enter times in words (UTC), such as “yesterday 20:15”" in said
+    assert "You can also enter times" not in words(client.get(f"{path}?window=2h").text)
 
 
 @pytest.mark.django_db

@@ -211,7 +211,7 @@ def test_a_newcomer_sees_stories_on_all_pages(run: Run):
     for path, saying in STORIES.items():
         run.wait_for(f"{saying} on {path}", partial(run.says, path, saying), 300)
         said = run.words(path)
-        assert "are entirely made up, to show what weeks of tests look like." in said, said
+        assert "are demo data, which only show what weeks of tests look like." in said, said
     assert "mix tests with" not in run.words("/?size=large")
     assert run.failing(ALWAYS_FAILS) > 0
 
