@@ -484,17 +484,17 @@ class SiteRules:
         ]
         ratio = median(self.ratios(end) or [nan])
         return [
-            (rf"({NUMBER})× of baseline", lambda m: close(m[1], ratio)),
+            (rf"({NUMBER})× ratio to baseline", lambda m: close(m[1], ratio)),
             (
-                rf"({NUMBER}) MB/s, median link, baseline ({NUMBER})",
+                rf"({NUMBER}) MB/s \(median link\), baseline ({NUMBER})",
                 lambda m: close_all(m.groups(), middles),
             ),
-            (rf"({NUMBER}) MB/s, median link", lambda m: close(m[1], middles[0])),
+            (rf"({NUMBER}) MB/s \(median link\)", lambda m: close(m[1], middles[0])),
             (
                 rf"({COUNT}) of ({COUNT}) links failing",
                 lambda m: (same(m[1], len(self.failing(end))), same(m[2], len(links))),
             ),
-            (rf"({COUNT}) slower than usual", lambda m: same(m[1], counts["slower"])),
+            (rf"({COUNT}) links slower than usual", lambda m: same(m[1], counts["slower"])),
             (rf"({COUNT}) faster", lambda m: same(m[1], counts["faster"])),
             (
                 rf"({COUNT}) of ({COUNT}) links? tested",
