@@ -193,9 +193,11 @@ def say_what_can_run() -> None:
     """Write into the log which movers can run in this process, and what is missing for others."""
     for mover in catalogue.MOVERS:
         if missing := mover.missing():
-            log.warning("the mover %s cannot run here: %s", mover.name, ", ".join(missing))
+            log.warning(
+                "this worker cannot run the transfer tool %s: %s", mover.name, ", ".join(missing)
+            )
         else:
-            log.info("the mover %s can run here", mover.name)
+            log.info("this worker can run the transfer tool %s", mover.name)
 
 
 @heartbeat_sent.connect

@@ -69,7 +69,7 @@ class Stopped(MoverError):
     """The caller asked for the end (a worker that shuts down, Ctrl-C)."""
 
     def __init__(self) -> None:
-        super().__init__(Where.CONTROL, "stopped before it ended")
+        super().__init__(Where.CONTROL, "interrupted before completion")
 
 
 BLAME_SECONDS = 10.0
@@ -196,8 +196,8 @@ class Receipt:
     def __post_init__(self) -> None:
         """Raise MoverError for a time that cannot be: another's clock may tell any."""
         if not self.bytes / FASTEST <= self.seconds <= LONGEST_SECONDS:
-            message = f"{self.bytes} bytes are said to have moved within {self.seconds:.3g} s"
-            raise MoverError(Where.CONTROL, f"{message}, which cannot be")
+            reported = f"{self.bytes} bytes in {self.seconds:.3g} s"
+            raise MoverError(Where.CONTROL, f"the reported time is impossible: {reported}")
 
 
 @dataclass(frozen=True)

@@ -50,10 +50,10 @@ class Program:
 
     @property
     def label(self) -> str:
-        return f"the program {self.name} (Debian's {self.debian})"
+        return f"the program {self.name} (Debian package {self.debian})"
 
     def missing(self) -> str:
-        return "" if which(self.name) else f"{self.label} is not on its PATH"
+        return "" if which(self.name) else f"{self.label} is not on the PATH"
 
 
 @dataclass(frozen=True)
@@ -102,11 +102,11 @@ class Parameter:
 
 
 PARAMETERS: Mapping[str, Parameter] = {
-    "streams": Parameter(1, "cannot be told how many streams to use: streams must be 1"),
+    "streams": Parameter(1, "cannot set the number of streams: streams must be 1"),
     "tcp_buffer_bytes": Parameter(
-        None, "leaves TCP buffers to the servers: tcp_buffer_bytes must be left empty"
+        None, "cannot set TCP buffers: tcp_buffer_bytes must be left empty"
     ),
-    "scitag": Parameter(None, "sends no flow label: scitag must be left empty"),
+    "scitag": Parameter(None, "cannot send a flow label: scitag must be left empty"),
 }
 
 
@@ -157,8 +157,9 @@ class MoverDescription:
 
     def what_it_moves(self, mode: str) -> str:
         """Say files of which schemes it moves, in this mode where that makes a difference."""
-        moved = ", ".join(sorted(self.schemes_in(mode)))
-        return f"moves files by {moved}" + (f" in mode {mode}" if self.only_modes else "")
+        moved = sorted(self.schemes_in(mode))
+        schemes = f"URL scheme{'s' * (len(moved) > 1)} {', '.join(moved)}"
+        return f"supports the {schemes}" + (f" in mode {mode}" if self.only_modes else "")
 
     def scheme_mismatch(self, mode: str, base_urls: Mapping[str, str]) -> str:
         """Say in a sentence which endpoints it cannot move files of; empty if it can all.
@@ -176,7 +177,7 @@ class MoverDescription:
         named, more = ", ".join(misfits[:NAMED_MISFITS]), len(misfits) - NAMED_MISFITS
         others = f" and {more} more" if more > 0 else ""
         moved = self.what_it_moves(mode)
-        return f"The mover {self.name} {moved}, not those of {named}{others}."
+        return f"The transfer tool {self.name} {moved}, not those of {named}{others}."
 
     def refusals(self, mode: str, **parameters: int | None) -> dict[str, str]:
         """Say by field what it does not obey, and what is allowed; nothing if it obeys all.
@@ -187,17 +188,18 @@ class MoverDescription:
         if mode not in self.modes:
             allowed = " or ".join(self.modes)
             sentences["mode"] = (
-                f"The mover {self.name} does not support mode {mode}: mode must be {allowed}."
+                f"The transfer tool {self.name} does not support mode {mode}: mode must be "
+                f"{allowed}."
             )
         for name, value in parameters.items():
             parameter = PARAMETERS[name]
             if name not in self.parameters and value != parameter.default:
-                sentences[name] = f"The mover {self.name} {parameter.refusal}."
+                sentences[name] = f"The transfer tool {self.name} {parameter.refusal}."
         most, streams = self.most_streams, parameters.get("streams")
         if most and streams and streams > most:
             sentences["streams"] = (
-                f"The mover {self.name} uses at most {most} streams: streams must be from 1 to "
-                f"{most}."
+                f"The transfer tool {self.name} uses at most {most} streams: streams must be "
+                f"from 1 to {most}."
             )
         return sentences
 
@@ -212,7 +214,7 @@ XRDCP = Program("xrdcp", "xrootd-client")
 MOVERS: tuple[MoverDescription, ...] = (
     MoverDescription(
         name=DEFAULT,
-        label="HTTP third-party copy: one server fetches from the other, or sends to it",
+        label="HTTP third-party copy: one server fetches the file from the other, or sends it",
         path="sonar.movers.http.tpc:HttpTpc",
         schemes=frozenset({"http", "https", "dav", "davs"}),
         modes=("pull", "push"),
@@ -222,7 +224,8 @@ MOVERS: tuple[MoverDescription, ...] = (
     ),
     MoverDescription(
         name="xrootd",
-        label="root:// third-party copy by xrdcp: the destination fetches from the source",
+        label="root:// third-party copy with xrdcp: the destination fetches the file from the "
+        "source",
         path="sonar.movers.programs.xrootd:Xrootd",
         schemes=frozenset({"root", "xroot"}),
         modes=("pull",),
@@ -235,7 +238,7 @@ MOVERS: tuple[MoverDescription, ...] = (
     ),
     MoverDescription(
         name="gfal2",
-        label="gfal-copy: one server fetches from the other, or sends to it, by several protocols",
+        label="third-party copy with gfal-copy, which supports several protocols",
         path="sonar.movers.programs.gfal2:Gfal2",
         schemes=frozenset({"http", "https", "dav", "davs", "root", "xroot", "ftp"}),
         modes=("pull", "push"),
@@ -247,7 +250,7 @@ MOVERS: tuple[MoverDescription, ...] = (
     ),
     MoverDescription(
         name="gridftp",
-        label="GridFTP by globus-url-copy, without GSI: the source sends to the destination",
+        label="GridFTP with globus-url-copy, without GSI: the source sends the file",
         path="sonar.movers.programs.gridftp:GridFtp",
         schemes=frozenset({"ftp"}),
         modes=("push",),
@@ -257,7 +260,7 @@ MOVERS: tuple[MoverDescription, ...] = (
     ),
     MoverDescription(
         name="fts3",
-        label="FTS3: a service is asked for the copy, and starts it when its own queue allows",
+        label="FTS3: Sonar submits the copy to an FTS service, which runs it from its own queue",
         path="sonar.movers.fts3.mover:Fts3",
         # Not root: FTS times such a copy in steps of 2.5 s.
         schemes=frozenset({"http", "https", "dav", "davs"}),
@@ -270,7 +273,8 @@ MOVERS: tuple[MoverDescription, ...] = (
     ),
     MoverDescription(
         name="iperf3",
-        label="the network alone, by iperf3: a worker at one endpoint sends to a server or fetches",
+        label="network test with iperf3, without files: a worker sends data to a server or "
+        "receives it",
         path="sonar.movers.programs.iperf3:Iperf3",
         schemes=frozenset({"iperf3"}),
         modes=("pull", "push"),
@@ -281,7 +285,7 @@ MOVERS: tuple[MoverDescription, ...] = (
     ),
     MoverDescription(
         name="fake",
-        label="for tests and demonstrations: no data moves, and a link always has the same rate",
+        label="simulation for demonstrations: no data is moved, and each link has a constant rate",
         path="sonar.movers.fake:FakeMover",
         schemes=frozenset({"fake"}),
         modes=("pull", "push"),
@@ -318,7 +322,7 @@ def kept(name: str) -> MoverDescription:
 
 
 def no_such_mover(name: str) -> str:
-    return f"no mover is called {name!r}; allowed: {', '.join(names())}"
+    return f"there is no transfer tool {name!r}; allowed: {', '.join(names())}"
 
 
 def carries_files(base_url: str) -> bool:

@@ -90,5 +90,7 @@ def read_adler32(answer: str, end: End) -> str:
         return base64.b64decode(match[1]).hex()
     said = one_line(answer, end.token, end.lent)
     if "adler" in said.lower():
-        raise NoChecksum(end.where, f"the adler32 of the server cannot be read: {said}")
-    raise NoChecksum(end.where, f"the server gave no adler32{f' but: {said}' if said else ''}")
+        raise NoChecksum(end.where, f"the server's adler32 checksum cannot be read: {said}")
+    raise NoChecksum(
+        end.where, f"the server gave no adler32{f' but answered: {said}' if said else ''}"
+    )

@@ -23,7 +23,7 @@ def parsed(end: End, url: str) -> Url:
     """Return the parts of a URL, the scheme by its protocol's name, or raise MoverError."""
     address = _parts_of(url)
     if not address.host:
-        message = f"not a URL of {', '.join(SCHEMES)}: {one_line(url, end.token)}"
+        message = f"not a URL with the scheme {', '.join(SCHEMES)}: {one_line(url, end.token)}"
         raise MoverError(end.where, message, permanent=True)
     return address
 
@@ -70,14 +70,14 @@ def require_inside(end: End) -> None:
     root = path_of(end, end.base_url).rstrip("/") + "/"
     path = path_of(end, end.url)
     if not (same_server and path.startswith(root) and path != root):
-        message = f"{place_of(end)} is not below its base {one_line(root)}: not touched"
+        message = f"{place_of(end)} is outside the base path {one_line(root)} of its endpoint"
         raise MoverError(end.where, message, permanent=True)
 
 
 def require_printable(end: End) -> None:
     """Raise MoverError for a base URL that was registered before such characters were refused."""
     if not is_printable(end.base_url):
-        message = "the base URL holds characters that cannot be printed: it must be changed"
+        message = "the base URL of the endpoint contains unprintable characters: change it"
         raise MoverError(end.where, message, permanent=True)
 
 

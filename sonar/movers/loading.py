@@ -16,7 +16,8 @@ def load(description: MoverDescription) -> Mover:
     if not description.path:
         raise MoverError(Where.CONTROL, no_such_mover(description.name), permanent=True)
     if missing := description.missing():
-        why = f"the mover {description.name} cannot run on this worker: {', '.join(missing)}"
+        lacks = ", ".join(missing)
+        why = f"the transfer tool {description.name} cannot run on this worker: {lacks}"
         raise MoverError(Where.CONTROL, why, permanent=True)
     return loaded_from(description.path)
 

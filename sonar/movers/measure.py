@@ -181,10 +181,10 @@ def require_arrival(files: Files, order: Order, receipt: Receipt, watch: Watch) 
     place = host_and_path(order.destination)
     watch.seen.moved_bytes = info.bytes if info else 0
     if info is None:
-        message = f"{place}: reported as done ({receipt.verdict}), but the file is not there"
+        message = f"{place}: reported as done ({receipt.verdict}), but the file is missing"
         raise MoverError(Where.TRANSFER, message)
     if info.bytes != order.bytes:
-        message = f"{place}: {info.bytes} bytes arrived of {order.bytes} ({receipt.verdict})"
+        message = f"{place}: {info.bytes} of {order.bytes} bytes arrived ({receipt.verdict})"
         raise MoverError(Where.TRANSFER, message)
     return info
 
@@ -206,7 +206,8 @@ def clean_up(
     with within(Watch(), STOP_SECONDS):
         error = remove(files, order)
     if error is None and not after_success:
-        message = f"{host_and_path(order.destination)}: deleted, but the server may still write it"
+        place = host_and_path(order.destination)
+        message = f"{place}: deleted, but the server may still write the file"
         return MoverError(Where.DESTINATION, message)
     return error
 
@@ -215,7 +216,8 @@ def _unsettled(order: Order, error: MoverError) -> MoverError | None:
     """Return why a file that is gone has to be looked for again; None if it has not."""
     if not error.is_unsettled:
         return None
-    message = f"{host_and_path(order.destination)}: deleted, but it may still be written"
+    place = host_and_path(order.destination)
+    message = f"{place}: deleted, but the transfer may still write the file"
     return MoverError(Where.DESTINATION, message)
 
 
@@ -317,11 +319,11 @@ def verify(
     if not expected:
         expected, why = inquiry.of(order.source)
         if not expected:
-            return False, f"of the source: {why}"
+            return False, f"checksum of the source: {why}"
     if arrived != expected:
         _require_source(inquiry, order)
         place = host_and_path(order.destination)
-        message = f"{place}: adler32 {arrived} arrived, {expected} was sent"
+        message = f"{place}: checksum mismatch: adler32 {arrived} arrived, {expected} was sent"
         raise WrongContent(Where.TRANSFER, message)
     return True, ""
 
@@ -331,8 +333,8 @@ def _require_source(inquiry: Inquiry, order: Order) -> bool:
     offered, _ = inquiry.of(order.source)
     if order.adler32 and offered and offered != order.adler32:
         message = (
-            f"{host_and_path(order.source)}: adler32 {offered} is not that of the test file, "
-            f"{order.adler32}: delete it, and the next test uploads it again"
+            f"{host_and_path(order.source)}: this source file has adler32 {offered}, but the test "
+            f"file has {order.adler32}. Delete it, and the next test uploads it again"
         )
         raise WrongContent(Where.SOURCE, message, permanent=True)
     return bool(offered)

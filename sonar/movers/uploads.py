@@ -83,7 +83,7 @@ def put_in_place(
         raise
     if info is None or info.bytes != order.bytes:
         _discard(files.delete, end, order, watch)
-        has = f"has {info.bytes} bytes" if info else "is not there"
+        has = f"has {info.bytes} bytes" if info else "is missing"
         message = f"{place_of(end)}: {order.bytes} bytes were uploaded, but the file {has}"
         raise MoverError(end.where, message)
 
@@ -101,5 +101,5 @@ def _discard(
         return error
     if not stopped:
         return None
-    message = f"{place_of(part)}: deleted, but the server may still write it"
+    message = f"{place_of(part)}: deleted, but the server may still write the file"
     return MoverError(part.where, message)

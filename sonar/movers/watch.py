@@ -168,7 +168,7 @@ class UnexpectedError(MoverError):
     def __init__(self, error: Exception, where: Where) -> None:
         # Its own words are for operators: they may tell anything.
         name = type(error).__name__
-        super().__init__(where, f"Sonar's own program failed ({name}): the log has the details")
+        super().__init__(where, f"internal error in Sonar ({name}): see the worker log for details")
         self.is_unsettled = True
 
 
@@ -188,7 +188,7 @@ def as_failures(
     except Exception as error:
         is_stopped = watch is not None and watch.stopped
         failure = Stopped() if is_stopped else UnexpectedError(error, where)
-        failure.left_aside = MoverError(Where.SOURCE, "half of the source file may be left")
+        failure.left_aside = MoverError(Where.SOURCE, "a partly uploaded source file may remain")
         if not is_stopped:
-            log.exception("%s: an error that is no failure of storage", work)
+            log.exception("%s: unexpected error, not a storage failure", work)
         raise failure from error

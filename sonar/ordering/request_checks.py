@@ -84,7 +84,7 @@ def changed_since(check: EndpointCheck) -> list[str]:
 def refusal(endpoint: Endpoint, before: EndpointCheck | None, now: datetime) -> str:
     """Say why an endpoint is not checked now; empty if it may be."""
     if endpoint.retired_at:
-        return f"{endpoint.name} is retired: it is not checked until it is in use."
+        return f"{endpoint.name} is retired: it cannot be checked until it is in use again."
     if before is None:
         return ""
     if is_running(before, now):

@@ -62,7 +62,7 @@ def cancel(probe_id: UUID, now: datetime, by: str = AN_OPERATOR) -> bool:
     if deleted:
         transaction.on_commit(partial(send, start_waiting(now)))
     elif not cancel_running(test, by) and not test.exists():
-        raise NotCancelledError(f"The test {probe_id} has ended.")
+        raise NotCancelledError(f"The test {probe_id} has already ended and cannot be cancelled.")
     return not deleted
 
 

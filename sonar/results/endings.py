@@ -49,7 +49,7 @@ def lose_probe(probe: Probe, now: datetime) -> bool:
     longest = longest_run(probe.size_class)
     facts = {
         "seconds": max(min(now - started_at, longest).total_seconds(), 0.0),
-        "error": "its worker did not report an end before the deadline",
+        "error": "the worker did not report the end of the test before the deadline",
         "error_where": "control",
     }
     return _end(probe, Transfer.State.LOST, facts, None, now)

@@ -56,7 +56,10 @@ def put_right(now: datetime) -> None:
         if slack and not went_back and not too_late:
             return
         cursor.execute(DUE_NOW, {"now": now, "latest": now + slack})
-        log.warning("the clock was ahead: %d tests are due now instead of later", cursor.rowcount)
+        log.warning(
+            "the clock was ahead and went back: %d tests are due now instead of later",
+            cursor.rowcount,
+        )
         # What else waits for a moment: few rows, and to try earlier once is no harm.
         Schedule.objects.filter(skipped_since__gt=now).update(skipped_since=now)
         Circuit.objects.filter(next_test_at__gt=now).update(next_test_at=now)

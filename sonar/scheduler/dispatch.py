@@ -59,7 +59,7 @@ def send_quickly(probes: Sequence[UUID]) -> None:
                 )
     except REFUSALS as error:
         log.warning(
-            "%d ordered tests wait for recovery, as the queue is away: %s",
+            "%d on-demand tests wait for recovery, as the queue is unavailable: %s",
             len(probes),
             one_line(error),
         )
@@ -104,4 +104,6 @@ def send_check(run: UUID, vantage: str) -> None:
             queue = at(worker_movers.CLEANUP, vantage)
             app.send_task(CHECK, (str(run),), queue=queue, connection=connection, **AT_ONCE)
     except REFUSALS as error:
-        log.warning("the check %s waits in vain, as the queue is away: %s", run, one_line(error))
+        log.warning(
+            "endpoint check %s was not sent, as the queue is unavailable: %s", run, one_line(error)
+        )

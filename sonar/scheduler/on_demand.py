@@ -88,7 +88,7 @@ def order_all(probe_requests: Sequence[ProbeRequest], now: datetime, worker: str
 def _problems(probes: Sequence[Probe], conditions: RunConditions) -> Iterator[Problem]:
     """Yield why these tests cannot run, all together; each with the field that it is about."""
     if any(probe.source == probe.destination for probe in probes):
-        yield Problem("destination", "a test needs two different endpoints.")
+        yield Problem("destination", "A test needs two different endpoints.")
     for name, mode in sorted({(probe.mover, probe.mode) for probe in probes}):
         mover = catalogue.describe(name)
         base_urls = {
@@ -102,9 +102,7 @@ def _problems(probes: Sequence[Probe], conditions: RunConditions) -> Iterator[Pr
         if sentence := mesh_services.no_service(mover):
             yield Problem("mover", sentence)
     if conditions.capacity.waiting + len(probes) > MOST_WAITING:
-        yield Problem(
-            "count", f"At most {MOST_WAITING} ordered tests may wait: try again when some have run."
-        )
+        yield Problem("count", f"At most {MOST_WAITING} on-demand tests may wait: try again later.")
     yield from dict.fromkeys(_problems_of_each(probes, conditions))
 
 
@@ -123,6 +121,6 @@ def _problems_of_each(probes: Sequence[Probe], conditions: RunConditions) -> Ite
         yield from (Problem(field, sentence) for field, sentence in refusals.items())
         for field, end in ends_of(probe):
             if end.retired_at:
-                yield Problem(field, f"{end.name} is retired.")
+                yield Problem(field, f"{end.name} is retired, so it is not tested.")
         # What is about the source first: people read from left to right.
         yield from sorted(refusing(conditions, probe), key=lambda each: each.field != "source")

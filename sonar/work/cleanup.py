@@ -221,6 +221,6 @@ def withdraw(order: Order, mover: MoverDescription, leftover: Leftover) -> Mover
             continue
         if going_on:
             leftover.remote_id = going_on
-            message = f"job {going_on} is cancelled, but its service may still write the file"
+            message = f"job {going_on} was cancelled, but its service may still write the file"
             failure = MoverError(Where.CONTROL, message)
     return failure

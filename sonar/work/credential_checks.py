@@ -123,7 +123,7 @@ def trouble_of(usage: PlacedCredential, needed: float, *, asks: bool) -> Credent
 
     Raises MoverError where that cannot be known.
     """
-    with as_failures(f"the credential {usage.credential} as {usage.role} of {usage.place}"):
+    with as_failures(f"checking credential {usage.credential} ({usage.role}) of {usage.place}"):
         if asks and (trouble := _refusal(usage)):
             return trouble
         trouble = None
@@ -170,7 +170,7 @@ def _trouble_of_token(purpose: Purpose, needed: float, *, asks: bool) -> Credent
         return _trouble_of_cache()
     if got.token.left(time.time()) >= min(SOON_SECONDS, got.token.life() * SOON_SHARE):
         return None
-    sentence = f"what is {purpose.secret.where} expires soon"
+    sentence = f"{purpose.secret.where} expires soon"
     return CredentialProblem(sentence, holds=False, expires_at=moment)
 
 

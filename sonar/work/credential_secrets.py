@@ -29,7 +29,7 @@ def secret_of(credential: Credential) -> Secret:
 class UploadedSecret:
     """A secret in the database, read anew each time; its file is made for programs alone."""
 
-    where = "uploaded"
+    where = "the uploaded secret"
 
     def __init__(self, credential: Credential) -> None:
         self._credential = credential
@@ -44,7 +44,9 @@ class UploadedSecret:
         except NoSecretError as error:
             raise CredentialError(str(error)) from None
         except DATABASE_AWAY:
-            raise CredentialError("the database, where its secret is, does not answer") from None
+            raise CredentialError(
+                "the database, which holds the secret, does not respond"
+            ) from None
         finally:
             release_connection()  # who gives tokens for it may take a while to answer
         learn([text])
@@ -60,7 +62,7 @@ class UploadedSecret:
                 with whole_files.written(path) as fresh:
                     fresh.write(text.encode())
         except OSError as error:
-            why = f"its secret cannot be written below SONAR_TOKEN_CACHE_DIR: {error.strerror}"
+            why = f"the secret cannot be written to SONAR_TOKEN_CACHE_DIR: {error.strerror}"
             raise CredentialError(why) from None
         return path
 

@@ -14,10 +14,16 @@ from sonar.notation.check_steps import CheckStep, StepState
 from sonar.notation.windows import format_minute
 
 WRITING = "storage.modify"
-NO_CREDENTIAL = "None is registered: only what the server lets anyone do works."
-FOR_ANOTHER = "Ask its issuer for a token for {origin}, or let the server accept this audience."
-CANNOT_WRITE = "Ask its issuer for one with storage.modify: tests also delete what they wrote."
-NOT_TAKEN = "Register one of another kind, or let tests of this endpoint use a mover that takes it."
+NO_CREDENTIAL = "No credential is registered, so only anonymous access works."
+FOR_ANOTHER = (
+    "Request a token for the audience {origin}, or make the server accept the audience of this "
+    "token."
+)
+CANNOT_WRITE = "Request a token with storage.modify: tests also delete the files that they wrote."
+NOT_TAKEN = (
+    "Register a credential of another kind, or test this endpoint with a transfer tool that "
+    "supports this kind."
+)
 
 
 def credential_step(endpoint: Endpoint, end: End) -> CheckStep:
@@ -30,9 +36,9 @@ def credential_step(endpoint: Endpoint, end: End) -> CheckStep:
         sort = "uploaded" if own.kind == FILE else f"{sort}, uploaded"
     kind = f"{own.name} ({sort})"
     if end.proxy:
-        return CheckStep("credential", StepState.FINE, f"{kind} is an X.509 proxy that counts.")
+        return CheckStep("credential", StepState.FINE, f"{kind} is a valid X.509 proxy.")
     if not end.token:
-        seen = f"{kind} is not what this protocol's mover shows a server: nothing is shown."
+        seen = f"{kind} is of a kind that this protocol does not support: no credential is sent."
         return CheckStep("credential", StepState.WARNING, seen, NOT_TAKEN)
     claims = claims_of(end.token)
     if claims is None:
@@ -43,7 +49,7 @@ def credential_step(endpoint: Endpoint, end: End) -> CheckStep:
         "with": _scopes(claims),
     }
     said = [f"{word} {one_line(' '.join(texts))}" for word, texts in facts.items() if texts]
-    seen = f"{kind}: {', '.join(said) or 'it says nothing of itself'}{_end(end.token)}."
+    seen = f"{kind}: {', '.join(said) or 'it has no readable claims'}{_end(end.token)}."
     if advice := problem(claims, endpoint.base_url):
         return CheckStep("credential", StepState.WARNING, seen, advice)
     return CheckStep("credential", StepState.FINE, seen)
@@ -62,7 +68,7 @@ def problem(claims: Mapping[str, object], base_url: str) -> str:
 def _of_macaroon(token: str) -> str:
     caveats = caveats_of(token)
     if caveats is None:
-        return ": its content cannot be read here, only its server can"
+        return ": only its server can read its content"
     # Others name who has it, or are of no use to people.
     words = [each for each in caveats if each.startswith(("activity:", "path:"))]
     limits = f", limited to {one_line(', '.join(words))}" if words else ""
@@ -72,10 +78,10 @@ def _of_macaroon(token: str) -> str:
 def _end(token: str) -> str:
     expires_at = lifetime_of(token).expires_at
     if expires_at is None:
-        return "; it does not say when it ends"
+        return "; it has no expiry time"
     left = max(expires_at - time.time(), 0)
     moment = datetime.fromtimestamp(expires_at, UTC)
-    return f"; it ends {format_minute(moment)}, in {left / 3600:.1f} h"
+    return f"; it expires {format_minute(moment)}, in {left / 3600:.1f} h"
 
 
 def _scopes(claims: Mapping[str, object]) -> list[str]:

@@ -36,7 +36,7 @@ from sonar.work.transfer_request import CredentialWait, end_at
 Tell = Callable[[CheckStep], None]
 LEFT_ALONE = timedelta(minutes=15)
 """Until `clean_up` deletes the file of a check: by then it has ended, or its worker is dead."""
-EXPLANATION = "written by a check of the endpoint that did not delete it"
+EXPLANATION = "written by an endpoint check that did not delete it"
 
 
 @dataclass(frozen=True)
@@ -158,9 +158,9 @@ def place_of(endpoint: Endpoint) -> End:
     return End(Where.DESTINATION, endpoint.base_url, endpoint.base_url)
 
 
-MADE_UP = "It is made up: there is no server to look at."
-NO_MOVER = "No mover of Sonar has files of {scheme}: nothing was written or read."
-CANNOT_RUN = "Nothing was written or read from here: {missing}."
+MADE_UP = "The endpoint is simulated, so there is no server to check."
+NO_MOVER = "Sonar has no transfer tool for files over {scheme}, so it wrote and read nothing."
+CANNOT_RUN = "This worker cannot write or read files: {missing}."
 
 
 def planned_for(endpoint: Endpoint, storage: Storage | None) -> list[PlannedStep]:
@@ -191,8 +191,8 @@ def not_checked(name: str, why: str) -> CheckStep:
 
 
 LOOK_AT_CREDENTIALS = (
-    "Put it right where it comes from: its file, or its issuer. `manage.py credentials --ask` "
-    "tries all of them."
+    "Correct the credential in its file or at its issuer. `manage.py credentials --ask` tests all "
+    "credentials."
 )
 
 

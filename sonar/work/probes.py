@@ -50,8 +50,8 @@ TAKE = """
     WHERE id = %s AND state = 'queued' AND runs = %s
 """
 # Why a run may have left files behind.
-OVERRUN = "its worker was told to stop, and the run did not end in time"
-UNREPORTED = "its worker did not report an end"
+OVERRUN = "the worker was stopped, and the test did not end in time"
+UNREPORTED = "the worker did not report the end of the test"
 
 
 def run(probe_id: UUID) -> None:
@@ -62,7 +62,8 @@ def run(probe_id: UUID) -> None:
         connection.ensure_connection()  # a test does not begin while it waits for one
         probe = claim(probe_id, timezone.now())
     except DATABASE_AWAY as error:  # it stays queued, and recovery sends it again
-        log.warning("test %s is not taken, as the database is away: %s", probe_id, one_line(error))
+        reason = one_line(error)
+        log.warning("test %s not started, as the database is unavailable: %s", probe_id, reason)
         release_connection()
         return
     if probe is None:
@@ -138,7 +139,7 @@ def finish(probe: Probe, outcome: Outcome) -> None:
         is_recorded = patiently(partial(record, probe, outcome), probe.deadline, name)
     if not is_recorded:
         how = without_tokens(str(outcome.error or "done"))
-        log.error("%s: the database was away until its deadline; its result was: %s", name, how)
+        log.error("%s: no result recorded, as the database was unavailable; it was: %s", name, how)
 
 
 def record(probe: Probe, outcome: Outcome) -> None:
@@ -160,7 +161,7 @@ def record(probe: Probe, outcome: Outcome) -> None:
         put_off(probe, wait)
     elif not endings.end_probe(probe, outcome):
         log.warning(
-            "test %s is already recorded: by recovery, or by a try that got no answer", probe.id
+            "test %s is already recorded, by recovery or by an attempt that got no answer", probe.id
         )
 
 
@@ -293,10 +294,10 @@ def stop_cancelled() -> None:
     try:
         cancelled = Probe.objects.filter(id__in=list(watches)).exclude(cancelled_by="")
         for probe_id in cancelled.values_list("id", flat=True):
-            log.info("test %s was cancelled: it is stopped", probe_id)
+            log.info("test %s was cancelled and is being stopped", probe_id)
             watches[probe_id].stop()
     except DATABASE_AWAY as error:
-        log.info("not known whether tests were cancelled: %s", one_line(error))
+        log.info("cancelled tests could not be looked up: %s", one_line(error))
     finally:
         release_connection()
 
@@ -319,7 +320,10 @@ class LastResort:
         last_words = threading.Thread(target=self._hand_back_all, daemon=True)
         last_words.start()
         last_words.join(settings.LAST_WORDS_SECONDS)
-        log.warning("ended by itself, %g s after it was told to stop", self._seconds)
+        log.warning(
+            "the worker exits with tests still running, %g s after it was asked to stop",
+            self._seconds,
+        )
         # Threads that wait for storage would keep the process for as long as storage likes.
         os._exit(0)
 
@@ -336,9 +340,9 @@ def hand_back_all() -> None:
     jobs = {probe: watch.seen.remote_id for watch, probe in running.probes()}
     try:
         handed = abandon(jobs, OVERRUN)
-        log.warning("%d tests did not stop in time: they are queued again", len(handed))
+        log.warning("%d tests did not stop in time and were queued again", len(handed))
     except DATABASE_AWAY as error:
-        log.warning("tests that did not stop in time stay as they are: %s", one_line(error))
+        log.warning("tests that did not stop in time were not queued again: %s", one_line(error))
     finally:
         release_connection()
 
@@ -352,7 +356,7 @@ def recover(now: datetime) -> list[UUID]:
         state=Probe.State.RUNNING, deadline__lt=now
     ):
         if lose(probe, now):
-            log.warning("test %s is lost: nothing heard of it since %s", probe.id, probe.started_at)
+            log.warning("test %s is lost: no report since %s", probe.id, probe.started_at)
     # Handed back by a worker that was told to stop before it could end them.
     Probe.objects.exclude(cancelled_by="").exclude(state=Probe.State.RUNNING).delete()
     # The message of these has been taken by nobody for a while: claim them for sending again.

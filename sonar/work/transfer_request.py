@@ -65,7 +65,7 @@ def order_for(probe: Probe) -> Order:
             service_token(purpose_at_service(mesh, mesh.service_credential), needed)
     elif probe.mover_description.asks_service:
         why = mesh_services.no_service(probe.mover_description)
-        raise refused(why or "Its mesh names no service.")
+        raise refused(why or "The mesh of this test names no service.")
     ends = _ends(probe, needed)
     _refuse_what_its_mover_cannot_do(probe)
     return Order(
@@ -118,7 +118,7 @@ def service_token(purpose: Purpose, needed: float = MARGIN_SECONDS) -> str:
     try:
         return look(purpose, needed).token.text
     except CredentialError as error:
-        failure = refused(f"the credential of the service does not work: {error}")
+        failure = refused(f"the credential for the service does not work: {error}")
         failure.credential_trouble = str(error)
         raise failure from error
 
@@ -255,7 +255,7 @@ def look(purpose: Purpose, needed: float) -> UsableToken:
         return cache.obtain(purpose, settings.SONAR_TOKEN_CACHE_DIR, needed)
     token = sources.get(purpose.kind).obtain(purpose)
     if not cache.is_usable(token, needed):
-        raise CredentialError(f"what is {purpose.secret.where} is about to expire")
+        raise CredentialError(f"{purpose.secret.where} is about to expire")
     return UsableToken(token)
 
 
@@ -293,10 +293,10 @@ def _network_order_for(probe: Probe) -> Order:
     active: Endpoint = getattr(probe, rules.PASSIVE_AND_ACTIVE[probe.mode][1])
     here = settings.SONAR_NETWORK_ENDPOINT
     if active.name != here:
-        stands = f"this one stands for {here}" if here else "here that setting is empty"
+        own = f"this worker has {here}" if here else "this setting is empty on this worker"
         why = (
-            f"with mode {probe.mode} a worker at {active.name} does the work, one whose setting "
-            f"SONAR_NETWORK_ENDPOINT says so: {stands}"
+            f"in mode {probe.mode} this test needs a worker with the setting "
+            f"SONAR_NETWORK_ENDPOINT={active.name}: {own}"
         )
         raise refused(why)
     source = End(Where.SOURCE, probe.source.base_url, probe.source.base_url)

@@ -62,7 +62,7 @@ def check(page: Page, reader: object) -> None:
     press(page, "Run check")
     tasks.check_endpoint(str(EndpointCheck.objects.get().run))
     refresh(page)
-    expect(page.locator("#check")).to_contain_text("The file is deleted.")
+    expect(page.locator("#check")).to_contain_text("The file was deleted.")
     look(page, f"a-grid-8-endpoint-checked-{reader}")
 
 

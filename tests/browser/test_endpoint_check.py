@@ -20,15 +20,23 @@ from tests.matrix.world import NOW
 
 PAGE = "/sites/RAL/endpoints/RAL_DATADISK/"
 GOOD = [
-    CheckStep("name", StepState.FINE, "se.ral.example: 192.0.2.7 (IPv4). It has no IPv6 address."),
-    CheckStep("certificate", StepState.FINE, "It is for se.ral.example; it ends on 2027-11-20."),
-    CheckStep("write", StepState.FINE, "100 kB uploaded under another name and renamed, in 0.2 s."),
+    CheckStep(
+        "name", StepState.FINE, "se.ral.example: 192.0.2.7 (IPv4). The host has no IPv6 address."
+    ),
+    CheckStep(
+        "certificate",
+        StepState.FINE,
+        "The certificate is for se.ral.example; it expires on 2027-11-20.",
+    ),
+    CheckStep(
+        "write", StepState.FINE, "100 kB uploaded under a temporary name and renamed, in 0.2 s."
+    ),
 ]
 BAD = [
     *GOOD[:1],
     CheckStep("certificate", StepState.WARNING, "The certificate ends in 4 days.", "Renew it."),
     CheckStep("write", StepState.FAILED, f"PUT se.ral.example:1094/{'x' * 60}: 403.", "Ask why."),
-    CheckStep("read", StepState.NOT_TRIED, "It needs “Write”."),
+    CheckStep("read", StepState.NOT_TRIED, "This step needs “Write” to succeed first."),
 ]
 
 

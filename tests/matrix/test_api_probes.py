@@ -184,7 +184,8 @@ def test_a_planner_that_is_busy_is_a_503_to_try_again(operator, monkeypatch):
         (
             {"mover": "fake"},
             "mover",
-            "The mover fake moves files by fake, not those of DESY_DATADISK (https), "
+            "The transfer tool fake supports the URL scheme fake, not those of DESY_DATADISK "
+            "(https), "
             "RAL_DATADISK (https).",
         ),
         ({"mode": "both"}, "mode", "mode must be pull or push."),
@@ -217,7 +218,8 @@ def test_a_mover_is_for_endpoints_of_its_schemes(operator, small_world):
     answer = refused(post(operator, probe_request()), 400)
     assert answer["errors"] == {
         "mover": [
-            "The mover http-tpc moves files by dav, davs, http, https, not those of "
+            "The transfer tool http-tpc supports the URL schemes dav, davs, http, https, not "
+            "those of "
             "RAL_DATADISK (root)."
         ]
     }

@@ -56,7 +56,7 @@ def refused(response: Any, field: str, said: str, status: int = 400) -> None:
     assert said in answer["detail"]
 
 
-NO_BUFFERS = "mover http-tpc leaves TCP buffers to the servers: tcp_buffer_bytes must"
+NO_BUFFERS = "mover http-tpc cannot set TCP buffers: tcp_buffer_bytes must"
 LABELLED = {"scitag": "2/11", "mover": "gridftp", "mode": "push"}
 OF_A_NOTE = "Name a site, or the source and destination of a link."
 WRONG = [
@@ -159,7 +159,7 @@ WRONG = [
         "mover",
         f"is not the name of a transfer tool: {either(names())}.",
     ),
-    ("meshes", {"mover": "fake"}, "mover", "fake moves files by fake, not those of RAL_D"),
+    ("meshes", {"mover": "fake"}, "mover", "fake supports the URL scheme fake, not those of RAL_D"),
     ("meshes", {"mode": "shove"}, "mode", "pull (the destination fetches the file) or push"),
     ("meshes", {"streams": 0}, "streams", "streams 0 is not a whole number from 1 to 9999."),
     ("meshes", {"tcp_buffer_bytes": 65536}, "tcp_buffer_bytes", f"The {NO_BUFFERS} be left empty"),
@@ -196,7 +196,12 @@ WRONG = [
         "scitag",
         "is not a flow label (SciTag) as experiment/activity, like 2/11",
     ),
-    ("meshes", LABELLED, "scitag", "The mover gridftp sends no flow label: scitag must be left"),
+    (
+        "meshes",
+        LABELLED,
+        "scitag",
+        "The transfer tool gridftp cannot send a flow label: scitag must be left",
+    ),
     ("meshes", {"service": "https://fts.example"}, "service", "asks no service: service must be"),
     ("meshes", {"service": "https://u:p@fts.example"}, "service", "service is not a text on one"),
     ("meshes", {"mover": "fts3"}, "service", "The mover fts3 asks a service: service must be its"),
@@ -471,7 +476,7 @@ def test_a_mesh_that_names_an_endpoint_that_its_mover_does_not_fit_is_refused(ro
     record = made(root, "meshes")
     before = kept()
     body = BODIES["meshes"][0] | {"name": "other", "destinations": ["RAL_TAPE", "DESY_DATADISK"]}
-    said = "http-tpc moves files by dav, davs, http, https, not those of RAL_TAPE (root)."
+    said = "http-tpc supports the URL schemes dav, davs, http, https, not those of RAL_TAPE (root)."
     refused(post(root, "meshes/", body), "sources", said)
     refused(post(root, "meshes/", body | {"mover": "http-tpc"}), "mover", said)
     refused(patch(root, address("meshes", record), {"sources": ["RAL_TAPE"]}), "sources", said)

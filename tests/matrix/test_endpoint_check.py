@@ -23,7 +23,7 @@ MINUTE = timedelta(minutes=1)
 STEPS = [
     CheckStep("name", StepState.FINE, "desy.example: 192.0.2.7 (IPv4)."),
     CheckStep("write", StepState.FAILED, "PUT desy.example/data/x: 403.", "Ask who gave it."),
-    CheckStep("delete", StepState.NOT_TRIED, "It needs “Write”."),
+    CheckStep("delete", StepState.NOT_TRIED, "This step needs “Write” to succeed first."),
 ]
 
 
@@ -173,7 +173,9 @@ def test_a_retired_endpoint_is_not_checked(admin, small_world):
     Endpoint.objects.filter(pk=small_world.desy.pk).update(retired_at=NOW)
     assert "Run check" not in section(admin)
     admin.post(f"{PAGE}check/")
-    assert "is retired: it is not checked until it is in use." in responses.html(admin, PAGE)
+    assert "is retired: it cannot be checked until it is in use again." in responses.html(
+        admin, PAGE
+    )
     assert not EndpointCheck.objects.exists()
 
 

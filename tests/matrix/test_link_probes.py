@@ -149,7 +149,7 @@ def test_only_movers_that_fit_are_offered(operator, small_world):
     assert order(operator).status_code == 302
     assert set(Probe.objects.values_list("mover", flat=True)) == {"fake"}
     Endpoint.objects.filter(id=ends[0]).update(base_url="root://one.example.org/data")
-    assert "moves files by dav, davs, http, https, not those of" in read(order(operator))
+    assert "supports the URL schemes dav, davs, http, https, not those of" in read(order(operator))
 
 
 def test_now_stands_beside_the_week_before_and_the_usual(operator, small_world):

@@ -95,9 +95,14 @@ def test_a_mesh_of_them_promises_no_transfer_on_the_page_of_their_link(client, e
 
 
 def test_a_lost_test_has_no_rate_and_a_dash_says_so(client, ends):
-    failed(*ends, state="lost", error="its worker did not report an end", error_where="control")
+    failed(
+        *ends,
+        state="lost",
+        error="the worker did not report the end of the test",
+        error_where="control",
+    )
     html = responses.html(client, LINK)
-    assert "its worker did not report an end" in section(html)
+    assert "the worker did not report the end of the test" in section(html)
 
 
 @pytest.fixture

@@ -109,7 +109,7 @@ def fail(
         started_at=at,
         seconds=1.0,
         bytes=world.SIZES[size],
-        error="connection refused (nothing listens there)",
+        error="connection refused (no server listens on this port)",
         error_where=where,
     )
 
@@ -328,7 +328,7 @@ def test_the_message_of_a_dead_server_has_its_error_and_names_it(client: Client)
     told = Notification(incident=row, created_at=moment(NOW), due_at=moment(NOW))
     sent = IncidentWords().message(Subscription(name="all"), [told], moment(NOW))
     assert sent.subject == f"{dead.name} fails in both directions"
-    assert "connection refused (nothing listens there)" in sent.text
+    assert "connection refused (no server listens on this port)" in sent.text
     assert f"Check {dead.name} first" in sent.text
     assert "between the two sites" not in sent.text
 

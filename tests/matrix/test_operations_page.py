@@ -514,7 +514,7 @@ def test_readers_have_no_form_and_may_not(client, small_world):
         ({"source": "a\0b"}, "Null characters are not allowed."),
         ({"source": "DESY"}, "DESY has 2 endpoints: choose DESY_DATADISK or DESY_SCRATCHDISK."),
         ({"source": "Empty"}, "The site Empty has no endpoint in use."),
-        ({"source": "DESY_DATADISK"}, "a test needs two different endpoints"),
+        ({"source": "DESY_DATADISK"}, "A test needs two different endpoints"),
         ({"size": "huge"}, "“huge” is not a size class"),
         ({"size": []}, "Choose a size class."),
         ({"count": "11"}, "Number of tests must be a whole number from 1 to 10."),
@@ -524,7 +524,10 @@ def test_readers_have_no_form_and_may_not(client, small_world):
         ({"streams": "1", "compare": "on"}, "The tests already use 1 stream"),
         ({"mode": "throw"}, "Mode must be pull or push."),
         ({"mover": "cart"}, f"Transfer tool must be {either(names())}."),
-        ({"mover": "fake"}, "The mover fake moves files by fake, not those of DESY_DATADISK"),
+        (
+            {"mover": "fake"},
+            "The transfer tool fake supports the URL scheme fake, not those of DESY_DATADISK",
+        ),
     ],
 )
 def test_a_wrong_wish_is_answered_with_what_is_allowed(

@@ -121,7 +121,9 @@ def test_what_a_worker_lacks_is_said_in_words(monkeypatch, tmp_path):
     )
     monkeypatch.setenv("PATH", str(tmp_path))
     program = Program("xrdcp", "xrootd-client")
-    assert program.missing() == "the program xrdcp (Debian's xrootd-client) is not on its PATH"
+    assert (
+        program.missing() == "the program xrdcp (Debian package xrootd-client) is not on the PATH"
+    )
     (tmp_path / "xrdcp").write_text("#!/bin/sh\n")
     (tmp_path / "xrdcp").chmod(0o755)
     assert program.missing() == ""
@@ -134,7 +136,8 @@ def test_a_mover_that_lacks_something_is_not_begun(monkeypatch):
     with pytest.raises(MoverError) as caught:
         loading.load(crippled)
     assert str(caught.value) == (
-        "the mover crippled cannot run on this worker: the Python package no_such_package is not "
+        "the transfer tool crippled cannot run on this worker: the Python package "
+        "no_such_package is not "
         "installed, the Python package nor_this is not installed"
     )
     assert (caught.value.where, caught.value.permanent) == ("control", True)
@@ -149,7 +152,7 @@ def test_the_first_movers_obey_what_was_accepted_before_they_were_described(move
 def test_more_streams_than_a_mover_can_be_told_are_refused():
     assert catalogue.kept("xrootd").refusals("pull", streams=15) == {}
     assert catalogue.kept("xrootd").refusals("pull", streams=16) == {
-        "streams": "The mover xrootd uses at most 15 streams: streams must be from 1 to 15."
+        "streams": "The transfer tool xrootd uses at most 15 streams: streams must be from 1 to 15."
     }
 
 

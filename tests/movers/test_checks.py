@@ -77,17 +77,17 @@ MISBEHAVIOURS: dict[str, tuple[dict[str, Way], str, StepState, str, str]] = {
         {"HEAD": says(404), "PROPFIND": says(404)},
         "base",
         StepState.FAILED,
-        "/base is missing.",
+        "The directory /base is missing.",
         "Create this",
     ),
     "base not found": (
         {"HEAD": says(404), "PROPFIND": says(405)},
         "base",
         StepState.FAILED,
-        "HEAD answers 404 and PROPFIND 405, so Sonar does not know whether the base directory",
-        "Enable this method",
+        "HEAD returned 404 and PROPFIND 405, so Sonar does not know whether the base directory",
+        "Enable this HTTP method",
     ),
-    "wrong token": ({"HEAD": says(401)}, "base", StepState.FAILED, "401", "issuer, audience"),
+    "wrong token": ({"HEAD": says(401)}, "base", StepState.FAILED, "401", "issuer and audience"),
     "no directories": (
         {"MKCOL": says(403)},
         "directory",
@@ -97,7 +97,13 @@ MISBEHAVIOURS: dict[str, tuple[dict[str, Way], str, StepState, str, str]] = {
     ),
     "full": ({"PUT": says(507)}, "write", StepState.FAILED, "507", "Free some space"),
     "rename refused": ({"MOVE": says(403)}, "write", StepState.FAILED, "MOVE", "storage.modify"),
-    "half a file": ({"GET": halved}, "read", StepState.FAILED, "50000 bytes came back", "log"),
+    "half a file": (
+        {"GET": halved},
+        "read",
+        StepState.FAILED,
+        "returned 50000 bytes that differ",
+        "log",
+    ),
     "unreadable": ({"GET": says(403)}, "read", StepState.FAILED, "GET", "storage.modify"),
     "no COPY": (
         {"OPTIONS": says(200, Allow="GET, PUT, HEAD")},
@@ -128,8 +134,8 @@ def test_one_thing_that_is_wrong_is_seen_with_what_to_do_and_the_others_go_on(na
 @pytest.mark.parametrize(
     ("date", "seen", "advice"),
     [
-        (95, "s behind.", "NTP"),
-        (-95, "s ahead.", "NTP"),
+        (95, "s slow.", "NTP"),
+        (-95, "s fast.", "NTP"),
         (2, "agrees", ""),
         (None, "neither a Date", ""),
     ],
@@ -144,7 +150,7 @@ def test_a_clock_that_is_wrong_is_a_warning(date: int | None, seen: str, advice:
     assert (clock.state == StepState.WARNING) == bool(advice)
 
 
-@pytest.mark.parametrize(("behind", "seen"), [(95, "s behind."), (-95, "s ahead."), (2, "agrees")])
+@pytest.mark.parametrize(("behind", "seen"), [(95, "s slow."), (-95, "s fast."), (2, "agrees")])
 def test_a_server_without_dates_shows_its_clock_by_the_time_of_the_file(behind: int, seen: str):
     """XRootD sends no Date."""
 
@@ -175,7 +181,7 @@ def test_a_storage_without_rename_gets_the_file_under_its_own_name(status: int):
         taken = steps_at(storage_at(server.base_url))
         assert server.files == {}
     assert {step.state for step in taken.values()} == {StepState.FINE}
-    assert "under its own name, as this storage refuses to rename files" in taken["write"].seen
+    assert "under its final name, as this storage refuses to rename files" in taken["write"].seen
 
 
 def test_what_needs_a_step_that_failed_is_not_tried_and_says_what_it_needs():
@@ -185,7 +191,7 @@ def test_what_needs_a_step_that_failed_is_not_tried_and_says_what_it_needs():
         "checksum",
         "delete",
     }
-    assert wrong["read"].seen == "It needs “Write”."
+    assert wrong["read"].seen == "This step needs “Write” to succeed first."
     assert "GET" not in {method for method, _ in server.requests}
 
 
@@ -210,7 +216,7 @@ def test_a_checksum_that_is_not_offered_is_a_warning_and_a_wrong_one_a_failure()
 
     for value, seen in {
         "": "The server gave no adler32.",
-        "adler32=vgB+hg==": "The adler32 of the server cannot be read: adler32=vgB+hg==.",
+        "adler32=vgB+hg==": "The server's adler32 checksum cannot be read: adler32=vgB+hg==.",
     }.items():
         step = wrong_at(HEAD=digest(value))[0]["checksum"]
         assert (step.state, step.seen) == (StepState.WARNING, seen)
@@ -247,7 +253,7 @@ def test_a_redirect_to_a_declared_server_is_followed_and_named():
             storage = storage_at(front.base_url, f"localhost:{disk.port}")
             taken = steps_at(storage)
             assert disk.files.keys() == set()
-    assert taken["redirects"].seen == f"It redirects to localhost:{disk.port}, as declared."
+    assert taken["redirects"].seen == f"The server redirects to localhost:{disk.port}, as declared."
     assert disk.tokens == {""}
 
 
@@ -336,19 +342,19 @@ def day(days: float) -> str:
 def test_a_certificate_says_for_whom_it_is_and_when_it_ends(looked_at):
     good = looked_at(90, "localhost")
     assert good.state == StepState.FINE
-    assert good.seen.startswith("It is for localhost, issued by trustme")
-    assert good.seen.endswith(f"it ends on {day(90)}, in 90 days.")
+    assert good.seen.startswith("The certificate is for localhost, issued by trustme")
+    assert good.seen.endswith(f"it expires on {day(90)}, in 90 days.")
     soon = looked_at(4, "localhost")
     assert (soon.state, soon.advice) == (StepState.WARNING, RENEW)
-    assert soon.seen == f"The certificate ends on {day(4)}, in 4 days."
+    assert soon.seen == f"The certificate expires on {day(4)}, in 4 days."
 
 
 def test_a_certificate_that_is_not_accepted_says_why_and_what_to_do(looked_at):
     over = looked_at(-4, "localhost")
-    assert over.seen == f"The certificate ended on {day(-4)}, 3 days ago."
+    assert over.seen == f"The certificate expired on {day(-4)}, 3 days ago."
     foreign = looked_at(90, "other.example")
     assert (over.state, foreign.state) == (StepState.FAILED, StepState.FAILED)
-    assert "It is for other.example" in foreign.seen
+    assert "The certificate is for other.example" in foreign.seen
     assert "for the host of its base URL" in foreign.advice
     assert "SONAR_CA_BUNDLE" in looked_at(90, "localhost", trusted=False).advice
 
@@ -360,7 +366,7 @@ def test_a_port_without_tls_and_a_protocol_without_certificates_say_so(bundle):
             host_of(server.base_url.replace("http://127.0.0.1", "https://localhost")), bundle
         )
     assert (plain.state, wrong.state) == (StepState.NOT_CHECKED, StepState.FAILED)
-    assert wrong.seen.startswith(f"No TLS at port {server.port}")
+    assert wrong.seen.startswith(f"No TLS on port {server.port}")
 
 
 def test_a_stop_ends_a_check_and_deletes_its_file():
@@ -387,5 +393,5 @@ def test_an_error_of_our_own_program_is_a_failed_step_that_tells_nothing():
 
     planned = [PlannedStep("name", broken), PlannedStep("port", refusing)]
     ours, theirs = run(planned, Watch(), lambda step: None)
-    assert "Sonar's own program failed (RuntimeError)" in ours.seen
+    assert "Internal error in Sonar (RuntimeError)" in ours.seen
     assert (theirs.seen, theirs.state) == ("No.", StepState.FAILED)

@@ -29,7 +29,7 @@ def test_the_size_of_a_file_is_read():
     ],
 )
 def test_what_is_no_size_of_a_file_is_refused(reply: str):
-    with pytest.raises(MoverError, match=r"SIZE glasgow\.example.*does not give the size"):
+    with pytest.raises(MoverError, match=r"SIZE glasgow\.example.*does not report the file size"):
         size_of(reply, END)
 
 

@@ -245,7 +245,7 @@ def test_whom_to_write_to_is_in_no_error():
 
 def test_a_lent_token_that_expired_in_the_queue_is_named():
     reason = Progress("FAILED", "SOURCE [1] HTTP 403 : Permission refused")
-    for until, words in ((None, None), (9e9, None), (1e9, "lent for it has expired meanwhile")):
+    for until, words in ((None, None), (9e9, None), (1e9, "has expired in the meantime")):
         order = replace(ORDER, source=replace(ORDER.source, lent_until=until))
         with pytest.raises(MoverError) as caught:
             receipt(order, reason, "")
@@ -438,7 +438,7 @@ def assert_alike(mine: Json, real: Json) -> None:
 
 
 def test_who_names_no_service_is_refused():
-    with pytest.raises(MoverError, match="no service is known") as caught:
+    with pytest.raises(MoverError, match="no FTS service is configured") as caught:
         Fts3().move(ORDER, Watch())
     assert caught.value.permanent
     assert isinstance(Fts3(), AsksService)
@@ -470,4 +470,4 @@ def test_a_poll_that_breaks_ends_its_jobs_and_no_others(monkeypatch, answers: ob
     poller._ask_after(jobs)
     ended = [job.over.is_set() for job in jobs]
     assert ended == ([True, True] if isinstance(answers, Exception) else [True, False])
-    assert str(jobs[0].error).startswith("Sonar's own program failed (KeyError)")
+    assert str(jobs[0].error).startswith("internal error in Sonar (KeyError)")

@@ -187,7 +187,7 @@ def test_a_server_without_an_answer_is_given_up_within_the_limit(play: Script):
 )
 def test_a_silent_server_is_given_up_within_the_limit(play: Script):
     error, seconds = pull_fails(play, limits=BRIEF)
-    assert "fell silent" in str(error)
+    assert "the server sent nothing for" in str(error)
     assert error.where == Where.DESTINATION
     assert seconds < 0.5 + SLACK_SECONDS
 
@@ -223,7 +223,7 @@ def test_a_server_that_never_confirms_is_ended_by_the_total_limit(moved: int):
 @pytest.mark.parametrize("again", [b"", chunk(b"x")])
 def test_a_server_that_falls_silent_after_all_bytes_is_ended_by_the_limit_of_a_stall(again: bytes):
     error, seconds = pull_fails(goes_on(STARTED + WHOLE, again, 0.05), limits=BRIEF)
-    words = r"fell silent: nothing for \d+ s, after it had reported all 2000 bytes as moved"
+    words = r"the server sent nothing for \d+ s, after it had reported all 2000 bytes as moved"
     assert re.search(words, str(error))
     assert error.where == Where.DESTINATION
     assert seconds < 0.5 + SLACK_SECONDS
@@ -345,7 +345,7 @@ def test_the_manager_of_a_cluster_is_given_time_to_find_a_server(text: str, foun
     assert asked == ["HEAD", "COPY", "HEAD", "COPY"]
     if caught:
         assert (caught.value.where, caught.value.permanent) == (Where.DESTINATION, False)
-        assert "has found no data server for the file yet" in str(caught.value)
+        assert "until it has found a data server for the file" in str(caught.value)
 
 
 # What XRootD 5.5.3 (with curl 7.88) and other servers say after "failure: ".
@@ -393,7 +393,7 @@ def test_a_destination_outside_its_base_is_never_asked():
     with copying(says(STARTED, SUCCESS)) as server:
         order = order_between(SOURCE, server.url)
         outside = replace(order.destination, url=f"{server.url}/base/../etc/passwd")
-        with pytest.raises(MoverError, match="not below its base"):
+        with pytest.raises(MoverError, match="outside the base path"):
             HttpTpc().move(replace(order, destination=outside), Watch())
         assert server.requests == []
 
@@ -520,7 +520,7 @@ def test_a_copy_answered_without_a_body_of_which_nothing_arrived_is_a_failure(an
     outcome = outcome_of(answer, nowhere)
     assert outcome.receipt is None
     assert outcome.error.where == Where.TRANSFER
-    words = r"reported as done \(20[14] without a body\), but the file is not there"
+    words = r"reported as done \(20[14] without a body\), but the file is missing"
     assert re.search(words, str(outcome.error))
     assert outcome.seen.moved_bytes == 0
 
@@ -537,7 +537,7 @@ def test_a_copy_answered_without_a_body_of_which_nothing_arrived_is_a_failure(an
 )
 def test_what_is_no_plain_success_is_none_though_the_file_is_there(answer: bytes):
     outcome = outcome_of(answer, to_itself)
-    assert "the answer ended without a verdict" in str(outcome.error)
+    assert "the answer ended without reporting success or failure" in str(outcome.error)
 
 
 def test_a_push_takes_it_for_a_success_too():

@@ -138,7 +138,7 @@ def test_an_error_names_who_has_to_look_at_it(error: str, where: str, permanent:
 
 def test_who_ends_badly_without_a_word_is_said_to():
     assert str(iperf3.failed(order(), Ended(9, 0.1, ""), Report())) == (
-        "iperf3: ended with 9, without a word"
+        "iperf3: exited with code 9 and no message"
     )
 
 
@@ -192,7 +192,7 @@ def test_a_program_that_writes_its_report_twice_has_a_rate(monkeypatch, tmp_path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("", "iperf3: ended with 0, without a word"),
+        ("", "iperf3: exited with code 0 and no message"),
         ("{}", "iperf3: {}"),
         ("iperf3: parameter error - no such option", "iperf3: iperf3: parameter error"),
     ],
@@ -209,8 +209,8 @@ def test_a_program_without_a_report_has_not_said_that_nothing_was_received(
     ("text", "reason"),
     [
         (SMALL[:1000], r"\w.* \(line \d+\)"),
-        ('{"start": ' + "[" * 100_000, "too deep, or a number too long"),
-        ('{"start": ' + "9" * 5_000, "too deep, or a number too long"),
+        ('{"start": ' + "[" * 100_000, "nested too deeply, or a number is too long"),
+        ('{"start": ' + "9" * 5_000, "nested too deeply, or a number is too long"),
         ('{"error": "\\ud800"}', r"\w.*"),
         ('{"start": 7}', r"start: \w.*"),
     ],
@@ -227,7 +227,7 @@ def test_what_never_stops_to_write_is_ended(monkeypatch):
     monkeypatch.setattr(iperf3, "MOST_CHARACTERS", 100)
     kept = iperf3.Kept()
     kept.keep("x" * 100)
-    with pytest.raises(MoverError, match="does not stop to write"):
+    with pytest.raises(MoverError, match="wrote too much output"):
         kept.keep("x")
 
 

@@ -136,7 +136,7 @@ def test_a_source_file_with_other_content_is_an_error_of_the_source():
     mover.files.held[ORDER.source.url] = FakeFile(ORDER.bytes, "deadbeef")
     outcome = measure(mover, ORDER, Watch())
     assert (outcome.error.where, outcome.error.permanent) == (Where.SOURCE, True)
-    assert "deadbeef is not that of the test file" in str(outcome.error)
+    assert "this source file has adler32 deadbeef" in str(outcome.error)
     assert outcome.verified is False
     assert nothing_is_left(mover)
 
@@ -144,9 +144,9 @@ def test_a_source_file_with_other_content_is_an_error_of_the_source():
 @pytest.mark.parametrize(
     ("arrived", "words"),
     [
-        (FakeFile(1_999, ORDER.adler32), "1999 bytes arrived of 2000"),
+        (FakeFile(1_999, ORDER.adler32), "1999 of 2000 bytes arrived"),
         (FakeFile(2_000, "deadbeef"), "adler32 deadbeef arrived"),
-        (None, "not there"),
+        (None, "the file is missing"),
     ],
 )
 def test_what_arrived_otherwise_than_sent_is_no_rate(arrived: FakeFile | None, words: str):
@@ -165,7 +165,7 @@ def test_a_time_that_cannot_be_is_no_rate(monkeypatch, seconds: float):
     monkeypatch.setattr(mover, "move", lambda order, watch: Receipt(order.bytes, seconds))
     error = measure(mover, ORDER, Watch()).error
     assert error.where is Where.CONTROL
-    assert f"{ORDER.bytes} bytes are said to have moved within {seconds:.3g} s" in str(error)
+    assert f"time is impossible: {ORDER.bytes} bytes in {seconds:.3g} s" in str(error)
 
 
 def test_a_server_without_checksums_is_believed_the_size():

@@ -91,7 +91,7 @@ def test_a_base_that_is_a_file_is_not_called_missing(store: Path):
     (store / "base/source").rmdir()
     (store / "base").rmdir()
     (store / "base").write_text("")
-    with pytest.raises(MoverError, match="does not describe it as a directory"):
+    with pytest.raises(MoverError, match="does not report this path as a directory"):
         XrootdFiles().require_base(order("root").source, order("root"))
     (store / "base").unlink()
     words = r"storage.example:1094/base: the base directory is missing"
@@ -173,13 +173,17 @@ def test_another_refusal_of_a_rename_by_ftp_is_a_failure(monkeypatch, files):
     [
         ("adler32 be007e86\\n", 0, "be007e86"),
         ("[Warning] no TLS\\r\\n\\033[1madler32 3da0195\\033[0m\\r\\n", 0, "03da0195"),
-        ("md5 0cc175b9c0f1b6a831c399e269772661\\n", 0, "the server gave no adler32 but: md5 0cc1"),
-        ("adler32 ?\\n", 0, "the adler32 of the server cannot be read: adler32 ?"),
+        (
+            "md5 0cc175b9c0f1b6a831c399e269772661\\n",
+            0,
+            "the server gave no adler32 but answered: md5 0cc1",
+        ),
+        ("adler32 ?\\n", 0, "the server's adler32 checksum cannot be read: adler32 ?"),
         ("", 0, "the server gave no adler32"),
         (
             "[3013] not supported",
             54,
-            "the server refused to give an adler32 ([3013] not supported)",
+            "the server refused to give an adler32 checksum ([3013] not supported)",
         ),
     ],
 )
@@ -201,9 +205,12 @@ def test_a_checksum_over_root_is_read_or_told_as_it_was_seen(
         ("213 3da0195", "03da0195"),
         ("213 DD7469AC /base/f", "dd7469ac"),
         ("213 ADLER32 dd7469ac", "dd7469ac"),
-        ("213 sha2:dd7469acdd", "the server gave no adler32 but: sha2:dd7469acdd"),
+        ("213 sha2:dd7469acdd", "the server gave no adler32 but answered: sha2:dd7469acdd"),
         ("213", "the server gave no adler32"),
-        (ftplib.error_perm("504 not supported"), "the server refused to give an adler32 (504"),
+        (
+            ftplib.error_perm("504 not supported"),
+            "the server refused to give an adler32 checksum (504",
+        ),
     ],
 )
 def test_a_checksum_over_ftp_is_read_or_told_as_it_was_seen(monkeypatch, files, reply, checksum):

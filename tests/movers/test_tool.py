@@ -170,13 +170,21 @@ def test_a_program_that_reports_the_same_part_again_and_again_is_stuck():
 
 
 def test_a_program_that_is_silent_after_all_bytes_is_ended_and_the_message_says_when():
-    with pytest.raises(MoverError, match=r"sh: all 1000 bytes had moved, then nothing for 0.5 s"):
+    with pytest.raises(
+        MoverError,
+        match=r"sh: all 1000 bytes had moved, then nothing happened "
+        r"for 0.5 s",
+    ):
         move(shell("echo 1000; sleep 6110"), IMPATIENT)
     wait_until_none("sleep 6110")
 
 
 def test_a_meter_is_no_report_of_the_program():
-    with pytest.raises(MoverError, match=r"all 1000 bytes had moved, then nothing for 0.5 s"):
+    with pytest.raises(
+        MoverError,
+        match=r"all 1000 bytes had moved, then nothing happened for "
+        r"0.5 s",
+    ):
         tool.move(shell("sleep 6120"), IMPATIENT, Watch(), number, meter=lambda _: 1000)
     wait_until_none("sleep 6120")
 
@@ -278,7 +286,7 @@ def test_who_waits_is_stopped_at_once():
 def test_who_has_waited_as_long_as_a_copy_may_take_is_told():
     brief = replace(ORDER, limits=Limits(total=0.1))
     with gfal2.turn(ORDER, Watch()):
-        with pytest.raises(MoverError, match="20 copies by gfal-copy ran") as late:
+        with pytest.raises(MoverError, match="busy with 20 other gfal-copy transfers") as late:
             gfal2.turn(brief, Watch()).__enter__()
         assert late.value.where == Where.CONTROL
 

@@ -203,9 +203,11 @@ def test_gfal_copy_names_the_end_that_fails(heading: str, where: str, permanent:
 
 
 def test_who_ends_badly_without_a_word_is_said_to():
-    assert str(gfal2.failed(FTP, Ended(9, 0.1, ""))) == "gfal-copy: ended with 9, without a word"
+    assert (
+        str(gfal2.failed(FTP, Ended(9, 0.1, ""))) == "gfal-copy: exited with code 9 and no message"
+    )
     assert str(gridftp.failed(FTP, Ended(-9, 0.1, ""))) == (
-        "globus-url-copy: ended with -9, without a word"
+        "globus-url-copy: exited with code -9 and no message"
     )
 
 

@@ -187,14 +187,14 @@ def test_a_digest_is_read_leniently(header: str, name: str):
     ("line", "header", "words"),
     [
         ("200 OK", "", "the server gave no adler32"),
-        ("200 OK", "md5=j81Q==", "the server gave no adler32 but: md5=j81Q=="),
-        ("200 OK", "unknown=", "the server gave no adler32 but: unknown="),
-        ("200 OK", "adler32=", "the adler32 of the server cannot be read: adler32="),
+        ("200 OK", "md5=j81Q==", "the server gave no adler32 but answered: md5=j81Q=="),
+        ("200 OK", "unknown=", "the server gave no adler32 but answered: unknown="),
+        ("200 OK", "adler32=", "the server's adler32 checksum cannot be read: adler32="),
         ("200 OK", "adler32=3XRprA==", "cannot be read: adler32=3XRprA=="),
         ("200 OK", "adler32=3187703430", "cannot be read: adler32=3187703430"),
         ("200 OK", "Adler32;be007e86", "cannot be read: Adler32;be007e86"),
-        ("405 No", "", r"the server refused to give an adler32 \(405\)"),
-        ("501 No", "", r"the server refused to give an adler32 \(501\)"),
+        ("405 No", "", r"the server refused to give an adler32 checksum \(405\)"),
+        ("501 No", "", r"the server refused to give an adler32 checksum \(501\)"),
     ],
 )
 def test_a_checksum_that_is_not_read_is_told_as_it_was_seen(line: str, header: str, words: str):
@@ -245,8 +245,8 @@ def test_a_connection_that_brought_a_checksum_rests_before_the_next_request(monk
 @pytest.mark.parametrize(
     ("play", "words"),
     [
-        (says(b"HTTP/1.1 200 OK\r\n\r\n"), "does not give the size"),
-        (says(b"HTTP/1.1 200 OK\r\nContent-Length: much\r\n\r\n"), "does not give the size"),
+        (says(b"HTTP/1.1 200 OK\r\n\r\n"), "does not report the file size"),
+        (says(b"HTTP/1.1 200 OK\r\nContent-Length: much\r\n\r\n"), "does not report the file size"),
         (status("503 Busy"), "503 Service Unavailable"),
         (says(b"HTTP/1.1 302 Found\r\nLocation: ftp://x/\r\n\r\n"), "not followed"),
         (status("302 Found\r\nLocation: /again"), "redirects"),
@@ -633,9 +633,9 @@ INSIDE = (
     [
         (dav.says(404), "the base directory is missing; Sonar does not create it", True),
         (dav.says(207, INSIDE), "the base directory is missing; Sonar does not create it", True),
-        (dav.says(405), "HEAD answers 404 and PROPFIND 405, so Sonar does not know", True),
-        (dav.says(501), "HEAD answers 404 and PROPFIND 501, so Sonar does not know", True),
-        (dav.says(503), "HEAD answers 404 and PROPFIND 503, so Sonar does not know", False),
+        (dav.says(405), "HEAD returned 404 and PROPFIND 405, so Sonar does not know", True),
+        (dav.says(501), "HEAD returned 404 and PROPFIND 501, so Sonar does not know", True),
+        (dav.says(503), "HEAD returned 404 and PROPFIND 503, so Sonar does not know", False),
         (dav.says(403), r"PROPFIND 127.0.0.1:\d+/base: 403 Forbidden", True),
     ],
 )

@@ -163,6 +163,6 @@ def test_a_full_disk_need_not_last_and_is_the_destinations_if_it_says_so(
     assert (outcome.error.where, outcome.error.permanent) == (where, False), str(outcome.error)
     assert told or way in HEAR_NOTHING
     if way.scheme == "root":
-        assert f"{DISK_BYTES} bytes arrived of {order.bytes}" in str(outcome.error)
+        assert f"{DISK_BYTES} of {order.bytes} bytes arrived" in str(outcome.error)
     assert outcome.leftover is None
     assert files_below(ends.destination, order.destination) == []

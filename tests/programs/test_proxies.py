@@ -147,8 +147,16 @@ ENVIRONMENT = Command(("env",))
 @pytest.mark.parametrize(
     ("source", "destination", "why"),
     [
-        ("/a.proxy", "", "the destination has no X.509 proxy, and would be shown the other one's"),
-        ("", "/b.proxy", "the source has no X.509 proxy, and would be shown the other one's"),
+        (
+            "/a.proxy",
+            "",
+            "the destination has no X.509 proxy, and would be sent that of the other endpoint",
+        ),
+        (
+            "",
+            "/b.proxy",
+            "the source has no X.509 proxy, and would be sent that of the other endpoint",
+        ),
         ("/a.proxy", "/b.proxy", "the endpoints have different X.509 proxies"),
     ],
 )

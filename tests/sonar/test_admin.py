@@ -100,12 +100,18 @@ def test_a_mesh_whose_mover_does_not_fit_is_an_error_in_the_form(admin):
     web = endpoint("CERN", base_url="https://cern.example/data")
     ends = {"sources": [glasgow.id, web.id], "destinations": [lancs.id]}
     page = posted(admin, "mesh", **mesh_form(**ends))
-    assert "The mover http-tpc moves files by dav, davs, http, https, not those of" in page
+    assert (
+        "The transfer tool http-tpc supports the URL schemes dav, davs, http, https, not those of"
+        in page
+    )
     assert "GLASGOW_DATADISK (fake), LANCS_DATADISK (fake)." in page
     assert not Mesh.objects.exists()
     assert posted(admin, "mesh", **mesh_form(sources=[web.id])) == ""
     page = posted(admin, "mesh", Mesh.objects.get(), **mesh_form(sources=[web.id], mover="fake"))
-    assert "The mover fake moves files by fake, not those of CERN_DATADISK (https)." in page
+    assert (
+        "The transfer tool fake supports the URL scheme fake, not those of CERN_DATADISK (https)."
+        in page
+    )
 
 
 def test_a_base_url_that_does_not_fit_is_an_error_in_the_form(admin):

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.django_db
 
 SECRET = "Vb7nQ2xK9mW4pL6s"
 FOREIGN = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzb25hciJ9.c2ln"
-SENTENCE = "Sonar's own program failed ({}): the log has the details"
+SENTENCE = "internal error in Sonar ({}): see the worker log for details"
 
 
 def endless(depth: int = 0) -> None:
@@ -233,7 +233,7 @@ def test_a_result_that_cannot_be_stored_ends_as_a_failure(monkeypatch, caplog):
     probes.run(probe.id)
     result = Transfer.objects.get(id=probe.id)
     assert result.state == "failed"
-    assert result.error.startswith("Sonar's own program failed (")
+    assert result.error.startswith("internal error in Sonar (")
     assert not Probe.objects.exists()
     assert "Traceback" in written(caplog)
 
@@ -242,7 +242,7 @@ def test_the_command_says_it_in_a_sentence(monkeypatch):
     for end in three_endpoints():
         Endpoint.objects.filter(pk=end.pk).update(base_url=f"https://{end.site.name.lower()}/data")
     uses(monkeypatch, Broken("move", FAULTS["KeyError"]))
-    with pytest.raises(CommandError, match=r"Failed at the control: Sonar's own program failed"):
+    with pytest.raises(CommandError, match=r"Failed at the control: internal error in Sonar"):
         call_command("probe", "GLASGOW_DATADISK", "LANCS_DATADISK", "small", stdout=StringIO())
     assert Transfer.objects.get().state == "failed"
 
@@ -265,7 +265,7 @@ def test_one_credential_that_breaks_does_not_keep_the_others_from_being_looked_a
     monkeypatch.setattr(credential_checks, "look", look)
     credential_checks.check(timezone.now(), seconds=10)
     assert CredentialState.objects.get().credential == glasgow.credential
-    assert "the credential glasgow as own of GLASGOW_DATADISK" in written(caplog)
+    assert "checking credential glasgow (own) of GLASGOW_DATADISK" in written(caplog)
 
 
 def test_a_name_that_the_dns_cannot_have_is_a_fault_of_its_end():
@@ -292,7 +292,7 @@ def test_a_test_at_a_base_url_with_control_characters_ends_at_once_and_says_why(
     result = Transfer.objects.get()
     assert (result.state, result.error_where) == ("failed", where)
     assert result.error_is_permanent
-    sentence = "the base URL holds characters that cannot be printed: it must be changed"
+    sentence = "the base URL of the endpoint contains unprintable characters: change it"
     assert result.error == sentence
     assert [(row.endpoint, row.error) for row in Circuit.objects.all()] == [(odd, sentence)]
     assert mover.files.held == {}
@@ -302,7 +302,7 @@ def test_a_test_at_a_base_url_with_control_characters_ends_at_once_and_says_why(
 def test_so_does_a_test_of_the_network(settings):
     here, there = endpoint("A", base_url="iperf3://a"), endpoint("B", base_url="iperf3://b%0a")
     settings.SONAR_NETWORK_ENDPOINT = here.name
-    with pytest.raises(MoverError, match="cannot be printed") as caught:
+    with pytest.raises(MoverError, match="unprintable characters") as caught:
         transfer_request.order_for(
             Probe(source=here, destination=there, mode="push", mover="iperf3")
         )
@@ -313,4 +313,4 @@ def test_a_file_left_at_such_a_base_url_is_kept_with_the_reason(monkeypatch):
     glasgow = endpoint("GLASGOW", base_url="ftp://h/%0d%0aDELE%20x")
     uses(monkeypatch, FakeMover())
     why = cleanup.delete(Leftover(endpoint=glasgow, path="sonar/incoming/a", mover="fake"))
-    assert "cannot be printed" in str(why)
+    assert "unprintable characters" in str(why)

@@ -44,7 +44,7 @@ def test_an_address_inside_is_connected_to_only_where_a_setting_has_its_network(
 
 def test_within_a_network_of_the_settings_it_is_tried(settings):
     settings.SONAR_NOTIFY_NETWORKS = [ip_network("127.0.0.0/8")]
-    with pytest.raises(ChannelError, match="nothing listens there"):
+    with pytest.raises(ChannelError, match="no server listens"):
         web.post("http://127.0.0.1:1/x", b"{}", {})
 
 

@@ -209,7 +209,7 @@ def test_a_fault_at_one_endpoint_does_not_keep_the_others(storage, monkeypatch, 
     cleanup.clean(seconds=60)
     assert names() == ["a"]
     error = Leftover.objects.get().error
-    assert error == "Sonar's own program failed (RuntimeError): the log has the details"
+    assert error == "internal error in Sonar (RuntimeError): see the worker log for details"
     (told,) = caplog.records
     assert "deleting sonar/incoming/a at GLASGOW_DATADISK" in told.getMessage()
     assert "a fault of the mover" in str(told.exc_info[1])
@@ -222,7 +222,7 @@ def test_a_mover_that_there_is_no_more_is_a_failure_like_others():
     left(lancs, "b")
     clean_all()
     assert names() == ["a"]
-    assert "no mover is called 'gone'" in Leftover.objects.get().error
+    assert "there is no transfer tool 'gone'" in Leftover.objects.get().error
 
 
 def test_a_missing_credential_costs_a_short_pause_however_often_it_is_missed(

@@ -55,8 +55,8 @@ def test_one_end_that_is_named_is_judged_and_the_other_must_fit_somebody():
     web.save()
     assert mesh_problem("m", "fake", "pull", [[glasgow], [web]]) == ""
     assert mesh_problem("m", "http-tpc", "pull", [[], []]) == (
-        "The mesh m would test nothing. The transfer tool http-tpc moves files by dav, davs, http, "
-        "https, but the endpoints in use have fake."
+        "The mesh m would test nothing. The transfer tool http-tpc supports the URL schemes dav, "
+        "davs, http, https, but the endpoints in use have fake."
     )
 
 
@@ -65,7 +65,8 @@ def test_a_mesh_is_judged_by_the_mode_where_a_protocol_has_only_one():
     web = endpoint("CERN", base_url="https://cern/data")
     assert mesh_problem("m", "gfal2", "push", [[plain], [web]]) == ""
     assert mesh_problem("m", "gfal2", "pull", [[plain], [web]]) == (
-        "The mesh m cannot be saved. The mover gfal2 moves files by dav, davs, http, https, "
+        "The mesh m cannot be saved. The transfer tool gfal2 supports the URL schemes dav, davs, "
+        "http, https, "
         "root, xroot in mode pull, not those of GLASGOW_DATADISK (ftp)."
     )
 
@@ -87,7 +88,7 @@ def test_what_a_mover_does_not_obey_is_refused_by_its_field():
         wishes.full_clean()
     assert caught.value.message_dict == {
         "tcp_buffer_bytes": [
-            "The mover http-tpc leaves TCP buffers to the servers: tcp_buffer_bytes must be left "
+            "The transfer tool http-tpc cannot set TCP buffers: tcp_buffer_bytes must be left "
             "empty."
         ]
     }
@@ -95,7 +96,7 @@ def test_what_a_mover_does_not_obey_is_refused_by_its_field():
     wishes.full_clean()
     wishes.save()
     wishes.mover = "http-tpc"  # a new one is judged by all that it does not obey
-    with pytest.raises(ValidationError, match="leaves TCP buffers to the servers"):
+    with pytest.raises(ValidationError, match="cannot set TCP buffers"):
         wishes.full_clean()
 
 
@@ -104,7 +105,7 @@ def test_a_mesh_that_was_kept_before_its_mover_was_described_can_be_edited_all_t
     kept.priority = 9
     kept.full_clean()
     kept.tcp_buffer_bytes = 131072
-    with pytest.raises(ValidationError, match="leaves TCP buffers to the servers"):
+    with pytest.raises(ValidationError, match="cannot set TCP buffers"):
         kept.full_clean()
     kept.tcp_buffer_bytes = None
     kept.full_clean()

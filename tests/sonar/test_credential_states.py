@@ -192,7 +192,7 @@ def looked(seconds: float = 10) -> dict[str, tuple[bool, str]]:
     ("seconds", "state"),
     [
         (1000, {}),
-        (500, {"own": (True, "what is in its file is about to expire")}),
+        (500, {"own": (True, "the secret in its file is about to expire")}),
         (-1, {"own": (True, "the token in it has expired")}),
     ],
 )
@@ -208,7 +208,7 @@ def test_what_expires_soon_and_still_lasts_for_tests_is_said_with_when(secrets):
     glasgow, *_ = three_endpoints()
     bind(glasgow, "glasgow")
     secret_in(secrets, "glasgow", jwt(800))
-    assert looked() == {"own": (False, "what is in its file expires soon")}
+    assert looked() == {"own": (False, "the secret in its file expires soon")}
     (state,) = CredentialState.objects.all()
     assert state.expires_at
     left = (state.expires_at - timezone.now()).total_seconds()

@@ -116,7 +116,7 @@ def test_several_who_order_at_once_get_one_check(transactional_db, sent):
 def test_a_queue_that_is_away_leaves_a_check_that_waits(person, monkeypatch, caplog):
     monkeypatch.setattr(dispatch.app.conf, "broker_write_url", "redis://127.0.0.1:1/0")
     dispatch.send_check(uuid4(), "")
-    assert "waits in vain" in caplog.text
+    assert "was not sent, as the queue" in caplog.text
 
 
 def test_the_file_of_a_check_is_remembered_until_it_is_deleted(sent, person):
@@ -158,9 +158,9 @@ def test_what_fails_in_a_check_ends_it(sent, person, monkeypatch):
 @pytest.mark.parametrize(
     ("base_url", "name", "words"),
     [
-        ("fake://ral/data", "name", "made up"),
-        ("gsiftp://127.0.0.1:1/data", "write", "No mover of Sonar has files of gsiftp"),
-        ("iperf3://127.0.0.1:1", "write", "No mover of Sonar has files of iperf3"),
+        ("fake://ral/data", "name", "simulated"),
+        ("gsiftp://127.0.0.1:1/data", "write", "Sonar has no transfer tool for files over gsiftp"),
+        ("iperf3://127.0.0.1:1", "write", "Sonar has no transfer tool for files over iperf3"),
         ("root://127.0.0.1:1/data", "write", "xrdcp"),
     ],
 )
@@ -195,7 +195,7 @@ GOOD = {
             {},
             StepState.FINE,
             "ral (file): issued by https://iam.example, for https://se.example:1094, "
-            "with storage.read:/ storage.modify:/sonar; it ends ",
+            "with storage.read:/ storage.modify:/sonar; it expires ",
             "",
         ),
         ({"aud": ["https://wlcg.cern.ch/jwt/v1/any"]}, StepState.FINE, "jwt/v1/any", ""),
@@ -209,7 +209,7 @@ GOOD = {
         (
             {"exp": None, "iss": 7, "aud": None, "scope": {}},
             StepState.FINE,
-            "it says nothing of itself; it does not say when it ends",
+            "it has no readable claims; it has no expiry time",
             "",
         ),
     ],
@@ -273,7 +273,7 @@ def test_a_credential_without_its_file_fails_with_what_to_do(with_token, tmp_pat
     step = steps_of(row)["credential"]
     assert step.seen == "ral: No such file or directory."
     assert "manage.py credentials --ask" in step.advice
-    assert steps_of(row)["base"].seen == "It needs “Credential”."
+    assert steps_of(row)["base"].seen == "This step needs “Credential” to succeed first."
 
 
 def test_the_command_tells_each_step_and_keeps_those_of_a_registered_endpoint(capsys):

@@ -108,7 +108,7 @@ def test_no_mesh_of_a_service_has_files_of_root():
     """FTS looks every 2.5 s whether a copy over root:// is done: its rates were 100 times wrong."""
     ends = [endpoint(name, base_url=f"root://{name.lower()}.example//data") for name in "AB"]
     why = compatibility.mesh_problem("by-fts", "fts3", "pull", [ends, ends])
-    assert "moves files by dav, davs, http, https, not those of A_DATADISK (root)" in why
+    assert "supports the URL schemes dav, davs, http, https, not those of A_DATADISK (root)" in why
 
 
 def test_a_credential_stays_for_the_services_that_know_us_by_it():
@@ -280,7 +280,7 @@ def test_the_service_gets_its_own_token_and_what_both_ends_lend(tokens: Path):
     (tokens / "fts").write_text("renewed")
     assert order.service.token() == "renewed"
     (tokens / "fts").unlink()
-    with pytest.raises(MoverError, match="credential of the service does not work") as caught:
+    with pytest.raises(MoverError, match="credential for the service does not work") as caught:
         order.service.token()
     assert caught.value.where == Where.CONTROL
     assert "token-of" not in repr(order)
@@ -335,7 +335,7 @@ def left(at: Endpoint, label: str, ago: timedelta = timedelta()) -> None:
     )
 
 
-REFUSED = "FTS, GET whoami: connection refused (nothing listens there)"
+REFUSED = "FTS, GET whoami: connection refused (no server listens on this port)"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -211,13 +211,15 @@ def test_what_results_refer_to_cannot_be_deleted(table: str):
         (
             "http-tpc",
             {"B": "root://b", "A": "fake://a/", "C": "https://c"},
-            "The mover http-tpc moves files by dav, davs, http, https, not those of A (fake), "
+            "The transfer tool http-tpc supports the URL schemes dav, davs, http, https, not "
+            "those of A (fake), "
             "B (root).",
         ),
         (
             "fake",
             {str(number): "gsiftp://a" for number in range(7)},
-            "The mover fake moves files by fake, not those of 0 (gsiftp), 1 (gsiftp), 2 (gsiftp), "
+            "The transfer tool fake supports the URL scheme fake, not those of 0 (gsiftp), 1 "
+            "(gsiftp), 2 (gsiftp), "
             "3 (gsiftp), 4 (gsiftp) and 2 more.",
         ),
     ],

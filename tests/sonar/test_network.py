@@ -137,7 +137,7 @@ def test_a_worker_elsewhere_measures_nothing(ends, settings):
         *("failed", "control"),
         True,
     )
-    assert result.error.endswith("says so: here that setting is empty")
+    assert result.error.endswith("this setting is empty on this worker")
 
 
 @pytest.mark.parametrize("mode", ["push", "pull"])

@@ -68,19 +68,26 @@ def test_a_new_mover_is_registered_scheduled_and_measures(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "place", "sentence"),
     [
-        ({"mode": "pull"}, "mode", "The mover disk does not support mode pull: mode must be push."),
+        (
+            {"mode": "pull"},
+            "mode",
+            "The transfer tool disk does not support mode pull: mode must be push.",
+        ),
         (
             {"streams": 4},
             "streams",
-            "The mover disk cannot be told how many streams to use: streams must be 1.",
+            "The transfer tool disk cannot set the number of streams: streams must be 1.",
         ),
         (
             {"tcp_buffer_bytes": 65536},
             "tcp_buffer_bytes",
-            "The mover disk leaves TCP buffers to the servers: tcp_buffer_bytes must be left "
-            "empty.",
+            "The transfer tool disk cannot set TCP buffers: tcp_buffer_bytes must be left empty.",
         ),
-        ({"mover": "fake", "mode": "pull"}, "mover", "fake moves files by fake, not those of"),
+        (
+            {"mover": "fake", "mode": "pull"},
+            "mover",
+            "fake supports the URL scheme fake, not those of",
+        ),
         (
             {"mover": "tape"},
             "mover",
@@ -107,8 +114,8 @@ def test_what_is_ordered_and_not_obeyed_is_refused(tmp_path):
     with pytest.raises(scheduler.RefusedError) as caught:
         scheduler.order_all([wish, wish], NOW)
     assert caught.value.errors == {
-        "mode": ["The mover disk does not support mode pull: mode must be push."],
-        "streams": ["The mover disk cannot be told how many streams to use: streams must be 1."],
+        "mode": ["The transfer tool disk does not support mode pull: mode must be push."],
+        "streams": ["The transfer tool disk cannot set the number of streams: streams must be 1."],
     }
     assert not Probe.objects.exists()
 
@@ -128,8 +135,9 @@ def test_a_worker_without_the_program_says_so_in_its_result(tmp_path, monkeypatc
     transfer = Transfer.objects.get()
     assert (transfer.state, transfer.error_where) == ("failed", "control")
     assert transfer.error == (
-        "the mover disk cannot run on this worker: the program cp (Debian's coreutils) is not on "
-        "its PATH"
+        "the transfer tool disk cannot run on this worker: the program cp (Debian package "
+        "coreutils) is not on "
+        "the PATH"
     )
 
 
@@ -163,4 +171,7 @@ def test_a_test_whose_mover_was_taken_away_meanwhile_ends_with_a_sentence(tmp_pa
     probes.run(due)
     transfer = Transfer.objects.get()
     assert (transfer.state, transfer.error_where) == ("failed", "control")
-    assert transfer.error == f"no mover is called 'disk'; allowed: {', '.join(catalogue.names())}"
+    assert (
+        transfer.error
+        == f"there is no transfer tool 'disk'; allowed: {', '.join(catalogue.names())}"
+    )

@@ -39,8 +39,8 @@ FIRST = ("GLASGOW_DATADISK", "RAL_DATADISK")
             "RAL_DATADISK/sonar/incoming/7: no answer within 30 s",
         ),
         (
-            "https://ral.example/disk/sonar/incoming/7 is not below its base",
-            "RAL_DATADISK/sonar/incoming/7 is not below its base",
+            "https://ral.example/disk/sonar/incoming/7 is outside the base path",
+            "RAL_DATADISK/sonar/incoming/7 is outside the base path",
         ),
         (
             "COPY glasgow.example:1094/data/grid/7 told of webdav.ral.example:34567: "
@@ -107,7 +107,7 @@ def test_an_error_tells_endpoints_by_name_and_nothing_of_where_they_are(error, s
         "at 12:30:45 XrdCl::File::Open and std::string::npos failed in Face::Off (file.cc:120)",
         "A_DATADISK: no byte moved for 30 s, at 1654931403 of 2000000000 bytes",
         "2026-11-20T12:00:30Z [3011] No such file or directory; errno 2; XRootD 5.5.3",
-        "its certificate is not accepted: self-signed certificate",
+        "the server's certificate is not accepted: self-signed certificate",
         "adler32 0a1b2c3d is not 0f0f0f0f; 100%25 done \ufb01le at 4.88 MB/s",
         "several examples, a webdav door; A & B",
     ],

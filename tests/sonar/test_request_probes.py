@@ -204,7 +204,7 @@ def test_only_so_many_may_wait(db, monkeypatch):
     glasgow, lancs, _ = three_endpoints()
     order(probe_requests(glasgow, lancs, 4), NOW)
     assert refused(probe_requests(glasgow, lancs, 2)) == {
-        "count": ["At most 4 ordered tests may wait: try again when some have run."]
+        "count": ["At most 4 on-demand tests may wait: try again later."]
     }
 
 
@@ -231,7 +231,8 @@ def test_a_mover_that_does_not_fit_an_end_is_refused_with_what_it_moves(db):
     told = refused([ProbeRequest(glasgow, lancs, small(), "http-tpc")])
     assert told == {
         "mover": [
-            "The mover http-tpc moves files by dav, davs, http, https, not those of "
+            "The transfer tool http-tpc supports the URL schemes dav, davs, http, https, not "
+            "those of "
             "GLASGOW_DATADISK (root)."
         ]
     }
@@ -281,7 +282,7 @@ def test_a_test_that_runs_ends_by_its_worker_and_one_that_has_ended_is_not_cance
     assert told.changes == {"cancelled": [None, "an admin of its site"]}
     # It was done before its worker knew: that counts.
     assert endings.end_probe(running, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
-    with pytest.raises(NotCancelledError, match="has ended"):
+    with pytest.raises(NotCancelledError, match="has already ended"):
         cancel(one.id, NOW)
     assert Transfer.objects.count() == 1
 
@@ -367,7 +368,7 @@ def test_downtime_and_retirement_are_said_of_the_end_that_has_them(db):
     lancs.retired_at = NOW
     assert refused(probe_requests(glasgow, lancs)) == {
         "source": ["GLASGOW_DATADISK is in a declared downtime."],
-        "destination": ["LANCS_DATADISK is retired."],
+        "destination": ["LANCS_DATADISK is retired, so it is not tested."],
     }
     assert not Probe.objects.exists()
 
@@ -447,7 +448,7 @@ def test_without_redis_the_order_stands_and_takes_no_time(
         order([*probe_requests(glasgow, lancs), *probe_requests(ral, lancs)], NOW)
     assert time.monotonic() - began < 60
     assert Probe.objects.filter(state="queued").count() == 2
-    assert "2 ordered tests wait for recovery" in caplog.text
+    assert "2 on-demand tests wait for recovery" in caplog.text
 
 
 @pytest.mark.parametrize("way", refusing.WAYS)
@@ -460,7 +461,7 @@ def test_with_a_redis_that_takes_nothing_the_order_stands_and_recovery_sends_it(
         with django_capture_on_commit_callbacks(execute=True):
             ordered = order([*probe_requests(glasgow, lancs), *probe_requests(ral, lancs)], NOW)
         assert time.monotonic() - began < 60
-        assert "2 ordered tests wait for recovery" in caplog.text
+        assert "2 on-demand tests wait for recovery" in caplog.text
     assert sent_by_recovery(monkeypatch) == 2
     assert {probe.id for probe in ordered} == set(Probe.objects.values_list("id", flat=True))
 

@@ -267,8 +267,8 @@ def test_a_test_in_the_foreground_says_so_and_ends(secrets, fts):
 def test_what_is_in_its_file_is_looked_at_before_it_expires(secrets):
     served()
     for seconds, holds, said in (
-        (800, False, "what is in its file expires soon"),
-        (500, True, "what is in its file is about to expire"),
+        (800, False, "the secret in its file expires soon"),
+        (500, True, "the secret in its file is about to expire"),
         (-1, True, "the token in it has expired"),
     ):
         CredentialState.objects.all().delete()

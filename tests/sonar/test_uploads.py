@@ -169,7 +169,7 @@ def test_a_file_of_the_same_name_is_never_read_not_even_once_the_upload_is_remov
 def test_another_secret_takes_its_place_and_what_was_wrong_is_forgotten(glasgow: Endpoint):
     upload(glasgow, jwt(20_000, life=100_000))
     credential_checks.check(NOW, 5)
-    assert CredentialState.objects.get().sentence == "what is uploaded expires soon"
+    assert CredentialState.objects.get().sentence == "the uploaded secret expires soon"
     first = Credential.objects.get().uploaded_at
     upload(glasgow)
     assert not CredentialState.objects.exists()
@@ -207,7 +207,9 @@ def test_a_database_that_does_not_answer_lets_the_test_wait(glasgow: Endpoint, m
         raise OperationalError
 
     monkeypatch.setattr(secrets, "secret_of", away)
-    with pytest.raises(CredentialError, match="the database, where its secret is, does not answer"):
+    with pytest.raises(
+        CredentialError, match="the database, which holds the secret, does not respond"
+    ):
         OfWorker(credential).read()
 
 

@@ -106,8 +106,8 @@ def test_who_saves_a_mesh_is_told_that_nobody_can_run_its_mover():
     mesh("old", mover="gridftp", mode="push")
     assert obstacles.notice(timezone.now()) == (
         "The mesh old: No worker can run the mover gridftp: to run it, a worker needs "
-        "the program globus-url-copy (Debian's globus-gass-copy-progs) and the program "
-        "setpriv (Debian's util-linux)."
+        "the program globus-url-copy (Debian package globus-gass-copy-progs) and the program "
+        "setpriv (Debian package util-linux)."
     )
     Mesh.objects.update(enabled=False)
     assert obstacles.notice(timezone.now()) == ""

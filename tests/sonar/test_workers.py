@@ -119,7 +119,7 @@ def test_a_worker_whose_transfers_never_end_hands_them_back_and_ends_in_time(wor
         worker.process.send_signal(signal.SIGTERM)
         time.sleep(0.2)
     assert worker.process.wait(SOON) == 0
-    assert "100 tests did not stop in time: they are queued again" in worker.said
+    assert "100 tests did not stop in time and were queued again" in worker.said
     assert "Traceback" not in worker.said
     assert set(Probe.objects.values_list("state", "started_at")) == {("queued", None)}
     assert Probe.objects.count() == len(probes)
@@ -152,17 +152,21 @@ def test_a_worker_shares_connections_says_what_broke_and_ends_by_itself(worker: 
     worker.wait_until(lambda: Transfer.objects.count() == len(talkative) + 2)
     worker.process.terminate()
     assert worker.process.wait(SOON) == 0
-    assert "told to stop" not in worker.said  # as it had nothing to do
+    assert "asked to stop" not in worker.said  # as it had nothing to do
     # Each probe notes its progress about four times; without a pool each note is a connection.
     assert NOTES > 30
     assert sessions() - before <= 8
     # It says which mover it cannot run.
-    missing = "the program no-such-program (Debian's no-such-package) is not on its PATH"
-    assert f"the mover handless cannot run here: {missing}" in worker.said
-    assert "the mover deaf cannot" not in worker.said
-    assert failure_of(handless) == f"the mover handless cannot run on this worker: {missing}"
+    missing = "the program no-such-program (Debian package no-such-package) is not on the PATH"
+    assert f"this worker cannot run the transfer tool handless: {missing}" in worker.said
+    assert "run the transfer tool deaf" not in worker.said
+    assert (
+        failure_of(handless) == f"the transfer tool handless cannot run on this worker: {missing}"
+    )
     # And what breaks: a traceback for whoever mends it, and a sentence for all.
-    assert failure_of(broken) == "Sonar's own program failed (ValueError): the log has the details"
+    assert (
+        failure_of(broken) == "internal error in Sonar (ValueError): see the worker log for details"
+    )
     assert "Traceback (most recent call last)" in worker.said
     assert "ValueError: Invalid header value b'Bearer ***" in worker.said
     assert "sesame" not in worker.said

@@ -41,10 +41,10 @@ def test_a_good_server_with_tls_and_a_macaroon_is_fine(server, capsys, tmp_path)
     said = check(capsys, f"{server.url.replace('https', 'davs')}/base", "--credential", "worker")
     assert said.splitlines()[-1] == "No problems found."
     assert "localhost: 127.0.0.1 (IPv4)" in said
-    assert "It is for localhost, 127.0.0.1, issued by trustme" in said
+    assert "The certificate is for localhost, 127.0.0.1, issued by trustme" in said
     assert "worker (file): a macaroon, limited to activity:" in said
     assert "COPY is among the methods" in said
-    assert "It agrees with the clock of this machine." in said
+    assert "The server's clock agrees with the clock of this machine." in said
     assert left(server) == []
     assert (tmp_path / "worker").read_text() not in said
 
@@ -54,7 +54,11 @@ def test_a_good_server_with_tls_and_a_macaroon_is_fine(server, capsys, tmp_path)
     [
         ("/base", ["--credential", "reader"], "FAILED       Write             MOVE localhost:"),
         ("/base", [], "FAILED       Base directory    HEAD localhost:"),
-        ("/none", ["--credential", "worker"], "FAILED       Base directory    /none is missing."),
+        (
+            "/none",
+            ["--credential", "worker"],
+            "FAILED       Base directory    The directory /none is missing.",
+        ),
     ],
 )
 def test_a_token_for_less_none_and_a_missing_base_are_told(server, capsys, path, credential, words):

@@ -207,7 +207,7 @@ def test_data_servers_on_other_hosts_are_not_written_to_and_the_error_says_so(
     ((order, outcome),) = outcomes["elsewhere", mode]
     assert (outcome.error.where, outcome.error.permanent) == (Where.DESTINATION, True)
     assert "the server redirects to " in str(outcome.error)
-    assert str(outcome.error).endswith(": not followed")
+    assert str(outcome.error).endswith(": redirect not followed")
     assert outcome.error.refused_server in {f"127.0.0.1:{s.port}" for s in world.cluster.servers}
     assert world.kept(order.destination) == []
 

@@ -123,7 +123,7 @@ def test_an_active_end_that_hangs_is_given_up(mode: str, mortal: Pair, slow_road
     outcome, seconds = timed(Meanwhile(mortal, active.freeze), order)
     error = error_of(outcome)
     assert error.where == (Where.DESTINATION if mode == "pull" else Where.SOURCE)
-    assert "fell silent" in str(error)
+    assert "the server sent nothing for" in str(error)
     assert seconds < ENDS_SECONDS
     assert bool(outcome.leftover) == (mode == "pull")
     is_cleared_once_it_goes_on(mortal, active, order)
@@ -251,7 +251,7 @@ def _time_to_delete(monkeypatch: pytest.MonkeyPatch) -> None:
 def is_stopped(mover: Meanwhile, order: Order, watch: Watch) -> None:
     outcome, _ = timed(mover, order, watch)
     assert isinstance(outcome.error, Stopped)
-    assert "the server may still write it" in str(outcome.leftover)
+    assert "the server may still write the file" in str(outcome.leftover)
     assert outcome.elapsed_seconds < ENDS_SECONDS
     assert remove(mover.files, order, LOOK_AGAIN_SECONDS) is None  # as recovery will
 

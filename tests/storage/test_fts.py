@@ -215,7 +215,7 @@ def test_a_test_whose_turn_to_submit_does_not_come_leaves_nothing_in_doubt(fts, 
         assert wait_for(lambda: stopped.watch.seen.scitag == 139, SOON, 0.02)
         stopped.watch.stop()
         assert isinstance(stopped.ended().error, Stopped)
-    assert "did not submit their jobs in time" in str(outcome.error)
+    assert "POST jobs: not submitted in time" in str(outcome.error)
     assert (outcome.error.where, outcome.leftover) == (Where.CONTROL, None)
     assert fts.heard == []  # hundreds may wait for their turn, and FTS knows none of their jobs
 
@@ -452,7 +452,7 @@ def test_one_lost_job_of_several_leaves_the_others_alone(fts, plain):
         for job in fts.jobs.values():
             job.woken.set()
         errors = [str(one.result().error) for one in several]
-    assert sorted(errors) == [f"FTS knows no job {lost} any more", "None", "None"]
+    assert sorted(errors) == [f"FTS no longer knows the job {lost}", "None", "None"]
 
 
 def test_a_job_that_somebody_cancels_fails_and_blames_nobody(fts, plain):

@@ -75,9 +75,9 @@ ATTACKS: dict[str, tuple[str, list[list[str]]]] = {
         [*[["{path}?hop={hop}"]] * 5, [f"{DISK}{{path}}"]],
     ),
     "a loop": ("more than 5 redirects", [["{path}?hop={hop}"]]),
-    "no Location": ("redirects to no place", [[]]),
+    "no Location": ("redirects without a URL", [[]]),
     "two Locations": (
-        "redirects to several places",
+        "redirects to several URLs",
         [[f"{DISK}{{path}}", "https://mirror.evil.example:{port}{path}"]],
     ),
 }

@@ -45,7 +45,7 @@ class Secret(Protocol):
     """The secret of a credential, wherever it is kept."""
 
     where: str
-    """For sentences: `in its file`."""
+    """For sentences: `the secret in its file`."""
 
     def read(self) -> str:
         """Return its text, or raise CredentialError."""
@@ -57,7 +57,7 @@ class Secret(Protocol):
 class SecretFile:
     """A secret in a file of its name, which somebody else renews in place."""
 
-    where = "in its file"
+    where = "the secret in its file"
 
     def __init__(self, path: Path) -> None:
         self._path = path

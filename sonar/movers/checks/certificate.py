@@ -15,17 +15,21 @@ from sonar.notation.units import format_span
 
 ENDS_SOON = timedelta(days=14)
 MOST_NAMES = 4
-RENEW = "Renew it, and have the server load it."
+RENEW = "Renew the certificate and load it on the server."
+CHAIN = (
+    "Add the certificate authority to SONAR_CA_BUNDLE, or make the server send its full "
+    "certificate chain."
+)
 # By OpenSSL's codes of what it has against a certificate.
 ADVICE = {
-    9: "It is not valid yet: compare the clocks of the server and of this machine.",
+    9: "The certificate is not valid yet: compare the clocks of the server and of this machine.",
     10: RENEW,
-    18: "It is self-signed: give the server a certificate of an authority that is trusted.",
-    19: "Trust its authority here (SONAR_CA_BUNDLE), or give the server another certificate.",
-    20: "Trust its authority here (SONAR_CA_BUNDLE), or have the server send its full chain.",
-    21: "Trust its authority here (SONAR_CA_BUNDLE), or have the server send its full chain.",
-    62: "Give the server a certificate for the host of its base URL, or correct that host.",
-    64: "Give the server a certificate for its address, or use its name in the base URL.",
+    18: "The certificate is self-signed: give the server one from a trusted authority.",
+    19: "Add its authority to SONAR_CA_BUNDLE, or give the server another certificate.",
+    20: CHAIN,
+    21: CHAIN,
+    62: "Give the server a certificate for the host of its base URL, or correct the base URL.",
+    64: "Give the server a certificate for its IP address, or use its host name in the base URL.",
 }
 OTHERWISE = "Give the server a certificate that clients accept."
 
@@ -39,16 +43,16 @@ def certificate_step(host: Host, ca_bundle: str) -> CheckStep:
     except ssl.SSLCertVerificationError as error:
         return refused(host, error)
     except OSError as error:  # ssl.SSLError is one
-        seen = f"No TLS at port {host.port}: {detail_of(error)}."
-        advice = "Enable TLS there, or correct the scheme or port of the base URL."
+        seen = f"No TLS on port {host.port}: {detail_of(error)}."
+        advice = "Enable TLS on this port, or correct the scheme or port of the base URL."
         return CheckStep("certificate", StepState.FAILED, seen, advice)
     return accepted(certificate, datetime.now(UTC))
 
 
 def _without_tls(scheme: str) -> str:
     if scheme in {"http", "ftp", "iperf3"}:
-        return f"There is none: {scheme} is not encrypted."
-    return f"Not looked at for {scheme}: the programs that move its files check it themselves."
+        return f"There is no certificate, because {scheme} is not encrypted."
+    return f"Not checked for {scheme}: the programs that move the files check certificates."
 
 
 def shown(host: Host, context: ssl.SSLContext) -> x509.Certificate:
@@ -65,9 +69,11 @@ def accepted(certificate: x509.Certificate, now: datetime) -> CheckStep:
     """Say until when a certificate counts that is accepted."""
     left = certificate.not_valid_after_utc - now
     if left < ENDS_SOON:
-        seen = f"The certificate ends on {day(certificate.not_valid_after_utc)}, in {span(left)}."
+        seen = (
+            f"The certificate expires on {day(certificate.not_valid_after_utc)}, in {span(left)}."
+        )
         return CheckStep("certificate", StepState.WARNING, seen, RENEW)
-    ends = f"it ends on {day(certificate.not_valid_after_utc)}, in {span(left)}"
+    ends = f"it expires on {day(certificate.not_valid_after_utc)}, in {span(left)}"
     return CheckStep("certificate", StepState.FINE, f"{described(certificate)}; {ends}.")
 
 
@@ -80,19 +86,20 @@ def refused(host: Host, error: ssl.SSLCertVerificationError) -> CheckStep:
     try:
         certificate = shown(host, context)
     except (OSError, ValueError):
-        seen = f"It is not accepted: {detail_of(error)}."
+        seen = f"The certificate is not accepted: {detail_of(error)}."
         return CheckStep("certificate", StepState.FAILED, seen, advice)
     ended, now = certificate.not_valid_after_utc, datetime.now(UTC)
     if ended < now:
-        seen = f"The certificate ended on {day(ended)}, {span(now - ended)} ago."
+        seen = f"The certificate expired on {day(ended)}, {span(now - ended)} ago."
     else:
-        seen = f"It is not accepted: {detail_of(error)}. {described(certificate)}."
+        seen = f"The certificate is not accepted: {detail_of(error)}. {described(certificate)}."
     return CheckStep("certificate", StepState.FAILED, seen, advice)
 
 
 def described(certificate: x509.Certificate) -> str:
     """Say for whom it is, and by whom."""
-    return f"It is for {', '.join(names(certificate)) or 'nobody'}, issued by {issuer(certificate)}"
+    hosts = ", ".join(names(certificate)) or "no host"
+    return f"The certificate is for {hosts}, issued by {issuer(certificate)}"
 
 
 def names(certificate: x509.Certificate) -> list[str]:

@@ -107,15 +107,17 @@ class Host:
         return next(contact.address for contact in self.contacts if not contact.why)
 
 
-NO_NETWORK = "this machine has no such network"
+NO_NETWORK = "this machine has no network for this IP version"
 ASK_DNS = (
-    "Correct the host of the base URL, or the DNS of this worker: "
-    "`getent ahosts` shows what it finds."
+    "Correct the host in the base URL, or the DNS settings of this worker. "
+    "`getent ahosts HOST` shows the addresses of a host."
 )
-OPEN_PORT = "Start the server, open its firewall for this worker, or correct the port."
+OPEN_PORT = (
+    "Start the server, open its firewall for this worker, or correct the port in the base URL."
+)
 DEAD_ADDRESS = (
-    "Have the server listen at all of its addresses, or remove the others from the DNS. "
-    "Clients lose time there."
+    "Make the server listen on all of its addresses, or remove the other addresses from the DNS. "
+    "They delay clients."
 )
 
 
@@ -127,9 +129,11 @@ def name_step(host: Host) -> CheckStep:
         return CheckStep("name", StepState.FAILED, sentence(str(error)), ASK_DNS)
     named = ", ".join(address.words for address in addresses)
     if address_of(host.name):
-        return CheckStep("name", StepState.FINE, f"The base URL has an IP address: {named}.")
+        return CheckStep("name", StepState.FINE, f"The base URL contains an IP address: {named}.")
     versions = {VERSIONS[socket.AddressFamily(each.family)] for each in addresses}
-    lacking = [f" It has no {each} address." for each in VERSIONS.values() if each not in versions]
+    lacking = [
+        f" The host has no {each} address." for each in VERSIONS.values() if each not in versions
+    ]
     return CheckStep("name", StepState.FINE, f"{host.name}: {named}.{''.join(lacking)}")
 
 
@@ -140,8 +144,8 @@ def port_step(host: Host) -> CheckStep:
     untried = [each for each in host.contacts if each.lacks_route]
     took = [f"{each.address.words} in {format_seconds(each.seconds)}" for each in open_ones]
     parts = [f"Port {host.port} accepts connections: {', '.join(took)}."] if open_ones else []
-    parts += [f"Not at {each.address.words}: {each.why}." for each in dead]
-    parts += [f"Not tried at {each.address.words}: {NO_NETWORK}." for each in untried]
+    parts += [f"No connection to {each.address.words}: {each.why}." for each in dead]
+    parts += [f"Not tried: {each.address.words}, as {NO_NETWORK}." for each in untried]
     if not open_ones:
         seen = f"Port {host.port} accepts no connections. {' '.join(parts)}"
         return CheckStep("port", StepState.FAILED, seen, OPEN_PORT)

@@ -36,17 +36,19 @@ def run(
 
 def attempted(plan: PlannedStep, watch: Watch) -> CheckStep:
     try:
-        with as_failures(f"the step {plan.name} of a check", watch):
+        with as_failures(f"step {plan.name} of an endpoint check", watch):
             watch.check()
             return plan.look()
     except Stopped:
-        return CheckStep(plan.name, StepState.NOT_TRIED, "The worker was stopped before.")
+        return CheckStep(plan.name, StepState.NOT_TRIED, "The worker was stopped before this step.")
     except MoverError as error:
         return CheckStep(plan.name, StepState.FAILED, sentence(str(error)), advice_on(error))
 
 
 def not_tried(name: str, failed: str) -> CheckStep:
-    return CheckStep(name, StepState.NOT_TRIED, f"It needs “{STEPS[failed].label}”.")
+    return CheckStep(
+        name, StepState.NOT_TRIED, f"This step needs “{STEPS[failed].label}” to succeed first."
+    )
 
 
 def sentence(text: str) -> str:
@@ -57,16 +59,16 @@ def sentence(text: str) -> str:
 
 
 BY_STATUS = {
-    401: "Compare the issuer, audience and end of its credential with what the server trusts. If "
-    "it has none, register one.",
-    403: "Its credential must allow reading, writing and deleting in sonar/ below the base URL. "
-    "That is storage.modify, or UPLOAD, DOWNLOAD, DELETE, MANAGE and LIST of a macaroon. If it has "
-    "none, register one.",
-    404: "Compare the path of the base URL with the server's own paths.",
-    405: "Enable this method below the base URL.",
-    409: "Check that the directory above exists, and that nothing else has its name.",
-    501: "Enable this method: a module for it may not be loaded.",
-    507: "Free some space, or raise the quota.",
+    401: "Check that the server trusts the issuer and audience of the credential, and that it has "
+    "not expired. If the endpoint has no credential, register one.",
+    403: "The credential must allow reading, writing and deleting in sonar/ below the base URL. A "
+    "token needs storage.modify. A macaroon needs UPLOAD, DOWNLOAD, DELETE, MANAGE and LIST. If "
+    "the endpoint has no credential, register one.",
+    404: "Compare the path of the base URL with the paths of the server.",
+    405: "Enable this HTTP method on the server for paths below the base URL.",
+    409: "Check that the parent directory exists, and that nothing else has its name.",
+    501: "Enable this HTTP method on the server: the module for it may not be loaded.",
+    507: "Free some space on the storage, or raise its quota.",
 }
 """By the status with which a server refuses."""
 
@@ -74,10 +76,11 @@ BY_STATUS = {
 def advice_on(error: MoverError) -> str:
     """Say what to do about a step that failed so."""
     if error.refused_server:
-        return f"If {error.refused_server} belongs to this storage, declare it as a data host."
+        server = error.refused_server
+        return f"If {server} belongs to this storage, declare it as a data host of the endpoint."
     if error.status in BY_STATUS:
         return BY_STATUS[error.status]
     at = f"{datetime.now(UTC):%H:%M:%S} UTC"
     if isinstance(error, Late):
-        return f"It took the request and did not answer: look at its log of {at} and before."
-    return f"Look at its log of {at}."
+        return f"The server accepted the request but did not answer: check its log up to {at}."
+    return f"Check the log of the server at {at}."

@@ -122,7 +122,9 @@ def directory_step(storage: Storage) -> CheckStep:
     """Make what is missing between the base and the file."""
     with storage.asking():
         storage.files.make_directories(storage.end, storage.order)
-    return CheckStep("directory", StepState.FINE, "sonar/incoming below the base URL is there.")
+    return CheckStep(
+        "directory", StepState.FINE, "The directory sonar/incoming below the base URL exists."
+    )
 
 
 def write_step(storage: Storage) -> CheckStep:
@@ -134,30 +136,30 @@ def write_step(storage: Storage) -> CheckStep:
     if storage.watch.uploaded_to:
         storage.data_servers.add(storage.watch.uploaded_to)
     took = format_seconds(time.monotonic() - began)
-    how = "under another name and renamed"
+    how = "under a temporary name and renamed"
     if storage.watch.uploaded_in_place:
-        how = "under its own name, as this storage refuses to rename files"
+        how = "under its final name, as this storage refuses to rename files"
     seen = f"{format_bytes(FILE_BYTES)} uploaded {how}, in {took}."
     return CheckStep("write", StepState.FINE, seen)
 
 
-SHORT = "Look at the server's log: it does not have what it took."
+SHORT = "Check the server's log: the stored file differs from the uploaded one."
 
 
 def size_step(storage: Storage) -> CheckStep:
     """See how long the file is; nothing is read."""
     info = storage.stat()
     if info is None or info.bytes != FILE_BYTES:
-        has = "is not there" if info is None else f"has {info.bytes} bytes"
-        seen = f"The file {has}, and {FILE_BYTES} bytes were written."
+        has = "is missing" if info is None else f"has {info.bytes} bytes"
+        seen = f"The file {has}, but {FILE_BYTES} bytes were written."
         return CheckStep("read", StepState.FAILED, seen, SHORT)
-    seen = f"Its size is right: {format_bytes(FILE_BYTES)}. By this protocol it is not read here."
+    seen = f"The file size is right: {format_bytes(FILE_BYTES)}. The content is not read back."
     return CheckStep("read", StepState.FINE, seen)
 
 
 OFFER_CHECKSUMS = (
-    "Tests run, but what arrives here is not verified. Have the server give an adler32 in "
-    "hexadecimal digits (XRootD: xrootd.chksum adler32)."
+    "Tests run, but files that arrive here are not verified. Make the server report adler32 "
+    "checksums in hexadecimal digits (XRootD: xrootd.chksum adler32)."
 )
 
 
@@ -167,15 +169,18 @@ def checksum_step(storage: Storage) -> CheckStep:
         with storage.asking(LIMITS.checksum):
             offered = storage.files.checksum(storage.end, storage.order, LIMITS.checksum)
     except (Late, NotReady):
-        seen = f"It gives no adler32 of {format_bytes(FILE_BYTES)} within {LIMITS.checksum:g} s."
+        seen = (
+            f"The server gave no adler32 checksum of {format_bytes(FILE_BYTES)} within "
+            f"{LIMITS.checksum:g} s."
+        )
         return CheckStep("checksum", StepState.WARNING, seen, OFFER_CHECKSUMS)
     except NoChecksum as error:
         return CheckStep("checksum", StepState.WARNING, sentence(str(error)), OFFER_CHECKSUMS)
     if offered != storage.order.adler32:
-        seen = f"Its adler32 is {offered}; what was written has {storage.order.adler32}."
+        seen = f"The server reports adler32 {offered}, but the file has {storage.order.adler32}."
         return CheckStep("checksum", StepState.FAILED, seen, SHORT)
     return CheckStep(
-        "checksum", StepState.FINE, f"Its adler32 matches what was written: {offered}."
+        "checksum", StepState.FINE, f"The adler32 checksum is that of the uploaded file: {offered}."
     )
 
 
@@ -184,8 +189,8 @@ def delete_step(storage: Storage) -> CheckStep:
     with storage.asking(LIMITS.cleaning):
         storage.files.delete(storage.end, storage.order)
     if storage.stat() is not None:
-        seen = "It says that the file is deleted, but still shows it."
-        advice = "Look at the server's log: test files would fill its disks."
+        seen = "The server reported the file as deleted, but still shows it."
+        advice = "Check the server's log: otherwise, test files would fill its disks."
         return CheckStep("delete", StepState.FAILED, seen, advice)
     storage.may_be_left = False
-    return CheckStep("delete", StepState.FINE, "The file is deleted.")
+    return CheckStep("delete", StepState.FINE, "The file was deleted.")

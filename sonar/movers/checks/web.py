@@ -84,11 +84,11 @@ def base_step(storage: WebStorage) -> CheckStep:
     except MoverError as error:
         if error.status not in ABSENT:
             raise
-        return CheckStep("base", StepState.FAILED, f"{path} is missing.", MAKE_BASE)
-    return CheckStep("base", StepState.FINE, f"{path} is there.")
+        return CheckStep("base", StepState.FAILED, f"The directory {path} is missing.", MAKE_BASE)
+    return CheckStep("base", StepState.FINE, f"The directory {path} exists.")
 
 
-MAKE_BASE = "Create this directory (Sonar does not), or correct the path of the base URL."
+MAKE_BASE = "Create this directory, as Sonar does not, or correct the path of the base URL."
 
 
 def read_step(storage: WebStorage) -> CheckStep:
@@ -106,9 +106,9 @@ def read_step(storage: WebStorage) -> CheckStep:
     if storage.clock_ahead is None:
         storage.read_clock(modified_at(storage))
     if content != written():
-        seen = f"{len(content)} bytes came back that are not those written."
+        seen = f"The server returned {len(content)} bytes that differ from those written."
         return CheckStep("read", StepState.FAILED, seen, SHORT)
-    seen = f"The same {format_bytes(FILE_BYTES)} came back."
+    seen = f"The server returned the same {format_bytes(FILE_BYTES)} that were written."
     return CheckStep("read", StepState.FINE, seen)
 
 
@@ -134,18 +134,22 @@ def redirects_step(storage: WebStorage) -> CheckStep:
     """Say to which servers it led what was asked so far."""
     if storage.refused_servers:
         servers = ", ".join(sorted(storage.refused_servers))
-        seen = f"It redirects to {servers}, which is no declared data host: not followed."
-        advice = f"If this belongs to the storage, declare {servers} as a data host of it."
+        seen = f"The server redirects to {servers}, which is not a declared data host."
+        advice = f"If {servers} belongs to this storage, declare it as a data host of the endpoint."
         return CheckStep("redirects", StepState.FAILED, seen, advice)
     if storage.data_servers:
         servers = ", ".join(sorted(storage.data_servers))
-        return CheckStep("redirects", StepState.FINE, f"It redirects to {servers}, as declared.")
-    return CheckStep("redirects", StepState.FINE, "None: it answers itself.")
+        return CheckStep(
+            "redirects", StepState.FINE, f"The server redirects to {servers}, as declared."
+        )
+    return CheckStep(
+        "redirects", StepState.FINE, "No redirects: the server answers all requests directly."
+    )
 
 
 LOAD_COPY = (
     "Load the module for third-party copy (XRootD: http.exthandler xrdtpc libXrdHttpTPC.so, which "
-    "wants xrd.tls). Without it, only the partner of a test can do the copy."
+    "requires xrd.tls). Without it, only the other endpoint of a test can run the copy."
 )
 
 
@@ -157,8 +161,10 @@ def copy_step(storage: WebStorage) -> CheckStep:
     if reply.status not in NOT_OFFERED:
         succeeded(reply, "OPTIONS", storage.base)
     if not methods:
-        seen = f"It does not say which methods it has (OPTIONS: {reply.status})."
-        return CheckStep("copy", StepState.NOT_CHECKED, f"{seen} Tests will show it.")
+        seen = f"The server does not list its methods (OPTIONS: {reply.status})."
+        return CheckStep(
+            "copy", StepState.NOT_CHECKED, f"{seen} Tests will show whether it supports COPY."
+        )
     if "COPY" not in methods:
         seen = f"COPY is not among the methods that OPTIONS lists: {', '.join(sorted(methods))}."
         return CheckStep("copy", StepState.FAILED, seen, LOAD_COPY)
@@ -169,13 +175,16 @@ def clock_step(storage: WebStorage) -> CheckStep:
     """Compare the server's clock with this machine's."""
     ahead = storage.clock_ahead
     if ahead is None:
-        seen = "Its answers hold neither a Date nor the time of a file."
+        seen = "The server's answers contain neither a Date header nor the time of a file."
         return CheckStep("clock", StepState.NOT_CHECKED, seen)
     if abs(ahead) <= SKEW_SECONDS:
-        return CheckStep("clock", StepState.FINE, "It agrees with the clock of this machine.")
-    seen = f"Its clock is {abs(ahead):.0f} s {'ahead' if ahead > 0 else 'behind'}."
+        return CheckStep(
+            "clock", StepState.FINE, "The server's clock agrees with the clock of this machine."
+        )
+    seen = f"The server's clock is {abs(ahead):.0f} s {'fast' if ahead > 0 else 'slow'}."
     advice = (
-        "Keep both clocks right by NTP: otherwise tokens and certificates seem expired, or not "
-        "valid yet."
+        "Set both clocks by NTP: otherwise, valid tokens and certificates seem expired, or not "
+        "valid "
+        "yet."
     )
     return CheckStep("clock", StepState.WARNING, seen, advice)

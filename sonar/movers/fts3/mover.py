@@ -97,7 +97,7 @@ class Fts3:
 
 def service_of(order: Order) -> Service:
     if order.service is None:
-        message = "no service is known that could be asked: a mesh says which"
+        message = "no FTS service is configured: set the service of the mesh"
         raise MoverError(Where.CONTROL, message, permanent=True)
     return order.service
 
@@ -179,8 +179,8 @@ def tokens_for(order: Order, *, has_token: bool) -> dict[str, list[str]]:
         missing = " and ".join(
             f"the {end.where}" for end in (order.source, order.destination) if not end.lent
         )
-        why = "the token that it knows Sonar by" if has_token else "that of the other endpoint"
-        message = f"FTS is given no token for {missing}, and would send {why} there: not asked"
+        why = "Sonar's own token" if has_token else "that of the other endpoint"
+        message = f"not submitted: FTS has no token for {missing} and would send {why} there"
         raise MoverError(Where.CONTROL, message, permanent=True)
     return {}
 
@@ -202,11 +202,13 @@ def receipt(order: Order, progress: Progress, token: str) -> Receipt:
         error = failure_of(progress, order.source.lent, order.destination.lent, token)
         for end in (order.source, order.destination):
             if end.where == error.where and end.lent_until and end.lent_until < time.time():
-                message = f"{error}; the token that is lent for it has expired meanwhile"
+                message = (
+                    f"{error}; the delegated token for this endpoint has expired in the meantime"
+                )
                 error = MoverError(error.where, message)
         error.is_unsettled = progress.may_write
         raise error
     if progress.seconds is None:
-        message = "FTS: done, but it does not say how long the bytes moved"
+        message = "FTS: finished, but FTS did not report how long the transfer took"
         raise MoverError(Where.CONTROL, message)
     return Receipt(order.bytes, progress.seconds, "FTS: finished")

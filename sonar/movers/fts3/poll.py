@@ -183,7 +183,7 @@ class Job:
         """Take what the service says of it; None if it knows no such job."""
         self.trouble = None
         if job is None:
-            message = f"FTS knows no job {self.number} any more"
+            message = f"FTS no longer knows the job {self.number}"
             self._strike(MoverError(Where.CONTROL, message))
             return
         self._strikes = 0
@@ -233,7 +233,7 @@ class Poller:
         while not self._submissions.acquire(timeout=TURN_SLICE_SECONDS):
             watch.check()
             if time.monotonic() >= until:
-                message = "FTS, POST jobs: other tests did not submit their jobs in time"
+                message = "FTS, POST jobs: not submitted in time, as other tests were submitting"
                 raise NotAsked(Where.CONTROL, message)
         try:
             yield
@@ -296,7 +296,7 @@ class Poller:
         What else fails is tried again when the files of these jobs are deleted once more.
         """
         try:
-            with as_failures("cancelling jobs at FTS"):
+            with as_failures("cancelling FTS jobs"):
                 self.fts.cancel([job.number for job in jobs])
         except MoverError as error:
             for half in halves(jobs, error):
@@ -327,7 +327,7 @@ class Poller:
     def _ask_after(self, jobs: Sequence[Job]) -> None:
         """Poll these jobs in one request, or in halves if that says nothing of any of them."""
         try:
-            with as_failures("asking FTS after its jobs"):
+            with as_failures("polling FTS jobs"):
                 answers = self.fts.jobs([job.number for job in jobs])
         except MoverError as error:
             divided = halves(jobs, error)
@@ -344,14 +344,18 @@ class Poller:
             if job.number in answers:
                 self._tell(job, answers[job.number])
             else:
-                job.miss(MoverError(Where.CONTROL, "FTS, GET jobs: the answer leaves jobs out"))
+                job.miss(
+                    MoverError(
+                        Where.CONTROL, "FTS, GET jobs: some jobs are missing from the answer"
+                    )
+                )
 
     def _tell(self, job: Job, answer: JobAnswer) -> None:
         if isinstance(answer, Refusal):
             job.miss(answer)
             return
         try:
-            with as_failures(f"the answer for the job {job.number} of FTS"):
+            with as_failures(f"reading the answer of FTS for job {job.number}"):
                 job.learn(answer)
         except MoverError as error:
             job.miss(error)
@@ -386,14 +390,16 @@ def overdue(job: Job, order: Order) -> MoverError:
     """Say what it means that a job has not ended: nobody's fault before it has begun."""
     within = f"within {order.limits.total:g} s"
     if job.trouble:
-        failure = MoverError(Where.CONTROL, f"not known to be finished {within}: {job.trouble}")
+        failure = MoverError(
+            Where.CONTROL, f"the state of the job was unknown {within}: {job.trouble}"
+        )
         failure.credential_trouble = job.trouble.credential_trouble
         return failure
     state = job.progress.state
     if state in BEGUN:
         return MoverError(Where.TRANSFER, f"FTS: not finished {within}")
-    said = f"its state is {state[:40]}" if state else "it was not heard of"
-    return MoverError(Where.CONTROL, f"FTS: the job did not begin {within}: {said}")
+    said = f"its state is {state[:40]}" if state else "FTS reported no state"
+    return MoverError(Where.CONTROL, f"FTS: the job did not start {within}: {said}")
 
 
 class Pollers:

@@ -45,8 +45,8 @@ FILE_FIELDS = (
 )
 HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "Connection": "close"}
 MEANINGS = {
-    419: "it wants an X.509 certificate to be delegated, which Sonar does not do",
-    424: "something that it depends on has failed",
+    419: "FTS requires a delegated X.509 certificate, which Sonar does not support",
+    424: "a service that FTS depends on has failed",
 }
 NOT_MODIFIED = 304
 """Of a job that has ended, to whoever cancels it; 3.13 says so within a 200."""
@@ -61,8 +61,8 @@ It says the same to others, too.
 NOBODY = "unauthenticated"
 """By which method it knows somebody whose token it does not take, or who shows none."""
 NOT_TAKEN = (
-    "FTS, GET whoami: the token is not accepted. It may have expired, or be for another audience."
-    " Or its issuer is not known there"
+    "FTS, GET whoami: the token is not accepted. It may have expired, be for another audience, or "
+    "come from an issuer that FTS does not know"
 )
 OK = "200"
 """How the status of a job begins, in an answer about several."""
@@ -120,7 +120,7 @@ class Fts:
         answer = self._ask("POST", "jobs", job)
         number = answer.get("job_id") if isinstance(answer, dict) else None
         if not isinstance(number, str) or not is_plain(number):
-            raise MoverError(Where.CONTROL, "FTS, POST jobs: the answer has no id of a job")
+            raise MoverError(Where.CONTROL, "FTS, POST jobs: the answer contains no job id")
         return number
 
     def jobs(self, numbers: Sequence[str]) -> dict[str, JobAnswer]:
@@ -291,7 +291,7 @@ def _json(content: bytes, place: str) -> Json | list[Any]:
     except ValueError:  # its own words quote what was sent
         answer = None
     if not isinstance(answer, dict | list):
-        raise UnreadableError(Where.CONTROL, f"{place}: the answer is not JSON of FTS")
+        raise UnreadableError(Where.CONTROL, f"{place}: the answer is not valid JSON of FTS")
     return answer
 
 
@@ -299,7 +299,7 @@ def refusal(response: BaseHTTPResponse, end: End, question: Question) -> Refusal
     """Return what it means that it did not do what it was asked."""
     place = question.place
     if response.get_redirect_location():
-        message = f"{place}: {response.status}, redirects elsewhere: not followed"
+        message = f"{place}: {response.status}, a redirect, which Sonar does not follow"
         return Refusal(response.status, message, "", permanent=True)
     content = response.read(MAX_WORDS_BYTES, decode_content=False)
     answer = _object_in(content)

@@ -142,9 +142,9 @@ class Wait:
         """Say what it means that the time is up."""
         if not self.was_sent:
             took = time.monotonic() - self.began
-            why = "not connected, or the request not accepted, in time (host down, or a firewall)"
+            why = "no connection, or the request was not accepted, in time (host down or firewall?)"
             if self.is_shortened and took < TOO_SHORT_SECONDS:
-                why = f"the {round(took, 2):g} s that were left of the whole test were too short"
+                why = f"the {round(took, 2):g} s left of the time limit of the test were too short"
             return MoverError(end.where, f"{place}: {why}")
         waited = min(self.answer, self.end - self.sent_at)
         return Late(end.where, f"{place}: no answer within {round(waited, 1):g} s")
@@ -254,9 +254,9 @@ class _Patient(HTTPConnection):
         except socket.gaierror as error:
             if error.errno in UNKNOWN_NAME:
                 raise NameResolutionError(self.host, self, error) from error
-            raise NewConnectionError(self, f"not looked up: {error}") from error
+            raise NewConnectionError(self, f"host name lookup failed: {error}") from error
         except OSError as error:
-            raise NewConnectionError(self, f"not connected: {error}") from error
+            raise NewConnectionError(self, f"connection failed: {error}") from error
         try:
             wait.route.meet(sock)
         except (ForbiddenPeer, OSError):

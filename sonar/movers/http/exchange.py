@@ -223,7 +223,7 @@ def new_trust(ca_bundle: str) -> ssl.SSLContext:
             cafile=None if directory else ca_bundle or None, capath=ca_bundle if directory else None
         )
     except OSError as error:  # ssl.SSLError is one
-        reason = error.strerror or "it holds no certificate"
+        reason = error.strerror or "it contains no certificate"
         message = f"the CA certificates {ca_bundle} cannot be used: {reason}"
         raise MoverError(Where.CONTROL, message, permanent=True) from error
 
@@ -244,7 +244,9 @@ def bearer(end: End, token: str) -> str:
     """Return a token of this end, fit for a header."""
     token = token.strip()
     if not token.isascii() or not token.isprintable():
-        message = f"the credential for {host_of(end)} is not a token: it has unprintable characters"
+        message = (
+            f"the credential for {host_of(end)} is not a token: it contains unprintable characters"
+        )
         raise MoverError(end.where, message, permanent=True)
     return token
 
@@ -258,7 +260,7 @@ def failure_of(error: Exception, request: Request, wait: Wait) -> MoverError:
 
 def not_followed(request: Request, refusal: NotFollowed) -> MoverError:
     """Return the error for a redirect that leads where Sonar does not go."""
-    message = f"{request.place}: the server {refusal}: not followed"
+    message = f"{request.place}: the server {refusal}: redirect not followed"
     error = MoverError(request.end.where, message, permanent=True)
     error.refused_server = refusal.server
     return error

@@ -13,11 +13,11 @@ from sonar.movers.messages import one_line
 PASSING_REFUSALS = {408, 423, 425, 429}
 
 REASONS: tuple[tuple[type[BaseException], str, bool], ...] = (
-    (ssl.SSLCertVerificationError, "its certificate is not accepted: {detail}", True),
+    (ssl.SSLCertVerificationError, "the server's certificate is not accepted: {detail}", True),
     (NameResolutionError, "the host name is unknown", False),
-    (ConnectionRefusedError, "connection refused (nothing listens there)", False),
+    (ConnectionRefusedError, "connection refused (no server listens on this port)", False),
     (ssl.SSLError, "TLS failed: {detail}", False),
-    (UnicodeError, "its URL or a header cannot be sent: unusual characters", True),
+    (UnicodeError, "the URL or a header contains characters that cannot be sent", True),
 )
 
 
@@ -48,13 +48,15 @@ def foreign_failure(
     for kind, sentence, permanent in REASONS:
         for cause in causes:
             if isinstance(cause, kind):
-                why = sentence.format(detail="(not told)" if elsewhere else detail_of(cause))
+                why = sentence.format(
+                    detail="(details withheld)" if elsewhere else detail_of(cause)
+                )
                 message = one_line(f"{place}: {why}", end.token)
                 return MoverError(end.where, message, permanent=permanent)
     if any(isinstance(cause, TimeoutError) for cause in causes):
         return overdue
     os_error = next((cause for cause in causes if isinstance(cause, OSError)), None)
-    why = detail_of(os_error) if os_error else "the server broke off its response"
+    why = detail_of(os_error) if os_error else "the server ended its response too early"
     return MoverError(end.where, one_line(f"{place}: {why}", end.token))
 
 
@@ -75,5 +77,5 @@ def detail_of(error: BaseException) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return str(error.verify_message)
     if isinstance(error, ssl.SSLError):
-        return str(error.reason or "the other side closed it").replace("_", " ").lower()
-    return (getattr(error, "strerror", None) or "the connection broke").lower()
+        return str(error.reason or "the other side closed the connection").replace("_", " ").lower()
+    return (getattr(error, "strerror", None) or "the connection was lost").lower()

@@ -18,7 +18,7 @@ from urllib3.util import Url
 from sonar.movers.file_address import PORTS
 from sonar.notation.addresses import NOBODYS, Kind, kind_of, name_of
 
-NOT_REPEATED = "said by another server, to which it redirected"
+NOT_REPEATED = "text withheld, as it came from another server after a redirect"
 """Stands for the words of an answer that its endpoint did not give itself."""
 
 
@@ -27,9 +27,11 @@ class ForbiddenPeer(Exception):
 
     def __init__(self, kind: Kind, *, redirected: bool) -> None:
         if redirected:
-            super().__init__(f"redirects to an address that is not public ({kind}): not followed")
+            super().__init__(
+                f"redirects to an address that is not public ({kind}): redirect not followed"
+            )
         else:
-            super().__init__(f"has an address at which none can be ({kind}): not asked")
+            super().__init__(f"has an address that no storage server can use ({kind})")
 
 
 Addresses = list[tuple[Any, ...]]

@@ -70,7 +70,7 @@ def following(step: Step, method: str, end: End, response: BaseHTTPResponse, rou
     """Return the request to which a server leads, or raise NotFollowed; the route is told."""
     before, after = parse_url(step.url), target_of(step.url, response)
     if response.status == 303 and method not in READING:
-        raise NotFollowed("redirects so that the request would become another one")
+        raise NotFollowed("redirects with status 303, which would change the request method")
     _, host, port = origin(after)
     is_declared = are_covered(end.data_hosts, host, port)
     if not is_declared and host != plain_host(parsed(end, end.base_url)):
@@ -83,7 +83,7 @@ def following(step: Step, method: str, end: End, response: BaseHTTPResponse, rou
     if not is_same_file(path_of(end, end.url), after.path or "/"):
         raise NotFollowed("redirects to another path")
     if (before.scheme, after.scheme) == ("https", "http") and is_credential_shown(step, after):
-        raise NotFollowed("redirects from https to http, where a credential could be read")
+        raise NotFollowed("redirects from https to http, which would expose the credential")
     route.lead(parse_url(web_url(end)), after, is_declared=is_declared, secrets=secrets_in(after))
     return led(step, method, end, after, is_declared=is_declared)
 
@@ -95,11 +95,11 @@ def target_of(url: str, response: BaseHTTPResponse) -> Url:
     """
     locations = response.headers.getlist("Location")
     if len(locations) != 1:
-        raise NotFollowed("redirects to several places" if locations else "redirects to no place")
+        raise NotFollowed("redirects to several URLs" if locations else "redirects without a URL")
     try:
         after = parse_url(urljoin(url, locations[0]))
     except ValueError:  # not a URL at all, to either of the two, whose words repeat it
-        raise NotFollowed("redirects to something that is not a URL") from None
+        raise NotFollowed("redirects to an invalid URL") from None
     if after.scheme not in PORTS or not after.host:
         raise NotFollowed("redirects to something other than an http or https URL")
     return after._replace(auth=None, fragment=None)

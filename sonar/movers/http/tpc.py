@@ -133,7 +133,7 @@ class HttpTpc:
         facts = self.files.stat(end, order)
         seconds = time.monotonic() - began
         if facts and not order.overwrite:
-            raise MoverError(end.where, f"{place_of(end)}: the file exists", permanent=True)
+            raise MoverError(end.where, f"{place_of(end)}: the file already exists", permanent=True)
         return seconds
 
     def _copy(self, order: Order, watch: Watch, lookup_seconds: float) -> Receipt:
@@ -199,7 +199,7 @@ class CopyWait(Wait):
             return MoverError(Where.TRANSFER, f"{place}: {why}")
         last_words = self._heard_at - self._progress_at  # the first marker comes with the headers
         if last_words < 1 or now - self._heard_at > SILENCE_SECONDS:
-            silent = f"the server fell silent: nothing for {now - self._heard_at:.0f} s"
+            silent = f"the server sent nothing for {now - self._heard_at:.0f} s"
             after = f", after it had reported all {self._order.bytes} bytes as moved"
             return MoverError(end.where, f"{place}: {silent}{after if self._is_whole else ''}")
         message = f"{place}: no byte moved for {limits.stall:g} s, {at}"
@@ -213,7 +213,7 @@ def ends(order: Order) -> tuple[End, End]:
     if order.mode == "push":
         return order.source, order.destination
     raise MoverError(
-        Where.CONTROL, f"mode {order.mode!r}: allowed are pull and push", permanent=True
+        Where.CONTROL, f"mode {order.mode!r} is not supported: use pull or push", permanent=True
     )
 
 
@@ -258,7 +258,7 @@ def refusal(order: Order, status: int, text: str, route: Route | None = None) ->
         missing.at_another_server = order.mode == "pull" and bool(route and route.elsewhere)
         return missing
     if said.kind is Kind.SEARCHING:
-        why = "as the manager of a cluster answers that has found no data server for the file yet"
+        why = "a cluster manager answers so until it has found a data server for the file"
         return said.error_as(StillLooking, f"{message} ({why})")
     error = said.error(message)
     error.status = status if said.where is active.where else 0
@@ -275,7 +275,7 @@ def _follow(response: BaseHTTPResponse, order: Order, wait: CopyWait, watch: Wat
         taken += len(chunk)
         if taken > MAX_ANSWER_BYTES:
             active, _ = ends(order)
-            message = f"COPY {place_of(active)}: the answer does not end, {taken} bytes so far"
+            message = f"COPY {place_of(active)}: the answer is too long, {taken} bytes so far"
             raise MoverError(active.where, message)
         completed = markers.feed(chunk)
         seconds = wait.heard(completed, markers.moved_bytes, is_queued=markers.is_queued)
@@ -313,7 +313,7 @@ def require_success(verdict: Verdict | None, order: Order, route: Route) -> None
     if verdict is None:
         active, _ = ends(order)
         place = route.named(f"COPY {place_of(active)}")
-        message = f"{place}: the answer ended without a verdict"
+        message = f"{place}: the answer ended without reporting success or failure"
         raise MoverError(active.where, message)
     if not verdict.success:
         raise failed(order, verdict.text, route)
@@ -324,7 +324,7 @@ def failed(order: Order, text: str, route: Route | None = None) -> MoverError:
     active, passive = ends(order)
     tokens = (active.token, active.lent, passive.token, passive.lent)
     why = one_line(text, *tokens, *(route.secrets if route else ()))
-    why = why or "failed, without a reason"
+    why = why or "failed without giving a reason"
     reason = route.quotable(why) if route else why
     message = one_line(f"COPY {place_of(active)} reported about {host_of(passive)}: {reason}")
     said = judge(text, order, is_verdict=True)

@@ -78,7 +78,7 @@ class WebDav:
         request = Request("HEAD", end, WANT_CHECKSUM, hold_seconds=hold)
         reply = self.web.ask(request, replace(order, limits=limits))
         if reply.status in NOT_OFFERED:
-            why = f"the server refused to give an adler32 ({reply.status})"
+            why = f"the server refused to give an adler32 checksum ({reply.status})"
             raise NoChecksum(end.where, why)
         if reply.status in LATER:
             raise NotReady(end.where, str(refused(end, request.place, reply.status, reply.text)))
@@ -174,7 +174,7 @@ class WebDav:
         elif listing.status in ABSENT or (head.status in ABSENT and not is_success(listing)):
             why = "the base directory is missing; Sonar does not create it"
             if listing.status not in ABSENT:
-                answers = f"HEAD answers {head.status} and PROPFIND {listing.status}"
+                answers = f"HEAD returned {head.status} and PROPFIND {listing.status}"
                 why = f"{answers}, so Sonar does not know whether the base directory exists"
             message = f"{place_of(base)}: {why}"
             error = MoverError(end.where, message, permanent=lasts(listing.status))
@@ -201,7 +201,9 @@ def succeeded(reply: Reply, method: str, end: End) -> None:
 def size_of(reply: Reply, end: End) -> int:
     length = reply.headers.get("Content-Length", "")
     if not re.fullmatch(r"[0-9]{1,18}", length):
-        raise MoverError(end.where, f"HEAD {place_of(end)}: the server does not give the size")
+        raise MoverError(
+            end.where, f"HEAD {place_of(end)}: the server does not report the file size"
+        )
     return int(length)
 
 

@@ -47,7 +47,7 @@ def copy(
 def require_absent(files: FilesWithDirectories, order: Order) -> None:
     """Raise MoverError if the destination has the file: some programs overwrite unasked."""
     if files.stat(order.destination, order) is not None:
-        message = f"{place_of(order.destination)}: there is a file already"
+        message = f"{place_of(order.destination)}: the file already exists"
         raise MoverError(Where.DESTINATION, message, permanent=True)
 
 
@@ -73,5 +73,5 @@ def _look(files: FilesWithDirectories, end: End, order: Order, watch: Watch) -> 
     except MoverError as error:
         return error
     if info is None and end is order.source:
-        return MoverError(end.where, f"{place_of(end)}: there is no such file", permanent=True)
+        return MoverError(end.where, f"{place_of(end)}: the file does not exist", permanent=True)
     return None

@@ -58,7 +58,10 @@ class Gfal2:
         with turn(order, watch):
             ended = copy(self.files, command, order, watch, read=account.read, failure=failure)
         if not account.method:
-            message = "gfal-copy did not say how it copied: it may have been a stream through here"
+            message = (
+                "gfal-copy did not report how it copied: the data may have passed through this "
+                "worker"
+            )
             raise MoverError(Where.CONTROL, message)
         watch.seen.transfer_seconds = account.log.between
         return Receipt(order.bytes, account.seconds(ended), account.method)
@@ -74,7 +77,7 @@ def turn(order: Order, watch: Watch) -> Iterator[None]:
     while not TURNS.acquire(timeout=TURN_LOOK_SECONDS):
         watch.check()
         if time.monotonic() - began > order.limits.total:
-            message = f"{AT_ONCE} copies by gfal-copy ran in its worker all the time"
+            message = f"the worker was busy with {AT_ONCE} other gfal-copy transfers the whole time"
             raise MoverError(Where.CONTROL, message)
     try:
         yield
@@ -86,7 +89,9 @@ def require_root_for_proxies(order: Order) -> None:
     """Raise MoverError for a proxy over HTTP: gfal2 would give servers one like it, or a token."""
     for end in (order.source, order.destination):
         if end.proxy and parsed(end, end.url).scheme != "root":
-            message = "gfal2 is given an X.509 proxy for root:// only: over HTTP it hands rights on"
+            message = (
+                "gfal2 gets an X.509 proxy for root:// only: over HTTP it would delegate the proxy"
+            )
             raise MoverError(Where.CONTROL, message, permanent=True)
 
 
@@ -96,8 +101,8 @@ def require_tokens_that_go_along(order: Order) -> None:
         over_http = parsed(end, end.url).scheme != "root"
         if end.token and over_http and not end.token_goes_along:
             message = (
-                "over HTTP gfal2 follows every redirect and shows the token there: its credential "
-                f"needs to_data_hosts, that of the {end.where} has not"
+                "over HTTP gfal2 follows every redirect and sends the token along: set "
+                f"to_data_hosts for the credential of the {end.where}"
             )
             raise MoverError(Where.CONTROL, message, permanent=True)
 
@@ -136,7 +141,7 @@ class Account:
 
 def require_third_party(method: str) -> None:
     if not THIRD_PARTY.match(method):
-        message = f"gfal-copy would copy through this worker ({one_line(method)}): ended at once"
+        message = f"gfal-copy would copy through this worker ({one_line(method)}): stopped by Sonar"
         raise MoverError(Where.CONTROL, message, permanent=True)
 
 

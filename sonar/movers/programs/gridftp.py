@@ -52,7 +52,7 @@ class GridFtp:
         watch.seen = Seen(streams_used=order.streams)
         command = Command(arguments(order))
         ended = copy(self.files, command, order, watch, read=moved_bytes, failure=failed)
-        return Receipt(order.bytes, ended.seconds, "globus-url-copy ended well")
+        return Receipt(order.bytes, ended.seconds, "globus-url-copy succeeded")
 
 
 def arguments(order: Order) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ class Ftp:
                 reply = ftp.sendcmd(f"CKSM ADLER32 0 -1 {path_of(end, end.url)}")
             except ftplib.error_perm as error:
                 if str(error).startswith(NOT_OFFERED) and not ABSENT.search(str(error)):
-                    why = f"the server refused to give an adler32 ({one_line(str(error))})"
+                    why = f"the server refused to give an adler32 checksum ({one_line(str(error))})"
                     raise NoChecksum(end.where, why) from error
                 raise
         said = reply[3:].strip()
@@ -188,7 +188,9 @@ def make_directories(ftp: ftplib.FTP, end: End) -> None:
 def size_of(reply: str, end: End) -> int:
     match = re.fullmatch(r"213 +([0-9]{1,18}) *", reply)
     if match is None:
-        raise MoverError(end.where, f"SIZE {place_of(end)}: the server does not give the size")
+        raise MoverError(
+            end.where, f"SIZE {place_of(end)}: the server does not report the file size"
+        )
     return int(match[1])
 
 

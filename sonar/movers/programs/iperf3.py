@@ -40,7 +40,7 @@ MOST_CHARACTERS = 64 * 1024 * 1024
 OBJECT = re.compile(r"(?:^|\A\s+)(?=\{)", re.MULTILINE)
 MOST_OBJECTS = 20
 # The receiver counts what it has read when the sender is done: the rest is in buffers.
-TOO_FEW = "iperf3: the sender was done before anything was received: too few bytes to measure by"
+TOO_FEW = "iperf3: the sender finished before anything was received: the test is too small"
 
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Segment = Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -118,7 +118,7 @@ class Iperf3:
         seconds = received.seconds or received.end
         if not received.bytes or not seconds:
             raise MoverError(Where.TRANSFER, TOO_FEW)
-        return Receipt(received.bytes, seconds, "iperf3 ended well")
+        return Receipt(received.bytes, seconds, "iperf3 succeeded")
 
 
 def is_taken(report: Report) -> bool:
@@ -145,7 +145,7 @@ class Kept:
         """Keep a line; raise MoverError for more than any test has to say."""
         self._characters += len(line)
         if self._characters > MOST_CHARACTERS:
-            raise MoverError(Where.CONTROL, "iperf3 does not stop to write: ended")
+            raise MoverError(Where.CONTROL, "iperf3 wrote too much output and was stopped")
         self._lines.append(line)
 
     def report(self) -> Report:
@@ -167,7 +167,7 @@ def read(text: str) -> Report:
             refusal = refusal or f"{error.msg} (line {error.lineno})"
             continue
         except (ValueError, RecursionError):
-            refusal = refusal or "too deep, or a number too long"
+            refusal = refusal or "nested too deeply, or a number is too long"
             continue
         if not value.keys() & Report.model_fields.keys():
             continue

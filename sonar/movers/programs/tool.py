@@ -76,10 +76,10 @@ def sentence(*ends: End) -> str:
     singular, plural = SHORT_NAMES[kind]
     without = [end.where for end in ends if not (end.proxy if by_proxy else end.token)]
     if without:
-        reason = f"the {without[0]} has no {singular}, and would be shown the other one's"
+        reason = f"the {without[0]} has no {singular} and would be sent that of the other endpoint"
     else:
         reason = f"the endpoints have different {plural}"
-    return f"{reason}: a program has one for both, so both endpoints need the same credential"
+    return f"{reason}: both endpoints need the same credential, as the program uses only one"
 
 
 def trusted(order: Order) -> dict[str, str]:
@@ -134,7 +134,7 @@ class Ended:
 
     def complaint(self, words: str) -> str:
         """Return why it ended badly as one line, of what it wrote or a part of that."""
-        return one_line(words) or f"ended with {self.code}, without a word"
+        return one_line(words) or f"exited with code {self.code} and no message"
 
 
 def when_said(stamp: float) -> float:
@@ -231,7 +231,8 @@ class MoveDeadlines:
         if self._moved >= 0 and now - self._progress_at > limits.stall:
             why = f"no byte moved for {limits.stall:g} s{at}"
             if self._is_whole:
-                why = f"all {self._moved} bytes had moved, then nothing for {limits.stall:g} s"
+                silent = f"nothing happened for {limits.stall:g} s"
+                why = f"all {self._moved} bytes had moved, then {silent}"
             raise MoverError(Where.TRANSFER, f"{name}: {why}")
 
 

@@ -66,7 +66,9 @@ class XrootdFiles:
         succeeded(ended, end, "stat")
         size, changed = SIZE.search(ended.text), CHANGED.search(ended.text)
         if not size:
-            raise MoverError(end.where, f"stat {place_of(end)}: the server does not give the size")
+            raise MoverError(
+                end.where, f"stat {place_of(end)}: the server does not report the file size"
+            )
         return FileInfo(int(size[1]), changed[1] if changed else "")
 
     def checksum(self, end: End, order: Order, seconds: float) -> str:
@@ -76,7 +78,7 @@ class XrootdFiles:
             raise NotReady(end.where, f"checksum of {place_of(end)}: {one_line(ended.text)}")
         if ended.code and NOT_OFFERED.search(ended.text) and not NO_FILE.search(ended.text):
             why = ended.complaint(ended.text)
-            raise NoChecksum(end.where, f"the server refused to give an adler32 ({why})")
+            raise NoChecksum(end.where, f"the server refused to give an adler32 checksum ({why})")
         succeeded(ended, end, "query checksum")
         return read_adler32(ended.text, end)
 
@@ -125,7 +127,7 @@ class XrootdFiles:
             return False
         succeeded(ended, end, "stat")
         if not FLAGS.search(ended.text):
-            message = f"{host_of(end)}{path}: the server does not describe it as a directory"
+            message = f"{host_of(end)}{path}: the server does not report this path as a directory"
             raise MoverError(end.where, message, permanent=True)
         return True
 
@@ -253,8 +255,8 @@ class Xrootd:
         ended = copy(self.files, command, order, watch, read=read, failure=failed)
         watch.seen.transfer_seconds = log.between
         if log.answered is None:
-            return Receipt(order.bytes, ended.seconds, "xrdcp ended well, within 2.5 s of the copy")
-        return Receipt(order.bytes, log.answered - ended.began, "xrdcp ended well")
+            return Receipt(order.bytes, ended.seconds, "xrdcp succeeded, within 2.5 s of the copy")
+        return Receipt(order.bytes, log.answered - ended.began, "xrdcp succeeded")
 
     def _streams(self, order: Order) -> tuple[str, ...]:
         """Return what makes the destination fetch by so many streams."""
