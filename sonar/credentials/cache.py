@@ -124,7 +124,7 @@ def _answer(purpose: Purpose, entry: Entry, needed: float, now: float) -> Entry:
         token = sources.get(purpose.kind).obtain(purpose)
         if token.left(now) > 0:
             return Entry(token)
-        return Entry(entry.token, now, "the token given has expired already: compare the clocks")
+        return Entry(entry.token, now, "the new token has already expired: compare the clocks")
     except CredentialError as error:
         return Entry(entry.token, now, str(error))
     except Stopped:
@@ -186,7 +186,7 @@ def _locked(lock: int, deadline: float) -> bool:
 
 def _refused(*, patient: bool) -> bool:
     if patient:
-        raise CredentialError("another process does not end renewing it")
+        raise CredentialError("another process is still renewing the token")
     return False
 
 
@@ -195,7 +195,7 @@ def _make(directory: Path) -> None:
     with suppress(OSError):  # what cannot be written there is kept in memory
         directory.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         if directory.stat().st_mode & 0o777 & ~PRIVATE:
-            why = "SONAR_TOKEN_CACHE_DIR is open to others: its mode must be 0700"
+            why = "SONAR_TOKEN_CACHE_DIR is accessible to other users: its mode must be 0700"
             raise CredentialError(why)
 
 
@@ -244,7 +244,7 @@ def problem(directory: Path) -> str:
 
 def _sentence(error: OSError) -> str:
     why = f"SONAR_TOKEN_CACHE_DIR cannot be written: {error.strerror}"
-    return f"{why}; each process asks for tokens of its own"
+    return f"{why}; each process requests its own tokens"
 
 
 def drop(purpose: Purpose, directory: Path) -> None:

@@ -21,9 +21,9 @@ OF_STORAGE = "storage."
 
 ISSUER_SENTENCE = (
     "An issuer is https://host[:port]/path (http only on this machine), without user, password, "
-    "query or control characters, however they are written."
+    "query or control characters, also in percent-encoding."
 )
-ISSUER_HOST_SENTENCE = "An issuer must have a host that there can be, however it is written."
+ISSUER_HOST_SENTENCE = "The URL of an issuer must have a valid host."
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ KINDS: tuple[KindDescription, ...] = (
         path="sonar.credentials.sources.macaroon:MacaroonSource",
         shown=CredentialKind.BEARER_TOKEN,
         renews=True,
-        not_of_service="macaroons are given by storage endpoints, and a service is none",
-        not_to_service="it lends a macaroon, and the service takes JSON Web Tokens only",
+        not_of_service="only storage endpoints issue macaroons",
+        not_to_service="it delegates a macaroon, but the service accepts JSON Web Tokens only",
     ),
     KindDescription(
         name=X509,
@@ -87,7 +87,7 @@ KINDS: tuple[KindDescription, ...] = (
         path="sonar.credentials.sources.x509:ProxySource",
         shown=CredentialKind.X509_PROXY,
         not_of_service="a proxy certificate would have to be delegated to the service, which Sonar "
-        "does not do",
+        "does not support",
     ),
 )
 CHOICES = [(kind.name, kind.label) for kind in KINDS]
@@ -102,7 +102,7 @@ def describe(name: str) -> KindDescription:
     for kind in KINDS:
         if kind.name == name:
             return kind
-    raise ValueError(f"no kind of credential is called {name!r}; allowed: {', '.join(names())}")
+    raise ValueError(f"there is no kind of credential {name!r}; allowed: {', '.join(names())}")
 
 
 def problems(kind: str, values: Mapping[str, str]) -> dict[str, str]:
@@ -114,9 +114,9 @@ def problems(kind: str, values: Mapping[str, str]) -> dict[str, str]:
     sentences = {}
     for name in SETTINGS:
         if name in description.needs and not values[name]:
-            sentences[name] = f"A credential of the kind {kind} needs it."
+            sentences[name] = f"A credential of the kind {kind} needs the {name}."
         elif name not in description.needs | description.takes and values[name]:
-            sentences[name] = f"A credential of the kind {kind} has none: leave it empty."
+            sentences[name] = f"A credential of the kind {kind} has no {name}: leave it empty."
         elif values[name] and (sentence := RULES[name](values[name])):
             sentences[name] = sentence
     return sentences
@@ -137,21 +137,29 @@ def _of_issuer(url: str) -> str:
 
 
 def _of_words(text: str) -> str:
-    return "" if PRINTABLE.fullmatch(text) else "It holds no spaces and only ASCII letters."
+    return (
+        ""
+        if PRINTABLE.fullmatch(text)
+        else "Only printable ASCII characters without spaces are allowed."
+    )
 
 
 def _of_scope(text: str) -> str:
     if not SCOPES.fullmatch(text):
-        return "A scope is one or several words, like fts, with one space between them."
+        return "A scope is one or more words, like fts, separated by single spaces."
     if any(word.startswith(OF_STORAGE) for word in text.split()):
-        return "It is for services: for storage endpoints, Sonar asks for what is needed."
+        return "This scope is for services only: Sonar itself chooses the storage scopes."
     return ""
 
 
 def _of_path(path: str) -> str:
     if not PRINTABLE.fullmatch(path) or not path.startswith("/") or ".." in path:
-        return "A path begins with / and holds no spaces and no .. in it."
-    return "" if is_printable(path) else "A path holds no control characters, however written."
+        return "A path begins with / and must not contain spaces or .. in it."
+    return (
+        ""
+        if is_printable(path)
+        else "A path must not contain control characters, also in percent-encoding."
+    )
 
 
 RULES = {

@@ -30,26 +30,26 @@ from sonar.notation.addresses import (
 # No dot first, as the name is that of a file; an older Sonar let names begin with - and _.
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
 NAME_SENTENCE = (
-    "The name of a credential is made of letters, digits, dot, dash and underscore, and no dot "
-    "stands first: it is the name of its file."
+    "The name of a credential is made of letters, digits, dots, dashes and underscores. It must "
+    "not begin with a dot, as it is also a file name."
 )
 HOST_SENTENCE = (
-    "A host of a credential is a name or an address in lower case, with a port if it is only for "
-    "that port: storage.example.org, storage.example.org:1094 or [2001:db8::1]:443. It has no "
-    "scheme, path or wildcard."
+    "A host of a credential is a name or an IP address in lower case. A port limits it to that "
+    "port: storage.example.org, storage.example.org:1094 or [2001:db8::1]:443. A scheme, a path or "
+    "a wildcard is not allowed."
 )
 _HOST = re.compile(r"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
 SERVICE_URL = r"^https?://[^/@?#\s]+(/[^@?#\s]*)?$"
 SERVICE_SENTENCE = (
-    "The URL of a service is https://host[:port]/path, and holds no user, password or query."
+    "The URL of a service is https://host[:port]/path, without user, password or query."
 )
 SERVICE_PLACE_SENTENCE = (
-    "The URL of a service must have a host that there can be, no . or .. in its path, and only "
-    "characters that can be printed, also where it is percent-encoded."
+    "The URL of a service must have a valid host and printable characters only, also in "
+    "percent-encoding. Its path must not contain . or .. as a part."
 )
 NOBODY_SENTENCE = (
-    "A service refuses requests without a token: service_credential must name the credential by "
-    "which it knows Sonar. Only a service on this machine, over http, may have none."
+    "A service refuses requests without a token: service_credential must name the credential that "
+    "Sonar presents to it. It may be empty only for a service on this machine over http."
 )
 # Columns of a probe or schedule that obstacles and `transfer_request.order_for` read: no
 # connection is held meanwhile.
@@ -58,7 +58,7 @@ WITH_CREDENTIALS = tuple(
     f"{end}__{name}" for end in ("source", "destination") for name in CREDENTIALS
 )
 # What to do about an endpoint that lends no credential.
-LEND = "tick “lend it” at its credential, or set lend_credential or credential_lent."
+LEND = "set lend_credential to delegate its own credential, or set credential_lent."
 # Who is passive in a copy, and who is active and is given what the other lends.
 PASSIVE_AND_ACTIVE = {"pull": ("source", "destination"), "push": ("destination", "source")}
 
@@ -143,7 +143,7 @@ def problems(endpoint: Endpoint) -> dict[str, str]:
     sentences = {}
     for field, subject in (
         ("credential", "The credential"),
-        ("credential_lent", "The lent credential"),
+        ("credential_lent", "The delegated credential"),
     ):
         credential: Credential | None = getattr(endpoint, field)
         if credential is None:
@@ -161,14 +161,14 @@ def problems(endpoint: Endpoint) -> dict[str, str]:
     lent = endpoint.credential_lent
     if lent is not None and not is_lendable(lent):
         sentences["credential_lent"] = (
-            f"The lent credential of {endpoint.name} is a proxy certificate, whose key is given "
-            "to nobody: lend a token."
+            f"The delegated credential of {endpoint.name} is a proxy certificate, whose key Sonar "
+            "never gives away: use a token."
         )
     if _lends_its_own(endpoint) and not endpoint.lend_credential:
         sentences.setdefault(
             "credential_lent",
-            f"The lent credential of {endpoint.name} is its own one: lend another one, or set "
-            "lend_credential.",
+            f"The delegated credential of {endpoint.name} is its own credential: choose another "
+            "one, or set lend_credential.",
         )
     return sentences
 
@@ -213,9 +213,10 @@ def withheld_from_service(endpoint: Endpoint, *, by_token: bool) -> str:
     """
     lent = lends(endpoint)
     if endpoint.credential is None and by_token and lent is None:
-        return f"{endpoint.name} has no credential, and the service needs one: add and lend one."
+        lacks = f"{endpoint.name} has no credential, but the service needs one"
+        return f"{lacks}: add one and delegate it."
     if refuses_to_lend(endpoint) or (by_token and lent is None):
-        return f"{endpoint.name} lends no credential to the service: {LEND}"
+        return f"{endpoint.name} delegates no credential to the service: {LEND}"
     why = credential_kinds.describe(lent.kind).not_to_service if lent and by_token else ""
     return f"{endpoint.name} cannot be tested by the service: {why}." if why else ""
 
@@ -227,13 +228,13 @@ def forbids(source: Endpoint, destination: Endpoint, mode: str) -> str:
     if refuses_to_lend(passive):
         use = "read" if mode == "pull" else "write"
         return (
-            f"{passive.name} lends no credential, and {active.name} needs one to {use} there: "
+            f"{passive.name} delegates no credential, but {active.name} needs one to {use} there: "
             f"{LEND}"
         )
     if lends(passive) and is_in_clear(active.base_url):
         return (
-            f"What {passive.name} lends would be sent to {active.name} unencrypted: its base URL "
-            "must begin with https:// or davs://."
+            f"The credential that {passive.name} delegates would be sent unencrypted to "
+            f"{active.name}, whose base URL must begin with https:// or davs://."
         )
     return ""
 
@@ -273,14 +274,14 @@ def two_credentials(source: Endpoint, destination: Endpoint, mover: MoverDescrip
     is_proxy = CredentialKind.X509_PROXY in of_ends
     shown = CredentialKind.X509_PROXY if is_proxy else CredentialKind.BEARER_TOKEN
     having = [end.name for end, own in zip(ends, of_ends, strict=True) if own is shown]
-    advice = "give both endpoints the same credential, or use another mover."
+    advice = "give both endpoints the same credential, or use another transfer tool."
     singular, plural = SHORT_NAMES[shown]
     if len(having) == len(ends):
         names = f"{source.name} and {destination.name}"
-        return f"{names} have different {plural}, and {mover.name} shows one to both: {advice}"
+        return f"{names} have different {plural}, but {mover.name} uses one for both: {advice}"
     without = next(end.name for end in ends if end.name not in having)
     return (
-        f"{without} has no {singular}, and {mover.name} would show it that of {having[0]}: {advice}"
+        f"{without} has no {singular}, and {mover.name} would send it that of {having[0]}: {advice}"
     )
 
 
@@ -291,13 +292,13 @@ def _kept_token(
     if any(kind and kind.renews for kind in kinds):
         source, destination = (end.name for end in ends)
         return (
-            f"{source} and {destination} have a token each, and {mover.name} shows one to both: "
-            "use a token file or another mover."
+            f"{source} and {destination} have a token each, but {mover.name} uses one for both: "
+            "use a token file or another transfer tool."
         )
     keeping = next(end.name for end in ends if not end.lend_credential)
     return (
-        f"{keeping} lends no credential, and {mover.name} would show its token to the other "
-        "endpoint: set lend_credential, or use another mover."
+        f"{keeping} delegates no credential, but {mover.name} would send its token to the other "
+        "endpoint: set lend_credential, or use another transfer tool."
     )
 
 
@@ -311,7 +312,9 @@ def service_problems(
     if not mover.asks_service:
         return _no_service(mover.name, service, credential)
     if not service:
-        return {"service": f"The mover {mover.name} asks a service: service must be its URL."}
+        return {
+            "service": f"The transfer tool {mover.name} needs a service: service must be a URL."
+        }
     if sentence := _service_url(service):
         return {"service": sentence}
     if credential:
@@ -325,13 +328,13 @@ def _service_credential(service: str, credential: Credential) -> str:
     """Say why a service cannot know Sonar by a credential; empty if it can."""
     if not names(credential.hosts, service):
         return (
-            "The credential of the service is not for its host and port: administrators set which "
-            "hosts a credential is for."
+            "The credential of the service is not for the host and port of the service. "
+            "Administrators set which hosts a credential is for."
         )
     usable = [kind.name for kind in credential_kinds.KINDS if not kind.not_of_service]
     allowed = f"its kind must be {' or '.join(usable)}"
     if credential.kind not in credential_kinds.names():
-        return f"There is no kind of credential like that of the service: {allowed}."
+        return f"The credential of the service is of an unknown kind: {allowed}."
     kind = credential_kinds.describe(credential.kind)
     if kind.not_of_service:
         return (
@@ -340,8 +343,8 @@ def _service_credential(service: str, credential: Credential) -> str:
         )
     if "scope" in kind.takes and not credential.scope:
         return (
-            "The credential of the service names no scope: administrators set it to what the "
-            "service wants, like fts."
+            "The credential of the service has no scope: administrators set the scope that the "
+            "service requires, like fts."
         )
     return ""
 
@@ -349,7 +352,7 @@ def _service_credential(service: str, credential: Credential) -> str:
 def _no_service(mover: str, service: str, credential: Credential | None) -> dict[str, str]:
     fields = {"service": service, "service_credential": credential}
     return {
-        name: f"The mover {mover} asks no service: {name} must be left empty."
+        name: f"The transfer tool {mover} uses no service: {name} must be left empty."
         for name, value in fields.items()
         if value
     }
@@ -359,7 +362,7 @@ def _service_url(service: str) -> str:
     if not re.match(SERVICE_URL, service) or host_of_url(service) is None:
         return SERVICE_SENTENCE
     if is_in_clear(service):
-        return "A service is sent what endpoints lend: its URL must begin with https://."
+        return "A service receives delegated credentials: its URL must begin with https://."
     if addresses.problem(service):
         return SERVICE_PLACE_SENTENCE
     return ""

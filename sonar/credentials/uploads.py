@@ -43,27 +43,27 @@ class Upload:
 def read(kind: str, content: bytes, now: datetime) -> Upload:
     """Look at what was uploaded for a credential of a kind; UploadError if it cannot be used."""
     if len(content) > MOST_BYTES:
-        raise UploadError(f"A secret has at most {MOST_BYTES // 1000} kB: this is another file.")
+        raise UploadError(f"A secret has at most {MOST_BYTES // 1000} kB: choose another file.")
     try:
         text = content.decode().strip()
     except UnicodeDecodeError:
         raise UploadError(f"This is not text. {ALLOWED[kind]}") from None
     if not text:
-        raise UploadError(f"It is empty. {ALLOWED[kind]}")
+        raise UploadError(f"The secret is empty. {ALLOWED[kind]}")
     upload = READERS[kind](text)
     if upload.expires_at and upload.expires_at <= now:
         ended = format_minute(upload.expires_at)
-        raise UploadError(f"It expired on {ended}: upload one that is still valid.")
+        raise UploadError(f"This secret expired on {ended}: upload one that is still valid.")
     return upload
 
 
 def _token(text: str) -> Upload:
     if PEM in text:
-        sentence = "This is a certificate or a key (PEM), and no token."
-        raise UploadError(f"{sentence} Choose the kind of credential that takes it.")
+        sentence = "This is a certificate or a key (PEM), not a token."
+        raise UploadError(f"{sentence} Choose a kind of credential that accepts it.")
     if text.startswith("{"):
         raise UploadError(
-            "This is JSON, as an issuer answers: upload only the value of “access_token”."
+            "This is the JSON answer of an issuer: upload only the value of “access_token”."
         )
     if not is_token(text) or " " in text:
         raise UploadError(f"This is not a token. {ALLOWED[kinds.FILE]}")
@@ -73,7 +73,7 @@ def _token(text: str) -> Upload:
 
 def _client_secret(text: str) -> Upload:
     if PEM in text or not text.isprintable() or len(text) > LONGEST_CLIENT_SECRET:
-        raise UploadError(f"This is not the secret of a client. {ALLOWED['client_credentials']}")
+        raise UploadError(f"This is not a client secret. {ALLOWED['client_credentials']}")
     return Upload(text, None)
 
 
@@ -89,15 +89,15 @@ def _certificate_with_key(text: str) -> Upload:
     key = text[begin.start() :] if begin else ""
     block, end, _ = key.partition(f"-----END {begin[1]}-----" if begin else "-")
     if not end:
-        raise UploadError(f"It holds no private key. {ALLOWED[kinds.X509]}")
+        raise UploadError(f"The file contains no private key. {ALLOWED[kinds.X509]}")
     try:
         certificates = x509.load_pem_x509_certificates(text.encode())
     except ValueError:
-        raise UploadError(f"It holds no certificate. {ALLOWED[kinds.X509]}") from None
+        raise UploadError(f"The file contains no certificate. {ALLOWED[kinds.X509]}") from None
     if _public_key_of(block + end) != _bytes_of(certificates[0].public_key()):
         raise UploadError(
             "The private key does not belong to the first certificate. Upload a certificate with "
-            "its own key; certificates of its issuers follow after it."
+            "its own key; the certificates of its issuers come last."
         )
     return Upload(text, _end_of(certificates))
 
@@ -106,8 +106,8 @@ def _public_key_of(block: str) -> bytes:
     try:
         key = load_pem_private_key(block.encode(), password=None)
     except TypeError:
-        sentence = "The private key has a passphrase, which Sonar cannot ask for"
-        raise UploadError(f"{sentence}: upload it without one.") from None
+        sentence = "The private key has a passphrase, which Sonar cannot enter"
+        raise UploadError(f"{sentence}: upload the key without one.") from None
     except ValueError:
         raise UploadError(f"The private key cannot be read. {ALLOWED[kinds.X509]}") from None
     return _bytes_of(key.public_key())
@@ -123,15 +123,15 @@ def _end_of(certificates: list[Certificate]) -> datetime:
 
 ALLOWED = {
     kinds.FILE: (
-        f"A token is one word of ASCII letters, digits and signs, at most {LONGEST_TOKEN} long, "
-        "without spaces or line breaks."
+        f"A token has at most {LONGEST_TOKEN} ASCII letters, digits and signs, without spaces or "
+        "line breaks."
     ),
     "client_credentials": (
-        f"It is one line of at most {LONGEST_CLIENT_SECRET} characters, as the issuer showed it."
+        f"A client secret is one line of at most {LONGEST_CLIENT_SECRET} characters."
     ),
     "macaroon": (
         "Upload a token, or a certificate followed by its private key (PEM), that the endpoint "
-        "knows."
+        "accepts."
     ),
     kinds.X509: "Upload a certificate followed by its private key (PEM), in one file.",
 }

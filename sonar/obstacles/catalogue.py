@@ -42,7 +42,7 @@ class AllStopped(Obstacle):
     """An operator has stopped all tests, scheduled and ordered ones."""
 
     name = "stopped"
-    words = "all tests of Sonar are stopped: start them again on the Operations page"
+    words = "all tests of Sonar are stopped: start tests again on the Operations page"
     label = "all tests are stopped"
     effect = Effect.REFUSES
 
@@ -62,8 +62,8 @@ class CredentialGivenAway(Obstacle):
 
     name = "credential"
     words = (
-        "a credential is missing, not lent, for another host, or does not work: see manage.py "
-        "credentials"
+        "a credential is missing, not delegated, for another host, or does not work: see "
+        "manage.py credentials"
     )
     effect = Effect.REFUSES
 
@@ -172,8 +172,8 @@ def _two_credentials(ends: Iterable[Endpoint]) -> Q:
 
 class NoWorker(Obstacle):
     name = "mover"
-    words = "no worker can run the mover of their mesh"
-    label = "no worker can run their mover"
+    words = "no worker can run the transfer tool of the mesh"
+    label = "no worker can run the transfer tool"
     effect = Effect.DELAYS
 
     def filter(self, conditions: RunConditions) -> Q:
@@ -219,8 +219,10 @@ class NoWorkerThere(Obstacle):
     """A vantage is named and nobody is there; or only vantages have workers, and none is named."""
 
     name = "vantage"
-    words = "no worker is alive at the vantage of an endpoint or of their mesh: start one there"
-    label = "no worker reaches an endpoint"
+    words = (
+        "no worker is running at the vantage point of an endpoint or of the mesh: start one there"
+    )
+    label = "no worker can reach an endpoint"
     effect = Effect.DELAYS
 
     def filter(self, conditions: RunConditions) -> Q:
@@ -237,7 +239,8 @@ class NoWorkerThere(Obstacle):
 
     def about(self, schedule: Schedule, now: datetime) -> str:
         vantages = worker_movers.vantages_of(schedule)
-        places = _listed(f"at the vantage {each}" for each in vantages) or "without a vantage"
+        places = _listed(f"at the vantage point {each}" for each in vantages)
+        places = places or "without a vantage point"
         return f"no worker {places}"
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
@@ -250,8 +253,8 @@ class TwoVantages(Obstacle):
     """A test runs at one vantage, so all that it is made of must be reached from there."""
 
     name = "two vantages"
-    words = "the endpoints and their mesh name different vantages, and no worker is at both"
-    label = "no worker reaches both endpoints"
+    words = "the endpoints and the mesh name different vantage points, and no worker is at both"
+    label = "no worker can reach both endpoints"
     effect = Effect.REFUSES
 
     def filter(self, conditions: RunConditions) -> Q:
@@ -266,7 +269,11 @@ class TwoVantages(Obstacle):
 
     def about(self, schedule: Schedule, now: datetime) -> str:
         vantages = worker_movers.vantages_of(schedule)
-        return f"ends at two vantages, {' and '.join(vantages)}" if len(vantages) > 1 else ""
+        return (
+            f"endpoints at two vantage points, {' and '.join(vantages)}"
+            if len(vantages) > 1
+            else ""
+        )
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
         links = conditions.once(links_by_vantages).get(mesh.id, Counter())
@@ -276,13 +283,17 @@ class TwoVantages(Obstacle):
         count = sum(apart.values())
         return (
             f"{'1 link is' if count == 1 else f'{count} links are'} not tested. "
-            f"{_apart(next(iter(apart)))} Name one whose workers reach both, or leave them out."
+            f"{_apart(next(iter(apart)))} Choose a vantage point whose workers reach "
+            "both, or remove these links from the mesh."
         )
 
 
 def _apart(vantages: Iterable[str]) -> str:
     names = " and ".join(vantages)
-    return f"No worker reaches both endpoints: they, or their mesh, name the vantages {names}."
+    return (
+        "No worker can reach both endpoints: the endpoints or their mesh name the vantage points "
+        f"{names}."
+    )
 
 
 class NotEnabled(Obstacle):
@@ -344,8 +355,8 @@ class Down(Obstacle):
 
 class QuietMesh(Obstacle):
     name = "quiet hours"
-    words = "their mesh does not test at this time of day"
-    label = "quiet hours of their mesh"
+    words = "the mesh has quiet hours at this time of day"
+    label = "quiet hours of the mesh"
 
     def filter(self, conditions: RunConditions) -> Q:
         return Q(mesh__in=[mesh for mesh in conditions.meshes if mesh.is_quiet(conditions.now)])
@@ -353,7 +364,7 @@ class QuietMesh(Obstacle):
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         mesh = probe.mesh
         if mesh and mesh.is_quiet(conditions.now):
-            sentence = f"The mesh {mesh.name} has its quiet hours, {mesh.quiet_hours} UTC."
+            sentence = f"The mesh {mesh.name} has quiet hours now, {mesh.quiet_hours} UTC."
             yield Problem("mesh", sentence)
 
     def about(self, schedule: Schedule, now: datetime) -> str:
@@ -362,7 +373,7 @@ class QuietMesh(Obstacle):
 
 class QuietSite(Obstacle):
     name = "quiet site"
-    words = "the site of an endpoint has its quiet hours at this time of day"
+    words = "the site of an endpoint has quiet hours at this time of day"
     label = "quiet hours of a site"
 
     def filter(self, conditions: RunConditions) -> Q:
@@ -371,7 +382,7 @@ class QuietSite(Obstacle):
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         for field, end in ends_of(probe):
             if end.id in conditions.restrictions.quiet:
-                yield Problem(field, f"The site of {end.name} has its quiet hours.")
+                yield Problem(field, f"The site of {end.name} has quiet hours now.")
 
     def about(self, schedule: Schedule, now: datetime) -> str:
         ends = (schedule.source, schedule.destination)
@@ -412,8 +423,8 @@ class OverBudget(Obstacle):
             if left < needed:
                 yield Problem(
                     field,
-                    f"{end.name} has {format_bytes(max(left, 0))} left of its budget of test "
-                    f"bytes for today, {format_bytes(needed)} are needed.",
+                    f"{end.name} has only {format_bytes(max(left, 0))} of its test budget left for "
+                    f"today, and {format_bytes(needed)} are needed.",
                 )
 
 
@@ -457,7 +468,7 @@ class OverBytesPerHour(Obstacle):
     """The limit on the bytes of an hour, of a mesh or of all of Sonar (SONAR_BYTES_PER_HOUR)."""
 
     name = "hourly bytes"
-    words = "their mesh, or all of Sonar, has tested as many bytes as it may within an hour"
+    words = "the mesh, or Sonar as a whole, has used up its limit of test bytes per hour"
     effect = Effect.DELAYS
     is_of_room = True
 
@@ -472,9 +483,9 @@ class OverBytesPerHour(Obstacle):
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         left = conditions.once(bytes_left_this_hour)
         if left.get(None, probe.bytes) < probe.bytes:
-            yield Problem("size", "Sonar has tested as many bytes as it may within an hour.")
+            yield Problem("size", "Sonar has used up its limit of test bytes per hour.")
         if probe.mesh_id and left.get(probe.mesh_id, probe.bytes) < probe.bytes:
-            sentence = f"The mesh {probe.mesh} has tested as many bytes as it may within an hour."
+            sentence = f"The mesh {probe.mesh} has used up its limit of test bytes per hour."
             yield Problem("size", sentence)
 
     def counts(self, conditions: RunConditions) -> bool:
@@ -500,8 +511,9 @@ class OverBytesPerHour(Obstacle):
         if not too_large:
             return ""
         return (
-            f"Tests of size {' and '.join(too_large)} never run: each is larger than "
-            f"{format_bytes(least)}, the limit on bytes per hour. Raise it, or leave this size out."
+            f"Tests of size {' and '.join(too_large)} never run, because each is "
+            f"larger than the limit of {format_bytes(least)} per hour. Raise the limit, or remove "
+            "this size class from the mesh."
         )
 
 
@@ -518,12 +530,14 @@ class CircuitOpen(Obstacle):
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         for field, end in ends_of(probe):
             if end.id in conditions.capacity.resting:
-                yield Problem(field, f"{end.name} keeps failing: it is tested less often.")
+                yield Problem(
+                    field, f"Tests of {end.name} keep failing, so it is tested less often."
+                )
 
 
 class LinkBusy(Obstacle):
     name = "link"
-    words = "another test of the link has not finished: a link runs one at a time"
+    words = "another test of the link has not finished: each link runs one test at a time"
     effect = Effect.DELAYS
     is_of_room = is_of_tests = True
 
@@ -555,11 +569,14 @@ class AtCap(Obstacle):
         capacity, source, destination = conditions.capacity, probe.source, probe.destination
         if capacity.outbound[source.id] <= 0:
             cap = _tests(source.outbound_cap)
-            yield Problem("source", f"{source.name} is already sending its cap of {cap}.")
+            yield Problem(
+                "source", f"{source.name} is already sending in {cap}, as many as its cap allows."
+            )
         if capacity.inbound[destination.id] <= 0:
             cap = _tests(destination.inbound_cap)
             yield Problem(
-                "destination", f"{destination.name} is already receiving its cap of {cap}."
+                "destination",
+                f"{destination.name} is already receiving in {cap}, as many as its cap allows.",
             )
 
 
@@ -575,7 +592,7 @@ class InFlight(Obstacle):
 
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         if conditions.capacity.in_flight <= 0:
-            yield Problem("", "Sonar is already running as many tests as it may.")
+            yield Problem("", "Sonar is already running as many tests as SONAR_IN_FLIGHT allows.")
 
 
 def _tests(count: int) -> str:
@@ -657,7 +674,7 @@ def why_waiting(schedules: Collection[int], now: datetime) -> dict[str, list[str
                 for field, sentence in obstacle.blocks(conditions, test):
                     place = getattr(row, f"{field}_id", field)
                     by_reason.setdefault(obstacle.name, {}).setdefault(place, sentence)
-    rest = "Tests wait for {} for such reasons."
+    rest = "Tests also wait for {} for similar reasons."
     return {reason: first_few([*named.values()], rest) for reason, named in by_reason.items()}
 
 

@@ -98,14 +98,14 @@ def service_fails(mesh: Mesh, uses: Collection[CredentialUse]) -> bool:
 
 def waits(place: str, role: str) -> str:
     """Say what a test waits for, without a name of what only some may see."""
-    return f"{subject(place, role)} does not work: its tests wait until it does."
+    return f"{subject(place, role)} does not work, so tests that need it are waiting."
 
 
 def subject(place: str, role: str) -> str:
     """Name a credential by the endpoint, or the mesh, where it is used."""
     if role == SERVICE:
         return f"The credential for the service of the mesh {place}"
-    return f"The {'lent ' if role == LENT else ''}credential of {place}"
+    return f"The {'delegated ' if role == LENT else ''}credential of {place}"
 
 
 def service_problem(probe: Probe, uses: Collection[CredentialUse]) -> str:

@@ -397,7 +397,7 @@ def credential_problems(conditions: RunConditions) -> dict[int, str]:
                         *((end, other) if mesh.mode == "pull" else (other, end)), mesh.mode
                     )
         said = [sentence for _, sentence in sorted(sentences.items()) if sentence]
-        rest = "Credentials of {} are missing or cannot be used, too."
+        rest = "Credentials of {} are also missing or unusable."
         problems[mesh.id] = " ".join(first_few(said, rest))
     return problems
 

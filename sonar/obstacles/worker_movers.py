@@ -59,10 +59,10 @@ def elsewhere(vantages: Iterable[str]) -> str:
     here, others = settings.SONAR_VANTAGE, named(vantages)
     if set(others) <= {here}:
         return ""
-    place = f"at the vantage {here}" if here else "at none"
+    place = f"is at the vantage point {here}" if here else "has no vantage point"
     return (
-        f"it is reached from the vantage {' and '.join(others)} alone, and this process is {place} "
-        "(SONAR_VANTAGE)."
+        f"it can be reached only from the vantage point {' and '.join(others)}, but this process "
+        f"{place} (SONAR_VANTAGE)."
     )
 
 
@@ -98,20 +98,20 @@ def no_worker_at(vantage: str, offered: Offered) -> str:
         return ""
     if vantage:
         return (
-            f"No worker at the vantage {vantage} is alive: start one there, with "
+            f"No worker is running at the vantage point {vantage}: start one there with "
             f"SONAR_VANTAGE={vantage}."
         )
-    return "No worker without a vantage is alive: start one without SONAR_VANTAGE."
+    return "No worker without a vantage point is running: start one without SONAR_VANTAGE."
 
 
 def unsupported(mover: MoverDescription, offered: Collection[str], vantage: str = "") -> str:
     """Say in a sentence that nobody at a vantage can run a mover; empty if somebody can."""
     if mover.name in offered:
         return ""
-    place = f" at the vantage {vantage}" if vantage else ""
+    place = f" at the vantage point {vantage}" if vantage else ""
     labels = " and ".join(need.label for need in mover.needs)
-    step = f"a worker needs {labels}" if labels else "start a worker of this version"
-    return f"No worker{place} can run the mover {mover.name}: to run it, {step}."
+    step = f"a worker needs {labels}" if labels else "start a worker of this version of Sonar"
+    return f"No worker{place} can run the transfer tool {mover.name}: {step}."
 
 
 def unsupported_at_end(probe: Probe, offered: Collection[str], vantage: str) -> str:
@@ -120,8 +120,8 @@ def unsupported_at_end(probe: Probe, offered: Collection[str], vantage: str) -> 
     if offer_for(probe.mover_description, end.name) in offered:
         return ""
     return unsupported(probe.mover_description, offered, vantage) or (
-        f"With mode {probe.mode} a worker at {end.name} runs it, and none says that it is there. "
-        f"Its setting {catalogue.HERE.name} must be {end.name}."
+        f"In mode {probe.mode} a worker at {end.name} runs this test, but no such worker is "
+        f"running. Start one with {catalogue.HERE.name}={end.name}."
     )
 
 

@@ -66,21 +66,22 @@ def admit(person: Identity) -> User:
     """
     if not 0 < len(person.subject) <= LONGEST_SUBJECT or not person.subject.isprintable():
         raise NotAdmitted(
-            f"What identifies you there must have 1 to {LONGEST_SUBJECT} printable characters."
+            f"Your identifier at the log-in provider must have 1 to {LONGEST_SUBJECT} printable "
+            "characters."
         )
     grant = settings.SONAR_LOGIN_ROLES.grant(person.groups, person.certificate)
     with actor.acting("log-in", f"log-in by {person.host}"):
         record = recorded(person, grant) or recorded(person, grant)
     if (record is None or grant is None) and person.certificate:
-        raise NotAdmitted(f"No role is given here to your certificate, {person.certificate}.")
+        raise NotAdmitted(f"Your certificate has no role in this Sonar: {person.certificate}.")
     if record is None or grant is None:
-        groups = ", ".join(person.groups) or "no groups at all"
+        groups = ", ".join(person.groups) or "none"
         raise NotAdmitted(
-            "You are in none of the groups that have a role in this Sonar. The provider names "
-            f"these groups of yours: {groups}."
+            "None of your groups has a role in this Sonar. Your groups, as reported by the log-in "
+            f"provider: {groups}."
         )
     if not record.user.is_active:
-        raise NotAdmitted("Your account was switched off by an administrator of this Sonar.")
+        raise NotAdmitted("Your account was disabled by an administrator of this Sonar.")
     user: User = record.user
     return user
 
@@ -118,7 +119,7 @@ def update(record: SocialAccount, person: Identity, grant: Grant | None) -> None
     else:
         sites = list(Site.objects.filter(name__in=grant.sites))
         for name in sorted(grant.sites - {site.name for site in sites}):
-            log.warning("A group names the site %s, which the registry does not know.", name)
+            log.warning("A group at log-in names the site %s, which is not registered.", name)
         # A site admin without any site is a reader.
         is_without = grant.role is Role.SITE_ADMIN and not sites
         roles.give(user, Role.READER if is_without else grant.role, sites)
@@ -127,7 +128,7 @@ def update(record: SocialAccount, person: Identity, grant: Grant | None) -> None
     user.save(update_fields=["is_active"])
     record.extra_data["groups"] = list(person.groups)
     record.save()
-    log.info("The groups of %s make it %s.", user, roles.described(user))
+    log.info("Log-in: the groups of %s give it the role of %s.", user, roles.described(user))
 
 
 def free_name(person: Identity) -> str:
@@ -146,7 +147,7 @@ def described(user: User) -> str:
     """Say who vouches for the person of an account, and what the groups were at the last log-in."""
     record = SocialAccount.objects.filter(user=user).first()
     if record is None:
-        return "no: an account of this Sonar alone"
+        return "no, a local account of this Sonar"
     groups = ", ".join(record.extra_data.get("groups", [])) or "none"
     return f"{record.uid} at {record.provider}; groups at the last log-in: {groups}"
 
@@ -185,7 +186,7 @@ def check(databases: Collection[str] | None = None, **_: object) -> list[CheckWa
         registered = set(Site.objects.values_list("name", flat=True))
     except ProgrammingError:  # before the first migration
         return []
-    sentence = "SONAR_LOGIN_ROLES names the site {}, which the registry does not know."
+    sentence = "SONAR_LOGIN_ROLES names the site {}, which is not registered."
     return [
         CheckWarning(sentence.format(name), id="sonar.W001") for name in sorted(named - registered)
     ]

@@ -60,7 +60,7 @@ def waiting() -> Iterator[None]:
         yield
         return
     if not _places.acquire(blocking=False):
-        raise Unfit(f"is slow: {MOST_WAITING} others wait for it already")
+        raise Unfit(f"is slow: {MOST_WAITING} others are already waiting for it")
     mark = _has_place.set(True)
     try:
         yield
@@ -100,7 +100,7 @@ class Bounded(HTTPAdapter):
             CURRENT_WAIT.reset(mark)
             wait.release()
         if response.is_redirect:
-            raise Unfit("redirects, which is not followed", response=response)
+            raise Unfit("redirects, and Sonar does not follow redirects", response=response)
         response.encoding = "utf-8"  # else it is guessed, byte by byte
         return response
 
@@ -135,11 +135,11 @@ def ask(address: str) -> dict[str, Any]:
     except Unfit as error:
         raise away(address, str(error)) from error
     except requests.RequestException as error:
-        raise away(address, f"does not answer ({type(error).__name__})") from error
+        raise away(address, f"does not respond ({type(error).__name__})") from error
     except orjson.JSONDecodeError:
         answer = None
     if not isinstance(answer, dict):
-        raise away(address, "answers with no JSON object")
+        raise away(address, "did not return a JSON object")
     return answer
 
 
@@ -167,9 +167,9 @@ REQUIRED = ["iss", "sub", "aud", "exp"]
 REASONS: Sequence[tuple[type[Exception], str]] = (
     (jwt.ExpiredSignatureError, "it has expired"),
     (jwt.ImmatureSignatureError, "it is not valid yet: a clock may be wrong"),
-    (jwt.InvalidAudienceError, "it is meant for somebody else (its audience)"),
-    (jwt.InvalidIssuerError, "another issuer made it"),
-    (jwt.MissingRequiredClaimError, f"it lacks one of {', '.join(REQUIRED)}"),
+    (jwt.InvalidAudienceError, "it is for another audience"),
+    (jwt.InvalidIssuerError, "it comes from another issuer"),
+    (jwt.MissingRequiredClaimError, f"it lacks a required claim, one of {', '.join(REQUIRED)}"),
     (jwt.InvalidSignatureError, "its signature is not the issuer's"),
     (jwt.InvalidKeyError, "its signature is not the issuer's"),
 )
@@ -222,7 +222,7 @@ class Kept(Generic[T]):
         try:
             with waiting():
                 if not self._asking.acquire(timeout=seconds):
-                    raise IssuerAway("The issuer has been asked, and takes long to answer.")
+                    raise IssuerAway("The issuer takes too long to respond. Try again shortly.")
                 try:
                     yield
                 finally:
@@ -265,7 +265,7 @@ class Issuer:
             raise TokenRefused("it is not a signed token (JWT)") from error
         algorithm = header.get("alg")
         if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
-            raise TokenRefused("it is not signed, or not with a key pair of the issuer")
+            raise TokenRefused("it is not signed with an accepted algorithm")
         issuer = self.configuration()["issuer"]
         key = self._key(header.get("kid"))
         try:
@@ -283,7 +283,7 @@ class Issuer:
             raise TokenRefused(next(sentences, "it cannot be read")) from error
         # PostgreSQL has no text with some of the others.
         if not claims["sub"].isprintable():
-            raise TokenRefused("its subject (sub) has characters that cannot be printed")
+            raise TokenRefused("its subject (sub) contains unprintable characters")
         return claims
 
     def _key(self, name: str | None) -> jwt.PyJWK:
@@ -300,13 +300,13 @@ class Issuer:
         said = ask(f"{self.url}/.well-known/openid-configuration")
         name = said.get("issuer")
         if not isinstance(name, str) or name.rstrip("/") != self.url:
-            raise IssuerAway(f"{self.url} says that it is another issuer: {name!r:.200}.")
+            raise IssuerAway(f"{self.url} identifies itself as another issuer: {name!r:.200}.")
         scheme = self.url.partition("//")[0]
         for field in ADDRESSES:
             if not re.fullmatch(f"{scheme}//[!-~]+", str(said.get(field, ""))):
-                raise IssuerAway(f"{self.url} does not say its {field}, or not with https.")
+                raise IssuerAway(f"{self.url} does not publish {field} with https.")
         if not isinstance(said.get(METHODS, []), list):
-            raise IssuerAway(f"{self.url} does not say its {METHODS} as a list.")
+            raise IssuerAway(f"{self.url} does not publish {METHODS} as a list.")
         return said
 
     def _ask_keys(self) -> list[jwt.PyJWK]:

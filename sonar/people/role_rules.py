@@ -27,7 +27,7 @@ SITE = "{site}"
 # As the registry names sites: so it ends at what separates the parts of paths and URNs.
 SITE_NAME = r"([A-Za-z0-9][A-Za-z0-9._-]*)"
 KEYS = {"group", "certificate", "role", "sites"}
-EXAMPLE = "- group: /grid/shifters, and below it role: operator"
+EXAMPLE = "- {group: /grid/shifters, role: operator}"
 
 
 class RuleError(ValueError):
@@ -109,21 +109,21 @@ def read(path: Path) -> RoleRules:
 def parse(row: object, where: str) -> RoleRule:
     """Return one rule; raise RuleError with a sentence that says where."""
     if not isinstance(row, dict) or set(row) - KEYS:
-        raise RuleError(f"{where} may have only {', '.join(sorted(KEYS))}")
+        raise RuleError(f"{where} may contain only the keys {', '.join(sorted(KEYS))}")
     kinds = [kind for kind in ("group", "certificate") if kind in row]
     if len(kinds) != 1 or not isinstance(row[kinds[0]], str) or not row[kinds[0]].strip():
-        raise RuleError(f"{where} needs the name of one group, or the subject of one certificate")
+        raise RuleError(f"{where} needs either the name of a group or the subject of a certificate")
     if row.get("role") not in list(Role):
-        raise RuleError(f"{where} needs a role: {', '.join(Role)}")
+        raise RuleError(f"{where} needs a role, one of {', '.join(Role)}")
     pattern, role, sites = row[kinds[0]], Role(row["role"]), row.get("sites", [])
     if not isinstance(sites, list) or not all(isinstance(site, str) for site in sites):
-        raise RuleError(f"{where}: sites must be a list of names of sites")
+        raise RuleError(f"{where}: sites must be a list of site names")
     if pattern.count(SITE) > 1 or (SITE in pattern and kinds == ["certificate"]):
-        raise RuleError(f"{where}: only the name of a group may have {SITE} in it, and once")
+        raise RuleError(f"{where}: {SITE} may appear only once, and only in the name of a group")
     lists = bool(sites) + (SITE in pattern)
     if lists != (role is Role.SITE_ADMIN):
         raise RuleError(
-            f"{where}: a site admin, and nobody else, needs sites, as a list or as {SITE} "
-            "in the group"
+            f"{where}: the role site-admin, and no other role, needs sites: a list, or {SITE} in "
+            "the name of the group"
         )
     return RoleRule(kinds[0], pattern, role, frozenset(sites))

@@ -28,7 +28,7 @@ def save(user: User, name: str, address: str) -> SavedView:
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if of(user).count() >= MOST:
-            raise SavedViewError(f"You already have {MOST} views, the most allowed: delete one.")
+            raise SavedViewError(f"You already have {MOST} views, the maximum: delete one first.")
         store(view, view.save)
     return view
 
@@ -51,7 +51,9 @@ def store(view: SavedView, write: Callable[[], object]) -> None:
 def checked_name(text: str) -> str:
     name = text.strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise SavedViewError(f"A name has 1 to {LONGEST_NAME} printable characters.")
+        raise SavedViewError(
+            f"The name of a view must have 1 to {LONGEST_NAME} printable characters."
+        )
     return name
 
 
@@ -59,12 +61,12 @@ def checked_address(text: str) -> str:
     """Return path and query of a page of this Sonar: never another host, nothing that is none."""
     address = text.strip()
     if len(address) > LONGEST_ADDRESS:
-        sentence = f"An address has at most {LONGEST_ADDRESS} characters, not {len(address)}."
+        sentence = f"An address may have at most {LONGEST_ADDRESS} characters, not {len(address)}."
         raise SavedViewError(sentence)
     own = address.startswith(get_script_prefix()) and not address.startswith("//")
     if not (own and address.isprintable() and "\\" not in address and is_page(address)):
         raise SavedViewError(
-            f"address “{address}” is not a page of this Sonar. Give its path and what follows "
+            f"The address “{address}” is not a page of this Sonar. Enter a path and what follows "
             f"the question mark, like {get_script_prefix()}table/?size=small, without a host.",
         )
     return address.partition("#")[0]

@@ -30,7 +30,7 @@ def create(user: User, name: str, scopes: Iterable[str], days: int) -> tuple[Tok
     scopes, choices = sorted(set(scopes)), Token.Scope.values
     if not scopes or not set(scopes) <= set(choices):
         unknown = ", ".join(scope for scope in scopes if scope not in choices) or "missing"
-        raise TokenError(f"scope {unknown}: allowed are {', '.join(choices)}")
+        raise TokenError(f"scope {unknown}: use one or more of {', '.join(choices)}")
     if not 1 <= days <= LONGEST_DAYS:
         raise TokenError(f"a token is valid for 1 to {LONGEST_DAYS} days, not {days}")
     if not re.fullmatch(NAME, name) or len(name) > 80:
@@ -40,8 +40,8 @@ def create(user: User, name: str, scopes: Iterable[str], days: int) -> tuple[Tok
     usable = roles.scopes_for(user)
     if useless := [scope for scope in scopes if scope not in usable]:
         raise TokenError(
-            f"{user} has no right to {' or '.join(useless)}, and neither would its token: "
-            f"it can have {', '.join(usable)} (see manage.py role)"
+            f"{user} has no right to {' or '.join(useless)}, so its token cannot have it either. "
+            f"Possible scopes: {', '.join(usable)} (see manage.py role)"
         )
     Token.objects.filter(user=user, name=name, expiry__lt=timezone.now()).delete()
     try:
@@ -67,6 +67,6 @@ def revoke(key: str, among: QuerySet[Token] | None = None) -> Token:
     try:
         token: Token = within.get(token_key=key.replace("\0", ""))
     except Token.DoesNotExist:
-        raise TokenError("there is no token with this key: see manage.py token list") from None
+        raise TokenError("no token has this key: see manage.py token list") from None
     token.delete()
     return token

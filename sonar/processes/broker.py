@@ -63,7 +63,7 @@ class PatientScheduler(PersistentScheduler):
         for entry in ahead:
             entry.last_run_at = now
         if ahead:
-            log.warning("The clock was ahead: %d tasks do not wait until then.", len(ahead))
+            log.warning("The clock was ahead and went back: %d tasks are sent in time.", len(ahead))
             self._heap = None  # it is made again, as when a beat starts
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:  # noqa: ANN401
@@ -80,7 +80,7 @@ class PatientScheduler(PersistentScheduler):
         else:
             log.info("Sent the task %s.", entry.name)
             if self._not_sent:
-                log.warning("The queue takes tasks again; %d were not sent.", self._not_sent)
+                log.warning("The queue accepts tasks again; %d were not sent.", self._not_sent)
                 self._not_sent = 0
 
     def _tell(self, entry: ScheduleEntry, why: str) -> None:
@@ -89,7 +89,7 @@ class PatientScheduler(PersistentScheduler):
         if self._not_sent == 1 or time.monotonic() - self._told_at > TOLD_EVERY_SECONDS:
             self._told_at = time.monotonic()
             log.error(
-                "The queue does not take the task %s (%d not sent so far): %s",
+                "The queue does not accept the task %s (%d not sent so far): %s",
                 entry.name,
                 self._not_sent,
                 why,
@@ -102,7 +102,7 @@ def refusal(error: BaseException | None) -> str:
         return one_line(error)
     # kombu 5.7.0 closes the channel of what was refused, and may send on it once more.
     if isinstance(error, AttributeError) and error.obj is None and error.name == "client":
-        return "it was refused, and its connection closed"
+        return "the message was refused, and the connection was closed"
     return ""
 
 
@@ -126,11 +126,11 @@ class PatientConsumer(Consumer):
         super().__init__(*args, without_gossip=True, without_mingle=True, **named)
 
     def ensure_connected(self, conn: Connection) -> Connection:
-        with service_manager.waiting("Waits for its queue."):
+        with service_manager.waiting("Waits for its task queue."):
             return super().ensure_connected(conn)
 
     def on_ready(self) -> None:
-        service_manager.ready("Takes from its queue.")
+        service_manager.ready("Takes tasks from its queue.")
         self._pause = FIRST_PAUSE_SECONDS
         super().on_ready()
 

@@ -27,4 +27,4 @@ class HeartbeatFile:
             with written(self._path) as file:
                 file.write(self._text)
         except OSError as error:
-            log.warning("SONAR_HEARTBEAT_FILE is not written: %s", error)
+            log.warning("SONAR_HEARTBEAT_FILE could not be written: %s", error)

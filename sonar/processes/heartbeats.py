@@ -95,7 +95,7 @@ def write(sign: SignOfLife) -> None:
             update_fields=["kind", "seen_at", "every_seconds", "queues", "clock_ahead_seconds"],
         )
     except (DatabaseError, InterfaceError) as error:
-        log.info("the sign of life of %s was not written: %s", sign, one_line(error))
+        log.info("the heartbeat of %s was not written: %s", sign, one_line(error))
     finally:
         release_connection()
 
@@ -105,7 +105,7 @@ def take_back(sign: SignOfLife) -> None:
     try:
         SignOfLife.objects.filter(name=sign.name).delete()
     except (DatabaseError, InterfaceError) as error:
-        log.info("the sign of life of %s was not removed: %s", sign, one_line(error))
+        log.info("the heartbeat of %s was not removed: %s", sign, one_line(error))
     finally:
         release_connection()
 

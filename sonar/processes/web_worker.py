@@ -92,15 +92,17 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Answer a request that could not be read, or an error that Django did not answer."""
         if isinstance(exc, UnreadableRequest):
             status, sentence = why(exc.reason, self.cfg)
-            said = "A request of %s could not be read: %d (%s)"
+            said = "A request from %s could not be read: %d (%s)"
             where = str(addr[0]) if isinstance(addr, tuple) else "a local socket"
             self.log.warning(said, where, status, type(exc.reason).__name__)
             answer(client, status, sentence, exc.beginning)
             return
         path = getattr(req, "path", None)
-        self.log.error("Error handling a request of %a", path, exc_info=exc)
+        self.log.error("Error handling the request %a", path, exc_info=exc)
         beginning = f"{getattr(req, 'method', 'GET')} {path} ".encode()
-        answer(client, 500, "Something broke in Sonar: the error is in its log.", beginning)
+        answer(
+            client, 500, "An internal error occurred in Sonar. Its log has the details.", beginning
+        )
 
 
 def why(reason: ParseException, limits: Any) -> tuple[int, str]:  # noqa: ANN401 - gunicorn's Config

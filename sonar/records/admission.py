@@ -120,7 +120,7 @@ class Admission:
             sentence = f"started_at {format_time(record.started_at)} {why}"
             problems.append(("started_at", sentence))
         if not self.size_ids:
-            sentence = f"bytes {record.bytes} belongs to no size class: none is registered"
+            sentence = f"bytes {record.bytes} belongs to no size class, as none is registered"
             problems.append(("bytes", sentence))
         problems += _wrong_outcome(record)
         fields = profile_fields_of(record)

@@ -76,11 +76,11 @@ class Ends:
         elif meant:
             few = ", ".join(sorted(endpoint.name for endpoint in meant)[:FEW])
             more = f" and {len(meant) - FEW} more" if len(meant) > FEW else ""
-            sentence = f"stands for {len(meant)} endpoints, {few}{more}: use the name of one"
+            sentence = f"matches {len(meant)} endpoints, {few}{more}: use the name of one of them"
             self._unclear[name] = sentence
         else:
             sites = " and ".join(site.name for site in targets)
-            self._unclear[name] = f"stands for {sites}, where no endpoint is in use"
+            self._unclear[name] = f"matches {sites}, which has no endpoint in use"
 
     def problem(self, name: str) -> str:
         """Say of a name why it means no endpoint, as the rest of a sentence; empty if it does."""

@@ -122,7 +122,7 @@ def _read(
                     break
     except TooLongError:
         broken = BrokenFileError(
-            f"line {began}: it has more than {LONGEST_LINE:,} characters, too many for a "
+            f"line {began}: more than {LONGEST_LINE:,} characters, which is too long for a "
             'result. A cell that begins with " continues up to the next "'
         )
     except csv.Error as error:
@@ -149,13 +149,13 @@ def _broken_in_words(path: Path) -> Iterator[None]:
     try:
         yield
     except EOFError as error:
-        raise BrokenFileError("its gzip data end too early: the file is truncated") from error
+        raise BrokenFileError("the gzip data end too early: the file is truncated") from error
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise BrokenFileError(f"its gzip data are damaged: {error}") from error
+        raise BrokenFileError(f"the gzip data are damaged: {error}") from error
     except UnicodeDecodeError as error:
         raise BrokenFileError(_undecodable(path)) from error
     except OSError as error:
-        raise BrokenFileError(f"it cannot be read: {error.strerror or error}") from error
+        raise BrokenFileError(f"the file cannot be read: {error.strerror or error}") from error
 
 
 def _undecodable(path: Path) -> str:
@@ -164,22 +164,22 @@ def _undecodable(path: Path) -> str:
         text = io.TextIOWrapper(unpacked(file), "utf-8", errors="surrogateescape", newline="")
         for number, line in enumerate(iter(partial(text.readline, LONGEST_LINE + 1), ""), 1):
             if number == 1 and line.startswith(("\udcff\udcfe", "\udcfe\udcff")):
-                return "it is in UTF-16: write it in UTF-8"
+                return "the file is in UTF-16: save it in UTF-8"
             if escaped := re.search("[\udc80-\udcff]", line):
                 return f"line {number}: byte {ord(escaped[0]) - 0xDC00:#04x} is not UTF-8 text"
-    return "it is not UTF-8 text"
+    return "the file is not UTF-8 text"
 
 
 def _quoting(error: csv.Error) -> str:
     if "expected after" in str(error):
-        return "a quoted cell goes on after its closing quote; double inner quotes"
-    return f'a cell that begins there with " does not end: {error}'
+        return "a quoted cell continues after its closing quote: double inner quotes"
+    return f'a cell that begins with " has no closing quote: {error}'
 
 
 def columns(header: Line | None) -> list[str]:
     """Check the names of the columns; raise BrokenFileError."""
     if header is None:
-        raise BrokenFileError("it is empty: its first line must name the columns")
+        raise BrokenFileError("the file is empty: its first line must name the columns")
     number, names = header
     columns = (*FIELDS, *TOLD_BESIDES)
     separator = _separator_of(names[0]) if len(names) == 1 else ""
@@ -188,17 +188,17 @@ def columns(header: Line | None) -> list[str]:
     missing = [name for name in REQUIRED if name not in names]
     is_case = {name.strip().lower() for name in names} >= {*REQUIRED}
     unnamed = next((number for number, name in enumerate(names, 1) if not name.strip()), 0)
-    cause = "the table written with its index" if unnamed == 1 else "there a comma too many"
+    cause = "the table written with its index" if unnamed == 1 else "there an extra comma"
     twice = first_twice(names)
     is_none = len(missing) == len(REQUIRED)
     problems = [  # likely causes first
         (separator, _separated(separator)),
-        (is_none and is_case, f"the names of columns are in lower case: {', '.join(FIELDS)}"),
-        (is_none, f"it must name the columns: {unknown_fields(unknown)}"),
+        (is_none and is_case, f"column names must be in lower case: {', '.join(FIELDS)}"),
+        (is_none, f"this line must name the columns: {unknown_fields(unknown)}"),
         (unnamed, f"column {unnamed} has no name: was {cause}?"),
         (spaced, f"the column {shown(spaced)} has a space before or after its name"),
         (unknown, unknown_fields(unknown)),
-        (missing, f"there is no column {', '.join(missing)}"),
+        (missing, f"required columns are missing: {', '.join(missing)}"),
         (twice, f"the column {twice} appears twice"),
     ]
     if problem := next((sentence for is_so, sentence in problems if is_so), ""):
@@ -215,7 +215,7 @@ def _separator_of(text: str) -> str:
 
 def _separated(separator: str) -> str:
     name = SEPARATORS.get(separator, "")
-    return f"its columns are separated by {name}: separate them by commas"
+    return f"the columns are separated by {name}: use commas"
 
 
 def record(names: list[str], cells: list[str]) -> Record:

@@ -166,7 +166,7 @@ def keep(sound: Checked, now: datetime, progress: Progress, origin: str = EXTERN
     store.lock_imports()
     admission = Admission.at(now)
     if not admission.has_the_registry_of(sound.admission):
-        sentence = "endpoints or size classes changed while it was checked: import it again"
+        sentence = "endpoints or size classes changed during the check: import the file again"
         raise FaultyFileError([sentence])
     place = PROFILE_FIELDS.index("origin")
     profiles = [

@@ -153,9 +153,9 @@ def notice(outside: Outside) -> str:
 
 def _lie(outside: Outside) -> str:
     if outside.since is None:
-        return "Results may lie outside the bounds of their size class; there was no time to check"
+        return "Results may be outside the bounds of their size class; there was no time to check"
     number = (
-        "1 result lies" if outside.results == 1 else f"{format_count(outside.results)} results lie"
+        "1 result is" if outside.results == 1 else f"{format_count(outside.results)} results are"
     )
     lie = f"{number} outside the bounds of their size class and stay in it"
     if outside.is_complete:

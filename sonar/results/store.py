@@ -218,7 +218,7 @@ def append_one(result: Result) -> None:
     """Append a result that is new, as one statement; ValueError for a number without end."""
     values = dict(zip(TYPES, _VALUES(result), strict=True))
     if endless := [n for n, v in values.items() if isinstance(v, float) and not isfinite(v)]:
-        raise ValueError(f"no finite numbers: {endless}")
+        raise ValueError(f"these numbers are not finite: {endless}")
     make_months([result.started_at])
     with planned_cursor() as cursor:
         cursor.execute(APPEND, [orjson.dumps(values).decode()])

@@ -131,9 +131,15 @@ async def run(directory: Path, seed: int, host: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sonar.sandbox.nodes", description=__doc__)
-    parser.add_argument("--directory", type=Path, required=True, help="where the files are kept")
-    parser.add_argument("--seed", type=int, default=SEED, help="of the drawn rates and failures")
-    parser.add_argument("--host", default=HOST, help="by which they are reached (%(default)s)")
+    parser.add_argument(
+        "--directory", type=Path, required=True, help="directory for the files of the nodes"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=SEED, help="seed of the random rates and failures"
+    )
+    parser.add_argument(
+        "--host", default=HOST, help="host name of the nodes (default: %(default)s)"
+    )
     options = parser.parse_args()
     asyncio.run(run(options.directory, options.seed, options.host))
 

@@ -40,7 +40,7 @@ def make(wait_seconds: float = LONGEST_WAIT_SECONDS) -> None:
         time.sleep(1)
     with transaction.atomic():
         count = store(timezone.now(), overheads)
-        sys.stdout.write(f"{format_count(count)} results are made up.\n")
+        sys.stdout.write(f"{format_count(count)} demo results were generated.\n")
         call_command("assess")
 
 
@@ -118,5 +118,5 @@ def notes(end: datetime) -> list[Annotation]:
         if story.note and story.site in sites:
             starts_at, ends_at = (end - hours * HOUR for hours in story.noted)
             place = {"site": sites[story.site], "starts_at": starts_at, "ends_at": ends_at}
-            rows.append(Annotation(text=f"{story.note} (Made up.)", public=True, **place))
+            rows.append(Annotation(text=f"{story.note} (Demo data.)", public=True, **place))
     return rows

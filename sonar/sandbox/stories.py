@@ -51,7 +51,7 @@ class Story:
 
 STORIES = (
     Story(
-        "this link fails, and worked before",
+        "this link fails, but worked before",
         question="One link fails. Which one, and since when?",
         began=PAST_HOURS,
         ended=64,
@@ -60,7 +60,7 @@ STORIES = (
         failure_rate=FAILURE_RATE,
     ),
     Story(
-        "a firewall slows what the site receives to a third of the rate before",
+        "a firewall slows transfers to this site to a third of the previous rate",
         question="One site receives slowly. Which one, and since when?",
         began=PAST_HOURS,
         ended=93,
@@ -77,14 +77,14 @@ STORIES = (
         factor=2.8,
     ),
     Story(
-        "an endpoint at half for four days, and well again",
+        "an endpoint at half its rate for four days, then normal again",
         began=12.5 * 24,
         ended=8.5 * 24,
         site="FZK-LCG2",
         factor=0.5,
     ),
     Story(
-        "a jump that a note explains",
+        "a jump in the rate that a note explains",
         began=PAST_HOURS,
         ended=5 * 24,
         site="TRIUMF-LCG2",
@@ -93,7 +93,7 @@ STORIES = (
         of_end=True,
     ),
     Story(
-        "an overheated night",
+        "a night with failed cooling",
         began=56,
         ended=40,
         site="UKI-LT2-QMUL",

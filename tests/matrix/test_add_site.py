@@ -97,7 +97,9 @@ def test_what_keeps_its_tests_waiting_is_said_when_they_start(operator: Client, 
     upload(operator)
     ended = page(operator.post(START, {"mesh": "uk", "start": ""}, follow=True))
     assert "Started testing ECDF_DATADISK: 2 links" in ended
-    assert "ECDF_DATADISK lends no credential, and RAL_DATADISK needs one to read there" in ended
+    assert (
+        "ECDF_DATADISK delegates no credential, but RAL_DATADISK needs one to read there" in ended
+    )
 
 
 def test_what_was_uploaded_is_never_said_again(operator: Client, disk: Endpoint):
@@ -121,7 +123,10 @@ def test_what_was_uploaded_is_never_said_again(operator: Client, disk: Endpoint)
         ({"text": ""}, "Choose a file or paste its text."),
         ({"text": "two words"}, "This is not a token."),
         ({"content": SimpleUploadedFile("x", b"t0ken")}, "not both"),
-        ({"kind": "client_credentials"}, "A credential of the kind client_credentials needs it."),
+        (
+            {"kind": "client_credentials"},
+            "A credential of the kind client_credentials needs the issuer.",
+        ),
         ({"kind": "pigeon"}, "pigeon"),
     ],
 )

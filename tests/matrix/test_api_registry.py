@@ -83,7 +83,7 @@ def test_who_moves_the_bound_of_a_size_class_is_told_how_many_results_lie_outsid
     patch(root, "size-classes/large/", {"test_bytes": end - 1})
     told = post(root, "size-classes/", body).json()
     assert (told["results_outside"], told["results_outside_since"]) == (3, None)
-    assert "3 results lie outside the bounds of their size class" in told["notice"]
+    assert "3 results are outside the bounds of their size class" in told["notice"]
     assert "manage.py reclass_results" in told["notice"]
     describe.of(view("size-classes").post).answer.model_validate(told)
     # Nothing is said where the bound is not written, nor of the list, nor when all is well.
@@ -260,7 +260,7 @@ def test_who_writes_a_mesh_is_told_why_its_tests_cannot_run(root):
     signs = {"name": "w", "kind": "worker", "seen_at": NOW, "every_seconds": 10}
     SignOfLife.objects.create(**signs, queues=["transfers", "transfers.http-tpc"])
     answer = patch(root, "meshes/uk/", {"mover": "gfal2"}).json()
-    assert answer["notice"].startswith("No worker can run the mover gfal2: to run it, a worker ")
+    assert answer["notice"].startswith("No worker can run the transfer tool gfal2: a worker ")
     assert answer["mover"] == Mesh.objects.get(name="uk").mover == "gfal2"
     assert "notice" not in get(root, "meshes/uk/")
     assert "notice" not in patch(root, "meshes/uk/", {"enabled": False}).json()

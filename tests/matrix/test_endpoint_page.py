@@ -58,7 +58,7 @@ def test_it_says_from_which_vantage_it_is_reached_and_whether_a_worker_is_there(
     assert "vantage point" not in sentences(client)
     Endpoint.objects.filter(pk=small_world.ral.pk).update(vantage="cern")
     alone = "only cern"
-    dead = f"{alone}. No worker at the vantage cern is alive: start one there"
+    dead = f"{alone}. No worker is running at the vantage point cern: start one there"
     assert responses.page(client, PAGE).facts()["vantage point"].startswith(dead)
     sign = {"seen_at": NOW, "every_seconds": 10, "queues": ["transfers@cern"]}
     SignOfLife.objects.create(name="w", kind="worker", **sign)

@@ -136,7 +136,7 @@ def test_a_used_up_budget_says_what_is_left_and_what_is_needed(operator, small_w
     Endpoint.objects.filter(id=small_world.ral.id).update(budget_bytes_per_day=5_000_000_000)
     response = order(operator, count="4")
     assert response.status_code == 409
-    sentence = "RAL_DATADISK has 5 GB left of its budget of test bytes for today, 8 GB are"
+    sentence = "RAL_DATADISK has only 5 GB of its test budget left for today, and 8 GB are"
     assert sentence in read(response)
 
 

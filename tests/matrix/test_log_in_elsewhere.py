@@ -162,8 +162,8 @@ def test_without_a_group_nothing_is_left_not_even_reading(client, small_world, p
 
     sentence = notice(log_in_with(client, provider, "/else"))
     assert sentence == (
-        "You are in none of the groups that have a role in this Sonar. The provider names these "
-        "groups of yours: /else."
+        "None of your groups has a role in this Sonar. Your groups, as reported by the log-in "
+        "provider: /else."
     )
     assert client.get("/sites/").status_code == 302
     assert elsewhere.get("/sites/").status_code == 302
@@ -177,7 +177,7 @@ def test_without_a_group_nothing_is_left_not_even_reading(client, small_world, p
 
 def test_who_never_had_a_group_gets_no_account(client, provider):
     provider.person("s-1", email="anna@example.org")
-    assert "groups of yours: no groups at all." in notice(log_in(client, "s-1"))
+    assert "provider: none." in notice(log_in(client, "s-1"))
     assert not User.objects.exists()
     assert not SocialAccount.objects.exists()
 
@@ -188,7 +188,7 @@ def test_whom_an_administrator_switched_off_no_group_lets_in(client, small_world
     for groups in (["/grid"], ["/else"], ["/grid"]):
         provider.person("s-1", groups=groups)
         response = log_in(Client(), "s-1")
-        assert ("switched off" in notice(response)) is (groups == ["/grid"])
+        assert ("was disabled" in notice(response)) is (groups == ["/grid"])
     assert not User.objects.get().is_active
 
 
@@ -221,7 +221,7 @@ def test_the_page_of_the_account_says_who_vouches_for_it(client, small_world, pr
     assert f"s-1 at {provider.url}; groups at the last log-in: /grid/admins" in page
     own = User.objects.create_user("own")
     page = client.get(f"/admin/auth/user/{own.id}/change/").content.decode()
-    assert "no: an account of this Sonar alone" in page
+    assert "no, a local account of this Sonar" in page
     index = client.get("/admin/").content.decode().lower()
     assert "social" not in index
     assert "email" not in index
@@ -249,7 +249,7 @@ LIES: dict[str, tuple[Callable[[dict[str, Any], Any], str], str]] = {
     "unsigned": (lambda claims, key: jwt.encode(claims, None, "none"), "it is not signed"),
     "shared secret": (
         lambda claims, key: jwt.encode(claims, "x" * 32, "HS256", headers={"kid": NAMES[0]}),
-        "it is not signed, or not with a key pair",
+        "it is not signed with an accepted algorithm",
     ),
     "foreign key": (lambda claims, key: sign(claims, stranger()), "its signature is not"),
     "unknown key": (
@@ -264,7 +264,7 @@ LIES: dict[str, tuple[Callable[[dict[str, Any], Any], str], str]] = {
     "subject": (lambda claims, key: sign(claims | {"sub": "s-2"}, key), "is about another user"),
     "no subject": (
         lambda claims, key: sign({k: v for k, v in claims.items() if k != "sub"}, key),
-        "it lacks one of iss, sub, aud, exp",
+        "it lacks a required claim, one of iss, sub, aud, exp",
     ),
     "rubbish": (lambda claims, key: "rubbish", "it is not a signed token"),
 }
@@ -461,7 +461,7 @@ def test_nobody_else_is_believed_about_certificates(peer):
         ({"x-ssl-client-verify": "NONE"}, "Your browser sent no certificate"),
         ({"x-ssl-client-verify": "FAILED:expired"}, "Your browser sent no certificate"),
         ({"x-ssl-client-s-dn": ""}, "Your browser sent no certificate"),
-        ({"x-ssl-client-s-dn": "CN=Eve,O=Grid"}, "No role is given here to your certificate"),
+        ({"x-ssl-client-s-dn": "CN=Eve,O=Grid"}, "Your certificate has no role in this Sonar"),
         ({"x-ssl-client-s-dn": f"CN={'x' * 200}"}, "1 to 191 printable characters"),
     ],
 )

@@ -106,11 +106,16 @@ def test_workers_are_listed_by_vantage_and_one_without_any_is_a_problem(client, 
         "workers for “cleanup@cern” clean up files and check credentials, at the vantage cern"
         in page
     )
-    assert "6 links are not tested. No worker reaches both endpoints: they, or their mesh" in page
+    assert (
+        "6 links are not tested. No worker can reach both endpoints: the endpoints or their mesh"
+        in page
+    )
     assert "all endpoints; at the vantage point cern" in page
-    assert "is alive: start one" not in page
+    assert "start one there" not in page
     SignOfLife.objects.update(seen_at=NOW - HOUR)
-    dead = "No worker at the vantage cern is alive: start one there, with SONAR_VANTAGE=cern."
+    dead = (
+        "No worker is running at the vantage point cern: start one there with SONAR_VANTAGE=cern."
+    )
     assert f"Not all tests of the mesh everything can run: {dead}" in look(client)
 
 
@@ -280,8 +285,8 @@ def test_tests_that_wait_for_a_link_or_for_an_end_that_fails_have_their_words(
     Schedule.objects.filter(source=small_world.ral).update(skipped_because="circuit")
     Schedule.objects.filter(source=small_world.desy).update(skipped_because="credential")
     page = look(client)
-    assert "a credential is missing, not lent, for another host, or does not work" in page
-    assert "another test of the link has not finished: a link runs one at a time" in page
+    assert "a credential is missing, not delegated, for another host, or does not work" in page
+    assert "another test of the link has not finished: each link runs one test at a time" in page
     assert "tests of an endpoint keep failing, so it is tested less often" in page
 
 
@@ -769,7 +774,7 @@ def credential_in_trouble(end: Endpoint, *, holds: bool = True) -> CredentialSta
         role="own" if holds else "lent",
         since=NOW - 3 * HOUR,
         holds=holds,
-        sentence=f"the issuer gives no token {MARKUP}",
+        sentence=f"the issuer did not issue a token {MARKUP}",
         expires_at=None if holds else NOW + HOUR,
         checked_at=NOW,
     )
@@ -787,7 +792,7 @@ def test_a_credential_in_trouble_is_said_and_its_name_only_to_who_may_see_it(
         "Tests that need the credential wait. Open RAL"
     ) in look(client)
     assert (
-        "The lent credential of DESY_DATADISK needs attention. The problem began at 20 Nov "
+        "The delegated credential of DESY_DATADISK needs attention. The problem began at 20 Nov "
         "09:00 UTC "
         "(3 h ago). Tests still run. The credential expires at 20 Nov 13:00 UTC."
     ) in look(client)
@@ -795,7 +800,7 @@ def test_a_credential_in_trouble_is_said_and_its_name_only_to_who_may_see_it(
     assert "the issuer" not in page.source
     client.force_login(account(Role.SITE_ADMIN, small_world.ral.site))
     page = look(client)
-    assert page.words.count("Credential grid-client (file): the issuer gives no token") == 1
+    assert page.words.count("Credential grid-client (file): the issuer did not issue a token") == 1
     assert MARKUP not in page.source
     client.force_login(account(Role.OPERATOR, name="op"))
     assert look(client).source.count("Credential grid-client (file)") == 2
@@ -828,8 +833,8 @@ def test_links_with_two_proxies_are_said(client, small_world, well):
     Mesh.objects.create(name="by-xrdcp", mover="xrootd")
     assert (
         "Not all tests of the mesh by-xrdcp can run: 4 links are not tested. P1 and "
-        "P3 have different X.509 proxies, and xrootd shows one to both: give both "
-        "endpoints the same credential, or use another mover."
+        "P3 have different X.509 proxies, but xrootd uses one for both: give both "
+        "endpoints the same credential, or use another transfer tool."
     ) in look(client)
     assert "Sonar is healthy" not in look(client).source
 

@@ -80,7 +80,10 @@ def test_a_bad_name_is_refused(user, name: str):
         client.post("/views/rename/", {"view": "mine", "name": name}),
     ):
         assert response.status_code == 400
-        assert "A name has 1 to 80 printable characters." in response.content.decode()
+        assert (
+            "The name of a view must have 1 to 80 printable characters."
+            in response.content.decode()
+        )
     assert saved(user) == [("mine", "/table/")]
 
 

@@ -137,7 +137,7 @@ def test_operations_lists_pauses_and_counts_what_waits_for_them(client, small_wo
     found = words(client, "/operations/")
     assert "site RAL , since 20 Nov 12:00 UTC, until somebody resumes them: disks" in found
     assert "RAL has paused its tests until somebody resumes them." in found
-    assert "the site of an endpoint has its quiet hours" in found
+    assert "the site of an endpoint has quiet hours" in found
 
 
 RAL = "sites/RAL/"

@@ -190,7 +190,7 @@ def test_credentials_in_trouble_are_told_and_their_names_to_who_may_see_them(cli
             role=role,
             since=NOW - HOUR,
             holds=role == "own",
-            sentence="the endpoint gives no macaroon: 403",
+            sentence="the endpoint did not issue a macaroon: 403",
             expires_at=None if role == "own" else NOW + HOUR,
             checked_at=NOW,
         )
@@ -214,7 +214,10 @@ def test_credentials_in_trouble_are_told_and_their_names_to_who_may_see_them(cli
     assert where == [None, None, "by-fts", "service"]
     assert not {"credential", "kind", "detail"} & set(mesh)
     assert ral["credential"] == "grid-client"
-    assert (ral["kind"], ral["detail"]) == ("macaroon", "the endpoint gives no macaroon: 403")
+    assert (ral["kind"], ral["detail"]) == (
+        "macaroon",
+        "the endpoint did not issue a macaroon: 403",
+    )
     assert "credential" not in desy
     client.force_login(account(Role.OPERATOR, name="op"))
     mesh = get(client)["credentials"][2]

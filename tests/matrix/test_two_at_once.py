@@ -30,7 +30,7 @@ def test_the_most_views_are_kept_by_two_who_save_at_once(monkeypatch):
     def first() -> None:
         saved_views.save(user, "first", "/table/")
 
-    assert "the most allowed" in str(at_once(save, first))
+    assert "the maximum" in str(at_once(save, first))
     assert SavedView.objects.count() == 1
 
 

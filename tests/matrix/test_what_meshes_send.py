@@ -103,8 +103,8 @@ def is_needed_by_a_service() -> None:
     [
         (
             list,
-            "OWN-B_DISK lends no credential, and OWN-A_DISK needs one to read there: tick "
-            "“lend it” at its credential, or set lend_credential or credential_lent.",
+            "OWN-B_DISK delegates no credential, but OWN-A_DISK needs one to read there: "
+            "set lend_credential to delegate its own credential, or set credential_lent.",
             True,
         ),
         (
@@ -115,10 +115,14 @@ def is_needed_by_a_service() -> None:
         ),
         (
             is_needed_by_a_service,
-            "OWN-A_DISK has no credential, and the service needs one: add and lend one.",
+            "OWN-A_DISK has no credential, but the service needs one: add one and delegate it.",
             True,
         ),
-        (fails, "The credential of OWN-B_DISK does not work: its tests wait until it does.", False),
+        (
+            fails,
+            "The credential of OWN-B_DISK does not work, so tests that need it are waiting.",
+            False,
+        ),
     ],
     ids=["not lent", "for another host", "none", "does not work"],
 )

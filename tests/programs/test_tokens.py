@@ -138,12 +138,13 @@ def test_an_order_that_would_show_a_token_to_another_end_is_refused(ends):
     made = mesh("by-xrdcp", mover="xrootd")
     assert obstacles.notice(NOW) == ""
     cases = {
-        "B_DATADISK lends no credential, and xrootd would show its token to the other endpoint: "
-        "set lend_credential, or use another mover.": {"lend_credential": False},
-        "B_DATADISK has no token, and xrootd would show it that of A_DATADISK: give both "
-        "endpoints the same credential, or use another mover.": {"credential": None},
-        "A_DATADISK and B_DATADISK have different tokens, and xrootd shows one to both: give both "
-        "endpoints the same credential, or use another mover.": {
+        "B_DATADISK delegates no credential, but xrootd would send its token to the other "
+        "endpoint: "
+        "set lend_credential, or use another transfer tool.": {"lend_credential": False},
+        "B_DATADISK has no token, and xrootd would send it that of A_DATADISK: give both "
+        "endpoints the same credential, or use another transfer tool.": {"credential": None},
+        "A_DATADISK and B_DATADISK have different tokens, but xrootd uses one for both: give both "
+        "endpoints the same credential, or use another transfer tool.": {
             "credential": Credential.objects.create(name="other", hosts=["b.example"])
         },
     }
@@ -159,7 +160,7 @@ def test_an_order_that_would_show_a_token_to_another_end_is_refused(ends):
     source.refresh_from_db()
     destination.refresh_from_db()
     assert refusals(source, destination, "xrootd") == [
-        "A_DATADISK and B_DATADISK have a token each, and xrootd shows one to both: use a token "
+        "A_DATADISK and B_DATADISK have a token each, but xrootd uses one for both: use a token "
         "file or another mover."
     ]
 

@@ -106,7 +106,8 @@ def test_an_order_waits_with_a_sentence_for_all_readers_and_runs_when_it_works_a
     (probe,) = request_probes.order([request(glasgow, lancs)], NOW)
     assert (probe.state, probe.waits_because) == (
         "waiting",
-        "The lent credential of GLASGOW_DATADISK does not work: its tests wait until it does.",
+        "The delegated credential of GLASGOW_DATADISK does not work, so tests that need it are "
+        "waiting.",
     )
     (other,) = request_probes.order([request(lancs, glasgow)], NOW)
     assert other.state == "queued"
@@ -163,8 +164,8 @@ def test_a_test_in_the_foreground_is_not_started_and_nothing_is_recorded(secrets
             stdout=StringIO(),
         )  # fmt: skip
     assert str(caught.value) == (
-        "Not started: The credential of GLASGOW_DATADISK does not work: its tests wait until it "
-        "does. Nothing was recorded."
+        "Not started: The credential of GLASGOW_DATADISK does not work, so tests that need it "
+        "are waiting. Nothing was recorded."
     )
     assert not Probe.objects.exists()
     assert not Transfer.objects.exists()
@@ -242,7 +243,7 @@ def test_nobody_is_asked_for_what_has_never_been_used(secrets):
     fails(glasgow)
     (state,) = looked().values()
     assert state[0]
-    assert "the issuer does not answer" in state[1]
+    assert "the issuer does not respond" in state[1]
     assert made
 
 
@@ -329,7 +330,7 @@ def test_administrators_choose_a_kind_in_the_admin(client):
     client.force_login(account(Role.ADMINISTRATOR, name="root"))
     form = {"name": "iam", "hosts": "glasgow.example", "kind": "client_credentials"}
     answer = client.post("/admin/sonar/credential/add/", form)
-    assert answer.text.count("A credential of the kind client_credentials needs it.") == 2
+    assert answer.text.count("A credential of the kind client_credentials needs the ") == 2
     form |= {"issuer": "https://iam.example", "client_id": "sonar"}
     assert client.post("/admin/sonar/credential/add/", form).status_code == 302
     assert Credential.objects.get().client_id == "sonar"
@@ -377,7 +378,9 @@ def test_a_proxy_is_lent_to_nobody_and_needs_not_be(secrets, takes_proxies):
     scheduler.claim_due(NOW)
     assert held_links() == set()
     glasgow.credential_lent = credential("proxy", glasgow)
-    with pytest.raises(ValidationError, match="proxy certificate, whose key is given to nobody"):
+    with pytest.raises(
+        ValidationError, match="proxy certificate, whose key Sonar never gives away"
+    ):
         glasgow.full_clean()
 
 
@@ -409,5 +412,5 @@ def test_the_command_says_what_is_wrong_with_each_kind_and_shows_no_content(secr
     with pytest.raises(CommandError) as asked:
         call_command("credentials", "--ask", stdout=out)
     said = str(asked.value).splitlines()
-    assert any("the issuer does not answer" in line for line in said)
+    assert any("the issuer does not respond" in line for line in said)
     assert "Zt5mP8wQ" not in out.getvalue() + str(caught.value) + str(asked.value)

@@ -175,7 +175,7 @@ def test_what_is_lent_is_bound_too_and_is_another_credential():
     glasgow, ral = endpoint("GLASGOW"), endpoint("RAL")
     with pytest.raises(ValidationError) as caught:
         bind(glasgow, "glasgow", lent="glasgow")
-    assert "is its own one" in caught.value.message_dict["credential_lent"][0]
+    assert "is its own credential" in caught.value.message_dict["credential_lent"][0]
     bind(glasgow, "glasgow", lent="glasgow", lend=True)
     glasgow.credential_lent = credential("ral", ral)
     with pytest.raises(ValidationError) as caught:
@@ -340,7 +340,7 @@ def test_a_registry_file_that_binds_nothing_is_refused_at_its_line():
     assert "credentials[0].hosts (line 3): Item 1 in the array did not validate" in said
     said = wrong(FILE.replace("https://glasgow.example:1094", "https://evil.example"))
     assert "endpoints[0].credential (line 9): The credential of GLASGOW_DATADISK is not for" in said
-    assert "endpoints[0].credential_lent (line 10): The lent credential of" in said
+    assert "endpoints[0].credential_lent (line 10): The delegated credential of" in said
     assert not Credential.objects.exists()
 
 
@@ -393,7 +393,7 @@ def test_no_worker_lends_what_an_endpoint_does_not_lend(tokens, mode: str):
     ends = three_endpoints()[:2]
     bind(ends[0], "glasgow")
     source, destination = ends if mode == "pull" else reversed(ends)
-    with pytest.raises(MoverError, match="GLASGOW_DATADISK lends no credential") as caught:
+    with pytest.raises(MoverError, match="GLASGOW_DATADISK delegates no credential") as caught:
         transfer_request.order_for(queued(source, destination, mode=mode))
     assert (caught.value.where, caught.value.permanent) == (Where.CONTROL, True)
 
@@ -513,8 +513,8 @@ def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():
         request_probes.order([request(glasgow, lancs)] * 3, NOW)
     assert caught.value.errors == {
         "source": [
-            "GLASGOW_DATADISK lends no credential, and LANCS_DATADISK needs one to read there: "
-            "tick “lend it” at its credential, or set lend_credential or credential_lent."
+            "GLASGOW_DATADISK delegates no credential, but LANCS_DATADISK needs one to read there: "
+            "set lend_credential to delegate its own credential, or set credential_lent."
         ]
     }
     assert not Probe.objects.exists()
@@ -528,7 +528,9 @@ def test_by_rest_such_an_order_is_a_409_with_the_sentence(operator: Client):
     asked = {"source": "GLASGOW_DATADISK", "destination": "LANCS_DATADISK", "sizes": ["small"]}
     answer = operator.post("/api/v1/probes/", asked, content_type="application/json")
     assert answer.status_code == 409
-    assert answer.json()["errors"]["source"][0].startswith("GLASGOW_DATADISK lends no credential")
+    assert answer.json()["errors"]["source"][0].startswith(
+        "GLASGOW_DATADISK delegates no credential"
+    )
     pushed = operator.post("/api/v1/probes/", asked | {"mode": "push"}, "application/json")
     assert pushed.status_code == 202, pushed.text
 
@@ -553,7 +555,7 @@ def test_an_ordered_test_that_waits_goes_on_waiting_while_it_would_give_somethin
     scheduler.start_waiting(NOW)
     probe = Probe.objects.get()
     assert probe.state == "waiting"
-    assert probe.waits_because.startswith("GLASGOW_DATADISK lends no credential")
+    assert probe.waits_because.startswith("GLASGOW_DATADISK delegates no credential")
 
 
 def test_what_waits_for_leave_keeps_no_place_from_others():
@@ -567,7 +569,7 @@ def test_what_waits_for_leave_keeps_no_place_from_others():
     Endpoint.objects.filter(pk=glasgow.pk).update(lend_credential=False)
     mesh()
     scheduler.claim_due(NOW)
-    assert Probe.objects.get(pk=held.pk).waits_because.startswith("GLASGOW_DATADISK lends no")
+    assert Probe.objects.get(pk=held.pk).waits_because.startswith("GLASGOW_DATADISK delegates no")
     assert Probe.objects.filter(source=ral, destination=lancs, state="queued").exists()
 
 

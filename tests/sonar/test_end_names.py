@@ -76,13 +76,13 @@ def test_what_is_ambiguous_or_nobody_says_so(glasgow):
     rows = [DONE | {"source": source, "destination": ral} for source, ral in ends]
     with pytest.raises(WrongRecordsError) as caught:
         Admission.at(NOW).admit(rows)
-    several = "5 endpoints, GLASGOW_A, GLASGOW_B, GLASGOW_C and 2 more: use the name of one"
+    several = "5 endpoints, GLASGOW_A, GLASGOW_B, GLASGOW_C and 2 more: use the name of one of them"
     nothing = "is not registered: it is neither an endpoint nor an alias of one"
     said = {place: error.problems for place, error in caught.value.records.items()}
     assert said == {
-        0: [("source", f"source 'GLASGOW' stands for {several}")],
-        1: [("source", f"source 'glasgow' stands for {several}")],
-        2: [("source", "source 'EMPTY' stands for EMPTY, where no endpoint is in use")],
+        0: [("source", f"source 'GLASGOW' matches {several}")],
+        1: [("source", f"source 'glasgow' matches {several}")],
+        2: [("source", "source 'EMPTY' matches EMPTY, which has no endpoint in use")],
         3: [("source", f"source 'NOBODY' {nothing}")],
         4: [("source", f"source 'a\\x00\\ud800' {nothing}")],
         6: [
@@ -109,7 +109,7 @@ def test_a_name_that_stands_for_something_else_by_then_is_said(tmp_path, glasgow
     path = write(tmp_path / "some.csv", [line(1, source="UKI-GLASGOW")])
     with importing.checked(path, NOW, quiet) as sound:
         aliases.assign(AliasKind.RSE, "UKI-GLASGOW", Endpoint.objects.get(name="LANCS_DATADISK"))
-        with pytest.raises(importing.FaultyFileError, match="changed while it was checked"):
+        with pytest.raises(importing.FaultyFileError, match="changed during the check"):
             importing.keep(sound, NOW, quiet)
 
 

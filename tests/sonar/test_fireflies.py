@@ -92,8 +92,8 @@ def test_of_tcps_numbers_those_are_kept_that_say_why_it_is_slow():
 @pytest.mark.parametrize(
     ("datagram", "why"),
     [
-        (b"", "no JSON"),
-        (b"<134>1 hello", "no JSON"),
+        (b"", "no JSON object"),
+        (b"<134>1 hello", "no JSON object"),
         (b"{", "wrong JSON"),
         (b"{" + b" " * 8192, "longer than 8192 bytes"),
         (firefly(flow_id={"src-ip": "secret.example"}), "wrong flow-id.src-ip"),
@@ -265,7 +265,7 @@ def test_an_end_is_of_the_newest_connection_of_its_reporter_that_is_not_over(
     taking.take(begins(), "2001:db8::1")
     assert taking.take(end, SENDER) == ""
     taking.flush()
-    assert counted(taking.counts) == ("0 received, 1 stored, dropped: 1 with an unknown beginning")
+    assert counted(taking.counts) == ("0 received, 1 stored, dropped: 1 with an unknown start")
     taking.take(begins(), SENDER)
     taking.take(end, SENDER)
     taking.flush()
@@ -421,7 +421,7 @@ def test_no_value_at_an_end_of_its_range_is_stored_that_cannot_be_read(
     taking.flush()
     taking.counts.pop(UNREAD)
     # An end whose beginning is null or empty.
-    assert taking.counts == {"stored": answers[""] - 2, "with an unknown beginning": 2}
+    assert taking.counts == {"stored": answers[""] - 2, "with an unknown start": 2}
     assert len(list(Flow.objects.values())) == taking.counts["stored"] > 400
     assert set(answers) == {
         *("", "not a firefly", "too old or in the future", "not between registered endpoints")
@@ -437,7 +437,7 @@ def test_no_packet_with_some_values_of_another_kind_ends_a_collector(
     kept = taking.take(datagram, SENDER) == ""
     taking.flush()
     unread = taking.counts.pop(UNREAD, 0)
-    stored = taking.counts["stored"] + taking.counts["with an unknown beginning"]
+    stored = taking.counts["stored"] + taking.counts["with an unknown start"]
     assert (stored, stored >= unread) == (kept, True)
     assert list(Flow.objects.values()) or not taking.counts["stored"]
 
@@ -473,7 +473,7 @@ def test_a_collector_waits_while_its_table_is_not_there(taking: Collector):
 
 @pytest.mark.parametrize(
     ("away", "patience", "said"),
-    [(1, 60.0, "1 stored, none"), (99, 0.1, "0 stored, dropped: 1 database away")],
+    [(1, 60.0, "1 stored, none"), (99, 0.1, "0 stored, dropped: 1 database unavailable")],
 )
 def test_a_collector_that_ends_waits_a_little_for_the_database(
     taking: Collector, monkeypatch: pytest.MonkeyPatch, away: int, patience: float, said: str

@@ -99,7 +99,7 @@ def test_its_file_says_when_something_beat_last_and_for_how_long_that_holds(
 
 def test_a_file_that_cannot_be_written_is_told_and_holds_nobody_up(tmp_path, caplog):
     HeartbeatFile(tmp_path / "gone" / "beaten", 30).beat()
-    assert "SONAR_HEARTBEAT_FILE is not written" in caplog.text
+    assert "SONAR_HEARTBEAT_FILE could not be written" in caplog.text
 
 
 def test_a_file_in_no_directory_is_refused_at_the_start(monkeypatch, tmp_path):

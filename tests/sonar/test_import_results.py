@@ -192,21 +192,21 @@ def packed(lines: Iterable[str]) -> bytes:
 
 
 BROKEN = {
-    "empty": (b"", "it is empty: its first line must name the columns"),
-    "blank": (b"\n\n", "it is empty"),
+    "empty": (b"", "the file is empty: its first line must name the columns"),
+    "blank": (b"\n\n", "the file is empty"),
     "a header that is data": (
         line(1).encode(),
-        "line 1: it must name the columns: a result has no ",
+        "line 1: this line must name the columns: unknown field ",
     ),
     "semicolons": (
         HEADER.replace(",", ";").encode(),
-        "line 1: its columns are separated by semicolons: separate them by commas",
+        "line 1: the columns are separated by semicolons: use commas",
     ),
-    "tabs": (HEADER.replace(",", "\t").encode(), "line 1: its columns are separated by tabs: "),
-    "bars": (HEADER.replace(",", "|").encode(), "its columns are separated by vertical bars: "),
+    "tabs": (HEADER.replace(",", "\t").encode(), "line 1: the columns are separated by tabs: "),
+    "bars": (HEADER.replace(",", "|").encode(), "the columns are separated by vertical bars: "),
     "quoted names and semicolons": (
         ('"' + HEADER.replace(",", '";"') + '"\n').encode(),
-        "line 1: its columns are separated by semicolons: separate them by commas",
+        "line 1: the columns are separated by semicolons: use commas",
     ),
     "an index": (
         f",{HEADER}\n0,{line(1)}\n".encode(),
@@ -214,45 +214,48 @@ BROKEN = {
     ),
     "a comma too many": (
         f"{HEADER},\n{line(1)},\n".encode(),
-        f"line 1: column {HEADER.count(',') + 2} has no name: was there a comma too many?",
+        f"line 1: column {HEADER.count(',') + 2} has no name: was there an extra comma?",
     ),
     "capitals": (
         HEADER.upper().encode(),
-        "line 1: the names of columns are in lower case: id, source, ",
+        "line 1: column names must be in lower case: id, source, ",
     ),
     "spaces": (
         HEADER.replace(",", ", ").encode(),
         "line 1: the column ' source' has a space before or after its name",
     ),
-    "an unknown column": (f"{HEADER},rate\n".encode(), "line 1: a result has no 'rate': its"),
+    "an unknown column": (f"{HEADER},rate\n".encode(), "line 1: unknown field 'rate': the"),
     "a renamed column": (
         f"{HEADER},beside_source_max\n".encode(),
         "line 1: the field 'beside_source_max' is now called concurrent_at_source_max",
     ),
-    "a missing column": (b"id,source\n", "line 1: there is no column destination, started_at"),
+    "a missing column": (
+        b"id,source\n",
+        "line 1: required columns are missing: destination, started_at",
+    ),
     "a column twice": (f"{HEADER},id\n".encode(), "line 1: the column id appears twice"),
     "too few cells": (f"{HEADER}\na,b\n".encode(), "line 2: 2 cells, but the header names 10"),
     "too many cells": (f"{HEADER}\n{line(1)},\n".encode(), "line 2: 11 cells, but"),
     "an open quote": (
         f'{HEADER}\n{line(1)}\n"{line(2)}\n{line(3)}'.encode(),
-        'line 3: a cell that begins there with " does not end',
+        'line 3: a cell that begins with " has no closing quote',
     ),
     "an open quote far from the end": (
         f'{HEADER}\n"{line(1)}\n'.encode() + f"{line(2)}\n".encode() * 5000,
-        "line 2: it has more than 50,000 characters, too many for a result. A cell that begins",
+        "line 2: more than 50,000 characters, which is too long for a result. A cell that begins",
     ),
     "a quote within": (
         f'{HEADER}\n"a"b,{line(1)}\n'.encode(),
-        "line 2: a quoted cell goes on after its closing quote",
+        "line 2: a quoted cell continues after its closing quote",
     ),
     "latin-1": (
         f"{HEADER}\n{line(1)}\n{line(2, error='é')}\n".encode("latin-1"),
         "line 3: byte 0xe9 is not UTF-8 text",
     ),
-    "utf-16": (HEADER.encode("utf-16"), "it is in UTF-16: write it in UTF-8"),
+    "utf-16": (HEADER.encode("utf-16"), "the file is in UTF-16: save it in UTF-8"),
     "utf-16, the other way": (
         b"\xfe\xff" + HEADER.encode("utf-16-be"),
-        "it is in UTF-16: write it in UTF-8",
+        "the file is in UTF-16: save it in UTF-8",
     ),
     "NUL": (
         f"{HEADER}\n{line(1, state='failed', error=chr(0), error_where='source')}\n".encode(),
@@ -260,9 +263,9 @@ BROKEN = {
     ),
     "gzip cut off": (
         packed(line(n) for n in range(1, 5000))[:-2000],
-        "its gzip data end too early: the file is truncated",
+        "the gzip data end too early: the file is truncated",
     ),
-    "gzip damaged": (packed([line(1)])[:40] + b"\0" * 60, "its gzip data are damaged"),
+    "gzip damaged": (packed([line(1)])[:40] + b"\0" * 60, "the gzip data are damaged"),
 }
 
 
@@ -276,8 +279,8 @@ def test_a_broken_file_is_one_clear_sentence(tmp_path, grid, body: bytes, said: 
 
 
 def test_a_file_that_is_not_there_or_not_a_file_is_a_sentence(tmp_path, grid):
-    assert "it cannot be read: No such file or directory" in refused(tmp_path / "none.csv")
-    assert "it cannot be read: Is a directory" in refused(tmp_path)
+    assert "the file cannot be read: No such file or directory" in refused(tmp_path / "none.csv")
+    assert "the file cannot be read: Is a directory" in refused(tmp_path)
 
 
 @pytest.mark.long
@@ -311,7 +314,7 @@ def test_a_registry_that_changes_between_checking_and_storing_is_said(tmp_path, 
     path = write(tmp_path / "some.csv", [line(1)])
     with importing.checked(path, NOW, quiet) as sound:
         Endpoint.objects.filter(name="RAL_DATADISK").update(name="RAL_DISK")
-        with pytest.raises(importing.FaultyFileError, match="changed while it was checked"):
+        with pytest.raises(importing.FaultyFileError, match="changed during the check"):
             importing.keep(sound, NOW, quiet)
     assert not Transfer.objects.exists()
     assert not Profile.objects.exists()

@@ -57,13 +57,13 @@ ANSWERS: dict[str, tuple[Script, str]] = {
     "is large": (says(whole(b" " * (MB + 1))), "answers with more than 1,000,000 bytes"),
     "packs a lot": (
         says(whole(gzip.compress(b" " * 10 * MB), "Content-Encoding: gzip")),
-        "answers with no JSON object",
+        "did not return a JSON object",
     ),
-    "is a page": (says(whole(b"<html>")), "answers with no JSON object"),
-    "is a list": (says(whole(b"[]")), "answers with no JSON object"),
-    "is deep": (says(whole(b"[" * MB)), "answers with no JSON object"),
-    "is empty": (says(whole(b"", status="204 No Content")), "answers with no JSON object"),
-    "refuses": (says(whole(b"{}", status="403 Forbidden")), "does not answer (HTTPError)"),
+    "is a page": (says(whole(b"<html>")), "did not return a JSON object"),
+    "is a list": (says(whole(b"[]")), "did not return a JSON object"),
+    "is deep": (says(whole(b"[" * MB)), "did not return a JSON object"),
+    "is empty": (says(whole(b"", status="204 No Content")), "did not return a JSON object"),
+    "refuses": (says(whole(b"{}", status="403 Forbidden")), "does not respond (HTTPError)"),
     "is no HTTP": (says(b"SSH-2.0-OpenSSH\r\n"), "does not answer"),
 }
 
@@ -90,7 +90,7 @@ def test_no_redirect_is_followed() -> None:
     with scripted(says(whole(b"{}"))) as elsewhere:
         for place in (f"{elsewhere.url}/x", "/x", "file:///etc/passwd"):
             with scripted(redirect(place)) as server:
-                with pytest.raises(IssuerAway, match="redirects, which is not followed"):
+                with pytest.raises(IssuerAway, match="redirects, and Sonar does not follow"):
                     ask(server.url)
                 with session() as asking, pytest.raises(requests.RequestException):
                     asking.post(server.url, data={"client_secret": "x"})
@@ -192,7 +192,7 @@ def test_who_knows_nothing_waits_for_a_moment_and_only_a_few_do(
     issuing.goes_on.clear()
     waiting_now: list[Future[Any]] = [threads.submit(issuing.verify) for _ in range(4)]
     until(lambda: issuer._places._value == 0)
-    with pytest.raises(IssuerAway, match="The issuer is slow: 4 others wait for it already"):
+    with pytest.raises(IssuerAway, match="The issuer is slow: 4 others are already waiting for it"):
         issuing.verify()
     with session() as asking, pytest.raises(requests.RequestException, match="4 others wait"):
         asking.get(issuing.server.url)
@@ -206,7 +206,10 @@ def test_nobody_waits_for_long_for_what_another_thread_asks(
     issuing: Issuing, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(issuer, "LONGEST_WAIT_SECONDS", 0.01)
-    with issuing.held_back(threads, 1), pytest.raises(IssuerAway, match="takes long to answer"):
+    with (
+        issuing.held_back(threads, 1),
+        pytest.raises(IssuerAway, match="takes too long to respond"),
+    ):
         issuing.verify()
 
 

@@ -27,7 +27,7 @@ from tests.small_disks import SmallDisk, small_disk
 from tests.sonar.world import endpoint, in_threads
 
 NO_ROOM = "SONAR_TOKEN_CACHE_DIR cannot be written: No space left on device"
-FOR_ALL = "; each process asks for tokens of its own"
+FOR_ALL = "; each process requests its own tokens"
 
 
 @dataclass

@@ -60,7 +60,7 @@ def test_a_json_object_with_a_name_twice_is_refused():
 
 def test_a_header_of_many_columns_is_refused():
     names = [f"column{number}" for number in range(MANY)]
-    with pytest.raises(files.BrokenFileError, match="it must name the columns"):
+    with pytest.raises(files.BrokenFileError, match="this line must name the columns"):
         files.columns((1, names))
     assert first_twice([*names, "b", "a", "b", "a"]) == "b"
     assert first_twice(names) is None
@@ -142,7 +142,7 @@ def test_endpoints_of_one_server_are_found_by_their_place():
 def test_a_key_that_begins_many_times_is_refused():
     begins = "-----BEGIN PRIVATE KEY-----\n" * 2_200
     for text in (begins, "-----BEGIN A" * 5_000, f"-----BEGIN {'A ' * 30_000}"):
-        with pytest.raises(uploads.UploadError, match="It holds no private key"):
+        with pytest.raises(uploads.UploadError, match="The file contains no private key"):
             uploads.read(kinds.X509, text.encode(), NOW)
     # Without the limit of an upload, too.
     with pytest.raises(uploads.UploadError):

@@ -67,8 +67,9 @@ def test_a_broker_that_goes_away_is_one_line(capsys):
     logger.error(CLEANING_UP, gone, exc_info=gone)
     logger.error("else", exc_info=ValueError("it is full"))
     assert capsys.readouterr().err == (
-        "WARNING a message was not acknowledged, and comes again: connection is closed\n"
-        "WARNING the broker went away, and Celery starts its loop again: [Errno 32] Broken pipe\n"
+        "WARNING a message was not acknowledged and will be delivered again: connection is closed\n"
+        "WARNING the connection to the broker was lost, and Celery restarts its loop: [Errno 32] "
+        "Broken pipe\n"
         "ERROR else\nValueError: it is full\n"
     )
     assert CLEANING_UP in inspect.getsource(loops)
@@ -88,6 +89,8 @@ def error_of(code: str) -> AttributeError:
 def test_a_refusal_of_a_queue_is_said_in_its_own_words_and_another_error_is_none() -> None:
     assert refusal(OperationalError("read only\nreplica")) == "read only replica"
     # Of a channel that kombu closed under its own message.
-    assert refusal(error_of("None.client")) == "it was refused, and its connection closed"
+    assert (
+        refusal(error_of("None.client")) == "the message was refused, and the connection was closed"
+    )
     for error in (error_of("None.clients"), error_of("object().client"), None):
         assert refusal(error) == ""

@@ -107,7 +107,7 @@ def test_a_file_of_rules_that_is_wrong_stops_the_start(tmp_path: Path) -> None:
     path.write_text("- {group: x, role: root}")
     stopped = run("check", SONAR_LOGIN_ROLES=str(path), SONAR_HOME=str(tmp_path))
     assert stopped.returncode != 0
-    sentence = f"SONAR_LOGIN_ROLES='{path}': rule 1 needs a role: reader, site-admin, "
+    sentence = f"SONAR_LOGIN_ROLES='{path}': rule 1 needs a role, one of reader, site-admin, "
     assert sentence in stopped.stderr
 
 
@@ -118,7 +118,7 @@ def test_sites_that_are_named_in_vain_are_a_warning(
     rule = RoleRule("group", "x", Role.SITE_ADMIN, frozenset({"RAL", "RALL"}))
     settings.SONAR_LOGIN_ROLES = RoleRules((rule,))
     assert [warning.msg for warning in accounts.check(["default"])] == [
-        "SONAR_LOGIN_ROLES names the site RALL, which the registry does not know."
+        "SONAR_LOGIN_ROLES names the site RALL, which is not registered."
     ]
     assert accounts.check() == []
     call_command("check", "--database", "default")
@@ -129,7 +129,7 @@ def test_sites_that_are_named_in_vain_are_a_warning(
     ("url", "smtp", "said"),
     [
         ("", "", "SONAR_URL is not set: neither notifications nor reports are sent."),
-        ("https://sonar.example.org", "", "SONAR_SMTP_HOST is not set: nothing is sent by e-mail."),
+        ("https://sonar.example.org", "", "SONAR_SMTP_HOST is not set: no e-mail is sent."),
         ("https://sonar.example.org", "smtp.example.org", ""),
     ],
 )

@@ -69,18 +69,18 @@ def queued(source: Endpoint, destination: Endpoint, of: Mesh | None = None) -> P
 @pytest.mark.parametrize(
     ("values", "field", "words"),
     [
-        ({"service": ""}, "service", "asks a service: service must be its URL"),
+        ({"service": ""}, "service", "needs a service: service must be a URL"),
         ({"service": "ftp://fts.example/"}, "service", "is https://host"),
-        ({"service": "https://me:pw@fts.example/"}, "service", "holds no user"),
-        ({"service": "https://fts.example/?x=1"}, "service", "holds no user"),
+        ({"service": "https://me:pw@fts.example/"}, "service", "without user"),
+        ({"service": "https://fts.example/?x=1"}, "service", "without user"),
         ({"service": "https://fts.example:99999"}, "service", "is https://host"),
         ({"service": "http://fts.example:8446"}, "service", "must begin with https://"),
-        ({"service": "https://169.254.1.1/"}, "service", "a host that there can be"),
-        ({"service": "https://fts.example:8446/../x"}, "service", "no . or .."),
-        ({"service": "https://fts.example:8443"}, "service_credential", "is not for its host"),
+        ({"service": "https://169.254.1.1/"}, "service", "must have a valid host"),
+        ({"service": "https://fts.example:8446/../x"}, "service", "not contain . or .."),
+        ({"service": "https://fts.example:8443"}, "service_credential", "is not for the host"),
         ({"service_credential": None}, "service_credential", "refuses requests without a token"),
         ({"tcp_buffer_bytes": 65536}, "tcp_buffer_bytes", "must be left empty"),
-        ({"mover": "http-tpc"}, "service", "asks no service: service must be left empty"),
+        ({"mover": "http-tpc"}, "service", "uses no service: service must be left empty"),
         ({"mover": "http-tpc"}, "service_credential", "service_credential must be left empty"),
         ({"mode": "push"}, "mode", "mode must be pull"),
     ],
@@ -140,7 +140,7 @@ def test_a_registry_file_names_services_and_their_credentials():
             "service_credential: nope",
             "credential 'nope' is not registered",
         ),
-        ('service: "https://fts.example:8446", ', 'service: "", ', "asks a service"),
+        ('service: "https://fts.example:8446", ', 'service: "", ', "needs a service"),
     ):
         with pytest.raises(registry_file.RegistryError, match=words):
             registry_file.load(REGISTRY.replace(good, wrong))
@@ -181,7 +181,7 @@ def test_in_the_admin_a_mesh_is_saved_with_its_service_and_the_credential_says_w
     fields = {"name": "by-fts", "mover": "fts3", "mode": "pull", "streams": 1, "priority": 5}
     inlines = {f"intervals-{name}_FORMS": 0 for name in ("TOTAL", "INITIAL")}
     answer = client.post(path, fields | inlines | {"service": ""})
-    assert "asks a service" in answer.text
+    assert "needs a service" in answer.text
     answer = client.post(path, fields | inlines | {"service": URL})
     assert "refuses requests without a token" in answer.text
     known_by = {"service": URL, "service_credential": Credential.objects.get().pk}
@@ -224,7 +224,7 @@ def test_tests_that_a_service_can_never_carry_out_wait_with_the_reason(lends: st
         words = "B_DATADISK has no credential, and the service needs one"
     else:
         Credential.objects.filter(name="b-lent").update(kind="macaroon")
-        words = "it lends a macaroon, and the service takes JSON Web Tokens only"
+        words = "it delegates a macaroon, but the service accepts JSON Web Tokens only"
     made = served()
     here = served("here", service="http://127.0.0.1:1/", service_credential=None)
     scheduler.claim_due(NOW)
@@ -262,7 +262,7 @@ def test_a_test_that_is_ordered_asks_the_one_service_in_use_and_gives_nothing_aw
     assert ordered()
     request.source.credential_lent = None
     request.source.save()
-    with pytest.raises(RefusedError, match="A_DATADISK lends no credential to the service"):
+    with pytest.raises(RefusedError, match="A_DATADISK delegates no credential to the service"):
         ordered()
 
 
@@ -300,7 +300,7 @@ def test_a_row_that_was_written_past_the_forms_ends_at_the_worker(tokens: Path):
     made = served()
     probe = queued(*two_ends(), made)
     for changes, words in (
-        ({"service": "https://evil.example"}, "not for its host and port"),
+        ({"service": "https://evil.example"}, "not for the host and port of the service"),
         ({"service": "http://fts.example:8446"}, "must begin with https"),
         ({"service": ""}, "no enabled mesh names one"),
     ):

@@ -103,14 +103,14 @@ def test_a_mesh_is_tested_from_the_ends_where_workers_are(ends, mode: str, end: 
 def test_an_ordered_test_waits_for_a_worker_at_its_end_and_says_so(ends):
     takes("transfers.fake")
     probe = ordered(*ends)
-    assert probe.waits_because.startswith("No worker can run the mover iperf3: to run it, ")
+    assert probe.waits_because.startswith("No worker can run the transfer tool iperf3: ")
     assert probe.waits_because.endswith("and the setting SONAR_NETWORK_ENDPOINT.")
     takes("transfers.iperf3.RAL_DATADISK")
     assert scheduler.start_waiting(NOW) == []
     probe.refresh_from_db()
     assert probe.waits_because == (
-        "With mode push a worker at GLASGOW_DATADISK runs it, and none says that it is there. Its "
-        "setting SONAR_NETWORK_ENDPOINT must be GLASGOW_DATADISK."
+        "In mode push a worker at GLASGOW_DATADISK runs this test, but no such worker is running. "
+        "Start one with SONAR_NETWORK_ENDPOINT=GLASGOW_DATADISK."
     )
     takes("transfers.iperf3.GLASGOW_DATADISK")
     assert scheduler.start_waiting(NOW) == [probe.id]

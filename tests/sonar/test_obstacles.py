@@ -261,15 +261,15 @@ def test_all_meshes_and_orders_share_the_bytes_of_an_hour_of_sonar(settings):
     (late,) = scheduler.order_all([request(ral, glasgow)], NOW).probes
     assert (late.state, late.waits_because) == (
         "waiting",
-        "Sonar has tested as many bytes as it may within an hour.",
+        "Sonar has used up its limit of test bytes per hour.",
     )
 
 
 def test_who_saves_a_mesh_is_told_of_tests_larger_than_its_hour_may_have():
     uk = world.mesh(bytes_per_hour=LARGE // 2)
     sentence = (
-        "Tests of size large never run: each is larger than 500 MB, the limit on bytes per hour. "
-        "Raise it, or leave this size out."
+        "Tests of size large never run, because each is larger than the limit of 500 MB per hour. "
+        "Raise the limit, or remove this size class from the mesh."
     )
     assert obstacles.notice(NOW) == f"The mesh uk: {sentence}"
     Mesh.objects.update(enabled=False)

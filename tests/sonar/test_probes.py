@@ -594,7 +594,7 @@ def test_a_missing_token_file_fails_no_test(probe, settings, tmp_path, fake):
     probe.refresh_from_db()
     assert (probe.state, probe.worker, probe.started_at) == ("waiting", "", None)
     assert probe.waits_because == (
-        "The credential of GLASGOW_DATADISK does not work: its tests wait until it does."
+        "The credential of GLASGOW_DATADISK does not work, so tests that need it are waiting."
     )
 
 

@@ -250,7 +250,7 @@ def test_the_look_is_complete_where_there_is_time(history):
     found = reclass.outside(60)
     assert (found.results, found.is_complete) == (40, True)
     assert reclass.notice(found) == (
-        "40 results lie outside the bounds of their size class and stay in it. manage.py "
+        "40 results are outside the bounds of their size class and stay in it. manage.py "
         "reclass_results moves them to the right class (--dry-run only counts)."
     )
 
@@ -276,7 +276,7 @@ def test_the_form_of_a_size_class_says_how_many_results_lie_outside(history):
     fields = ("name", "from_bytes", "test_bytes", "timeout_seconds")
     form = {name: getattr(medium, name) for name in fields}
     url = reverse("admin:sonar_sizeclass_change", args=[medium.id])
-    said = "40 results lie outside the bounds of their size class"
+    said = "40 results are outside the bounds of their size class"
     assert said not in admin.post(url, form | {"timeout_seconds": 9}, follow=True).content.decode()
     page = admin.post(url, form | {"from_bytes": 50 * MB}, follow=True).content.decode()
     assert said in page
@@ -292,5 +292,5 @@ def test_loading_a_registry_file_says_how_many_results_lie_outside(history, tmp_
         return out.getvalue()
 
     assert "outside" not in load(100 * MB)
-    assert "40 results lie outside the bounds of their size class" in load(50 * MB)
+    assert "40 results are outside the bounds of their size class" in load(50 * MB)
     assert "outside" not in load(50 * MB)

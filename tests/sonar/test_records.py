@@ -244,7 +244,9 @@ def test_fields_that_nobody_knows_are_named_with_those_there_are(known: Admissio
     row = DONE | {"rate": 5, "speed": 6}
     [(field, sentence)] = problems(known, row)
     assert field == "rate"
-    assert sentence == f"a result has no 'rate', 'speed': its fields are {', '.join(FIELDS)}"
+    assert (
+        sentence == f"unknown field 'rate', 'speed': the fields of a result are {', '.join(FIELDS)}"
+    )
     [(field, sentence)] = problems(known, DONE | {f"x{n}" * 100: n for n in range(1000)})
     assert "and 997 more" in sentence
     assert len(sentence) < 700
@@ -261,7 +263,7 @@ def test_without_size_classes_nothing_can_come_in(known: Admission):
     assert not Profile.objects.exists()  # which checking does not make
     SizeClass.objects.all().delete()
     assert problems(Admission.at(NOW), DONE) == [
-        ("bytes", "bytes 2000000000 belongs to no size class: none is registered")
+        ("bytes", "bytes 2000000000 belongs to no size class, as none is registered")
     ]
 
 

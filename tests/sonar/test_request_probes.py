@@ -105,11 +105,16 @@ def test_an_order_waits_for_an_end_at_its_cap_and_says_which(db):
     desy = endpoint("DESY", inbound_cap=1)
     first, second = order([*probe_requests(glasgow, lancs), *probe_requests(glasgow, ral)], NOW)
     (out,) = order(probe_requests(glasgow, desy), NOW + HOUR)
-    assert reason_of(out) == "GLASGOW_DATADISK is already sending its cap of 2 tests."
+    assert (
+        reason_of(out)
+        == "GLASGOW_DATADISK is already sending in 2 tests, as many as its cap allows."
+    )
     (taken,) = order(probe_requests(lancs, desy), NOW + HOUR)
     finish(first)
     assert scheduler.start_waiting(NOW + HOUR) == []
-    assert reason_of(out) == "DESY_DATADISK is already receiving its cap of 1 test."
+    assert (
+        reason_of(out) == "DESY_DATADISK is already receiving in 1 test, as many as its cap allows."
+    )
     finish(taken)
     assert scheduler.start_waiting(NOW + 2 * HOUR) == [out.id]
     out.refresh_from_db()
@@ -157,7 +162,10 @@ def test_what_waits_goes_before_what_is_due_and_the_oldest_first(db):
     begun = scheduler.claim_due(NOW + 3 * HOUR)
     assert begun[0] == older.id
     assert Probe.objects.get(id=later.id).state == "waiting"
-    assert reason_of(later) == "GLASGOW_DATADISK is already sending its cap of 1 test."
+    assert (
+        reason_of(later)
+        == "GLASGOW_DATADISK is already sending in 1 test, as many as its cap allows."
+    )
 
 
 def test_scheduled_tests_leave_room_for_an_order_that_waits_for_the_other_end(db):
@@ -194,7 +202,7 @@ def test_what_waits_does_not_count_against_caps_but_against_the_budget(db):
     assert room.in_flight == 99
     assert room.budget_bytes == {glasgow.id: size}
     assert (
-        "has 20 MB left of its budget of test bytes for today, 40 MB are needed."
+        "has only 20 MB of its test budget left for today, and 40 MB are needed."
         in refused(probe_requests(lancs, glasgow, 2))["destination"][0]
     )
 
@@ -355,7 +363,7 @@ def test_the_budget_must_bear_all_of_them_together(db):
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=enough)
     told = refused(probe_requests(glasgow, lancs, 2))["source"][0]
     assert told == (
-        "GLASGOW_DATADISK has 20.0 MB left of its budget of test bytes for today, 40 MB are needed."
+        "GLASGOW_DATADISK has only 20.0 MB of its test budget left for today, and 40 MB are needed."
     )
     assert order(probe_requests(glasgow, lancs, 1), NOW)
 

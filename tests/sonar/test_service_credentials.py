@@ -47,7 +47,8 @@ from tests.storage.xrootd import Authority
 pytestmark = pytest.mark.django_db
 SECRET = "Hq7Zt4Wm9Xc2Ln5v"
 WAITS = (
-    "The credential for the service of the mesh by-fts does not work: its tests wait until it does."
+    "The credential for the service of the mesh by-fts does not work, so tests that need it are "
+    "waiting."
 )
 
 
@@ -105,10 +106,13 @@ IAM = {"kind": "client_credentials", "issuer": "https://iam.example", "client_id
         ({"kind": "file"}, ""),
         (IAM | {"scope": "fts"}, ""),
         (IAM | {"scope": "fts fts:submit-transfer"}, ""),
-        (IAM, "names no scope: administrators set it to what the service wants, like fts."),
-        ({"kind": "macaroon"}, "macaroons are given by storage endpoints, and a service is none"),
-        ({"kind": "x509"}, "would have to be delegated to the service, which Sonar does not do"),
-        ({"kind": "gone"}, "no kind of credential like that of the service: its kind must be file"),
+        (IAM, "has no scope: administrators set the scope that the service requires, like fts."),
+        ({"kind": "macaroon"}, "only storage endpoints issue macaroons"),
+        (
+            {"kind": "x509"},
+            "would have to be delegated to the service, which Sonar does not support",
+        ),
+        ({"kind": "gone"}, "is of an unknown kind: its kind must be file"),
     ],
 )
 def test_a_service_can_know_us_by_tokens_that_are_for_it(values: dict[str, str], words: str):
@@ -401,7 +405,7 @@ def test_a_token_that_is_refused_is_not_kept(given, issuer, fts, monkeypatch):
         assert state[2] == NOT_TAKEN
         assert len(issuer.tokens) == number
     issuer.refuses = 400
-    assert "the issuer gives no token" in checked()[0][2]
+    assert "the issuer did not issue a token" in checked()[0][2]
     monkeypatch.setattr(cache, "RETRY_SECONDS", 0)
     fts.token, issuer.refuses = "Bearer", 0  # any
     assert checked() == []

@@ -179,7 +179,7 @@ def test_the_audience_is_the_origin_of_the_endpoint(base_url: str, audience: str
 
 @pytest.mark.parametrize("prefix", ["/other", "/atlas/di", "/atlas/disk/sonar/x"])
 def test_a_prefix_that_is_none_of_the_path_gives_no_token(purpose, prefix: str):
-    with pytest.raises(CredentialError, match="not the beginning of the endpoint's path"):
+    with pytest.raises(CredentialError, match="does not begin with the path_prefix"):
         scope_of(replace(purpose, path_prefix=prefix))
 
 
@@ -205,14 +205,14 @@ def test_the_earlier_of_two_ends_counts(purpose, issuer):
     [
         ({"discovery": {"token_endpoint": "https://evil.example/token"}}, "at another host"),
         ({"discovery": {"token_endpoint": "http://localhost/token"}}, "at another host"),
-        ({"discovery": {"token_endpoint": ""}}, "does not say where its tokens are: 200"),
-        ({"discovery": {"token_endpoint": 5}}, "does not say where its tokens are: 200"),
-        ({"discovery": {"issuer": "https://evil.example"}}, "says that it is another one"),
+        ({"discovery": {"token_endpoint": ""}}, "does not name its token endpoint: 200"),
+        ({"discovery": {"token_endpoint": 5}}, "does not name its token endpoint: 200"),
+        ({"discovery": {"issuer": "https://evil.example"}}, "identifies itself by another URL"),
         ({"token": {"access_token": ""}}, "gives no token: 200"),
         ({"token": {"access_token": "a\nb"}}, "something that is no token"),
         ({"token": {"scope": "storage.read:/disk/sonar"}}, "does not grant storage.modify:/disk"),
         ({"token": {"scope": "storage.read:/disk/sonar storage.modify:/disk/sonar storage.read:/"}},
-         "and gives storage.read:/: not used"),
+         "but the issuer granted storage.read:/"),
     ],
 )  # fmt: skip
 def test_an_issuer_that_says_something_else_gives_no_token(purpose, issuer, changes, sentence):
@@ -269,7 +269,7 @@ def test_a_token_that_allows_more_than_was_asked_for_is_not_used_whatever_is_sai
     lent, issuer, scope, given
 ):
     token = gives(issuer, scope)
-    sentence = f"the issuer was asked for {LENT}, and gives {{}}: not used"
+    sentence = f"the token is not used: {LENT} was requested, but the issuer granted {{}}"
     assert refusal(lent) == sentence.format(given)
     for said in (LENT, "openid"):
         issuer.changes["token"]["scope"] = said
@@ -304,19 +304,19 @@ def test_what_changes_files_may_make_them_too(purpose, issuer):
 @pytest.mark.parametrize("value", [5, {"storage.read": "/"}, [LENT, 5]])
 def test_scopes_that_cannot_be_read_are_not_used(lent, issuer, claim, value):
     gives(issuer, **{"scope": LENT, claim: value})
-    assert refusal(lent) == f"the issuer gives a token whose {claim} cannot be read: not used"
+    assert refusal(lent) == f"the token is not used, because its claim {claim} cannot be read"
 
 
 def test_both_names_of_the_claim_count(lent, issuer):
     gives(issuer, LENT, scp=["storage.modify:/"])
-    assert "and gives storage.modify:/: not used" in refusal(lent)
+    assert "but the issuer granted storage.modify:/" in refusal(lent)
 
 
 def test_rights_of_groups_are_not_used(lent, issuer):
     gives(issuer, LENT, **{"wlcg.groups": ["/atlas", "/atlas/production"]})
     assert refusal(lent) == (
-        f"the issuer was asked for {LENT}, and gives the rights of /atlas /atlas/production: "
-        "not used"
+        f"the token is not used: {LENT} was requested, but the issuer granted the rights of "
+        "/atlas /atlas/production"
     )
     token = gives(issuer, LENT, **{"wlcg.groups": []})
     assert obtained(lent).text == token
@@ -328,7 +328,7 @@ def test_a_token_for_a_service_allows_nothing_at_storage(purpose, issuer):
     token = gives(issuer, "fts wlcg.groups", **groups)
     assert obtained(service).text == token
     gives(issuer, "fts wlcg.groups storage.read:/", **groups)
-    assert "and gives storage.read:/: not used" in refusal(service)
+    assert "but the issuer granted storage.read:/" in refusal(service)
     gives(issuer, "openid")
     assert refusal(service) == "the issuer does not grant fts wlcg.groups"
 
@@ -352,8 +352,8 @@ ANYBODY = "https://wlcg.cern.ch/jwt/v1/any"
 )
 def test_a_token_for_others_than_it_was_asked_for_is_not_used(lent, issuer, audience, given):
     gives(issuer, LENT, aud=audience)
-    asked = "the issuer was asked for a token for https://se.example, and gives one for "
-    assert refusal(lent) == f"{asked}{given}: not used"
+    asked = "the token is not used: it was requested for https://se.example, but is for "
+    assert refusal(lent) == f"{asked}{given}"
 
 
 @pytest.mark.parametrize(
@@ -378,7 +378,7 @@ def test_a_token_that_cannot_be_read_allows_what_its_issuer_says(lent, issuer):
             assert obtained(lent).text == text
     for text in ("x" * 16_385, issuer.token(" ".join([LENT] * 999), "https://se.example")):
         issuer.changes = {"token": {"access_token": text, "scope": None}}
-        assert refusal(lent) == "the issuer gives something that is no token"
+        assert refusal(lent) == "the issuer sent something that is not a token"
 
 
 def test_no_part_of_a_token_or_secret_is_in_a_refusal(lent, issuer):
@@ -390,15 +390,15 @@ def test_no_part_of_a_token_or_secret_is_in_a_refusal(lent, issuer):
 
 def test_an_issuer_that_refuses_is_quoted_by_its_code_alone(purpose, issuer, tmp_path):
     issuer.refuses = 400
-    assert refusal(purpose) == "the issuer gives no token: 400 invalid_scope"
+    assert refusal(purpose) == "the issuer did not issue a token: 400 invalid_scope"
     secret_in(tmp_path, "grid", "wrong-secret")
-    assert refusal(purpose) == "the issuer gives no token: 401 invalid_client"
+    assert refusal(purpose) == "the issuer did not issue a token: 401 invalid_client"
 
 
 def test_an_issuer_that_is_away_or_not_trusted_is_said(purpose, issuer):
-    assert "the issuer does not answer: " in refusal(replace(purpose, ca_bundle=""))
+    assert "the issuer does not respond: " in refusal(replace(purpose, ca_bundle=""))
     issuer.stop()
-    assert "the issuer does not answer: " in refusal(purpose)
+    assert "the issuer does not respond: " in refusal(purpose)
 
 
 # Macaroons
@@ -520,7 +520,7 @@ def test_a_macaroon_ends_with_the_first_of_its_caveats(macaroons):
 def test_a_macaroon_without_the_rights_that_are_needed_is_not_used(macaroons):
     path = "path:/atlas/disk/sonar"
     Dcache.caveats = (path, "activity:READ_METADATA", "activity:DOWNLOAD,UPLOAD,DELETE")
-    assert refusal(macaroons) == "the endpoint gives a macaroon without DELETE, DOWNLOAD, UPLOAD"
+    assert refusal(macaroons) == "the endpoint issued a macaroon without DELETE, DOWNLOAD, UPLOAD"
     Dcache.caveats = (f"{path}/source", "activity:DOWNLOAD,LIST", "activity:DOWNLOAD,UPLOAD")
     assert obtained(replace(macaroons, right=Right.LENT_TO_READ)).text == Dcache.given
     Dcache.caveats = (f"{path}/incoming", "activity:DOWNLOAD,LIST", "activity:DOWNLOAD,UPLOAD")
@@ -557,10 +557,11 @@ def test_a_macaroon_that_allows_more_than_was_asked_for_is_not_used(
 ):
     Dcache.caveats, Dcache.write = caveats, write
     sentence = refusal(replace(macaroons, right=Right.LENT_TO_READ))
-    asked = "the endpoint was asked for DOWNLOAD,LIST below /atlas/disk/sonar/source, and gives "
-    assert sentence.startswith(asked)
+    assert sentence.startswith(
+        "the macaroon is not used: DOWNLOAD,LIST below /atlas/disk/sonar/source was requested, but "
+        "the endpoint granted "
+    )
     assert given in sentence
-    assert sentence.endswith(": not used")
     assert Dcache.given not in sentence
 
 
@@ -590,8 +591,8 @@ def test_a_macaroon_for_the_same_path_or_less_is_used_however_it_is_written(maca
 def test_what_no_macaroon_can_be_read_in_is_not_used(macaroons, text: str):
     Dcache.write = lambda *_: text
     assert refusal(macaroons) in {
-        "the endpoint gives something that is no macaroon: what it allows cannot be read",
-        "the endpoint gives no macaroon: 200",
+        "the endpoint did not issue a readable macaroon, so its rights are unknown",
+        "the endpoint did not issue a macaroon: 200",
     }
 
 
@@ -609,7 +610,7 @@ def test_caveats_are_read_as_they_were_written(caveats: list[str]):
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 405])
 def test_an_endpoint_that_gives_no_macaroon_is_a_matter_of_the_credential(macaroons, status: int):
     Dcache.status = status
-    assert refusal(macaroons) == f"the endpoint gives no macaroon: {status}"
+    assert refusal(macaroons) == f"the endpoint did not issue a macaroon: {status}"
 
 
 @pytest.mark.parametrize("status", [500, 503, 0])
@@ -639,7 +640,7 @@ def test_no_secret_follows_a_redirect(macaroons, purpose, issuer, dcache):
         with pytest.raises(MoverError, match="not one of its declared data hosts"):
             obtained(macaroons)
         Dcache.leads_to = f"http://127.0.0.1:{port}/atlas/disk/sonar"
-        assert refusal(macaroons) == "the endpoint gives no macaroon: 403"
+        assert refusal(macaroons) == "the endpoint did not issue a macaroon: 403"
         for leads_to in (f"https://127.0.0.1:{port}/", f"http://localhost:{port}/"):
             issuer.leads_to = leads_to
             assert "not followed" in refusal(purpose)
@@ -681,9 +682,9 @@ def test_a_proxy_that_programs_would_refuse_is_said(purpose, tmp_path):
     proxy = replace(purpose, kind="x509")
     both = certificate(2).decode()
     for text, sentence in (
-        ("a token", "it holds no private key"),
-        (both.partition("-----BEGIN PRIVATE")[0], "it holds no private key"),
-        ("-----BEGIN PRIVATE KEY-----", "it holds no certificate"),
+        ("a token", "it contains no private key"),
+        (both.partition("-----BEGIN PRIVATE")[0], "it contains no private key"),
+        ("-----BEGIN PRIVATE KEY-----", "it contains no certificate"),
     ):
         secret_in(tmp_path, "grid", text)
         assert refusal(proxy) == sentence

@@ -78,12 +78,12 @@ def test_a_revoked_token_is_gone_and_a_whole_token_is_not_repeated(shifter):
     ("words", "said"),
     [
         ("create nobody --scopes read --name x", "There is no user 'nobody'"),
-        ("create shifter --scopes write --name x", "scope write: allowed are read"),
-        ("create shifter --scopes , --name x", "scope missing: allowed are read"),
+        ("create shifter --scopes write --name x", "scope write: use one or more of read"),
+        ("create shifter --scopes , --name x", "scope missing: use one or more of read"),
         ("create shifter --scopes read --name x --days 0", "is valid for 1 to 3650 days, not 0"),
         ("create shifter --scopes read --name a:b", "'a:b' cannot be the name of"),
         ("create shifter --scopes read", "--name"),
-        ("revoke sonar_123456789", "there is no token with this key"),
+        ("revoke sonar_123456789", "no token has this key"),
         ("burn", "invalid choice: 'burn'"),
         ("", "required"),
     ],
@@ -129,7 +129,7 @@ def test_no_token_has_a_scope_that_its_account_cannot_use(
         if scope in usable:
             tokens.create(shifter, scope, [scope], 1)
         else:
-            with pytest.raises(tokens.TokenError, match=f"shifter has no right to {scope}, and"):
+            with pytest.raises(tokens.TokenError, match=f"shifter has no right to {scope}, so"):
                 tokens.create(shifter, scope, ["read", scope], 1)
     assert Token.objects.count() == len(usable)
 

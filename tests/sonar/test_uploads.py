@@ -79,20 +79,28 @@ def pem(*parts: str, days: float = 2) -> str:
 @pytest.mark.parametrize(
     ("kind", "text", "why"),
     [
-        ("file", "", "It is empty. A token is one word"),
-        ("file", "two words", "This is not a token. A token is one word"),
+        ("file", "", "The secret is empty. A token has at most"),
+        ("file", "two words", "This is not a token. A token has at most"),
         ("file", pem("certificate", "key"), "This is a certificate or a key"),
         ("file", '{"access_token": "x"}', "upload only the value of “access_token”"),
-        ("file", jwt(-60), "It expired on"),
+        ("file", jwt(-60), "This secret expired on"),
         ("file", "x" * 64_001, "A secret has at most 64 kB"),
-        ("client_credentials", "two\nlines", "This is not the secret of a client. It is one line"),
+        (
+            "client_credentials",
+            "two\nlines",
+            "This is not a client secret. A client secret is one line",
+        ),
         ("macaroon", "two words", "This is not a token."),
-        ("macaroon", pem("certificate"), "It holds no private key."),
+        ("macaroon", pem("certificate"), "The file contains no private key."),
         ("x509", TOKEN, "This is not a certificate. Upload a certificate followed by its"),
-        ("x509", pem("certificate"), "It holds no private key. Upload a certificate followed by"),
-        ("x509", pem("key"), "It holds no certificate."),
+        (
+            "x509",
+            pem("certificate"),
+            "The file contains no private key. Upload a certificate followed by",
+        ),
+        ("x509", pem("key"), "The file contains no certificate."),
         ("x509", pem("certificate", "other key"), "does not belong to the first certificate"),
-        ("x509", pem("certificate", "key", days=-1), "It expired on"),
+        ("x509", pem("certificate", "key", days=-1), "This secret expired on"),
     ],
 )
 def test_what_cannot_be_used_is_refused_and_says_what_can(kind: str, text: str, why: str):
@@ -103,7 +111,7 @@ def test_what_cannot_be_used_is_refused_and_says_what_can(kind: str, text: str, 
 
 
 def test_what_is_no_text_is_refused():
-    with pytest.raises(UploadError, match=r"This is not text\. A token is"):
+    with pytest.raises(UploadError, match=r"This is not text\. A token has"):
         looked_at.read("file", b"\xff\xfe", NOW)
 
 

@@ -23,8 +23,11 @@ from tests.sonar.world import NOW, held_links, queued, reasons, request, three_e
 
 pytestmark = pytest.mark.django_db
 SECOND = timedelta(seconds=1)
-DEAD = "No worker at the vantage cern is alive: start one there, with SONAR_VANTAGE=cern."
-APART = "No worker reaches both endpoints: they, or their mesh, name the vantages cern and ral."
+DEAD = "No worker is running at the vantage point cern: start one there with SONAR_VANTAGE=cern."
+APART = (
+    "No worker can reach both endpoints: the endpoints or their mesh name the vantage points cern "
+    "and ral."
+)
 
 
 def worker(vantage: str = "", *more: str, seen_at: datetime = NOW - SECOND) -> None:
@@ -143,7 +146,7 @@ def test_while_workers_live_at_vantages_alone_other_tests_say_so(ends):
     worker("cern")
     scheduler.claim_due(NOW)
     assert held_links("vantage") == {("LANCS", "RAL"), ("RAL", "LANCS")}
-    assert "No worker without a vantage is alive: start one" in obstacles.notice(NOW)
+    assert "No worker without a vantage point is running: start one" in obstacles.notice(NOW)
 
 
 def test_a_mover_that_is_offered_elsewhere_alone_is_not_offered_at_a_vantage(ends):
@@ -156,7 +159,7 @@ def test_a_mover_that_is_offered_elsewhere_alone_is_not_offered_at_a_vantage(end
     assert scheduler.claim_due(NOW) == []
     assert set(reasons()) == {"mover"}
     assert obstacles.notice(NOW) == (
-        "The mesh uk: No worker at the vantage cern can run the mover http-tpc: to run it, a "
+        "The mesh uk: No worker at the vantage point cern can run the transfer tool http-tpc: a "
         "worker needs the Python package urllib3."
     )
 
@@ -250,7 +253,8 @@ def test_a_command_elsewhere_says_from_where_the_endpoint_is_reached(ends, setti
     with pytest.raises(CommandError) as refused:
         call_command(*command)
     assert str(refused.value).endswith(
-        "ed: it is reached from the vantage cern alone, and this process is at the vantage ral "
+        "ed: it can be reached only from the vantage point cern, but this process is at the "
+        "vantage point ral "
         "(SONAR_VANTAGE)."
     )
     assert not Probe.objects.exists()

@@ -75,7 +75,7 @@ def test_ordered_tests_wait_with_the_sentence_and_those_of_the_foreground_do_not
     worker("transfers@a", "transfers", "transfers.gridftp")
     (waiting,), started = scheduler.order_all([request(glasgow, lancs)], NOW)
     assert (waiting.state, started) == ("waiting", [])
-    sentence = "No worker can run the mover fake: to run it, start a worker of this version."
+    sentence = "No worker can run the transfer tool fake: start a worker of this version of Sonar."
     assert waiting.waits_because == sentence
     (own,), _ = scheduler.order_all([request(ral, lancs)], NOW, "here")
     assert own.state == "queued"
@@ -105,7 +105,7 @@ def test_who_saves_a_mesh_is_told_that_nobody_can_run_its_mover():
         endpoint(site, base_url=f"ftp://{site.lower()}.example.org/data")
     mesh("old", mover="gridftp", mode="push")
     assert obstacles.notice(timezone.now()) == (
-        "The mesh old: No worker can run the mover gridftp: to run it, a worker needs "
+        "The mesh old: No worker can run the transfer tool gridftp: a worker needs "
         "the program globus-url-copy (Debian package globus-gass-copy-progs) and the program "
         "setpriv (Debian package util-linux)."
     )

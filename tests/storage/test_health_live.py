@@ -31,7 +31,7 @@ def of_the_queue(lines: list[str]) -> list[str]:
 
 
 def is_over(beat: list[str]) -> bool:
-    return any("The queue takes tasks again" in line for line in beat)
+    return any("The queue accepts tasks again" in line for line in beat)
 
 
 def lengths(sonar: Sonar) -> dict[str, int]:
@@ -140,8 +140,8 @@ def test_a_sonar_whose_redis_takes_nothing_waits_says_so_in_a_line_and_goes_on(
     beat = said(sonar, "beat")[begun["beat"] :]
     spoken = of_the_queue(beat)
     assert len(spoken) <= MOST_LINES
-    assert "The queue does not take the task" in spoken[0]
-    assert "The queue takes tasks again" in spoken[-1]
+    assert "The queue does not accept the task" in spoken[0]
+    assert "The queue accepts tasks again" in spoken[-1]
     assert int(spoken[-1].split("; ")[1].split()[0]) >= 3
     rest = [line for line in beat if line not in spoken]
     assert all("Sent the task" in line for line in rest), "\n".join(rest)

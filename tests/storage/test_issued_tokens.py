@@ -174,8 +174,8 @@ def test_a_token_that_allows_too_much_reaches_no_server_and_tests_wait(grid: Gri
     probe.refresh_from_db()
     assert probe.state == "waiting"
     assert CredentialState.objects.get().sentence == (
-        "the issuer was asked for storage.read:/sonar storage.modify:/sonar, and gives "
-        "storage.modify:/ storage.read:/: not used"
+        "the token is not used: storage.read:/sonar storage.modify:/sonar was requested, but the "
+        "issuer granted storage.modify:/ storage.read:/"
     )
     assert cache.endings_in(settings.SONAR_TOKEN_CACHE_DIR) == []
 
@@ -389,7 +389,7 @@ def test_an_endpoint_that_refuses_a_macaroon_lets_tests_wait_and_one_that_is_dow
     probe.refresh_from_db()
     assert probe.state == "waiting"
     assert CredentialState.objects.get().sentence == (
-        "the endpoint gives a macaroon without DELETE, DOWNLOAD, UPLOAD"
+        "the endpoint issued a macaroon without DELETE, DOWNLOAD, UPLOAD"
     )
     Probe.objects.all().delete()
     Credential.objects.update(hosts=["127.0.0.1"])

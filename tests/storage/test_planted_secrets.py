@@ -220,8 +220,8 @@ def test_no_secret_and_no_token_given_for_it_is_found_anywhere(run: Run):
     assert len(errors) >= len(WAYS)
     assert sum("***" in error for error in errors) > len(errors) / 3, errors
     assert set(CredentialState.objects.values_list("sentence", flat=True)) == {
-        "the issuer gives no token: 401 invalid_client",
-        "the endpoint gives no macaroon: 403",
+        "the issuer did not issue a token: 401 invalid_client",
+        "the endpoint did not issue a macaroon: 403",
     }
     kept = [file for file in run.cache.iterdir() if token_cache.read(file).token]
     assert planted.tokens_in("".join(file.read_text() for file in kept))

@@ -44,7 +44,7 @@ class ClientCredentialsSource:
         except Stopped:
             raise
         except MoverError as error:
-            raise CredentialError(f"the issuer does not answer: {error}") from None
+            raise CredentialError(f"the issuer does not respond: {error}") from None
         token = token_of(answer, scope_of(purpose), began_at)
         require_audience(token.text, _audience(purpose))
         return token
@@ -54,11 +54,13 @@ class ClientCredentialsSource:
         answer = ask(self._web, at(issuer + DISCOVERY), purpose.ca_bundle, {})
         address = answer.text("token_endpoint")
         if answer.status != 200 or not address:
-            raise CredentialError(f"the issuer does not say where its tokens are: {answer.status}")
+            raise CredentialError(f"the issuer does not name its token endpoint: {answer.status}")
         if answer.text("issuer").rstrip("/") != issuer:
-            raise CredentialError("the issuer says that it is another one")
+            raise CredentialError("the issuer identifies itself by another URL")
         if not same_origin(address, issuer):
-            raise CredentialError("the issuer wants the secret at another host: it was not sent")
+            raise CredentialError(
+                "the token endpoint of the issuer is on another host: secret not sent"
+            )
         return address
 
     def _request(self, address: str, secret: str, purpose: Purpose) -> Answer:
@@ -99,7 +101,7 @@ def scope_of(purpose: Purpose) -> str:
     prefix = purpose.path_prefix.rstrip("/")
     if prefix:
         if not path.startswith(f"{prefix}/"):
-            raise CredentialError("its path_prefix is not the beginning of the endpoint's path")
+            raise CredentialError("the path of the endpoint does not begin with the path_prefix")
         path = path.removeprefix(prefix)
     place = quote("/" + path.strip("/"))
     return " ".join(f"{scope}:{place}" for scope in SCOPES[purpose.right])
@@ -111,9 +113,9 @@ def token_of(answer: Answer, scope: str, began_at: float) -> StorageToken:
     if answer.status != 200 or not text:
         code = answer.text("error")
         said = f" {code}" if CODE.fullmatch(code) else ""
-        raise CredentialError(f"the issuer gives no token: {answer.status}{said}")
+        raise CredentialError(f"the issuer did not issue a token: {answer.status}{said}")
     if not is_token(text):
-        raise CredentialError("the issuer gives something that is no token")
+        raise CredentialError("the issuer sent something that is not a token")
     require_scope(text, answer.values.get("scope"), scope)
     said_at, expires_at = lifetime_of(text)
     seconds = seconds_said(answer.values.get("expires_in"))

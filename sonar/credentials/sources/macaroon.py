@@ -69,7 +69,7 @@ def token_of(answer: Answer, purpose: Purpose, began_at: float) -> StorageToken:
         why = f"the request for a macaroon was answered with {answer.status}"
         raise MoverError(purpose.where, why)
     if answer.status != 200 or not is_token(text):
-        raise CredentialError(f"the endpoint gives no macaroon: {answer.status}")
+        raise CredentialError(f"the endpoint did not issue a macaroon: {answer.status}")
     _require_narrow(text, purpose)
     ends = [began_at + (seconds_said(answer.values.get("expires_in")) or LIFE_SECONDS)]
     expires_at = lifetime_of(text).expires_at
@@ -80,17 +80,22 @@ def _require_narrow(macaroon: str, purpose: Purpose) -> None:
     """Raise CredentialError for a macaroon that allows anything else than was asked for."""
     caveats = caveats_of(macaroon)
     if caveats is None:
-        why = "the endpoint gives something that is no macaroon: what it allows cannot be read"
+        why = "the endpoint did not issue a readable macaroon, so its rights are unknown"
         raise CredentialError(why)
     allowed = _allowed_by(_values(ACTIVITY, caveats))
     request, place = ACTIVITIES[purpose.right], unquote(urlsplit(purpose.directory).path)
     extra = [_more_activities(allowed, request), _more_paths(_values(PATH, caveats), place)]
     if any(extra):
         words = one_line(" ".join(filter(None, extra)), macaroon)
-        why = f"the endpoint was asked for {request} below {place}, and gives {words}: not used"
+        why = (
+            f"the macaroon is not used: {request} below {place} was requested, but the endpoint "
+            f"granted {words}"
+        )
         raise CredentialError(why)
     if missing := NEEDED[purpose.right] - (allowed or set()):
-        raise CredentialError(f"the endpoint gives a macaroon without {', '.join(sorted(missing))}")
+        raise CredentialError(
+            f"the endpoint issued a macaroon without {', '.join(sorted(missing))}"
+        )
 
 
 def _more_activities(allowed: set[str] | None, request: str) -> str:

@@ -71,7 +71,7 @@ def _words(name: str, value: object) -> list[str]:
     values = value if isinstance(value, list) else [value]
     texts = [each for each in values if isinstance(each, str)]
     if len(texts) < len(values):
-        why = f"the issuer gives a token whose {name} cannot be read: not used"
+        why = f"the token is not used, because its claim {name} cannot be read"
         raise CredentialError(why)
     return " ".join(texts).split()
 
@@ -100,7 +100,9 @@ def _too_wide(request: Collection[str], extra: list[str], token: str) -> Credent
     """Say what was asked and what was given: the issuer's words, be they few or many."""
     words = one_line(" ".join(extra[:MOST_WORDS]), token)
     asked_for = " ".join(request)
-    return CredentialError(f"the issuer was asked for {asked_for}, and gives {words}: not used")
+    return CredentialError(
+        f"the token is not used: {asked_for} was requested, but the issuer granted {words}"
+    )
 
 
 ANYBODY = {"https://wlcg.cern.ch/jwt/v1/any", "ANY"}
@@ -129,7 +131,7 @@ def require_audience(token: str, requested: str) -> None:
     if others or not audiences:
         names = one_line(" ".join(others[:MOST_WORDS]), token) or "anybody"
         raise CredentialError(
-            f"the issuer was asked for a token for {requested}, and gives one for {names}: not used"
+            f"the token is not used: it was requested for {requested}, but is for {names}"
         )
 
 

@@ -73,7 +73,7 @@ def _packets(content: bytes) -> Fields:
         length = int(content[:4], 16)
         name, space, value = content[4:length].partition(b" ")
         if length > len(content) or not space or not value.endswith(b"\n"):
-            raise ValueError("no packet")
+            raise ValueError("not a packet")
         yield name, value[:-1]
         content = content[length:]
 
@@ -87,7 +87,7 @@ def _fields(content: bytes) -> Fields:
             continue
         length, at = _number(content, at)
         if kind not in FIELDS or at + length > len(content):
-            raise ValueError("no field")
+            raise ValueError("not a field")
         yield FIELDS[kind], content[at : at + length]
         at += length
 

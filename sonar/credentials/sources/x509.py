@@ -27,10 +27,10 @@ class ProxySource:
     def _read(self, secret: Secret) -> list[Certificate]:
         text = secret.read()
         if secret.file().stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise CredentialError("others than its owner may read it: its mode must be 0600")
+            raise CredentialError("other users can read the file: its mode must be 0600")
         if KEY not in text:
-            raise CredentialError("it holds no private key")
+            raise CredentialError("it contains no private key")
         try:
             return x509.load_pem_x509_certificates(text.encode())
         except ValueError:
-            raise CredentialError("it holds no certificate") from None
+            raise CredentialError("it contains no certificate") from None

@@ -80,11 +80,11 @@ class Collector:
         try:
             firefly = parsed(datagram)
         except ValueError as error:
-            log.debug("a packet of %s is not a firefly: %s", sender, error)
+            log.debug("a packet from %s is not a firefly: %s", sender, error)
             return "not a firefly"
         why = self._keep(firefly, sender, timezone.now())
         if firefly.unread and not why:
-            log.debug("a packet of %s: %s cannot be read", sender, ", ".join(firefly.unread))
+            log.debug("a packet from %s: %s cannot be read", sender, ", ".join(firefly.unread))
             self.counts[UNREAD] += 1
         return why
 
@@ -97,7 +97,7 @@ class Collector:
         if not flow.source_endpoints or not flow.destination_endpoints:
             return "not between registered endpoints"
         if len(self._pending) >= MOST_PENDING:
-            return "database away"
+            return "database unavailable"
         self._pending.append(flow)
         return ""
 
@@ -115,7 +115,11 @@ class Collector:
         except Error as error:
             release_connection()
             packets = format_counted(len(self._pending), "packet")
-            log.warning("stored later, as the database fails: %s: %s", packets, one_line(error))
+            log.warning(
+                "the database failed, so packets will be stored later: %s: %s",
+                packets,
+                one_line(error),
+            )
 
     def _store_first(self, count: int) -> None:
         if not count:
@@ -123,7 +127,7 @@ class Collector:
         unknown = store(self._pending[:count])
         self.counts["stored"] += count - unknown
         if unknown:
-            self.counts["with an unknown beginning"] += unknown
+            self.counts["with an unknown start"] += unknown
         del self._pending[:count]
 
     def _store_or_drop_first(self) -> None:
@@ -132,7 +136,7 @@ class Collector:
         except WRONG_ROW as error:
             refused = self._pending.pop(0)
             log.warning(
-                "the database refuses a packet of %s: %s", refused.reporter, one_line(error)
+                "the database refused a packet from %s: %s", refused.reporter, one_line(error)
             )
             self.counts["refused by the database"] += 1
 
@@ -143,7 +147,7 @@ class Collector:
         while self._pending and time.monotonic() < last_at:
             time.sleep(BATCH_SECONDS)
             self.flush()
-        self.counts["database away"] += len(self._pending)
+        self.counts["database unavailable"] += len(self._pending)
         self._say()
 
     def _say(self) -> None:
@@ -153,7 +157,7 @@ class Collector:
         try:
             self._addresses.refresh_if_due()
         except Error as error:
-            log.warning("addresses stay as they were: %s", one_line(error))
+            log.warning("addresses of endpoints not refreshed: %s", one_line(error))
         release_connection()
 
     def _look_up_again(self, stop: Event) -> None:

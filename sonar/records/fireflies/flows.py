@@ -37,7 +37,7 @@ def look_up(host: str) -> set[str]:
     try:
         answers = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:  # the latter for a name longer than there can be
-        log.warning("the addresses of %s are not known: %s", host, error)
+        log.warning("the addresses of host %s could not be looked up: %s", host, error)
         return set()
     return {str(address_of(str(answer[4][0]))) for answer in answers}
 
@@ -168,4 +168,4 @@ def drop_expired(now: datetime, keep_days: int) -> None:
     count, _ = Flow.objects.filter(started_at__lt=now - timedelta(days=keep_days)).delete()
     if count:
         connections = format_counted(count, "reported connection")
-        log.info("deleted, as older than SONAR_KEEP_DAYS: %s", connections)
+        log.info("deleted because older than SONAR_KEEP_DAYS: %s", connections)
