@@ -32,11 +32,11 @@ class KindDescription:
 
     name: str
     label: str
-    """What the file of its name holds, and what is made of it."""
+    """Content of the credential file, and its use."""
     path: str
     """The class, as ``package.module:Name``; called without arguments once it is used."""
     shown: CredentialKind
-    """What a storage server is shown in the end."""
+    """The kind of credential that storage servers receive."""
     needs: frozenset[str] = frozenset()
     """Settings that it must have."""
     takes: frozenset[str] = frozenset()

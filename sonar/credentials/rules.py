@@ -274,14 +274,14 @@ def two_credentials(source: Endpoint, destination: Endpoint, mover: MoverDescrip
     is_proxy = CredentialKind.X509_PROXY in of_ends
     shown = CredentialKind.X509_PROXY if is_proxy else CredentialKind.BEARER_TOKEN
     having = [end.name for end, own in zip(ends, of_ends, strict=True) if own is shown]
-    advice = "give both endpoints the same credential, or use another transfer tool."
+    advice = "Give both endpoints the same credential, or use another transfer tool."
     singular, plural = SHORT_NAMES[shown]
     if len(having) == len(ends):
         names = f"{source.name} and {destination.name}"
-        return f"{names} have different {plural}, but {mover.name} uses one for both: {advice}"
+        return f"{names} have different {plural}, but {mover.name} uses one for both. {advice}"
     without = next(end.name for end in ends if end.name not in having)
     return (
-        f"{without} has no {singular}, and {mover.name} would send it that of {having[0]}: {advice}"
+        f"{without} has no {singular}, and {mover.name} would send it that of {having[0]}. {advice}"
     )
 
 
@@ -292,13 +292,13 @@ def _kept_token(
     if any(kind and kind.renews for kind in kinds):
         source, destination = (end.name for end in ends)
         return (
-            f"{source} and {destination} have a token each, but {mover.name} uses one for both: "
-            "use a token file or another transfer tool."
+            f"{source} and {destination} have a token each, but {mover.name} uses one for both. "
+            "Use a token file or another transfer tool."
         )
     keeping = next(end.name for end in ends if not end.lend_credential)
     return (
         f"{keeping} delegates no credential, but {mover.name} would send its token to the other "
-        "endpoint: set lend_credential, or use another transfer tool."
+        "endpoint. Set lend_credential, or use another transfer tool."
     )
 
 

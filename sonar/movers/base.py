@@ -38,19 +38,19 @@ class MoverError(Exception):
         self.where = where
         self.permanent = permanent
         self.left_aside: MoverError | None = None
-        """Why a half-uploaded source file is, or may be, left behind; None if there is none."""
+        """Why a half-uploaded source file may be left there; None if nothing is left."""
         self.credential_trouble = ""
-        """What is wrong with what the service knows us by, for operators: says nothing about a
+        """Trouble of the credential for the service, for operators: says nothing about a
         link. Empty if that is not why."""
         self.refused_server = ""
         """Host and port to which a redirect led that was not followed, for operators."""
         self.kind = self.phase = ""
-        """What kind of failure it is, and in which part of the transfer (``failures.py``); empty
-        where nobody's words were read for it."""
+        """The kind of failure, and the part of the transfer (``failures.py``); empty
+        if no text was read for it."""
         self.status = 0
         """With which status of HTTP a server refused; 0 if it is not for that."""
         self.is_unsettled = False
-        """Whether somebody may still write the destination file, although we have given up."""
+        """Whether the destination file may still be written, although the test was given up."""
 
 
 class Late(MoverError):
@@ -101,7 +101,7 @@ class Limits:
 
 
 STOP_SECONDS = 3.0
-"""What a stop leaves for one DELETE: whoever stops us does not wait for long."""
+"""Time for one DELETE after a stop, as the caller does not wait for long."""
 CLEANING_LIMITS = Limits(connect=5, answer=10, stall=10, total=15)
 """For what deletes files later: who does not answer soon is asked again after a pause."""
 
@@ -117,13 +117,13 @@ class End:
     url: str
     base_url: str
     token: str = field(default="", repr=False)
-    """Sent to its own host, and to nobody else but ``data_hosts`` where it goes along."""
+    """Sent only to its own host, and to ``data_hosts`` where it goes along."""
     lent: str = field(default="", repr=False)
-    """What the other end of a third-party copy is given to reach this file; empty for nothing."""
+    """Delegated token with which the other end reaches this file; empty for none."""
     lent_until: float | None = None
-    """When that expires, in seconds since 1970; None where nobody can tell."""
+    """When that expires, in seconds since 1970; None if it is not known."""
     proxy: str = field(default="", repr=False)
-    """Path of an X.509 proxy certificate with its key, for its own host and nobody else; empty
+    """Path of an X.509 proxy certificate with its key, for its own host only; empty
     for none."""
     data_hosts: tuple[DataHost, ...] = ()
     """Where its server may lead a request on."""
@@ -139,9 +139,9 @@ class Service:
     credential: str = ""
     """The name of what it knows us by: what is asked in one name is not seen in another."""
     token: Callable[[], str] = field(default=lambda: "", repr=False)
-    """Reads that credential: each time anew, as a job may wait for longer than a token lives.
+    """Reads that credential again each time, as a job may wait for longer than a token lives.
 
-    It is sent to the service and to nobody else. Raises MoverError.
+    It is sent only to the service. Raises MoverError.
     """
 
 
@@ -159,14 +159,14 @@ class Order:
     scitag: int | None = None
     """The flow label that the servers are asked to mark its packets with."""
     mode: str = "pull"
-    """Who does the work: ``pull`` the destination, ``push`` the source."""
+    """The active end: for ``pull`` the destination, for ``push`` the source."""
     overwrite: bool = False
     ca_bundle: str = ""
     """Path of the CA certificates to trust; empty for the system's."""
     job: str = ""
-    """What servers are asked to log with the copy, so that their owners find it."""
+    """Label that servers log with the copy, so that their owners find it."""
     service: Service | None = None
-    """Who is asked to move it, by movers that ask a service."""
+    """The service that moves the file, for movers that use one."""
     limits: Limits = Limits()
 
 
@@ -191,7 +191,7 @@ class Receipt:
     seconds: float
     """Of which its rate is made: by the clock that the mover's description names."""
     verdict: str = "success"
-    """What the server answered, in few words."""
+    """The answer of the server, in few words."""
 
     def __post_init__(self) -> None:
         """Raise MoverError for a time that cannot be: another's clock may tell any."""
@@ -206,6 +206,6 @@ class FileInfo:
 
     bytes: int
     version: str = ""
-    """What changes with the content, where the server tells such a thing."""
+    """A value that changes with the content, if the server reports one."""
     adler32: str = ""
-    """Eight hex digits, where it was asked for and the server tells it with the length."""
+    """Eight hex digits, if it was requested and the server reports it with the length."""

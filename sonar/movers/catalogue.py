@@ -122,20 +122,20 @@ class MoverDescription:
     schemes: frozenset[str]
     """Of the base URLs at both ends of a link."""
     modes: tuple[str, ...]
-    """Who may do the work: ``pull`` the destination, ``push`` the source."""
+    """Supported active ends: for ``pull`` the destination, for ``push`` the source."""
     only_modes: Mapping[str, str] = field(default_factory=dict)
     """The one mode that there is, for schemes that have no other."""
     clock: str = Clock.REQUEST.value
     parameters: frozenset[str] = frozenset()
     """Those of ``PARAMETERS`` that it obeys; the others are left as they are by default."""
     most_streams: int | None = None
-    """The largest number of streams that it can be told; None where nobody has said one."""
+    """The largest number of streams that it supports; None if it has no known limit."""
     credentials: frozenset[CredentialKind] = frozenset()
-    """What it is given of those that its endpoints have; no other leaves its file."""
+    """Kinds of credential that it receives of its endpoints; no other leaves its file."""
     one_credential: bool = False
     """Whether it shows one credential to both ends, which then must have the same one."""
     needs: tuple[Need, ...] = ()
-    """What a worker needs to run it."""
+    """Programs, packages and settings that a worker needs to run it."""
     asks_service: bool = False
     """Whether it asks a service to move the file: meshes say which, and it chooses which end does
     the work, whatever the mode of the order."""

@@ -81,7 +81,7 @@ LASTING = frozenset(
         *(Kind.CERTIFICATE, Kind.LIMIT, Kind.POLICY, Kind.UNSUPPORTED, Kind.REFUSED),
     }
 )
-"""What another attempt does not change, unless the status or a row says otherwise."""
+"""Kinds that another attempt does not change, unless the status or a row says otherwise."""
 PHASES = {
     **dict.fromkeys(Kind, Phase.PREPARATION),
     **dict.fromkeys((Kind.CHECKSUM, Kind.INCOMPLETE), Phase.VERIFICATION),

@@ -50,7 +50,7 @@ class Outcome:
     prepare_seconds: float | None = None
     """Until the move began, or until it was clear that it would not."""
     seen: Seen = field(default_factory=Seen)
-    """What was seen of the move, good or bad."""
+    """Observations during the move, successful or not."""
     verified: bool | None = None
     """Whether the checksum of what arrived is that of the source; None if nothing arrived."""
     verified_note: str = ""
@@ -58,7 +58,7 @@ class Outcome:
     left_aside: MoverError | None = None
     """Why a half-uploaded source file is, or may be, still there."""
     upload: Upload | None = None
-    """How the source file was uploaded for it; None if it was there, or nobody took a byte."""
+    """How the source file was uploaded for it; None if it was there, or no byte was accepted."""
 
 
 _upload_locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
@@ -76,7 +76,7 @@ def upload_turn(order: Order, watch: Watch, seconds: float) -> Iterator[None]:
         watch.check()
         if time.monotonic() >= end:
             place = host_and_path(order.source)
-            message = f"{place}: the uploads of other tests did not end within {seconds:.3g} s"
+            message = f"{place}: other tests did not finish uploading this file in {seconds:.3g} s"
             raise MoverError(Where.SOURCE, message)
     try:
         yield

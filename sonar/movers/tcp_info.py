@@ -27,7 +27,7 @@ NUMBERS = {
     "bytes_retrans": (208, "=Q"),
 }
 NO_ROUND_TRIP = 2**32 - 1
-"""What stands for the shortest one before there is any."""
+"""Value of the kernel for a shortest round trip before any was measured."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class TcpConnection:
     retransmits: int | None = None
     """Packets that were sent again."""
     sent_bytes: int | None = None
-    """What was sent again counted again."""
+    """Bytes sent, retransmitted ones included."""
     resent_bytes: int | None = None
     acknowledged_bytes: int | None = None
     window_bytes: int | None = None

@@ -55,7 +55,7 @@ def put_aside(delete: Callable[[End, Order], None], order: Order, watch: Watch) 
 
 
 NO_RENAME = re.compile(r"\[3013\]|not (supported|implemented)|unsupported", re.IGNORECASE)
-"""What servers whose storage cannot rename (object stores, mostly) answer to a rename."""
+"""Answers of servers whose storage cannot rename (object stores, mostly) to a rename."""
 
 
 def put_in_place(

@@ -241,7 +241,7 @@ class NoWorkerThere(Obstacle):
         vantages = worker_movers.vantages_of(schedule)
         places = _listed(f"at the vantage point {each}" for each in vantages)
         places = places or "without a vantage point"
-        return f"no worker {places}"
+        return f"a missing worker {places}"
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
         vantages = sorted(_vantages_of_links(conditions, mesh))

@@ -114,7 +114,7 @@ class RunConditions:
     def __init__(self, now: datetime) -> None:
         self.now = now
         self.ordered_bytes: Counter[int] = Counter()
-        """What tests that are being ordered together need at each endpoint, by its id."""
+        """Bytes that tests ordered together need at each endpoint, by its id."""
         self._read: dict[object, Any] = {}
 
     def once(self, reads: Callable[[RunConditions], T]) -> T:
@@ -280,9 +280,9 @@ class Obstacle(ABC):
     name: ClassVar[str]
     """As schedules, the API and metrics have it: at most 12 characters."""
     words: ClassVar[str]
-    """What operators read: `tests wait because ...`."""
+    """For operators: `tests wait because ...`."""
     label: ClassVar[str] = ""
-    """What readers of a site see of it, if it is not its name."""
+    """Label on the page of a site, if it is not its name."""
     effect: ClassVar[Effect] = Effect.NONE
     is_of_room: ClassVar[bool] = False
     """Whether it passes as other tests end, and so while the planner goes through the schedule."""

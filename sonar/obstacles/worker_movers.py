@@ -24,7 +24,7 @@ TRANSFERS, CLEANUP = "transfers", "cleanup"
 AT_VANTAGES = (TRANSFERS, CLEANUP)
 """Queues of what asks storage, which each vantage has of its own."""
 Offered = Mapping[str, Collection[str]]
-"""What workers offer, by the vantages where some take tests."""
+"""Offers of workers, by the vantages where some take tests."""
 
 
 def queue_of(offer: str) -> str:

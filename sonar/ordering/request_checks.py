@@ -14,7 +14,7 @@ from sonar.scheduler.dispatch import send_check
 EVERY = timedelta(minutes=1)
 """One endpoint is not checked more often."""
 LONGEST = timedelta(minutes=10)
-"""What has not ended by then never will: its worker is dead."""
+"""A check that has not ended by then never will: its worker is dead."""
 
 
 class CheckRefusedError(Exception):

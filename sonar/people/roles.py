@@ -154,7 +154,7 @@ def give(user: User, role: Role, sites: Iterable[Site] = ()) -> None:
     chosen = list(sites)
     if (role is Role.SITE_ADMIN) != bool(chosen):
         wants = "at least one site" if role is Role.SITE_ADMIN else "no sites"
-        raise RoleError(f"the role {role} needs {wants}")
+        raise RoleError(f"the role {role} must have {wants}")
     user.is_superuser = role is Role.ADMINISTRATOR
     # Both edit the registry in the admin, each as far as its permissions go.
     user.is_staff = role in (Role.OPERATOR, Role.ADMINISTRATOR)

@@ -59,7 +59,7 @@ class Batch(NamedTuple):
     rows: Rows
     errors: list[tuple[str, str]]
     accounts: list[dict[str, Any]]
-    """What some results say of themselves (``Record.account``), by their number in a row."""
+    """Fields that only some results have (``Record.account``), by their number in a row."""
 
 
 class Columns:

@@ -171,7 +171,7 @@ def unknown_fields(names: list[str]) -> str:
             return f"the field {name!r} is now called {now}"
     few = ", ".join(shown(name) for name in names[:3])
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"unknown field {few}{more}: the fields of a result are {', '.join(FIELDS)}"
+    return f"unknown field {few}{more}: the fields are {', '.join(FIELDS)}"
 
 
 def shown(value: object) -> str:

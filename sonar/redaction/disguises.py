@@ -27,7 +27,7 @@ BLANK = {"\u115f", "\u1160", "\u3164"}
 DOTS = {"\u3002": "."}
 CODE = frozenset("+/=_-")
 SECRET_LETTERS = 8
-"""So many letters of a secret, one after the other, stand in no other text by accident."""
+"""This many letters of a secret in a row occur in no other text by accident."""
 SECRETS_KEPT = 1024
 """More than there are tokens at a large grid: else each text costs a millisecond for each."""
 

@@ -106,7 +106,7 @@ def is_below(text: str, at: int, path: str) -> bool:
 
 SERVER, ADDRESS, PORT, BASE = "[server]", "[address]", "[port]", "[base]"
 ORDINARY_PORTS = 1024
-"""Those below tell nothing, and stand in texts as numbers of other things."""
+"""Lower ports reveal nothing, and occur in texts as other numbers."""
 
 WORD = re.compile(r"[\w.-]+")
 PORT_AFTER = re.compile(r"\.?:\d{1,8}(?!\d)")

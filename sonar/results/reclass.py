@@ -161,4 +161,4 @@ def _lie(outside: Outside) -> str:
     if outside.is_complete:
         return lie
     since = format_day(outside.since)
-    return f"{lie}, counting from {since}: there was no time to check older ones"
+    return f"{lie}, counted from {since}: there was no time to check older results"

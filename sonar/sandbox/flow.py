@@ -13,10 +13,10 @@ from yarl import URL
 from sonar.sandbox.topology import SCALE, Link, Pair
 
 CHUNK_SECONDS = 0.1
-"""What one chunk may take: 100 slow transfers at once cost 1,000 wake-ups a second."""
+"""Time for one chunk: 100 slow transfers at once cost 1,000 wake-ups a second."""
 CHUNK_BYTES = range(1 << 14, 1 << 18)
 UNSEEN_SECONDS = 0.002
-"""What a COPY costs before and after what this process can see of it, when all is quiet."""
+"""Time of a COPY before and after the part that this process sees, when all is quiet."""
 
 
 class TransferError(Exception):

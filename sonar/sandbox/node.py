@@ -107,7 +107,7 @@ LIBCURL: dict[type[Exception], str] = {
     aiohttp.InvalidURL: "URL using bad/illegal format or missing URL",
     TimeoutError: "Timeout was reached",
 }
-"""What libcurl says of an error: the first entry that fits."""
+"""Message of libcurl for an error: the first entry that fits."""
 
 
 class Node:

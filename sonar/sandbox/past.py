@@ -45,7 +45,7 @@ NO_OVERHEADS: Mapping[str, float] = {}
 # The last hour has only what is measured.
 LAST_HOURS = 1
 OVERHEAD_SECONDS = 0.005
-"""What a test takes at least beside what its link takes, where others run."""
+"""Minimum time of a test in addition to that of its link, where others run."""
 
 SPREAD = 0.3
 """More than the links have: what else a machine does shows in the rates of its nodes, and what is

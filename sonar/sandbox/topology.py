@@ -17,7 +17,7 @@ SCALE = 200
 """The sandbox is smaller than the grid by this factor in bytes and in seconds: rates stay."""
 
 CAP = 4
-"""Transfers at once into an endpoint, and out of it. With 8, two busy cores fall behind the
+"""Transfers at once into an endpoint, and out of it. With 8, two busy cores do not keep up with the
 pace of 100 transfers at once; with 4 the matrix fills within 40 s all the same."""
 
 SMALL_MB, MEDIUM_MB, LARGE_MB = 20, 200, 2000

@@ -34,7 +34,7 @@ GOOD = [
 ]
 BAD = [
     *GOOD[:1],
-    CheckStep("certificate", StepState.WARNING, "The certificate ends in 4 days.", "Renew it."),
+    CheckStep("certificate", StepState.WARNING, "The certificate expires in 4 days.", "Renew it."),
     CheckStep("write", StepState.FAILED, f"PUT se.ral.example:1094/{'x' * 60}: 403.", "Ask why."),
     CheckStep("read", StepState.NOT_TRIED, "This step needs “Write” to succeed first."),
 ]

@@ -71,7 +71,7 @@ def test_a_person_gets_the_roles_of_the_groups_and_loses_them(visit, page, provi
 
     provider.person("s-1", preferred_username="anna", groups=["/another"])
     log_in(visit, "s-1")
-    expect_refused(visit, "groups of yours: /another.")
+    expect_refused(visit, "provider: /another.")
     page.get_by_role("link", name="Overview").click()
     expect(page.get_by_role("link", name="Log in", exact=True)).to_be_visible()
     assert roles.described(User.objects.get(username="anna@localhost")) == "not active"

@@ -65,8 +65,8 @@ def test_it_costs_the_issuer_one_question_for_its_keys(accepting, small_world):
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "expired": ({"exp": int(time.time()) - 60}, "it has expired"),
     "endless": ({"exp": None}, "it lacks a required claim"),
-    "another audience": ({"aud": "https://other.example.org"}, "meant for somebody else"),
-    "any audience": ({"aud": "https://wlcg.cern.ch/jwt/v1/any"}, "meant for somebody else"),
+    "another audience": ({"aud": "https://other.example.org"}, "it is for another audience"),
+    "any audience": ({"aud": "https://wlcg.cern.ch/jwt/v1/any"}, "it is for another audience"),
     "no audience": ({"aud": None}, "it lacks a required claim"),
     "another issuer": ({"iss": "https://iam.example.org"}, "it comes from another issuer"),
     "not yet": ({"nbf": int(time.time()) + 3600}, "it is not valid yet"),

@@ -257,7 +257,10 @@ LIES: dict[str, tuple[Callable[[dict[str, Any], Any], str], str]] = {
         "a key that the issuer does not have",
     ),
     "expired": (expired, "it has expired"),
-    "audience": (lambda claims, key: sign(claims | {"aud": "another"}, key), "meant for somebody"),
+    "audience": (
+        lambda claims, key: sign(claims | {"aud": "another"}, key),
+        "it is for another audience",
+    ),
     "party": (lambda claims, key: sign(claims | {"azp": "another"}, key), "another client"),
     "issuer": (lambda claims, key: sign(claims | {"iss": "https://x"}, key), "another issuer"),
     "nonce": (lambda claims, key: sign(claims | {"nonce": "old"}, key), "another log-in (nonce)"),
@@ -473,7 +476,7 @@ def test_a_certificate_that_gives_nothing_says_so(changed, sentence):
 @pytest.mark.usefixtures("behind_a_front_server")
 def test_a_group_called_as_a_certificate_is_none(client, provider):
     provider.person("s-1", groups=[DN])
-    assert "none of the groups" in notice(log_in(client, "s-1"))
+    assert "None of your groups" in notice(log_in(client, "s-1"))
 
 
 def test_tokens_of_who_never_logs_in_again_lapse(client, small_world, provider):

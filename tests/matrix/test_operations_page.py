@@ -833,7 +833,7 @@ def test_links_with_two_proxies_are_said(client, small_world, well):
     Mesh.objects.create(name="by-xrdcp", mover="xrootd")
     assert (
         "Not all tests of the mesh by-xrdcp can run: 4 links are not tested. P1 and "
-        "P3 have different X.509 proxies, but xrootd uses one for both: give both "
+        "P3 have different X.509 proxies, but xrootd uses one for both. Give both "
         "endpoints the same credential, or use another transfer tool."
     ) in look(client)
     assert "Sonar is healthy" not in look(client).source

@@ -252,7 +252,7 @@ def test_the_turn_at_an_upload_is_not_waited_for_longer_than_a_test_may_take():
     with measure_module.upload_turn(ORDER, Watch(), 9):
         outcome = measure(FakeMover(), order, Watch())
     assert outcome.error.where == Where.SOURCE
-    assert "the uploads of other tests did not end within 0.5 s" in str(outcome.error)
+    assert "other tests did not finish uploading this file in 0.5 s" in str(outcome.error)
     assert outcome.prepare_seconds
     assert outcome.prepare_seconds >= 0.5
 

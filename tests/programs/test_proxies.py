@@ -197,7 +197,7 @@ def test_gfal2_is_given_no_proxy_for_http(every_program):
     order = replace(
         ORDER, source=End(Where.SOURCE, "davs://a.example/f", "davs://a.example", proxy="/a.proxy")
     )
-    with pytest.raises(MoverError, match="for root:// only: over HTTP it hands rights on"):
+    with pytest.raises(MoverError, match="for root:// only: over HTTP it would delegate"):
         loading.load(kept("gfal2")).move(order, Watch())
 
 

@@ -139,11 +139,10 @@ def test_an_order_that_would_show_a_token_to_another_end_is_refused(ends):
     assert obstacles.notice(NOW) == ""
     cases = {
         "B_DATADISK delegates no credential, but xrootd would send its token to the other "
-        "endpoint: "
-        "set lend_credential, or use another transfer tool.": {"lend_credential": False},
-        "B_DATADISK has no token, and xrootd would send it that of A_DATADISK: give both "
+        "endpoint. Set lend_credential, or use another transfer tool.": {"lend_credential": False},
+        "B_DATADISK has no token, and xrootd would send it that of A_DATADISK. Give both "
         "endpoints the same credential, or use another transfer tool.": {"credential": None},
-        "A_DATADISK and B_DATADISK have different tokens, but xrootd uses one for both: give both "
+        "A_DATADISK and B_DATADISK have different tokens, but xrootd uses one for both. Give both "
         "endpoints the same credential, or use another transfer tool.": {
             "credential": Credential.objects.create(name="other", hosts=["b.example"])
         },
@@ -160,8 +159,8 @@ def test_an_order_that_would_show_a_token_to_another_end_is_refused(ends):
     source.refresh_from_db()
     destination.refresh_from_db()
     assert refusals(source, destination, "xrootd") == [
-        "A_DATADISK and B_DATADISK have a token each, but xrootd uses one for both: use a token "
-        "file or another mover."
+        "A_DATADISK and B_DATADISK have a token each, but xrootd uses one for both. Use a token "
+        "file or another transfer tool."
     ]
 
 

@@ -240,8 +240,9 @@ def test_a_mesh_whose_mover_does_not_fit_an_endpoint_that_it_names_is_an_error_o
     tmp_path: Path,
 ):
     told = errors(tmp_path, GOOD.replace("https://glasgow", "root://glasgow"))
-    place = "meshes[0].mover (line 15): The mesh uk cannot be saved. The mover http-tpc moves"
-    assert f"{place} files by dav, davs, http, https, not those of GLASGOW_DATADISK (root)." in told
+    place = "meshes[0].mover (line 15): The mesh uk cannot be saved. The transfer tool http-tpc"
+    schemes = "supports the URL schemes dav, davs, http, https"
+    assert f"{place} {schemes}, not those of GLASGOW_DATADISK (root)." in told
 
 
 def test_a_mesh_of_every_endpoint_may_stand_beside_endpoints_that_it_does_not_fit(tmp_path: Path):

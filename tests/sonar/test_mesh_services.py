@@ -221,7 +221,7 @@ def test_tests_that_a_service_can_never_carry_out_wait_with_the_reason(lends: st
     a, b = two_ends()
     if lends == "nothing":
         Endpoint.objects.filter(pk=b.pk).update(credential=None, credential_lent=None)
-        words = "B_DATADISK has no credential, and the service needs one"
+        words = "B_DATADISK has no credential, but the service needs one"
     else:
         Credential.objects.filter(name="b-lent").update(kind="macaroon")
         words = "it delegates a macaroon, but the service accepts JSON Web Tokens only"
@@ -374,7 +374,7 @@ def test_a_file_is_deleted_again_until_its_cancelled_job_is_over(is_known: bool)
                 (row,) = Leftover.objects.all()
                 assert (job.state, job.file_state) == ("CANCELED", "TOKEN_PREP")
                 assert row.remote_id == job.number
-                assert f"job {job.number} is cancelled" in row.error
+                assert f"job {job.number} was cancelled" in row.error
                 assert row.next_try <= timezone.now() + cleanup.FIRST_PAUSE
                 assert len(server.requests) == turn
                 Leftover.objects.update(next_try=timezone.now())

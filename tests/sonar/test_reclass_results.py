@@ -267,7 +267,7 @@ def test_the_look_ends_in_time_and_says_how_far_it_came(history, monkeypatch):
         cursor.execute("SHOW statement_timeout")
         assert cursor.fetchone() == ("30s",)
     newest = reclass.Outside(3, MIDNIGHT, is_complete=False)
-    assert "counting from 1 Nov: there was no time to check older" in (reclass.notice(newest))
+    assert "counted from 1 Nov: there was no time to check older" in (reclass.notice(newest))
 
 
 def test_the_form_of_a_size_class_says_how_many_results_lie_outside(history):

@@ -244,9 +244,7 @@ def test_fields_that_nobody_knows_are_named_with_those_there_are(known: Admissio
     row = DONE | {"rate": 5, "speed": 6}
     [(field, sentence)] = problems(known, row)
     assert field == "rate"
-    assert (
-        sentence == f"unknown field 'rate', 'speed': the fields of a result are {', '.join(FIELDS)}"
-    )
+    assert sentence == f"unknown field 'rate', 'speed': the fields are {', '.join(FIELDS)}"
     [(field, sentence)] = problems(known, DONE | {f"x{n}" * 100: n for n in range(1000)})
     assert "and 997 more" in sentence
     assert len(sentence) < 700

@@ -86,12 +86,12 @@ BAD = {
     "- {group: x, role: root}": "rule 1 needs a role",
     "- {group: x, role: [reader]}": "rule 1 needs a role",
     "- {group: x, role: reader, sites: RAL}": "rule 1: sites must be a list",
-    "- {group: x, role: reader, sites: [RAL]}": "rule 1: a site admin, and nobody else",
+    "- {group: x, role: reader, sites: [RAL]}": "rule 1: the role site-admin, and no other role",
     "- {group: x, role: site-admin}": "rule 1: the role site-admin, and no other role, needs sites",
-    "- {group: 'x{site}', role: operator}": "rule 1: a site admin, and nobody else",
+    "- {group: 'x{site}', role: operator}": "rule 1: the role site-admin, and no other role",
     "- {group: 'x{site}', role: site-admin, sites: [RAL]}": "rule 1: a site admin",
     "- {group: '{site}{site}', role: site-admin}": "{site} may appear only once",
-    "- {certificate: '{site}', role: site-admin}": "only the name of a group may have {site}",
+    "- {certificate: '{site}', role: site-admin}": "and only in the name of a group",
 }
 
 

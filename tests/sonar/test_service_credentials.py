@@ -140,7 +140,7 @@ def test_a_scope_is_words_of_a_service(scope: str):
 
 
 def test_only_who_gets_tokens_has_a_scope():
-    with pytest.raises(ValidationError, match="A credential of the kind file has none"):
+    with pytest.raises(ValidationError, match="A credential of the kind file has no scope"):
         Credential(name="fts", hosts=HOSTS, scope="fts").full_clean()
 
 

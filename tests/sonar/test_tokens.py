@@ -136,7 +136,7 @@ def test_no_token_has_a_scope_that_its_account_cannot_use(
 
 def test_what_may_only_store_results_gets_a_token_for_that(shifter: User) -> None:
     roles.give(shifter, Role.READER)
-    with pytest.raises(CommandError, match=r"it can have read \(see manage.py role\)"):
+    with pytest.raises(CommandError, match=r"Possible scopes: read \(see manage.py role\)"):
         create()
     call_command("role", "shifter", "reader", "--ingest", stdout=StringIO())
     create()

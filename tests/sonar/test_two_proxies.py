@@ -17,12 +17,12 @@ from tests.accounts import account
 from tests.sonar.world import NOW, endpoint, mesh, request
 
 pytestmark = pytest.mark.django_db
-ADVICE = "give both endpoints the same credential, or use another transfer tool."
+ADVICE = "Give both endpoints the same credential, or use another transfer tool."
 DIFFERENT = (
-    "A_DATADISK and C_DATADISK have different X.509 proxies, but xrootd uses one for both: "
+    "A_DATADISK and C_DATADISK have different X.509 proxies, but xrootd uses one for both. "
     f"{ADVICE}"
 )
-WITHOUT = f"D_DATADISK has no X.509 proxy, and xrootd would send it that of A_DATADISK: {ADVICE}"
+WITHOUT = f"D_DATADISK has no X.509 proxy, and xrootd would send it that of A_DATADISK. {ADVICE}"
 
 
 @pytest.fixture

@@ -69,6 +69,6 @@ def test_a_token_for_less_none_and_a_missing_base_are_told(server, capsys, path,
 
 def test_a_server_of_root_is_checked_with_the_programs_of_its_mover(plain, capsys):
     said = check(capsys, f"{plain.source.url.replace('http', 'root')}/base")
-    assert "By this protocol it is not read here." in said
+    assert "The content is not read back." in said
     assert said.splitlines()[-1] == "No problems found."
     assert left(plain.source) == []

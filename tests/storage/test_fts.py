@@ -436,7 +436,7 @@ def test_a_job_that_the_service_has_lost_is_not_waited_for(fts, plain):
     fts.jobs.clear()
     outcome = running.ended()
     fts.cancel(lost)  # it would begin in a test to come
-    fails_in_doubt(outcome, Where.CONTROL, "knows no job")
+    fails_in_doubt(outcome, Where.CONTROL, "no longer knows the job")
     assert outcome.elapsed_seconds < LIMITS.total / 2
 
 

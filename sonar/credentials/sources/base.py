@@ -92,7 +92,7 @@ class Purpose:
     path_prefix: str = ""
     """Part of the endpoint's path that the issuer's paths leave out."""
     scope: str = ""
-    """What a service wants its tokens to allow."""
+    """Scope that a service requires of its tokens."""
     ca_bundle: str = ""
 
     @property
@@ -108,7 +108,7 @@ class StorageToken:
     text: str = field(repr=False)
     began_at: float
     expires_at: float | None = None
-    """None where nobody can tell."""
+    """None if it is not known."""
 
     def left(self, now: float) -> float:
         """Return for how many seconds it still counts; endless if it does not say."""

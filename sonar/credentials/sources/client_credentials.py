@@ -27,7 +27,7 @@ DISCOVERY = "/.well-known/openid-configuration"
 UNSAID_SECONDS = 300
 """For how long a token counts that says nothing of it."""
 CODE = re.compile(r"[a-z_]{1,40}")
-"""What OAuth2 calls an error; the words beside it are the issuer's own, and not repeated."""
+"""Error code of OAuth2; the issuer's own description of the error is not repeated."""
 
 
 class ClientCredentialsSource:

@@ -41,7 +41,7 @@ ACTIVITY, PATH = "activity:", "path:"
 LIFE_SECONDS = 3600
 CERTIFICATE = "-----BEGIN "
 ASKS_AGAIN = {408, 425, 429, 500, 502, 503, 504}
-"""Answers of a server that is in trouble, whoever asks it."""
+"""Status codes of a server in trouble, for which the request is repeated."""
 
 
 class MacaroonSource:
@@ -89,7 +89,7 @@ def _require_narrow(macaroon: str, purpose: Purpose) -> None:
         words = one_line(" ".join(filter(None, extra)), macaroon)
         why = (
             f"the macaroon is not used: {request} below {place} was requested, but the endpoint "
-            f"granted {words}"
+            f"granted: {words}"
         )
         raise CredentialError(why)
     if missing := NEEDED[purpose.right] - (allowed or set()):

@@ -17,9 +17,9 @@ from sonar.movers.messages import one_line
 from sonar.notation.addresses import segments
 
 SCITOKENS = {"read": "storage.read", "write": "storage.modify"}
-"""What SciTokens call it."""
+"""Names of the same scopes in SciTokens."""
 INCLUDED = {("storage.modify", "storage.create")}
-"""Who may change files may make them."""
+"""The first scope of each pair includes the second."""
 CLAIMS = ("scope", "scp")
 GROUPS = "wlcg.groups"
 """The claim, and the scope by which it is asked for."""
@@ -106,7 +106,7 @@ def _too_wide(request: Collection[str], extra: list[str], token: str) -> Credent
 
 
 ANYBODY = {"https://wlcg.cern.ch/jwt/v1/any", "ANY"}
-"""What WLCG's profile and SciTokens call it."""
+"""Names of an audience for all in the WLCG profile and in SciTokens."""
 ORIGIN = re.compile(r"\w+://[^/]+/*")
 
 

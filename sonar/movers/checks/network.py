@@ -22,7 +22,7 @@ CONNECT_SECONDS = 4.0
 MOST_ADDRESSES = 6
 VERSIONS = {socket.AF_INET: "IPv4", socket.AF_INET6: "IPv6"}
 WITHOUT_ROUTE = {errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
-"""This machine has no network of that kind: nobody knows what others see."""
+"""This machine has no network of that kind, so the address says nothing about others."""
 
 
 @dataclass(frozen=True)

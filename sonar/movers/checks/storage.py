@@ -26,7 +26,7 @@ from sonar.notation.check_steps import CheckStep, StepState
 from sonar.notation.units import format_bytes, format_seconds
 
 FILE_BYTES = 100_000
-"""Read back, and sent anew after each redirect: less than 1 MB in all."""
+"""Read back, and sent again after each redirect: less than 1 MB in all."""
 LIMITS = Limits(connect=5, answer=15, stall=15, total=30, checksum=20, cleaning=15)
 
 

@@ -22,7 +22,7 @@ SKEW_SECONDS = 30
 MOST_LETTERS = 200
 MODIFIED = re.compile(r"<[^<>]*\bgetlastmodified\b[^<>]*>([^<]+)<")
 REACHED = ("port", "certificate", "credential")
-"""What is needed to ask its server anything."""
+"""Steps that any request to its server needs."""
 
 
 class WebStorage(Storage):

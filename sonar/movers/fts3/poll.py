@@ -41,7 +41,7 @@ class Progress:
     """How far a job with one file is."""
 
     state: str
-    """As FTS calls it: there may be states that nobody has heard of."""
+    """As FTS calls it: there may be unknown states."""
     reason: str = ""
     queue_seconds: float | None = None
     seconds: float | None = None

@@ -49,17 +49,17 @@ MEANINGS = {
     424: "a service that FTS depends on has failed",
 }
 NOT_MODIFIED = 304
-"""Of a job that has ended, to whoever cancels it; 3.13 says so within a 200."""
+"""Answer to the cancellation of a job that has ended; 3.13 gives it within a 200."""
 UNKNOWN = 404
 UNAUTHORIZED = 401
 FORBIDDEN = 403
 DOUBTFUL = {FORBIDDEN, http.client.INTERNAL_SERVER_ERROR}
-"""What 3.13 answers to a token that it does not take: 500 where a job is asked after or cancelled.
+"""Answers of 3.13 to a token that it does not accept: 500 where a job is asked after or cancelled.
 
 It says the same to others, too.
 """
 NOBODY = "unauthenticated"
-"""By which method it knows somebody whose token it does not take, or who shows none."""
+"""Method that it reports for a token that it does not accept, or for none."""
 NOT_TAKEN = (
     "FTS, GET whoami: the token is not accepted. It may have expired, be for another audience, or "
     "come from an issuer that FTS does not know"
@@ -91,7 +91,7 @@ class NotAsked(MoverError):
 
 
 JobAnswer = Json | Refusal | None
-"""What it says of a job: None if it knows none, and a Refusal if we may not see it."""
+"""Its answer about a job: None if it knows no such job, a Refusal if we may not see it."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ KEEP_ALIVE = [
 ]
 
 PIECE_BYTES = 16 * 1024
-"""What goes into one record of TLS, which the time for a write is counted by."""
+"""Size of one TLS record, by which the time for a write is counted."""
 ANSWER_BUFFER_BYTES = 2048
 """Of an answer that comes in markers, for an hour perhaps: hundreds of tests hold one each."""
 SHORTEST_SECONDS = 0.001
@@ -52,7 +52,7 @@ TOO_SHORT_SECONDS = 0.5
 FIRST_REFUSAL = 400
 LOOK_UP_SLICE_SECONDS = 0.1
 UNKNOWN_NAME = {socket.EAI_NONAME, socket.EAI_NODATA}
-"""The DNS has answered that there is no such host, or no address of it."""
+"""The DNS has answered that the host, or an address of it, does not exist."""
 CONTINUE_SECONDS = 1.0
 """So long a body is held back for a server that says nothing to ``Expect`` (RFC 9110, 10.1.1)."""
 

@@ -44,7 +44,7 @@ CONNECTIONS_KEPT = 256  # for one host; hundreds of threads may share it
 CREDENTIALS_KEPT = 256
 BLOCK_BYTES = 256 * 1024  # each must leave within limits.connect
 FOREIGN = (HTTPError, OSError, http.client.HTTPException, UnicodeError)
-"""What urllib3, ssl and the system raise."""
+"""Exceptions of urllib3, ssl and the system."""
 
 
 class Body(Protocol):

@@ -47,7 +47,7 @@ class Route:
         self.data_server = ""
         """Host and port of the server to which it was led, if it is not the endpoint's own."""
         self.secrets: tuple[str, ...] = ()
-        """What redirects had in their URLs, and nobody may read."""
+        """Secrets in the URLs of redirects, which no message may repeat."""
         self._is_strange = False
         self._redirected = False
         self._own: Kind | None = None

@@ -39,7 +39,7 @@ URL_CREDENTIALS = frozenset(
         "xrdhttptk",
     }
 )
-"""Parameters, in lower case, by which servers let in whoever they redirect."""
+"""Parameters, in lower case, by which servers authorise the requests that they redirect."""
 SHORTEST_SECRET = 8
 # The second one is Rucio's, of which sites and endpoints may be read.
 OWN, LENT = ("authorization", "x-rucio-auth-token"), "transferheader"

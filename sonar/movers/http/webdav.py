@@ -33,7 +33,7 @@ WANT_CHECKSUM = {"Want-Digest": "adler32"}
 AFTER_CHECKSUM_SECONDS = 0.05
 """Until the connection that brought a checksum takes the next request.
 
-XRootD 5.5.3 works a checksum out beside the connection, and for a moment after its answer two
+XRootD 5.5.3 works out a checksum outside of the connection, and for a moment after its answer two
 threads serve that connection: a next request may be done twice, or never, or end the server.
 """
 MAX_VERSION = 200

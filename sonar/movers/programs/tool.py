@@ -90,7 +90,7 @@ def trusted(order: Order) -> dict[str, str]:
 
 READ_BYTES = 64 * 1024
 LAST_READS = 16
-"""What a pipe or a terminal may still hold of a program that has ended."""
+"""Reads of a pipe or a terminal after its program has ended."""
 LOOK_SECONDS, SHORT_SECONDS = 0.2, 0.02
 GRACE_SECONDS = 2.0
 """From asking a program to end to ending it."""
@@ -117,7 +117,7 @@ class Command:
     on_terminal: bool = False
     """Whether it shows its progress to a terminal only."""
     content: TestFile | None = None
-    """What it reads from its standard input; nothing else is there."""
+    """Its standard input; empty without one."""
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,7 @@ class XrootdLog:
         self.refusal = ""
         """With which words a server last refused to open a file, and its path among them."""
         self.data_server = ""
-        """Host and port of the server that answered that it has copied, behind any redirect."""
+        """Host and port of the server that answered that it has copied, after any redirect."""
         self._at: list[float] = []
 
     def read(self, line: str) -> None:
