@@ -84,7 +84,7 @@ class EndedNetworkProbe(NetworkTest):
 
 
 class ProbeAnswer(RootModel[OpenProbe | EndedProbe | EndedNetworkProbe]):
-    """A test before or after its end. The field `ended` tells which."""
+    """A test before or after its end. The field `ended` shows which."""
 
 
 class ProbesOrdered(Answer):

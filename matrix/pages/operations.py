@@ -166,9 +166,9 @@ def life_part(life: figures.Life) -> dict[str, Any]:
     workers = []
     for queue in life.queues:
         name, _, vantage = queue.partition("@")
-        does = (
-            f"{WORDS_AT_VANTAGES[name]}, at the vantage {vantage}" if vantage else QUEUE_WORDS[name]
-        )
+        does = QUEUE_WORDS[name]
+        if vantage:
+            does = f"{WORDS_AT_VANTAGES[name]}, at the vantage point {vantage}"
         signs = []
         for sign in life.workers(queue):
             ahead = sign.clock_ahead_seconds

@@ -34,7 +34,7 @@ class Reporter(Enum):
     """Who says what is in a column of a test of Sonar's own."""
 
     SONAR = "what Sonar requested or observed"
-    MOVER = "an attribute of Seen, which the mover sets during the transfer"
+    MOVER = "an attribute of Seen, which the transfer tool sets during the transfer"
 
 
 @dataclass(frozen=True)

@@ -101,9 +101,9 @@ def test_workers_are_listed_by_vantage_and_one_without_any_is_a_problem(client, 
         queues=["transfers@cern", "transfers.http-tpc@cern", "cleanup@cern"],
     )
     page = look(client)
-    assert "workers for “transfers@cern” run tests, at the vantage cern 1 running" in page
+    assert "workers for “transfers@cern” run tests, at the vantage point cern 1 running" in page
     assert (
-        "workers for “cleanup@cern” clean up files and check credentials, at the vantage cern"
+        "workers for “cleanup@cern” clean up files and check credentials, at the vantage point cern"
         in page
     )
     assert (
