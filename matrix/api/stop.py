@@ -37,11 +37,13 @@ class StopAnswer(Answer):
 class StopBody(Body):
     """Stops or resumes all tests."""
 
-    paused: Annotated[bool, flag("true: no test starts, not even an on-demand test")]
+    paused: Annotated[
+        bool, flag("Whether all tests are stopped. While true, not even an on-demand test starts.")
+    ]
     paused_until: PausedUntil = None
     pause_reason: PauseReason = ""
     cancel_running: Annotated[
-        bool, flag("true: running tests are cancelled, too; requires `paused` true")
+        bool, flag("Whether running tests are cancelled, too. Used only if `paused` is true.")
     ] = False
 
 

@@ -55,7 +55,7 @@ def check_alias_name(name: str) -> None:
     """Raise ValidationError for a name that no service can have."""
     if not name.isprintable() or name != name.strip() or not name:
         raise ValidationError(
-            {"name": "An alias must be printable, and cannot begin or end with a blank."}
+            {"name": "An alias must be printable text, without spaces at its start or end."}
         )
 
 
@@ -63,7 +63,9 @@ class Alias(models.Model):
     """A name that somebody else has for a site or for an endpoint."""
 
     kind = kind_field()
-    name = models.CharField(max_length=LONGEST_NAME, help_text="As it is written there.")
+    name = models.CharField(
+        max_length=LONGEST_NAME, help_text="The alias, exactly as the other service writes it."
+    )
     key = key_column()
     site = models.ForeignKey(
         Site, null=True, blank=True, on_delete=models.CASCADE, related_name="aliases"
@@ -74,7 +76,8 @@ class Alias(models.Model):
     origin = models.CharField(
         max_length=LONGEST_SOURCE,
         default=BY_HAND,
-        help_text=f"“{BY_HAND}” if a person assigned it, else the name of the source.",
+        help_text=f"Origin of the alias: “{BY_HAND}” if a person entered the alias, otherwise the "
+        f"name of its source.",
     )
 
     class Meta:
@@ -119,15 +122,23 @@ class UnknownAlias(models.Model):
     kind = kind_field()
     name = models.CharField(max_length=LONGEST_NAME)
     key = key_column()
-    source = models.CharField(max_length=LONGEST_SOURCE, help_text="Where it was read.")
-    example = models.CharField(
-        max_length=LONGEST_EXAMPLE, blank=True, help_text="Where the source used it last."
+    source = models.CharField(
+        max_length=LONGEST_SOURCE, help_text="Source that uses the unknown alias."
     )
-    times = models.PositiveIntegerField(default=1, help_text="How often it was read.")
+    example = models.CharField(
+        max_length=LONGEST_EXAMPLE,
+        blank=True,
+        help_text="Place where the source last used the alias.",
+    )
+    times = models.PositiveIntegerField(
+        default=1, help_text="Number of times that the source used the alias."
+    )
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
     dismissed = models.BooleanField(
-        default=False, db_default=Value(False), help_text="It is nothing that Sonar tests."
+        default=False,
+        db_default=Value(False),
+        help_text="Whether the alias is dismissed: it names something that Sonar does not test.",
     )
 
     class Meta:

@@ -18,7 +18,9 @@ class EndpointCheck(models.Model):
 
     endpoint = models.OneToOneField(Endpoint, on_delete=models.CASCADE, related_name="newest_check")
     run = models.UUIDField(
-        default=uuid4, unique=True, help_text="Names its file; another one for each check."
+        default=uuid4,
+        unique=True,
+        help_text="Unique id of the check, which is part of the name of its test file.",
     )
     requested_at = models.DateTimeField()
     requested_by = models.ForeignKey(
@@ -26,7 +28,7 @@ class EndpointCheck(models.Model):
         null=True,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text="Who asked for it; empty for a command.",
+        help_text="Account that requested the check. Empty if a command did.",
     )
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
@@ -34,7 +36,7 @@ class EndpointCheck(models.Model):
     checked = models.JSONField(
         default=dict,
         db_default=models.Value({}, models.JSONField()),
-        help_text="Digests of what the check depends on, as it was then.",
+        help_text="Digests of the settings that the check depended on when it ran.",
     )
 
     class Meta:

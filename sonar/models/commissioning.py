@@ -26,31 +26,35 @@ class CriteriaSet(MemberFilters):
     size_class = models.ForeignKey(SizeClass, on_delete=models.PROTECT, related_name="+")
     period_hours = models.PositiveSmallIntegerField(
         validators=[MinValueValidator(1), MaxValueValidator(LONGEST_PERIOD)],
-        help_text="Over how many hours it is measured: 24 for a day, 168 for a week.",
+        help_text="Length of the evaluated period in hours: 24 for a day, 168 for a week.",
     )
     least_tests = models.PositiveIntegerField(
         validators=[MinValueValidator(1), MaxValueValidator(MOST_TESTS)],
-        help_text="With fewer tests in the period a link is not judged.",
+        help_text="Minimum number of tests in the period. A link with fewer tests is not "
+        "evaluated.",
     )
     least_mb_s = models.FloatField(
-        "least rate (MB/s)",
+        "minimum rate (MB/s)",
         null=True,
         blank=True,
         validators=[MinValueValidator(0.001), MaxValueValidator(MOST_MB_S)],
-        help_text="All bytes of the successes over all their seconds.",
+        help_text="Total bytes of successful tests divided by their total seconds. Empty means "
+        "any rate.",
     )
     least_success_percent = models.FloatField(
-        "least share of successes (%)",
+        "minimum success rate (%)",
         null=True,
         blank=True,
         validators=[MinValueValidator(0.001), MaxValueValidator(100)],
+        help_text="Percentage of the tests that succeed. Empty means any percentage.",
     )
     least_bytes = models.BigIntegerField(
-        "least bytes",
+        "minimum volume (bytes)",
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_VOLUME)],
-        help_text="Bytes that successes move in the period; asked for only to pass.",
+        help_text="Bytes that successful tests move in the period. A link needs this volume to "
+        "pass, but not to stay passed. Empty means any volume.",
     )
 
     class Meta:
@@ -81,7 +85,9 @@ class CriteriaSet(MemberFilters):
     def clean(self) -> None:
         check_name(self)
         if self.name == "add":  # as /commissioning/add/ is a page
-            raise ValidationError({"name": "No criteria set can be called add."})
+            raise ValidationError(
+                {"name": "A criteria set cannot be named “add”: /commissioning/add/ is a page."}
+            )
 
     @property
     def required(self) -> dict[str, Any]:
@@ -98,14 +104,22 @@ class CommissioningRecord(models.Model):
     criteria_set = models.ForeignKey(CriteriaSet, on_delete=models.CASCADE, related_name="records")
     source = reference(Endpoint, models.CASCADE)
     destination = reference(Endpoint, models.CASCADE)
-    passed_at = models.DateTimeField(help_text="The full hour at which all criteria held.")
-    lost_at = models.DateTimeField(null=True, help_text="The full hour at which it was lost.")
+    passed_at = models.DateTimeField(
+        help_text="Full hour at which the link passed: it met all criteria."
+    )
+    lost_at = models.DateTimeField(
+        null=True,
+        help_text="Full hour at which the link no longer met the criteria. Empty while it meets "
+        "them.",
+    )
     required = models.JSONField()
-    tests = models.PositiveIntegerField(help_text="Tests of the period that counted.")
-    ok = models.PositiveIntegerField(help_text="Those of them that succeeded.")
-    bytes = models.BigIntegerField(help_text="What these moved.")
-    seconds = models.FloatField(help_text="How long they took together.")
-    found_at = models.DateTimeField(help_text="When it was first found.")
+    tests = models.PositiveIntegerField(
+        help_text="Number of tests in the period that were evaluated."
+    )
+    ok = models.PositiveIntegerField(help_text="Number of evaluated tests that succeeded.")
+    bytes = models.BigIntegerField(help_text="Total bytes that the successful tests moved.")
+    seconds = models.FloatField(help_text="Total duration of the successful tests, in seconds.")
+    found_at = models.DateTimeField(help_text="Time when Sonar found that the link had passed.")
 
     class Meta:
         ordering = ["-passed_at", "id"]

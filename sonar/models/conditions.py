@@ -25,15 +25,19 @@ class Figures(models.Model):
     since_low = models.DateTimeField()
     since_high = models.DateTimeField()
     confirmed_at = models.DateTimeField(
-        null=True, help_text="Start of the test with which it was certain; empty: unconfirmed."
+        null=True,
+        help_text="Start of the test that confirmed the condition. Empty while it is unconfirmed.",
     )
-    ended_at = models.DateTimeField(null=True, help_text="Empty while it lasts.")
+    ended_at = models.DateTimeField(
+        null=True, help_text="Time when the condition ended. Empty while it lasts."
+    )
     factor = models.FloatField(null=True)
     factor_low = models.FloatField(null=True)
     factor_high = models.FloatField(null=True)
-    links = models.PositiveIntegerField(help_text="How many links show it.")
+    links = models.PositiveIntegerField(help_text="Number of links that show the condition.")
     of_links = models.PositiveIntegerField(
-        help_text="How many links of its subject were tested since."
+        help_text="Number of links of the affected object that were tested since the condition "
+        "began."
     )
 
     class Meta:
@@ -96,8 +100,11 @@ class Condition(Figures):
     destination = reference(Endpoint, models.CASCADE, null=True)
     site = models.ForeignKey(Site, null=True, on_delete=models.CASCADE, related_name="+")
     type = models.CharField(max_length=7, choices=Type)
-    size_classes = ArrayField(models.CharField(max_length=80), help_text="Names, in their order.")
-    seen_at = models.DateTimeField(help_text="When Sonar first stored it.")
+    size_classes = ArrayField(
+        models.CharField(max_length=80),
+        help_text="Names of the affected size classes, smallest first.",
+    )
+    seen_at = models.DateTimeField(help_text="Time when Sonar first stored the condition.")
 
     class Meta(Figures.Meta):
         constraints = [
@@ -148,11 +155,17 @@ class ConditionPart(Figures):
 
     condition = models.ForeignKey(Condition, on_delete=models.CASCADE, related_name="parts")
     size_class = models.ForeignKey(SizeClass, on_delete=models.CASCADE, related_name="+")
-    shown_at = models.DateTimeField(help_text="Start of the test with which it showed.")
-    tests = models.PositiveIntegerField(help_text="Tests of its subject since it began.")
-    failed = models.PositiveIntegerField(help_text="Failed ones of these.")
+    shown_at = models.DateTimeField(help_text="Start of the test that first showed the condition.")
+    tests = models.PositiveIntegerField(
+        help_text="Number of tests of the affected object since the condition began."
+    )
+    failed = models.PositiveIntegerField(
+        help_text="Number of failed tests of the affected object since the condition began."
+    )
     members_digest = models.CharField(
-        max_length=32, help_text="Digest of its links and their baselines: whether they changed."
+        max_length=32,
+        help_text="Digest of the affected links and their baselines, which shows whether they "
+        "changed.",
     )
 
     class Meta(Figures.Meta):
@@ -175,7 +188,9 @@ class ConditionLink(models.Model):
     source = reference(Endpoint, models.CASCADE)
     destination = reference(Endpoint, models.CASCADE)
     baseline = models.FloatField(
-        null=True, help_text="Bytes per second before it began; empty where too few tests say it."
+        null=True,
+        help_text="Rate in bytes per second before the condition began. Empty if there were too "
+        "few tests.",
     )
 
     class Meta:
@@ -205,13 +220,14 @@ class AssessedDay(models.Model):
 
     size_class = models.ForeignKey(SizeClass, on_delete=models.CASCADE, related_name="+")
     day = models.DateField()
-    until = models.DateTimeField(help_text="Tests up to this moment were judged.")
+    until = models.DateTimeField(help_text="Time up to which tests were evaluated.")
     version = models.CharField(max_length=200)
     digest = models.CharField(max_length=80)
     kept = models.JSONField(default=list)
     left = models.JSONField(default=list)
     is_recorded = models.BooleanField(
-        default=False, help_text="Whether conditions were stored since it was judged."
+        default=False,
+        help_text="Whether the conditions of this day were stored after its last evaluation.",
     )
 
     class Meta:
@@ -229,14 +245,16 @@ class Assessment(models.Model):
     size_class = models.OneToOneField(SizeClass, on_delete=models.CASCADE, related_name="+")
     assessed_at = models.DateTimeField()
     awake_since = models.DateTimeField(
-        null=True, help_text="Since when assessments have followed each other closely."
+        null=True, help_text="Time since which assessments have run without a gap."
     )
     free_since = models.JSONField(
         default=dict,
-        help_text="By id of an endpoint whose tests were kept back lately: until when (Unix ms).",
+        help_text="For each endpoint whose tests were recently blocked, the end of the block in "
+        "Unix milliseconds, by endpoint id.",
     )
     intervals = models.JSONField(
-        default=dict, help_text="By id of a mesh: at which interval (seconds) it tests the class."
+        default=dict,
+        help_text="Test interval of each mesh for the size class in seconds, by mesh id.",
     )
 
     def __str__(self) -> str:

@@ -42,7 +42,7 @@ class Downtime(models.Model):
 
     class Severity(models.TextChoices):
         OUTAGE = "outage", "outage: no test starts"
-        WARNING = "warning", "warning: tests run, at risk"
+        WARNING = "warning", "warning: tests continue"
 
     site = models.ForeignKey(Site, null=True, blank=True, on_delete=models.CASCADE)
     endpoint = models.ForeignKey(Endpoint, null=True, blank=True, on_delete=models.CASCADE)
@@ -54,7 +54,7 @@ class Downtime(models.Model):
         choices=Severity,
         default=Severity.OUTAGE,
         db_default=Severity.OUTAGE,
-        help_text="A warning stops no test.",
+        help_text="During an outage no test starts. A warning does not stop tests.",
     )
     origin = models.CharField(
         max_length=5,
@@ -62,7 +62,7 @@ class Downtime(models.Model):
         default=Origin.HAND,
         db_default=Origin.HAND,
         editable=False,
-        help_text="Where it was declared.",
+        help_text="Where the downtime was declared: in Sonar, GOCDB or OSG Topology.",
     )
     key = models.CharField(
         max_length=100,
@@ -70,7 +70,7 @@ class Downtime(models.Model):
         default="",
         db_default="",
         editable=False,
-        help_text="Its primary key there; empty if it was declared by hand.",
+        help_text="Primary key of the downtime at its origin. Empty if it was declared in Sonar.",
     )
     url = models.CharField(
         max_length=500,
@@ -78,7 +78,7 @@ class Downtime(models.Model):
         default="",
         db_default="",
         editable=False,
-        help_text="Its page there.",
+        help_text="URL of the page of the downtime at its origin. Empty if it has none.",
     )
 
     class Meta:
@@ -87,7 +87,8 @@ class Downtime(models.Model):
             models.CheckConstraint(
                 condition=Q(site__isnull=True) ^ Q(endpoint__isnull=True),
                 name="downtime_of_one_site_or_endpoint",
-                violation_error_message="Name either a site or an endpoint.",
+                violation_error_message="A downtime affects either a site or an endpoint: choose "
+                "exactly one.",
             ),
             models.CheckConstraint(
                 condition=Q(ends_at__gt=F("starts_at")),
@@ -192,14 +193,23 @@ class DowntimeSource(models.Model):
     """How the last questions to one source of downtimes went."""
 
     origin = models.CharField(max_length=5, choices=Origin, primary_key=True)
-    asked_at = models.DateTimeField(help_text="When it was last asked.")
+    asked_at = models.DateTimeField(help_text="Time of the last request to the source.")
     answered_at = models.DateTimeField(
-        null=True, help_text="When it was asked for the last answer that was good."
+        null=True,
+        help_text="Time of the last request that the source answered correctly. Empty if there "
+        "was none.",
     )
-    error = models.CharField(max_length=500, blank=True, help_text="What is wrong since then.")
-    downtimes = models.PositiveIntegerField(default=0, help_text="Of the last good answer.")
+    error = models.CharField(
+        max_length=500,
+        blank=True,
+        help_text="Error of the last request to the source. Empty if it succeeded.",
+    )
+    downtimes = models.PositiveIntegerField(
+        default=0, help_text="Number of downtimes in the last correct response."
+    )
     of_endpoints = models.PositiveIntegerField(
-        default=0, help_text="Those of them that concern endpoints in use."
+        default=0,
+        help_text="Number of downtimes in the last correct response that affect endpoints in use.",
     )
 
     class Meta:

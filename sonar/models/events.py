@@ -19,11 +19,16 @@ class Annotation(models.Model):
         Endpoint, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
     )
     text = models.CharField(max_length=500)
-    starts_at = models.DateTimeField(help_text="UTC.")
-    ends_at = models.DateTimeField(null=True, blank=True, help_text="UTC; empty: until removed.")
+    starts_at = models.DateTimeField(
+        help_text="Start of the period that the note is about, in UTC."
+    )
+    ends_at = models.DateTimeField(
+        null=True, blank=True, help_text="End of the period, in UTC. Empty means no end."
+    )
     public = models.BooleanField(
         default=False,
-        help_text="Shown to everyone who may read; else to operators and the admins of its sites.",
+        help_text="Whether the note is shown to all readers. Otherwise it is shown only to "
+        "operators and to admins of its sites.",
     )
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.SET_NULL
@@ -39,7 +44,8 @@ class Annotation(models.Model):
                 | Q(site__isnull=True, source__isnull=False, destination__isnull=False)
                 & ~Q(source=F("destination")),
                 name="annotation_of_one_site_or_link",
-                violation_error_message="Name a site, or the source and destination of a link.",
+                violation_error_message="A note needs a site, or the source and destination of a "
+                "link.",
             ),
             models.CheckConstraint(
                 condition=Q(ends_at__isnull=True) | Q(ends_at__gt=F("starts_at")),
@@ -71,16 +77,20 @@ class CredentialState(models.Model):
     credential = models.ForeignKey(Credential, on_delete=models.CASCADE)
     endpoint = models.ForeignKey(Endpoint, null=True, on_delete=models.CASCADE)
     mesh = models.ForeignKey(
-        Mesh, null=True, on_delete=models.CASCADE, help_text="Whose service knows Sonar by it."
+        Mesh,
+        null=True,
+        on_delete=models.CASCADE,
+        help_text="Mesh whose transfer service uses the credential. Empty if an endpoint uses it.",
     )
     role = models.CharField(max_length=7, choices=Role)
     since = models.DateTimeField()
     holds = models.BooleanField(
-        help_text="Whether tests wait for it; if not, what there is still counts for a while."
+        help_text="Whether tests wait until the credential works. If false, the present credential "
+        "is still valid for a while."
     )
-    sentence = models.TextField(help_text="What is wrong, for operators.")
+    sentence = models.TextField(help_text="Description of the problem, for operators.")
     expires_at = models.DateTimeField(
-        null=True, help_text="When what there is ends to count, where that is known."
+        null=True, help_text="Time when the present credential expires. Empty if unknown."
     )
     checked_at = models.DateTimeField()
 

@@ -33,10 +33,10 @@ def tidy(tags: Iterable[str]) -> list[str]:
 
 def validate_tags(tags: Collection[str]) -> None:
     if len(tags) > MOST_TAGS:
-        raise ValidationError(f"There are at most {MOST_TAGS} tags, not {len(tags)}.")
+        raise ValidationError(f"At most {MOST_TAGS} tags are allowed (got {len(tags)}).")
     for tag in tags:
         if not re.fullmatch(TAG, tag):
-            raise ValidationError(f"“{tag}” is not a tag: a tag is {TAG_RULE}.")
+            raise ValidationError(f"“{tag}” is not a valid tag: use {TAG_RULE}.")
 
 
 def tags_field(whose: str) -> ArrayField[list[str], list[str]]:
@@ -46,13 +46,15 @@ def tags_field(whose: str) -> ArrayField[list[str], list[str]]:
         db_default=[],
         blank=True,
         validators=[validate_tags],
-        help_text=f"Free words to filter links by, {whose}: each is {TAG_RULE}.",
+        help_text=f"Tags to filter links by, {whose}. Each has {TAG_RULE}.",
     )
 
 
 # Names stand in URLs, file names and log lines.
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-NAME_SENTENCE = "A name is made of letters, digits, dot, dash and underscore."
+NAME_SENTENCE = (
+    "Use only letters, digits, dots, dashes and underscores. Begin with a letter or digit."
+)
 
 # The code of an error for what another row has already, in another notation.
 TAKEN = "taken"
@@ -94,15 +96,17 @@ def check_name(row: models.Model) -> None:
         raise ValidationError({"name": NAME_SENTENCE})
     alike = type(row)._default_manager.filter(name__iexact=name).exclude(name=name)
     if other := alike.exclude(pk=row.pk).first():
-        sentence = f"The name {name} differs only in case from the {row._meta.verbose_name} "
-        raise ValidationError({"name": ValidationError(f"{sentence}{other}.", code=TAKEN)})
+        sentence = f"The name “{name}” differs only in case from the {row._meta.verbose_name} "
+        raise ValidationError({"name": ValidationError(f"{sentence}“{other}”.", code=TAKEN)})
 
 
 def refuse_name(row: models.Model, name: str, address: str) -> None:
     """Raise ValidationError for a new row with this name, as something else has its address."""
     if getattr(row, "name") == name and is_new(row, "name"):  # noqa: B009 - of whichever model
         noun = row._meta.verbose_name
-        sentence = f"No {noun} can be called {name}: {address} is an address of its own."
+        sentence = (
+            f"The {noun} cannot be named “{name}”: Sonar uses the URL {address} for something else."
+        )
         raise ValidationError({"name": sentence})
 
 
@@ -135,9 +139,13 @@ class QuietHours(models.Model):
     """A time of the day in which no scheduled test starts; both ends, or none."""
 
     quiet_from = models.TimeField(
-        null=True, blank=True, help_text="UTC. No scheduled test starts between this and the next."
+        null=True,
+        blank=True,
+        help_text="Start of the quiet hours, in UTC. Empty means no quiet hours.",
     )
-    quiet_until = models.TimeField(null=True, blank=True, help_text="UTC; may be past midnight.")
+    quiet_until = models.TimeField(
+        null=True, blank=True, help_text="End of the quiet hours, in UTC. It can be after midnight."
+    )
 
     class Meta:
         abstract = True
@@ -161,7 +169,7 @@ def quiet_words(start: time | None, end: time | None) -> str | None:
 
 def end_words(until: datetime | None) -> str:
     """Say how long a pause lasts: `until 2026-11-20 14:00:00 UTC`, or until somebody ends it."""
-    return f"until {format_typed(until)}" if until else "until somebody resumes them"
+    return f"until {format_typed(until)}" if until else "until someone resumes them"
 
 
 def two_ends(name: str) -> models.CheckConstraint:
@@ -170,7 +178,7 @@ def two_ends(name: str) -> models.CheckConstraint:
         condition=Q(quiet_from__isnull=True, quiet_until__isnull=True)
         | Q(quiet_from__isnull=False, quiet_until__isnull=False) & ~Q(quiet_from=F("quiet_until")),
         name=name,
-        violation_error_message="Quiet hours need two different times, or none.",
+        violation_error_message="Quiet hours need a start and a different end, or neither.",
     )
 
 
@@ -182,13 +190,22 @@ class Pause(models.Model):
     """
 
     paused_since = models.DateTimeField(
-        null=True, blank=True, help_text="UTC. Empty: its tests are not paused."
+        null=True,
+        blank=True,
+        help_text="Start of the pause, in UTC. Empty if tests are not paused.",
     )
     paused_until = models.DateTimeField(
-        null=True, blank=True, help_text="UTC. Empty: until somebody resumes them."
+        null=True,
+        blank=True,
+        help_text="End of the pause, in UTC. Empty means that tests are paused until someone "
+        "resumes them.",
     )
     pause_reason = models.CharField(
-        max_length=200, blank=True, db_default="", default="", help_text="Shown to everybody."
+        max_length=200,
+        blank=True,
+        db_default="",
+        default="",
+        help_text="Reason for the pause, shown to everyone.",
     )
     paused_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -235,8 +252,8 @@ def pause_rules(of: str) -> list[models.CheckConstraint]:
             condition=Q(paused_since__isnull=True, paused_until__isnull=True, pause_reason="")
             | Q(paused_since__isnull=False) & ~Q(pause_reason=""),
             name=f"{of}_pause_has_a_reason",
-            violation_error_message="A pause has a beginning and a reason; without one, leave its "
-            "beginning, end and reason empty.",
+            violation_error_message="A pause needs a start and a reason. To end a pause, clear "
+            "its start, end and reason.",
         ),
         models.CheckConstraint(
             condition=Q(paused_until__isnull=True) | Q(paused_until__gt=F("paused_since")),

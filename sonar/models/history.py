@@ -46,14 +46,23 @@ class HistoryEntry(models.Model):
         CHANGED = "changed"
         REMOVED = "removed"
 
-    at = models.DateTimeField(help_text="When its transaction began.")
+    at = models.DateTimeField(help_text="Time when the change was made.")
     channel = models.CharField(max_length=10, choices=Channel)
-    who = models.TextField(help_text="An account or a process; empty for nobody who logged in.")
-    token = models.TextField(help_text="The name of the token that the account showed, if any.")
+    who = models.TextField(
+        help_text="Account or process that made the change. Empty if no user was logged in."
+    )
+    token = models.TextField(
+        help_text="Name of the API token that was used. Empty if there was none."
+    )
     kind = models.CharField(max_length=20, choices=Kind)
-    key = models.BigIntegerField(help_text="The id of the thing among those of its kind.")
-    name = models.TextField(help_text="What the thing was called then.")
-    site = models.BigIntegerField(null=True, help_text="The id of the site that it belonged to.")
+    key = models.BigIntegerField(
+        help_text="Id of the changed object among the objects of its kind."
+    )
+    name = models.TextField(help_text="Name of the changed object at the time of the change.")
+    site = models.BigIntegerField(
+        null=True,
+        help_text="Id of the site that the changed object belonged to. Empty if it had none.",
+    )
     action = models.CharField(max_length=7, choices=Action)
     changes = models.JSONField()
 

@@ -37,31 +37,33 @@ class Target(MemberFilters):
     enabled = models.BooleanField(default=True)
     size_class = models.ForeignKey(
         SizeClass, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
-        help_text="Empty: every size class.",
+        help_text="Size class that the target applies to. Empty means all size classes.",
     )  # fmt: skip
     mesh = models.ForeignKey(
         Mesh, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
-        help_text="Only links that this mesh tests.",
+        help_text="Mesh whose links the target applies to. Empty means links of any mesh or of "
+        "none.",
     )  # fmt: skip
     site = models.ForeignKey(
         Site, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
-        help_text="Only links from or to this site.",
+        help_text="Site whose links, in both directions, the target applies to. Empty means all "
+        "sites.",
     )  # fmt: skip
     floor_mb_s = models.FloatField(
         "minimum rate (MB/s)", null=True, blank=True,
         validators=[MinValueValidator(SLOWEST_MB_S), MaxValueValidator(FASTEST / MB)],
-        help_text="Minimum rate in MB/s. Empty: the baseline of each link.",
+        help_text="Minimum rate in MB/s. Empty means that the baseline of each link is used.",
     )  # fmt: skip
     below = models.FloatField(
         default=DEFAULT_BELOW,
         validators=[MinValueValidator(0.05), MaxValueValidator(1)],
-        help_text="A link is slow below this fraction of its minimum rate or baseline.",
+        help_text="Fraction of the minimum rate or baseline of a link below which it is slow.",
     )
     above = models.FloatField(
         default=DEFAULT_ABOVE,
         validators=[MinValueValidator(0.05), MaxValueValidator(2)],
-        help_text="The statistic rate / target (stat=vs_target) shows a link as near target from "
-        "`below` up to this fraction. Incidents do not depend on it.",
+        help_text="Upper limit of the rate that counts as near target, as a fraction of the "
+        "target. Only the statistic rate / target uses it; incidents do not depend on it.",
     )
     failures = models.PositiveSmallIntegerField(
         default=3,
@@ -100,7 +102,7 @@ class Target(MemberFilters):
         refuse_name(self, "add", "/targets/add/")
         # The field itself refuses a value that is missing or not a number.
         if self.below is not None and self.above is not None and self.below > self.above:
-            sentence = f"above must not be less than below, which is {self.below:g}."
+            sentence = f"above {self.above:g} must not be less than below, which is {self.below:g}."
             raise ValidationError({"above": sentence})
 
 
@@ -114,9 +116,13 @@ class HeldLevel(models.Model):
     source = reference(Endpoint, models.CASCADE)
     destination = reference(Endpoint, models.CASCADE)
     size_class = reference(SizeClass, models.CASCADE)
-    rate = models.FloatField(help_text="Bytes per second.")
+    rate = models.FloatField(help_text="Baseline rate of the link, in bytes per second.")
     since = models.DateTimeField()
-    until = models.DateTimeField(null=True, help_text="Empty: as long as its incident is open.")
+    until = models.DateTimeField(
+        null=True,
+        help_text="Time until which the baseline is frozen. Empty if it is frozen until its "
+        "incident is closed.",
+    )
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -164,21 +170,30 @@ class Incident(models.Model):
     type = models.CharField(max_length=7, choices=Type)
     cause = models.ForeignKey(
         "Condition", null=True, on_delete=models.SET_NULL, related_name="incidents",
-        help_text="The condition that it follows; empty for older ones.",
+        help_text="Condition that the incident follows. Empty for older incidents.",
     )  # fmt: skip
-    began_at = models.DateTimeField(help_text="When it most likely began.")
-    opened_at = models.DateTimeField(help_text="When Sonar saw it.")
-    clear_since = models.DateTimeField(null=True, help_text="Since when all is well again.")
+    began_at = models.DateTimeField(help_text="Time when the problem most likely began.")
+    opened_at = models.DateTimeField(help_text="Time when Sonar opened the incident.")
+    clear_since = models.DateTimeField(
+        null=True,
+        help_text="Time since which the problem has not been seen. Empty while it lasts.",
+    )
     closed_at = models.DateTimeField(null=True)
     merged_into = models.ForeignKey("self", null=True, on_delete=models.CASCADE)
-    factor = models.FloatField(null=True, help_text="Rate since it began over the rate before.")
+    factor = models.FloatField(
+        null=True,
+        help_text="Rate since the problem began divided by the baseline. Empty if no rate is "
+        "known.",
+    )
     low = models.FloatField(null=True)
     high = models.FloatField(null=True)
-    links = models.PositiveIntegerField(help_text="How many links show it.")
+    links = models.PositiveIntegerField(help_text="Number of links that show the problem.")
     of_links = models.PositiveIntegerField(
-        help_text="How many links of its subject were tested since."
+        help_text="Number of links of the affected object that were tested since the problem began."
     )
-    sizes = ArrayField(models.CharField(max_length=80), help_text="Names of its size classes.")
+    sizes = ArrayField(
+        models.CharField(max_length=80), help_text="Names of the affected size classes."
+    )
     acknowledged_at = models.DateTimeField(null=True)
     acknowledged_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -235,8 +250,12 @@ class IncidentLink(models.Model):
     type = models.CharField(max_length=7, choices=Incident.Type)
     since = models.DateTimeField()
     until = models.DateTimeField(null=True)
-    baseline = models.FloatField(null=True, help_text="Bytes per second.")
-    rate = models.FloatField(null=True, help_text="Bytes per second, of its newest tests then.")
+    baseline = models.FloatField(
+        null=True, help_text="Baseline rate in bytes per second. Empty if unknown."
+    )
+    rate = models.FloatField(
+        null=True, help_text="Rate of the newest tests at that time, in bytes per second."
+    )
 
     class Meta:
         constraints = [
@@ -268,7 +287,7 @@ class IncidentEvent(models.Model):
         SHRANK = "shrank"
         WORSE = "worse"
         BETTER = "better"
-        CAUSE = "cause", "another cause"
+        CAUSE = "cause", "cause changed"
         MERGED = "merged"
         CLOSED = "closed"
         REOPENED = "reopened"

@@ -14,12 +14,12 @@ def filter_column(end: str) -> str:
 def filter_field(end: str) -> models.JSONField:
     """Return the column of a filter (sonar.notation.endpoint_filters); {} for none."""
     return models.JSONField(
-        f"{end} by filter",
+        f"filter for {end}",
         blank=True,
         default=dict,
         db_default=Value({}, models.JSONField()),
-        help_text="As the matrix has it in its address: cloud=UK&label=DATADISK&tag=!tape. "
-        "Endpoints that fit enter by themselves, and leave when they fit no more.",
+        help_text="The same syntax as in the URL of the matrix: cloud=UK&label=DATADISK&tag=!tape. "
+        "Endpoints that match later are included automatically.",
     )
 
 

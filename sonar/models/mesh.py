@@ -57,14 +57,15 @@ class Mesh(MemberFilters, QuietHours):
         "TCP buffer (bytes)",
         null=True,
         blank=True,
-        help_text="Only for movers that can set it; empty: the servers choose.",
+        help_text="Size of the TCP buffer in bytes, for transfer tools that can set it. Empty "
+        "means that the servers choose.",
     )
     scitag = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(scitags.LEAST), MaxValueValidator(scitags.MOST)],
-        help_text="Flow label of its transfers, as experiment/activity (scitags.org): 2/11. Only "
-        "for movers that can send one; empty: none is sent.",
+        help_text="Flow label of the transfers as experiment/activity (scitags.org), such as "
+        "2/11. Only for transfer tools that can send one. Empty means no flow label.",
     )
     service = models.CharField(
         max_length=400,
@@ -72,8 +73,8 @@ class Mesh(MemberFilters, QuietHours):
         default="",
         db_default="",
         validators=[RegexValidator(rules.SERVICE_URL, rules.SERVICE_SENTENCE)],
-        help_text="URL of the service that moves the files, for movers that ask one. It is given "
-        "what both endpoints lend.",
+        help_text="URL of the transfer service, for transfer tools that use one. The service "
+        "receives the delegated credentials of both endpoints.",
     )
     service_credential = models.ForeignKey(
         Credential,
@@ -81,24 +82,35 @@ class Mesh(MemberFilters, QuietHours):
         blank=True,
         on_delete=models.PROTECT,
         related_name="meshes",
-        help_text="What the service knows Sonar by; sent only to it.",
+        help_text="Credential with which Sonar authenticates to the transfer service. It is sent "
+        "only there.",
     )
     priority = models.PositiveSmallIntegerField(
         default=5,
-        help_text="Where caps do not allow all tests that are due, the higher goes first.",
+        help_text="If limits do not allow all due tests to start, tests of a higher priority "
+        "start first.",
     )
     bytes_per_hour = models.BigIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Test bytes that its tests may move within an hour; empty for no limit.",
+        help_text="Maximum number of bytes that tests of the mesh move per hour. Empty means no "
+        "limit.",
     )
-    vantage = vantage_field("The vantage whose workers run its tests, unless their ends name one.")
+    vantage = vantage_field(
+        "Vantage point whose workers run the tests, unless an endpoint names another one."
+    )
     sources = models.ManyToManyField(
-        Endpoint, blank=True, related_name="+", help_text="None chosen means every endpoint."
+        Endpoint,
+        blank=True,
+        related_name="+",
+        help_text="Endpoints that the mesh tests. If none are chosen, all endpoints are tested.",
     )
     destinations = models.ManyToManyField(
-        Endpoint, blank=True, related_name="+", help_text="None chosen means every endpoint."
+        Endpoint,
+        blank=True,
+        related_name="+",
+        help_text="Endpoints that the mesh tests. If none are chosen, all endpoints are tested.",
     )
 
     class Meta:
@@ -172,7 +184,9 @@ class Schedule(models.Model):
     every_seconds = models.PositiveIntegerField()
     next_due = models.DateTimeField()
     skipped_because = models.CharField(
-        max_length=12, blank=True, help_text="The name of an obstacle (sonar.obstacles.catalogue)."
+        max_length=12,
+        blank=True,
+        help_text="Name of the reason why the last due test did not start. Empty if it started.",
     )
     skipped_since = models.DateTimeField(null=True, blank=True)
 
@@ -199,7 +213,7 @@ class Probe(models.Model):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting", "waiting: ordered, and there is no room for it yet"
+        WAITING = "waiting", "waiting: requested, but limits do not allow it to start yet"
         QUEUED = "queued"
         RUNNING = "running"
 
@@ -221,26 +235,29 @@ class Probe(models.Model):
     scitag = models.PositiveIntegerField(null=True)
     state = models.CharField(max_length=7, choices=State, default=State.QUEUED)
     requested_at = models.DateTimeField()
-    sent_at = models.DateTimeField(help_text="When its id was last put on the queue.")
+    sent_at = models.DateTimeField(help_text="Time when the test was last put in the queue.")
     queued_at = models.DateTimeField(
-        null=True, help_text="When it was queued, if it had to wait for that."
+        null=True,
+        help_text="Time when the test was queued after waiting. Empty if it did not have to wait.",
     )
     started_at = models.DateTimeField(null=True)
     deadline = models.DateTimeField(null=True)
     worker = models.CharField(max_length=120, blank=True)
     progress_bytes = models.BigIntegerField(default=0)
     waits_because = models.CharField(
-        max_length=300, blank=True, help_text="Why it waits: a sentence that all may read."
+        max_length=300, blank=True, help_text="Reason why the test waits, visible to all readers."
     )
     runs = models.PositiveIntegerField(
-        default=0, help_text="How often it was begun: each run has file names of its own."
+        default=0,
+        help_text="Number of times that the test was started. Each run uses different file names.",
     )
     cancelled_by = models.CharField(
         max_length=100,
         blank=True,
         default="",
         db_default="",
-        help_text="Who cancelled it while it ran, as all may read it; its worker ends it then.",
+        help_text="User who cancelled the running test, as shown to all readers. Its worker then "
+        "ends it.",
     )
 
     class Meta:
@@ -350,11 +367,14 @@ class Circuit(models.Model):
 
     endpoint = models.OneToOneField(Endpoint, on_delete=models.CASCADE)
     failures = models.PositiveIntegerField(default=1)
-    since = models.DateTimeField(help_text="When the first of them began.")
-    last_at = models.DateTimeField(help_text="When the last of them ended.")
-    error = models.TextField(help_text="Of the last one, as all may read it.")
+    since = models.DateTimeField(
+        help_text="Time when the first of the consecutive failed tests began."
+    )
+    last_at = models.DateTimeField(help_text="Time when the last failed test ended.")
+    error = models.TextField(help_text="Error of the last failed test, as shown to all readers.")
     next_test_at = models.DateTimeField(
-        null=True, help_text="While it is open: when it is tested again."
+        null=True,
+        help_text="Time of the next test while the circuit breaker is open. Empty if it is closed.",
     )
 
     class Meta:
@@ -368,7 +388,9 @@ class Leftover(models.Model):
     """A file of ours that could not be deleted yet; sonar.work.cleanup tries again."""
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE)
-    path = models.CharField(max_length=200, help_text="Below the base URL of the endpoint.")
+    path = models.CharField(
+        max_length=200, help_text="Path of the file below the base URL of the endpoint."
+    )
     mover = models.CharField(max_length=20)
     since = models.DateTimeField()
     next_try = models.DateTimeField()
@@ -378,7 +400,8 @@ class Leftover(models.Model):
         max_length=100,
         blank=True,
         db_default="",
-        help_text="The job of a service that may still write it; empty if none is known.",
+        help_text="Job of a transfer service that may still write the file. Empty if none is "
+        "known.",
     )
 
     class Meta:
@@ -439,7 +462,9 @@ class SweepStep(models.Model):
 
     sweep = models.ForeignKey(Sweep, on_delete=models.CASCADE, related_name="steps")
     position = models.PositiveSmallIntegerField()
-    value = models.CharField(max_length=40, help_text="Of the variable: 4, large or push.")
+    value = models.CharField(
+        max_length=40, help_text="Value of the varied setting, such as 4, large or push."
+    )
     test_id = models.UUIDField(unique=True)
 
     class Meta:

@@ -19,7 +19,7 @@ MOST_CAP = 1000
 
 
 def chosen(field: models.CharField[str, str], text: str) -> ArrayField[list[str], list[str]]:
-    return ArrayField(field, default=list, blank=True, help_text=f"{text} Empty: all.")
+    return ArrayField(field, default=list, blank=True, help_text=f"{text} Empty means all.")
 
 
 class Subscription(QuietHours):
@@ -55,18 +55,20 @@ class Subscription(QuietHours):
     sites = models.ManyToManyField("sonar.Site", blank=True, related_name="+")
     report = models.CharField(max_length=5, choices=Report, blank=True, default="", db_default="")
     cloud = models.CharField(max_length=40, blank=True, default="", db_default="")
-    incident_scopes = chosen(models.CharField(max_length=11), "Scopes of the incidents.")
-    incident_types = chosen(models.CharField(max_length=7), "Types of the incidents.")
+    incident_scopes = chosen(models.CharField(max_length=11), "Incident scopes that match.")
+    incident_types = chosen(models.CharField(max_length=7), "Incident types that match.")
     digest_hour = models.PositiveSmallIntegerField(
         null=True,
         blank=True,
         validators=[MaxValueValidator(23)],
-        help_text="UTC. One message a day at this hour; empty: a message for each incident.",
+        help_text="Hour of the day in UTC at which one message is sent. Empty means one message "
+        "per incident.",
     )
     cap = models.PositiveSmallIntegerField(
         default=10,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_CAP)],
-        help_text="Messages per hour; further notifications are combined into one message.",
+        help_text="Maximum number of messages per hour. Further notifications are combined into "
+        "one message.",
     )
     # Columns of the sender: its lease, and how its channel answers.
     leased_until = models.DateTimeField(null=True, editable=False)
@@ -83,7 +85,7 @@ class Subscription(QuietHours):
                 fields=["owner", "name"],
                 nulls_distinct=False,
                 name="subscription_name_once",
-                violation_error_message="Another subscription has this name already.",
+                violation_error_message="Another subscription already has this name.",
             ),
             models.CheckConstraint(
                 condition=Q(owner=None) | Q(channel="email"), name="subscription_of_one_is_email"
@@ -91,7 +93,8 @@ class Subscription(QuietHours):
             models.CheckConstraint(
                 condition=Q(owner__isnull=False) | ~Q(scope="own"),
                 name="subscription_of_list_has_no_own_sites",
-                violation_error_message="A shared subscription cannot have the scope own.",
+                violation_error_message="A shared subscription cannot have the scope “own”: use "
+                "“sites” or “grid”.",
             ),
             models.CheckConstraint(
                 condition=Q(digest_hour=None) | Q(digest_hour__lte=23),
@@ -156,11 +159,17 @@ class Notification(models.Model):
     missed = models.PositiveIntegerField(default=0)
     period = models.CharField(max_length=8, blank=True, default="", db_default="")
     urgent = models.BooleanField(default=False)
-    together = models.BooleanField(default=False, help_text="With others, in one message.")
+    together = models.BooleanField(
+        default=False,
+        help_text="Whether the notification is combined with others into one message.",
+    )
     created_at = models.DateTimeField()
     due_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    message = models.UUIDField(null=True, help_text="The id of the message that told it.")
+    message = models.UUIDField(
+        null=True,
+        help_text="Id of the message that contained the notification. Empty before it is sent.",
+    )
     answer = models.CharField(max_length=500, blank=True)
 
     class Meta:

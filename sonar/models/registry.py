@@ -46,14 +46,24 @@ class Site(QuietHours, Pause):
     """An organisation's place. While no endpoint of it is listed, the site is a draft."""
 
     name = name_field()
-    cloud = models.CharField(max_length=40, blank=True, help_text="Region, like UK or DE.")
+    cloud = models.CharField(
+        max_length=40,
+        blank=True,
+        help_text="Region (cloud) that the site belongs to, such as UK or DE.",
+    )
     tier = models.PositiveSmallIntegerField(
-        default=2, validators=[MaxValueValidator(3)], help_text="0 to 3."
+        default=2,
+        validators=[MaxValueValidator(3)],
+        help_text="WLCG tier of the site, from 0 to 3.",
     )
     country = models.CharField(
         max_length=2,
         blank=True,
-        validators=[RegexValidator(r"^[A-Z]{2}$", "A country is two capital letters (ISO 3166).")],
+        validators=[
+            RegexValidator(
+                r"^[A-Z]{2}$", "Enter a country as two capital letters (ISO 3166), such as GB."
+            )
+        ],
     )
     latitude = models.FloatField(
         null=True, blank=True, validators=[MinValueValidator(-90), MaxValueValidator(90)]
@@ -72,7 +82,7 @@ class Site(QuietHours, Pause):
         settings.AUTH_USER_MODEL,
         blank=True,
         related_name="administered_sites",
-        help_text="Accounts that may order and pause tests, and write downtimes and notes, for "
+        help_text="Accounts that can run and pause tests, declare downtimes and add notes for "
         "this site.",
     )
 
@@ -128,15 +138,18 @@ class SizeClass(models.Model):
 
     name = name_field()
     from_bytes = models.BigIntegerField(
-        validators=[MinValueValidator(0)], help_text="First size that belongs to it."
+        validators=[MinValueValidator(0)],
+        help_text="Smallest file size in bytes that belongs to the size class.",
     )
     test_bytes = models.BigIntegerField(
-        validators=[MinValueValidator(1)], help_text="Size of its test file."
+        validators=[MinValueValidator(1)],
+        help_text="Size of a test file in bytes, within the range of the size class.",
     )
     timeout_seconds = models.PositiveIntegerField(
         default=3600,
         validators=[MinValueValidator(1)],
-        help_text="A test transfer that takes longer has failed.",
+        help_text="Maximum duration of a test in seconds. A test that takes longer counts as "
+        "failed.",
     )
 
     class Meta:
@@ -197,54 +210,62 @@ class Credential(models.Model):
         max_length=80,
         unique=True,
         validators=[RegexValidator(rules.NAME, rules.NAME_SENTENCE)],
-        help_text="Name of the file in SONAR_CREDENTIALS_DIR that holds its secret, unless that "
-        "was uploaded.",
+        help_text="Name of the credential. A file with this name in SONAR_CREDENTIALS_DIR holds "
+        "its secret, unless the secret was uploaded.",
     )
     hosts = ArrayField(
         models.CharField(max_length=255, validators=[validate_host]),
-        help_text="Where it may be sent: hosts, or host:port for only that port, in lower case.",
+        help_text="Hosts that the credential may be sent to, in lower case. Write host:port to "
+        "allow only that port.",
     )
     kind = models.CharField(
         max_length=20,
         choices=kinds.CHOICES,
         default=kinds.FILE,
         db_default=kinds.FILE,
-        help_text="What the file holds, and what is made of it.",
+        help_text="Kind of secret, which decides how Sonar obtains a credential from it.",
     )
     issuer = setting_field(
-        "issuer", 400, "Of client_credentials: https://host/path, which alone is shown the secret."
+        "issuer",
+        400,
+        "Only for client_credentials: URL of the token issuer, https://host/path. The secret is "
+        "sent only there.",
     )
-    client_id = setting_field("client ID", 200, "Of client_credentials: the name of the client.")
+    client_id = setting_field(
+        "client ID", 200, "Only for client_credentials: client ID that is registered at the issuer."
+    )
     audience = setting_field(
         "audience",
         400,
-        "Of client_credentials: whom its tokens are for; empty for the origin of the endpoint or "
-        "service.",
+        "Only for client_credentials: audience of the tokens. Empty means the URL origin of the "
+        "endpoint or service.",
     )
     path_prefix = setting_field(
         "path prefix",
         200,
-        "Of client_credentials: the part of the endpoint's path that scopes leave out, like "
-        "/atlas; empty if they have the whole path.",
+        "Only for client_credentials: prefix of endpoint paths that token scopes omit, such as "
+        "/atlas. Empty if scopes contain the whole path.",
     )
     scope = setting_field(
         "scope",
         200,
-        "Of client_credentials, for services alone: what their tokens must allow, like fts.",
+        "Only for client_credentials of transfer services: scope of the tokens, such as fts.",
     )
 
     to_data_hosts = models.BooleanField(
-        "to data hosts",
+        "send to data servers",
         default=False,
         db_default=False,
-        help_text="Also sent to the data hosts that an endpoint declares, where its own server "
-        "redirects there with no other credential.",
+        help_text="Whether the credential is also sent to the declared data servers of an "
+        "endpoint. It is sent if the server of the endpoint redirects there without another "
+        "credential.",
     )
     uploaded_at = models.DateTimeField(
         "uploaded",
         null=True,
         blank=True,
-        help_text="When its secret was uploaded on pages; a file of its name is not read then.",
+        help_text="Time when the secret was uploaded on a page. Empty if it is in a file on the "
+        "workers.",
     )
 
     class Meta:
@@ -256,7 +277,7 @@ class Credential(models.Model):
             models.CheckConstraint(
                 condition=Q(hosts__len__gte=1),
                 name="credential_has_a_host",
-                violation_error_message="A credential is for at least one host.",
+                violation_error_message="A credential must list at least one host.",
             ),
         ]
 
@@ -287,16 +308,16 @@ class Credential(models.Model):
 
 
 FOR_ANOTHER = (
-    "The uploaded secret was not meant for this: remove it first, or upload it again on the page "
-    "of its endpoint."
+    "The uploaded secret belongs to the previous kind or issuer. Remove the secret first, or "
+    "upload it again on the page of its endpoint."
 )
 # A known scheme, a host, no user or password, no query: a URL that may be shown to anyone.
 BASE_URL = r"^(https?|davs?|root|xroot|gsiftp|ftp|iperf3|fake)://[^/@?#\s]+(/[^@?#\s]*)?$"
 BASE_URL_SENTENCE = (
-    "A base URL is scheme://host[:port]/path with one of the schemes http, https, dav, davs, "
-    "root, xroot, gsiftp, ftp, iperf3 or fake, and holds no user, password or query."
+    "Enter a base URL as scheme://host[:port]/path, without user, password or query. Its scheme "
+    "must be http, https, dav, davs, root, xroot, gsiftp, ftp, iperf3 or fake."
 )
-HOST_SENTENCE = "A base URL has a host and, if any, a port from 1 to 65535."
+HOST_SENTENCE = "A base URL needs a host. Its port, if any, must be a number from 1 to 65535."
 
 # What forms and API let in; the columns hold more.
 MOST_CAP, MOST_DAILY_BYTES = 9999, 10**18 - 1
@@ -332,27 +353,37 @@ class Endpoint(Pause):
 
     name = name_field()
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="endpoints")
-    label = models.CharField(max_length=40, blank=True, help_text="Storage area, like DATADISK.")
+    label = models.CharField(
+        max_length=40, blank=True, help_text="Label of the storage area, such as DATADISK."
+    )
     base_url = models.CharField(
         "base URL",
         max_length=400,
         unique=True,
         validators=[RegexValidator(BASE_URL, BASE_URL_SENTENCE)],
-        help_text="Sonar writes and deletes only in sonar/ below it.",
+        help_text="Base URL of the storage area. Sonar writes and deletes files only in sonar/ "
+        "below it.",
     )
-    software = models.CharField(max_length=80, blank=True)
-    tags = tags_field("in addition to those of its site")
+    software = models.CharField(
+        max_length=80, blank=True, help_text="Server software, such as XRootD 5.5.3."
+    )
+    tags = tags_field("in addition to the tags of its site")
     inbound_cap = models.PositiveIntegerField(
-        default=2, validators=[MinValueValidator(1)], help_text="Test transfers to it at once."
+        default=2,
+        validators=[MinValueValidator(1)],
+        help_text="Maximum number of concurrent test transfers to the endpoint.",
     )
     outbound_cap = models.PositiveIntegerField(
-        default=2, validators=[MinValueValidator(1)], help_text="Test transfers from it at once."
+        default=2,
+        validators=[MinValueValidator(1)],
+        help_text="Maximum number of concurrent test transfers from the endpoint.",
     )
     budget_bytes_per_day = models.BigIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Test bytes it may send and receive per UTC day; empty for no limit.",
+        help_text="Maximum number of bytes that tests send and receive at the endpoint per UTC "
+        "day. Empty means no limit.",
     )
     credential = models.ForeignKey(
         Credential,
@@ -360,7 +391,8 @@ class Endpoint(Pause):
         blank=True,
         on_delete=models.PROTECT,
         related_name="endpoints",
-        help_text="Reads, writes and deletes here; sent only to this endpoint.",
+        help_text="Credential with which Sonar reads, writes and deletes files at the endpoint. "
+        "It is not sent to other endpoints.",
     )
     credential_lent = models.ForeignKey(
         Credential,
@@ -368,11 +400,13 @@ class Endpoint(Pause):
         blank=True,
         on_delete=models.PROTECT,
         related_name="lending_endpoints",
-        help_text="Given to the other end of a copy; should be read-only.",
+        help_text="Credential that is delegated to the other endpoint of a third-party copy. It "
+        "should be read-only.",
     )
     lend_credential = models.BooleanField(
         default=False,
-        help_text="The other end of a copy may be given the credential itself, if none is lent.",
+        help_text="Whether `credential` is delegated to the other endpoint of a third-party copy "
+        "if no separate delegated credential is set.",
     )
     data_hosts = ArrayField(
         models.CharField(max_length=255, validators=[validate_data_host]),
@@ -380,20 +414,25 @@ class Endpoint(Pause):
         default=list,
         db_default=[],
         blank=True,
-        help_text="Where its server may redirect tests: hosts like st-048.example.org, "
-        "st-*.example.org:8443 or 192.0.2.0/24:20000-25000.",
+        help_text="Data servers to which the server can redirect tests, such as "
+        "st-048.example.org, st-*.example.org:8443 or 192.0.2.0/24:20000-25000.",
     )
-    vantage = vantage_field("The vantage whose workers alone reach it; empty: all workers do.")
+    vantage = vantage_field(
+        "Vantage point whose workers can reach the endpoint. Empty if all workers can."
+    )
     enabled = models.BooleanField(
         default=True,
         db_default=True,
-        help_text="Tests of its links start only while it is enabled; its check always works.",
+        help_text="Tests of its links start only while the endpoint is enabled. An endpoint check "
+        "is always possible.",
     )
     # A trigger (migration 0053) clears it in the statement that enables the endpoint, and never
     # sets it again: an object that has just been saved may still say True.
     is_draft = models.BooleanField(default=True, db_default=True, editable=False)
     simulated = models.BooleanField(
-        default=False, help_text="A sandbox node: its rates are simulated and shown as such."
+        default=False,
+        help_text="Whether the endpoint is a node of the sandbox. Its rates are simulated and "
+        "marked as such.",
     )
     retired_at = models.DateTimeField(null=True, blank=True)
     # The places of all endpoints, set by a load of many; without it `clean_up` reads them.
@@ -410,7 +449,7 @@ class Endpoint(Pause):
             models.CheckConstraint(
                 condition=Q(id__lte=65535),
                 name="endpoint_id_has_16_bits",
-                violation_error_message="Sonar keeps at most 65535 endpoints, including "
+                violation_error_message="Sonar can register at most 65535 endpoints, including "
                 "retired ones.",
             ),
             models.CheckConstraint(
@@ -486,7 +525,7 @@ class RefusedRedirect(models.Model):
     endpoint = models.ForeignKey(
         Endpoint, on_delete=models.CASCADE, related_name="refused_redirects"
     )
-    server = models.CharField(max_length=255, help_text="Host and port.")
+    server = models.CharField(max_length=255, help_text="Host and port of the server.")
     times = models.PositiveIntegerField(default=1)
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
@@ -509,7 +548,7 @@ class FileRow(models.Model):
     Fields that the file states as before leave the row as pages have set it since.
     """
 
-    kind = models.CharField(max_length=20, help_text="The section of the file.")
+    kind = models.CharField(max_length=20, help_text="Section of the registry file.")
     name = models.CharField(max_length=200)
     fields = models.JSONField(default=dict)
 

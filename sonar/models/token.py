@@ -39,7 +39,7 @@ class Token(AbstractAuthToken):  # type: ignore[misc]  # knox has no types
         INGEST = "ingest"
         OPERATE = "operate"
 
-    name = models.CharField(max_length=80, help_text="Name, for example cron-at-ral.")
+    name = models.CharField(max_length=80, help_text="Name of the token, for example cron-at-ral.")
     scopes = ArrayField(models.CharField(max_length=10, choices=Scope))
 
     class Meta:

@@ -45,7 +45,7 @@ class Proposal(models.Model):
     """What a source said when it was read last, for operators to look at and to apply."""
 
     source = models.CharField(max_length=LONGEST_SOURCE, primary_key=True)
-    places = models.TextField(help_text="The files and URLs that were read, one to a line.")
+    places = models.TextField(help_text="Files and URLs that were read, one per line.")
     read_at = models.DateTimeField()
     topology = models.JSONField()
 

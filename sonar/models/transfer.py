@@ -44,9 +44,9 @@ class Profile(models.Model):
 
     mover = models.CharField(max_length=20)
     mode = models.CharField(max_length=4, choices=Mode, blank=True)
-    streams = models.PositiveSmallIntegerField(default=1, help_text="As they were asked for.")
+    streams = models.PositiveSmallIntegerField(default=1, help_text="Requested number of streams.")
     streams_used = models.PositiveSmallIntegerField(
-        null=True, help_text="As they were used; empty where nobody can tell."
+        null=True, help_text="Actual number of streams. Empty if unknown."
     )
     tcp_buffer_bytes = models.PositiveIntegerField(null=True)
     ip_version = models.PositiveSmallIntegerField(null=True)
@@ -58,19 +58,20 @@ class Profile(models.Model):
         choices=[*CLOCKS.items()],
         blank=True,
         db_default="",
-        help_text="Who timed it, and from when to when; empty where nobody can tell.",
+        help_text="Which program measured the duration, and between which two events. Empty if "
+        "unknown.",
     )
     concurrent = models.PositiveSmallIntegerField(
         null=True,
-        help_text="0: no concurrent tests at the source or the destination; 1: at least 1; "
-        "empty: not recorded.",
+        help_text="Whether other tests ran at the source or destination at the same time: 0 for "
+        "no, 1 for yes. Empty if not recorded.",
     )
     purpose = models.CharField(
         max_length=10,
         choices=Purpose,
         blank=True,
         db_default="",
-        help_text="Why it was made; empty where an import does not say.",
+        help_text="Why the test was made. Empty if an import does not state it.",
     )
 
     class Meta:
@@ -124,7 +125,7 @@ class Transfer(models.Model):
     class State(models.TextChoices):
         DONE = "done"
         FAILED = "failed"
-        LOST = "lost", "lost: its worker died"
+        LOST = "lost", "lost: the worker stopped"
 
     class Where(models.TextChoices):
         SOURCE = "source"
@@ -142,39 +143,50 @@ class Transfer(models.Model):
     profile = reference(Profile)
     state = models.CharField(max_length=6, choices=State)
     started_at = models.DateTimeField()
-    seconds = models.FloatField(help_text="Of the whole transfer, as seen by who asked for it.")
-    bytes = models.BigIntegerField(help_text="Of the file, whether it arrived or not.")
+    seconds = models.FloatField(
+        help_text="Duration of the whole transfer in seconds, as seen by its requester."
+    )
+    bytes = models.BigIntegerField(
+        help_text="Size of the file in bytes, whether it arrived or not."
+    )
     prepare_seconds = models.FloatField(
-        null=True, help_text="From its start until the transfer itself began."
+        null=True, help_text="Seconds of preparation before the transfer itself began."
     )
     queue_seconds = models.FloatField(
-        null=True, help_text="In the queue of the service that moved it, before it began."
+        null=True,
+        help_text="Seconds in the queue of the transfer service before the transfer began.",
     )
     redirect_seconds = models.FloatField(
-        null=True, help_text="Until a redirector had found a data server."
+        null=True, help_text="Seconds until a redirector had found a data server."
     )
     first_byte_seconds = models.FloatField(null=True)
     transfer_seconds = models.FloatField(
-        null=True, help_text="While bytes moved, as a tool or a service told it."
+        null=True,
+        help_text="Seconds during which bytes moved, as the transfer tool or service reported.",
     )
-    checksum_seconds = models.FloatField(null=True, help_text="To verify what arrived.")
+    checksum_seconds = models.FloatField(
+        null=True, help_text="Seconds spent verifying the checksum at the destination."
+    )
     tcp_buffer_used_bytes = models.BigIntegerField(
-        null=True, help_text="Empty where nobody can tell."
+        null=True, help_text="Size of the TCP buffer that was used, in bytes. Empty if unknown."
     )
     moved_bytes = models.BigIntegerField(
-        null=True, help_text="That are known to have arrived; empty where nobody can tell."
+        null=True, help_text="Number of bytes that are known to have arrived. Empty if unknown."
     )
-    samples = models.JSONField(default=list, help_text="[seconds, bytes] while it ran.")
+    samples = models.JSONField(
+        default=list, help_text="Progress samples: pairs of elapsed seconds and bytes moved so far."
+    )
     remote_connections = models.JSONField(default=list)
     error = models.TextField(blank=True)
     error_where = models.CharField(max_length=11, choices=Where, blank=True)
     error_is_permanent = models.BooleanField(default=False)
     worker = models.CharField(max_length=120, blank=True)
     verified = models.BooleanField(
-        null=True, help_text="Whether its checksum was that of the source; empty if not known."
+        null=True,
+        help_text="Whether the checksums at source and destination agree. Empty if unknown.",
     )
     verified_note = models.TextField(
-        blank=True, db_default="", help_text="Why its checksum was not verified."
+        blank=True, db_default="", help_text="Why the checksum was not verified."
     )
     # Concurrent tests: other Sonar tests at the source or destination while bytes moved. The mean
     # over that time and the highest number at one moment; empty where not recorded.
@@ -183,22 +195,26 @@ class Transfer(models.Model):
     concurrent_at_destination_mean = models.FloatField(null=True)
     concurrent_at_destination_max = models.PositiveSmallIntegerField(null=True)
     remote_id = models.CharField(
-        max_length=100, blank=True, db_default="", help_text="What the service that moved it says."
+        max_length=100,
+        blank=True,
+        db_default="",
+        help_text="Id of the transfer at the transfer service.",
     )
     log_url = models.CharField(max_length=500, blank=True, db_default="")
     scitag = models.PositiveIntegerField(
-        null=True, help_text="The flow label that was sent along: experiment and activity."
+        null=True,
+        help_text="Flow label that the packets carried (experiment and activity). Empty if none.",
     )
     data_server = models.CharField(
         max_length=260,
         blank=True,
         db_default="",
-        help_text="Host and port of the server that moved the bytes; empty where nobody can tell.",
+        help_text="Host and port of the data server that moved the bytes. Empty if unknown.",
     )
     upload = models.JSONField(
         null=True,
-        help_text="How its worker sent the source file to the source before, and by what "
-        "connection (sonar.movers.tcp_info); empty where it was there already.",
+        help_text="How the worker uploaded the test file to the source before the transfer, and "
+        "over which connection. Empty if the file was already there.",
     )
 
     class Meta:
@@ -271,31 +287,39 @@ class NetworkResult(models.Model):
     mode = models.CharField(
         max_length=4,
         choices=Mode,
-        help_text="Where the worker was: push at the source, pull at the destination.",
+        help_text="Where the worker ran: push at the source, pull at the destination.",
     )
     streams = models.PositiveSmallIntegerField()
     tcp_buffer_bytes = models.PositiveIntegerField(
-        null=True, help_text="As it was set; empty where the kernels chose."
+        null=True,
+        help_text="Size of the TCP buffer that was set, in bytes. Empty if the kernels chose it.",
     )
     ip_version = models.PositiveSmallIntegerField(null=True)
     state = models.CharField(max_length=6, choices=Transfer.State)
     started_at = models.DateTimeField()
-    seconds = models.FloatField(help_text="In which its bytes arrived, by the tool's own clock.")
-    bytes = models.BigIntegerField(help_text="That arrived, as far as anybody knows.")
+    seconds = models.FloatField(
+        help_text="Seconds during which the bytes arrived, by the clock of the tool."
+    )
+    bytes = models.BigIntegerField(help_text="Number of bytes that are known to have arrived.")
     rtt_min_ms = models.FloatField(null=True)
     rtt_mean_ms = models.FloatField(null=True)
     rtt_max_ms = models.FloatField(null=True)
-    retransmits = models.BigIntegerField(null=True, help_text="Segments that were sent again.")
+    retransmits = models.BigIntegerField(
+        null=True, help_text="Number of TCP segments that were retransmitted. Empty if unknown."
+    )
     sent_bytes = models.BigIntegerField(null=True)
     max_cwnd_bytes = models.BigIntegerField(
-        null=True, help_text="The largest congestion window of a stream."
+        null=True, help_text="Largest congestion window of a stream, in bytes. Empty if unknown."
     )
     max_receive_window_bytes = models.BigIntegerField(
-        null=True, help_text="The largest window that the receiver offered a stream."
+        null=True,
+        help_text="Largest window that the receiver offered a stream, in bytes. Empty if unknown.",
     )
     mss_bytes = models.PositiveIntegerField(null=True)
     congestion_control = models.CharField(max_length=20, blank=True)
-    samples = models.JSONField(default=list, help_text="[seconds, bytes] while it ran.")
+    samples = models.JSONField(
+        default=list, help_text="Progress samples: pairs of elapsed seconds and bytes moved so far."
+    )
     error = models.TextField(blank=True)
     error_where = models.CharField(max_length=11, choices=Transfer.Where, blank=True)
     error_is_permanent = models.BooleanField(default=False)
@@ -331,7 +355,7 @@ POSSIBLE = (EARLIEST, LATEST)
 class Flow(models.Model):
     """One connection by what one reporter last said of it. Anybody may have forged it."""
 
-    reporter = models.GenericIPAddressField(help_text="Who sent the packet.")
+    reporter = models.GenericIPAddressField(help_text="Address of the host that sent the report.")
     scitag = models.PositiveIntegerField()
     source_address = models.GenericIPAddressField()
     source_port = models.PositiveIntegerField()
@@ -342,11 +366,20 @@ class Flow(models.Model):
     destination_endpoints = ArrayField(models.IntegerField())
     started_at = models.DateTimeField()
     seen_at = models.DateTimeField()
-    ended_at = models.DateTimeField(null=True, help_text="Empty while it is not known to be over.")
+    ended_at = models.DateTimeField(
+        null=True,
+        help_text="Time when the connection ended. Empty if it is not known to have ended.",
+    )
     application = models.CharField(max_length=100, blank=True)
-    sent_bytes = models.BigIntegerField(null=True, help_text="By its source.")
-    received_bytes = models.BigIntegerField(null=True, help_text="By its source.")
-    tcp = models.JSONField(default=dict, help_text="TCP's own numbers, as Linux names them.")
+    sent_bytes = models.BigIntegerField(
+        null=True, help_text="Bytes that the source sent, as it reported."
+    )
+    received_bytes = models.BigIntegerField(
+        null=True, help_text="Bytes that the source received, as it reported."
+    )
+    tcp = models.JSONField(
+        default=dict, help_text="TCP statistics of the connection, with the names that Linux uses."
+    )
 
     class Meta:
         constraints = [

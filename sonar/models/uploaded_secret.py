@@ -16,7 +16,10 @@ class UploadedSecret(models.Model):
     uploaded_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
-    expires_at = models.DateTimeField(null=True, help_text="As it says itself.")
+    expires_at = models.DateTimeField(
+        null=True,
+        help_text="Time when the secret expires, as stated in it. Empty if it states none.",
+    )
 
     def __str__(self) -> str:
         return str(self.credential)

@@ -16,18 +16,23 @@ class SignOfLife(models.Model):
 
     name = models.CharField(max_length=200, primary_key=True)
     kind = models.CharField(max_length=6, choices=Kind)
-    seen_at = models.DateTimeField(help_text="By the clock of the database.")
-    every_seconds = models.PositiveIntegerField(help_text="How often it says so.")
+    seen_at = models.DateTimeField(
+        help_text="Time of the last heartbeat, by the clock of the database."
+    )
+    every_seconds = models.PositiveIntegerField(
+        help_text="Interval between heartbeats, in seconds."
+    )
     queues = ArrayField(models.CharField(max_length=160), default=list, blank=True)
     clock_ahead_seconds = models.FloatField(
         default=0.0,
         db_default=0.0,
-        help_text="By how much its clock was ahead of the database's then; below 0: behind.",
+        help_text="Seconds by which the clock of the process was ahead of that of the database. "
+        "Negative if it lagged.",
     )
 
     class Meta:
         ordering = ["kind", "name"]
-        verbose_name_plural = "signs of life"
+        verbose_name = "heartbeat"
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"

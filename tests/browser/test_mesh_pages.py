@@ -59,5 +59,5 @@ def test_a_mesh_is_made_with_its_cost_seen_before_and_an_endpoint_paused(
     expect(page.locator("#paused")).to_contain_text("The tests of RAL_DATADISK are paused")
     page = visit.open("/")
     notice = page.locator(".notice", has_text="The tests of RAL_DATADISK are paused.")
-    expect(notice).to_contain_text("RAL_DATADISK, until somebody resumes them: new disks")
+    expect(notice).to_contain_text("RAL_DATADISK, until someone resumes them: new disks")
     look(page, f"matrix-endpoint-paused-{reader}")

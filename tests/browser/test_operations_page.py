@@ -255,7 +255,7 @@ def test_a_running_test_and_then_all_tests_are_stopped(visit, busy, scene: Scene
     expect(page.locator("#stopped")).to_contain_text("All tests of Sonar are stopped")
     for name in ("operations", "site"):
         page = visit.open(pages[name])
-        expect(page.locator("#stopped")).to_contain_text("(root), until somebody resumes them")
+        expect(page.locator("#stopped")).to_contain_text("(root), until someone resumes them")
         assert fits(page), name
         look(page, f"stopped-{name}-{reader}")
     if reader.script:

@@ -88,7 +88,7 @@ def test_tests_are_paused_and_resumed_and_quiet_hours_are_set(visit, site, reade
     expect(page.locator("#pause-pause_reason")).to_have_value("new firewall")
     page.fill("#pause-paused_until", "")
     page.click("#site-work details[open] button")
-    expect(said).to_contain_text("Paused the tests of RAL, until somebody resumes them")
+    expect(said).to_contain_text("Paused the tests of RAL, until someone resumes them")
     expect(page.locator("#paused")).to_contain_text("RAL has paused its tests since")
     assert Site.objects.get(name="RAL").paused_since
     look(page, f"site-paused-{reader}")

@@ -366,7 +366,7 @@ def test_a_site_with_endpoints_stays_and_the_answer_says_why(root):
     for site, has in (("DESY", "2 endpoints"), ("RAL", "an endpoint")):
         response = root.delete(f"/api/v1/sites/{site}/")
         assert response.status_code == 409
-        sentence = f"The site {site} has {has}, and endpoints are never removed."
+        sentence = f"Site {site} has {has}. A site with endpoints cannot be deleted."
         assert response.json() == {"detail": sentence, "errors": {"name": [sentence]}}
         assert Site.objects.filter(name=site).exists()
 

@@ -15,6 +15,7 @@ from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
 from matrix.api.registry.subscriptions import SUBSCRIPTIONS
 from matrix.api.registry.targets import TARGETS
+from matrix.api.registry.values import rule_of
 from sonar.movers.catalogue import names
 from sonar.notation.enumeration import either
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, get, made, patch, post
@@ -58,7 +59,7 @@ def refused(response: Any, field: str, said: str, status: int = 400) -> None:
 
 NO_BUFFERS = "mover http-tpc cannot set TCP buffers: tcp_buffer_bytes must"
 LABELLED = {"scitag": "2/11", "mover": "gridftp", "mode": "push"}
-OF_A_NOTE = "Name a site, or the source and destination of a link."
+OF_A_NOTE = "A note needs a site, or the source and destination of a link."
 WRONG = [
     ("sites", {"name": "a b"}, "name", 'name "a b" is not 1 to 80 letters, digits, dots, dashes'),
     ("sites", {"name": ""}, "name", 'name "" is not 1 to 80 letters'),
@@ -66,26 +67,26 @@ WRONG = [
     ("sites", {"name": "x" * 81}, "name", "is not 1 to 80 letters"),
     ("sites", {"name": None}, "name", "name null is not 1 to 80 letters"),
     ("sites", {"name": 7}, "name", "name 7 is not"),
-    ("sites", {"cloud": "U\0K"}, "cloud", 'cloud "U\\u0000K" is not a text on one line of at most'),
-    ("sites", {"cloud": "x" * 41}, "cloud", "is not a text on one line of at most 40 characters"),
+    ("sites", {"cloud": "U\0K"}, "cloud", 'cloud "U\\u0000K" is not a single-line text of at most'),
+    ("sites", {"cloud": "x" * 41}, "cloud", "is not a single-line text of at most 40 characters"),
     ("sites", {"quiet_hours": "25:00-26:00"}, "quiet_hours", "in UTC, like 01:00-05:30"),
-    ("sites", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need two different"),
+    ("sites", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need a start and a diff"),
     ("targets", {"floor_mb_s": "20"}, "floor_mb_s", 'floor_mb_s "20" is not a number from 0.001'),
     ("targets", {"floor_mb_s": 0}, "floor_mb_s", "floor_mb_s 0 is not a number from 0.001 to"),
     ("targets", {"floor": 20}, "floor", "The field “floor” is now called floor_mb_s."),
     ("targets", {"below": 1.5}, "below", "below 1.5 is not a number from 0.05 to 1"),
-    ("targets", {"below": 0.9}, "above", "above must not be less than below, which is 0.9."),
+    ("targets", {"below": 0.9}, "above", "must not be less than below, which is 0.9."),
     ("targets", {"bad": 2}, "bad", "There is no field “bad”: use name, enabled,"),
     ("targets", {"of": 3}, "of", "There is no field “of”: use name, enabled,"),
     ("targets", {"mesh": "none"}, "mesh", "mesh “none” is not known: use the name of a"),
-    ("targets", {"sources": ["RAL_DATADISK"]}, "sources", 'is not "all", or a filter of'),
+    ("targets", {"sources": ["RAL_DATADISK"]}, "sources", 'is not "all", or a filter by'),
     ("targets", {"sources": {"cloudy": "UK"}}, "sources", "“cloudy” is not an attribute"),
     ("targets", {"size_class": "huge"}, "size_class", "size_class “huge” is not known"),
-    ("aliases", {"kind": "x"}, "kind", 'kind "x" is not one of the kinds rse, se_host'),
-    ("aliases", {"name": " x"}, "name", "An alias must be printable, and cannot begin or end"),
+    ("aliases", {"kind": "x"}, "kind", 'kind "x" is not rse, se_host'),
+    ("aliases", {"name": " x"}, "name", "An alias must be printable text, without spaces"),
     ("aliases", {"site": "RAL"}, "site", "choose exactly one"),
     ("aliases", {"endpoint": "NO"}, "endpoint", "endpoint “NO” is not known"),
-    ("sites", {"paused": "yes"}, "paused", 'paused "yes" is not true or false (true: no tests'),
+    ("sites", {"paused": "yes"}, "paused", 'paused "yes" is not true or false.'),
     (
         "sites",
         {"paused": True},
@@ -94,13 +95,13 @@ WRONG = [
     ),
     ("sites", {"paused": True, "pause_reason": " "}, "pause_reason", "pause_reason is missing"),
     ("sites", {"pause_reason": "x" * 201}, "pause_reason", "at most 200 characters"),
-    ("sites", {"pause_reason": "x"}, "pause_reason", "pause_reason requires paused true."),
+    ("sites", {"pause_reason": "x"}, "pause_reason", "pause_reason requires “paused”: true."),
     ("sites", {"paused_until": "3000-01-01T00:00:00Z"}, "paused_until", "is not a time in ISO"),
     (
         "sites",
         {"paused_until": "2999-01-01T00:00:00Z"},
         "paused_until",
-        "paused_until requires paused true",
+        "paused_until requires “paused”: true",
     ),
     ("sites", {"tier": 4}, "tier", "tier 4 is not a whole number from 0 to 3."),
     ("sites", {"tier": "2"}, "tier", 'tier "2" is not a whole number from 0 to 3.'),
@@ -110,30 +111,35 @@ WRONG = [
     ("sites", {"tier": None}, "tier", "tier null is not a whole number from 0 to 3."),
     ("sites", {"country": "gb"}, "country", "two capital letters"),
     ("sites", {"latitude": 90.5}, "latitude", "latitude 90.5 is not a number from -90 to 90"),
-    ("sites", {"latitude": "55"}, "latitude", "is not a number from -90 to 90 (degrees), or null"),
+    ("sites", {"latitude": "55"}, "latitude", "is not a number from -90 to 90, or null."),
     ("sites", {"wan_gbit_s": 0}, "wan_gbit_s", "wan_gbit_s 0 is not a number from 0.001 to"),
     ("sites", {"wan_gbit_s": [1]}, "wan_gbit_s", "wan_gbit_s [1] is not a number"),
     ("sites", {"colour": 1}, "colour", "There is no field “colour”: use name, cloud,"),
     ("sites", {"endpoints": []}, "endpoints", "There is no field “endpoints”"),
-    ("endpoints", {"name": "state"}, "name", "No endpoint can be called state: /api/v1/endpoints"),
-    ("targets", {"name": "add"}, "name", "No target can be called add: /targets/ad"),
+    ("endpoints", {"name": "state"}, "name", "The endpoint cannot be named “state”: Sonar uses"),
+    ("targets", {"name": "add"}, "name", "The target cannot be named “add”: Sonar uses"),
     ("endpoints", {"site": "Nowhere"}, "site", "site “Nowhere” is not known: use the name of a"),
     ("endpoints", {"site": "a\0b"}, "site", "is not the name of a registered site"),
     ("endpoints", {"site": 1}, "site", "site 1 is not the name of a registered site"),
-    ("endpoints", {"base_url": "file://x/y"}, "base_url", "base_url is not a text on one line of"),
+    ("endpoints", {"base_url": "file://x/y"}, "base_url", "base_url is not a URL like scheme://"),
     ("endpoints", {"base_url": "https://x/\0"}, "base_url", "scheme://host[:port]/path"),
     ("endpoints", {"base_url": "https://x y/z"}, "base_url", "scheme://host[:port]/path"),
     ("endpoints", {"base_url": "https://h/" + "x" * 400}, "base_url", "at most 400 characters"),
     ("endpoints", {"base_url": "ftp://["}, "base_url", "scheme://host[:port]/path"),
-    ("endpoints", {"base_url": "ftp://[1:2]"}, "base_url", "has a host and, if any, a port"),
-    ("endpoints", {"base_url": "http://h:70000/"}, "base_url", "has a host and, if any, a port"),
+    ("endpoints", {"base_url": "ftp://[1:2]"}, "base_url", "A base URL needs a host. Its port"),
+    ("endpoints", {"base_url": "http://h:70000/"}, "base_url", "A base URL needs a host. Its port"),
     ("endpoints", {"base_url": "http://:80/"}, "base_url", "scheme://host[:port]/path"),
     ("endpoints", {"inbound_cap": 0}, "inbound_cap", "inbound_cap 0 is not a whole number from 1"),
     ("endpoints", {"outbound_cap": 10**9}, "outbound_cap", "is not a whole number from 1 to 9999"),
-    ("endpoints", {"budget_bytes_per_day": -1}, "budget_bytes_per_day", "or null for no limit."),
+    ("endpoints", {"budget_bytes_per_day": -1}, "budget_bytes_per_day", "or null."),
     ("endpoints", {"budget_bytes_per_day": 2**63}, "budget_bytes_per_day", "whole number from 1"),
-    ("endpoints", {"credential": "../key"}, "credential", "is not a text on one line of at most"),
-    ("endpoints", {"credential": None}, "credential", "(the name of a registered credential; "),
+    ("endpoints", {"credential": "../key"}, "credential", "is not the name of a registered"),
+    (
+        "endpoints",
+        {"credential": None},
+        "credential",
+        "is not the name of a registered credential, or",
+    ),
     ("endpoints", {"credential": "no"}, "credential", "credential “no” is not known: use the name"),
     ("endpoints", {"credential_lent": "no"}, "credential_lent", "use the name of a registered"),
     ("endpoints", {"lend_credential": "no"}, "lend_credential", 'lend_credential "no" is not true'),
@@ -146,7 +152,12 @@ WRONG = [
     ("size-classes", {"from_bytes": 10**9}, "from_bytes", "Large and huge start at the same size"),
     ("size-classes", {"test_bytes": 10**9}, "from_bytes", "The test size of huge, 1000000000"),
     ("size-classes", {"test_bytes": 10**18}, "test_bytes", "is not a whole number from 1 to 99999"),
-    ("size-classes", {"timeout_seconds": 0}, "timeout_seconds", "a test that takes longer"),
+    (
+        "size-classes",
+        {"timeout_seconds": 0},
+        "timeout_seconds",
+        "is not a whole number from 1 to 2592000",
+    ),
     (
         "meshes",
         {"mover": "fts"},
@@ -160,11 +171,11 @@ WRONG = [
         f"is not the name of a transfer tool: {either(names())}.",
     ),
     ("meshes", {"mover": "fake"}, "mover", "fake supports the URL scheme fake, not those of RAL_D"),
-    ("meshes", {"mode": "shove"}, "mode", "pull (the destination fetches the file) or push"),
+    ("meshes", {"mode": "shove"}, "mode", "is not pull or push."),
     ("meshes", {"streams": 0}, "streams", "streams 0 is not a whole number from 1 to 9999."),
     ("meshes", {"tcp_buffer_bytes": 65536}, "tcp_buffer_bytes", f"The {NO_BUFFERS} be left empty"),
     ("meshes", {"priority": 2**31}, "priority", "is not a whole number from 0 to 9999"),
-    ("meshes", {"sources": []}, "sources", 'sources [] is not "all", a list of names'),
+    ("meshes", {"sources": []}, "sources", 'sources [] is not "all", a list of endpoint'),
     ("meshes", {"sources": {}}, "sources", "sources: a filter must have at least one of site, c"),
     ("meshes", {"sources": {"klout": "UK"}}, "sources", "“klout” is not an attribute of endpoints"),
     ("meshes", {"sources": {"tier": 4}}, "sources", "tier “4” is not known: use 0, 1, 2 or 3."),
@@ -179,11 +190,16 @@ WRONG = [
     ("meshes", {"destinations": [1]}, "destinations", 'destinations [1] is not "all"'),
     ("meshes", {"every": {}}, "every", "for at least one size class, like"),
     ("meshes", {"every": {"small": "10x"}}, "every", "in seconds or like 10m, 6h or 1d"),
-    ("meshes", {"every": {"small": 0}}, "every", 'every {"small":0} is not the interval'),
-    ("meshes", {"every": {"small": "99999999d"}}, "every", "is not the interval between tests"),
-    ("meshes", {"every": {"tiny": 60}}, "every", "every: there is no size class “tiny”: use"),
+    ("meshes", {"every": {"small": 0}}, "every", 'every {"small":0} is not an object of'),
+    ("meshes", {"every": {"small": "99999999d"}}, "every", "is not an object of intervals"),
+    ("meshes", {"every": {"tiny": 60}}, "every", "every “tiny” is not a size class: use"),
     ("meshes", {"quiet_hours": "25:00-26:00"}, "quiet_hours", "in UTC, like 01:00-05:30"),
-    ("meshes", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need two different"),
+    (
+        "meshes",
+        {"quiet_hours": "05:00-05:00"},
+        "quiet_hours",
+        "Quiet hours need a start and a diff",
+    ),
     (
         "meshes",
         {"scitag": "2/64"},
@@ -203,7 +219,7 @@ WRONG = [
         "The transfer tool gridftp cannot send a flow label: scitag must be left",
     ),
     ("meshes", {"service": "https://fts.example"}, "service", "uses no service: service must be"),
-    ("meshes", {"service": "https://u:p@fts.example"}, "service", "service is not a text on one"),
+    ("meshes", {"service": "https://u:p@fts.example"}, "service", "service is not a URL like https:"),
     (
         "meshes",
         {"mover": "fts3"},
@@ -218,10 +234,15 @@ WRONG = [
     ("downtimes", {"ends_at": "9999-12-31T23:59:59Z"}, "ends_at", "from 1970 to 2999"),
     ("downtimes", {"ends_at": "2026-11-20T07:00:00Z"}, "ends_at", "A downtime must end after it"),
     ("downtimes", {"ends_at": None}, "ends_at", "ends_at null is not a time"),
-    ("downtimes", {"site": None}, "site", "Name either a site or an endpoint."),
-    ("downtimes", {"endpoint": "RAL_DATADISK"}, "site", "Name either a site or an endpoint."),
-    ("downtimes", {"reason": "  "}, "reason", "of 1 to 200 characters, not only blanks"),
-    ("downtimes", {"reason": "a\nb"}, "reason", "is not a text on one line"),
+    ("downtimes", {"site": None}, "site", "a site or an endpoint: choose exactly one."),
+    (
+        "downtimes",
+        {"endpoint": "RAL_DATADISK"},
+        "site",
+        "a site or an endpoint: choose exactly one.",
+    ),
+    ("downtimes", {"reason": "  "}, "reason", "of 1 to 200 characters, not only spaces"),
+    ("downtimes", {"reason": "a\nb"}, "reason", "is not a single-line text of"),
     ("annotations", {"text": ""}, "text", 'text "" is not a text of 1 to 500 characters'),
     ("annotations", {"text": "x" * 501}, "text", "is not a text of 1 to 500 characters"),
     ("annotations", {"text": "a\0b"}, "text", "is not a text of 1 to 500 characters"),
@@ -259,7 +280,7 @@ def test_what_is_missing_is_said_of_each_field(root, plural: str):
     assert response.status_code == 400
     fields = RESOURCES[plural].new.model_fields
     needed = {
-        name: [f"{name} is missing: it must be {one.description}."] for name, one in fields.items()
+        name: [f"{name} is missing: it must be {rule_of(one)}."] for name, one in fields.items()
     }
     required = {name for name, one in fields.items() if one.is_required()}
     assert response.json()["errors"] == {name: needed[name] for name in required}
@@ -408,7 +429,7 @@ def test_a_404_says_what_there_is_not(client, small_world):
     }
     assert list(details.values()) == [
         "No size class “tiny” is registered.",
-        "There is no downtime 7.",
+        "Downtime 7 does not exist.",
         "No endpoint “RAL” is registered.",
         "No site “Nowhere” is registered.",
     ]

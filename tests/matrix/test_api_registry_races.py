@@ -127,7 +127,7 @@ def test_a_site_that_is_being_given_an_endpoint_stays(root):
         lambda: Endpoint.objects.create(name="new", site=site, base_url="https://new.example.org/"),
     )
     assert response.status_code == 409
-    assert response.json()["detail"].startswith("The site Empty has an endpoint")
+    assert response.json()["detail"].startswith("Site Empty has an endpoint")
 
 
 def test_a_boundary_that_is_being_taken_is_refused_in_words(root):
@@ -148,7 +148,7 @@ def test_a_rule_of_the_database_that_is_broken_at_the_commit_is_a_conflict(
     response = post(root, "size-classes/", body)
     assert response.status_code == 409
     assert response.json()["detail"].startswith(
-        "The registry was changed meanwhile and does not allow"
+        "Another change of the registry conflicts with this request."
     )
     assert SizeClass.objects.count() == 3
     said = [one.getMessage() for one in caplog.records if one.name == views.__name__]

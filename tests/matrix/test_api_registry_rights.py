@@ -114,7 +114,7 @@ def test_a_site_admin_changes_nothing_else_of_it(change: dict[str, Any]):
     response = patch(admin, "endpoints/RAL_DATADISK/", CAPS | change)
     assert response.status_code == 403
     assert response.json()["detail"] == (
-        "An admin of the site may change inbound_cap, outbound_cap, budget_bytes_per_day, label, "
+        "Admins of the site can change inbound_cap, outbound_cap, budget_bytes_per_day, label, "
         "software, enabled, paused, paused_until, pause_reason, but not "
         f"{next(iter(change))}."
     )
@@ -139,7 +139,7 @@ def test_a_site_admin_changes_nothing_else_of_the_own_site(change: dict[str, Any
     response = patch(admin, "sites/RAL/", {"quiet_hours": "23:00-05:30"} | change)
     assert response.status_code == 403
     assert response.json()["detail"] == (
-        "An admin of the site may change quiet_hours, paused, paused_until, pause_reason, but not "
+        "Admins of the site can change quiet_hours, paused, paused_until, pause_reason, but not "
         f"{next(iter(change))}."
     )
     assert Site.objects.values().get(name="RAL") == before
@@ -210,7 +210,10 @@ def test_a_hidden_note_is_not_there_for_who_may_not_see_it(root):
     refused = patch(client, where, {"text": "x"})
     assert refused.status_code == 404
     number = where.split("/")[1]
-    assert refused.json()["detail"] == f"There is no note {number} that you may see."
+    assert (
+        refused.json()["detail"]
+        == f"Note {number} does not exist, or you are not allowed to see it."
+    )
     assert client.delete(f"/api/v1/{where}").status_code == 404
     assert Annotation.objects.get().text == "over the backup"
 

@@ -189,7 +189,7 @@ def test_operators_add_change_and_delete_a_set_and_others_read(small_world: Worl
 @pytest.mark.parametrize(
     ("wrong", "field", "sentence"),
     [
-        ({"name": "add"}, "name", "No criteria set can be called add."),
+        ({"name": "add"}, "name", "A criteria set cannot be named “add”"),
         ({"period_hours": "90m"}, "period_hours", "'90m' is not a whole number of hours"),
         ({"period_hours": "31d"}, "period_hours", "less than or equal to 720"),
         ({"least_mb_s": "", "least_success_percent": ""}, "least_mb_s", "Enter a minimum rate"),

@@ -112,7 +112,7 @@ def test_what_is_from_elsewhere_is_changed_there(client: Client, both: World):
         client.delete(url),
     ):
         assert refused.status_code == 409
-        assert "is from GOCDB: change it at its source." in refused.content.decode()
+        assert "was imported from GOCDB. Change it there." in refused.content.decode()
     assert Downtime.objects.get(pk=row.pk).reason == "new switch"
     record = responses.answer(client, url)
     assert (record["origin"], record["key"], record["url"]) == ("gocdb", "7G0", PORTAL)

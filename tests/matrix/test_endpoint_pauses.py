@@ -34,9 +34,9 @@ def test_it_is_paused_changed_and_resumed_on_its_page(client, admin):
     row = ral()
     assert (row.paused_since, row.paused_until, row.paused_by.username) == (NOW, None, "anna")
     page = responses.page(admin, ENDPOINT)
-    assert "Paused the tests of RAL_DATADISK, until somebody resumes them: new disks." in page
-    assert f"{BANNER} (anna), until somebody resumes them: new disks." in page
-    assert f"{BANNER}, until somebody" in responses.page(client, ENDPOINT)
+    assert "Paused the tests of RAL_DATADISK, until someone resumes them: new disks." in page
+    assert f"{BANNER} (anna), until someone resumes them: new disks." in page
+    assert f"{BANNER}, until someone" in responses.page(client, ENDPOINT)
     wrong = admin.post(PAUSE, {"pause_reason": "firmware", "paused_until": "2026-11-20 11:00"})
     refused = Page(wrong.content.decode())
     assert wrong.status_code == 400
@@ -59,7 +59,7 @@ def test_all_that_show_a_paused_site_show_it(client, small_world: World):
     row.save()
     Schedule.objects.update(skipped_because="paused", skipped_since=NOW)
     page = responses.page(client, link)
-    assert f"{BANNER}, until somebody resumes them: new disks." in page
+    assert f"{BANNER}, until someone resumes them: new disks." in page
     assert "waiting: a pause of RAL_DATADISK" in page
     assert "tests have failed since" not in page
     for path in ("/", "/?rows=cloud&columns=cloud"):
@@ -67,7 +67,7 @@ def test_all_that_show_a_paused_site_show_it(client, small_world: World):
     assert f"{BANNER}, until" in responses.page(client, "/sites/RAL/")
     assert "yes, paused" in responses.page(client, "/sites/RAL/")
     found = responses.page(client, "/operations/")
-    assert "endpoint RAL_DATADISK , since 20 Nov 12:00 UTC, until somebody resumes them" in found
+    assert "endpoint RAL_DATADISK , since 20 Nov 12:00 UTC, until someone resumes them" in found
 
 
 def test_a_site_admin_pauses_it_by_rest_and_its_test_is_refused(small_world: World):

@@ -109,7 +109,7 @@ def test_a_sonar_whose_tests_are_stopped_is_ready_and_says_so(client):
     now = timezone.now()
     AllTests.objects.create(id=1, paused_since=now - SECOND, pause_reason="new firewall")
     status, parts = ready(client)
-    said = "All tests of Sonar are stopped until somebody resumes them: new firewall."
+    said = "All tests of Sonar are stopped until someone resumes them: new firewall."
     assert (status, parts["tests"]["detail"]) == (200, said)
     AllTests.objects.update(paused_until=now)
     assert ready(client)[1]["tests"]["detail"] == "Tests may start."

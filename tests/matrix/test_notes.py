@@ -73,11 +73,11 @@ def test_a_note_on_a_link_keeps_its_direction_and_its_times(client, writer):
     ("sent", "said"),
     [
         ({"site": "RAL", "text": ""}, "text: This field is required."),
-        ({"text": "of nothing"}, "Name a site, or the source and destination of a link."),
+        ({"text": "of nothing"}, "A note needs a site, or the source and destination of a link."),
         ({"site": "Atlantis", "text": "x"}, "site: Select a valid choice."),
         (
             {"source": "RAL_DATADISK", "text": "half"},
-            "Name a site, or the source and destination of a link.",
+            "A note needs a site, or the source and destination of a link.",
         ),
         (
             {

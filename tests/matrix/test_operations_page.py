@@ -669,7 +669,7 @@ def test_an_operator_stops_all_tests_and_every_page_says_so_until_they_start_aga
     assert look(operator).parts("#stop button")
     assert stop(operator)["Location"] == URL
     assert Probe.objects.get().cancelled_by == ""
-    words = "All tests of Sonar are stopped since 20 Nov 12:00 UTC (the-operator), until somebody"
+    words = "All tests of Sonar are stopped since 20 Nov 12:00 UTC (the-operator), until someone"
     words += " resumes them: new firewall. No test starts until then."
     for page in (URL, "/", "/table/", "/sites/RAL/", "/links/RAL_DATADISK/DESY_DATADISK/"):
         assert words in look(operator, page), page

@@ -22,21 +22,23 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 class NewToy(Body):
     """A toy to add."""
 
-    name: Annotated[str, own_name()]
-    hosts: Annotated[list[str], field("a list of names of hosts", min_length=1)]
+    name: Annotated[str, own_name("toy")]
+    hosts: Annotated[
+        list[str], field("a list of names of hosts", "Hosts of the toy.", min_length=1)
+    ]
 
 
 class Toys(Resource[Credential]):
     model = Credential
     new = NewToy
     answer = record_of(NewToy, "A toy.")
-    parameters = (of_words("host", "Those for this host alone.", "a.example.org", "hosts__0"),)
+    parameters = (of_words("host", "Return only toys for this host.", "a.example.org", "hosts__0"),)
     calls = {
-        "list": CallText("All toys", "By name."),
+        "list": CallText("List toys", "Returns all toys, sorted by name."),
         "add": CallText("Add a toy"),
-        "show": CallText("One toy"),
+        "show": CallText("Get a toy"),
         "change": CallText("Change a toy"),
-        "remove": CallText("Remove a toy"),
+        "remove": CallText("Delete a toy"),
     }
 
 

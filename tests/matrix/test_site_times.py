@@ -20,7 +20,7 @@ from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon", "small_world")]
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
-PAUSED = "RAL has paused its tests since 20 Nov 12:00 UTC, until somebody resumes them: disks."
+PAUSED = "RAL has paused its tests since 20 Nov 12:00 UTC, until someone resumes them: disks."
 
 
 def words(client: Client, path: str) -> str:
@@ -75,7 +75,7 @@ def test_the_matrix_names_the_paused_sites_in_sight(client, failing):
     pause()
     title = "RAL has paused its tests."
     assert title in words(client, "/")
-    assert "RAL, until somebody resumes them: disks" in words(client, "/")
+    assert "RAL, until someone resumes them: disks" in words(client, "/")
     assert title in words(client, "/?rows=cloud&columns=cloud")
     assert title not in words(client, "/?source_site=DESY&destination_site=Glasgow")
     assert title in words(client, "/?wall=1")
@@ -135,8 +135,8 @@ def test_operations_lists_pauses_and_counts_what_waits_for_them(client, small_wo
         skipped_because="quiet site", skipped_since=NOW
     )
     found = words(client, "/operations/")
-    assert "site RAL , since 20 Nov 12:00 UTC, until somebody resumes them: disks" in found
-    assert "RAL has paused its tests until somebody resumes them." in found
+    assert "site RAL , since 20 Nov 12:00 UTC, until someone resumes them: disks" in found
+    assert "RAL has paused its tests until someone resumes them." in found
     assert "the site of an endpoint has quiet hours" in found
 
 
@@ -232,4 +232,4 @@ def test_an_order_at_a_paused_site_is_refused_with_the_sentence(root):
     body = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "sizes": ["small"]}
     response = post(root, "probes/", body)
     assert response.status_code in (400, 409)
-    assert "RAL has paused its tests until somebody resumes them." in response.content.decode()
+    assert "RAL has paused its tests until someone resumes them." in response.content.decode()

@@ -200,7 +200,7 @@ def rows() -> list[object]:
         ("quiet", "quiet_until", "4", "Enter a time of day in UTC"),
         ("quiet", "quiet_until", "", "Quiet hours need a start and an end"),
         ("quiet", "quiet_from", "", "Leave both fields empty for no quiet hours"),
-        ("quiet", "quiet_until", "22:00", "two different times"),
+        ("quiet", "quiet_until", "22:00", "a different end"),
         ("pause", "pause_reason", " ", "Enter a reason, like “new firewall”."),
         ("pause", "pause_reason", "x" * 201, "at most 200 characters"),
         ("pause", "paused_until", "soon", "Not a valid time"),
@@ -420,15 +420,15 @@ def test_tests_are_paused_without_an_end_and_resumed(admin):
         "new firewall",
         "anna",
     )
-    sentence = "Paused the tests of DESY, until somebody resumes them: new firewall."
+    sentence = "Paused the tests of DESY, until someone resumes them: new firewall."
     assert (
         f"{sentence} During the pause, no tests start on the affected links, not even on demand"
     ) in page
-    banner = "DESY has paused its tests since 20 Nov 12:00 UTC (anna), until somebody"
+    banner = "DESY has paused its tests since 20 Nov 12:00 UTC (anna), until someone"
     assert banner in page
-    assert "Paused now , until somebody resumes them: new firewall" in page
+    assert "Paused now , until someone resumes them: new firewall" in page
     public = look(Client())
-    assert "DESY has paused its tests since 20 Nov 12:00 UTC, until somebody" in public
+    assert "DESY has paused its tests since 20 Nov 12:00 UTC, until someone" in public
     page = followed(admin, admin.post(PAUSE, {"resume": "", "paused_until": "nonsense"}))
     assert "Resumed the tests of DESY, paused since 20 Nov 12:00 UTC" in page
     assert not desy().is_paused(NOW)

@@ -257,15 +257,15 @@ def test_a_registry_file_writes_tags_and_an_empty_list_removes_them(tmp_path):
     [
         (
             "[ok, two words]",
-            f"sites[0].tags (line 2): “two words” is not a tag: a tag is {TAG_RULE}.",
+            f"sites[0].tags (line 2): “two words” is not a valid tag: use {TAG_RULE}.",
         ),
-        (["ok", "line\n"], f"is not a tag: a tag is {TAG_RULE}."),
-        (["ok", ""], f"sites[0].tags (line 2): “” is not a tag: a tag is {TAG_RULE}."),
-        (["x" * 41], f"x” is not a tag: a tag is {TAG_RULE}."),
+        (["ok", "line\n"], f"is not a valid tag: use {TAG_RULE}."),
+        (["ok", ""], f"sites[0].tags (line 2): “” is not a valid tag: use {TAG_RULE}."),
+        (["x" * 41], f"x” is not a valid tag: use {TAG_RULE}."),
         ("atlas", "sites[0].tags (line 2): Input should be a valid list"),
         (
             [f"t{number}" for number in range(MOST_TAGS + 1)],
-            "sites[0].tags (line 2): There are at most 20 tags, not 21.",
+            "sites[0].tags (line 2): At most 20 tags are allowed (got 21).",
         ),
     ],
 )
@@ -283,5 +283,5 @@ def test_the_admin_takes_tags_between_commas():
     assert admin.post(reverse("admin:sonar_site_add"), body).status_code == 302
     assert Site.objects.get().tags == ["atlas", "tape"]
     answer = admin.post(reverse("admin:sonar_site_add"), body | {"name": "X", "tags": "a b"})
-    assert f"“a b” is not a tag: a tag is {TAG_RULE}." in answer.content.decode()
+    assert f"“a b” is not a valid tag: use {TAG_RULE}." in answer.content.decode()
     assert Site.objects.count() == 1

@@ -112,7 +112,7 @@ def test_only_scopes_that_the_account_can_use_are_offered(client, shifter):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"name": "a b"}, "'a b' cannot be the name of a token: A name is made of letters"),
+        ({"name": "a b"}, "'a b' cannot be the name of a token: Use only letters"),
         ({"name": ""}, "name: This field is required."),
         ({"name": "x" * 81}, "name: Ensure this value has at most 80 characters"),
         ({"name": "a\0b"}, "name: Null characters are not allowed."),

@@ -168,7 +168,7 @@ def test_a_lost_one_says_that_this_is_not_the_links_fault(client, small_world):
     page = look(client, send(small_world.ral, small_world.glasgow, NOW, **lost))
     assert "Lost in Sonar itself" in page.words
     assert "This says nothing about the link" in page
-    assert facts(page)["state"] == "lost: its worker died"
+    assert facts(page)["state"] == "lost: the worker stopped"
 
 
 def test_its_rate_from_within_is_a_picture_and_a_table(client, small_world):

@@ -185,7 +185,7 @@ def test_a_name_that_only_its_case_tells_from_another_is_refused(root: Client):
         response = post(root, f"{plural}/", new)
         assert response.status_code == 409, plural
         (sentence,) = response.json()["errors"]["name"]
-        assert sentence.startswith(f"The name {new['name']} differs only in case from the ")
+        assert sentence.startswith(f"The name “{new['name']}” differs only in case from the ")
 
 
 def test_the_models_themselves_refuse_such_names_when_they_change(root: Client):
@@ -253,7 +253,7 @@ def test_a_file_is_judged_by_what_stands_only_in_the_database_too(tmp_path):
     )
     said = errors(tmp_path, more)
     assert "endpoints[0].base_url (line 2): The base URL of RAL_DATADISK" in said
-    assert "endpoints[1].name (line 3): The name ral_datadisk differs only in case" in said
+    assert "endpoints[1].name (line 3): The name “ral_datadisk” differs only in case" in said
     assert f"endpoints[2].base_url (line 4): {HOST_SENTENCE}" in said
     assert f"endpoints[3].base_url (line 5): {DOTS_SENTENCE}" in said
     assert f"endpoints[4].base_url (line 6): {LETTERS_SENTENCE}" in said

@@ -312,7 +312,7 @@ def test_the_command_checks_what_is_not_registered_and_keeps_nothing(capsys):
         ([], "required"),
         (["RAL_DATADISK", "--data-host", "a.b.c"], "require --base-url"),
         (["--base-url", "se.example"], "--base-url: A base URL is scheme"),
-        (["--base-url", "https://[::1/x"], "--base-url: A base URL has a host"),
+        (["--base-url", "https://[::1/x"], "--base-url: A base URL needs a host"),
         (
             ["--base-url", "https://169.254.169.254/x"],
             "--base-url: The host of a base URL must not",

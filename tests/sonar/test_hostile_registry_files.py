@@ -53,9 +53,9 @@ HOSTILE = {
     "NUL": ('sites:\n- {name: RAL, cloud: "a\\0b"}\n', "line 2: a text contains NUL or half"),
     "a line break in a size class": (
         'size_classes:\n- {name: "huge\\n", from_bytes: 1, test_bytes: 2}\n',
-        f"size_classes[0].{NAMED} A name is made of letters, digits,",
+        f"size_classes[0].{NAMED} Use only letters, digits,",
     ),
-    "a line break in a site": ('sites:\n- {name: "RAL\\n"}\n', f"sites[0].{NAMED} A name is made"),
+    "a line break in a site": ('sites:\n- {name: "RAL\\n"}\n', f"sites[0].{NAMED} Use only"),
     "a line break in a credential": (
         'credentials:\n- {name: "glasgow\\n", hosts: [glasgow.example]}\n',
         f"credentials[0].{NAMED} The name of a credential is made of",

@@ -56,7 +56,7 @@ def test_what_was_called_as_an_address_before_is_kept_as_it_is():
     state.full_clean()
     state.name = "other"
     state.full_clean()
-    with pytest.raises(ValidationError, match="No endpoint can be called state"):
+    with pytest.raises(ValidationError, match="The endpoint cannot be named “state”"):
         Endpoint(name="state", site=site, base_url="https://b.ral.example/").full_clean()
 
 

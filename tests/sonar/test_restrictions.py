@@ -17,7 +17,7 @@ from tests.sonar.world import NOW, claimed, endpoint, ordered, reasons, request,
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
-WITHOUT_END = "GLASGOW has paused its tests until somebody resumes them."
+WITHOUT_END = "GLASGOW has paused its tests until someone resumes them."
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_all_endpoints_of_the_site_are_restrictions_and_no_others(django_assert_
     pause(endpoint("LANCS"))
     with django_assert_num_queries(1):
         restrictions = Restrictions.at(NOW)
-    own = "The tests of LANCS_DATADISK are paused until somebody resumes them."
+    own = "The tests of LANCS_DATADISK are paused until someone resumes them."
     third = Endpoint.objects.get(name="LANCS_DATADISK")
     assert restrictions.paused == dict.fromkeys([one.id, second.id], WITHOUT_END) | {third.id: own}
     assert restrictions.quiet == {other.id}
@@ -182,7 +182,7 @@ def test_nothing_starts_while_all_tests_are_stopped_and_what_is_due_does_after_i
     order(glasgow, ral)
     Probe.objects.exclude(state="waiting").delete()
     stop_all("new firewall", None, None, NOW, running=False)
-    sentence = "All tests of Sonar are stopped until somebody resumes them: new firewall."
+    sentence = "All tests of Sonar are stopped until someone resumes them: new firewall."
     assert scheduler.claim_due(NOW) == []
     assert reasons() == {"stopped": 18}
     with pytest.raises(scheduler.RefusedError) as refused:
@@ -231,7 +231,7 @@ def test_the_command_stops_all_tests_and_lets_them_start_again(glasgow: Endpoint
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["all", ""], "A pause has a beginning and a reason"),
+        (["all", ""], "A pause needs a start and a reason"),
         (["all", "x" * 201], "at most 200 characters"),
         (["all", "x", "--until", "2020-01-01T00:00:00Z"], "must end after it starts"),
         (["all", "x", "--until", "soonish"], "--until soonish: 'soonish' is not a time"),

@@ -323,7 +323,7 @@ def test_an_uploaded_secret_does_not_follow_its_issuer_to_another_server(
         {"issuer": "", "client_id": "", "kind": "file"},
     ):
         answer = client.post(path, sent | change)
-        assert "The uploaded secret was not meant for this" in answer.content.decode()
+        assert "The uploaded secret belongs to the previous" in answer.content.decode()
         file = f"credentials: [{{name: {row.name}, hosts: {row.hosts}, kind: "
         file += (
             "file}]"
@@ -331,7 +331,7 @@ def test_an_uploaded_secret_does_not_follow_its_issuer_to_another_server(
             else (f"client_credentials, issuer: '{change['issuer']}', client_id: sonar}}]")
         )
         (tmp_path / "grid.yaml").write_text(file)
-        with pytest.raises(CommandError, match="was not meant for this"):
+        with pytest.raises(CommandError, match="belongs to the previous kind or issuer"):
             call_command("load_registry", str(tmp_path / "grid.yaml"), stdout=StringIO())
     row.refresh_from_db()
     assert (row.issuer, row.kind) == (settings["issuer"], "client_credentials")

@@ -4,30 +4,46 @@ from collections.abc import Collection
 from typing import Annotated
 
 from django.db.models import Q
+from pydantic import Field
 from rest_framework.request import Request
 
 from matrix.api.parameters import one_of
 from matrix.api.registry.resource import BY_ID, CallText, Parameter, Resource, of_row
-from matrix.api.registry.values import Values, field, name_of, needed_text, record_of
+from matrix.api.registry.values import ID, Values, field, name_of, needed_text, record_of
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.schemas import Body
 from sonar.models import Alias, Endpoint, Site
 from sonar.models.aliases import BY_HAND, HOSTS, LONGEST_NAME, AliasKind
+from sonar.notation.enumeration import either
 from sonar.people.roles import Anyone
 from sonar.registry import aliases
 
 KINDS = AliasKind.values
-KIND_WORDS = f"one of the kinds {', '.join(KINDS)}"
+KIND_WORDS = (
+    "Kind of the name, by the service that uses it: rse (Rucio), se_host (host of a storage "
+    "service), rcsite (WLCG), gocdb_site (GOCDB), osg_group and osg_resource (OSG Topology), "
+    "perfsonar_host (perfSONAR) or netsite (network site)."
+)
 SEE = "sonar.view_alias"
 
 
 class NewAlias(Body):
-    """A name that another service has for a site or for an endpoint."""
+    """An alias to add: the name that another service uses for a site or an endpoint."""
 
-    kind: Annotated[str, field(KIND_WORDS, pattern=f"^({'|'.join(KINDS)})$")]
-    name: Annotated[str, needed_text(LONGEST_NAME)]
-    site: Annotated[str | None, name_of("site", "where it is an endpoint's")] = None
-    endpoint: Annotated[str | None, name_of("endpoint", "where it is a site's")] = None
+    kind: Annotated[str, field(either(KINDS), KIND_WORDS, pattern=f"^({'|'.join(KINDS)})$")]
+    name: Annotated[
+        str, needed_text(LONGEST_NAME, "The alias, exactly as the other service writes it.")
+    ]
+    site: Annotated[
+        str | None,
+        name_of("site", "Site that the alias means. Null if it means an endpoint.", or_null=True),
+    ] = None
+    endpoint: Annotated[
+        str | None,
+        name_of(
+            "endpoint", "Endpoint that the alias means. Null if it means a site.", or_null=True
+        ),
+    ] = None
 
 
 class Aliases(Resource[Alias]):
@@ -36,12 +52,17 @@ class Aliases(Resource[Alias]):
     new = NewAlias
     answer = record_of(
         NewAlias,
-        "A name that another service has for a site or for an endpoint. `origin` is `hand`, or the "
-        "source that it comes from.",
-        id=int,
-        origin=str,
+        "An alias: the name that another service uses for a site or an endpoint.",
+        id=ID,
+        origin=Annotated[
+            str,
+            Field(
+                description="Where the alias comes from: `hand` if a person entered it, otherwise "
+                "the name of the topology source."
+            ),
+        ],
     )
-    missing = "There is no alias {key} that you may see."
+    missing = "Alias {key} does not exist, or you are not allowed to see it."
     order = BY_ID
     field_of = {
         "alias_means_one_thing": "name",
@@ -49,24 +70,45 @@ class Aliases(Resource[Alias]):
     }
     parameters = (
         Parameter(
-            (schema.choice("kind", KINDS, "Only aliases of this kind."),),
+            (
+                schema.choice(
+                    "kind",
+                    KINDS,
+                    "Return only aliases of this kind, such as rse for names in Rucio. Default: "
+                    "all kinds.",
+                ),
+            ),
             lambda params: Q(kind=kind) if (kind := one_of(params, "kind", KINDS)) else Q(),
         ),
-        of_row("site", "Aliases of this site.", "GLASGOW", Site),
-        of_row("endpoint", "Aliases of this endpoint.", "GLASGOW_DATADISK", Endpoint),
+        of_row("site", "Return only aliases of the site with this name.", "GLASGOW", Site),
+        of_row(
+            "endpoint",
+            "Return only aliases of the endpoint with this name.",
+            "GLASGOW_DATADISK",
+            Endpoint,
+        ),
     )
     calls = {
         "list": CallText(
-            "Aliases: names that other services have for sites and endpoints",
-            "Aliases that are hosts are only for operators and administrators.",
+            "List aliases",
+            "Returns the names that other services use for sites and endpoints, sorted by id. "
+            "Aliases that are host names are shown only to operators and administrators.",
         ),
         "add": CallText(
             "Add an alias",
-            "Imported results and downtimes with this name then belong to the site or endpoint.",
+            "Imported results and downtimes that use the new alias are assigned to its site or "
+            "endpoint.",
         ),
-        "show": CallText("One alias"),
-        "change": CallText("Change an alias", "Fields that are left out stay as they are."),
-        "remove": CallText("Remove an alias", "Its name is unknown then."),
+        "show": CallText("Get an alias", "Returns the alias with this id."),
+        "change": CallText(
+            "Change an alias",
+            "Omitted fields keep their values. The `origin` of the alias becomes `hand`.",
+        ),
+        "remove": CallText(
+            "Delete an alias",
+            "Results and downtimes that use the deleted alias can no longer be assigned to a site "
+            "or endpoint. When one is imported, the name is listed as an unknown alias.",
+        ),
     }
 
     def visible_to(self, reader: Anyone) -> Q:

@@ -4,24 +4,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from matrix.api.registry.mesh_ends import ATTRIBUTES, EXAMPLE, Filter, filter_at, without_constant
+from matrix.api.registry.mesh_ends import Filter, end_by_filter, filter_at, without_constant
 from matrix.api.registry.resource import CallText, Resource
-from matrix.api.registry.values import Values, field, name_of, number, own_name, record_of, whole
+from matrix.api.registry.values import Values, name_of, number, own_name, record_of, whole
 from matrix.api.schema.records import Json
 from matrix.api.schema.schemas import Body
 from matrix.query.forms import BadQueryError
 from sonar.models import CriteriaSet, SizeClass
 from sonar.models.commissioning import LONGEST_PERIOD, MOST_MB_S, MOST_TESTS, MOST_VOLUME
 from sonar.models.member_filters import ENDS, filter_column
-from sonar.notation.enumeration import either, not_registered
+from sonar.notation.enumeration import not_registered
 from sonar.registry.file.sections import ALL
 
 LEAST = 0.001
-
-
-def ends(meaning: str) -> Any:  # noqa: ANN401 - a field of pydantic
-    rule = f'"all", or a filter of at least one of {either(ATTRIBUTES)}, like {EXAMPLE}'
-    return field(rule, meaning, strict=None, json_schema_extra=without_constant)
 
 
 Fitting = Literal["all"] | Filter
@@ -31,39 +26,57 @@ Answered = Annotated[
 
 
 class NewCriteriaSet(Body):
-    """What each link between some endpoints has to reach over a period, in one size class."""
+    """A criteria set to add: what links must reach in one size class to pass commissioning."""
 
-    name: Annotated[str, own_name()]
-    size: Annotated[str, name_of("size class")]
+    name: Annotated[str, own_name("criteria set")]
+    size: Annotated[
+        str, name_of("size class", "Size class whose tests are evaluated, for example `large`.")
+    ]
     period_hours: Annotated[
-        int, whole(1, LONGEST_PERIOD, "length in hours of the period that is evaluated")
+        int, whole(1, LONGEST_PERIOD, "Length of the evaluated period, in hours.")
     ]
     least_tests: Annotated[
-        int, whole(1, MOST_TESTS, "a link with fewer tests in the period is not evaluated")
+        int,
+        whole(
+            1,
+            MOST_TESTS,
+            "Minimum number of tests in the period. A link with fewer tests is not evaluated.",
+        ),
     ]
     least_mb_s: Annotated[
         float | None,
         number(
             LEAST,
             MOST_MB_S,
-            "minimum throughput: bytes of all successful tests divided by their seconds",
-            "for any rate",
+            "Minimum throughput of a link in MB/s: total bytes of its successful tests in the "
+            "period divided by their total seconds. Null means that any throughput passes.",
+            or_null=True,
         ),
     ] = None
     least_success_percent: Annotated[
-        float | None, number(LEAST, 100, "minimum share of successful tests", "for any share")
+        float | None,
+        number(
+            LEAST,
+            100,
+            "Minimum percentage of tests in the period that succeed. Null means that any "
+            "percentage passes.",
+            or_null=True,
+        ),
     ] = None
     least_bytes: Annotated[
         int | None,
         whole(
             1,
             MOST_VOLUME,
-            "minimum volume of successful tests, required to pass but not to stay passed",
-            "for any",
+            "Minimum number of bytes that successful tests move in the period. A link needs this "
+            "volume to pass, but not to stay passed. Null means that any volume passes.",
+            or_null=True,
         ),
     ] = None
-    sources: Annotated[Fitting, ends("sources of its links")] = "all"
-    destinations: Annotated[Fitting, ends("destinations of its links")] = "all"
+    sources: Annotated[Fitting, end_by_filter("Source endpoints of the evaluated links.")] = "all"
+    destinations: Annotated[
+        Fitting, end_by_filter("Destination endpoints of the evaluated links.")
+    ] = "all"
 
 
 class CriteriaSets(Resource[CriteriaSet]):
@@ -71,23 +84,27 @@ class CriteriaSets(Resource[CriteriaSet]):
     new = NewCriteriaSet
     answer = record_of(
         NewCriteriaSet,
-        "A criteria set. The states of its links are in `commissioning/`.",
+        "A criteria set: what links must reach to pass commissioning.",
         sources=Answered,
         destinations=Answered,
     )
     field_of = {"criteriaset_asks_for_something": "least_mb_s"}
     calls = {
-        "list": CallText("List criteria sets", "By name."),
+        "list": CallText("List criteria sets", "Returns all criteria sets, sorted by name."),
         "add": CallText(
-            "Add a criteria set", "A minimum rate or a minimum success rate is required."
+            "Add a criteria set",
+            "At least one of `least_mb_s` and `least_success_percent` is required.",
         ),
-        "show": CallText("Get a criteria set"),
+        "show": CallText("Get a criteria set", "Returns the criteria set with this name."),
         "change": CallText(
             "Change a criteria set",
-            "Omitted fields are not changed. Records of the last 90 days are\n"
-            "computed again; older records keep the criteria of their time.",
+            "Omitted fields keep their values. Records of the last 90 days are evaluated again. "
+            "Older records keep the criteria with which they were made.",
         ),
-        "remove": CallText("Delete a criteria set", "Its records are deleted, too."),
+        "remove": CallText(
+            "Delete a criteria set",
+            "The records of links that passed this criteria set are also deleted.",
+        ),
     }
 
     def rows(self) -> Any:  # noqa: ANN401 - a QuerySet

@@ -37,9 +37,9 @@ def filter_schema() -> Json:
         properties[name] = {"anyOf": [text, texts, *numbers(attribute)]}
     return {
         "type": "object",
-        "description": "Filter of endpoints, including those registered later: values by "
-        "attribute, as in the matrix. One matching value per attribute is enough, and a leading ! "
-        "excludes a value.",
+        "description": "Filter that selects endpoints by their attributes, including endpoints "
+        "that are registered later. An endpoint must match one of the values of each attribute. "
+        "A leading ! excludes a value.",
         "properties": properties,
         "minProperties": 1,
         "additionalProperties": False,
@@ -58,17 +58,18 @@ def without_constant(schema: Json) -> None:
     schema["anyOf"] = [*others, {"type": constant["type"], "pattern": f"^{constant['const']}$"}]
 
 
+A_FILTER = f"a filter by at least one of {either(ATTRIBUTES)}, like {EXAMPLE}"
+
+
 def ends(meaning: str) -> FieldInfo:
-    a_filter = f"a filter of at least one of {either(ATTRIBUTES)}, like {EXAMPLE}"
-    sentence = f'"all", a list of names of endpoints, or {a_filter} ({meaning})'
-    return field(sentence, strict=None, json_schema_extra=without_constant)
+    rule = f'"all", a list of endpoint names, or {A_FILTER}'
+    return field(rule, meaning, strict=None, json_schema_extra=without_constant)
 
 
 def end_by_filter(meaning: str) -> FieldInfo:
     """An end that names no endpoints: all of them, or a filter."""
-    a_filter = f"a filter of at least one of {either(ATTRIBUTES)}, like {EXAMPLE}"
-    sentence = f'"all", or {a_filter} ({meaning})'
-    return field(sentence, strict=None, json_schema_extra=without_constant)
+    rule = f'"all", or {A_FILTER}'
+    return field(rule, meaning, strict=None, json_schema_extra=without_constant)
 
 
 Ends = Annotated[

@@ -11,16 +11,14 @@ from django.utils.text import capfirst
 from pydantic import Field, create_model
 from rest_framework.request import Request
 
-from matrix.answers.words.phrases import lower_first
 from matrix.api.parameters import wrong
 from matrix.api.registry.mesh_ends import Ends, Filter, Names, ends, filter_at, members, names
 from matrix.api.registry.resource import BY_SIZE, CallText, Resource
 from matrix.api.registry.values import (
-    CREDENTIAL_NAME,
     Values,
+    credential_name,
     field,
     flag,
-    line,
     own_name,
     quiet_times,
     record_of,
@@ -69,8 +67,9 @@ ELSEWHERE = (*ENDS, "every", "quiet_hours", "scitag")
 
 SCITAG = field(
     "a flow label (SciTag) as experiment/activity, like 2/11",
-    "scitags.org",
-    "to send none",
+    "Flow label that transfers of the mesh carry, as defined at scitags.org. Null means no flow "
+    "label.",
+    or_null=True,
     max_length=7,
     pattern=scitags.NOTATION,
 )
@@ -82,29 +81,54 @@ Duration = Annotated[str, Field(strict=True, pattern=DURATION)]
 AS_ANSWERED: dict[str, Any] = {
     "sources": Ends,
     "destinations": Ends,
-    "every": dict[str, int],
+    "every": Annotated[
+        dict[str, int],
+        Field(
+            description="Interval between tests of a link in seconds, by size class. Size classes "
+            "that are not listed are not tested."
+        ),
+    ],
     "service": (str, ""),
     "service_credential": (str, ""),
 }
+
+
+def now_field(kind: type[Any], description: str) -> Any:  # noqa: ANN401 - a type
+    return Annotated[kind, Field(description=description)]
+
+
 # What it tests now, if it is enabled, of sonar.registry.mesh_size.
 NOW: dict[str, Any] = {
-    "sources_now": int,
-    "destinations_now": int,
-    "links_now": int,
-    "tests_per_day": float,
-    "bytes_per_day": float,
-    "tests_at_once": int,
-    "in_words": str,
+    "sources_now": now_field(
+        int, "Number of source endpoints that match the mesh now and are enabled."
+    ),
+    "destinations_now": now_field(
+        int, "Number of destination endpoints that match the mesh now and are enabled."
+    ),
+    "links_now": now_field(int, "Number of links that the mesh tests now if it is enabled."),
+    "tests_per_day": now_field(
+        float, "Number of tests of the mesh per day that quiet hours, caps and budgets allow."
+    ),
+    "bytes_per_day": now_field(
+        float, "Number of test bytes per day that quiet hours, caps and budgets allow the mesh."
+    ),
+    "tests_at_once": now_field(
+        int, "Maximum number of tests of the mesh that can run at the same time."
+    ),
+    "in_words": now_field(
+        str, "Summary in words of the endpoints, links, tests and bytes of the mesh now."
+    ),
 }
 
 
 def limits() -> dict[str, Any]:
     """Return the fields of LIMITS, with what the model says of them."""
-    meanings = {column.name: column.help_text.partition(";")[0] for column in Mesh._meta.fields}
+    meanings = {column.name: column.help_text for column in Mesh._meta.fields}
     return {
         name: (
             Annotated[
-                int | None, whole(1, MOST_DAILY_BYTES, lower_first(meanings[name]), "for no limit")
+                int | None,
+                whole(1, MOST_DAILY_BYTES, meanings[name].replace("Empty", "Null"), or_null=True),
             ],
             None,
         )
@@ -113,67 +137,102 @@ def limits() -> dict[str, Any]:
 
 
 class MeshBody(Body):
-    """A mesh to add, in the notation of registry files."""
+    """A mesh to add: which links are tested, how often and with which transfer tool."""
 
-    name: Annotated[str, own_name()]
-    enabled: Annotated[bool, flag("false stops its tests and keeps its results")] = True
-    mover: Annotated[str, field(MOVER_WORDS, max_length=20, pattern=MOVER)] = catalogue.DEFAULT
+    name: Annotated[str, own_name("mesh")]
+    enabled: Annotated[
+        bool,
+        flag("Whether the mesh starts tests. A mesh that is not enabled keeps its results."),
+    ] = True
+    mover: Annotated[
+        str,
+        field(
+            MOVER_WORDS,
+            "Transfer tool that copies the test files.",
+            max_length=20,
+            pattern=MOVER,
+        ),
+    ] = catalogue.DEFAULT
     mode: Annotated[
         Literal["pull", "push"],
-        Field(description="pull (the destination fetches the file) or push (the source sends it)"),
+        field(
+            "pull or push",
+            "Which endpoint carries out a transfer: in a pull the destination fetches the file, "
+            "in a push the source sends it.",
+            strict=None,
+        ),
     ] = "pull"
-    streams: Annotated[int, whole(1, 9999)] = 1
+    streams: Annotated[
+        int, whole(1, 9999, "Number of parallel TCP connections (streams) per transfer.")
+    ] = 1
     tcp_buffer_bytes: Annotated[
         int | None,
         whole(
             1,
             2**31 - 1,
-            "only for transfer tools that can set it",
-            "to leave the choice to the servers",
+            "Size of the TCP buffer in bytes, for transfer tools that can set it. Null means that "
+            "the servers choose.",
+            or_null=True,
         ),
     ] = None
     scitag: Annotated[str | None, SCITAG] = None
     service: Annotated[
         str,
-        line(
-            400,
-            "https://host[:port]/path of the transfer service, without user, password or query, "
-            "for transfer tools that use one; empty for none",
-            SERVICE,
+        field(
+            "a URL like https://host[:port]/path without user, password or query, of at most 400 "
+            "characters, or empty",
+            "URL of the transfer service, for transfer tools that use one. Empty for other "
+            "transfer tools.",
+            max_length=400,
+            pattern=SERVICE,
         ),
     ] = ""
     service_credential: Annotated[
         str,
-        line(
-            80,
-            "the name of a registered credential, which is sent only to the transfer service; "
-            "empty for none",
-            CREDENTIAL_NAME,
+        credential_name(
+            "Credential with which Sonar authenticates to the transfer service. It is sent only "
+            "to that service."
         ),
     ] = ""
     priority: Annotated[
         int,
         whole(
-            0, 9999, "if caps do not allow all due tests, those of the higher priority start first"
+            0,
+            9999,
+            "Priority of the tests of the mesh. If limits do not allow all due tests to start, "
+            "tests of a higher priority start first.",
         ),
     ] = 5
     vantage: Annotated[
         str,
-        vantage_name("the vantage point whose workers run its tests, unless an endpoint names one"),
+        vantage_name(
+            "Vantage point whose workers run the tests of the mesh, unless an endpoint names "
+            "another one. Empty means no particular vantage point."
+        ),
     ] = ""
-    sources: Annotated[Literal["all"] | Names | Filter, ends("sources of its links")] = "all"
-    destinations: Annotated[Literal["all"] | Names | Filter, ends("destinations of its links")] = (
-        "all"
-    )
+    sources: Annotated[
+        Literal["all"] | Names | Filter, ends("Source endpoints of the tested links.")
+    ] = "all"
+    destinations: Annotated[
+        Literal["all"] | Names | Filter, ends("Destination endpoints of the tested links.")
+    ] = "all"
     every: Annotated[
         dict[str, Seconds | Duration],
-        Field(
+        field(
+            "an object of intervals by size class, in seconds or like 10m, 6h or 1d, for at least "
+            'one size class, like {"large": "6h"}',
+            "Interval between tests of a link, for each size class that the mesh tests.",
+            strict=None,
             min_length=1,
-            description="the interval between tests of a link by size class, in seconds or like "
-            '10m, 6h or 1d, for at least one size class, like {"large": "6h"}',
         ),
     ]
-    quiet_hours: Annotated[str | None, quiet_times()] = None
+    quiet_hours: Annotated[
+        str | None,
+        quiet_times(
+            "Period of the day in UTC in which no test of the mesh starts. Null means no quiet "
+            "hours."
+        ),
+    ] = None
 
 
 NewMesh = create_model("NewMesh", __base__=MeshBody, __doc__=MeshBody.__doc__, **limits())
@@ -184,37 +243,46 @@ class Meshes(Resource[Mesh]):
     new = NewMesh
     answer = record_of(
         NewMesh,
-        "A mesh. Intervals are in seconds by size class; those not named are not tested. What it "
-        "tests now, if it is enabled, is in `in_words` and the numbers before it: tests and "
-        "bytes that quiet hours, caps and budgets let through, and how many may run at once. Its "
-        "service and the credential for it are shown only to those who may see them.",
+        "A mesh, with its present numbers of links and tests. `service` and "
+        "`service_credential` are shown only to readers with the right to see them.",
         **AS_ANSWERED,
         **NOW,
     )
     written = record_of(
         NewMesh,
-        "A mesh as it was stored. `notice` is there only if it is enabled and tests of it cannot "
-        "run as things are, or if it chooses endpoints that were never enabled: it says why, and "
-        "what to do.",
+        "A mesh as it was stored, and a `notice` if some of its tests cannot run.",
         name="MeshWritten",
         **AS_ANSWERED,
         **NOW,
-        notice=(str, ""),
+        notice=(
+            Annotated[
+                str,
+                Field(
+                    description="Why tests of the enabled mesh cannot run at present, or which "
+                    "selected endpoints were never enabled, and what to do. Omitted if neither "
+                    "applies."
+                ),
+            ],
+            "",
+        ),
     )
     internal = INTERNAL
     field_of = {"mesh_quiet_hours_have_two_ends": "quiet_hours"}
     calls = {
-        "list": CallText("All meshes", "By name."),
-        "add": CallText("Add a mesh", "Its tests start at the next run of the planner."),
-        "show": CallText("One mesh"),
+        "list": CallText("List meshes", "Returns all meshes, sorted by name."),
+        "add": CallText(
+            "Add a mesh",
+            "Tests of an enabled mesh start with the next run of the planner.",
+        ),
+        "show": CallText("Get a mesh", "Returns the mesh with this name."),
         "change": CallText(
             "Change a mesh",
-            "Fields that are left out stay as they are; Lists and `every` are replaced completely.",
+            "Omitted fields keep their values. Lists and `every` are replaced as a whole.",
         ),
         "remove": CallText(
             "Delete a mesh",
-            "Only one that is not enabled and has no results, as they are chosen by its name. "
-            "Targets for this mesh are deleted with it.",
+            "Only a mesh that is not enabled and has no results can be deleted. Targets for the "
+            "mesh are also deleted.",
         ),
     }
 
@@ -277,7 +345,7 @@ def intervals(every: dict[str, int | str]) -> dict[SizeClass, int]:
     for name in every:
         if name not in classes:
             names = ", ".join(classes)
-            raise wrong("every", f"every: there is no size class “{cut(name)}”: use {names}.")
+            raise wrong("every", f"every “{cut(name)}” is not a size class: use {names}.")
     return {
         classes[name]: seconds if isinstance(seconds, int) else interval(seconds)
         for name, seconds in every.items()
@@ -291,47 +359,83 @@ DAY = 86_400
 
 
 class NewSizeClass(Body):
-    """A size class to add; it ends where the next one begins."""
+    """A size class to add. The range of a size class ends where that of the next one begins."""
 
-    name: Annotated[str, own_name()]
-    from_bytes: Annotated[int, whole(0, MOST_BYTES, "smallest file size of the class")]
-    test_bytes: Annotated[int, whole(1, MOST_BYTES, "size of the test file, within the class")]
+    name: Annotated[str, own_name("size class")]
+    from_bytes: Annotated[
+        int, whole(0, MOST_BYTES, "Smallest file size in bytes that belongs to the size class.")
+    ]
+    test_bytes: Annotated[
+        int,
+        whole(
+            1, MOST_BYTES, "Size of a test file in bytes. It is within the range of the size class."
+        ),
+    ]
     timeout_seconds: Annotated[
-        int, whole(1, 30 * DAY, "a test that takes longer counts as failed")
+        int,
+        whole(
+            1,
+            30 * DAY,
+            "Maximum duration of a test, in seconds. A test that takes longer counts as failed.",
+        ),
     ] = 3600
 
 
 class SizeClasses(Resource[SizeClass]):
     model = SizeClass
     new = NewSizeClass
-    answer = record_of(NewSizeClass, "A size class.")
+    answer = record_of(NewSizeClass, "A size class: a range of file sizes and its test file.")
     written = record_of(
         NewSizeClass,
-        "A size class as it was stored.\n\n"
-        "Only if from_bytes was changed and results now lie outside the bounds of their class,\n"
-        "`results_outside` is their number: of all, or of those since `results_outside_since` if "
-        "there\nwas no time to check more. It is null if there was no time at all. `notice` says "
-        "what to do.",
+        "A size class as it was stored. The last three fields are present only if `from_bytes` "
+        "was changed and results are now outside the range of their size class.",
         name="SizeClassWritten",
-        results_outside=(int | None, None),
-        results_outside_since=(datetime | None, None),
-        notice=(str, ""),
+        results_outside=(
+            Annotated[
+                int | None,
+                Field(
+                    description="Number of results whose file size is now outside the range of "
+                    "their size class. Null if there was no time to count them."
+                ),
+            ],
+            None,
+        ),
+        results_outside_since=(
+            Annotated[
+                datetime | None,
+                Field(
+                    description="Start time of the oldest result that was checked for "
+                    "`results_outside`. Null if all results were checked, or none."
+                ),
+            ],
+            None,
+        ),
+        notice=(
+            Annotated[
+                str,
+                Field(description="Sentence that says how to move results to their new class."),
+            ],
+            "",
+        ),
     )
     order = BY_SIZE
     # `sizes` says the same of all of them in better words.
     checks_constraints = False
     calls = {
-        "list": CallText("List size classes", "Smallest first."),
+        "list": CallText(
+            "List size classes", "Returns all size classes, sorted by file size, smallest first."
+        ),
         "add": CallText(
             "Add a size class",
-            "The first size class begins at 0 bytes. Each test file must have a size "
-            "within its class.",
+            "One size class must begin at 0 bytes. The size of each test file must be within the "
+            "range of its size class.",
         ),
-        "show": CallText("Get a size class"),
+        "show": CallText("Get a size class", "Returns the size class with this name."),
         "change": CallText(
             "Change a size class",
-            "Omitted fields are not changed. Results keep the class they were stored\n"
-            "with until `manage.py reclass_results` moves them; The response gives their number.",
+            "Omitted fields keep their values. Results keep their size class until an "
+            "administrator runs `manage.py reclass_results`. The response contains the number of "
+            "results to move.",
         ),
     }
 

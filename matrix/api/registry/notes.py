@@ -22,6 +22,7 @@ from matrix.api.registry.resource import (
 from matrix.api.registry.values import (
     Moment,
     Values,
+    field,
     flag,
     name_of,
     needed_text,
@@ -38,16 +39,46 @@ from sonar.people.roles import Anyone
 
 
 class NewAnnotation(Body):
-    """A note to write, on a site or on a link."""
+    """A note to add, on a site or on a link."""
 
-    site: Annotated[str | None, name_of("site", "for a note on a link")] = None
-    source: Annotated[str | None, name_of("endpoint", "for a note on a site")] = None
-    destination: Annotated[str | None, name_of("endpoint", "for a note on a site")] = None
-    text: Annotated[str, needed_text(500, lines=True)]
-    starts_at: Annotated[Moment, time("default: now"), Field(default_factory=timezone.now)]
-    ends_at: Annotated[Moment | None, time("after starts_at", "for no end")] = None
+    site: Annotated[
+        str | None,
+        name_of("site", "Site that the note is about. Null for a note on a link.", or_null=True),
+    ] = None
+    source: Annotated[
+        str | None,
+        name_of(
+            "endpoint",
+            "Source endpoint of the link that the note is about. Null for a note on a site.",
+            or_null=True,
+        ),
+    ] = None
+    destination: Annotated[
+        str | None,
+        name_of(
+            "endpoint",
+            "Destination endpoint of the link that the note is about. Null for a note on a site.",
+            or_null=True,
+        ),
+    ] = None
+    text: Annotated[str, needed_text(500, "Text of the note.", lines=True)]
+    starts_at: Annotated[
+        Moment,
+        time(
+            "Start of the period that the note is about, in UTC. Default: the time of the request."
+        ),
+        Field(default_factory=timezone.now),
+    ]
+    ends_at: Annotated[
+        Moment | None,
+        time("End of the period in UTC, later than `starts_at`. Null means no end.", or_null=True),
+    ] = None
     public: Annotated[
-        bool, flag("true: shown to all readers; false: to operators and admins of the site")
+        bool,
+        flag(
+            "Whether the note is shown to all readers. If false, it is shown only to operators, "
+            "administrators and admins of the site."
+        ),
     ] = False
 
 
@@ -57,39 +88,58 @@ class Annotations(Resource[Annotation]):
     new = NewAnnotation
     answer = record_of(
         NewAnnotation,
-        "A note. Its author is shown only to logged-in users.",
+        "A note on a site or on a link.",
         ends_at=datetime | None,
-        created_at=datetime,
-        author=(str | None, None),
+        created_at=Annotated[datetime, Field(description="Time when the note was added.")],
+        author=(
+            Annotated[
+                str | None,
+                Field(
+                    description="Name of the account that added the note. Null if the account was "
+                    "deleted. Omitted for users who are not logged in."
+                ),
+            ],
+            None,
+        ),
     )
-    missing = "There is no note {key} that you may see."
+    missing = "Note {key} does not exist, or you are not allowed to see it."
     order = NEWEST_FIRST
     field_of = {
         "annotation_of_one_site_or_link": "site",
         "annotation_ends_after_it_starts": "ends_at",
     }
     parameters = (
-        of_row("site", "Only notes on this site.", "GLASGOW", Site),
-        of_row("source", "Only notes on links from this endpoint.", "GLASGOW_DATADISK", Endpoint),
-        of_row("destination", "Only notes on links to this endpoint.", "RAL_DATADISK", Endpoint),
+        of_row("site", "Return only notes on the site with this name.", "GLASGOW", Site),
+        of_row(
+            "source",
+            "Return only notes on links from the endpoint with this name.",
+            "GLASGOW_DATADISK",
+            Endpoint,
+        ),
+        of_row(
+            "destination",
+            "Return only notes on links to the endpoint with this name.",
+            "RAL_DATADISK",
+            Endpoint,
+        ),
         BOUNDS,
     )
     calls = {
         "list": CallText(
-            "Notes on sites and links",
-            "Newest first. Notes that are not public are only for operators, administrators and"
-            "\nadmins of their sites: the site's, or those of both ends of the link.",
+            "List notes",
+            "Returns the notes on sites and links, newest first. Notes that are not public are "
+            "shown only to operators, administrators and admins of the affected sites.",
         ),
         "add": CallText(
-            "Write a note",
-            "A note does not affect tests or states. Site admins can write notes on their "
-            "sites and links.",
+            "Add a note",
+            "A note explains something to readers. It does not affect tests or states. Site admins "
+            "can add notes on their own sites and links.",
         ),
-        "show": CallText("Get a note"),
+        "show": CallText("Get a note", "Returns the note with this id."),
         "change": CallText(
-            "Change a note", "Omitted fields are not changed. The author is not changed either."
+            "Change a note", "Omitted fields keep their values. The author remains the same."
         ),
-        "remove": CallText("Remove a note"),
+        "remove": CallText("Delete a note", "Deletes the note with this id."),
     }
 
     def rows(self) -> QuerySet[Annotation]:
@@ -116,17 +166,31 @@ class Annotations(Resource[Annotation]):
 ANNOTATIONS = Annotations()
 
 
-SEVERITY = Field(description="outage or warning (a warning does not stop tests)")
+SEVERITY = field(
+    "outage or warning",
+    "Severity of the downtime. During an outage no test starts; a warning does not stop tests.",
+    strict=None,
+)
 
 
 class NewDowntime(Body):
     """A downtime to declare, of a site or of one endpoint."""
 
-    site: Annotated[str | None, name_of("site", "for a downtime of an endpoint")] = None
-    endpoint: Annotated[str | None, name_of("endpoint", "for a downtime of a site")] = None
-    starts_at: Annotated[Moment, time("")]
-    ends_at: Annotated[Moment, time("after starts_at")]
-    reason: Annotated[str, needed_text(200)]
+    site: Annotated[
+        str | None,
+        name_of(
+            "site", "Site that is in downtime. Null for a downtime of an endpoint.", or_null=True
+        ),
+    ] = None
+    endpoint: Annotated[
+        str | None,
+        name_of(
+            "endpoint", "Endpoint that is in downtime. Null for a downtime of a site.", or_null=True
+        ),
+    ] = None
+    starts_at: Annotated[Moment, time("Start of the downtime, in UTC.")]
+    ends_at: Annotated[Moment, time("End of the downtime in UTC, later than `starts_at`.")]
+    reason: Annotated[str, needed_text(200, "Reason for the downtime, shown to all readers.")]
     severity: Annotated[Literal["outage", "warning"], SEVERITY] = "outage"
 
 
@@ -135,14 +199,32 @@ class Downtimes(Resource[Downtime]):
     new = NewDowntime
     answer = record_of(
         NewDowntime,
-        "A downtime, declared in Sonar or imported from GOCDB or OSG with its key and page there."
-        "\nAn imported downtime has one row for each site or endpoint that it affects.",
+        "A downtime, declared in Sonar or imported from GOCDB or OSG Topology. An imported "
+        "downtime has one row for each site or endpoint that it affects.",
         severity=Literal["outage", "warning"],
-        origin=Literal["hand", "gocdb", "osg"],
-        key=str,
-        url=str,
+        origin=Annotated[
+            Literal["hand", "gocdb", "osg"],
+            Field(
+                description="Where the downtime was declared: in Sonar (hand), in GOCDB (gocdb) or "
+                "in OSG Topology (osg)."
+            ),
+        ],
+        key=Annotated[
+            str,
+            Field(
+                description="Key of an imported downtime at its origin, the same in all its rows. "
+                "Empty for a downtime declared in Sonar."
+            ),
+        ],
+        url=Annotated[
+            str,
+            Field(
+                description="URL of the page of an imported downtime at its origin. Empty if it "
+                "has none."
+            ),
+        ],
     )
-    missing = "There is no downtime {key}."
+    missing = "Downtime {key} does not exist."
     order = NEWEST_FIRST
     field_of = {
         "downtime_of_one_site_or_endpoint": "site",
@@ -151,36 +233,46 @@ class Downtimes(Resource[Downtime]):
     parameters = (
         of_row(
             "site",
-            "Only downtimes of this site or of one of its endpoints.",
+            "Return only downtimes of the site with this name, or of one of its endpoints.",
             "GLASGOW",
             Site,
             lambda site: Q(site=site) | Q(endpoint__site=site),
         ),
         of_row(
             "endpoint",
-            "Only downtimes of this endpoint or of its site.",
+            "Return only downtimes of the endpoint with this name, or of its site.",
             "GLASGOW_DATADISK",
             Endpoint,
             lambda endpoint: Q(endpoint=endpoint) | Q(site=endpoint.site_id),
         ),
-        yes_or_no("current", "yes: only downtimes in force now; no: only others.", at_present),
+        yes_or_no(
+            "current",
+            "true: return only downtimes in force now; false: only past and future ones. Default: "
+            "all downtimes.",
+            at_present,
+        ),
         BOUNDS,
     )
     calls = {
-        "list": CallText("List downtimes", "Newest first, including past ones."),
+        "list": CallText(
+            "List downtimes",
+            "Returns past, current and future downtimes, sorted by start time, newest first.",
+        ),
         "add": CallText(
             "Declare a downtime",
-            "During an outage no tests start on the affected links. Site admins can "
-            "declare downtimes of their sites.",
+            "During an outage no tests start on links from or to the site or endpoint. Site admins "
+            "can declare downtimes of their own sites.",
         ),
-        "show": CallText("Get a downtime"),
+        "show": CallText("Get a downtime", "Returns the downtime with this id."),
         "change": CallText(
             "Change a downtime",
-            "Omitted fields are not changed. An imported downtime must be changed at its "
-            "source (409).",
+            "Omitted fields keep their values. An imported downtime cannot be changed here "
+            "(status 409): change it in GOCDB or OSG Topology.",
         ),
         "remove": CallText(
-            "Remove a downtime", "An imported downtime must be withdrawn at its source (409)."
+            "Delete a downtime",
+            "An imported downtime cannot be deleted here (status 409): withdraw it in GOCDB or OSG "
+            "Topology.",
         ),
     }
 
@@ -192,7 +284,7 @@ class Downtimes(Resource[Downtime]):
         if not row.is_by_hand:
             origin = row.get_origin_display()
             raise Conflict(
-                {"id": [f"Downtime {row.pk} is from {origin}: change it at its source."]}
+                {"id": [f"Downtime {row.pk} was imported from {origin}. Change it there."]}
             )
 
     def sites(self, row: Downtime) -> Collection[int]:

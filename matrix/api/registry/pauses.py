@@ -13,9 +13,25 @@ from sonar.models.fields import Pause
 from sonar.notation.windows import format_typed
 from sonar.people.roles import PAUSE_FIELDS
 
-Paused = Annotated[bool, flag("true: no tests of its links start")]
-PausedUntil = Annotated[Moment | None, time("end of the pause, in the future", "for no end")]
-PauseReason = Annotated[str, line(200, "reason, shown to everyone; required while paused is true")]
+Paused = Annotated[
+    bool,
+    flag(
+        "Whether tests are paused. While true, no test starts on links from or to the site or "
+        "endpoint."
+    ),
+]
+PausedUntil = Annotated[
+    Moment | None,
+    time(
+        "Time in the future at which the pause ends, in UTC. Null means no set end.", or_null=True
+    ),
+]
+PauseReason = Annotated[
+    str,
+    line(
+        200, "Reason for the pause. It is shown to everyone, and required while `paused` is true."
+    ),
+]
 
 
 def pause_columns(row: Pause, values: Values, now: datetime) -> Values:
@@ -28,7 +44,7 @@ def pause_columns(row: Pause, values: Values, now: datetime) -> Values:
     if not values.get("paused", lasts):
         if values.get("paused_until") or values.get("pause_reason"):
             field = "paused_until" if values.get("paused_until") else "pause_reason"
-            raise BadQueryError({field: [f"{field} requires paused true."]})
+            raise BadQueryError({field: [f"{field} requires “paused”: true."]})
         return {"paused_since": None, "paused_until": None, "pause_reason": ""}
     if not reason.strip():
         raise BadQueryError(

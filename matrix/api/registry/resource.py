@@ -153,8 +153,18 @@ BOUNDS = Parameter(
     tuple(
         schema.text(name, sentence, example)
         for name, sentence, example in (
-            ("from", "Only rows that end after this time, ISO 8601.", "2026-11-20T00:00:00Z"),
-            ("to", "Only rows that begin before this time, ISO 8601.", "2026-11-21T00:00:00Z"),
+            (
+                "from",
+                "Return only objects whose period ends after this time (ISO 8601). Default: no "
+                "limit.",
+                "2026-11-20T00:00:00Z",
+            ),
+            (
+                "to",
+                "Return only objects whose period begins before this time (ISO 8601). Default: no "
+                "limit.",
+                "2026-11-21T00:00:00Z",
+            ),
         )
     ),
     holding,
@@ -293,9 +303,7 @@ class Resource(Generic[Row]):
         beyond = [name for name in values if self.site_fields and name not in self.site_fields]
         if beyond and not roles.may(request.user, self.permission("change")):
             allowed = ", ".join(self.site_fields)
-            raise refused(
-                request, f"An admin of the site may change {allowed}, but not {beyond[0]}."
-            )
+            raise refused(request, f"Admins of the site can change {allowed}, but not {beyond[0]}.")
 
     def allow(self, request: Request, verb: str, row: Row) -> None:
         allow(request, self.permission(verb), self.sites(row))

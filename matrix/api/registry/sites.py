@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from django.db.models import Q
 from django.utils import timezone
+from pydantic import Field
 from rest_framework.request import Request
 
 from matrix.api.registry.pauses import (
@@ -18,11 +19,12 @@ from matrix.api.registry.pauses import (
 )
 from matrix.api.registry.resource import CallText, Resource, of_row, of_words, yes_or_no
 from matrix.api.registry.values import (
-    CREDENTIAL_NAME,
     DataHosts,
     Tags,
     Values,
+    credential_name,
     data_host_list,
+    field,
     flag,
     line,
     name_of,
@@ -50,22 +52,64 @@ COUNTRY = "^([A-Z]{2})?$"
 
 
 class NewSite(Body):
-    """A site to register."""
+    """A site to register: a computing centre with storage endpoints."""
 
-    name: Annotated[str, own_name()]
-    cloud: Annotated[str, line(40, "region of the site, like UK")] = ""
-    tier: Annotated[int, whole(0, 3)] = 2
-    country: Annotated[str, line(2, "ISO 3166, two capital letters or empty", COUNTRY)] = ""
-    latitude: Annotated[float | None, number(-90, 90, "degrees", "if unknown")] = None
-    longitude: Annotated[float | None, number(-180, 180, "degrees", "if unknown")] = None
-    wan_gbit_s: Annotated[
-        float | None, number(0.001, 1_000_000, "nominal WAN capacity in Gbit/s", "if unknown")
+    name: Annotated[str, own_name("site")]
+    cloud: Annotated[str, line(40, "Region (cloud) that the site belongs to, such as UK.")] = ""
+    tier: Annotated[int, whole(0, 3, "WLCG tier of the site.")] = 2
+    country: Annotated[
+        str,
+        field(
+            "two capital letters, or empty",
+            "ISO 3166 code of the country, such as GB. Empty if unknown.",
+            max_length=2,
+            pattern=COUNTRY,
+        ),
+    ] = ""
+    latitude: Annotated[
+        float | None,
+        number(
+            -90,
+            90,
+            "Latitude of the site in degrees, positive in the north. Null if unknown.",
+            or_null=True,
+        ),
     ] = None
-    tags: Annotated[Tags, tag_list("for all endpoints of the site")] = []
-    quiet_hours: Annotated[str | None, quiet_times()] = None
+    longitude: Annotated[
+        float | None,
+        number(
+            -180,
+            180,
+            "Longitude of the site in degrees, positive in the east. Null if unknown.",
+            or_null=True,
+        ),
+    ] = None
+    wan_gbit_s: Annotated[
+        float | None,
+        number(
+            0.001,
+            1_000_000,
+            "Nominal capacity of the WAN connection of the site, in Gbit/s. Null if unknown.",
+            or_null=True,
+        ),
+    ] = None
+    tags: Annotated[Tags, tag_list("Tags that apply to all endpoints of the site.")] = []
+    quiet_hours: Annotated[
+        str | None,
+        quiet_times(
+            "Period of the day in UTC in which no scheduled test starts on links of the site. Null "
+            "means no quiet hours."
+        ),
+    ] = None
     paused: Paused = False
     paused_until: PausedUntil = None
     pause_reason: PauseReason = ""
+
+
+PAUSED_SINCE = Annotated[
+    datetime | None,
+    Field(description="Time when the pause began. Null if tests are not paused."),
+]
 
 
 class Sites(Resource[Site]):
@@ -76,23 +120,30 @@ class Sites(Resource[Site]):
     answer = record_of(
         NewSite,
         "A registered site with the names of its endpoints.",
-        paused_since=datetime | None,
-        endpoints=list[str],
-        retired_endpoints=list[str],
+        paused_since=PAUSED_SINCE,
+        endpoints=Annotated[
+            list[str], Field(description="Names of the endpoints of the site that are in use.")
+        ],
+        retired_endpoints=Annotated[
+            list[str], Field(description="Names of the retired endpoints of the site.")
+        ],
     )
     calls = {
-        "add": CallText("Register a site"),
+        "add": CallText(
+            "Register a site",
+            "The site is shown to readers once one of its endpoints has been enabled.",
+        ),
         "change": CallText(
             "Change a site",
-            "Omitted fields are not changed. An admin of the site may change\n"
-            f"{', '.join(SITE_FIELDS)}.\n\n"
-            "In its quiet hours no scheduled test of its links starts, and while it is paused none "
-            "at\nall: what is due waits. Those that run go on.",
+            "Omitted fields keep their values. Admins of the site can change only "
+            f"{', '.join(SITE_FIELDS[:-1])} and {SITE_FIELDS[-1]}.\n\n"
+            "During quiet hours no scheduled test starts on links of the site. While the site is "
+            "paused, no test starts at all. Due tests wait, and running tests continue.",
         ),
         "remove": CallText(
-            "Remove a site",
-            "Possible only for a site that never had an endpoint. Its downtimes and notes "
-            "are removed, too.",
+            "Delete a site",
+            "A site can be deleted only if it never had an endpoint. Its downtimes and notes are "
+            "also deleted.",
         ),
     }
     field_of = {
@@ -121,7 +172,7 @@ class Sites(Resource[Site]):
     def refuse_removal(self, row: Site) -> None:
         if count := row.endpoints.count():
             has = "an endpoint" if count == 1 else f"{count} endpoints"
-            sentence = f"The site {row.name} has {has}, and endpoints are never removed."
+            sentence = f"Site {row.name} has {has}. A site with endpoints cannot be deleted."
             raise Conflict({"name": [sentence]})
 
 
@@ -136,11 +187,10 @@ SITES = Sites()
 # Of all that the model takes, what has a host that is a name or an address.
 HOST = r"([A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
 URL = BASE_URL.replace(r"[^/@?#\s]+", HOST).replace(r"\s", r"\s\x00-\x1f\x7f")
-URL_MEANING = (
-    "scheme://host[:port]/path with one of the schemes http, https, dav, davs, root, xroot, "
-    "gsiftp, ftp, iperf3 or fake, and without user, password or query"
+URL_RULE = (
+    "a URL like scheme://host[:port]/path of at most 400 characters, with the scheme http, https, "
+    "dav, davs, root, xroot, gsiftp, ftp, iperf3 or fake, and without user, password or query"
 )
-CREDENTIAL = "the name of a registered credential; empty for none"
 CREDENTIALS = ("credential", "credential_lent")
 ELSEWHERE = ("retired", *PAUSE_FIELDS)
 # What is for those who may see it, as that may be where Sonar writes and with what.
@@ -150,8 +200,11 @@ INTERNAL = ("base_url", *CREDENTIALS, "lend_credential", "data_hosts")
 SHOWN_FIELDS = ("base_url", "credential", "lend_credential", "retired", "vantage")
 # What is answered otherwise than it is sent.
 AS_ANSWERED: dict[str, Any] = {
-    "retired_at": datetime | None,
-    "paused_since": datetime | None,
+    "retired_at": Annotated[
+        datetime | None,
+        Field(description="Time when the endpoint was retired. Null if it is in use."),
+    ],
+    "paused_since": PAUSED_SINCE,
     "base_url": (str, ""),
     "credential": (str, ""),
     "credential_lent": (str, ""),
@@ -161,56 +214,85 @@ AS_ANSWERED: dict[str, Any] = {
 
 
 class NewEndpoint(Body):
-    """An endpoint to register."""
+    """A storage endpoint to register."""
 
-    name: Annotated[str, own_name()]
-    site: Annotated[str, name_of("site")]
-    base_url: Annotated[str, line(400, URL_MEANING, URL)]
-    label: Annotated[str, line(40, "name of the storage area, like DATADISK")] = ""
-    software: Annotated[str, line(80, "server software, like XRootD 5.5.3")] = ""
+    name: Annotated[str, own_name("endpoint")]
+    site: Annotated[str, name_of("site", "Site that the endpoint belongs to.")]
+    base_url: Annotated[
+        str,
+        field(
+            URL_RULE,
+            "Base URL of the endpoint. Sonar writes and deletes files only in `sonar/` below it.",
+            max_length=400,
+            pattern=URL,
+        ),
+    ]
+    label: Annotated[str, line(40, "Label of the storage area, such as DATADISK.")] = ""
+    software: Annotated[
+        str, line(80, "Server software of the endpoint, such as XRootD 5.5.3. Empty if unknown.")
+    ] = ""
     inbound_cap: Annotated[
-        int, whole(1, MOST_CAP, "maximum concurrent test transfers to the endpoint")
+        int, whole(1, MOST_CAP, "Maximum number of concurrent test transfers to the endpoint.")
     ] = 2
     outbound_cap: Annotated[
-        int, whole(1, MOST_CAP, "maximum concurrent test transfers from the endpoint")
+        int, whole(1, MOST_CAP, "Maximum number of concurrent test transfers from the endpoint.")
     ] = 2
     budget_bytes_per_day: Annotated[
         int | None,
-        whole(1, MOST_DAILY_BYTES, "test bytes sent and received per UTC day", "for no limit"),
+        whole(
+            1,
+            MOST_DAILY_BYTES,
+            "Maximum number of bytes that tests send and receive at the endpoint per UTC day. Null "
+            "means no limit.",
+            or_null=True,
+        ),
     ] = None
     credential: Annotated[
         str,
-        line(80, f"{CREDENTIAL}; it is sent only to the base_url of the endpoint", CREDENTIAL_NAME),
+        credential_name(
+            "Credential with which Sonar reads, writes and deletes files at the endpoint. It is "
+            "not sent to other endpoints, unless `lend_credential` is true."
+        ),
     ] = ""
     credential_lent: Annotated[
         str,
-        line(
-            80,
-            f"{CREDENTIAL}; it is delegated to the other endpoint of a third-party copy",
-            CREDENTIAL_NAME,
+        credential_name(
+            "Credential that is delegated to the other endpoint of a third-party copy. It should "
+            "be read-only."
         ),
     ] = ""
     lend_credential: Annotated[
         bool,
         flag(
-            "true: without credential_lent, `credential` is delegated to the other "
-            "endpoint of a third-party copy"
+            "Whether `credential` is delegated to the other endpoint of a third-party copy if "
+            "`credential_lent` is empty."
         ),
     ] = False
     data_hosts: Annotated[
-        DataHosts, data_host_list("data servers to which its server may redirect transfers")
+        DataHosts,
+        data_host_list("Data servers to which the server of the endpoint can redirect transfers."),
     ] = []
     vantage: Annotated[
-        str, vantage_name("the vantage point whose workers can reach it; empty if all workers can")
+        str,
+        vantage_name(
+            "Vantage point whose workers can reach the endpoint. Empty if all workers can."
+        ),
     ] = ""
-    enabled: Annotated[bool, flag("true: tests of its links may start")] = False
-    simulated: Annotated[bool, flag("true: the endpoint is a simulated node of the sandbox")] = (
-        False
-    )
-    retired: Annotated[
-        bool, flag("true: the endpoint is not tested any longer and keeps its results")
+    enabled: Annotated[bool, flag("Whether tests of links of the endpoint can start.")] = False
+    simulated: Annotated[
+        bool,
+        flag("Whether the endpoint is a node of the sandbox, whose transfer rates are simulated."),
     ] = False
-    tags: Annotated[Tags, tag_list("in addition to the tags of its site")] = []
+    retired: Annotated[
+        bool,
+        flag(
+            "Whether the endpoint is retired. A retired endpoint is not tested and keeps its "
+            "results."
+        ),
+    ] = False
+    tags: Annotated[
+        Tags, tag_list("Tags of the endpoint, in addition to the tags of its site.")
+    ] = []
     paused: Paused = False
     paused_until: PausedUntil = None
     pause_reason: PauseReason = ""
@@ -223,58 +305,74 @@ class Endpoints(Resource[Endpoint]):
     internal = INTERNAL
     answer = record_of(
         NewEndpoint,
-        "An endpoint. Its base_url and credentials are shown only to readers with the "
-        "right to see them.",
+        "A storage endpoint. `base_url`, `data_hosts` and the three fields about credentials are "
+        "present only for readers with the right to see them.",
         **AS_ANSWERED,
     )
     written = record_of(
         NewEndpoint,
-        "An endpoint as it was stored. If meshes have links with two credentials, for movers that "
-        "show one to both ends, after a change of its base_url, its credential, whether it lends "
-        "that or whether it is in use, `notice` names them.",
+        "An endpoint as it was stored, and a `notice` if some tests cannot run.",
         name="EndpointWritten",
         **AS_ANSWERED,
-        notice=(str, ""),
+        notice=(
+            Annotated[
+                str,
+                Field(
+                    description="Sentences that name the meshes whose tests cannot run with the "
+                    "present credentials and workers. Omitted if there are none."
+                ),
+            ],
+            "",
+        ),
     )
     parameters = (
-        of_row("site", "Only endpoints of this site.", "GLASGOW", Site),
-        of_words("cloud", "Only endpoints whose site is in this cloud.", "UK", "site__cloud"),
-        of_words("label", "Only endpoints with this label.", "DATADISK", "label"),
+        of_row("site", "Return only endpoints of the site with this name.", "GLASGOW", Site),
+        of_words(
+            "cloud",
+            "Return only endpoints whose site is in this cloud (region).",
+            "UK",
+            "site__cloud",
+        ),
+        of_words("label", "Return only endpoints with this label.", "DATADISK", "label"),
         of_words(
             "tag",
-            "Only endpoints with this tag, their own or that of their site.",
+            "Return only endpoints with this tag. Tags of their site count, too.",
             "atlas",
             "tags__contains",
             "site__tags__contains",
         ),
         yes_or_no(
-            "enabled", "yes: only enabled endpoints; no: only others.", lambda: Q(enabled=True)
+            "enabled",
+            "true: return only enabled endpoints; false: only endpoints that are not enabled. "
+            "Default: all endpoints.",
+            lambda: Q(enabled=True),
         ),
         yes_or_no(
             "retired",
-            "yes: only retired endpoints; no: only those in use.",
+            "true: return only retired endpoints; false: only endpoints in use. Default: all "
+            "endpoints.",
             lambda: Q(retired_at__isnull=False),
         ),
     )
     calls = {
         "list": CallText(
-            "All endpoints",
-            "By name, including retired ones. Those that were never enabled and have no result\n"
-            "are shown only to those who may change them.",
+            "List endpoints",
+            "Returns all endpoints, including retired ones, sorted by name. Endpoints that were "
+            "never enabled and have no results are shown only to users who can change them.",
         ),
         "add": CallText(
             "Register an endpoint",
-            "Sonar writes and deletes below its base_url, in `sonar/`. Its credentials must be for"
-            "\nthe host of base_url (which administrators set), and that URL https or "
-            "davs. It is\nnot tested until `enabled` is true, but its check works.",
+            "The endpoint is tested only while `enabled` is true. An endpoint check is possible "
+            "before that. An endpoint with credentials needs a `base_url` with the scheme https or "
+            "davs. Administrators must have allowed its credentials for the host of `base_url`.",
         ),
-        "show": CallText("One endpoint"),
+        "show": CallText("Get an endpoint", "Returns the endpoint with this name."),
         "change": CallText(
             "Change, enable or retire an endpoint",
-            "Omitted fields are not changed. Admins of its site may change\n"
+            "Omitted fields keep their values. Admins of its site can change only "
             f"{', '.join(ENDPOINT_FIELDS[:-1])} and {ENDPOINT_FIELDS[-1]}.\n\n"
-            "While it is paused no test of its links starts: what is due waits. Those that run go "
-            "on.",
+            "While the endpoint is paused, no test of its links starts. Due tests wait, and "
+            "running tests continue.",
         ),
     }
     field_of = {"endpoint_pause_ends_after_it_starts": "paused_until"}

@@ -1,6 +1,6 @@
 """/api/v1/subscriptions/: shared notification subscriptions. Own ones exist only on pages."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from matrix.api.parameters import wrong
 from matrix.api.registry.resource import BY_ID, CallText, Resource
 from matrix.api.registry.values import (
+    ID,
     Values,
     field,
     flag,
@@ -47,35 +48,91 @@ Sites = list[Annotated[str, name_of("site")]]
 class SubscriptionBody(Body):
     """A shared subscription: its incidents, its channel and its schedule."""
 
-    name: Annotated[str, needed_text(LONGEST_NAME)]
-    channel: Annotated[str, field(CHANNEL, max_length=20, pattern=KINDS)]
+    name: Annotated[str, needed_text(LONGEST_NAME, "Name of the subscription.")]
+    channel: Annotated[
+        str,
+        field(CHANNEL, "Channel that delivers the messages.", max_length=20, pattern=KINDS),
+    ]
     address: Annotated[
-        str, line(254, "the e-mail address; other channels show scheme and host of their url")
+        str,
+        line(
+            254,
+            "E-mail address of the receiver. For channels other than email, Sonar sets it to the "
+            "scheme and host of their URL.",
+        ),
     ] = ""
-    enabled: Annotated[bool, flag("false: no notifications are sent")] = True
+    enabled: Annotated[bool, flag("Whether notifications are sent.")] = True
     scope: Annotated[
-        Literal["sites", "grid"], Field(description="incidents of `sites`, or all incidents")
+        Literal["sites", "grid"],
+        field(
+            "sites or grid",
+            "Which incidents match: those that affect one of `sites` (sites), or all incidents "
+            "(grid).",
+            strict=None,
+        ),
     ] = "grid"
-    sites: Annotated[Sites, field("a list of registered sites", max_length=1000)] = []
+    sites: Annotated[
+        Sites,
+        field(
+            "a list of at most 1000 names of registered sites",
+            "Sites whose incidents match if `scope` is sites.",
+            max_length=1000,
+        ),
+    ] = []
     incident_scopes: Annotated[
-        list[IncidentScopes], Field(description="scopes of the incidents; empty: all")
+        list[IncidentScopes],
+        field(
+            f"a list of {either(get_args(IncidentScopes))}",
+            "Incident scopes that match. An empty list means all scopes.",
+            strict=None,
+        ),
     ] = []
     incident_types: Annotated[
-        list[IncidentTypes], Field(description="types of the incidents; empty: all")
+        list[IncidentTypes],
+        field(
+            f"a list of {either(get_args(IncidentTypes))}",
+            "Incident types that match. An empty list means all types.",
+            strict=None,
+        ),
     ] = []
     digest_hour: Annotated[
-        int | None, whole(0, 23, "UTC, one message a day", "for a message for each incident")
+        int | None,
+        whole(
+            0,
+            23,
+            "Hour of the day in UTC at which one daily message with all notifications is sent. "
+            "Null means one message per incident.",
+            or_null=True,
+        ),
     ] = None
-    quiet_hours: Annotated[str | None, quiet_times()] = None
-    cap: Annotated[int, whole(1, MOST_CAP, "messages per hour; one message combines the rest")] = 10
+    quiet_hours: Annotated[
+        str | None,
+        quiet_times(
+            "Period of the day in UTC in which notifications are held. They are sent together "
+            "afterwards. Null means no quiet hours."
+        ),
+    ] = None
+    cap: Annotated[
+        int,
+        whole(
+            1,
+            MOST_CAP,
+            "Maximum number of messages per hour. Further notifications are combined into one "
+            "message.",
+        ),
+    ] = 10
 
 
 class NewSubscription(SubscriptionBody):
-    """A shared subscription to add, with the settings of its channel, which no answer contains."""
+    """A shared subscription to add, with the settings of its channel."""
 
     settings: Annotated[
         dict[str, Annotated[str, Field(max_length=catalogue.LONGEST)]],
-        Field(description="settings of the channel, such as url and key; stored encrypted"),
+        field(
+            "an object of texts by the name of the setting, such as url and key",
+            "Settings of the channel. They are stored encrypted, and no response contains them.",
+            strict=None,
+        ),
     ] = {}
 
 
@@ -98,30 +155,51 @@ class Subscriptions(Resource[Subscription]):
     new = NewSubscription
     answer = record_of(
         SubscriptionBody,
-        "A shared subscription. `failing_since` is the time since which delivery has been failing, "
-        "`answer` the last answer of the receiver. `covers_nothing` says why no incident can "
-        "match; it is empty if some can.",
+        "A shared subscription, and how its last delivery went.",
         name="SubscriptionRecord",
-        id=int,
-        failing_since=str | None,
-        answer=str,
-        covers_nothing=str,
+        id=ID,
+        failing_since=Annotated[
+            str | None,
+            Field(
+                description="Time since which all deliveries have failed. Null if the last "
+                "delivery succeeded."
+            ),
+        ],
+        answer=Annotated[
+            str,
+            Field(description="Last response of the receiver. Empty before the first delivery."),
+        ],
+        covers_nothing=Annotated[
+            str,
+            Field(
+                description="Reason why no incident can match the subscription. Empty if some "
+                "incidents can match."
+            ),
+        ],
     )
-    missing = "The shared subscription {key} does not exist."
+    missing = "Shared subscription {key} does not exist."
     order = BY_ID
     field_of = {"subscription_name_once": "name"}
     calls = {
-        "list": CallText("All shared subscriptions", "Subscriptions of users are not included."),
-        "add": CallText(
-            "Add a shared subscription", "It sends notifications of events from then on."
+        "list": CallText(
+            "List shared subscriptions",
+            "Returns the shared subscriptions, sorted by id. Subscriptions of single users are not "
+            "included.",
         ),
-        "show": CallText("One shared subscription"),
+        "add": CallText(
+            "Add a shared subscription",
+            "Sonar starts to send notifications for the subscription immediately.",
+        ),
+        "show": CallText(
+            "Get a shared subscription", "Returns the shared subscription with this id."
+        ),
         "change": CallText(
             "Change a shared subscription",
-            "Fields that are left out are not changed; `settings` are replaced as a whole.",
+            "Omitted fields keep their values. `settings` are replaced as a whole.",
         ),
         "remove": CallText(
-            "Remove a shared subscription", "Its queued and past deliveries are deleted, too."
+            "Delete a shared subscription",
+            "Queued and past deliveries of the subscription are also deleted.",
         ),
     }
 
@@ -154,7 +232,9 @@ class Subscriptions(Resource[Subscription]):
         try:
             values = subscriptions.unseal(row)
         except OtherKeyError:
-            sentence = "settings were encrypted with another key. Send them again."
+            sentence = (
+                "settings were encrypted with another key. Send all settings of the channel again."
+            )
             raise wrong("settings", sentence) from None
         for name, sentence in catalogue.describe(row.channel).problems(values).items():
             raise wrong("settings", f"settings.{name}: {sentence}")
@@ -165,7 +245,7 @@ class Subscriptions(Resource[Subscription]):
         if "sites" in values:
             row.sites.set(sites_named(values["sites"]))
         if row.scope == Subscription.Scope.SITES and not row.sites.exists():
-            raise wrong("sites", "sites is empty. The scope sites requires at least one site.")
+            raise wrong("sites", "sites is empty. If scope is “sites”, name at least one site.")
         if not row.enabled:
             subscriptions.forget_unsent([row])
 

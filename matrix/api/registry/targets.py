@@ -27,39 +27,85 @@ from sonar.registry.file.sections import ALL
 
 
 class NewTarget(Body):
-    """A rate target for the links that it matches; the highest priority applies to a link."""
+    """A target to add: a minimum rate, and limits for failures and missing results of links."""
 
-    name: Annotated[str, own_name()]
-    enabled: Annotated[bool, flag("false: it applies to no link")] = True
-    priority: Annotated[int, whole(0, 32767, "the highest applies, then the first by name")] = 5
-    size_class: Annotated[str | None, name_of("size class", "for all size classes")] = None
-    mesh: Annotated[str | None, name_of("mesh", "for links of any mesh, or without a mesh")] = None
-    site: Annotated[str | None, name_of("site", "for links of all sites")] = None
-    sources: Annotated[Literal["all"] | Filter, end_by_filter("sources of its links")] = "all"
-    destinations: Annotated[Literal["all"] | Filter, end_by_filter("destinations of its links")] = (
-        "all"
-    )
+    name: Annotated[str, own_name("target")]
+    enabled: Annotated[
+        bool, flag("Whether the target applies. A target that is not enabled applies to no link.")
+    ] = True
+    priority: Annotated[
+        int,
+        whole(
+            0,
+            32767,
+            "Priority of the target. If several targets match a link, the highest priority "
+            "applies, then the first by name.",
+        ),
+    ] = 5
+    size_class: Annotated[
+        str | None,
+        name_of(
+            "size class",
+            "Size class that the target applies to. Null means all size classes.",
+            or_null=True,
+        ),
+    ] = None
+    mesh: Annotated[
+        str | None,
+        name_of(
+            "mesh",
+            "Mesh whose links the target applies to. Null means links of any mesh or of none.",
+            or_null=True,
+        ),
+    ] = None
+    site: Annotated[
+        str | None,
+        name_of(
+            "site",
+            "Site whose links, in both directions, the target applies to. Null means all sites.",
+            or_null=True,
+        ),
+    ] = None
+    sources: Annotated[
+        Literal["all"] | Filter,
+        end_by_filter("Source endpoints of the links that the target applies to."),
+    ] = "all"
+    destinations: Annotated[
+        Literal["all"] | Filter,
+        end_by_filter("Destination endpoints of the links that the target applies to."),
+    ] = "all"
     floor_mb_s: Annotated[
         float | None,
-        number(SLOWEST_MB_S, MOST_MB_S, "minimum rate in MB/s", "to use the baseline of each link"),
+        number(
+            SLOWEST_MB_S,
+            MOST_MB_S,
+            "Minimum rate of a link in MB/s. Null means that the baseline of each link is used.",
+            or_null=True,
+        ),
     ] = None
     below: Annotated[
-        float, number(0.05, 1, "a link is slow below this fraction of its minimum rate or baseline")
+        float,
+        number(
+            0.05, 1, "Fraction of the minimum rate or baseline of a link below which it is slow."
+        ),
     ] = DEFAULT_BELOW
     above: Annotated[
         float,
         number(
             0.05,
             2,
-            "with stat=vs_target a link is near target from `below` up to this fraction; "
-            "incidents do not depend on it",
+            "Upper limit of the rate that counts as near target, as a fraction of the target. "
+            "Only `stat=vs_target` uses it; incidents do not depend on it.",
         ),
     ] = DEFAULT_ABOVE
     failures: Annotated[
-        int, whole(2, 100, "consecutive failed tests after which a link is failing")
+        int, whole(2, 100, "Number of consecutive failed tests after which a link is failing.")
     ] = 3
     silent_after: Annotated[
-        float, number(1.5, 1000, "test intervals without a result after which a link is silent")
+        float,
+        number(
+            1.5, 1000, "Number of test intervals without a result after which a link is silent."
+        ),
     ] = 3.0
 
 
@@ -68,8 +114,10 @@ AS_ANSWERED: dict[str, Any] = {
     "sources": End,
     "destinations": End,
     "floor_mb_s": float | None,
-    "links": str,
-    "requirement": str,
+    "links": Annotated[str, Field(description="Summary in words of the links that match.")],
+    "requirement": Annotated[
+        str, Field(description="Summary in words of the required rate and of the limits.")
+    ],
 }
 
 
@@ -78,26 +126,40 @@ class RateTargets(Resource[Target]):
     new = NewTarget
     answer = record_of(
         NewTarget,
-        "A target. `links` and `requirement` are sentences about the links that it matches, and "
-        "about its rate and limits.",
+        "A target for the rates and failures of links.",
         **AS_ANSWERED,
     )
     field_of = {"target_above_is_not_below": "above"}
     parameters = (
-        of_row("site", "Only targets for this site.", "GLASGOW", Site),
-        of_row("mesh", "Only targets for this mesh.", "everything", Mesh),
+        of_row(
+            "site",
+            "Return only targets that are limited to the site with this name.",
+            "GLASGOW",
+            Site,
+        ),
+        of_row(
+            "mesh",
+            "Return only targets that are limited to the mesh with this name.",
+            "everything",
+            Mesh,
+        ),
     )
     calls = {
-        "list": CallText("List targets", "By name."),
+        "list": CallText("List targets", "Returns all targets, sorted by name."),
         "add": CallText(
             "Add a target",
-            "It takes effect within a minute. Site admins can add targets for their sites.",
+            "The target takes effect within a minute. Site admins can add targets for their own "
+            "sites.",
         ),
-        "show": CallText("Get a target"),
-        "change": CallText("Change a target", "Omitted fields are not changed."),
+        "show": CallText("Get a target", "Returns the target with this name."),
+        "change": CallText(
+            "Change a target",
+            "Omitted fields keep their values. The change takes effect within a minute.",
+        ),
         "remove": CallText(
             "Delete a target",
-            "The next matching target then applies to its links, or their baseline.",
+            "The next matching target then applies to the links of the deleted one. Links without "
+            "a target are compared with their baseline.",
         ),
     }
 

@@ -38,72 +38,95 @@ CREDENTIAL_NAME = f"^({credentials.NAME.strip('^$')})?$"
 LINES = r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
 
 
+MUST_BE = "Must be "
+
+
 def field(
     rule: str,
     meaning: str = "",
-    or_null: str = "",
     *,
+    or_null: bool = False,
     strict: bool | None = True,
     **bounds: Any,  # noqa: ANN401
 ) -> FieldInfo:
-    """A field that says what it may be: `a whole number from 1 to 9 (tests at once), or null ...`.
+    """A field that says what it is and may be: `Tests at once. Must be a whole number, or null.`
 
     Strict: no number is read from a text.
     """
-    meaning = f" ({meaning})" if meaning else ""
-    or_null = f", or null {or_null}" if or_null else ""
-    info: FieldInfo = Field(strict=strict, description=rule + meaning + or_null, **bounds)
+    allowed = f"{MUST_BE}{rule}{', or null' if or_null else ''}."
+    info: FieldInfo = Field(strict=strict, description=f"{meaning} {allowed}".lstrip(), **bounds)
     return info
+
+
+def meaning_of(info: FieldInfo) -> str:
+    """Return what a field is, without what it may be."""
+    return (info.description or "").rpartition(MUST_BE)[0].rstrip() or info.description or ""
+
+
+def rule_of(info: FieldInfo) -> str:
+    """Return what a field may be, to follow `is not` or `it must be`."""
+    if info.annotation is bool:
+        return "true or false"
+    return (info.description or "").rpartition(MUST_BE)[2].removesuffix(".")
 
 
 def line(most: int, meaning: str, pattern: str = f"^{NO_CONTROLS}*$") -> FieldInfo:
     """A text on one line; it may be empty, unless a pattern says otherwise."""
-    rule = f"a text on one line of at most {most} characters"
+    rule = f"a single-line text of at most {most} characters"
     return field(rule, meaning, max_length=most, pattern=pattern)
 
 
-def needed_text(most: int, *, lines: bool = False) -> FieldInfo:
+def needed_text(most: int, meaning: str, *, lines: bool = False) -> FieldInfo:
     """A text with something to read in it, on one line or several."""
-    rule = f"a text {'' if lines else 'on one line '}of 1 to {most} characters, not only blanks"
+    rule = f"a {'' if lines else 'single-line '}text of 1 to {most} characters, not only spaces"
     others = LINES if lines else NO_CONTROLS
-    return field(rule, max_length=most, pattern=f"^{others}*{VISIBLE}{others}*$")
+    return field(rule, meaning, max_length=most, pattern=f"^{others}*{VISIBLE}{others}*$")
 
 
-def whole(least: int, most: int, meaning: str = "", or_null: str = "") -> FieldInfo:
-    return field(f"a whole number from {least} to {most}", meaning, or_null, ge=least, le=most)
+def whole(least: int, most: int, meaning: str, *, or_null: bool = False) -> FieldInfo:
+    rule = f"a whole number from {least} to {most}"
+    return field(rule, meaning, or_null=or_null, ge=least, le=most)
 
 
-def number(least: float, most: float, meaning: str, or_null: str = "") -> FieldInfo:
+def number(least: float, most: float, meaning: str, *, or_null: bool = False) -> FieldInfo:
     rule = f"a number from {least} to {most}"
-    return field(rule, meaning, or_null, ge=least, le=most, allow_inf_nan=False)
+    return field(rule, meaning, or_null=or_null, ge=least, le=most, allow_inf_nan=False)
 
 
 def flag(meaning: str) -> FieldInfo:
-    return field("true or false", meaning)
+    info: FieldInfo = Field(strict=True, description=meaning)
+    return info
 
 
-def name_of(kind: str, or_null: str = "") -> FieldInfo:
+def name_of(kind: str, meaning: str = "", *, or_null: bool = False) -> FieldInfo:
     """The name of a row that is registered."""
-    return field(f"the name of a registered {kind}", "", or_null, max_length=80, pattern=NAME)
+    rule = f"the name of a registered {kind}"
+    return field(rule, meaning, or_null=or_null, max_length=80, pattern=NAME)
 
 
-def own_name() -> FieldInfo:
+def own_name(kind: str) -> FieldInfo:
     rule = "1 to 80 letters, digits, dots, dashes and underscores, the first a letter or digit"
-    return field(rule, max_length=80, pattern=NAME)
+    return field(rule, f"Name of the {kind}.", max_length=80, pattern=NAME)
+
+
+def credential_name(meaning: str) -> FieldInfo:
+    rule = "the name of a registered credential, or empty for none"
+    return field(rule, meaning, max_length=80, pattern=CREDENTIAL_NAME)
 
 
 def vantage_name(meaning: str) -> FieldInfo:
-    rule = f"at most {vantages.LONGEST} small letters, digits and dashes"
+    rule = f"at most {vantages.LONGEST} lower-case letters, digits and dashes"
     return field(rule, meaning, max_length=vantages.LONGEST, pattern="^[a-z0-9-]*$")
 
 
-def quiet_times() -> FieldInfo:
-    return line(11, "in UTC, like 01:00-05:30, or null for none", f"^{CLOCK}-{CLOCK}$")
+def quiet_times(meaning: str) -> FieldInfo:
+    rule = "a daily period in UTC, like 01:00-05:30"
+    return field(rule, meaning, or_null=True, max_length=11, pattern=f"^{CLOCK}-{CLOCK}$")
 
 
-def time(meaning: str, or_null: str = "") -> FieldInfo:
+def time(meaning: str, *, or_null: bool = False) -> FieldInfo:
     rule = "a time in ISO 8601, like 2026-11-20T04:00:00Z, from 1970 to 2999"
-    return field(rule, meaning, or_null, strict=None)
+    return field(rule, meaning, or_null=or_null, strict=None)
 
 
 def read_moment(value: object) -> datetime:
@@ -122,9 +145,9 @@ def tag_list(meaning: str) -> FieldInfo:
 
 def data_host_list(meaning: str) -> FieldInfo:
     rule = (
-        f"a list of at most {data_hosts.MOST} hosts in lower case, each a name, an address, a "
-        "network or a name whose first part has a *, with a port or a range of ports if it is only "
-        "for these: st-*.example.org:8443"
+        f"a list of at most {data_hosts.MOST} lower-case host names, addresses, networks or "
+        "patterns like st-*.example.org, each with an optional port or port range, like "
+        "st-*.example.org:8443"
     )
     return field(rule, meaning, max_length=data_hosts.MOST)
 
@@ -169,22 +192,38 @@ def change_of(new: type[Body], name: str) -> type[Body]:
         # A factory, as the schema would show a default.
         optional.default, optional.default_factory = PydanticUndefined, NoneType
         fields[field_name] = (optional.annotation, optional)
-    doc = f"Fields to change: any of those of {new.__name__}."
+    doc = f"Fields to change, with the same rules as in {new.__name__}. Omitted fields keep their "
+    doc += "values."
     return create_model(name, __base__=Body, __module__=__name__, __doc__=doc, **fields)
+
+
+ID = Annotated[int, Field(description="Id of the object, by which its URL ends.")]
+
+
+def as_described(kind: Any, meaning: str) -> Any:  # noqa: ANN401 - a type
+    """Return the type of a field with its meaning, unless it has one."""
+    has_one = any(getattr(each, "description", None) for each in getattr(kind, "__metadata__", ()))
+    return Annotated[kind, Field(description=meaning)] if meaning and not has_one else kind
 
 
 def record_of(new: type[Body], doc: str, name: str = "", **more: Any) -> type[Answer]:  # noqa: ANN401
     """Return the answer that has the fields of a body: NewSite -> SiteRecord.
 
     ``more`` are types of further fields, or of such that are answered otherwise than sent; a field
-    with a default too may be left out, and stands last. What has no name has an id.
+    with a default too may be left out, and stands last. What has no name has an id. Fields of the
+    body are described as there, without what may be sent.
     """
-    fields: dict[str, Any] = {} if "name" in new.model_fields else {"id": int}
+    fields: dict[str, Any] = {} if "name" in new.model_fields else {"id": ID}
     fields |= {field_name: field.annotation for field_name, field in new.model_fields.items()}
     fields |= more
-    fields = {
+    typed = {
         field: kind if isinstance(kind, tuple) else (kind, ...)
         for field, kind in sorted(fields.items(), key=lambda item: isinstance(item[1], tuple))
+    }
+    meanings = {field_name: meaning_of(field) for field_name, field in new.model_fields.items()}
+    fields = {
+        field: (as_described(kind, meanings.get(field, "")), default)
+        for field, (kind, default) in typed.items()
     }
     called = name or f"{new.__name__.removeprefix('New')}Record"
     return create_model(called, __base__=Answer, __module__=__name__, __doc__=doc, **fields)
@@ -216,7 +255,7 @@ def sentence(body: type[Body], name: str, kind: str, content: Mapping[str, Any])
         return f"The field “{name}” is now called {now}."
     if name not in body.model_fields:
         return f"There is no field “{cut(name)}”: use {either(list(body.model_fields))}."
-    allowed = body.model_fields[name].description
+    allowed = rule_of(body.model_fields[name])
     if kind == "missing":
         return f"{name} is missing: it must be {allowed}."
     if name in NOT_REPEATED:

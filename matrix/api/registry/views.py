@@ -39,7 +39,9 @@ Row = TypeVar("Row", bound=Model)
 Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
-REFUSED = "The registry was changed meanwhile and does not allow this: read it again, then retry."
+REFUSED = (
+    "Another change of the registry conflicts with this request. Read the object again, then retry."
+)
 
 
 class ResourceView(ApiView):
