@@ -217,7 +217,7 @@ def test_the_command_stops_all_tests_and_lets_them_start_again(glasgow: Endpoint
     call_command("stop", "all", "new firewall", "--until", until.isoformat(), "--running")
     out = capsys.readouterr().out
     assert out.startswith("All tests of Sonar are stopped until ")
-    assert out.endswith(": new firewall.\nRunning tests that end within seconds: 1.\n")
+    assert out.endswith(": new firewall.\nRunning tests being cancelled: 1.\n")
     assert Probe.objects.get().cancelled_by == "an operator"
     call_command("stop", "show")
     assert str(running.id) in capsys.readouterr().out
@@ -225,7 +225,7 @@ def test_the_command_stops_all_tests_and_lets_them_start_again(glasgow: Endpoint
         call_command("stop", "resume")
         assert capsys.readouterr().out == expected
     call_command("stop", "test", str(ordered(ral, glasgow).id))
-    assert capsys.readouterr().out.endswith(" was cancelled before it began.\n")
+    assert capsys.readouterr().out.endswith(" was cancelled before it started.\n")
 
 
 @pytest.mark.parametrize(
