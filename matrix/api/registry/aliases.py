@@ -20,9 +20,9 @@ from sonar.registry import aliases
 
 KINDS = AliasKind.values
 KIND_WORDS = (
-    "Kind of the name, by the service that uses it: rse (Rucio), se_host (host of a storage "
-    "service), rcsite (WLCG), gocdb_site (GOCDB), osg_group and osg_resource (OSG Topology), "
-    "perfsonar_host (perfSONAR) or netsite (network site)."
+    "Kind of the name. A name in Rucio is an rse, and the host of a storage service is a se_host. "
+    "Names of sites are rcsite (WLCG), gocdb_site (GOCDB) or netsite (network). Names in OSG "
+    "Topology are osg_group or osg_resource. The host of a perfSONAR service is a perfsonar_host."
 )
 SEE = "sonar.view_alias"
 

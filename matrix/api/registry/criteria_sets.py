@@ -48,8 +48,8 @@ class NewCriteriaSet(Body):
         number(
             LEAST,
             MOST_MB_S,
-            "Minimum throughput of a link in MB/s: total bytes of its successful tests in the "
-            "period divided by their total seconds. Null means that any throughput passes.",
+            "Minimum throughput of a link in MB/s. It is the total bytes of successful tests in "
+            "the period divided by their total seconds. Null means that any throughput passes.",
             or_null=True,
         ),
     ] = None

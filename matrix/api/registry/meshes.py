@@ -157,7 +157,7 @@ class MeshBody(Body):
         Literal["pull", "push"],
         field(
             "pull or push",
-            "Which endpoint carries out a transfer: in a pull the destination fetches the file, "
+            "Which endpoint carries out a transfer. In a pull the destination fetches the file; "
             "in a push the source sends it.",
             strict=None,
         ),
@@ -259,7 +259,7 @@ class Meshes(Resource[Mesh]):
                 str,
                 Field(
                     description="Why tests of the enabled mesh cannot run at present, or which "
-                    "selected endpoints were never enabled, and what to do. Omitted if neither "
+                    "endpoints were never enabled. It also says what to do. Omitted if neither "
                     "applies."
                 ),
             ],

@@ -23,13 +23,16 @@ Paused = Annotated[
 PausedUntil = Annotated[
     Moment | None,
     time(
-        "Time in the future at which the pause ends, in UTC. Null means no set end.", or_null=True
+        "Time in the future at which the pause ends, in UTC. Null means no set end, or no pause.",
+        or_null=True,
     ),
 ]
 PauseReason = Annotated[
     str,
     line(
-        200, "Reason for the pause. It is shown to everyone, and required while `paused` is true."
+        200,
+        "Reason for the pause. It is shown to everyone, and required while `paused` is true. "
+        "Empty if there is no pause.",
     ),
 ]
 
