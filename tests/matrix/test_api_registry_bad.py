@@ -219,7 +219,12 @@ WRONG = [
         "The transfer tool gridftp cannot send a flow label: scitag must be left",
     ),
     ("meshes", {"service": "https://fts.example"}, "service", "uses no service: service must be"),
-    ("meshes", {"service": "https://u:p@fts.example"}, "service", "service is not a URL like https:"),
+    (
+        "meshes",
+        {"service": "https://u:p@fts.example"},
+        "service",
+        "service is not a URL like https:",
+    ),
     (
         "meshes",
         {"mover": "fts3"},

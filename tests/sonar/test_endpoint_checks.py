@@ -311,7 +311,7 @@ def test_the_command_checks_what_is_not_registered_and_keeps_nothing(capsys):
         (["RAL_DATADIKS"], "Did you mean RAL_DATADISK"),
         ([], "required"),
         (["RAL_DATADISK", "--data-host", "a.b.c"], "require --base-url"),
-        (["--base-url", "se.example"], "--base-url: A base URL is scheme"),
+        (["--base-url", "se.example"], "--base-url: Enter a base URL as scheme"),
         (["--base-url", "https://[::1/x"], "--base-url: A base URL needs a host"),
         (
             ["--base-url", "https://169.254.169.254/x"],
