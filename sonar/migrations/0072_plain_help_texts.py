@@ -695,7 +695,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='networkresult',
             name='max_receive_window_bytes',
-            field=models.BigIntegerField(help_text='Largest window that the receiver offered a stream, in bytes. Empty if unknown.', null=True),
+            field=models.BigIntegerField(help_text='Largest TCP window that the receiver offered a stream, in bytes. Empty if unknown.', null=True),
         ),
         migrations.AlterField(
             model_name='networkresult',

@@ -313,7 +313,8 @@ class NetworkResult(models.Model):
     )
     max_receive_window_bytes = models.BigIntegerField(
         null=True,
-        help_text="Largest window that the receiver offered a stream, in bytes. Empty if unknown.",
+        help_text="Largest TCP window that the receiver offered a stream, in bytes. "
+        "Empty if unknown.",
     )
     mss_bytes = models.PositiveIntegerField(null=True)
     congestion_control = models.CharField(max_length=20, blank=True)

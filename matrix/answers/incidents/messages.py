@@ -101,12 +101,12 @@ def matter(row: Incident, now: datetime | None = None) -> Matter:
     condition, end = words.condition_of(row), row.source or row.destination
     # A link has two sites, and the grid has none.
     site = row.site or (end.site if end and row.scope != Incident.Scope.LINK else "")
-    assignee = "nobody"
+    assignee = "no one"
     if row.assignee:
         assignee = row.assignee.get_username()
     elif row.acknowledged_by and row.acknowledged_at:
         at = format_typed(row.acknowledged_at)
-        assignee = f"nobody (acknowledged by {row.acknowledged_by.get_username()} at {at})"
+        assignee = f"no one (acknowledged by {row.acknowledged_by.get_username()} at {at})"
     members, error, where = list[str](), "", ""
     if now:
         links, _ = incidents.members(row, MOST_READ)

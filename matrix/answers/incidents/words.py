@@ -110,10 +110,10 @@ def response(incident: Incident, reader: Anyone) -> str:
 
 def assignment(incident: Incident, now: datetime, reader: Anyone) -> Iterator[tuple[str, str]]:
     """Yield the label and the text of each fact about who responds to an incident."""
-    yield "assigned to", name_of(incident.assignee, reader) if incident.assignee else "nobody"
+    yield "assigned to", name_of(incident.assignee, reader) if incident.assignee else "no one"
     at = incident.acknowledged_at
     by = f"{name_of(incident.acknowledged_by, reader)}, {format_minute(at)}" if at else ""
-    yield "acknowledged by", by or "nobody yet"
+    yield "acknowledged by", by or "no one yet"
     if words := muted(incident, now):
         yield "muted", words.removeprefix("muted ")
 
