@@ -28,6 +28,12 @@ VARIABLE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 WITH = re.compile(r"""\b\w+="([^"]*)\"""")
 BRANCH = re.compile(r"\{% *(?:else|elif|empty|for|endfor|include)\b.*?%\}", re.DOTALL)
 LOGIC = re.compile(r"\{%.*?%\}", re.DOTALL)
+# Of a page of the docs. An address in brackets is not read.
+FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n|\n)+")
+INLINE_CODE = re.compile(r"`[^`]+`")
+MARKUP = re.compile(r"\]\([^)]*\)|[\[*]|^ *(?:#+|>|-|\d+\.) ", re.MULTILINE)
+MARKDOWN_BLOCK = re.compile(r"\n\s*\n|\n(?=#| *(?:-|\d+\.) |\|)| \| |\|\n")
 SENTENCE = re.compile(r"(?<=[.!?])[\s”)]+")
 STOP = "\u2029"
 SQL = re.compile(r"\b(?:SELECT|INSERT INTO|UPDATE \w+ |DELETE FROM|COPY \w+|WITH \w+ AS|CREATE)\b")
@@ -99,3 +105,12 @@ def _literal(node: ast.AST) -> str:
 
 def _plain(text: str) -> str:
     return re.sub(r"[\s\u00a0\u202f]+", " ", unescape(text)).strip(f" {STOP}")
+
+
+def texts_of_markdown(path: Path) -> Iterator[str]:
+    """Yield headings, paragraphs, items and cells of a page, without code."""
+    page = FENCED.sub("\n", path.read_text())
+    page = INDENTED.sub("\n", page)
+    for block in MARKDOWN_BLOCK.split(page):
+        if text := _plain(MARKUP.sub("", INLINE_CODE.sub("X", block))):
+            yield text
