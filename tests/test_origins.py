@@ -13,7 +13,7 @@ from matrix.answers.status import figures
 from matrix.query.catalogue import STATS
 from sonar.models import Endpoint
 from sonar.people.roles import Role
-from sonar.tasks import seal
+from sonar.tasks import compact
 from tests import rights_samples
 from tests.accounts import account, logged_in
 from tests.matrix import world
@@ -114,7 +114,7 @@ def import_others(ends: list[Endpoint]) -> None:
 def read_all(client: Client, names: dict[str, str]) -> Iterator[tuple[str, bytes]]:
     """Let the engines look, and yield the body of each page and call without what may differ."""
     figures.forget()
-    for engine in (seal, tasks.assess, tasks.judge_links):
+    for engine in (compact, tasks.assess, tasks.judge_links):
         engine()
     for path in PATHS:
         response = client.get(path.format_map(names))

@@ -402,7 +402,7 @@ def test_nothing_is_lent_in_clear(tokens):
     glasgow = endpoint("GLASGOW", base_url="https://glasgow.example/data")
     lancs = endpoint("LANCS", base_url="http://lancs.example/data")
     bind(glasgow, "glasgow", lent="glasgow-read")
-    with pytest.raises(MoverError, match="sent to LANCS_DATADISK unencrypted"):
+    with pytest.raises(MoverError, match="sent unencrypted to LANCS_DATADISK"):
         transfer_request.order_for(queued(glasgow, lancs, mover="http-tpc"))
     Endpoint.objects.filter(pk=lancs.pk).update(base_url="http://127.0.0.1:8080/data")
     lancs.refresh_from_db()
