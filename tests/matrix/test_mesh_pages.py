@@ -123,7 +123,7 @@ def test_what_is_kept_is_in_the_form_and_a_change_replaces_it(operator: Client, 
         ({"name": ""}, "name", "Enter a name, like uk-disks."),
         ({"name": "add"}, "name", "The name add is reserved"),
         ({"name": "Everything"}, "name", "differs only in case from the mesh “everything”"),
-        ({"sources_filter": "cluod=UK"}, "sources_filter", "no attribute “cluod”"),
+        ({"sources_filter": "cluod=UK"}, "sources_filter", "“cluod” is not an attribute of endpoints"),
         ({"sources_filter": "site=X"}, "sources_filter", "Site “X” is not known"),
         (
             {"sources": "RAL_DATADISK"},
@@ -144,7 +144,7 @@ def test_what_is_kept_is_in_the_form_and_a_change_replaces_it(operator: Client, 
         ({"tcp_buffer_bytes": "8 MB"}, "tcp_buffer_bytes", "http-tpc"),
         ({"service": "https://fts.example.org"}, "service", "http-tpc"),
         ({"scitag": "2"}, "scitag", "2/11"),
-        ({"vantage": "CERN"}, "vantage", "small letters, digits and dashes"),
+        ({"vantage": "CERN"}, "vantage", "1 to 40 lower-case letters, digits and dashes"),
     ],
 )
 def test_what_is_wrong_stands_at_its_field_and_nothing_is_lost(

@@ -52,8 +52,8 @@ DOTTED = ("/1/../1", "/./1", "/1/..", "/%2e%2E/1", "/1/.%2e/2", "/..%2f1", "/%25
 
 def test_two_ways_to_write_one_place_overlap_in_both_directions():
     for url in SAME:
-        assert "base URL of A" in overlap(url, [("B", OTHER[3]), ("A", BASE)]), url
-        assert "base URL of A" in overlap(BASE, [("A", url)]), url
+        assert "overlaps that of A" in overlap(url, [("B", OTHER[3]), ("A", BASE)]), url
+        assert "overlaps that of A" in overlap(BASE, [("A", url)]), url
 
 
 def test_other_places_do_not_overlap():
@@ -252,7 +252,7 @@ def test_a_file_is_judged_by_what_stands_only_in_the_database_too(tmp_path):
         '- {name: SEVENTH, site: RAL, base_url: "ftp://other.example/b\\n"}\n'
     )
     said = errors(tmp_path, more)
-    assert "endpoints[0].base_url (line 2): The base URL of RAL_DATADISK" in said
+    assert "endpoints[0].base_url (line 2): The base URL overlaps that of RAL_DATADISK" in said
     assert "endpoints[1].name (line 3): The name “ral_datadisk” differs only in case" in said
     assert f"endpoints[2].base_url (line 4): {HOST_SENTENCE}" in said
     assert f"endpoints[3].base_url (line 5): {DOTS_SENTENCE}" in said

@@ -194,9 +194,9 @@ def test_the_page_of_a_mesh_says_that_its_service_chooses_the_mode(client: Clien
     served(), served("fetched", mover="http-tpc", service="", service_credential=None)
     client.force_login(account(Role.OPERATOR, name="op"))
     shown = {name: client.get(f"/meshes/{name}/").text for name in ("by-fts", "fetched")}
-    assert "chosen by the service" in shown["by-fts"]
+    assert "chosen by the transfer service" in shown["by-fts"]
     assert "pull: the destination fetches" not in shown["by-fts"]
-    assert "chosen by the service" not in shown["fetched"]
+    assert "chosen by the transfer service" not in shown["fetched"]
 
 
 # Who plans and orders

@@ -235,7 +235,7 @@ def test_the_command_stops_all_tests_and_lets_them_start_again(glasgow: Endpoint
         (["all", "x" * 201], "at most 200 characters"),
         (["all", "x", "--until", "2020-01-01T00:00:00Z"], "must end after it starts"),
         (["all", "x", "--until", "soonish"], "--until soonish: 'soonish' is not a time"),
-        (["test", "00000000-0000-0000-0000-000000000001"], "has ended"),
+        (["test", "00000000-0000-0000-0000-000000000001"], "has already ended"),
     ],
 )
 def test_the_command_says_what_cannot_be_and_stops_nothing(db, words: list[str], said: str):

@@ -224,7 +224,7 @@ def test_rebuilding_mends_what_was_broken_by_hand_and_may_be_repeated(store):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--size=giant"], "There is no size class 'giant': use one of small, medium, large."),
+        (["--size=giant"], "There is no size class 'giant'. Choose from small, medium, large."),
         (["--from=yesterday"], "--from: 'yesterday' is not a time"),
         (["--from=2026-11-02", "--to=2026-11-02"], "--from must be before --to"),
     ],

@@ -266,7 +266,7 @@ def test_an_issuer_that_is_down_for_ten_minutes_costs_no_failed_link(
         assert sum(begun) == 2
         assert waiting() == {"credential"}
         figures.forget()
-        assert "The credential of A does not work</strong> since" in client.get("/operations/").text
+        assert "The credential of A does not work.</strong>" in client.get("/operations/").text
         assert 'endpoint="A",mesh="",role="own",tests="wait"' in client.get("/metrics").text
         order = ordered(grid.ends["A"], grid.ends["B"])
         probes.run(order.id)
