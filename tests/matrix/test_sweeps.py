@@ -450,7 +450,7 @@ def test_a_sweep_is_followed_to_its_end_and_told(small_world, monkeypatch, capsy
     before_each_look(monkeypatch, end_the_oldest)
     call_command("sweep", *ENDS.values(), "--values", "1,2,4", "--repeats", "2", "--size", "small")
     said = capsys.readouterr().out
-    assert f"Ordered as sweep {Sweep.objects.get().id}." in said
+    assert f"The sweep {Sweep.objects.get().id} was requested." in said
     assert "1, 2 and 4 streams with small files, pull" in said
     assert "The rate grows in proportion to the number of streams: 4 give 4.0" in said
     assert "(n = 6)" in said
@@ -467,7 +467,7 @@ def test_a_sweep_is_followed_to_its_end_and_told(small_world, monkeypatch, capsy
 def test_the_command_says_why_it_orders_nothing(
     small_world, arguments: tuple[str, ...], sentence: str
 ):
-    with pytest.raises(CommandError, match="Not ordered: ") as refusal:
+    with pytest.raises(CommandError, match="The sweep was refused: ") as refusal:
         call_command("sweep", *ENDS.values(), *arguments)
     assert sentence in str(refusal.value)
     assert not Probe.objects.exists()

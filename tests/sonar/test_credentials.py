@@ -649,4 +649,4 @@ def test_the_command_ends_as_failed_and_says_what_is_wrong(tokens):
         "Administrators set which hosts a credential is for.",
     ]
     assert "elsewhere.example" in out.getvalue()
-    assert "GLASGOW_DATADISK has no credential to delegate. Tests that need one" in out.getvalue()
+    assert "GLASGOW_DATADISK has no credential to delegate. Tests that need" in out.getvalue()

@@ -22,8 +22,8 @@ from sonar.notation.units import three_digits
 
 class Command(QuickCommand):
     help = (
-        "Evaluate the results of all links, day by day, and store the conditions. A condition is "
-        "a link, endpoint or site that is failing, slow or unusually fast, with its start. "
+        "Evaluate the results of all links, day by day, and store the conditions. A condition "
+        "records which link, endpoint or site is failing, slow or unusually fast, and since when. "
         "Sonar does this automatically. Only days with changed results and the days after them "
         "are evaluated. It is safe to stop the command and run it again. Open conditions are "
         "listed at the end."
@@ -34,8 +34,8 @@ class Command(QuickCommand):
             "--from",
             dest="since",
             metavar="DATE",
-            help="evaluate all days from this UTC date on again, even without changed results; "
-            "like 2026-10-01",
+            help="evaluate all days again, from this UTC date on, even without changed results; "
+            "for example 2026-10-01",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -66,7 +66,9 @@ def date_of(text: str, now: datetime) -> date:
     try:
         day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date()
     except ValueError as error:
-        raise CommandError(f"--from must be a date like 2026-10-01, not {text!r}.") from error
+        raise CommandError(
+            f"--from must be a date, for example 2026-10-01, not {text!r}."
+        ) from error
     if day > now.date():
         raise CommandError(f"--from must not be after today, {now:%Y-%m-%d} (UTC).")
     return day

@@ -28,7 +28,7 @@ WRITERS: dict[str, Callable[[PeriodReport, str], bytes]] = {
 
 class Command(QuickCommand):
     help = (
-        "Write the report of a week or a month to a PDF, HTML or Markdown file. The file name "
+        "Write the report for a week or a month to a PDF, HTML or Markdown file. The file name "
         "extension selects the format. Example for a cron job: "
         "manage.py report week /srv/reports/newest.pdf --url https://sonar.example.org"
     )
@@ -37,7 +37,8 @@ class Command(QuickCommand):
         parser.add_argument(
             "period",
             metavar="PERIOD",
-            help="week or month (the last complete one), or a period like 2026-W47 or 2026-10",
+            help="week or month (the last complete one), or a period, for example 2026-W47 or "
+            "2026-10",
         )
         parser.add_argument(
             "file", metavar="FILE", type=Path, help="output file: *.pdf, *.html or *.md"

@@ -66,7 +66,8 @@ class Command(QuickCommand):
         parser.add_argument(
             "--mode",
             choices=Mode.values,
-            help="pull (default): the destination fetches the files; push: the source sends them",
+            help="pull (default): the destination fetches the files; push: the source sends the "
+            "files",
         )
         parser.add_argument(
             "--mover", choices=catalogue.names(), help="transfer tool (default: http-tpc)"
@@ -75,7 +76,7 @@ class Command(QuickCommand):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         console = Console(highlight=False, soft_wrap=True)
         sweep = ordered(options)
-        console.print(f"Ordered as sweep {sweep.id}.")
+        console.print(f"The sweep {sweep.id} was requested.")
         ended = follow(sweep, console)
         show(ended, console)
         if not ended.done:
@@ -95,7 +96,7 @@ def ordered(options: dict[str, Any]) -> Sweep:
     try:
         return request_probes.order_sweep(probe_requests.read_sweep(body), None, timezone.now())
     except (BadQueryError, request_probes.RefusedError, request_probes.PlannerBusyError) as error:
-        raise CommandError(f"Not ordered: {error}") from error
+        raise CommandError(f"The sweep was refused: {error}") from error
 
 
 def follow(sweep: Sweep, console: Console) -> SweepReport:

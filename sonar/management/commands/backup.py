@@ -24,8 +24,8 @@ NO_SONAR = (
     "A database that was never migrated cannot be backed up."
 )
 PG_BIN = (
-    "directory of pg_dump, pg_restore and psql (default: a matching version on the PATH, then in "
-    "the directories of distribution packages)"
+    "directory that contains pg_dump, pg_restore and psql (default: a matching version on the "
+    "PATH, then in the directories of distribution packages)"
 )
 
 

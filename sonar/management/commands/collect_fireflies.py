@@ -33,7 +33,7 @@ class Command(QuickCommand):
             "--allow",
             metavar="NETWORK",
             action="append",
-            help="network to accept packets from, like 192.0.2.0/24; repeatable (default: "
+            help="network to accept packets from, for example 192.0.2.0/24; repeatable (default: "
             "SONAR_FIREFLIES_ALLOW)",
         )
 

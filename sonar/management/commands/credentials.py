@@ -33,7 +33,8 @@ class Command(QuickCommand):
             "--ask",
             action="store_true",
             help="also request tokens from issuers and endpoints, and check that services accept "
-            "their credential. Those at other vantage points are skipped.",
+            "their credential. Issuers, endpoints and services at other vantage points are "
+            "skipped.",
         )
 
     def handle(self, *_: Any, ask: bool, **__: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -48,8 +49,8 @@ class Command(QuickCommand):
         self.stdout.write(in_columns([HEAD, *lines]))
         for end in filter(rules.refuses_to_lend, ends):
             self.stdout.write(
-                f"{end.name} has no credential to delegate. Tests that need one to read or write "
-                f"there wait: {rules.LEND}"
+                f"{end.name} has no credential to delegate. Tests that need a delegated credential "
+                f"to read or write there are waiting: {rules.LEND}"
             )
         wrong = []
         for credential, trouble in files.items():

@@ -27,8 +27,8 @@ from sonar.records.exporting import Choice
 
 # As a hot standby does where rows were removed that are still read.
 ENDED = (
-    "The replica cancelled this query. Set hot_standby_feedback=on on it (docs/engines.md) or "
-    "unset DATABASE_READ_URL for this command. No file was written."
+    "The replica cancelled this query. Set hot_standby_feedback=on for the replica "
+    "(docs/engines.md), or unset DATABASE_READ_URL for this command. No file was written."
 )
 READABLE = 0o666
 """The mode of a file, less what the user's umask takes."""

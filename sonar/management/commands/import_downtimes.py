@@ -27,7 +27,8 @@ class Command(QuickCommand):
         parser.add_argument(
             "address",
             metavar="FILE-OR-URL",
-            help="XML file from the source, or its URL, like https://goc.egi.eu/gocdbpi/public/",
+            help="XML file from the source, or its URL, for example "
+            "https://goc.egi.eu/gocdbpi/public/",
         )
         parser.add_argument(
             "--from",

@@ -29,8 +29,8 @@ Over = Callable[[str], Callable[[int], None]]
 class Command(QuickCommand):
     help = (
         "Import results from CSV files, plain or gzip. A file is stored completely or not at all; "
-        "all errors are listed with their line. A result whose ID is already stored is counted as "
-        "a duplicate. Exit code 0: all files were imported; 1: at least one was not. "
+        "all errors are listed with their line numbers. A result whose ID is already stored is "
+        "counted as a duplicate. Exit code 0: all files were imported; 1: at least one was not. "
         "docs/results.md describes the columns."
     )
 
@@ -45,8 +45,8 @@ class Command(QuickCommand):
             "--origin",
             choices=Profile.Origin.values,
             default=Profile.Origin.EXTERNAL,
-            help="origin of results that do not name one (default: %(default)s); pages show only "
-            "origin test by default",
+            help="origin for results that do not specify an origin (default: %(default)s); by "
+            "default, pages show only results with the origin `test`",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature

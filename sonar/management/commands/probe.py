@@ -55,7 +55,8 @@ class Command(QuickCommand):
             "--mode",
             choices=Mode.values,
             default=Mode.PULL.value,
-            help="pull (default): the destination fetches the file; push: the source sends it",
+            help="pull (default): the destination fetches the file; push: the source sends the "
+            "file",
         )
         parser.add_argument(
             "--streams", type=int, default=1, metavar="N", help="number of streams (default: 1)"
@@ -129,8 +130,9 @@ def named(model: type[Named], name: str) -> Named:
     if name in rows:
         return rows[name]
     close = difflib.get_close_matches(name, rows, n=3, cutoff=0.4) or sorted(rows)[:5]
-    hint = f"Did you mean {', '.join(close)}?" if close else "None is registered."
-    raise CommandError(f"There is no {model._meta.verbose_name} {name!r}. {hint}")
+    kind = model._meta.verbose_name
+    hint = f"Did you mean {', '.join(close)}?" if close else f"No {kind} is registered."
+    raise CommandError(f"There is no {kind} {name!r}. {hint}")
 
 
 def show(probe: Probe, console: Console) -> Outcome:

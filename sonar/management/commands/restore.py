@@ -41,18 +41,20 @@ NEXT = (
     "Next steps:",
     "  Copy the credential files to SONAR_CREDENTIALS_DIR. manage.py credentials lists missing "
     "files.",
-    "  If the original Sonar still runs elsewhere, stop it; otherwise both test the same "
-    "endpoints.",
-    "  Start the web server, workers and scheduler (Celery beat). /readyz shows when all run.",
+    "  If the original Sonar instance is still running elsewhere, stop it; otherwise both "
+    "instances test the same endpoints.",
+    "  Start the web server, workers and scheduler (Celery beat). /readyz shows when all of these "
+    "are running.",
 )
 
 
 class Command(QuickCommand):
     help = (
         "Restore a backup made with manage.py backup, completely or not at all. The database must "
-        "be empty unless --replace is given. A backup from an older Sonar is migrated afterwards; "
-        "a backup from a newer Sonar is refused. Backups do not contain credential files. "
-        "Restore only files that you trust, because they can run any SQL. See docs/deployment.md."
+        "be empty unless --replace is given. A backup from an older version of Sonar is migrated "
+        "afterwards; a backup from a newer version of Sonar is refused. Backups do not contain "
+        "credential files. Restore only files that you trust, because they can run any SQL. See "
+        "docs/deployment.md."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

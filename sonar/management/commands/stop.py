@@ -28,7 +28,9 @@ class Command(QuickCommand):
             "all", help="prevent all tests from starting, including on-demand tests"
         )
         stop.add_argument("reason", help="reason, shown to everyone")
-        stop.add_argument("--until", metavar="TIME", help="end in UTC, like 2026-11-20T04:00:00Z")
+        stop.add_argument(
+            "--until", metavar="TIME", help="end time in UTC, for example 2026-11-20T04:00:00Z"
+        )
         stop.add_argument("--running", action="store_true", help="also cancel running tests")
         stop.set_defaults(carry_out=self.stop_all)
         resume = steps.add_parser("resume", help="allow tests to start again")

@@ -27,7 +27,7 @@ class Command(QuickCommand):
             required=True,
             help="scopes, separated by commas: " + ", ".join(Token.Scope.values),
         )
-        create.add_argument("--name", required=True, help="name, like cron-at-ral")
+        create.add_argument("--name", required=True, help="name, for example cron-at-ral")
         create.add_argument("--days", type=int, default=90, help="validity in days (default: 90)")
         verbs.add_parser("list", help="list all tokens, including expired ones")
         revoke = verbs.add_parser("revoke", help="revoke a token immediately")

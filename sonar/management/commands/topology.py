@@ -52,7 +52,8 @@ class Command(QuickCommand):
         parser.add_argument(
             "--join",
             action="store_true",
-            help="put new endpoints into use immediately; meshes of all endpoints then test them",
+            help="put new endpoints into use immediately; meshes that include all endpoints then "
+            "test the new ones",
         )
         parser.add_argument(
             "--retire",
