@@ -208,7 +208,7 @@ function say(request, what) {
   lateSince ??= clock();
   trouble.textContent =
     `This page has not been refreshed since ${lateSince}: ${what}. ` +
-    "These are earlier results; trying again every minute.";
+    "The page shows earlier results; trying again every minute.";
   sayUpdated(`not updated since ${lateSince}`, true);
 }
 

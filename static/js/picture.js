@@ -42,7 +42,7 @@ async function load() {
   const script = Object.assign(document.createElement("script"), { src: href });
   await new Promise((resolve, reject) => {
     script.onload = resolve;
-    script.onerror = () => reject(new Error("the library that draws it did not load"));
+    script.onerror = () => reject(new Error("the library that draws the chart did not load"));
     document.head.append(script);
   });
   // It hangs on the window; nothing else reads it there.
@@ -108,7 +108,7 @@ async function draw(box) {
 }
 
 function say(plot, { message }) {
-  const words = `The picture could not be drawn: ${message}. Load the page again; the numbers are in the table.`;
+  const words = `The chart could not be drawn: ${message}. Reload the page; the numbers are in the table.`;
   const notice = Object.assign(document.createElement("p"), { className: "notice", textContent: words });
   notice.setAttribute("role", "alert");
   plot.replaceChildren(notice);

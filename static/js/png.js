@@ -26,7 +26,7 @@ document.addEventListener("click", async (event) => {
 async function savePng(box) {
   const canvas = await paperOf(box);
   const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
-  if (!blob) throw new Error("the picture is too large for this browser");
+  if (!blob) throw new Error("the chart is too large for this browser");
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: fileName() });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);

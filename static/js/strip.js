@@ -76,7 +76,7 @@ async function load() {
     strip.trouble = troubleOf(buckets.links.filter(Boolean).length);
     performance.mark("strip-loaded");
   } catch (error) {
-    if (url === strip.url) strip.trouble = `The failures over time did not load: ${error.message}.`;
+    if (url === strip.url) strip.trouble = `The chart of failures over time did not load: ${error.message}.`;
   }
   draw();
 }
@@ -98,7 +98,7 @@ function troubleOf(tested) {
   const { single } = strip.part.dataset;
   if (!tested) return "No tests in this period.";
   if (single || tested >= LEAST_TESTED) return "";
-  return "After a few hours of tests, this shows how many links were failing or slower than usual, by the hour.";
+  return "After a few hours of tests, this chart shows how many links were failing or slower in each hour.";
 }
 
 // What is drawn and said.

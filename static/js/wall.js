@@ -110,7 +110,7 @@ function sayOld(isOld) {
   const trouble = document.getElementById("trouble");
   if (!isOld || !trouble.hidden) return;
   trouble.textContent =
-    `Not updated since ${clock(new Date(answered))}. These are earlier results; trying again.`;
+    `Not updated since ${clock(new Date(answered))}. The page shows earlier results; trying again.`;
   trouble.hidden = false;
 }
 

@@ -52,7 +52,7 @@ def test_the_card_has_both_sides_of_both_directions_and_nothing_stands_on_anythi
     assert ratio.startswith(("0.49× (", "0.50× (", "0.51× ("))
     assert no_ratio == "–"
     change = row(card, "change")
-    assert change == ["significantly slower, p < 0.001", "too few results on one side"]
+    assert change == ["significantly slower, p < 0.001", "too few results to compare"]
     look(page, f"compared-card-{visit.reader}")
     for line in card.locator("tbody").first.get_by_role("row").all():
         head = box_of(line.get_by_role("rowheader"))

@@ -101,7 +101,7 @@ def test_a_library_that_does_not_come_leaves_the_cells_and_says_so(visit, scene)
     page = visit.page
     page.route("**/plotly*", lambda route: route.abort())
     page.goto(visit.base)
-    page.get_by_text("The picture could not be drawn").wait_for()
+    page.get_by_text("The chart could not be drawn").wait_for()
     assert page.locator(".first-look").is_visible()
     page.unroute_all()
     visit.expect_error(NOT_LOADED)

@@ -261,7 +261,7 @@ def test_it_says_that_nothing_was_tested_or_answered_and_begins_after_a_few_hour
     expect(strip(page)).to_have_text("No tests in this period.")
     page.route("**/api/v1/strip/**", lambda route: route.abort())
     page.reload()
-    expect(strip(page)).to_contain_text("The failures over time did not load")
+    expect(strip(page)).to_contain_text("The chart of failures over time did not load")
     visit.expect_error(NOT_LOADED)
     page.unroute_all()
     world.transfer(made.ral, made.glasgow, 10.0, ago=HOUR)

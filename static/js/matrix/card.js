@@ -138,7 +138,7 @@ function ratioOf({ value, low, high }) {
 }
 
 function changeOf({ p, change }) {
-  if (Number.isNaN(p)) return "too few results on one side";
+  if (Number.isNaN(p)) return "too few results to compare";
   const chance = p < 0.001 ? "p < 0.001" : `p = ${p.toFixed(p < 0.0995 ? 3 : 2)}`;
   return `${change ? `significantly ${view.cells.changes[change]}` : "not significant"}, ${chance}`;
 }

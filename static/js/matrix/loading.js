@@ -19,7 +19,7 @@ export async function loadCells(payload) {
     performance.mark("cells-loaded");
   } catch (error) {
     view.trouble =
-      `The numbers of the cells did not load: ${error.message}. They are in the table and the CSV.`;
+      `The numbers in the cells did not load: ${error.message}. They are in the table and the CSV.`;
   }
   if (view.cursor) tell(view.cursor);
   // A card that was waiting for them says them now.
