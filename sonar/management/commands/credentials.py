@@ -25,7 +25,7 @@ class Command(QuickCommand):
         "or delegate them. Show whether this process can read each credential file in "
         "SONAR_CREDENTIALS_DIR and each uploaded secret. List credentials that fail or expire "
         "soon. Secrets are never shown. Exit code 0: no problems; 1: at least one problem. "
-        "Credentials are registered in the admin or with `load_registry`."
+        "Credentials are registered in the admin interface or with `load_registry`."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -45,8 +45,8 @@ class Command(QuickCommand):
             "--origin",
             choices=Profile.Origin.values,
             default=Profile.Origin.EXTERNAL,
-            help="origin for results that do not specify an origin (default: %(default)s); by "
-            "default, pages show only results with the origin `test`",
+            help="origin for results without an origin (default: %(default)s); by default, pages "
+            "show only results with the origin `test`",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature

@@ -52,7 +52,7 @@ class Command(QuickCommand):
     help = (
         "Restore a backup made with manage.py backup, completely or not at all. The database must "
         "be empty unless --replace is given. A backup from an older version of Sonar is migrated "
-        "afterwards; a backup from a newer version of Sonar is refused. Backups do not contain "
+        "afterwards. A backup from a newer version of Sonar is refused. Backups do not contain "
         "credential files. Restore only files that you trust, because they can run any SQL. See "
         "docs/deployment.md."
     )
