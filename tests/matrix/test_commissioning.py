@@ -172,7 +172,7 @@ def test_operators_add_change_and_delete_a_set_and_others_read(small_world: Worl
     words = responses.page(operator, "/commissioning/TPC/").words
     assert "Links of the set are evaluated within" in words
     assert "at least 125 MB/s, a success rate of 90 % and 10 TB transferred over 7 days" in words
-    assert "12 links, not evaluated yet." in words
+    assert "12 links, not checked yet." in words
     assert "no data" not in words
     operator.post("/commissioning/TPC/change/", FORM | {"sources_filter": "cloud=UK"})
     assert "from endpoints of cloud UK to every endpoint" in responses.page(
@@ -316,7 +316,7 @@ def test_a_link_that_has_passed_and_is_below_now_does_not_count_as_passing(
     record = responses.page(client, "/commissioning/DDT/RAL_DATADISK/DESY_DATADISK/")
     (sentence,) = record.parts(".sentence")
     said = sentence.words.replace("\N{NO-BREAK SPACE}", " ")
-    assert said.startswith(f"below now : {short} . Passed 20 Nov 2026 03:00 UTC .")
+    assert said.startswith(f"now below the criteria : {short} . Passed 20 Nov 2026 03:00 UTC .")
     link = responses.page(client, "/links/RAL_DATADISK/DESY_DATADISK/").words
     assert f"DDT : passed 20 Nov 03:00, now below: {short}" in link
     api = "/api/v1/commissioning/"
