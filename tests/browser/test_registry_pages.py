@@ -51,7 +51,7 @@ def test_operators_assign_names_and_read_proposals(visit, asked, reader):
     look(page, f"aliases-{reader}")
     assert fits(page)
     assert by_day_and_night(page) == []
-    field = page.get_by_label("Site or endpoint of the alias se.example.org")
+    field = page.get_by_label("Site or endpoint for the alias se.example.org")
     field.fill("RAL")
     field.press("Enter")
     expect(page.locator("main")).to_contain_text("se.example.org is now an alias of the site RAL")

@@ -123,7 +123,7 @@ def test_a_form_through_a_proxy_that_drops_the_port_says_what_to_set(
     response = client.post("/login/", {"username": "x"}, secure=True, headers={"origin": origin})
     page = " ".join(response.content.decode().split())
     assert response.status_code == 403
-    told = f"was sent from {origin}, but the address of this Sonar is https://testserver."
+    told = f"was sent from {origin}, but the address of this Sonar instance is https://testserver."
     assert (told in page) is is_told
     assert ("SONAR_TRUSTED_ORIGINS" in page) is is_told
     assert "Reload the page" in page

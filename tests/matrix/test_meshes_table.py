@@ -50,7 +50,7 @@ def test_each_mesh_says_what_it_tests_now(client, small_world: World):
     }
     assert meshes_now.link("disks") == "/meshes/disks/"
     page = responses.page(client, "/meshes/disks/")
-    assert page.link("Matrix of its results") == "/?size=small&mesh=disks"
+    assert page.link("Results of this mesh in the matrix") == "/?size=small&mesh=disks"
     assert client.get("/api/v1/matrix/?size=small&mesh=disks").status_code == 200
 
 

@@ -139,7 +139,7 @@ def test_a_role_that_comes_from_elsewhere_is_shown_and_not_changed(
     name = elsewhere.get_username()
     page = Page(root.get(f"/people/{name}/").content.decode())
     assert "1 at https://iam.example" in page
-    assert "the rules in the file SONAR_LOGIN_ROLES" in page
+    assert "the rules in the file named by SONAR_LOGIN_ROLES" in page
     assert not page.parts("[name=role], [name=new_password1]")
     sent(root, f"{name}/", **ACTIVE, role="administrator")
     assert described(name) == "an operator"
