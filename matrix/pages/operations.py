@@ -67,7 +67,7 @@ TASK_WORDS = {
     "check_credentials": ("credentials", "checks credentials again and warns before they expire"),
     "import_downtimes": ("downtimes", "imports downtimes from other services, if configured"),
     "propose_topology": ("topology", "reads sites and endpoints from catalogues, if configured"),
-    "compaction": ("compaction", "compresses the results of past hours, so that pages load fast"),
+    "compaction": ("compaction", "compresses the results from past hours, so that pages load fast"),
     "retention": ("retention", "creates tables for next month and deletes expired results"),
     "assess": ("assessment", "detects incidents in the latest results"),
     "judge_links": ("commissioning", "checks which links meet the commissioning criteria"),
@@ -303,7 +303,7 @@ def of_delays(status: figures.Status) -> Iterator[Notice]:
                 f"stale-{source.source}",
                 f"{source.name} has not responded {since}.",
                 "Sonar does not know downtimes announced there since then. Endpoints in downtime "
-                "may therefore appear as failing. See “Sources of downtimes” below.",
+                "may therefore appear as failing. See “Downtime sources” below.",
             )
 
 

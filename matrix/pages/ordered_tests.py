@@ -55,7 +55,7 @@ class LinkProbesPage(OfLinkPage):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
-            **self.head("Ordered tests"),
+            **self.head("On-demand tests"),
             "test_now": self.test_now(reader, now),
             "probe_form": self.probe_form(DEFAULT_SIZE, reader),
         }

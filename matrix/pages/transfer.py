@@ -121,6 +121,7 @@ def of_transfer(transfer: Transfer, reader: Anyone) -> dict[str, Any]:
         "made_up": is_made_up(profile),
         "line": line,
         "ended_at": ended_at,
+        "purpose": transfer_parts.purpose_words(profile.purpose),
         "streams": transfer_parts.streams_words(profile.streams, [profile.streams_used]),
         "buffer": transfer_parts.buffer_words(transfer),
         "facts": transfer_parts.facts_of(transfer, internal=roles.may(reader, MACHINES)),

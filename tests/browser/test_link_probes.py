@@ -153,7 +153,7 @@ def test_it_works_without_javascript(visit, scene):
     page = visit.open(LINK)
     open_form(page)
     page.locator("#test-now form button").first.click()
-    expect(page.locator("h1")).to_contain_text("Ordered tests from RAL_DATADISK")
+    expect(page.locator("h1")).to_contain_text("On-demand tests from RAL_DATADISK")
     expect(page.locator("#test-now [role=status]")).to_have_text("3 tests were ordered.")
     waiting = page.locator("#test-now-live li")
     expect(waiting).to_have_count(3)

@@ -181,7 +181,7 @@ def test_who_may_test_a_link_finds_the_way_to_it_in_the_held_card(visit, scene, 
     page = wait_until_drawn(visit.open())
     card = point_at(page, "RAL_DATADISK", "DESY_DATADISK")
     expect(facts_of(card).get_by_role("row")).to_have_count(4)
-    offer = card.get_by_role("link", name="Order tests")
+    offer = card.get_by_role("link", name="Test now…")
     if site == "Glasgow":
         expect(offer).to_have_count(0)
         return
@@ -191,7 +191,7 @@ def test_who_may_test_a_link_finds_the_way_to_it_in_the_held_card(visit, scene, 
     page.keyboard.press("ArrowDown")
     for key in ("ArrowDown", "ArrowDown", "ArrowDown", "Space"):
         page.keyboard.press(key)
-    expect(page.locator("#card.pinned").get_by_role("link", name="Order tests")).to_have_attribute(
+    expect(page.locator("#card.pinned").get_by_role("link", name="Test now…")).to_have_attribute(
         "href", "/links/RAL_DATADISK/DESY_DATADISK/#test-now"
     )
 

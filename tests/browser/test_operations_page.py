@@ -139,7 +139,7 @@ def test_a_test_is_ordered_and_followed(visit, busy):
     page.fill("[name=destination]", "DESY_DATADISK")
     page.select_option("[name=size]", "small")
     page.click("#order button")
-    expect(page.locator("h1")).to_have_text("Ordered tests from RAL_DATADISK to DESY_DATADISK")
+    expect(page.locator("h1")).to_have_text("On-demand tests from RAL_DATADISK to DESY_DATADISK")
     expect(page.locator("main")).to_contain_text("queued for a worker")
     Probe.objects.update(
         state="running", started_at=world.NOW, deadline=world.NOW + MINUTE, progress_bytes=10**7
@@ -178,7 +178,7 @@ def test_a_test_that_waits_is_cancelled_in_the_list_and_on_its_page(visit, busy,
     waiting = page.locator("#ordered ~ .scroll tbody tr", has_text="Another test of this link")
     expect(waiting).to_have_count(2)
     waiting.nth(1).locator("a").click()
-    expect(page.locator("main")).to_contain_text("It is number 2 in the queue")
+    expect(page.locator("main")).to_contain_text("This test is number 2 in the queue")
     if reader is LAPTOP:  # what looks for violations is a script
         assert by_day_and_night(page) == []
     page.locator("main form button", has_text="Cancel this test").click()

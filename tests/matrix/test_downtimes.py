@@ -134,7 +134,7 @@ def test_operations_say_how_old_each_source_is(client: Client, both: World, sett
     )
     page = responses.page(client, "/operations/")
     assert "GOCDB: stale read 2 h ago; 40 downtimes, 3 affect endpoints here." in page
-    assert "failed. Downtimes read earlier are kept until it responds." in page
+    assert "failed. Downtimes read earlier are kept until the source responds." in page
     (gocdb, osg) = responses.answer(client, "/api/v1/status/")["downtime_sources"]
     assert (gocdb["stale"], gocdb["failing"], gocdb["answered_at"]) == (
         True,

@@ -83,14 +83,14 @@ def test_the_page_of_a_link_has_the_form_for_who_may(client, small_world):
 
 def test_who_may_not_order_reads_of_ordered_tests_and_of_no_order(client, small_world):
     page = look(client)
-    assert page.texts("h1") == ["Ordered tests from RAL_DATADISK to DESY_DATADISK"]
-    assert "Tests ordered in the last 24 hours" in page.texts("h2")
-    assert "Order tests" not in page.source
+    assert page.texts("h1") == ["On-demand tests from RAL_DATADISK to DESY_DATADISK"]
+    assert "On-demand tests requested in the last 24 hours" in page.texts("h2")
+    assert "Request tests" not in page.source
     client.force_login(account(Role.OPERATOR))
     for path in (URL, LINK):
         heads = look(client, path).texts("h2")
-        assert "Order tests" in heads
-        assert "Tests ordered in the last 24 hours" not in heads
+        assert "Request tests" in heads
+        assert "On-demand tests requested in the last 24 hours" not in heads
 
 
 def test_who_may_not_and_a_form_without_its_token_are_refused(client, small_world):
@@ -197,7 +197,7 @@ def test_an_import_is_no_test_that_somebody_ordered(operator, small_world):
     for purpose in ("", "ordered", "sweep"):
         imported = ordered(purpose=purpose)
         world.transfer(small_world.ral, small_world.desy, 5.0, made=imported)
-    assert "No test was ordered on this link in the last 24 hours." in look(operator)
+    assert "No on-demand test was requested on this link in the last 24 hours." in look(operator)
     assert cells(operator) == []
     send(small_world, 5, 7.0, ordered())
     assert [row[4] for row in cells(operator)] == ["7.00"]
@@ -289,7 +289,7 @@ def test_a_running_test_says_how_far_it_is_unless_it_is_of_a_mesh(client, small_
     Probe.objects.all().delete()
     page = look(client)
     assert "every 2s" not in page.source
-    assert "No test was ordered on this link in the last 24 hours." in page
+    assert "No on-demand test was requested on this link in the last 24 hours." in page
     sent.probe(small_world.ral, small_world.desy, worker="worker-1", mesh=small_world.mesh)
     assert not look(client).parts("progress")
 

@@ -412,7 +412,7 @@ def test_ordered_tests_that_have_not_begun_say_their_place_and_what_they_wait_fo
     assert ordered.words.count("Another test of this link is running.") == 2
     assert "a worker (queued)" in ordered
     assert {f"/transfers/{one.id}/" for one in waiting} <= set(ordered.links())
-    assert "2 queued and 2 ordered and waiting" in page
+    assert "2 queued and 2 requested and waiting" in page
     assert "Cancel" not in ordered
     assert page.parts('[hx-trigger^="every 5s"]')
 
@@ -600,11 +600,12 @@ def test_the_page_of_a_waiting_test_says_its_place_and_why_it_waits(client, smal
     for _ in range(3):
         order(client)
     first, *waiting = Probe.objects.order_by("state", "requested_at", "id")
-    said = "It was ordered and is waiting for a free slot: Another test of this link is running."
-    assert f"{said} It is next in the queue" in look(client, f"/transfers/{waiting[0].id}/")
-    assert f"{said} It is number 2 in the queue" in look(client, f"/transfers/{waiting[1].id}/")
+    said = "This test was requested and is waiting for a free slot. This test is"
+    why = "in the queue for its endpoints: Another test of this link is running."
+    assert f"{said} next {why}" in look(client, f"/transfers/{waiting[0].id}/")
+    assert f"{said} number 2 {why}" in look(client, f"/transfers/{waiting[1].id}/")
     assert "Cancel this test" in look(client, f"/transfers/{waiting[1].id}/")
-    assert "It is queued for a worker" in look(client, f"/transfers/{first.id}/")
+    assert "This test is queued for a worker" in look(client, f"/transfers/{first.id}/")
     client.force_login(account(Role.SITE_ADMIN, small_world.glasgow.site, name="glasgow"))
     assert "Cancel this test" not in look(client, f"/transfers/{waiting[1].id}/").source
 
@@ -670,7 +671,7 @@ def test_an_operator_stops_all_tests_and_every_page_says_so_until_they_start_aga
     assert stop(operator)["Location"] == URL
     assert Probe.objects.get().cancelled_by == ""
     words = "All tests of Sonar are stopped since 20 Nov 12:00 UTC (the-operator), until someone"
-    words += " resumes them: new firewall. No test starts until then."
+    words += " resumes them: new firewall. No test starts until the stop ends."
     for page in (URL, "/", "/table/", "/sites/RAL/", "/links/RAL_DATADISK/DESY_DATADISK/"):
         assert words in look(operator, page), page
         assert "(the-operator)" not in look(Client(), page), page

@@ -295,7 +295,7 @@ def test_the_form_leads_to_the_sweep(operator):
     assert Probe.objects.count() == 4
     page = text(operator.get(response["Location"]))
     assert "4 of 4 tests have not ended" in page
-    assert "Cancel the 4 tests not yet begun" in page
+    assert "Cancel the 4 tests that have not started" in page
     run_all(lambda probe: 5 * probe.streams * wobble(probe))
     page = text(operator.get(response["Location"]))
     assert "The rate grows in proportion to the number of streams" in page
@@ -400,7 +400,7 @@ def test_readers_see_sweeps_and_no_form(client, operator):
     reader = Client()
     page = text(reader.get(LINK))
     assert "1 and 4 streams with small files, pull" in page
-    assert "Order a sweep" not in page
+    assert "Request a parameter sweep" not in page
     sweep = Sweep.objects.get()
     assert "Cancel the" not in text(reader.get(f"/sweeps/{sweep.id}/"))
     assert reader.post(f"/sweeps/{sweep.id}/cancel/").status_code == 302

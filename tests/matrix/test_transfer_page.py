@@ -349,7 +349,7 @@ def test_samples_without_a_time_between_them_say_nothing(samples, rates):
 
 def test_a_queued_test_says_that_it_waits_and_refreshes_itself(client, small_world):
     page = look(client, probe(small_world.ral, small_world.glasgow, size="large").id)
-    assert "This test has not finished. It is queued for a worker" in page.words
+    assert "This test has not finished. This test is queued for a worker" in page.words
     assert facts(page)["started"] == "–"
     assert page.parts('[hx-trigger="every 5s, refresh"]')
 
@@ -359,7 +359,7 @@ def test_a_running_test_says_how_far_it_is(client, small_world):
     client.force_login(account(Role.OPERATOR))
     one = probe(*ends, size="large", started_at=NOW, progress_bytes=5 * 10**8, worker=f"w {MARKUP}")
     page = look(client, one.id)
-    assert "It is running: 500 MB of 2 GB (25 %)." in page.words
+    assert "This test is running: 500 MB of 2 GB (25 %)." in page.words
     assert page.part("progress")["value"] == "25"
     assert "<script>alert" not in page.source
 

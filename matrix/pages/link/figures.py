@@ -15,7 +15,7 @@ from matrix.answers.link.overhead import Overhead
 from matrix.answers.link.report import LinkReport
 from matrix.answers.words.phrases import time_words, why_no_rate
 from matrix.pages.base import QueryPage
-from matrix.pages.parts.transfers import every_words, streams_words, until_words
+from matrix.pages.parts.transfers import every_words, purpose_words, streams_words, until_words
 from matrix.plots import rates as rate_plots
 from matrix.plots.link import lines_of, other_window, rates_over_time, spans_drawn, usual_of
 from matrix.query.addresses import address
@@ -395,7 +395,8 @@ def profile_table(
     clocks = OF_PROFILES["clock"].words
     streams = [streams_words(line.profile.streams, line.used) for line in summaries]
     meshes = [
-        key.mesh or (f"none: {key.purpose}" if key.purpose != "unknown" else "") for key in keys
+        key.mesh or (f"none: {purpose_words(key.purpose)}" if key.purpose != "unknown" else "")
+        for key in keys
     ]
     counts = {"none": "none", "some": "some", "unknown": ""}
     versions = [str(key.ip_version or "") for key in keys]

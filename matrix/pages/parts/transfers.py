@@ -79,7 +79,7 @@ def scitag_words(scitag: int | None) -> str:
 
 
 def profile_words(profile: Profile) -> str:
-    """Say how a result was made: `http-tpc push, 4 streams requested, 1 used, IPv6, ordered`."""
+    """Say how a result was made: `http-tpc push, 4 streams requested, 1 used, IPv6, on demand`."""
     if is_made_up(profile):
         return "demo data"
     mover = f"{profile.mover} {profile.mode}".strip()
@@ -90,8 +90,13 @@ def profile_words(profile: Profile) -> str:
         streams = f"{streams} requested, {profile.streams_used} used"
     parts = [mover, streams, f"IPv{profile.ip_version}" if profile.ip_version else ""]
     if profile.purpose != Profile.Purpose.SCHEDULED:
-        parts.append(profile.purpose)
+        parts.append(purpose_words(profile.purpose))
     return ", ".join(filter(None, parts))
+
+
+def purpose_words(purpose: str) -> str:
+    """Return the purpose of a test as pages show it; the API says `ordered` for on-demand tests."""
+    return "on demand" if purpose == Profile.Purpose.ORDERED else purpose
 
 
 def concurrent_words(transfer: Transfer) -> str:
