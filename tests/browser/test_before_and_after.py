@@ -148,9 +148,9 @@ def test_all_links_together_are_said_above_the_matrix(visit, changed):
 @pytest.mark.long
 def test_a_note_leads_to_what_its_row_says(visit, changed):
     page = visit.open(f"{SITE}#effects")
-    row = page.get_by_role("region", name="Rates before and after each note", exact=True).locator(
-        "tbody tr"
-    )
+    row = page.get_by_role(
+        "region", name="Rates before and after each note (scrollable)", exact=True
+    ).locator("tbody tr")
     cells = [words.strip() for words in row.locator("td").all_inner_texts()]
     row.get_by_role("link").click()
     page.wait_for_url(f"**from={format_time(NOTED)}**")

@@ -89,7 +89,7 @@ def test_exactly_these_numbers_are_those_of_the_last_refresh(visit, scene, monke
 @copying
 def test_links_are_copied_by_a_click_and_by_keys_and_the_focus_stays(visit, scene):
     page = visit.go("/?window=24h&source_cloud=UK")
-    link = page.get_by_role("link", name="always the newest")
+    link = page.get_by_role("link", name="newest results")
     link.click()
     expect(page.get_by_role("link", name="Copied")).to_be_visible()
     assert text_of(page) == visit.base + "/?window=24h&source_cloud=UK"
@@ -105,7 +105,7 @@ def test_links_are_copied_by_a_click_and_by_keys_and_the_focus_stays(visit, scen
 @seen_by(TOUCHING)
 def test_links_and_tables_are_copied_by_touch(visit, scene):
     page = visit.open("/")
-    page.get_by_role("link", name="always the newest").tap()
+    page.get_by_role("link", name="newest results").tap()
     expect(page.get_by_role("link", name="Copied")).to_be_visible()
     assert text_of(page) == visit.base + "/"
     page.get_by_role("button", name="Copy table").tap()
@@ -300,7 +300,7 @@ def test_without_permission_a_selection_is_copied(visit, scene):
         assert "MB/s" in page.evaluate("kept.readText()"), script
         html = "kept.read().then(([item]) => item.getType('text/html')).then((html) => html.text())"
         assert "<table" in page.evaluate(html), script
-        copy(page.get_by_role("link", name="always the newest"), "link")
+        copy(page.get_by_role("link", name="newest results"), "link")
         assert page.evaluate("kept.readText()") == visit.base + "/table/", script
         expect(page.locator("textarea")).to_have_count(0)
 

@@ -133,7 +133,7 @@ def test_what_changed_is_apart_from_what_is_slow_by_nature_and_before_it(client,
     assert "LT2-QMUL sends at 0.40× (0.35–0.46)" in changed
     assert "unconfirmed" in changed
     assert "FZK" not in changed
-    assert nature.startswith("Slow or fast against peers significantly")
+    assert nature.startswith("Slow or fast compared with peers significantly")
     assert "Check" not in nature
     # A condition is of the links that filters choose if one of these is a member.
     assert "TAIWAN fails" not in page(client, "?destination_site=FZK-LCG2")
@@ -540,7 +540,7 @@ def test_a_single_link_is_named_by_its_own_days_where_one_comparison_does_not(cl
     assert document["headline"] == headline
     assert change["text"] in shown
     assert "56 links are compared with the same link on each of the 30 days before" in shown
-    assert "All days of this time range count together" not in shown
+    assert "All days in this time range are combined" not in shown
     plain = answer(client, "?window=24h&compare=previous")
     assert (plain["changes"], plain["history"]) == ([], None)
 
@@ -612,7 +612,7 @@ def test_a_long_window_says_that_its_days_count_together(client, db):
     month_of(6, slow_link)
     shown = page(client, "?compare=month")
     assert "30 links are compared" in shown
-    assert "All days of this time range count together" in shown
+    assert "All days in this time range are combined" in shown
 
 
 def test_where_more_differs_the_sides_are_compared_as_wholes(client, db):

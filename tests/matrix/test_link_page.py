@@ -339,7 +339,7 @@ def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(client, small_w
     page = look(client, "?origin=all")
     said = "These numbers mix tests with 1 and 4 streams, with origin production and test."
     assert said in page.part("#mixed")
-    hrefs = page.section("methods").links('a[aria-label^="show only these:"]')
+    hrefs = page.section("methods").links('a[aria-label^="filter by method:"]')
     medians = []
     for href in hrefs:
         alone = look(client, href.removeprefix(LINK))
@@ -365,8 +365,8 @@ def test_pull_and_push_are_ways_of_measuring_and_so_are_concurrent_tests(client,
     # What is the same in all rows is said above them.
     assert "All results: transfer tool http-tpc, origin test." in methods
     assert methods.texts("tbody tr") == [
-        "large pull 1 none 10.0 1 0 show only these",
-        "large push 4 requested, not known or 1 used some 5.50 2 0 show only these",
+        "large pull 1 none 10.0 1 0 filter by method",
+        "large push 4 requested, not known or 1 used some 5.50 2 0 filter by method",
     ]
     push = "http-tpc push, 4 streams requested, 1 used, with concurrent tests"
     assert push in page.section("results")
@@ -394,7 +394,7 @@ def test_slower_tests_with_concurrent_tests_are_reported_with_both_medians(clien
     assert notice.words == (
         "Tests that ran at the same time as other tests were significantly slower. "
         "Median rates for medium files: 2.74 MB/s with concurrent tests (4 tests), 22.9 MB/s "
-        "without (3 tests). Show only tests without concurrent tests ."
+        "without concurrent tests (3 tests). Show only tests without concurrent tests ."
     )
     assert notice.link("Show only tests without concurrent tests") == f"{LINK}?concurrent=none"
     for narrower in ("?concurrent=none", "?concurrent=some", "?size=small&show=one", "?window=1h"):

@@ -366,7 +366,7 @@ def test_a_sandbox_asks_for_its_planted_faults_until_the_reader_has_enough(clien
         assert all(end in item.part("details").words for end in ends)
     # Its hours before the end of what is made up.
     assert "since 17 Nov 17:00 UTC" in planted.parts("li")[0].words
-    assert "large files have 2 GB here." in planted.words
+    assert "large files are 2 GB in size." in planted.words
     etag = client.get("/")["ETag"]
     client.cookies["sonar_planted"] = "1"
     assert "planted" not in look(client).words

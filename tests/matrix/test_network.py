@@ -115,7 +115,7 @@ def _many_tests(ends) -> None:
 def test_of_many_the_newest_are_listed(client):
     shown = section(responses.html(client, LINK))
     assert shown.count("push, 1 stream") == 20
-    assert "The API has 5 earlier tests of this time range." in shown
+    assert "The API has 5 earlier tests from this time range." in shown
 
 
 def shown_at(client: Client, url: str) -> str:

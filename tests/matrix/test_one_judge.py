@@ -264,7 +264,7 @@ def test_causes_say_what_changed_before_what_is_slow_by_nature(client: Client):
     title = heading(client, "/causes/?window=24h")
     assert title.startswith("1 condition is open."), title
     name = made.ends[3].name
-    changed, _, nature = text.partition("Slow or fast against peers")
+    changed, _, nature = text.partition("Slow or fast compared with peers")
     assert f"{name} receives at 0.33×" in changed
     assert slow.name not in changed.partition("Changes")[2]
     assert f"{slow.name}" in nature

@@ -48,7 +48,7 @@ def test_one_link_is_of_the_newest_and_one_of_exactly_these_numbers(
     transfer(small_world.ral, small_world.glasgow, 5.0, ago=HOUR)
     exact = f"{path}?{kept.format(BOUNDS)}"
     shown = offers(client, path + asked)
-    assert shown["link to always the newest"] == path + asked
+    assert shown["link that always shows the newest results"] == path + asked
     assert shown["link to exactly these numbers"] == exact
     response = client.get(exact)
     assert response.status_code == 200

@@ -189,7 +189,7 @@ def test_a_destination_that_fails_says_so_first_whatever_its_single_links_show(c
     page = look(client, "/sites/S00/")
     answer = answer_of(page).words
     assert answer.startswith(
-        "Changes in results of large files, as of 12:00 UTC S00_DISK fails as d"
+        "Changes in results for large files, as of 12:00 UTC S00_DISK fails as d"
     )
     assert "on 40 of 40 links" in answer
     for calm in ("As usual", "as usual", "Similar to its peers", "check which partners"):
@@ -212,7 +212,7 @@ def test_what_keeps_failing_is_above_all_and_a_peer_comparison_is_no_alarm(clien
 
 def test_a_filter_on_how_tests_were_made_does_not_change_what_is_judged(client, small_world):
     stored_condition(source=small_world.ral)
-    said = "Changes are evaluated from all tests, regardless of the filters."
+    said = "Changes are calculated from all tests, regardless of the filters."
     assert said not in look(client).words
     filtered = answer_of(look(client, "/sites/RAL/?streams=4")).words
     assert "RAL_DATADISK fails as source" in filtered
@@ -265,7 +265,7 @@ def test_a_site_that_changed_says_so_in_each_of_its_parts(client, db):
 def the_first_sentence_is_the_verdict(page: Page, small: Page) -> None:
     answer = answer_of(page).words
     assert answer.startswith(
-        "Changes in results of large files, as of 12:00 UTC UKI-SCOTGRID-GLASGOW to DESY-HH "
+        "Changes in results for large files, as of 12:00 UTC UKI-SCOTGRID-GLASGOW to DESY-HH "
         "fails With "
         "large files, 10 of 10 tests failed, since 19 Nov 06:00 UTC."
     )

@@ -224,7 +224,7 @@ def test_heads_sort_and_say_how_it_is_sorted(client, small_world):
     # Names from A on, numbers from the greatest on.
     assert "/table/?search=ral&ordering=source" in page.links()
     assert "/table/?search=ral&ordering=-small.failed" in page.links()
-    assert page.link("Sort by problems first") == "/table/?search=ral"
+    assert page.link("Show problems first") == "/table/?search=ral"
     assert not look(client).parts("[aria-sort]")
     by_name = look(client, "?ordering=source")
     assert by_name.part('[aria-sort="ascending"]').links()[0] == "/table/?ordering=-source"
