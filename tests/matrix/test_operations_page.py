@@ -161,7 +161,7 @@ def test_an_empty_sonar_without_processes_says_what_to_start(client):
         "No test is running right now",
         "No due test is waiting",
         "No test has finished in the last 24 hours",
-        "None.",
+        "No downtimes are declared for this period.",
     ):
         assert words in page
 
