@@ -18,7 +18,7 @@ ADDRESSES = ("source_address", "destination_address", "reporter")
 
 @dataclass(frozen=True)
 class ReportedConnection:
-    """A network connection of a transfer, as a server reported it by a SciTags firefly."""
+    """A network connection of a transfer, as a server reported it in a SciTags firefly."""
 
     started_at: datetime
     ended_at: datetime | None
