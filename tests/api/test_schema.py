@@ -299,5 +299,5 @@ def test_two_shapes_cannot_have_one_name():
 
     made = schemas.Shapes(ComponentRegistry())
     assert made.of(schemas.Error, "response") == made.of(schemas.Error, "response")
-    with pytest.raises(ValueError, match="Two shapes of the API are called Error"):
+    with pytest.raises(ValueError, match="Two schemas of the API are called Error"):
         made.of(Error, "response")

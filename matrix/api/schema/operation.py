@@ -53,7 +53,8 @@ IN_PATHS = {
     "id": "Id of the object, as returned by the list.",
     "source": "Name of the source endpoint.",
     "destination": "Name of the destination endpoint.",
-    "period": "A completed ISO 8601 week like `2026-W47`, or a completed month like `2026-10`.",
+    "period": "A completed ISO 8601 week (for example, `2026-W47`) or month (for example, "
+    "`2026-10`).",
 }
 # What no text is.
 BINARY: Json = {"type": "string", "format": "binary"}
@@ -76,16 +77,16 @@ DONE = {
 }
 EXAMPLES = Path(__file__).parents[1] / "examples.json"
 ENDPOINT = "$endpoint"
-WRONG_SIZE = "page_size “0” is not a whole number from 1 to 1000."
+WRONG_SIZE = "“page_size” has the value “0”, which is not a whole number from 1 to 1000."
 # What each status says, and an example of its `detail`.
 REFUSALS = {
     400: (
-        "A parameter, a field or the body is not valid. `errors` explains for each what is "
-        "allowed.",
+        "A parameter, a field or the body is not valid. For each wrong parameter or field, "
+        "`errors` explains what is allowed.",
         WRONG_SIZE,
     ),
     401: (
-        "The request has no valid token or session, but needs one.",
+        "The request needs a valid token or session.",
         NEEDS_ACCOUNT,
     ),
     403: (
@@ -93,7 +94,10 @@ REFUSALS = {
         "Your role does not allow this for that site.",
     ),
     404: ("No object has this name or id.", "There is nothing at /api/v1/nothing/."),
-    409: ("The request conflicts with existing data.", "name is taken: another site has it."),
+    409: (
+        "The request conflicts with existing data.",
+        "The value of “name” is already used by another site.",
+    ),
     411: (
         "The body was sent in chunks, without the header Content-Length.",
         "Send the body with a Content-Length header, not in chunks.",
@@ -110,7 +114,7 @@ REFUSALS = {
     ),
     429: (
         "Too many requests. The header Retry-After gives the seconds to wait.",
-        "Request was throttled. Expected available in 12 seconds.",
+        "An account may make 1,200 requests a minute: wait 12 s.",
     ),
     431: (
         "A header is too long, or the request has too many headers.",

@@ -67,7 +67,9 @@ def paging(sizes: PageSizes = SHORT) -> tuple[OpenApiParameter, ...]:
         maximum=sizes.most,
     )
     after = text(
-        "cursor", "Start of the page, as contained in the `next` URL of the page before.", ""
+        "cursor",
+        "Position at which the page starts, taken from the `next` URL of the previous page.",
+        "",
     )
     return size, after
 
@@ -141,8 +143,8 @@ COLUMNS = choice(
 )
 MAX_AGE = text(
     "max_age",
-    "Maximum age of the last success of a cell: a number of seconds, or a time like 6h. Cells with "
-    "an older success have no value.",
+    "Maximum age of the last successful test of a cell: a number of seconds, or a duration, for "
+    "example, 6h. Cells whose last successful test is older have no value.",
     "6h",
 )
 LINKS_FILTERED = tuple(map(filter_of, LINK_FILTERS))
@@ -169,15 +171,15 @@ COMPARE = (
     choice(OF_OF, OF, "Whether the comparison is a ratio of median rates or of mean rates.", OF[0]),
     text(
         OF_AROUND,
-        "Time of a change, ISO 8601. The time range after this time, up to now and at most 7 days, "
-        "is compared with the time range of the same length before. Replaces `window`, `from`, "
-        "`to` and a time range in `compare`.",
+        "Time of a change, ISO 8601. The time range that begins at this time ends now, or after 7 "
+        "days. It is compared with the preceding time range of the same length. Replaces `window`, "
+        "`from`, `to` and a time range in `compare`.",
         "2026-11-19T20:15:00Z",
     ),
 )
 OTHER_SIDE = (
-    "Filter of the other side of the comparison. It replaces the filter of the same name; an empty "
-    "value removes that filter. "
+    "Filter for the other side of the comparison. It replaces the filter of the same name; an "
+    "empty value removes that filter. "
 )
 
 

@@ -37,7 +37,7 @@ SAME_FIELDS = {
 }
 NEXT: Json = {
     "type": ["string", "null"],
-    "description": "URL of the next page; null on the last page.",
+    "description": "URL of the next page. Null on the last page.",
 }
 
 
@@ -95,8 +95,8 @@ CellChange = Annotated[str, word_of(CHANGE_KINDS)]
 OtherOrigins = Annotated[
     dict[str, int],
     Field(
-        description="Number of results by origin that are not included because the query has no "
-        "filter on `origin`. Empty if there are none."
+        description="For each origin, the number of results that are not included because the "
+        "query has no filter on `origin`. Empty if all results are included."
     ),
 ]
 
@@ -227,6 +227,6 @@ class Shapes:
         for name, schema in components(shape, direction).items():
             component = ResolvedComponent(name, ResolvedComponent.SCHEMA, schema, object=name)
             if component in self.registry and self.registry[component].schema != schema:
-                raise ValueError(f"Two shapes of the API are called {name}: rename one of them.")
+                raise ValueError(f"Two schemas of the API are called {name}: rename one of them.")
             self.registry.register_on_missing(component)
         return {"$ref": PLACE.format(model=shape.__name__)}
