@@ -36,7 +36,7 @@ class JsonBody(BaseParser):
     media_type = "application/json"
     most_bytes = 100_000
     kind: type = dict
-    wrong_kind = "The body is not a JSON object: send an object with the fields by name."
+    wrong_kind = "The body is not a JSON object: send an object with field names as keys."
 
     def parse(
         self,

@@ -51,7 +51,7 @@ class CauseEffect(Answer):
 
 
 class UnexplainedLink(Answer):
-    """A cell whose rate differs from the rate that its source and destination predict."""
+    """A cell whose rate differs from the rate predicted for its source and destination."""
 
     source: Name
     destination: Name
@@ -75,7 +75,7 @@ class ChangeCause(Answer):
     """A cause of the difference between the two sides of a comparison.
 
     The cause is a source, a destination, an endpoint in both roles, a site or a link.
-    With `compare=month`, only slower causes are listed.
+    With `compare=month`, only causes of slower rates are listed.
     """
 
     scope: Annotated[
@@ -146,8 +146,8 @@ class CausesView(ApiView, one_snapshot=False):
             choice(
                 "fit",
                 FITS,
-                "Method of the fit. means: least squares. polish: median polish, which tolerates "
-                "outliers.",
+                "Method of the fit. `means`: least squares. `polish`: median polish, which "
+                "tolerates outliers.",
                 FITS[0],
             ),
         ],

@@ -42,7 +42,7 @@ class CommissioningSet(Answer):
 
 
 class CommissioningLink(Answer):
-    """A link in a criteria set. Measured values cover the period before the last evaluation."""
+    """A link in a criteria set. Measured values are from the period before the last evaluation."""
 
     source: Name
     source_site: Annotated[str, At("source.site")]
@@ -122,7 +122,7 @@ class CommissioningView(ApiView):
     def get(self, request: Request) -> HttpResponseBase:
         """Returns each criteria set with its number of links by state.
 
-        Links are evaluated after each full hour, as soon as its results have arrived.
+        Links are evaluated after each full hour, as soon as the results of that hour have arrived.
         """
         check_names(request.query_params, ("format",))
         form = asked_format(request, LIST)
@@ -207,6 +207,6 @@ class CommissioningRecordView(ApiView):
                 raise Http404(f"No endpoint is registered with the name “{end}”.")
         link = LinkRecords.read(row, places[source], places[destination])
         if link is None:
-            raise Http404(f"The criteria set {row.name} does not cover this link.")
+            raise Http404(f"The criteria set {row.name} does not apply to this link.")
         words = f"{asked_words(row)}, {ends_words(row)}"
         return as_json(record(CommissioningRecords, link, description=words))

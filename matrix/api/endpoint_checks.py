@@ -69,7 +69,10 @@ class EndpointCheckView(ApiView, of_primary=True):
 
     @SHOW
     def get(self, request: Request, name: str) -> HttpResponse:
-        """Returns the steps of the latest check. Poll until `state` is `done`, within seconds."""
+        """Returns the steps of the latest check.
+
+        Poll until `state` is `done`, which takes a few seconds.
+        """
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
         endpoint = visible(ENDPOINTS, ENDPOINTS.rows(), name, reader_of(request))
@@ -79,8 +82,8 @@ class EndpointCheckView(ApiView, of_primary=True):
     def post(self, request: Request, name: str) -> HttpResponse:
         """Starts a check and returns it. Operators and admins of the site may do this.
 
-        A worker checks host name, port, certificate, credential and clock of the endpoint. It also
-        writes, reads and deletes a file of 100 kB, and checks whether the server supports
+        A worker checks the host name, port, certificate, credential and clock of the endpoint. It
+        also writes, reads and deletes a file of 100 kB, and checks whether the server supports
         third-party copies (COPY). The status is 409 if the endpoint is retired, a check is running,
         or the last check was less than a minute ago.
         """

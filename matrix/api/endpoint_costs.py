@@ -26,7 +26,7 @@ Figure = Annotated[float, As(to_number)]
 
 
 class LimitShare(Answer):
-    """A limit, and how much of it all meshes together would use."""
+    """A limit, and the amount of this limit that all meshes together would use."""
 
     whose: str
     used: Figure
@@ -105,11 +105,11 @@ SHOW = described(
 class EndpointCostView(ApiView, of_primary=True):
     @SHOW
     def get(self, request: Request, name: str) -> HttpResponse:
-        """Returns the tests and bytes that an endpoint costs in a mesh. Nothing is changed.
+        """Returns how many tests and bytes an endpoint adds to a mesh. Nothing is changed.
 
-        Use it before an endpoint is enabled or added to a mesh. A mesh that lists its endpoints by
-        name is treated as if the list included this endpoint. The estimate considers quiet hours,
-        pauses, caps, budgets and limits on bytes.
+        Use this request before an endpoint is enabled or added to a mesh. A mesh that lists its
+        endpoints by name is treated as if the list included this endpoint. The estimate considers
+        quiet hours, pauses, caps, budgets and limits on bytes.
         """
         check_names(request.query_params, ["format", "mesh"])
         asked_format(request, ["json"])
@@ -118,7 +118,7 @@ class EndpointCostView(ApiView, of_primary=True):
         if mesh is None:
             raise wrong(
                 "mesh",
-                "mesh is missing: name the mesh that the endpoint belongs to or would join.",
+                "“mesh” is missing: name the mesh that the endpoint belongs to or would join.",
             )
         answer = cost.of_endpoint(endpoint, mesh, timezone.now())
         shown = record(

@@ -98,11 +98,15 @@ class EndpointStatesView(ApiView, of_primary=True):
                 at = parse_time(since)
             except ValueError:
                 sentence = (
-                    "is neither an id from `next_since` nor a time like 2026-11-20T04:00:00Z."
+                    f"“since” has the value “{since}”, which is neither an id from “next_since” "
+                    "nor a time (for example, 2026-11-20T04:00:00Z)."
                 )
-                raise wrong("since", f"since “{since}” {sentence}") from None
+                raise wrong("since", sentence) from None
             if at > now:
-                raise wrong("since", f"since “{since}” is in the future: use a past time.")
+                sentence = (
+                    f"“since” has the value “{since}”, which is in the future: use a past time."
+                )
+                raise wrong("since", sentence)
             chosen = endpoint_state.changed_since(None, at, now)
         states = endpoint_state.states(now, chosen)
         causes = {each.pk for state in states for each in state.evidence}

@@ -30,9 +30,10 @@ from sonar.notation.windows import PRESETS, format_time
 class EventRecord(Answer):
     """An event: a change that was found in the results, with its scope, type and start.
 
-    A `link` has a source and a destination. A `source` or `destination` is one endpoint in that
-    role, and an `endpoint` is one endpoint in both roles. One event covers all affected size
-    classes. An event of type `slower` or `faster` is a condition of type `slow` or `fast`.
+    An event with the scope `link` has a source and a destination. With the scope `source` or
+    `destination`, it affects one endpoint in that role. With the scope `endpoint`, it affects one
+    endpoint in both roles. All affected size classes belong to the same event. An event of type
+    `slower` or `faster` is a condition of type `slow` or `fast`.
     """
 
     id: Annotated[str, As(str)]
@@ -79,8 +80,8 @@ EVENTS = described(
             "assessed_at": {
                 "type": ["string", "null"],
                 "format": "date-time",
-                "description": "Time of the last assessment of results, UTC. Null if there was "
-                "none.",
+                "description": "Time of the last assessment of results, UTC. Null if no "
+                "assessment has been made.",
             },
         },
     ),
@@ -89,15 +90,15 @@ EVENTS = described(
         choice(
             "window",
             PRESETS,
-            "Only events that lasted during this time range, which ends now. Cannot be combined "
-            "with `from` and `to`.",
+            "Only events that were ongoing during this time range, which ends now. Cannot be "
+            "combined with `from` and `to`.",
             "7d",
         ),
         *BOUNDS[1:],
         text(
             "since",
-            "Only events that lasted at or after this time, ISO 8601. Cannot be combined with "
-            "`window`, `from` and `to`.",
+            "Only events that were ongoing at or after this time, ISO 8601. Cannot be combined "
+            "with `window`, `from` and `to`.",
             "2026-11-20T04:00:00Z",
         ),
         *LINKS_FILTERED,
@@ -110,11 +111,13 @@ EVENTS = described(
             minimum=1,
             maximum=MOST_FACTOR,
         ),
-        choice("now", NOW, "yes: only lasting events; no: only ended events. Default: both."),
+        choice(
+            "now", NOW, "`yes`: only ongoing events. `no`: only ended events. Default: all events."
+        ),
         choice(
             "significant",
             SIGNIFICANT,
-            "yes: only confirmed events; any: unconfirmed events, too.",
+            "`yes`: only confirmed events. `any`: also unconfirmed events.",
             SIGNIFICANT[0],
         ),
         *paging(OF_TRANSFERS),

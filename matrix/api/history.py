@@ -31,7 +31,7 @@ class FieldOfHistory(Answer):
 
 
 class EntryOfHistory(Answer):
-    """A change of an object of the registry, an account, a group or a token."""
+    """A change to a registry object, an account, a group or a token."""
 
     id: Annotated[int, At("entry.id")]
     at: Annotated[Moment, At("entry.at")]
@@ -48,13 +48,13 @@ class EntryOfHistory(Answer):
 MOST_ROWS = 100_000
 
 HISTORY = described(
-    "List changes of the registry, accounts and rights",
+    "List changes to the registry, accounts and rights",
     answer=Listed("history", EntryOfHistory),
     parameters=[
-        choice("kind", CHOICES["kind"], "Only changes of objects of this kind. Default: all."),
+        choice("kind", CHOICES["kind"], "Only changes to objects of this kind. Default: all."),
         text(
             "name",
-            "Only changes of the object with this name at the time of the change.",
+            "Only changes to the object that had this name at the time of the change.",
             "GLASGOW_DATADISK",
         ),
         text("who", "Only changes that this account or process made.", "anna"),
@@ -79,7 +79,7 @@ class HistoryView(ApiView):
     def get(self, request: Request) -> HttpResponseBase:
         """Returns changes with the account and the values before and after, the newest first.
 
-        Operators see all changes; site admins see the changes of their sites and endpoints.
+        Operators see all changes; site admins see the changes to their sites and endpoints.
         In CSV, `changes` is a sentence.
         """
         question = HistoryQuestion.read(dict(request.query_params.lists()), (*PAGING, "format"))

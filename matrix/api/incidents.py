@@ -72,9 +72,9 @@ Decision = Literal["acknowledge", "assign", "mute", "unmute", "note", "accept"]
 class IncidentRecord(Answer):
     """An incident: a confirmed condition with its assignee and the decisions about it.
 
-    A `link` has a source and a destination. A `source` or `destination` is one endpoint in that
-    role, and an `endpoint` is one endpoint in both roles. The event of a `slow` incident has the
-    type `slower`.
+    An incident with the scope `link` has a source and a destination. With the scope `source` or
+    `destination`, it affects one endpoint in that role. With the scope `endpoint`, it affects one
+    endpoint in both roles. The event of a `slow` incident has the type `slower`.
     """
 
     id: int
@@ -124,7 +124,7 @@ class IncidentMember(Answer):
 
 
 class EventOfIncident(Answer):
-    """An update of an incident, with the figures of the incident at that time."""
+    """An update to an incident, with the figures of the incident at that time."""
 
     id: int
     incident: Annotated[int, At("incident_id")]
@@ -165,7 +165,7 @@ ALLOWED = {
     "decision": either(list(EVENT_TYPES)),
     "text": f"a text of at most {LONGEST_TEXT} characters",
     "assignee": "the name of an account, or null to unassign the incident",
-    "until": "an ISO 8601 time, like 2026-11-20T04:00:00Z",
+    "until": "an ISO 8601 time (for example, 2026-11-20T04:00:00Z)",
 }
 # With which decision a field goes.
 ONLY_WITH = {"assignee": "assign", "until": "mute"}
@@ -189,7 +189,7 @@ INCIDENTS = described(
         choice(
             "open",
             OPEN_OR_NOT,
-            "yes: only open incidents; no: only closed incidents. Default: both.",
+            "`yes`: only open incidents. `no`: only closed incidents. Default: all incidents.",
         ),
         choice(
             "scope", Incident.Scope.values, "Only incidents with this scope. Default: all scopes."
@@ -200,9 +200,9 @@ INCIDENTS = described(
         ),
         filter_of("site"),
         choice(
-            "mine", YES, "1: only incidents that the caller has acknowledged or is assigned to."
+            "mine", YES, "`1`: only incidents that the caller has acknowledged or is assigned to."
         ),
-        choice("unacknowledged", YES, "1: only unacknowledged incidents without an assignee."),
+        choice("unacknowledged", YES, "`1`: only unacknowledged incidents without an assignee."),
         *paging(OF_TRANSFERS),
     ],
     formats=LIST,
@@ -222,7 +222,7 @@ DECIDE = described(
     tag="results",
 )
 EVENTS = described(
-    "List updates of incidents",
+    "List updates to incidents",
     answer=Listed("events", EventOfIncident),
     parameters=[
         number(
@@ -338,15 +338,14 @@ def decision_of(data: dict[str, Any]) -> DecisionRequest:
         raise refusal(error, ALLOWED) from error
     for field, decision in ONLY_WITH.items():
         if field in data and body.decision != decision:
-            raise wrong(field, f"{field} is allowed only with the decision {decision}.")
+            raise wrong(field, f"“{field}” is allowed only with the decision “{decision}”.")
         if field not in data and body.decision == decision:
-            raise wrong(
-                field, f"{field} is missing: the decision {decision} requires {ALLOWED[field]}."
-            )
+            sentence = f"“{field}” is missing: the decision “{decision}” requires {ALLOWED[field]}."
+            raise wrong(field, sentence)
     try:
         until = parse_time(body.until) if body.until else None
     except ValueError:
-        raise wrong("until", f"until must be {ALLOWED['until']}.") from None
+        raise wrong("until", f"“until” must be {ALLOWED['until']}.") from None
     return DecisionRequest(body.decision, body.text, body.assignee or "", until)
 
 

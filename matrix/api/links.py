@@ -60,7 +60,7 @@ BLOCK = 10_000
 # What an end is, besides what a table can be ordered by.
 FLAGS = ("simulated", "retired")
 Records = list[dict[str, Any]]
-WHILE_COMPARING = " Requires `compare`, and works only for the size class `size`."
+WHILE_COMPARING = f" Requires `compare`, and works only if `size` is {schema.SIZE}."
 DESCRIPTIONS = {
     "has": "contains this text (case-insensitive)",
     "is": "has this value",
@@ -71,8 +71,8 @@ DESCRIPTIONS = {
 OF_CLASSES = {
     "mean_mb_s": "mean rate (MB/s)",
     "std_mb_s": "standard deviation of rates (MB/s)",
-    "size_mean_bytes": "mean file size (bytes, or with a unit)",
-    "size_std_bytes": "standard deviation of file sizes (bytes, or with a unit)",
+    "size_mean_bytes": "mean file size",
+    "size_std_bytes": "standard deviation of file sizes",
     "usual_mb_s": "baseline (MB/s)",
     "now_mb_s": "current rate (MB/s)",
     "ratio": "current rate divided by the baseline",
@@ -93,16 +93,16 @@ OF_LINKS_THEMSELVES = {
     "priority": "priority",
     "overhead_s": "overhead (seconds)",
     "bandwidth_mb_s": "bandwidth (MB/s)",
-    "half_size_bytes": "file size at which half of the time is overhead (bytes, or with a unit)",
+    "half_size_bytes": "file size at which half the transfer time is overhead",
 }
 LOOKING = "Only links in one of these states{of_class}. Separate several states by commas."
 SOME_LOOKS = rf"^({'|'.join(LOOKS)})(,({'|'.join(LOOKS)}))*$"
 SIZES = {"size_mean_bytes": "200MB", "size_std_bytes": "1MB", "half_size_bytes": "76MB"}
 AGES = {
-    "min": "Only links whose last success{of_class} is at least this old: seconds, or a time like "
-    "6h.",
-    "max": "Only links whose last success{of_class} is at most this old: seconds, or a time like "
-    "6h.",
+    "min": "Only links whose last successful test{of_class} is at least this old. The age is a "
+    "number of seconds, or a duration, for example, 6h.",
+    "max": "Only links whose last successful test{of_class} is at most this old. The age is a "
+    "number of seconds, or a duration, for example, 6h.",
 }
 End = with_facts("End", "The source or destination endpoint of a link.", FLAGS)
 ADDED = (*(quantile.field for quantile in TABLE_QUANTILES.values()), *COMPARED_FIELDS)
@@ -120,11 +120,11 @@ class OfClass(create_model("Columns", __base__=Answer, **CLASS_COLUMNS)):  # typ
 
 
 class Link(BaseModel, extra="allow"):
-    """A link with its endpoints, and one object of results per size class, by its name.
+    """A link with its endpoints and, by name of the size class, its results in each size class.
 
     With `overhead=1`, a straight line is fitted to the median transfer times of the size classes:
-    seconds = overhead + size / bandwidth. Its fields are null unless `line` is `line`.
-    The fit needs three successes in each of two sizes that differ by a factor of at least 4.
+    seconds = overhead + size / bandwidth. The fields of the fit are null unless `line` is `line`.
+    The fit needs three successful tests in each of two sizes that differ by a factor of at least 4.
     """
 
     __pydantic_extra__: dict[str, OfClass]
@@ -188,7 +188,8 @@ def condition(name: str, column: str = "") -> OpenApiParameter:
     """
     path, _, how = (column or name).rpartition(".")
     size, _, column = path.rpartition(".")
-    of_class = f" in the size class {size}" if size == schema.SIZE else " in the size class `size`"
+    named = size if size == schema.SIZE else "given by `size`"
+    of_class = f" in the size class {named}"
     if column == "state":
         words = LOOKING.format(of_class=of_class)
         return schema.text(name, words, "failing,slower", pattern=SOME_LOOKS)
@@ -202,7 +203,7 @@ def condition(name: str, column: str = "") -> OpenApiParameter:
         return schema.text(name, description, "RAL", maxLength=LONGEST_TEXT)
     description += WHILE_COMPARING if column in column_filters.COMPARED_NUMBERS else ""
     if column in SIZES:
-        return schema.text(name, description, SIZES[column])
+        return schema.text(name, f"{description} In bytes, or with a unit.", SIZES[column])
     return schema.number(name, description, minimum=0)
 
 
@@ -225,8 +226,8 @@ LINKS = described(
             "other_origins": TypeAdapter(OtherOrigins).json_schema(),
             "total": {
                 "type": "integer",
-                "description": "Number of links that match the filters, before search and "
-                "conditions on columns.",
+                "description": "Number of links that match the filters, before the search "
+                "and the conditions on columns are applied.",
             },
             "found": {"type": "integer", "description": "Number of links on all pages."},
         },
@@ -243,17 +244,17 @@ LINKS = described(
             "ordering",
             "Column to sort by, named as in CSV. A leading `-` gives descending order. Columns of "
             "a comparison require `compare`. Failing links sort lowest by `now_mb_s` and `ratio`. "
-            "`-trouble` lists problems in the size class `size` first: failing links, the longest "
-            "failing at the top; then slower links; then links with too few failed tests to count "
-            "as failing.",
+            "`-trouble` lists problems in the size class given by `size` first: failing links, the "
+            "longest failing at the top; then slower links; then links with too few failed tests "
+            "to count as failing.",
             f"-{schema.SIZE}.mean_mb_s",
             default="source",
             pattern=ORDERING,
         ),
         schema.text(
             "search",
-            "Only links for which each word occurs in the name, site or another attribute of the "
-            "source or destination.",
+            "Only links for which each word of this text occurs in an attribute of the source or "
+            "destination. Attributes are the name and site, for example.",
             "RAL",
             maxLength=LONGEST_TEXT,
         ),
@@ -264,7 +265,9 @@ LINKS = described(
             ",".join(TABLE_QUANTILES),
             pattern=rf"^({'|'.join(TABLE_QUANTILES)})(,({'|'.join(TABLE_QUANTILES)}))*$",
         ),
-        schema.choice("overhead", ("1",), "1: also return overhead and bandwidth of each link."),
+        schema.choice(
+            "overhead", ("1",), "`1`: also return the overhead and bandwidth of each link."
+        ),
         *map(condition, SHORT, SHORT.values()),
         *map(condition, column_filters.names([schema.SIZE], schema.SIZE)),
         *schema.paging(OF_LINKS),
@@ -299,9 +302,9 @@ class LinksRequest:
 
 
 NOT_HERE = {
-    "page": "`page` works only on the table page. In the API, follow the URL `next`.",
-    "per_page": "`per_page` works only on the table page. In the API, use `page_size`.",
-    "constant": "`constant` works only on the table page. The API always returns all columns.",
+    "page": "“page” works only on the table page. In the API, follow the URL “next”.",
+    "per_page": "“per_page” works only on the table page. In the API, use “page_size”.",
+    "constant": "“constant” works only on the table page. The API always returns all columns.",
 }
 
 

@@ -50,7 +50,7 @@ class MatrixEcho(Echo):
 
 Group = with_facts(
     "Group",
-    "A row or column of the matrix. An attribute is null if its endpoints differ in it.",
+    "A row or column of the matrix. An attribute is null if the endpoints have different values.",
     ("simulated",),
     shared=True,
 )
@@ -114,15 +114,16 @@ MATRIX = described(
         text(
             "fields",
             "Fields of the cells to return, separated by commas. "
-            f"Default: {', '.join(DEFAULT_FIELDS)}; with `compare` also those of the comparison.",
+            f"Default: {', '.join(DEFAULT_FIELDS)}; with `compare`, also the fields of the "
+            "comparison.",
             "value,ok",
             pattern=FIELD_LIST,
         ),
         choice(
             "shape",
             SHAPES,
-            "Shape of the CSV. long: one line per link. wide: one line per source and one column "
-            "per destination, with means in the last line and column.",
+            "Shape of the CSV. `long`: one line per link. `wide`: one line per source and one "
+            "column per destination, with means in the last line and column.",
             default=SHAPES[0],
         ),
     ],
@@ -136,7 +137,8 @@ class MatrixView(ApiView, one_snapshot=False):
     def get(self, request: Request) -> HttpResponseBase:
         """Returns all cells of the matrix in one response, as arrays by field.
 
-        CSV has one line per link. The formats plotly and html contain the figure of the page.
+        CSV has one line per link. The formats `plotly` and `html` contain the chart on the matrix
+        page.
         """
         now = timezone.now()
         question, version = read_once(
@@ -181,7 +183,7 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
     query = MatrixQuery.from_params(params, also=("format", "fields", "shape"))
     form, shape = negotiation.asked_format(request, FORMATS), one_of(params, "shape", SHAPES)
     if shape == "wide" and form != "csv":
-        raise wrong("shape", f"`shape=wide` requires format=csv, but the format is {form}.")
+        raise wrong("shape", f"shape=wide requires format=csv, but the format is {form}.")
     default: tuple[str, ...] = DEFAULT_FIELDS
     if query.compare:
         default = (*DEFAULT_FIELDS, *COMPARED)
@@ -190,13 +192,13 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
     fields = fields_of(params, default)
     if form in negotiation.FIGURE and fields != default:
         raise wrong(
-            "fields", "`fields` cannot be used with format=plotly or format=html: leave it out."
+            "fields", "“fields” cannot be used with format=plotly or format=html: omit “fields”."
         )
     if shape == "wide" and fields not in (default, ("value",)):
         raise wrong(
             "fields",
-            "With shape=wide, `fields` must be left out or be value, because a wide table has one "
-            "value per cell.",
+            "With shape=wide, “fields” must be omitted or have the value “value”, because a wide "
+            "table has one value per cell.",
         )
     return query, fields, form, shape or "long"
 
@@ -208,12 +210,12 @@ def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
     for name in sorted(names - set(FIELDS)):
         raise wrong("fields", f"{not_allowed('fields', name, FIELDS)}.")
     for special, words in (
-        (COMPARED, "`compare`"),
-        (TARGET_FIELDS, f"stat={VS_TARGET.name} without `compare`"),
+        (COMPARED, "“compare”"),
+        (TARGET_FIELDS, f"stat={VS_TARGET.name} without “compare”"),
     ):
         for name in special:
             if name in names and name not in default:
-                raise wrong("fields", f"fields “{name}” requires {words}.")
+                raise wrong("fields", f"The field “{name}” requires {words}.")
     return tuple(name for name in FIELDS if name in (names or default))
 
 

@@ -94,7 +94,7 @@ class NetworkView(ApiView):
     def get(self, request: Request) -> HttpResponseBase:
         """Returns tests that move data from memory to memory, the newest first.
 
-        Network tests move no files and do not count in the rates of a matrix, link or site.
+        Network tests move no files and are not included in the rates of a matrix, link or site.
         """
         params = request.query_params
         check_names(params, ALLOWED)

@@ -75,11 +75,15 @@ def event_id(name: str, value: str, last: int) -> int:
         return 0
     if not re.fullmatch(r"[0-9]{1,18}", value):
         raise wrong(
-            name, f"{name} “{value}” is not the id of an event. Use a whole number, like 4711."
+            name,
+            f"“{name}” has the value “{value}”, which is not the id of an event. Use a whole "
+            "number, for example, 4711.",
         )
     if int(value) > last:
         raise wrong(
-            name, f"{name} {value} is greater than the id of the last event, which is {last}."
+            name,
+            f"“{name}” has the value {value}, which is greater than the id of the last event, "
+            f"{last}.",
         )
     return int(value)
 
@@ -119,16 +123,25 @@ class PageRequest(Generic[Place]):
         params, most = request.query_params, sizes.most
         for name in PAGING:
             if form != "json" and params.get(name):
-                raise wrong(name, f"{name} applies to JSON only: CSV and NDJSON contain all rows.")
+                raise wrong(
+                    name, f"“{name}” applies to JSON only: CSV and NDJSON contain all rows."
+                )
         size = text_of(params, "page_size") or str(sizes.default)
         # Python reads no number of thousands of digits, not even of zeros.
         if not re.fullmatch(r"0{0,9}[1-9][0-9]{0,7}", size) or int(size) > most:
-            raise wrong("page_size", f"page_size “{size}” is not a whole number from 1 to {most}.")
+            raise wrong(
+                "page_size",
+                f"“page_size” has the value “{size}”, which is not a whole number from 1 to "
+                f"{most}.",
+            )
         cursor = text_of(params, "cursor")
         try:
             return cls(int(size), place(cursor) if cursor else None)
         except (ValueError, OverflowError):
-            sentence = f"cursor “{cursor}” is not valid: follow the URL `next` of a response."
+            sentence = (
+                f"“cursor” has the value “{cursor}”, which is not valid: follow the URL “next” of "
+                "a response."
+            )
             raise wrong("cursor", sentence) from None
 
 

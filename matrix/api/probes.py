@@ -84,7 +84,7 @@ class EndedNetworkProbe(NetworkTest):
 
 
 class ProbeAnswer(RootModel[OpenProbe | EndedProbe | EndedNetworkProbe]):
-    """A test before or after its end. The field `ended` shows which."""
+    """A test, whether or not it has ended. The field `ended` shows whether the test has ended."""
 
 
 class ProbesOrdered(Answer):
@@ -160,9 +160,9 @@ class ProbesView(ApiView, of_primary=True):
     def post(self, request: Request) -> HttpResponse:
         """Requests on-demand tests of one link and returns them; poll the `url` of each test.
 
-        Operators and admins of the site of the source or destination may request tests. The tests
-        run one after another, and their results do not belong to a mesh. `mover`, `mode` and
-        `streams` are usually omitted.
+        Operators, and admins of the source or destination site, may request tests. The tests run
+        one after another, and their results do not belong to a mesh. `mover`, `mode` and `streams`
+        are usually omitted.
 
         A test waits while another test of its link is open, or while an endpoint has reached its
         cap on concurrent tests.

@@ -43,7 +43,7 @@ class SectionOfReport(Answer):
 
 
 class ReportAnswer(Answer):
-    """A report on a week or a month, for the whole grid, a cloud or a site."""
+    """A report for a week or a month, on the whole grid, a cloud or a site."""
 
     kind: Literal["week", "month"]
     period: str
@@ -59,16 +59,16 @@ class ReportAnswer(Answer):
 
 class ReportView(ApiView, one_snapshot=False):
     @described(
-        "Get a report on a week or month",
+        "Get a report for a week or month",
         answer=ReportAnswer,
         parameters=[
             text(
                 "cloud",
-                "Only links from and to sites of this cloud. Cannot be combined with `site`.",
+                "Only links from or to sites in this cloud. Cannot be combined with `site`.",
                 "UK",
             ),
             text(
-                "site", "Only links from and to this site. Cannot be combined with `cloud`.", "RAL"
+                "site", "Only links from or to this site. Cannot be combined with `cloud`.", "RAL"
             ),
         ],
         formats=FORMATS,

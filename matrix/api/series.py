@@ -71,7 +71,7 @@ class Buckets(create_model("BucketRates", __base__=BucketCounts, **RATES)):  # t
 
 
 class Points(Answer):
-    """Single results: one value per test, the oldest first."""
+    """Individual results: one value per test, the oldest first."""
 
     started_at: list[datetime]
     state: list[Literal["done", "failed"]]
@@ -205,11 +205,11 @@ def ends(params: QueryDict) -> tuple[EndpointInfo, EndpointInfo]:
     names = {end: text_of(params, end) for end in ("source", "destination")}
     for end, name in names.items():
         if not name:
-            raise wrong(end, f"{end} is missing: give the name of a registered endpoint.")
+            raise wrong(end, f"“{end}” is missing: give the name of a registered endpoint.")
         if name not in endpoints:
             raise wrong(end, f"{end} “{name}” is not known: use the name of a registered endpoint.")
     if names["source"] == names["destination"]:
-        raise wrong("destination", "`destination` must differ from `source`.")
+        raise wrong("destination", "“destination” must differ from “source”.")
     return endpoints[names["source"]], endpoints[names["destination"]]
 
 
@@ -231,11 +231,13 @@ class SeriesView(ApiView):
             schema.choice(
                 "bucket",
                 (AUTO, *BUCKETS),
-                "Length of a bucket. auto: chosen by the length of the time range.",
+                "Length of a bucket. `auto`: chosen according to the length of the time range.",
                 AUTO,
             ),
             schema.choice(
-                "points", ("1",), "1: also return single results. In CSV, they replace the buckets."
+                "points",
+                ("1",),
+                "`1`: also return individual results. In CSV, individual results replace buckets.",
             ),
         ],
         formats=FORMATS,
@@ -243,10 +245,10 @@ class SeriesView(ApiView):
         tag="results",
     )
     def get(self, request: Request) -> HttpResponseBase:
-        """Returns number of tests and rates of one link, for each bucket of the time range.
+        """Returns the number of tests and the rates of one link for each bucket of the time range.
 
-        With `compare`, the other side is returned in the same buckets. The formats plotly and html
-        contain the figure of the link page.
+        With `compare`, the other side is returned in the same buckets. The formats `plotly` and
+        `html` contain the chart on the link page.
         """
         form, now = asked_format(request, FORMATS), timezone.now()
         question = SeriesRequest.read(request.query_params, now)
@@ -308,7 +310,7 @@ def as_figure(question: SeriesRequest, form: str, reader: Anyone, now: datetime)
     if question.bucket != AUTO or question.points:
         raise wrong(
             "bucket",
-            "`bucket` and `points` cannot be used with format=plotly or format=html.",
+            "“bucket” and “points” cannot be used with format=plotly or format=html.",
         )
     query, (source, destination) = question.query, (end.name for end in question.ends)
     check_length(query)

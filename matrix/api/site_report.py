@@ -51,7 +51,8 @@ DIGITS = dict.fromkeys(("ratio", "low", "high", "p"), Digits)
 class TogetherAnswer(like(Together, "ratio low high p links ok other_ok", **DIGITS)):  # type: ignore[misc]
     """The common factor by which the rates of several links differ between two sides.
 
-    Each link is compared with itself. Links with more tests have more weight.
+    Each link is compared with the same link on the other side. Links with more tests have more
+    weight.
     """
 
 
@@ -67,7 +68,8 @@ class ComparedSiteLink(ComparedRates):
 class SiteEndComparison(Answer):
     """The links of the site in one direction, on the two sides of a comparison.
 
-    For `ratio`, each link is compared with itself. Links with more tests have more weight.
+    For `ratio`, each link is compared with the same link on the other side. Links with more tests
+    have more weight.
     """
 
     kind: Literal["slower", "faster", "usual", "unknown"]
@@ -164,7 +166,7 @@ class RatioPoint(Answer):
 
 
 class RatioLine(Answer):
-    """The rates of the links of one direction relative to their baselines, over time."""
+    """The rates of the links in one direction relative to their baselines, over time."""
 
     bucket: Annotated[str, word_of(BUCKETS)]
     points: list[RatioPoint]
@@ -178,7 +180,7 @@ class WindowBounds(Answer):
 
 
 class SiteSides(Answer):
-    """The change of the rates of the site between two time ranges, by direction."""
+    """The change in the rates of the site between two time ranges, by direction."""
 
     after: Annotated[WindowBounds, At("sides.own")]
     before: Annotated[WindowBounds, At("sides.other")]
@@ -228,7 +230,7 @@ ERRORS = "where error count links first last newest"
 
 
 class SiteErrors(like(Failures, ERRORS, first=Second, last=Second)):  # type: ignore[misc]
-    """Failed tests of the site with the same error."""
+    """Failed tests of the site with the same cause."""
 
 
 class PlannedLoad(Answer):
@@ -241,7 +243,7 @@ class PlannedLoad(Answer):
 
 
 class PlannedWays(Answer):
-    """Tests that meshes schedule from the site and to it."""
+    """Tests that meshes schedule from and to the site."""
 
     out: PlannedLoad
     into: PlannedLoad = Field(alias="in")

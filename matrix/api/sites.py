@@ -58,7 +58,7 @@ ALL_SITES = described(
         *schema.METHOD_FILTERED,
         schema.text(
             "search",
-            "Only sites for which each word occurs in the name or another attribute of the site.",
+            "Only sites for which each word of this text occurs in the name or another attribute.",
             "GLAS",
             maxLength=overview.LONGEST_SEARCH,
         ),
@@ -81,8 +81,8 @@ REPORT_ON_SITE = described(
         schema.choice(
             "end",
             ENDS,
-            "Links that the figure shows: from the site (source) or to it (destination). Default: "
-            "source. Requires format=plotly or format=html.",
+            "Links that the chart shows: from the site (`source`) or to the site (`destination`). "
+            "Default: `source`. Requires format=plotly or format=html.",
         ),
     ],
     errors=(404,),
@@ -132,12 +132,12 @@ class SiteView(ApiView):
         """Returns the rates, rank, problems and scheduled tests of a site.
 
         CSV has the cells of the site in all size classes, or the compared links with `compare`.
-        The formats plotly and html contain the figure of the links from the site or to it.
+        The formats `plotly` and `html` contain the chart of the links from or to the site.
         """
         query = overview.compared_question(request.query_params, also=("format", "end"))
         form, end = asked_format(request, FORMATS), one_of(request.query_params, "end", ENDS)
         if end and form not in FIGURE:
-            raise wrong("end", "`end` can be used only with format=plotly or format=html.")
+            raise wrong("end", "“end” can be used only with format=plotly or format=html.")
         site = overview.registered(name)
         now = timezone.now()
         report = reports.build(site.name, query, now)

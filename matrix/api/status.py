@@ -30,7 +30,7 @@ from sonar.registry.downtimes.state import SourceState
 
 
 class LastSign(Answer):
-    """The last sign of life of a process, or the last successful run of a task."""
+    """The last heartbeat of a process, or the last successful run of a task."""
 
     last: Annotated[MomentOrNull, At("seen_at")]
     age_seconds: float | None
@@ -56,7 +56,7 @@ class ProbesCounted(Answer):
 
 
 class Waiting(Answer):
-    """Due scheduled tests that have not started, for one reason.
+    """Scheduled tests that are due but have not started, all for the same reason.
 
     - `next tick`: the planner has not yet considered them.
     - `link`: another test of the link has not ended.
@@ -148,7 +148,7 @@ class SourceOfDowntimes(Answer):
 
 
 class AssessmentAnswer(Answer):
-    """The last assessment of results, for the size class where it is longest ago."""
+    """The last assessment of results, for the size class that was assessed least recently."""
 
     as_of: MomentOrNull
     is_late: bool
@@ -164,7 +164,7 @@ class ReplicaAnswer(Answer):
 
 
 class AllTestsStopped(Answer):
-    """A stop of all tests, including on-demand tests."""
+    """A stop that applies to all tests, including on-demand tests."""
 
     since: Annotated[Moment, At("paused_since")]
     until: Annotated[MomentOrNull, At("paused_until")]

@@ -47,7 +47,7 @@ class StopBody(Body):
     ] = False
 
 
-SHOW = described("Get whether all tests are stopped", answer=StopAnswer, tag="operation")
+SHOW = described("Check whether all tests are stopped", answer=StopAnswer, tag="operation")
 STOP = described("Stop or resume all tests", answer=StopAnswer, body=StopBody, tag="operation")
 
 

@@ -69,9 +69,11 @@ def in_place(pieces: Pieces) -> Pieces:
             try:
                 yield from pieces
             except Exception as error:
-                log.warning("A response broke off and was cut: %s", " ".join(str(error).split()))
+                log.warning(
+                    "A response ended early and was truncated: %s", " ".join(str(error).split())
+                )
                 # For gunicorn the reader has gone: it closes the connection without an end.
-                raise ConnectionResetError(errno.ECONNRESET, "the answer broke off") from error
+                raise ConnectionResetError(errno.ECONNRESET, "the response ended early") from error
     finally:
         places.release()
 

@@ -35,7 +35,7 @@ class StripBuckets(Answer):
     """Counts: one value per bucket, including empty buckets.
 
     Filters on transfers, such as `mover`, do not change the number of failing and slower links.
-    Links in a downtime count if they are scheduled or were tested in the time range.
+    Links in downtime are counted if they are scheduled or were tested in the time range.
     """
 
     start: list[datetime]
@@ -51,7 +51,7 @@ class StripBuckets(Answer):
 
 
 class StripDowntime(Answer):
-    """A declared downtime of an endpoint of these links."""
+    """A declared downtime of an endpoint of the selected links."""
 
     subject: str
     severity: Downtime.Severity
@@ -85,8 +85,8 @@ STRIP = described(
         schema.choice(
             "bucket",
             (AUTO, *WIDTHS),
-            "Length of a bucket. auto: chosen by the length of the time range. 1h: only for time "
-            "ranges of up to 8 days.",
+            "Length of a bucket. `auto`: chosen according to the length of the time range. `1h`: "
+            "only for time ranges of up to 8 days.",
             AUTO,
         ),
     ],
@@ -101,7 +101,7 @@ class StripView(ApiView, one_snapshot=False):
     def get(self, request: Request) -> HttpResponseBase:
         """Returns how many links were failing or slower than usual, per hour or day.
 
-        The formats plotly and html contain the figure of the matrix page.
+        The formats `plotly` and `html` contain the chart on the matrix page.
         """
         now = timezone.now()
         (query, bucket, form), version = read_once(

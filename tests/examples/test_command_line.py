@@ -97,7 +97,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["matrix", "--format", "ndjson"], 1, "format “ndjson” is not known: use json, csv, plotly"),
     (["matrix", "--shape=wide", "--format=json"], 1, "shape=wide is for CSV: use format=csv"),
     (["sites", "--format=plotly"], 1, "format “plotly” is not known: use json, csv or ndjson."),
-    (["series", "--source", "RAL_DATADISK"], 1, "destination is missing"),
+    (["series", "--source", "RAL_DATADISK"], 1, "“destination” is missing"),
     (["push", "nowhere.csv"], 1, "No such file or directory: 'nowhere.csv'"),
     (["links", "--token-file", "nowhere"], 1, "No such file or directory: 'nowhere'"),
     (["links", "--foo"], 2, "unrecognised argument: --foo"),
@@ -203,7 +203,10 @@ def test_wrong_results_are_named_and_a_refused_order_says_why(say: Say, token: s
     wrong = [result(), result(bytes=0), result(seconds="fast"), result(source="NOWHERE")]
     done = say("push", "-", stdin=ndjson(wrong), SONAR_TOKEN=token)
     assert done.returncode == 1
-    assert "Nothing was stored: 3 of 4 results are wrong. The first, 1.bytes: " in done.stderr
+    assert (
+        "Nothing was stored: 3 of 4 results are wrong. The first error is in 1.bytes: "
+        in done.stderr
+    )
     assert "\n  2.seconds: seconds 'fast' is not a number of seconds" in done.stderr
     assert "\n  3.source: source 'NOWHERE' is not registered" in done.stderr
     done = say("push", "-", stdin="id,seconds,bytes\n1\n2,,,4\n", SONAR_TOKEN=token)

@@ -134,7 +134,7 @@ def test_a_wide_table_has_ratios_and_their_geometric_means(client):
 def test_fields_and_columns_of_a_comparison_need_one(client, call):
     if call == "matrix":
         assert errors(client, call, "fields=ratio") == {
-            "fields": ["fields “ratio” requires `compare`."]
+            "fields": ["The field “ratio” requires “compare”."]
         }
         assert "change" not in client.get("/api/v1/matrix/").json()["cells"]
         assert "comparison" not in client.get("/api/v1/matrix/").json()

@@ -122,7 +122,8 @@ def test_one_bad_row_keeps_all_out_and_is_named_by_index_and_field(client, inges
     assert answer["errors"]["2"] == ["5 is not a JSON object with a result."]
     assert answer["detail"] == (
         "Nothing was stored: 2 of 3 results are wrong. "
-        "The first, 1.bytes: bytes 0 is not a whole number of bytes from 1 to below 10^18."
+        "The first error is in 1.bytes: "
+        "bytes 0 is not a whole number of bytes from 1 to below 10^18."
     )
     assert not Profile.objects.exists()
 

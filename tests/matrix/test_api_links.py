@@ -246,17 +246,25 @@ def test_a_cursor_behind_the_last_row_is_an_empty_page(client, many):
 @pytest.mark.parametrize(
     ("text", "name", "sentence"),
     [
-        ("page_size=0", "page_size", "page_size “0” is not a whole number from 1 to 10000."),
-        ("page_size=10001", "page_size", "page_size “10001” is not a whole number"),
-        ("page_size=x", "page_size", "page_size “x” is not a whole number"),
-        ("cursor=x", "cursor", "cursor “x” is not valid: follow the URL `next` of a response."),
-        ("cursor=9999999999-1", "cursor", "cursor “9999999999-1” is not valid"),
+        ("page_size=0", "page_size", "which is not a whole number from 1 to 10000."),
+        (
+            "page_size=10001",
+            "page_size",
+            "“page_size” has the value “10001”, which is not a whole number",
+        ),
+        ("page_size=x", "page_size", "“page_size” has the value “x”, which is not a whole number"),
+        ("cursor=x", "cursor", "which is not valid: follow the URL “next” of a response."),
+        (
+            "cursor=9999999999-1",
+            "cursor",
+            "“cursor” has the value “9999999999-1”, which is not valid",
+        ),
         (
             "cursor=1-1&format=csv",
             "cursor",
-            "cursor applies to JSON only: CSV and NDJSON contain all",
+            "“cursor” applies to JSON only: CSV and NDJSON contain all",
         ),
-        ("page_size=1&format=ndjson", "page_size", "page_size applies to JSON only"),
+        ("page_size=1&format=ndjson", "page_size", "“page_size” applies to JSON only"),
         ("page=2", "page", "works only on the table page"),
         ("per_page=25", "per_page", "use `page_size`"),
         ("format=latex", "format", "“latex” is not known: use json, csv or ndjson."),

@@ -42,7 +42,7 @@ def test_the_api_says_what_an_endpoint_would_cost_in_a_mesh(client: Client):
 @pytest.mark.parametrize(
     ("asked", "status", "sentence"),
     [
-        ("", 400, "mesh is missing: name the mesh that the endpoint belongs to or would join."),
+        ("", 400, "“mesh” is missing: name the mesh that the endpoint belongs to or would join."),
         ("?mesh=none", 400, "mesh “none” is not known: use the name of a registered mesh."),
         ("?mesh=everything&size=small", 400, "size"),
     ],

@@ -260,14 +260,14 @@ def test_filters_on_how_it_was_measured_hold(client, small_world):
         (
             "?destination=RAL_DATADISK",
             "source",
-            "source is missing: give the name of a registered endpoint.",
+            "“source” is missing: give the name of a registered endpoint.",
         ),
-        ("?source=RAL_DATADISK", "destination", "destination is missing"),
+        ("?source=RAL_DATADISK", "destination", "“destination” is missing"),
         ("?source=x&destination=RAL_DATADISK", "source", "source “x” is not known"),
         (
             "?source=RAL_DATADISK&destination=RAL_DATADISK",
             "destination",
-            "`destination` must differ",
+            "“destination” must differ",
         ),
         (f"{URL}&bucket=2h", "bucket", "bucket “2h” is not known: use auto, 5m, 1h, 6h or 1d."),
         (f"{URL}&points=yes", "points", "points “yes” is not known: use 1."),

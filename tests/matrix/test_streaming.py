@@ -252,7 +252,7 @@ def test_an_error_later_cuts_the_connection_and_is_logged_in_one_line(caplog, on
     assert next(content) == b"first"
     with pytest.raises(ConnectionResetError):
         next(content)
-    assert caplog.messages == ["A response broke off and was cut: gone for good"]
+    assert caplog.messages == ["A response ended early and was truncated: gone for good"]
     assert caplog.records[0].exc_info is None
     assert streaming.places.acquire(blocking=False)
 
@@ -367,7 +367,9 @@ def without_the_database_it_has_no_end(
         response.read()
     until(lambda: beside(running) == 200)
     logged = log.read_text()[before:]
-    assert logged.count("WARNING matrix.api.streaming: A response broke off and was cut:") == 1
+    assert (
+        logged.count("WARNING matrix.api.streaming: A response ended early and was truncated:") == 1
+    )
     assert "Traceback" not in logged
 
 

@@ -152,7 +152,7 @@ def test_legend_marks_card_and_table_say_it_without_colour(client: Client, ruled
     assert "only “below” requires stat=vs_target." in refused.content.decode()
     refused = client.get("/api/v1/matrix/?fields=target")
     assert refused.status_code == 400
-    assert "fields “target” requires stat=vs_target" in refused.json()["errors"]["fields"][0]
+    assert "The field “target” requires stat=vs_target" in refused.json()["errors"]["fields"][0]
 
 
 def test_what_a_target_matches_is_counted_by_the_worst_size_class(ruled: World) -> None:

@@ -88,10 +88,10 @@ def test_an_empty_matrix_is_a_table_of_its_means(client, db):
 @pytest.mark.parametrize(
     ("text", "name", "sentence"),
     [
-        ("shape=wide", "shape", "`shape=wide` requires format=csv, but the format is js"),
+        ("shape=wide", "shape", "shape=wide requires format=csv, but the format is js"),
         ("shape=square&format=csv", "shape", "shape “square” is not known: use long or wide."),
-        ("shape=wide&format=csv&fields=ok", "fields", "With shape=wide, `fields` must be left out"),
-        ("shape=wide&format=plotly", "shape", "`shape=wide` requires format=csv"),
+        ("shape=wide&format=csv&fields=ok", "fields", "With shape=wide, “fields” must be omitted"),
+        ("shape=wide&format=plotly", "shape", "shape=wide requires format=csv"),
         ("format=latex", "format", "format “latex” is not known: use json, csv, plotly or html."),
         ("format=markdown", "format", "format “markdown” is not known: use json, csv, plotly or"),
     ],

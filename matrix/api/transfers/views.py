@@ -52,8 +52,15 @@ from sonar.records.exporting import copy_of
 from sonar.results import store
 
 Empty = Literal[""] | None
-# Columns that a result may not have, as opposed to those that are not known.
-MAY_BE_NONE = ("error", "error_where", "tcp_buffer_bytes", "remote_id", "log_url", "scitag")
+# When columns are null that a result may not have, as opposed to those that are not known.
+NULL_IF = {
+    "error": "there is no error",
+    "error_where": "there is no error",
+    "tcp_buffer_bytes": "no buffer size was requested",
+    "remote_id": "there is no such ID",
+    "log_url": "there is no such log",
+    "scitag": "there is no flow label",
+}
 IN_WORDS = {"s": "seconds", "bytes": "bytes", "MB/s": "MB/s"}
 
 
@@ -65,7 +72,7 @@ def answered(column: Column) -> Any:  # noqa: ANN401 - of pydantic
     if column.unit:
         words += f" Unit: {IN_WORDS[column.unit]}."
     if column.null and "null" not in words:
-        words += f" Null if {'there is none' if column.name in MAY_BE_NONE else 'not known'}."
+        words += f" Null if {NULL_IF.get(column.name, 'not known')}."
     default = column.default if column.internal else ...
     return (Annotated[nullable, Field(description=words)], default)
 
@@ -86,9 +93,10 @@ Result = create_model(
     __base__=Answer,
     __doc__="""A result: the record of a transfer, with its size class and rate.
 
-    `clock` is what measured `seconds`. A service includes the set-up of the copy: for transfers
-    under 30 s, the rate may be more than 3 % too low. Results of parameter sweeps count in means
-    and states only if the query includes them.
+    `clock` shows how `seconds` was measured. If a transfer service measured it, the duration
+    includes the set-up of the copy. For transfers under 30 s, the rate may then be more than 3 %
+    too low. Results of parameter sweeps are included in means and states only if the query includes
+    sweeps.
     """,
     **{column.name: answered(column) for column in listed(internal=True)},
 )
@@ -110,7 +118,8 @@ WholeResult = create_model(
 SentResult = create_model(
     "SentResult",
     __base__=Body,
-    __doc__="A result to import. null and an empty text are the same as an omitted field.",
+    __doc__="A result to import. `null` and an empty string have the same effect as omitting the "
+    "field.",
     **{column.name: sent(column) for column in RECORD},
 )
 
@@ -304,7 +313,10 @@ class TransfersView(ApiView):
         tag="results",
     )
     def get(self, request: Request) -> HttpResponseBase:
-        """Returns results of single transfers, the newest first. CSV and NDJSON contain all."""
+        """Returns results of individual transfers, the newest first.
+
+        CSV and NDJSON contain all results.
+        """
         params = request.query_params
         check_names(params, (*parameters.WINDOW_AND_METHOD, *LINK_FILTERS, *OWN))
         form = asked_format(request, LIST)
@@ -314,7 +326,7 @@ class TransfersView(ApiView):
         size_class = SizeClass.objects.get(name=size).id if size else None
         error = parameters.text_of(params, "error")
         if len(error) > LONGEST_SEARCH or not error.isprintable():
-            sentence = f"error must be at most {LONGEST_SEARCH} printable characters."
+            sentence = f"“error” must be at most {LONGEST_SEARCH} printable characters."
             raise parameters.wrong("error", sentence)
         selection = TransferSelection(window, size_class, query.filters, error=error)
         if states := parameters.some_of(params, "state", Transfer.State.values):
@@ -346,7 +358,7 @@ class TransfersView(ApiView):
         tag="results",
     )
     def post(self, request: Request) -> Response:
-        """Stores 1 to 10,000 results from elsewhere, and returns how many were new.
+        """Stores 1 to 10,000 results from elsewhere, and returns the number of new results.
 
         If a result is not valid, none is stored. Results whose id is already stored are ignored.
         """
@@ -371,7 +383,8 @@ class TransfersView(ApiView):
                     errors.setdefault(f"{index}.{field}".rstrip("."), []).append(f"{sentence}.")
             first, sentences = next(iter(errors.items()))
             raise FaultyBody(
-                f"Nothing was stored: {error}. The first, {first}: {sentences[0]}", errors
+                f"Nothing was stored: {error}. The first error is in {first}: {sentences[0]}",
+                errors,
             ) from None
         return Response(stored._asdict(), status=201)
 
