@@ -173,7 +173,7 @@ def orders_a_test_and_registers_an_endpoint(client: Any) -> None:
     assert (made.name, made.base_url) == ("RAL_TAPE", NEW["base_url"])
     refused = call("registry", "post_endpoints").sync(client=client, body=models.NewEndpoint(**NEW))
     assert isinstance(refused, models.Error)
-    assert refused.errors["name"] == ["name is taken: another endpoint has it."]
+    assert refused.errors["name"] == ["The value of “name” is already used by another endpoint."]
 
 
 @pytest.mark.long

@@ -69,7 +69,7 @@ WRONG = [
     ("sites", {"name": 7}, "name", "name 7 is not"),
     ("sites", {"cloud": "U\0K"}, "cloud", 'cloud "U\\u0000K" is not a single-line text of at most'),
     ("sites", {"cloud": "x" * 41}, "cloud", "is not a single-line text of at most 40 characters"),
-    ("sites", {"quiet_hours": "25:00-26:00"}, "quiet_hours", "in UTC, like 01:00-05:30"),
+    ("sites", {"quiet_hours": "25:00-26:00"}, "quiet_hours", "in UTC (for example, 01:00-05:30)"),
     ("sites", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need a start and a diff"),
     ("targets", {"floor_mb_s": "20"}, "floor_mb_s", 'floor_mb_s "20" is not a number from 0.001'),
     ("targets", {"floor_mb_s": 0}, "floor_mb_s", "floor_mb_s 0 is not a number from 0.001 to"),
@@ -91,17 +91,17 @@ WRONG = [
         "sites",
         {"paused": True},
         "pause_reason",
-        "pause_reason is missing: give the reason for the pause.",
+        "“pause_reason” is missing: give the reason for the pause.",
     ),
-    ("sites", {"paused": True, "pause_reason": " "}, "pause_reason", "pause_reason is missing"),
+    ("sites", {"paused": True, "pause_reason": " "}, "pause_reason", "“pause_reason” is missing"),
     ("sites", {"pause_reason": "x" * 201}, "pause_reason", "at most 200 characters"),
-    ("sites", {"pause_reason": "x"}, "pause_reason", "pause_reason requires “paused”: true."),
+    ("sites", {"pause_reason": "x"}, "pause_reason", "“pause_reason” requires “paused”: true."),
     ("sites", {"paused_until": "3000-01-01T00:00:00Z"}, "paused_until", "is not a time in ISO"),
     (
         "sites",
         {"paused_until": "2999-01-01T00:00:00Z"},
         "paused_until",
-        "paused_until requires “paused”: true",
+        "“paused_until” requires “paused”: true",
     ),
     ("sites", {"tier": 4}, "tier", "tier 4 is not a whole number from 0 to 3."),
     ("sites", {"tier": "2"}, "tier", 'tier "2" is not a whole number from 0 to 3.'),
@@ -121,7 +121,7 @@ WRONG = [
     ("endpoints", {"site": "Nowhere"}, "site", "site “Nowhere” is not known: use the name of a"),
     ("endpoints", {"site": "a\0b"}, "site", "is not the name of a registered site"),
     ("endpoints", {"site": 1}, "site", "site 1 is not the name of a registered site"),
-    ("endpoints", {"base_url": "file://x/y"}, "base_url", "base_url is not a URL like scheme://"),
+    ("endpoints", {"base_url": "file://x/y"}, "base_url", "“base_url” is not a URL like scheme://"),
     ("endpoints", {"base_url": "https://x/\0"}, "base_url", "scheme://host[:port]/path"),
     ("endpoints", {"base_url": "https://x y/z"}, "base_url", "scheme://host[:port]/path"),
     ("endpoints", {"base_url": "https://h/" + "x" * 400}, "base_url", "at most 400 characters"),
@@ -190,10 +190,15 @@ WRONG = [
     ("meshes", {"destinations": [1]}, "destinations", 'destinations [1] is not "all"'),
     ("meshes", {"every": {}}, "every", "for at least one size class, like"),
     ("meshes", {"every": {"small": "10x"}}, "every", "in seconds or like 10m, 6h or 1d"),
-    ("meshes", {"every": {"small": 0}}, "every", 'every {"small":0} is not an object of'),
-    ("meshes", {"every": {"small": "99999999d"}}, "every", "is not an object of intervals"),
-    ("meshes", {"every": {"tiny": 60}}, "every", "every “tiny” is not a size class: use"),
-    ("meshes", {"quiet_hours": "25:00-26:00"}, "quiet_hours", "in UTC, like 01:00-05:30"),
+    ("meshes", {"every": {"small": 0}}, "every", 'every {"small":0} is not an object that'),
+    ("meshes", {"every": {"small": "99999999d"}}, "every", "is not an object that maps"),
+    (
+        "meshes",
+        {"every": {"tiny": 60}},
+        "every",
+        "“every” contains “tiny”, which is not a size class: use",
+    ),
+    ("meshes", {"quiet_hours": "25:00-26:00"}, "quiet_hours", "in UTC (for example, 01:00-05:30)"),
     (
         "meshes",
         {"quiet_hours": "05:00-05:00"},
@@ -204,13 +209,13 @@ WRONG = [
         "meshes",
         {"scitag": "2/64"},
         "scitag",
-        "is not a flow label (SciTag) as experiment/activity, like",
+        "is not a flow label (SciTag) in the form experiment/activity (for",
     ),
     (
         "meshes",
         {"scitag": 139},
         "scitag",
-        "is not a flow label (SciTag) as experiment/activity, like 2/11",
+        "is not a flow label (SciTag) in the form experiment/activity (for example, 2/11)",
     ),
     (
         "meshes",
@@ -223,7 +228,7 @@ WRONG = [
         "meshes",
         {"service": "https://u:p@fts.example"},
         "service",
-        "service is not a URL like https:",
+        "“service” is not a URL like https:",
     ),
     (
         "meshes",
@@ -233,7 +238,7 @@ WRONG = [
     ),
     ("meshes", {"service_credential": "a b"}, "service_credential", "of a registered credential"),
     ("downtimes", {"ends_at": "soon"}, "ends_at", 'ends_at "soon" is not a time in ISO 8601'),
-    ("downtimes", {"ends_at": 1e9}, "ends_at", "is not a time in ISO 8601, like 2026-11-20T04"),
+    ("downtimes", {"ends_at": 1e9}, "ends_at", "is not a time in ISO 8601 from 1970 to 2999 (for"),
     ("downtimes", {"ends_at": "0001-01-01T00:00:00+14:00"}, "ends_at", "from 1970 to 2999"),
     ("downtimes", {"ends_at": "9999-12-31T23:59:59-14:00"}, "ends_at", "from 1970 to 2999"),
     ("downtimes", {"ends_at": "9999-12-31T23:59:59Z"}, "ends_at", "from 1970 to 2999"),
@@ -285,7 +290,7 @@ def test_what_is_missing_is_said_of_each_field(root, plural: str):
     assert response.status_code == 400
     fields = RESOURCES[plural].new.model_fields
     needed = {
-        name: [f"{name} is missing: it must be {rule_of(one)}."] for name, one in fields.items()
+        name: [f"“{name}” is missing: it must be {rule_of(one)}."] for name, one in fields.items()
     }
     required = {name for name, one in fields.items() if one.is_required()}
     assert response.json()["errors"] == {name: needed[name] for name in required}
@@ -325,7 +330,7 @@ def test_a_name_that_is_taken_is_a_conflict(root, plural: str, name: str):
     if plural == "size-classes":
         body |= {"from_bytes": 10**10}
     before = kept()
-    said = f"name is taken: another {RESOURCES[plural].word} has it."
+    said = f"The value of “name” is already used by another {RESOURCES[plural].word}."
     refused(post(root, f"{plural}/", body), "name", said, status=409)
     assert kept() == before
     record = made(root, plural)
@@ -368,33 +373,33 @@ def test_another_content_type_is_refused(root):
 WRONG_PARAMETERS = [
     ("endpoints/?site=Nowhere", "site", "site “Nowhere” is not known: use the name of a"),
     ("endpoints/?site=%00", "site", "is not known"),
-    ("endpoints/?cloud=%00", "cloud", "cloud must be at most 80 printable characters."),
+    ("endpoints/?cloud=%00", "cloud", "“cloud” must be at most 80 printable characters."),
     ("endpoints/?label=" + "x" * 81, "label", "at most 80 printable characters"),
     ("endpoints/?retired=1", "retired", "retired “1” is not known: use true or false."),
     ("endpoints/?tier=1", "tier", "There is no parameter “tier”: use cloud, cursor, enabled,"),
     ("endpoints/?site=RAL&site=DESY", "site", "site is given 2 times: give it once."),
     ("endpoints/?page_size=0", "page_size", "is not a whole number from 1 to 1000."),
     ("endpoints/?page_size=1001", "page_size", "is not a whole number from 1 to 1000."),
-    ("endpoints/?cursor=%00", "cursor", "is not valid: follow the URL `next`"),
+    ("endpoints/?cursor=%00", "cursor", "is not valid: follow the URL “next”"),
     ("endpoints/?format=xml", "format", "use json, csv or ndjson."),
-    ("endpoints/?format=csv&page_size=5", "page_size", "page_size applies to JSON only"),
-    ("endpoints/?format=ndjson&cursor=x", "cursor", "cursor applies to JSON only"),
+    ("endpoints/?format=csv&page_size=5", "page_size", "“page_size” applies to JSON only"),
+    ("endpoints/?format=ndjson&cursor=x", "cursor", "“cursor” applies to JSON only"),
     ("endpoints/RAL_DATADISK/?format=csv", "format", "use json."),
     ("endpoints/RAL_DATADISK/?site=RAL", "site", "There is no parameter “site”"),
-    ("size-classes/?cursor=a", "cursor", "is not valid: follow the URL `next`"),
+    ("size-classes/?cursor=a", "cursor", "is not valid: follow the URL “next”"),
     ("downtimes/?endpoint=Nowhere", "endpoint", "the name of a registered endpoint."),
     ("downtimes/?current=now", "current", "use true or false."),
     ("downtimes/?from=yesterday", "from", "is not a valid time. Use 2026-11-20 04:00"),
     ("downtimes/?to=0001-01-01T00:00:00Z", "to", "is not a valid time. Use 2026-11-20 04:00"),
-    ("downtimes/?from=2026-11-20T00:00&to=2026-11-20T00:00", "from", "from must be before to."),
-    ("downtimes/?cursor=1", "cursor", "is not valid: follow the URL `next`"),
-    (f"downtimes/?cursor={'9' * 18}.1", "cursor", "is not valid: follow the URL `next`"),
-    (f"downtimes/?cursor={'9' * 5000}.1", "cursor", "is not valid: follow the URL `next`"),
+    ("downtimes/?from=2026-11-20T00:00&to=2026-11-20T00:00", "from", "“from” must be before “to”."),
+    ("downtimes/?cursor=1", "cursor", "is not valid: follow the URL “next”"),
+    (f"downtimes/?cursor={'9' * 18}.1", "cursor", "is not valid: follow the URL “next”"),
+    (f"downtimes/?cursor={'9' * 5000}.1", "cursor", "is not valid: follow the URL “next”"),
     ("annotations/?destination=a b", "destination", "is not known"),
     ("annotations/?current=true", "current", "There is no parameter “current”"),
     ("sites/?page_size=x", "page_size", "is not a whole number"),
-    ("sites/?cursor=x", "cursor", "is not valid: follow the URL `next`"),
-    ("sites/?format=ndjson&cursor=1-1", "cursor", "cursor applies to JSON only"),
+    ("sites/?cursor=x", "cursor", "is not valid: follow the URL “next”"),
+    ("sites/?format=ndjson&cursor=1-1", "cursor", "“cursor” applies to JSON only"),
 ]
 
 

@@ -76,7 +76,9 @@ def test_a_name_that_is_being_taken_is_a_conflict(root):
         lambda: Site.objects.create(name="Lancaster", cloud="theirs"),
     )
     assert response.status_code == 409
-    assert response.json()["errors"] == {"name": ["name is taken: another site has it."]}
+    assert response.json()["errors"] == {
+        "name": ["The value of “name” is already used by another site."]
+    }
     assert Site.objects.get(name="Lancaster").cloud == "theirs"
 
 
@@ -105,7 +107,7 @@ def test_a_name_that_is_taken_behind_the_check_is_a_conflict_too(root, monkeypat
     pool.shutdown()
     assert response.status_code == 409
     # The second try may come before the admin's row goes on, and meet it the same way.
-    taken = {"name": ["name is taken: another site has it."]}
+    taken = {"name": ["The value of “name” is already used by another site."]}
     assert response.json()["errors"] in (taken, {"registry": [views.REFUSED]})
     assert Site.objects.get(name="Lancaster").cloud == "theirs"
 
@@ -148,7 +150,7 @@ def test_a_rule_of_the_database_that_is_broken_at_the_commit_is_a_conflict(
     response = post(root, "size-classes/", body)
     assert response.status_code == 409
     assert response.json()["detail"].startswith(
-        "Another change of the registry conflicts with this request."
+        "Another change to the registry conflicts with this request."
     )
     assert SizeClass.objects.count() == 3
     said = [one.getMessage() for one in caplog.records if one.name == views.__name__]

@@ -114,9 +114,9 @@ def test_a_site_admin_changes_nothing_else_of_it(change: dict[str, Any]):
     response = patch(admin, "endpoints/RAL_DATADISK/", CAPS | change)
     assert response.status_code == 403
     assert response.json()["detail"] == (
-        "Admins of the site can change inbound_cap, outbound_cap, budget_bytes_per_day, label, "
-        "software, enabled, paused, paused_until, pause_reason, but not "
-        f"{next(iter(change))}."
+        "Admins of the site can change “inbound_cap”, “outbound_cap”, “budget_bytes_per_day”, "
+        "“label”, “software”, “enabled”, “paused”, “paused_until”, “pause_reason”, but not "
+        f"“{next(iter(change))}”."
     )
     assert Endpoint.objects.values().get(name="RAL_DATADISK") == before
 
@@ -139,8 +139,8 @@ def test_a_site_admin_changes_nothing_else_of_the_own_site(change: dict[str, Any
     response = patch(admin, "sites/RAL/", {"quiet_hours": "23:00-05:30"} | change)
     assert response.status_code == 403
     assert response.json()["detail"] == (
-        "Admins of the site can change quiet_hours, paused, paused_until, pause_reason, but not "
-        f"{next(iter(change))}."
+        "Admins of the site can change “quiet_hours”, “paused”, “paused_until”, “pause_reason”, "
+        f"but not “{next(iter(change))}”."
     )
     assert Site.objects.values().get(name="RAL") == before
 

@@ -20,9 +20,9 @@ from sonar.registry import aliases
 
 KINDS = AliasKind.values
 KIND_WORDS = (
-    "Kind of the name. A name in Rucio is an rse, and the host of a storage service is a se_host. "
-    "Names of sites are rcsite (WLCG), gocdb_site (GOCDB) or netsite (network). Names in OSG "
-    "Topology are osg_group or osg_resource. The host of a perfSONAR service is a perfsonar_host."
+    "Kind of name. `rse`: a name in Rucio. `se_host` and `perfsonar_host`: the host of a storage "
+    "service or perfSONAR service. `rcsite`, `gocdb_site` and `netsite`: a site in WLCG, in GOCDB "
+    "or in the network. `osg_group` and `osg_resource`: names in OSG Topology."
 )
 SEE = "sonar.view_alias"
 
@@ -36,12 +36,18 @@ class NewAlias(Body):
     ]
     site: Annotated[
         str | None,
-        name_of("site", "Site that the alias means. Null if it means an endpoint.", or_null=True),
+        name_of(
+            "site",
+            "Site that the alias refers to. Null if the alias refers to an endpoint.",
+            or_null=True,
+        ),
     ] = None
     endpoint: Annotated[
         str | None,
         name_of(
-            "endpoint", "Endpoint that the alias means. Null if it means a site.", or_null=True
+            "endpoint",
+            "Endpoint that the alias refers to. Null if the alias refers to a site.",
+            or_null=True,
         ),
     ] = None
 
@@ -57,8 +63,8 @@ class Aliases(Resource[Alias]):
         origin=Annotated[
             str,
             Field(
-                description="Where the alias comes from: `hand` if a person entered it, otherwise "
-                "the name of the topology source."
+                description="Where the alias comes from: `hand` if a person entered the alias, "
+                "otherwise the name of the topology source."
             ),
         ],
     )
@@ -107,7 +113,8 @@ class Aliases(Resource[Alias]):
         "remove": CallText(
             "Delete an alias",
             "Results and downtimes that use the deleted alias can no longer be assigned to a site "
-            "or endpoint. When one is imported, the name is listed as an unknown alias.",
+            "or endpoint. When such a result or downtime is imported, the name is listed as an "
+            "unknown alias.",
         ),
     }
 

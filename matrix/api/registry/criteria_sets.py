@@ -26,7 +26,7 @@ Answered = Annotated[
 
 
 class NewCriteriaSet(Body):
-    """A criteria set to add: what links must reach in one size class to pass commissioning."""
+    """A criteria set to add: criteria that links in one size class must meet to be commissioned."""
 
     name: Annotated[str, own_name("criteria set")]
     size: Annotated[
@@ -49,7 +49,7 @@ class NewCriteriaSet(Body):
             LEAST,
             MOST_MB_S,
             "Minimum throughput of a link in MB/s. It is the total bytes of successful tests in "
-            "the period divided by their total seconds. Null means that any throughput passes.",
+            "the period divided by their total seconds. Null means that any throughput is enough.",
             or_null=True,
         ),
     ] = None
@@ -58,8 +58,8 @@ class NewCriteriaSet(Body):
         number(
             LEAST,
             100,
-            "Minimum percentage of tests in the period that succeed. Null means that any "
-            "percentage passes.",
+            "Minimum percentage of successful tests in the period. Null means that any "
+            "percentage is enough.",
             or_null=True,
         ),
     ] = None
@@ -69,7 +69,8 @@ class NewCriteriaSet(Body):
             1,
             MOST_VOLUME,
             "Minimum number of bytes that successful tests move in the period. A link needs this "
-            "volume to pass, but not to stay passed. Null means that any volume passes.",
+            "volume to pass, but not to keep the state `passed`. Null means that any volume is "
+            "enough.",
             or_null=True,
         ),
     ] = None
@@ -84,7 +85,7 @@ class CriteriaSets(Resource[CriteriaSet]):
     new = NewCriteriaSet
     answer = record_of(
         NewCriteriaSet,
-        "A criteria set: what links must reach to pass commissioning.",
+        "A criteria set: criteria that links must meet to be commissioned.",
         sources=Answered,
         destinations=Answered,
     )
@@ -98,8 +99,8 @@ class CriteriaSets(Resource[CriteriaSet]):
         "show": CallText("Get a criteria set", "Returns the criteria set with this name."),
         "change": CallText(
             "Change a criteria set",
-            "Omitted fields keep their values. Records of the last 90 days are evaluated again. "
-            "Older records keep the criteria with which they were made.",
+            "Omitted fields keep their values. Records from the last 90 days are evaluated again. "
+            "Older records keep the criteria that applied when the records were made.",
         ),
         "remove": CallText(
             "Delete a criteria set",

@@ -39,7 +39,7 @@ def filter_schema() -> Json:
         "type": "object",
         "description": "Filter that selects endpoints by their attributes, including endpoints "
         "that are registered later. An endpoint must match one of the values of each attribute. "
-        "A leading ! excludes a value.",
+        "A leading `!` excludes a value.",
         "properties": properties,
         "minProperties": 1,
         "additionalProperties": False,
@@ -58,7 +58,7 @@ def without_constant(schema: Json) -> None:
     schema["anyOf"] = [*others, {"type": constant["type"], "pattern": f"^{constant['const']}$"}]
 
 
-A_FILTER = f"a filter by at least one of {either(ATTRIBUTES)}, like {EXAMPLE}"
+A_FILTER = f"a filter by at least one of {either(ATTRIBUTES)} (for example, {EXAMPLE})"
 
 
 def ends(meaning: str) -> FieldInfo:

@@ -66,7 +66,7 @@ INTERNAL = ("service", "service_credential")
 ELSEWHERE = (*ENDS, "every", "quiet_hours", "scitag")
 
 SCITAG = field(
-    "a flow label (SciTag) as experiment/activity, like 2/11",
+    "a flow label (SciTag) in the form experiment/activity (for example, 2/11)",
     "Flow label that transfers of the mesh carry, as defined at scitags.org. Null means no flow "
     "label.",
     or_null=True,
@@ -105,18 +105,21 @@ NOW: dict[str, Any] = {
     "destinations_now": now_field(
         int, "Number of destination endpoints that match the mesh now and are enabled."
     ),
-    "links_now": now_field(int, "Number of links that the mesh tests now if it is enabled."),
+    "links_now": now_field(
+        int, "Number of links that the mesh tests now, or would test if it were enabled."
+    ),
     "tests_per_day": now_field(
-        float, "Number of tests of the mesh per day that quiet hours, caps and budgets allow."
+        float, "Number of tests of the mesh per day, as allowed by quiet hours, caps and budgets."
     ),
     "bytes_per_day": now_field(
-        float, "Number of test bytes per day that quiet hours, caps and budgets allow the mesh."
+        float,
+        "Number of test bytes of the mesh per day, as allowed by quiet hours, caps and budgets.",
     ),
     "tests_at_once": now_field(
         int, "Maximum number of tests of the mesh that can run at the same time."
     ),
     "in_words": now_field(
-        str, "Summary in words of the endpoints, links, tests and bytes of the mesh now."
+        str, "Current numbers of endpoints, links, tests and bytes of the mesh, in words."
     ),
 }
 
@@ -219,8 +222,8 @@ class MeshBody(Body):
     every: Annotated[
         dict[str, Seconds | Duration],
         field(
-            "an object of intervals by size class, in seconds or like 10m, 6h or 1d, for at least "
-            'one size class, like {"large": "6h"}',
+            "an object that maps at least one size class to a number of seconds or to a duration "
+            'such as 10m, 6h or 1d (for example, {"large": "6h"})',
             "Interval between tests of a link, for each size class that the mesh tests.",
             strict=None,
             min_length=1,
@@ -258,9 +261,8 @@ class Meshes(Resource[Mesh]):
             Annotated[
                 str,
                 Field(
-                    description="Why tests of the enabled mesh cannot run at present, or which "
-                    "endpoints were never enabled. It also says what to do. Omitted if neither "
-                    "applies."
+                    description="Reasons why tests of the enabled mesh cannot run, or endpoints "
+                    "that were never enabled, and what to do. Omitted if neither applies."
                 ),
             ],
             "",
@@ -345,7 +347,9 @@ def intervals(every: dict[str, int | str]) -> dict[SizeClass, int]:
     for name in every:
         if name not in classes:
             names = ", ".join(classes)
-            raise wrong("every", f"every “{cut(name)}” is not a size class: use {names}.")
+            raise wrong(
+                "every", f"“every” contains “{cut(name)}”, which is not a size class: use {names}."
+            )
     return {
         classes[name]: seconds if isinstance(seconds, int) else interval(seconds)
         for name, seconds in every.items()
@@ -405,7 +409,7 @@ class SizeClasses(Resource[SizeClass]):
                 datetime | None,
                 Field(
                     description="Start time of the oldest result that was checked for "
-                    "`results_outside`. Null if all results were checked, or none."
+                    "`results_outside`. Null if all results or no results were checked."
                 ),
             ],
             None,
@@ -413,7 +417,7 @@ class SizeClasses(Resource[SizeClass]):
         notice=(
             Annotated[
                 str,
-                Field(description="Sentence that says how to move results to their new class."),
+                Field(description="Sentence on how to move results to their new size class."),
             ],
             "",
         ),

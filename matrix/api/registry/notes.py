@@ -168,13 +168,14 @@ ANNOTATIONS = Annotations()
 
 SEVERITY = field(
     "outage or warning",
-    "Severity of the downtime. During an outage no test starts; a warning does not stop tests.",
+    "Severity of the downtime. During an `outage`, no test starts. A `warning` does not stop "
+    "tests.",
     strict=None,
 )
 
 
 class NewDowntime(Body):
-    """A downtime to declare, of a site or of one endpoint."""
+    """A downtime to declare for a site or for one endpoint."""
 
     site: Annotated[
         str | None,
@@ -205,8 +206,8 @@ class Downtimes(Resource[Downtime]):
         origin=Annotated[
             Literal["hand", "gocdb", "osg"],
             Field(
-                description="Where the downtime was declared: in Sonar (hand), in GOCDB (gocdb) or "
-                "in OSG Topology (osg)."
+                description="Where the downtime was declared: in Sonar (`hand`), in GOCDB "
+                "(`gocdb`) or in OSG Topology (`osg`)."
             ),
         ],
         key=Annotated[
@@ -219,8 +220,8 @@ class Downtimes(Resource[Downtime]):
         url=Annotated[
             str,
             Field(
-                description="URL of the page of an imported downtime at its origin. Empty if it "
-                "has none."
+                description="URL of the page about an imported downtime at its origin. Empty if "
+                "there is no such page."
             ),
         ],
     )
@@ -247,8 +248,8 @@ class Downtimes(Resource[Downtime]):
         ),
         yes_or_no(
             "current",
-            "true: return only downtimes in force now; false: only past and future ones. Default: "
-            "all downtimes.",
+            "`true`: return only downtimes in force now. `false`: return only past and future "
+            "downtimes. Default: all downtimes.",
             at_present,
         ),
         BOUNDS,

@@ -47,14 +47,17 @@ def pause_columns(row: Pause, values: Values, now: datetime) -> Values:
     if not values.get("paused", lasts):
         if values.get("paused_until") or values.get("pause_reason"):
             field = "paused_until" if values.get("paused_until") else "pause_reason"
-            raise BadQueryError({field: [f"{field} requires “paused”: true."]})
+            raise BadQueryError({field: [f"“{field}” requires “paused”: true."]})
         return {"paused_since": None, "paused_until": None, "pause_reason": ""}
     if not reason.strip():
         raise BadQueryError(
-            {"pause_reason": ["pause_reason is missing: give the reason for the pause."]}
+            {"pause_reason": ["“pause_reason” is missing: give the reason for the pause."]}
         )
     if until and until <= now:
-        sentence = f"paused_until {format_typed(until)} is in the past: use a time in the future."
+        sentence = (
+            f"“paused_until” has the value {format_typed(until)}, which is in the past: use a time "
+            "in the future."
+        )
         raise BadQueryError({"paused_until": [sentence]})
     since = row.paused_since if lasts else now
     return {"paused_since": since, "paused_until": until, "pause_reason": reason.strip()}

@@ -106,7 +106,7 @@ def of_words(name: str, description: str, example: str, *columns: str) -> Parame
     def read(params: QueryDict) -> Q:
         value = text_of(params, name)
         if len(value) > LONGEST or not value.isprintable():
-            raise wrong(name, f"{name} must be at most {LONGEST} printable characters.")
+            raise wrong(name, f"“{name}” must be at most {LONGEST} printable characters.")
         # A list of texts contains a list.
         conditions = (
             Q((column, [value] if column.endswith("__contains") else value)) for column in columns
@@ -136,7 +136,7 @@ def holding(params: QueryDict) -> Q:
     """Return what holds for rows whose time has something of that from `from` to `to`."""
     start, end = time_of(params, "from"), time_of(params, "to")
     if start and end and start >= end:
-        raise wrong("from", "from must be before to.")
+        raise wrong("from", "“from” must be before “to”.")
     before_end = Q(starts_at__lt=end) if end else Q()
     return before_end & (Q(ends_at__isnull=True) | Q(ends_at__gt=start)) if start else before_end
 
@@ -302,8 +302,9 @@ class Resource(Generic[Row]):
         self.allow(request, "change", row)
         beyond = [name for name in values if self.site_fields and name not in self.site_fields]
         if beyond and not roles.may(request.user, self.permission("change")):
-            allowed = ", ".join(self.site_fields)
-            raise refused(request, f"Admins of the site can change {allowed}, but not {beyond[0]}.")
+            allowed = ", ".join(f"“{name}”" for name in self.site_fields)
+            sentence = f"Admins of the site can change {allowed}, but not “{beyond[0]}”."
+            raise refused(request, sentence)
 
     def allow(self, request: Request, verb: str, row: Row) -> None:
         allow(request, self.permission(verb), self.sites(row))

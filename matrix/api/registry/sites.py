@@ -1,6 +1,6 @@
 """Sites and endpoints as rows of the registry; what is measured there, matrix.api.sites answers."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -49,6 +49,12 @@ from sonar.registry.compatibility import endpoint_problem, is_moved
 from sonar.registry.file.sections import quiet_columns
 
 COUNTRY = "^([A-Z]{2})?$"
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Write names of fields as descriptions have them: "`a`, `b` and `c`"."""
+    *others, last = (f"`{name}`" for name in names)
+    return f"{', '.join(others)} and {last}"
 
 
 class NewSite(Body):
@@ -136,8 +142,8 @@ class Sites(Resource[Site]):
         "change": CallText(
             "Change a site",
             "Omitted fields keep their values. Admins of the site can change only "
-            f"{', '.join(SITE_FIELDS[:-1])} and {SITE_FIELDS[-1]}.\n\n"
-            "During quiet hours no scheduled test starts on links of the site. While the site is "
+            f"{quoted(SITE_FIELDS)}.\n\n"
+            "During quiet hours, no scheduled test starts on links of the site. While the site is "
             "paused, no test starts at all. Due tests wait, and running tests continue.",
         ),
         "remove": CallText(
@@ -319,7 +325,7 @@ class Endpoints(Resource[Endpoint]):
                 str,
                 Field(
                     description="Sentences that name the meshes whose tests cannot run with the "
-                    "present credentials and workers. Omitted if there are none."
+                    "present credentials and workers. Omitted if there are no such meshes."
                 ),
             ],
             "",
@@ -336,21 +342,21 @@ class Endpoints(Resource[Endpoint]):
         of_words("label", "Return only endpoints with this label.", "DATADISK", "label"),
         of_words(
             "tag",
-            "Return only endpoints with this tag. Tags of their site count, too.",
+            "Return only endpoints that have this tag, or whose site has this tag.",
             "atlas",
             "tags__contains",
             "site__tags__contains",
         ),
         yes_or_no(
             "enabled",
-            "true: return only enabled endpoints; false: only endpoints that are not enabled. "
-            "Default: all endpoints.",
+            "`true`: return only enabled endpoints. `false`: return only endpoints that are not "
+            "enabled. Default: all endpoints.",
             lambda: Q(enabled=True),
         ),
         yes_or_no(
             "retired",
-            "true: return only retired endpoints; false: only endpoints in use. Default: all "
-            "endpoints.",
+            "`true`: return only retired endpoints. `false`: return only endpoints in use. "
+            "Default: all endpoints.",
             lambda: Q(retired_at__isnull=False),
         ),
     )
@@ -369,8 +375,8 @@ class Endpoints(Resource[Endpoint]):
         "show": CallText("Get an endpoint", "Returns the endpoint with this name."),
         "change": CallText(
             "Change, enable or retire an endpoint",
-            "Omitted fields keep their values. Admins of its site can change only "
-            f"{', '.join(ENDPOINT_FIELDS[:-1])} and {ENDPOINT_FIELDS[-1]}.\n\n"
+            "Omitted fields keep their values. Admins of the site of the endpoint can change only "
+            f"{quoted(ENDPOINT_FIELDS)}.\n\n"
             "While the endpoint is paused, no test of its links starts. Due tests wait, and "
             "running tests continue.",
         ),

@@ -57,8 +57,8 @@ class SubscriptionBody(Body):
         str,
         line(
             254,
-            "E-mail address of the receiver. For channels other than email, Sonar sets it to the "
-            "scheme and host of their URL.",
+            "E-mail address of the receiver. For channels other than email, Sonar sets this field "
+            "to the scheme and host of the URL of the channel.",
         ),
     ] = ""
     enabled: Annotated[bool, flag("Whether notifications are sent.")] = True
@@ -66,8 +66,8 @@ class SubscriptionBody(Body):
         Literal["sites", "grid"],
         field(
             "sites or grid",
-            "Which incidents match: those that affect one of `sites` (sites), or all incidents "
-            "(grid).",
+            "Incidents that match the subscription: incidents that affect one of `sites` "
+            "(`sites`), or all incidents (`grid`).",
             strict=None,
         ),
     ] = "grid"
@@ -75,23 +75,23 @@ class SubscriptionBody(Body):
         Sites,
         field(
             "a list of at most 1000 names of registered sites",
-            "Sites whose incidents match if `scope` is sites.",
+            "Sites whose incidents match the subscription if `scope` is `sites`.",
             max_length=1000,
         ),
     ] = []
     incident_scopes: Annotated[
         list[IncidentScopes],
         field(
-            f"a list of {either(get_args(IncidentScopes))}",
-            "Incident scopes that match. An empty list means all scopes.",
+            f"a list in which each item is {either(get_args(IncidentScopes))}",
+            "Scopes of incidents that match. An empty list means all scopes.",
             strict=None,
         ),
     ] = []
     incident_types: Annotated[
         list[IncidentTypes],
         field(
-            f"a list of {either(get_args(IncidentTypes))}",
-            "Incident types that match. An empty list means all types.",
+            f"a list in which each item is {either(get_args(IncidentTypes))}",
+            "Types of incidents that match. An empty list means all types.",
             strict=None,
         ),
     ] = []
@@ -129,7 +129,7 @@ class NewSubscription(SubscriptionBody):
     settings: Annotated[
         dict[str, Annotated[str, Field(max_length=catalogue.LONGEST)]],
         field(
-            "an object of texts by the name of the setting, such as url and key",
+            "an object that maps names of settings, such as “url” and “key”, to strings",
             "Settings of the channel. They are stored encrypted, and no response contains them.",
             strict=None,
         ),
@@ -155,7 +155,7 @@ class Subscriptions(Resource[Subscription]):
     new = NewSubscription
     answer = record_of(
         SubscriptionBody,
-        "A shared subscription, and how its last delivery went.",
+        "A shared subscription and the outcome of its last delivery.",
         name="SubscriptionRecord",
         id=ID,
         failing_since=Annotated[
@@ -167,7 +167,7 @@ class Subscriptions(Resource[Subscription]):
         ],
         answer=Annotated[
             str,
-            Field(description="Last response of the receiver. Empty before the first delivery."),
+            Field(description="Last response from the receiver. Empty before the first delivery."),
         ],
         covers_nothing=Annotated[
             str,
@@ -183,8 +183,8 @@ class Subscriptions(Resource[Subscription]):
     calls = {
         "list": CallText(
             "List shared subscriptions",
-            "Returns the shared subscriptions, sorted by id. Subscriptions of single users are not "
-            "included.",
+            "Returns the shared subscriptions, sorted by id. Subscriptions of individual users are "
+            "not included.",
         ),
         "add": CallText(
             "Add a shared subscription",
@@ -195,7 +195,7 @@ class Subscriptions(Resource[Subscription]):
         ),
         "change": CallText(
             "Change a shared subscription",
-            "Omitted fields keep their values. `settings` are replaced as a whole.",
+            "Omitted fields keep their values. `settings` is replaced as a whole.",
         ),
         "remove": CallText(
             "Delete a shared subscription",
@@ -233,7 +233,8 @@ class Subscriptions(Resource[Subscription]):
             values = subscriptions.unseal(row)
         except OtherKeyError:
             sentence = (
-                "settings were encrypted with another key. Send all settings of the channel again."
+                "The settings of the channel were encrypted with another key. Send all settings "
+                "again."
             )
             raise wrong("settings", sentence) from None
         for name, sentence in catalogue.describe(row.channel).problems(values).items():
@@ -245,7 +246,7 @@ class Subscriptions(Resource[Subscription]):
         if "sites" in values:
             row.sites.set(sites_named(values["sites"]))
         if row.scope == Subscription.Scope.SITES and not row.sites.exists():
-            raise wrong("sites", "sites is empty. If scope is “sites”, name at least one site.")
+            raise wrong("sites", "“sites” is empty. If “scope” is “sites”, name at least one site.")
         if not row.enabled:
             subscriptions.forget_unsent([row])
 

@@ -54,7 +54,7 @@ class NewTarget(Body):
         str | None,
         name_of(
             "mesh",
-            "Mesh whose links the target applies to. Null means links of any mesh or of none.",
+            "Mesh whose links the target applies to. Null means links of any mesh or of no mesh.",
             or_null=True,
         ),
     ] = None
@@ -95,7 +95,7 @@ class NewTarget(Body):
             0.05,
             2,
             "Upper limit of the rate that counts as near target, as a fraction of the target. "
-            "Only `stat=vs_target` uses it; incidents do not depend on it.",
+            "Only `stat=vs_target` uses this limit. Incidents do not depend on it.",
         ),
     ] = DEFAULT_ABOVE
     failures: Annotated[
@@ -158,8 +158,8 @@ class RateTargets(Resource[Target]):
         ),
         "remove": CallText(
             "Delete a target",
-            "The next matching target then applies to the links of the deleted one. Links without "
-            "a target are compared with their baseline.",
+            "The next matching target then applies to the links of the deleted target. Links "
+            "without a target are compared with their baseline.",
         ),
     }
 

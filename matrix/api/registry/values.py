@@ -120,12 +120,12 @@ def vantage_name(meaning: str) -> FieldInfo:
 
 
 def quiet_times(meaning: str) -> FieldInfo:
-    rule = "a daily period in UTC, like 01:00-05:30"
+    rule = "a daily period in UTC (for example, 01:00-05:30)"
     return field(rule, meaning, or_null=True, max_length=11, pattern=f"^{CLOCK}-{CLOCK}$")
 
 
 def time(meaning: str, *, or_null: bool = False) -> FieldInfo:
-    rule = "a time in ISO 8601, like 2026-11-20T04:00:00Z, from 1970 to 2999"
+    rule = "a time in ISO 8601 from 1970 to 2999 (for example, 2026-11-20T04:00:00Z)"
     return field(rule, meaning, or_null=or_null, strict=None)
 
 
@@ -146,8 +146,7 @@ def tag_list(meaning: str) -> FieldInfo:
 def data_host_list(meaning: str) -> FieldInfo:
     rule = (
         f"a list of at most {data_hosts.MOST} lower-case host names, addresses, networks or "
-        "patterns like st-*.example.org, each with an optional port or port range, like "
-        "st-*.example.org:8443"
+        "patterns, each with an optional port or port range (for example, st-*.example.org:8443)"
     )
     return field(rule, meaning, max_length=data_hosts.MOST)
 
@@ -197,7 +196,7 @@ def change_of(new: type[Body], name: str) -> type[Body]:
     return create_model(name, __base__=Body, __module__=__name__, __doc__=doc, **fields)
 
 
-ID = Annotated[int, Field(description="Id of the object, by which its URL ends.")]
+ID = Annotated[int, Field(description="Id of the object. The URL of the object ends with this id.")]
 
 
 def as_described(kind: Any, meaning: str) -> Any:  # noqa: ANN401 - a type
@@ -233,7 +232,7 @@ def values_of(body: type[Body], request: Request) -> Values:
     """Return the fields that were sent, checked; raise BadQueryError with sentences by field."""
     content = cast("dict[str, Any]", body_of(request))  # JsonBody takes nothing else
     if request.stream is None:
-        raise ParseError("The request has no body: send a JSON object with the fields by name.")
+        raise ParseError("The request has no body: send a JSON object with field names as keys.")
     try:
         read = body.model_validate(content)
     except ValidationError as error:
@@ -257,9 +256,9 @@ def sentence(body: type[Body], name: str, kind: str, content: Mapping[str, Any])
         return f"There is no field “{cut(name)}”: use {either(list(body.model_fields))}."
     allowed = rule_of(body.model_fields[name])
     if kind == "missing":
-        return f"{name} is missing: it must be {allowed}."
+        return f"“{name}” is missing: it must be {allowed}."
     if name in NOT_REPEATED:
-        return f"{name} is not {allowed}."
+        return f"“{name}” is not {allowed}."
     try:
         value = cut(orjson.dumps(content[name]).decode())
     except TypeError:  # it reads deeper nests than it writes

@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
 REFUSED = (
-    "Another change of the registry conflicts with this request. Read the object again, then retry."
+    "Another change to the registry conflicts with this request. Read the object again, then retry."
 )
 
 
@@ -310,7 +310,8 @@ def refusal(resource: Resource[Row], error: ValidationError) -> Exception:
             sentence = fault.messages[0]
             field = name if name != "__all__" else fields.get(sentence) or resource.word
             if fault.code == "unique":
-                conflicts[field] = [f"{field} is taken: another {resource.word} has it."]
+                sentence = f"The value of “{field}” is already used by another {resource.word}."
+                conflicts[field] = [sentence]
             elif fault.code == TAKEN:
                 conflicts[field] = [sentence]
             else:
