@@ -203,7 +203,9 @@ def condition(name: str, column: str = "") -> OpenApiParameter:
         return schema.text(name, description, "RAL", maxLength=LONGEST_TEXT)
     description += WHILE_COMPARING if column in column_filters.COMPARED_NUMBERS else ""
     if column in SIZES:
-        return schema.text(name, f"{description} In bytes, or with a unit.", SIZES[column])
+        return schema.text(
+            name, f"{description} It is a number of bytes, or has a unit.", SIZES[column]
+        )
     return schema.number(name, description, minimum=0)
 
 

@@ -110,7 +110,7 @@ def own_name(kind: str) -> FieldInfo:
 
 
 def credential_name(meaning: str) -> FieldInfo:
-    rule = "the name of a registered credential, or empty for none"
+    rule = "the name of a registered credential, or empty for no credential"
     return field(rule, meaning, max_length=80, pattern=CREDENTIAL_NAME)
 
 
