@@ -360,7 +360,8 @@ class TransfersView(ApiView):
     def post(self, request: Request) -> Response:
         """Stores 1 to 10,000 results from elsewhere, and returns the number of new results.
 
-        If a result is not valid, no result is stored. Results whose id is already stored are ignored.
+        If a result is not valid, no result is stored. Results whose id is already stored are
+        ignored.
         """
         rows = cast("list[Any]", body_of(request))
         if not rows:
