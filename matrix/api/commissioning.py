@@ -122,7 +122,8 @@ class CommissioningView(ApiView):
     def get(self, request: Request) -> HttpResponseBase:
         """Returns each criteria set with its number of links by state.
 
-        Links are evaluated after each full hour, as soon as the results of that hour have arrived.
+        Links are checked against the criteria after each full hour, as soon as the results of that
+        hour have arrived.
         """
         check_names(request.query_params, ("format",))
         form = asked_format(request, LIST)

@@ -40,7 +40,7 @@ class NewCriteriaSet(Body):
         whole(
             1,
             MOST_TESTS,
-            "Minimum number of tests in the period. A link with fewer tests is not evaluated.",
+            "Minimum number of tests in the period. A link with fewer tests is not checked.",
         ),
     ]
     least_mb_s: Annotated[
