@@ -443,7 +443,8 @@ def schedule_table(answer: LinkReport) -> dict[str, Any]:
     ]
     meshes = [schedule.mesh for schedule in planned]
     modes = [
-        mesh.mover_description.known_mode(mesh.mode) or "chosen by the service" for mesh in meshes
+        mesh.mover_description.known_mode(mesh.mode) or "chosen by the transfer service"
+        for mesh in meshes
     ]
     title = "set of links with one test schedule"
     first = "if not all due tests can start, those with a higher priority start first"
