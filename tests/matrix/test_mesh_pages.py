@@ -123,7 +123,11 @@ def test_what_is_kept_is_in_the_form_and_a_change_replaces_it(operator: Client, 
         ({"name": ""}, "name", "Enter a name, like uk-disks."),
         ({"name": "add"}, "name", "The name add is reserved"),
         ({"name": "Everything"}, "name", "differs only in case from the mesh “everything”"),
-        ({"sources_filter": "cluod=UK"}, "sources_filter", "“cluod” is not an attribute of endpoints"),
+        (
+            {"sources_filter": "cluod=UK"},
+            "sources_filter",
+            "“cluod” is not an attribute of endpoints",
+        ),
         ({"sources_filter": "site=X"}, "sources_filter", "Site “X” is not known"),
         (
             {"sources": "RAL_DATADISK"},

@@ -99,7 +99,11 @@ def of_osg(**others: str) -> bytes:
         ),
         (gocdb.read, BOMB, "the XML has a document type or entities"),
         (osg.read, BOMB, "the XML has a document type or entities"),
-        (gocdb.read, b"<results><error>Invalid scope</error></results>", "says: “Invalid scope”"),
+        (
+            gocdb.read,
+            b"<results><error>Invalid scope</error></results>",
+            "the source reports an error: “Invalid scope”",
+        ),
         (gocdb.read, b"<error>Down</error>", "the source reports an error: “Down”"),
         (osg.read, of_gocdb(), "the root element is <results> instead of <Downtimes>"),
         # Not one element of it can be read.
@@ -174,7 +178,8 @@ def test_of_a_downtime_the_services_are_read_whose_elements_can_be():
         ("7G0", "DOWNTIME 2 (7G0), HOSTNAME: missing or empty"),
         (
             "7G0",
-            "DOWNTIME 3 (7G0): an earlier element with the same PRIMARY_KEY has a different",
+            "DOWNTIME 3 (7G0): an earlier element with the same PRIMARY_KEY has a different "
+            "END_DATE",
         ),
     ]
 
@@ -209,7 +214,11 @@ def test_what_means_one_thing_only_is_read(others: dict[str, object]):
             {"StartTime": "Feb 3, 2026 12:30 AM UTC"},
             "StartTime: AM contradicts the 24-hour time",
         ),
-        ("7", {"Severity": "Bad"}, "“Bad” is none of Outage, Severe, Intermittent Outage or"),
+        (
+            "7",
+            {"Severity": "Bad"},
+            "Severity: “Bad” is not allowed: use Outage, Severe, Intermittent Outage or No",
+        ),
         ("7", {"ResourceFQDN": ""}, "ResourceFQDN: missing or empty"),
         ("1", {"ID": "1"}, "CurrentDowntimes, Downtime 2, ID: 1 appears twice"),
     ],

@@ -107,7 +107,7 @@ def test_a_line_may_have_so_many_characters_and_no_more(tmp_path: Path, end: str
     path.write_text(f"a{end or chr(10)}{'b' * (LONGEST_LINE - len(end))}{end}", newline="")
     assert [number for number, _ in lines_of(path)] == [1, 2]
     path.write_text(f"a\n\n{'b' * (LONGEST_LINE + 1)}{end}c\n", newline="")
-    with pytest.raises(BrokenFileError, match=r"^line 3: it has more than 50,000 characters"):
+    with pytest.raises(BrokenFileError, match=r"^line 3: more than 50,000 characters"):
         lines_of(path)
 
 

@@ -543,7 +543,7 @@ def test_a_host_is_looked_up_and_one_that_nobody_knows_has_no_address():
         ("10514", "'10514' is not HOST:PORT"),
         ("127.0.0.1:x", "is not HOST:PORT"),
         ("127.0.0.1:70000", "is not HOST:PORT"),
-        ("192.0.2.1:10514", "Cannot listen at 192.0.2.1:10514"),
+        ("192.0.2.1:10514", "Cannot listen on 192.0.2.1:10514: "),
     ],
 )
 def test_a_place_where_nobody_can_listen_is_told(place: str, words: str):

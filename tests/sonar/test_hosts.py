@@ -139,7 +139,7 @@ def test_whoever_connects_gets_this_answer(host: str, kind: Kind):
     )
     route = Route()
     if kind in NOBODYS:
-        with pytest.raises(ForbiddenPeer, match=f"none can be \\({kind}\\)"):
+        with pytest.raises(ForbiddenPeer, match=f"that no storage server can use \\({kind}\\)"):
             route.permitted(looked_up)
     else:
         assert route.permitted(looked_up) == looked_up

@@ -148,7 +148,7 @@ def test_a_failure_that_cannot_be_written_is_remembered_as_well(tmp_path, monkey
     (tmp_path / "file").touch()
     monkeypatch.setattr(source, "obtain", lambda _: StorageToken("x", 0, 1))
     for _ in range(2):
-        with pytest.raises(sources.base.CredentialError, match="has expired already"):
+        with pytest.raises(sources.base.CredentialError, match="new token has already expired"):
             usable(nowhere)
         monkeypatch.setattr(source, "obtain", lambda _: pytest.fail("asked again at once"))
 
