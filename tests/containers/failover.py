@@ -9,7 +9,7 @@ from tests.containers.compose import Compose, until
 STANDBY = Path(__file__).with_name("standby.yml")
 LET_IN = "echo host replication all all scram-sha-256 >>/var/lib/postgresql/data/pg_hba.conf"
 FOLLOWING = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'"
-PLANNED = "SELECT seen_at FROM sonar_signoflife WHERE name = 'plan'"
+PLANNED = "SELECT seen_at FROM sonar_signoflife WHERE name = 'planner'"
 RESULTS = "SELECT id FROM sonar_transfer ORDER BY id"
 LONGEST_SECONDS = 120.0
 

@@ -18,7 +18,7 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 
-PLANNED = "SELECT seen_at FROM sonar_signoflife WHERE name = 'plan' AND seen_at > %s"
+PLANNED = "SELECT seen_at FROM sonar_signoflife WHERE name = 'planner' AND seen_at > %s"
 LONGEST_SECONDS = 180
 
 

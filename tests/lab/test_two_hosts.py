@@ -26,7 +26,7 @@ PLAN_SECONDS = 30
 SITES = ("UKI-SOUTHGRID-CAM-HEP", "TAIWAN-LCG2", "UKI-NORTHGRID-SHEF-HEP", "RAL-LCG2")
 CLASSES = {"small": (0, 100_000), "large": (10**7, 10**7)}
 RUNNING = "state = 'running'"
-PLANNED = "SELECT extract(epoch FROM now() - seen_at) FROM sonar_signoflife WHERE name = 'plan'"
+PLANNED = "SELECT extract(epoch FROM now() - seen_at) FROM sonar_signoflife WHERE name = 'planner'"
 
 
 def registry_of(base_urls: dict[str, str]) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def counted(grid: Grid) -> Counter[str]:
 
 
 def watch(grid: Grid, seconds: float, say: Callable[[str], None] = tell) -> Phase:
-    """Look at the ages of plan and seal each second, and count what ends meanwhile."""
+    """Look at the ages of planner and compaction each second, and count what ends meanwhile."""
     phase, before, began = Phase(), counted(grid), time.monotonic()
     while phase.seconds < seconds:
         phase.note(dict(grid.ask(AGES)))

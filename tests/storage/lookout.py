@@ -13,7 +13,7 @@ from tests.storage.grid import Grid
 LOOK_SECONDS = 1.0
 # Without what they read, pages say in a sentence that they cannot be shown.
 ANSWERS = (200, 503)
-PLANNED = "SELECT max(seen_at) FROM sonar_signoflife WHERE name = 'plan'"
+PLANNED = "SELECT max(seen_at) FROM sonar_signoflife WHERE name = 'planner'"
 
 
 class Lookout(threading.Thread):

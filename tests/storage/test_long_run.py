@@ -54,7 +54,7 @@ class Seen:
 @pytest.fixture(scope="module")
 def seen() -> Iterator[Seen]:
     with grid_of(len(WAYS), SETTINGS, WAYS) as grid:
-        tasks = "kind = 'task' AND name IN ('plan', 'seal')"
+        tasks = "kind = 'task' AND name IN ('planner', 'compaction')"
         assert wait_for(lambda: grid.count("sonar_signoflife", tasks) == 2, 180)
         grid.ask(LEFT_BEHIND)
         grid.ask(LOST)  # first: a link has one open test, and the planner's own are not lost
@@ -75,7 +75,9 @@ def watch_until(grid: Grid, seconds: float, done: int) -> Phase:
 
 
 @pytest.mark.parametrize("task", WATCHED)
-def test_no_plan_and_no_seal_waits_for_storage_that_does_not_answer(task: str, seen: Seen):
+def test_neither_planner_nor_compaction_waits_for_storage_that_does_not_answer(
+    task: str, seen: Seen
+):
     assert max(seen.phase.oldest[task], seen.late.oldest[task]) < LATEST_SECONDS
 
 
