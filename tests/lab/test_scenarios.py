@@ -147,7 +147,7 @@ def test_a_slow_link_shows_in_the_matrix(client):
 
 CAUSES = {
     WINDOW: ("window-limited", "window is too small"),
-    LOSS: ("loss-limited", "packets are lost"),
+    LOSS: ("loss-limited", "packets are being lost"),
     SOURCE_DISK: ("storage-limited", "The source is the limit"),
     DESTINATION_DISK: ("storage-limited", "The destination is the limit"),
     NARROW: ("at-capacity", "carries at most"),

@@ -185,7 +185,7 @@ def test_a_past_is_stored_once_says_what_it_is_and_has_its_notes():
     assert not failed.filter(Q(error="") | Q(error_where="")).exists()
     notes = Annotation.objects.all()
     assert len(notes) == sum(bool(story.note) for story in STORIES)
-    assert all(note.public and note.text.endswith("(Made up.)") for note in notes)
+    assert all(note.public and note.text.endswith("(Demo data.)") for note in notes)
 
 
 @pytest.mark.usefixtures("sandbox")

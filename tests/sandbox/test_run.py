@@ -129,7 +129,7 @@ class Run:
     def has_past(self) -> bool:
         """Say whether the made-up past is stored and judged."""
         log = self.home / "log" / "past.log"
-        return log.exists() and " days judged" in log.read_text()
+        return log.exists() and " days evaluated" in log.read_text()
 
     def has_ended(self, test: str) -> bool:
         return bool(self.get(test.removeprefix(self.url)).json()["ended"])
@@ -357,7 +357,7 @@ def test_what_keeps_it_from_starting_is_one_sentence(tmp_path: Path):
                 {},
                 f"Sonar cannot store its data in {no_home} (Not a directory). Set SONAR_HOME.",
             ),
-            (home, "http", {}, "PORT='http' is not a whole number from 1 up."),
+            (home, "http", {}, "SONAR_PORT='http' is not a whole number of 1 or more."),
             (home, free_port(), no_services, "The database does not respond: connection failed"),
         ):
             with Run(place, port, **services) as run:
@@ -499,12 +499,12 @@ def test_nothing_outlives_a_killed_start_though_no_endpoint_answers(
 @pytest.mark.long
 def test_it_starts_again_with_its_data_and_says_at_once_why_it_ends(stopped: Stopped, home: Path):
     """Where it ends by itself: its PostgreSQL is gone."""
-    assert "being made up" in stopped.said
+    assert "Generating demo results" in stopped.said
     password = (home / "admin-password").read_text()
     with Run(home, free_port()) as again:
         again.wait_for("the workers", lambda: "Sonar is at" in again.said, 180)
         assert again.measured("large") >= ENOUGH
-        assert "being made up" not in again.said
+        assert "Generating demo results" not in again.said
         assert "static files" not in again.said  # to compress them anew takes seconds
         assert (home / "admin-password").read_text() == password
         endpoints = f"{again.url}/api/v1/endpoints/"
@@ -523,10 +523,15 @@ def test_it_starts_again_with_its_data_and_says_at_once_why_it_ends(stopped: Sto
 
 def test_a_missing_server_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(embedded.shutil, "which", lambda *args, **kwargs: None)
-    with pytest.raises(processes.StartError, match=r"no redis-server .* set REDIS_URL"):
+    with pytest.raises(
+        processes.StartError,
+        match=r"^redis-server is neither .* set REDIS_URL to a running server\.$",
+    ):
         embedded.redis_binary()
     monkeypatch.setattr(embedded, "find_spec", lambda name: None)
-    with pytest.raises(processes.StartError, match=r"no PostgreSQL .* set DATABASE_URL"):
+    with pytest.raises(
+        processes.StartError, match=r"no PostgreSQL .* Set DATABASE_URL to a running server\.$"
+    ):
         embedded.postgres_binary("postgres")
 
 
@@ -599,7 +604,7 @@ def test_a_past_is_made_for_a_new_sandbox_unless_it_is_not_wanted(
     monkeypatch.setattr(past_store, "is_missing", lambda _now: missing)
     children, said = Mock(), io.StringIO()
     start_past(children, Console(file=said, width=200))
-    assert children.start.called == ("being made up" in said.getvalue()) == made
+    assert children.start.called == ("Generating demo results" in said.getvalue()) == made
 
 
 def test_a_past_may_end_once_it_is_made_and_not_before(children: Children, tmp_path: Path):
