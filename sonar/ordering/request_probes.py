@@ -12,11 +12,11 @@ from django.db.models import QuerySet
 
 from sonar.models import AllTests, Probe, SizeClass, Sweep, SweepStep
 from sonar.scheduler.dispatch import send_quickly as send
-from sonar.scheduler.on_demand import ProbeRequest, RefusedError, order_all
+from sonar.scheduler.on_demand import SAME_ENDS, ProbeRequest, RefusedError, order_all
 from sonar.scheduler.waiting import PlannerBusyError, start_waiting
 
 # What callers need of the planner, too.
-__all__ = ["PlannerBusyError", "ProbeRequest", "RefusedError", "send"]
+__all__ = ["SAME_ENDS", "PlannerBusyError", "ProbeRequest", "RefusedError", "send"]
 
 AN_OPERATOR = "an operator"
 # The actor of the history comes with a statement that writes (sonar.database.actor): these

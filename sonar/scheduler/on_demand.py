@@ -17,6 +17,7 @@ from sonar.scheduler.waiting import start, wait_for_planner
 
 # Each tick looks at all that wait, and nobody waits for the thousandth.
 MOST_WAITING = 1000
+SAME_ENDS = "A test needs two different endpoints: the destination is also the source."
 
 
 class RefusedError(Exception):
@@ -88,7 +89,7 @@ def order_all(probe_requests: Sequence[ProbeRequest], now: datetime, worker: str
 def _problems(probes: Sequence[Probe], conditions: RunConditions) -> Iterator[Problem]:
     """Yield why these tests cannot run, all together; each with the field that it is about."""
     if any(probe.source == probe.destination for probe in probes):
-        yield Problem("destination", "A test needs two different endpoints.")
+        yield Problem("destination", SAME_ENDS)
     for name, mode in sorted({(probe.mover, probe.mode) for probe in probes}):
         mover = catalogue.describe(name)
         base_urls = {

@@ -29,10 +29,9 @@ from sonar.models.mesh import Mode
 from sonar.movers import catalogue
 from sonar.notation.enumeration import either
 from sonar.ordering import request_probes
-from sonar.ordering.request_probes import ProbeRequest, SweepRequest
+from sonar.ordering.request_probes import SAME_ENDS, ProbeRequest, SweepRequest
 
 NO_END = {"required": "Enter the name of an endpoint, or of a site with one endpoint."}
-SAME_ENDS = "The destination is also the source: a test needs two different endpoints."
 NOTHING_TO_COMPARE = "The tests already use 1 stream: enter more streams, or clear this box."
 ENDS = ("source", "destination")
 SMALL = "form-control form-control-sm"
