@@ -86,7 +86,7 @@ def shifter(scene: Scene) -> User:
 
 
 def make(page: Page, name: str) -> str:
-    page.get_by_label("Name, for example").fill(name)
+    page.get_by_label("Name (for example cron-at-ral)").fill(name)
     page.get_by_label("read: ").check()
     page.get_by_label("Validity (days)").fill("30")
     page.get_by_role("button", name="Create token").click()

@@ -182,7 +182,7 @@ def test_a_test_that_waits_is_cancelled_in_the_list_and_on_its_page(visit, busy,
     if reader is LAPTOP:  # what looks for violations is a script
         assert by_day_and_night(page) == []
     page.locator("main form button", has_text="Cancel this test").click()
-    expect(page.locator("main [role=status]")).to_contain_text("was cancelled: nothing was")
+    expect(page.locator("main [role=status]")).to_contain_text("was cancelled before it started.")
     expect(waiting).to_have_count(1)
     waiting.nth(0).locator("button").click()
     expect(waiting).to_have_count(0)
@@ -263,5 +263,7 @@ def test_a_running_test_and_then_all_tests_are_stopped(visit, busy, scene: Scene
         look(page, f"stopped-site-{reader}-dark")
     page.get_by_role("link", name="Start tests again").click()
     page.get_by_role("button", name="Start tests again").click()
-    expect(page.locator("main")).to_contain_text("what is due is tested as soon as there is room")
+    expect(page.locator("main")).to_contain_text(
+        "Tests start again: due tests run as soon as limits allow."
+    )
     expect(page.locator("#stopped")).to_have_count(0)

@@ -47,7 +47,7 @@ def test_administrators_see_who_changed_what_and_give_roles(visit, changed, read
     }.items():
         page = visit.open(path)
         if name == "people":
-            page.locator("summary", has_text="Add an account").click()
+            page.locator("summary", has_text="Add account…").click()
         look(page, f"{name}-{reader}")
         assert fits(page), name
         if name in ("history", "people", "person"):
@@ -62,6 +62,8 @@ def test_administrators_see_who_changed_what_and_give_roles(visit, changed, read
     page.get_by_label("active").uncheck()
     page.get_by_label("Site admin:").check()
     page.get_by_role("button", name="Save").click()
-    expect(page.locator(".field .error").first).to_contain_text("Choose the sites")
+    expect(page.locator(".field .error").first).to_contain_text(
+        "Select at least one site for a site admin."
+    )
     visit.expect_refusal(400)
     look(page, f"person-{reader}-refused")

@@ -46,7 +46,7 @@ def test_operators_assign_names_and_read_proposals(visit, asked, reader):
     assert fits(page)
     assert by_day_and_night(page) == []
     page = visit.open("/operations/aliases/")
-    for summary in ("Dismissed aliases", "Assigned by people"):
+    for summary in ("Dismissed aliases", "Assigned manually"):
         page.locator("summary", has_text=summary).click()
     look(page, f"aliases-{reader}")
     assert fits(page)

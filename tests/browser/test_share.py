@@ -32,7 +32,8 @@ WRITTEN = """const { fillText } = CanvasRenderingContext2D.prototype;
   };"""
 MINUTE = timedelta(minutes=1)
 WINDOW = (
-    r"Window: \d+ [A-Z][a-z]{2}(?: \d{4})? \d\d:\d\d to (?:\d+ [A-Z][a-z]{2} \d{4} )?\d\d:\d\d UTC"
+    r"Time range: \d+ [A-Z][a-z]{2}(?: \d{4})? \d\d:\d\d "
+    r"to (?:\d+ [A-Z][a-z]{2} \d{4} )?\d\d:\d\d UTC"
 )
 WINDOW_IN_FORCE = "13 Nov 12:01 to 20 Nov 2026 12:01 UTC"
 copying = pytest.mark.parametrize("reader", [COPYING], ids=str)

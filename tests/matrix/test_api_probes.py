@@ -146,7 +146,7 @@ def test_what_the_ends_do_not_bear_is_a_409_by_field_and_nothing_is_ordered(
         ],
         "destination": ["DESY_DATADISK is in a declared downtime."],
     }
-    assert answer["detail"].startswith("RAL_DATADISK has 50 MB left")
+    assert answer["detail"].startswith("RAL_DATADISK has only 50 MB of its test budget")
     assert sent == []
 
 
@@ -318,7 +318,8 @@ def test_one_that_runs_is_ended_by_its_worker_one_that_has_ended_is_a_409_an_unk
     assert endings.end_probe(one, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
     response = cancel(operator, one.id)
     assert response.status_code == 409
-    assert "has ended" in response.json()["detail"]
+    said = f"The test {one.id} has already ended and cannot be cancelled."
+    assert response.json()["detail"] == said
     assert cancel(operator, uuid4()).status_code == 404
     assert operator.delete(f"{URL}{one.id}/?force=1").status_code == 400
 

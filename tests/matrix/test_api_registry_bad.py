@@ -57,7 +57,7 @@ def refused(response: Any, field: str, said: str, status: int = 400) -> None:
     assert said in answer["detail"]
 
 
-NO_BUFFERS = "mover http-tpc cannot set TCP buffers: tcp_buffer_bytes must"
+NO_BUFFERS = "transfer tool http-tpc cannot set TCP buffers: tcp_buffer_bytes must"
 LABELLED = {"scitag": "2/11", "mover": "gridftp", "mode": "push"}
 OF_A_NOTE = "A note needs a site, or the source and destination of a link."
 WRONG = [

@@ -193,7 +193,7 @@ def test_operators_add_change_and_delete_a_set_and_others_read(small_world: Worl
         ({"period_hours": "90m"}, "period_hours", "'90m' is not a whole number of hours"),
         ({"period_hours": "31d"}, "period_hours", "less than or equal to 720"),
         ({"least_mb_s": "", "least_success_percent": ""}, "least_mb_s", "Enter a minimum rate"),
-        ({"sources_filter": "cluod=UK"}, "sources_filter", "no attribute “cluod”"),
+        ({"sources_filter": "cluod=UK"}, "sources_filter", "“cluod” is not an attribute"),
         ({"size_class": "huge"}, "size_class", "“huge” is not a size class"),
     ],
 )

@@ -180,7 +180,7 @@ def test_ways_of_measuring_have_a_row_for_each_server(moved, operator):
     sent = statements(operator.get, path)
     assert sum("percentile_cont" in statement for statement in sent) == 1
     page = operator.get(path).content.decode()
-    section = page[page.index("Data servers that moved") :].partition("</table>")[0]
+    section = page[page.index("Data servers that sent or received") :].partition("</table>")[0]
     assert section.index(SLOW) < section.index(FAST)  # that of the sweep, too
     assert "200" in section
     assert "50.0" in section

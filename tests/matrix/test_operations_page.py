@@ -519,7 +519,10 @@ def test_readers_have_no_form_and_may_not(client, small_world):
         ({"source": "a\0b"}, "Null characters are not allowed."),
         ({"source": "DESY"}, "DESY has 2 endpoints: choose DESY_DATADISK or DESY_SCRATCHDISK."),
         ({"source": "Empty"}, "The site Empty has no endpoint in use."),
-        ({"source": "DESY_DATADISK"}, "A test needs two different endpoints"),
+        (
+            {"source": "DESY_DATADISK"},
+            "A test needs two different endpoints: the destination is also the source.",
+        ),
         ({"size": "huge"}, "“huge” is not a size class"),
         ({"size": []}, "Choose a size class."),
         ({"count": "11"}, "Number of tests must be a whole number from 1 to 10."),
@@ -614,7 +617,7 @@ def test_what_has_ended_is_not_cancelled_and_that_is_said(operator, small_world)
     done = transfer(small_world.ral, small_world.desy, 5.0)
     response = operator.post(f"{ORDER}{done.id}/cancel/")
     assert response.status_code == 409
-    assert "has ended" in response.content.decode()
+    assert "has already ended and cannot be cancelled" in response.content.decode()
     assert "The test was not cancelled" in response.content.decode()
     leads = operator.get(f"{ORDER}{done.id}/cancel/")
     assert (leads.status_code, leads["Location"]) == (302, f"/transfers/{done.id}/")

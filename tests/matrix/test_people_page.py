@@ -105,7 +105,11 @@ def test_an_account_is_added_given_roles_and_closed_which_the_history_tells(root
         ("anna/", {**ACTIVE, "role": "operator", "sites": "RAL"}, "Only site admins have sites"),
         ("anna/", {**ACTIVE, "role": "reader", "sites": "RAL"}, "Only site admins have sites"),
         ("anna/", {**ACTIVE, "role": "site-admin"}, "Select at least one site for a site admin"),
-        ("anna/", {**ACTIVE, "role": "site-admin", "sites": "NOWHERE"}, "no site “NOWHERE”"),
+        (
+            "anna/",
+            {**ACTIVE, "role": "site-admin", "sites": "NOWHERE"},
+            "No site is named “NOWHERE”.",
+        ),
         ("anna/", {**ACTIVE, "role": "king"}, "Select a valid choice"),
         ("anna/password/", {"new_password1": "a", "new_password2": "b"}, "didn’t match"),
         ("anna/password/", {"new_password1": "123", "new_password2": "123"}, "too short"),

@@ -193,7 +193,7 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large():
         ),
         ("from=yesterday&to=2026-11-02", "from", "Use 2026-11-20 04:00 (UTC)"),
         ("from=0001-01-01T00:00%2B14:00&to=2026-11-02", "from", "from 1970 on"),
-        ("from=2026-11-01T00:00:00.5Z&to=2026-11-02", "from", "to the second"),
+        ("from=2026-11-01T00:00:00.5Z&to=2026-11-02", "from", "without fractions of a second"),
         ("tier=4", "tier", "tier “4” is not known: use 0, 1, 2 or 3."),
         ("source_tier=!4", "source_tier", "source_tier “4” is not known: use 0, 1, 2 or 3."),
         ("ip_version=5", "ip_version", "ip_version “5” is not known: use 4 or 6."),
