@@ -18,7 +18,9 @@ def notifications_leave(**options: object) -> list[CheckMessage]:
     """Let `check --deploy` name the settings without which no notification is sent."""
     if not settings.SONAR_URL:
         sentence = "SONAR_URL is not set: neither notifications nor reports are sent."
-        hint = "Set SONAR_URL to the address of the front page, like https://sonar.example.org."
+        hint = (
+            "Set SONAR_URL to the address of the front page, for example https://sonar.example.org."
+        )
         return [CheckWarning(sentence, hint=hint, id="sonar.W003")]
     if not settings.EMAIL_HOST:
         sentence = "SONAR_SMTP_HOST is not set: no e-mail is sent."

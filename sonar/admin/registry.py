@@ -93,14 +93,14 @@ class EndpointForm(RowForm):
     budget_bytes_per_day = BytesField(
         required=False,
         label="Budget per day",
-        help_text="Volume of test files that the endpoint may send and receive per UTC day, like "
-        "500 GB. Empty: no limit.",
+        help_text="Volume of test files that the endpoint may send and receive per UTC day, for "
+        "example 500 GB. Empty: no limit.",
     )
 
     class Meta:
         labels = {
-            "inbound_cap": "Concurrent tests to it",
-            "outbound_cap": "Concurrent tests from it",
+            "inbound_cap": "Concurrent tests to the endpoint",
+            "outbound_cap": "Concurrent tests from the endpoint",
         }
         help_texts = {
             "inbound_cap": "Further tests to the endpoint wait until others end.",
@@ -130,7 +130,7 @@ def cost_of(endpoint: Endpoint) -> str:
     said = words.in_its_meshes(estimate.in_its_meshes(endpoint, timezone.now()))
     if endpoint.enabled:
         return f"{endpoint.name} is enabled: {said}."
-    return f"{endpoint.name} is not enabled. Enabling it starts: {said}."
+    return f"{endpoint.name} is not enabled. Enabling it starts {said}."
 
 
 @admin.register(Endpoint)
@@ -256,13 +256,16 @@ class SizeClassForm(RowForm):
     """One size class, checked together with the others: their ranges must tile."""
 
     from_bytes = BytesField(
-        label="From", help_text="Size of the smallest file in this size class, like 10 MB."
+        label="From",
+        help_text="Size of the smallest file in this size class, for example 10 MB.",
     )
-    test_bytes = BytesField(label="Test file", help_text="Size of the test file, like 100 MB.")
+    test_bytes = BytesField(
+        label="Test file", help_text="Size of the test file, for example 100 MB."
+    )
     timeout_seconds = SecondsField(
         label="Time limit of a test",
         initial=3600,
-        help_text="A test that takes longer fails. Write a duration like 90s, 10m or 1h.",
+        help_text="A test that takes longer fails. Write a duration such as 90s, 10m or 1h.",
     )
 
     class Meta:
@@ -302,7 +305,7 @@ class SizeClassAdmin(Noticing, NeverDeleted):
 class IntervalForm(forms.ModelForm):  # type: ignore[type-arg]
     every_seconds = SecondsField(
         label="Interval between tests of a link",
-        help_text="A duration like 30m, 6h or 1d. A number without a unit is in seconds.",
+        help_text="A duration such as 30m, 6h or 1d. A number without a unit is in seconds.",
         # One that its sender did not touch is not saved, whatever it has become meanwhile.
         show_hidden_initial=True,
     )
@@ -331,7 +334,8 @@ class MeshForm(RowForm):
     tcp_buffer_bytes = BytesField(
         required=False,
         label="TCP buffer",
-        help_text="A size like 8 MB, for transfer tools that set it. Empty: the servers choose.",
+        help_text="A size such as 8 MB, for transfer tools that set TCP buffers. Empty: the "
+        "servers choose.",
     )
 
     sources_filter = filter_field(ENDS[0])
@@ -423,7 +427,7 @@ class MeshAdmin(Noticing, NeverDeleted):
     ) -> forms.Field | None:
         """Ask for limits as people write bytes."""
         if db_field.name in LIMITS:
-            help_text = f"A size like 10 TB. {db_field.help_text}"
+            help_text = f"A size such as 10 TB. {db_field.help_text}"
             return BytesField(
                 required=False, label=capfirst(db_field.verbose_name), help_text=help_text
             )
