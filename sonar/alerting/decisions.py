@@ -34,7 +34,7 @@ LONGEST_MUTE = timedelta(days=90)
 # An accepted rate is the baseline until the weeks that the baseline is computed from have it.
 HELD_ON = timedelta(days=28)
 NOT_ACTIVE = "assignee “{}” is not an active account. Give the name of an active account."
-NO_REASON = "{} is empty. Give the reason why the current rate is the new baseline."
+NO_REASON = "“{}” is empty. Give the reason why the current rate is the new baseline."
 WHOSE = ("source_id", "destination_id", "size_class_id")
 
 
@@ -98,7 +98,7 @@ def mute(
 ) -> IncidentEvent:
     """Send no notifications until then, unless the incident gets worse."""
     if not now < until <= now + LONGEST_MUTE:
-        sentence = f"until must be in the future and at most {LONGEST_MUTE.days} days ahead."
+        sentence = f"“until” must be in the future and at most {LONGEST_MUTE.days} days ahead."
         raise DecisionError("until", sentence)
     incident.muted_until = until
     return by_person(incident, Type.MUTED, user, now, text, until=until.isoformat())
@@ -116,7 +116,7 @@ def unmute(incident: Incident, user: User, now: datetime, text: str = "") -> Inc
 def note(incident: Incident, user: User, now: datetime, text: str) -> IncidentEvent:
     """Add a note to an open or closed incident."""
     if not text.strip():
-        raise DecisionError("text", "text is empty. A note needs a text.")
+        raise DecisionError("text", "“text” is empty. A note needs a text.")
     return by_person(incident, Type.NOTE, user, now, text)
 
 
@@ -161,7 +161,7 @@ def accept_link(whose: Whose, rate: float, user: User, now: datetime, text: str)
     if not text.strip():
         raise DecisionError("note", NO_REASON.format("note"))
     if len(text) > LONGEST_NOTE:
-        sentence = f"note has {len(text)} characters. At most {LONGEST_NOTE} are allowed."
+        sentence = f"“note” has {len(text)} characters. At most {LONGEST_NOTE} are allowed."
         raise DecisionError("note", sentence)
     lock()
     hold_accepted({whose: rate}, user, now, text)
@@ -189,7 +189,7 @@ def by_person(
     incident: Incident, type_: str, user: User, now: datetime, text: str, **more: object
 ) -> IncidentEvent:
     if len(text) > LONGEST_TEXT:
-        sentence = f"text has {len(text)} characters. At most {LONGEST_TEXT} are allowed."
+        sentence = f"“text” has {len(text)} characters. At most {LONGEST_TEXT} are allowed."
         raise DecisionError("text", sentence)
     event = event_of(incident, type_, now, **more)
     event.by, event.text = user, text.strip()
@@ -217,7 +217,7 @@ def decide(incident: Incident, user: User, now: datetime, choice: DecisionReques
     """Take a decision; raise DecisionError with the name of the wrong field."""
     if choice.name == "mute":
         if choice.until is None:
-            sentence = "until is missing. Give the end of the mute, such as 2026-11-20T04:00:00Z."
+            sentence = "“until” is missing. Give the end of the mute, such as 2026-11-20T04:00:00Z."
             raise DecisionError("until", sentence)
         return mute(incident, user, now, choice.until, choice.text)
     if choice.name != "assign":

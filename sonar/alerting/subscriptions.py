@@ -82,6 +82,8 @@ def read_tested_sites() -> frozenset[int]:
 
 tested_sites = RegistryCache(read_tested_sites)
 
+NOT_IN_A_MESH = "no enabled mesh includes a link of the sites of this subscription."
+
 
 def covers_nothing(row: Subscription) -> str:
     """Say why no incident can match a subscription; return an empty string if some can."""
@@ -91,7 +93,7 @@ def covers_nothing(row: Subscription) -> str:
         return "" if places.exists() else NO_SITE
     sites, tested = sites_of(row), tested_sites.read()
     if sites is None:
-        why = "" if tested else "no enabled mesh tests a link."
+        why = "" if tested else "no enabled mesh includes a link."
     elif list(row.incident_scopes) == [Incident.Scope.GRID]:
         why = "incidents of Sonar itself have no site. Choose all incidents."
     elif not sites and row.scope == Scope.OWN:
@@ -99,7 +101,7 @@ def covers_nothing(row: Subscription) -> str:
     elif not sites:
         why = "the selected sites are no longer registered. Select other sites."
     else:
-        why = "no enabled mesh tests a link of its sites." if tested.isdisjoint(sites) else ""
+        why = NOT_IN_A_MESH if tested.isdisjoint(sites) else ""
     return why and f"No incident can match this subscription: {why}"
 
 

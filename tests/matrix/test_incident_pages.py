@@ -387,7 +387,7 @@ def test_what_somebody_decides_is_kept_once_with_their_name(into_desy: Incident)
             "mute",
             {"length": "until", "until": "2026-11-19 08:00"},
             "#mute-until_error",
-            "until must be in the future",
+            "“until” must be in the future",
         ),
         (
             "mute",

@@ -30,7 +30,7 @@ NO_ADDRESS = "“{}” is not an e-mail address. Enter one, such as grid-ops@exa
 validate_mail = EmailValidator(allowlist=[])
 # Domains ending in one of these are local to the mail server.
 OF_THIS_MACHINE = ("localhost", "localdomain")
-NO_URL = "SONAR_URL must be set, because messages contain links to this Sonar."
+NO_URL = "SONAR_URL must be set, because messages contain links to this Sonar instance."
 
 
 def of_web(url: str) -> str:
@@ -193,7 +193,7 @@ CHANNELS: tuple[ChannelDescription, ...] = (
     ),
     ChannelDescription(
         APPRISE,
-        "Apprise: one of many services, sent at most once",
+        "Apprise: one of many services; each message is sent at most once",
         f"{HERE}.many_services:ManyServices",
         (ChannelField("url", "Apprise URL", of_apprise, example="tgram://token/chat"),),
         is_sent_once=True,
