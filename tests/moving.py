@@ -169,7 +169,7 @@ def tell_of(guest: Endpoint, ral: Endpoint, site: Site, large: SizeClass) -> Non
         role="own",
         since=since,
         holds=True,
-        sentence="it is empty",
+        sentence="the secret is empty",
         checked_at=NOW,
     )
     sweep = Sweep.objects.create(

@@ -20,8 +20,8 @@ SCOPES = re.compile(r"[!#-\[\]-~]+( [!#-\[\]-~]+)*")
 OF_STORAGE = "storage."
 
 ISSUER_SENTENCE = (
-    "An issuer is https://host[:port]/path (http only on this machine), without user, password, "
-    "query or control characters, also in percent-encoding."
+    "An issuer must be https://host[:port]/path (http only on this machine). A user, a password, a "
+    "query and control characters are not allowed, not even percent-encoded."
 )
 ISSUER_HOST_SENTENCE = "The URL of an issuer must have a valid host."
 
@@ -64,7 +64,8 @@ KINDS: tuple[KindDescription, ...] = (
     ),
     KindDescription(
         name="client_credentials",
-        label="client_credentials: the secret of an OAuth2 client, to which an issuer gives tokens",
+        label="client_credentials: the secret of an OAuth2 client, for which an issuer issues "
+        "tokens",
         path="sonar.credentials.sources.client_credentials:ClientCredentialsSource",
         shown=CredentialKind.BEARER_TOKEN,
         needs=frozenset({"issuer", "client_id"}),
@@ -73,13 +74,14 @@ KINDS: tuple[KindDescription, ...] = (
     ),
     KindDescription(
         name="macaroon",
-        label="macaroon: a token, or a certificate with its key, for which the endpoint itself "
-        "gives macaroons",
+        label="macaroon: a token, or a certificate with its key, that the endpoint itself "
+        "exchanges for macaroons",
         path="sonar.credentials.sources.macaroon:MacaroonSource",
         shown=CredentialKind.BEARER_TOKEN,
         renews=True,
         not_of_service="only storage endpoints issue macaroons",
-        not_to_service="it delegates a macaroon, but the service accepts JSON Web Tokens only",
+        not_to_service="the endpoint delegates a macaroon, but the service accepts only JSON Web "
+        "Tokens",
     ),
     KindDescription(
         name=X509,
@@ -146,7 +148,7 @@ def _of_words(text: str) -> str:
 
 def _of_scope(text: str) -> str:
     if not SCOPES.fullmatch(text):
-        return "A scope is one or more words, like fts, separated by single spaces."
+        return "A scope is one or more words separated by single spaces, for example fts."
     if any(word.startswith(OF_STORAGE) for word in text.split()):
         return "This scope is for services only: Sonar itself chooses the storage scopes."
     return ""
@@ -154,11 +156,11 @@ def _of_scope(text: str) -> str:
 
 def _of_path(path: str) -> str:
     if not PRINTABLE.fullmatch(path) or not path.startswith("/") or ".." in path:
-        return "A path begins with / and must not contain spaces or .. in it."
+        return "A path must begin with / and must not contain spaces or “..”."
     return (
         ""
         if is_printable(path)
-        else "A path must not contain control characters, also in percent-encoding."
+        else "A path must not contain control characters, not even percent-encoded."
     )
 
 

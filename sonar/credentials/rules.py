@@ -41,15 +41,16 @@ HOST_SENTENCE = (
 _HOST = re.compile(r"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
 SERVICE_URL = r"^https?://[^/@?#\s]+(/[^@?#\s]*)?$"
 SERVICE_SENTENCE = (
-    "The URL of a service is https://host[:port]/path, without user, password or query."
+    "The URL of a service must be https://host[:port]/path, without a user, a password or a query."
 )
 SERVICE_PLACE_SENTENCE = (
-    "The URL of a service must have a valid host and printable characters only, also in "
-    "percent-encoding. Its path must not contain . or .. as a part."
+    "The URL of a service must have a valid host and only printable characters, even after "
+    "percent-decoding. Its path must not contain . or .. as a segment."
 )
 NOBODY_SENTENCE = (
-    "A service refuses requests without a token: service_credential must name the credential that "
-    "Sonar presents to it. It may be empty only for a service on this machine over http."
+    "A service refuses requests without a token: “service_credential” must name the credential "
+    "that Sonar presents to the service. The field may be empty only if the service runs on this "
+    "machine and uses http."
 )
 # Columns of a probe or schedule that obstacles and `transfer_request.order_for` read: no
 # connection is held meanwhile.
@@ -58,7 +59,7 @@ WITH_CREDENTIALS = tuple(
     f"{end}__{name}" for end in ("source", "destination") for name in CREDENTIALS
 )
 # What to do about an endpoint that lends no credential.
-LEND = "set lend_credential to delegate its own credential, or set credential_lent."
+LEND = "set “lend_credential” to delegate the credential of the endpoint, or set “credential_lent”."
 # Who is passive in a copy, and who is active and is given what the other lends.
 PASSIVE_AND_ACTIVE = {"pull": ("source", "destination"), "push": ("destination", "source")}
 
@@ -162,13 +163,13 @@ def problems(endpoint: Endpoint) -> dict[str, str]:
     if lent is not None and not is_lendable(lent):
         sentences["credential_lent"] = (
             f"The delegated credential of {endpoint.name} is a proxy certificate, whose key Sonar "
-            "never gives away: use a token."
+            "never passes on: use a token."
         )
     if _lends_its_own(endpoint) and not endpoint.lend_credential:
         sentences.setdefault(
             "credential_lent",
             f"The delegated credential of {endpoint.name} is its own credential: choose another "
-            "one, or set lend_credential.",
+            "credential, or set “lend_credential”.",
         )
     return sentences
 
@@ -214,7 +215,7 @@ def withheld_from_service(endpoint: Endpoint, *, by_token: bool) -> str:
     lent = lends(endpoint)
     if endpoint.credential is None and by_token and lent is None:
         lacks = f"{endpoint.name} has no credential, but the service needs one"
-        return f"{lacks}: add one and delegate it."
+        return f"{lacks}: add a credential and delegate it."
     if refuses_to_lend(endpoint) or (by_token and lent is None):
         return f"{endpoint.name} delegates no credential to the service: {LEND}"
     why = credential_kinds.describe(lent.kind).not_to_service if lent and by_token else ""
@@ -281,7 +282,8 @@ def two_credentials(source: Endpoint, destination: Endpoint, mover: MoverDescrip
         return f"{names} have different {plural}, but {mover.name} uses one for both. {advice}"
     without = next(end.name for end in ends if end.name not in having)
     return (
-        f"{without} has no {singular}, and {mover.name} would send it that of {having[0]}. {advice}"
+        f"{without} has no {singular}, and {mover.name} would send it the {singular} of "
+        f"{having[0]}. {advice}"
     )
 
 
@@ -297,8 +299,8 @@ def _kept_token(
         )
     keeping = next(end.name for end in ends if not end.lend_credential)
     return (
-        f"{keeping} delegates no credential, but {mover.name} would send its token to the other "
-        "endpoint. Set lend_credential, or use another transfer tool."
+        f"{keeping} delegates no credential, but {mover.name} would send the token of {keeping} "
+        "to the other endpoint. Set “lend_credential”, or use another transfer tool."
     )
 
 
@@ -313,7 +315,7 @@ def service_problems(
         return _no_service(mover.name, service, credential)
     if not service:
         return {
-            "service": f"The transfer tool {mover.name} needs a service: service must be a URL."
+            "service": f"The transfer tool {mover.name} needs a service: “service” must be a URL."
         }
     if sentence := _service_url(service):
         return {"service": sentence}
@@ -332,7 +334,7 @@ def _service_credential(service: str, credential: Credential) -> str:
             "Administrators set which hosts a credential is for."
         )
     usable = [kind.name for kind in credential_kinds.KINDS if not kind.not_of_service]
-    allowed = f"its kind must be {' or '.join(usable)}"
+    allowed = f"the kind must be {' or '.join(usable)}"
     if credential.kind not in credential_kinds.names():
         return f"The credential of the service is of an unknown kind: {allowed}."
     kind = credential_kinds.describe(credential.kind)
@@ -344,7 +346,7 @@ def _service_credential(service: str, credential: Credential) -> str:
     if "scope" in kind.takes and not credential.scope:
         return (
             "The credential of the service has no scope: administrators set the scope that the "
-            "service requires, like fts."
+            "service requires, for example fts."
         )
     return ""
 
@@ -352,7 +354,7 @@ def _service_credential(service: str, credential: Credential) -> str:
 def _no_service(mover: str, service: str, credential: Credential | None) -> dict[str, str]:
     fields = {"service": service, "service_credential": credential}
     return {
-        name: f"The transfer tool {mover} uses no service: {name} must be left empty."
+        name: f"The transfer tool {mover} uses no service: “{name}” must be left empty."
         for name, value in fields.items()
         if value
     }

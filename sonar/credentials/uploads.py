@@ -60,10 +60,10 @@ def read(kind: str, content: bytes, now: datetime) -> Upload:
 def _token(text: str) -> Upload:
     if PEM in text:
         sentence = "This is a certificate or a key (PEM), not a token."
-        raise UploadError(f"{sentence} Choose a kind of credential that accepts it.")
+        raise UploadError(f"{sentence} Choose a kind of credential that uses certificates.")
     if text.startswith("{"):
         raise UploadError(
-            "This is the JSON answer of an issuer: upload only the value of “access_token”."
+            "This is the JSON response from an issuer: upload only the value of “access_token”."
         )
     if not is_token(text) or " " in text:
         raise UploadError(f"This is not a token. {ALLOWED[kinds.FILE]}")
@@ -107,7 +107,7 @@ def _public_key_of(block: str) -> bytes:
         key = load_pem_private_key(block.encode(), password=None)
     except TypeError:
         sentence = "The private key has a passphrase, which Sonar cannot enter"
-        raise UploadError(f"{sentence}: upload the key without one.") from None
+        raise UploadError(f"{sentence}: upload the key without a passphrase.") from None
     except ValueError:
         raise UploadError(f"The private key cannot be read. {ALLOWED[kinds.X509]}") from None
     return _bytes_of(key.public_key())
@@ -123,8 +123,8 @@ def _end_of(certificates: list[Certificate]) -> datetime:
 
 ALLOWED = {
     kinds.FILE: (
-        f"A token has at most {LONGEST_TOKEN} ASCII letters, digits and signs, without spaces or "
-        "line breaks."
+        f"A token has at most {LONGEST_TOKEN} ASCII letters, digits and punctuation characters, "
+        "without spaces or line breaks."
     ),
     "client_credentials": (
         f"A client secret is one line of at most {LONGEST_CLIENT_SECRET} characters."

@@ -223,7 +223,7 @@ WRONG = [
         "scitag",
         "The transfer tool gridftp cannot send a flow label: scitag must be left",
     ),
-    ("meshes", {"service": "https://fts.example"}, "service", "uses no service: service must be"),
+    ("meshes", {"service": "https://fts.example"}, "service", "uses no service: “service” must be"),
     (
         "meshes",
         {"service": "https://u:p@fts.example"},

@@ -73,7 +73,7 @@ def test_credentials_in_trouble_are_there_with_since_when_and_without_their_name
             role=role,
             since=NOW,
             holds=role == "own",
-            sentence="it is empty",
+            sentence="the secret is empty",
             expires_at=expires_at,
             checked_at=NOW,
         )

@@ -824,7 +824,7 @@ def test_so_is_that_of_a_service_and_its_name_only_to_operators(client, small_wo
         assert said in look(client)
         assert "grid-client" not in look(client).source
     client.force_login(account(Role.OPERATOR, name="op"))
-    assert f"{said} Credential grid-client (file): it is empty." in look(client)
+    assert f"{said} Credential grid-client (file): the secret is empty." in look(client)
 
 
 def test_links_with_two_proxies_are_said(client, small_world, well):

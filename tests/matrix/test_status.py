@@ -221,7 +221,7 @@ def test_credentials_in_trouble_are_told_and_their_names_to_who_may_see_them(cli
     assert "credential" not in desy
     client.force_login(account(Role.OPERATOR, name="op"))
     mesh = get(client)["credentials"][2]
-    assert (mesh["credential"], mesh["detail"]) == ("grid-client", "it is empty")
+    assert (mesh["credential"], mesh["detail"]) == ("grid-client", "the secret is empty")
 
 
 def test_what_waits_is_counted_by_reason_with_the_longest(client, small_world):

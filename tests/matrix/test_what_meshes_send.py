@@ -104,7 +104,8 @@ def is_needed_by_a_service() -> None:
         (
             list,
             "OWN-B_DISK delegates no credential, but OWN-A_DISK needs one to read there: "
-            "set lend_credential to delegate its own credential, or set credential_lent.",
+            "set “lend_credential” to delegate the credential of the endpoint, or set "
+            "“credential_lent”.",
             True,
         ),
         (
@@ -115,7 +116,8 @@ def is_needed_by_a_service() -> None:
         ),
         (
             is_needed_by_a_service,
-            "OWN-A_DISK has no credential, but the service needs one: add one and delegate it.",
+            "OWN-A_DISK has no credential, but the service needs one: add a credential and "
+            "delegate it.",
             True,
         ),
         (

@@ -84,7 +84,7 @@ def of_service(credential: Credential, mesh: str, *, enabled: bool = True) -> Cr
         role="service",
         since=NOW,
         holds=True,
-        sentence="it is empty",
+        sentence="the secret is empty",
         checked_at=NOW,
     )
 

@@ -138,10 +138,12 @@ def test_an_order_that_would_show_a_token_to_another_end_is_refused(ends):
     made = mesh("by-xrdcp", mover="xrootd")
     assert obstacles.notice(NOW) == ""
     cases = {
-        "B_DATADISK delegates no credential, but xrootd would send its token to the other "
-        "endpoint. Set lend_credential, or use another transfer tool.": {"lend_credential": False},
-        "B_DATADISK has no token, and xrootd would send it that of A_DATADISK. Give both "
-        "endpoints the same credential, or use another transfer tool.": {"credential": None},
+        "B_DATADISK delegates no credential, but xrootd would send the token of "
+        "B_DATADISK to the other endpoint. Set “lend_credential”, or use another transfer tool.": {
+            "lend_credential": False
+        },
+        "B_DATADISK has no token, and xrootd would send it the token of A_DATADISK. Give "
+        "both endpoints the same credential, or use another transfer tool.": {"credential": None},
         "A_DATADISK and B_DATADISK have different tokens, but xrootd uses one for both. Give both "
         "endpoints the same credential, or use another transfer tool.": {
             "credential": Credential.objects.create(name="other", hosts=["b.example"])

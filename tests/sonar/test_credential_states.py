@@ -52,7 +52,7 @@ def use(end: Endpoint, role: str = OWN) -> CredentialUse:
 
 def fails(end: Endpoint, role: str = OWN, *, holds: bool = True) -> None:
     credential_states.record_failure(
-        use(end, role), CredentialProblem("it is empty", holds), timezone.now()
+        use(end, role), CredentialProblem("the secret is empty", holds), timezone.now()
     )
 
 
@@ -193,8 +193,8 @@ def looked(seconds: float = 10) -> dict[str, tuple[bool, str]]:
     ("seconds", "state"),
     [
         (1000, {}),
-        (500, {"own": (True, "the secret in its file is about to expire")}),
-        (-1, {"own": (True, "the token in it has expired")}),
+        (500, {"own": (True, "the secret in the credential file is about to expire")}),
+        (-1, {"own": (True, "the token has expired")}),
     ],
 )
 def test_what_is_in_a_file_is_looked_at_before_it_expires(secrets, seconds: float, state):
@@ -209,7 +209,7 @@ def test_what_expires_soon_and_still_lasts_for_tests_is_said_with_when(secrets):
     glasgow, *_ = three_endpoints()
     bind(glasgow, "glasgow")
     secret_in(secrets, "glasgow", jwt(800))
-    assert looked() == {"own": (False, "the secret in its file expires soon")}
+    assert looked() == {"own": (False, "the secret in the credential file expires soon")}
     (state,) = CredentialState.objects.all()
     assert state.expires_at
     left = (state.expires_at - timezone.now()).total_seconds()
@@ -228,7 +228,7 @@ def test_notes_on_what_is_no_more_used_go(secrets):
     secret_in(secrets, "one", "sesame")
     Endpoint.objects.filter(pk=glasgow.pk).update(retired_at=NOW)
     Endpoint.objects.filter(pk=lancs.pk).update(lend_credential=False)
-    assert looked(seconds=0) == {"own": (True, "it is empty")}
+    assert looked(seconds=0) == {"own": (True, "the secret is empty")}
     assert looked() == {}
 
 
@@ -378,9 +378,7 @@ def test_a_proxy_is_lent_to_nobody_and_needs_not_be(secrets, takes_proxies):
     scheduler.claim_due(NOW)
     assert held_links() == set()
     glasgow.credential_lent = credential("proxy", glasgow)
-    with pytest.raises(
-        ValidationError, match="proxy certificate, whose key Sonar never gives away"
-    ):
+    with pytest.raises(ValidationError, match="proxy certificate, whose key Sonar never passes on"):
         glasgow.full_clean()
 
 
@@ -403,7 +401,7 @@ def test_the_command_says_what_is_wrong_with_each_kind_and_shows_no_content(secr
     said = str(caught.value).splitlines()
     assert said[1] == "  The file of the credential x509 cannot be used: No such file or directory."
     assert said[2].startswith("  client_credentials as own of GLASGOW_DATADISK, since ")
-    assert said[2].endswith(" UTC: it is empty; tests wait.")
+    assert said[2].endswith(" UTC: the secret is empty; tests wait.")
     assert len(said) == 3
     assert "client_credentials  client_credentials  glasgow" in out.getvalue()
     Credential.objects.filter(name="client_credentials").update(

@@ -514,7 +514,8 @@ def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():
     assert caught.value.errors == {
         "source": [
             "GLASGOW_DATADISK delegates no credential, but LANCS_DATADISK needs one to read there: "
-            "set lend_credential to delegate its own credential, or set credential_lent."
+            "set “lend_credential” to delegate the credential of the endpoint, or set "
+            "“credential_lent”."
         ]
     }
     assert not Probe.objects.exists()
@@ -642,8 +643,8 @@ def test_the_command_ends_as_failed_and_says_what_is_wrong(tokens):
     said = str(caught.value).splitlines()
     assert said == [
         "Problems with credentials:",
-        "  The file of the credential binary cannot be used: it is not text.",
-        "  The file of the credential empty cannot be used: it is empty.",
+        "  The file of the credential binary cannot be used: the secret is not text.",
+        "  The file of the credential empty cannot be used: the secret is empty.",
         "  The file of the credential lancs cannot be used: No such file or directory.",
         "  The credential of LANCS_DATADISK is not for the host and port of its base URL. "
         "Administrators set which hosts a credential is for.",

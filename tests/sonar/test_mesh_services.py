@@ -69,7 +69,7 @@ def queued(source: Endpoint, destination: Endpoint, of: Mesh | None = None) -> P
 @pytest.mark.parametrize(
     ("values", "field", "words"),
     [
-        ({"service": ""}, "service", "needs a service: service must be a URL"),
+        ({"service": ""}, "service", "needs a service: “service” must be a URL"),
         ({"service": "ftp://fts.example/"}, "service", "is https://host"),
         ({"service": "https://me:pw@fts.example/"}, "service", "without user"),
         ({"service": "https://fts.example/?x=1"}, "service", "without user"),
@@ -80,8 +80,8 @@ def queued(source: Endpoint, destination: Endpoint, of: Mesh | None = None) -> P
         ({"service": "https://fts.example:8443"}, "service_credential", "is not for the host"),
         ({"service_credential": None}, "service_credential", "refuses requests without a token"),
         ({"tcp_buffer_bytes": 65536}, "tcp_buffer_bytes", "must be left empty"),
-        ({"mover": "http-tpc"}, "service", "uses no service: service must be left empty"),
-        ({"mover": "http-tpc"}, "service_credential", "service_credential must be left empty"),
+        ({"mover": "http-tpc"}, "service", "uses no service: “service” must be left empty"),
+        ({"mover": "http-tpc"}, "service_credential", "“service_credential” must be left empty"),
         ({"mode": "push"}, "mode", "mode must be pull"),
     ],
 )
@@ -224,7 +224,7 @@ def test_tests_that_a_service_can_never_carry_out_wait_with_the_reason(lends: st
         words = "B_DATADISK has no credential, but the service needs one"
     else:
         Credential.objects.filter(name="b-lent").update(kind="macaroon")
-        words = "it delegates a macaroon, but the service accepts JSON Web Tokens only"
+        words = "the endpoint delegates a macaroon, but the service accepts only JSON Web Tokens"
     made = served()
     here = served("here", service="http://127.0.0.1:1/", service_credential=None)
     scheduler.claim_due(NOW)

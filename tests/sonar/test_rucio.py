@@ -809,7 +809,7 @@ def test_without_a_token_its_error_says_what_to_do(server: Server, says_in_heade
 
 BAD_TOKENS = {
     "is missing": (None, "cannot use the file: No such file or directory"),
-    "is empty": (" \n", "cannot use the file: it is empty"),
+    "is empty": (" \n", "cannot use the file: the secret is empty"),
     "has two lines": (
         "secret\nX-Other: secret",
         "the file must contain a token: one line of ASCII",

@@ -79,7 +79,7 @@ def use_of(made: Mesh) -> CredentialUse:
 
 
 def fails(made: Mesh) -> None:
-    trouble = CredentialProblem("it is empty", holds=True)
+    trouble = CredentialProblem("the secret is empty", holds=True)
     credential_states.record_failure(use_of(made), trouble, timezone.now())
 
 
@@ -106,13 +106,17 @@ IAM = {"kind": "client_credentials", "issuer": "https://iam.example", "client_id
         ({"kind": "file"}, ""),
         (IAM | {"scope": "fts"}, ""),
         (IAM | {"scope": "fts fts:submit-transfer"}, ""),
-        (IAM, "has no scope: administrators set the scope that the service requires, like fts."),
+        (
+            IAM,
+            "has no scope: administrators set the scope that the service requires, for example "
+            "fts.",
+        ),
         ({"kind": "macaroon"}, "only storage endpoints issue macaroons"),
         (
             {"kind": "x509"},
             "would have to be delegated to the service, which Sonar does not support",
         ),
-        ({"kind": "gone"}, "is of an unknown kind: its kind must be file"),
+        ({"kind": "gone"}, "is of an unknown kind: the kind must be file"),
     ],
 )
 def test_a_service_can_know_us_by_tokens_that_are_for_it(values: dict[str, str], words: str):
@@ -271,9 +275,9 @@ def test_a_test_in_the_foreground_says_so_and_ends(secrets, fts):
 def test_what_is_in_its_file_is_looked_at_before_it_expires(secrets):
     served()
     for seconds, holds, said in (
-        (800, False, "the secret in its file expires soon"),
-        (500, True, "the secret in its file is about to expire"),
-        (-1, True, "the token in it has expired"),
+        (800, False, "the secret in the credential file expires soon"),
+        (500, True, "the secret in the credential file is about to expire"),
+        (-1, True, "the token has expired"),
     ):
         CredentialState.objects.all().delete()
         secret_in(secrets, "fts", jwt(seconds))
@@ -294,13 +298,13 @@ def test_while_a_service_does_not_answer_nothing_changes(secrets):
     )
     fails(made)
     secret_in(secrets, "fts", SECRET)
-    assert checked() == [("by-fts", True, "it is empty")]
+    assert checked() == [("by-fts", True, "the secret is empty")]
 
 
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        *((200, ""), (404, ""), (500, "it is empty"), (429, "it is empty")),
+        *((200, ""), (404, ""), (500, "the secret is empty"), (429, "the secret is empty")),
         *((401, "FTS, GET whoami: 401 Unauthorized"), (403, "FTS, GET whoami: 403 Forbidden")),
     ],
 )
@@ -324,7 +328,7 @@ def test_the_command_asks_services(secrets, fts):
     assert f"fts as service of by-fts: {NOT_TAKEN}." in str(caught.value)
     fails(Mesh.objects.get())
     with pytest.raises(
-        CommandError, match=r"fts as service of by-fts, since .*: it is empty; tests"
+        CommandError, match=r"fts as service of by-fts, since .*: the secret is empty; tests"
     ):
         call_command("credentials", stdout=out)
     secret_in(secrets, "fts", SECRET)

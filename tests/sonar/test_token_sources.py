@@ -103,12 +103,16 @@ def test_a_token_in_a_file_is_used_as_it_is_and_says_itself_when_it_ends(purpose
     assert obtained(of_file).expires_at == pytest.approx(time.time() + 100, abs=SLACK)
     issuer.ahead = -101
     secret_in(tmp_path, "grid", issuer.token("storage.read:/x", "https://se.example"))
-    assert refusal(of_file) == "the token in it has expired"
+    assert refusal(of_file) == "the token has expired"
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [(None, "No such file or directory"), (b" \n", "it is empty"), (b"\xff\xfe", "it is not text")],
+    [
+        (None, "No such file or directory"),
+        (b" \n", "the secret is empty"),
+        (b"\xff\xfe", "the secret is not text"),
+    ],
 )
 def test_a_file_that_holds_no_secret_is_said_without_its_content(
     purpose, tmp_path, content, sentence
@@ -179,7 +183,7 @@ def test_the_audience_is_the_origin_of_the_endpoint(base_url: str, audience: str
 
 @pytest.mark.parametrize("prefix", ["/other", "/atlas/di", "/atlas/disk/sonar/x"])
 def test_a_prefix_that_is_none_of_the_path_gives_no_token(purpose, prefix: str):
-    with pytest.raises(CredentialError, match="does not begin with the path_prefix"):
+    with pytest.raises(CredentialError, match="does not begin with the “path_prefix”"):
         scope_of(replace(purpose, path_prefix=prefix))
 
 
@@ -675,16 +679,16 @@ def test_a_proxy_is_given_by_its_path_and_ends_with_the_first_of_its_certificate
     assert token.text == str(tmp_path / "grid")
     assert token.left(time.time()) == pytest.approx(86_400, abs=SLACK)
     secret_in(tmp_path, "grid", (certificate(2) + certificate(-1)).decode())
-    assert refusal(proxy) == "the proxy certificate in it has expired"
+    assert refusal(proxy) == "the proxy certificate has expired"
 
 
 def test_a_proxy_that_programs_would_refuse_is_said(purpose, tmp_path):
     proxy = replace(purpose, kind="x509")
     both = certificate(2).decode()
     for text, sentence in (
-        ("a token", "it contains no private key"),
-        (both.partition("-----BEGIN PRIVATE")[0], "it contains no private key"),
-        ("-----BEGIN PRIVATE KEY-----", "it contains no certificate"),
+        ("a token", "the secret contains no private key"),
+        (both.partition("-----BEGIN PRIVATE")[0], "the secret contains no private key"),
+        ("-----BEGIN PRIVATE KEY-----", "the secret contains no certificate"),
     ):
         secret_in(tmp_path, "grid", text)
         assert refusal(proxy) == sentence

@@ -22,7 +22,10 @@ DIFFERENT = (
     "A_DATADISK and C_DATADISK have different X.509 proxies, but xrootd uses one for both. "
     f"{ADVICE}"
 )
-WITHOUT = f"D_DATADISK has no X.509 proxy, and xrootd would send it that of A_DATADISK. {ADVICE}"
+WITHOUT = (
+    "D_DATADISK has no X.509 proxy, and xrootd would send it the X.509 proxy of A_DATADISK. "
+    f"{ADVICE}"
+)
 
 
 @pytest.fixture
@@ -137,7 +140,7 @@ def test_who_gives_an_end_another_proxy_in_the_admin_is_told_which_links_that_en
     token = ends["D"].credential
     form = {"name": token.name, "hosts": ",".join(token.hosts), "kind": "x509"}
     answer = client.post(f"/admin/sonar/credential/{token.pk}/change/", form, follow=True)
-    why = "E_DATADISK has no X.509 proxy, and xrootd would send it that of D_DATADISK"
+    why = "E_DATADISK has no X.509 proxy, and xrootd would send it the X.509 proxy of D_DATADISK"
     assert f"The mesh by-xrdcp: 1 link is not tested. {why}" in answer.text
 
     columns = ("name", "label", "base_url", "software", "inbound_cap", "outbound_cap")

@@ -40,7 +40,7 @@ class CertifiedWeb(Web):
         try:
             context.load_cert_chain(self._certificate)
         except OSError:  # ssl.SSLError is one
-            raise CredentialError("it contains no certificate with its key") from None
+            raise CredentialError("the secret contains no certificate with its key") from None
         pool.connection_pool_kw["ssl_context"] = context
         return pool
 

@@ -45,7 +45,7 @@ class Secret(Protocol):
     """The secret of a credential, wherever it is kept."""
 
     where: str
-    """For sentences: `the secret in its file`."""
+    """For sentences: `the secret in the credential file`."""
 
     def read(self) -> str:
         """Return its text, or raise CredentialError."""
@@ -57,7 +57,7 @@ class Secret(Protocol):
 class SecretFile:
     """A secret in a file of its name, which somebody else renews in place."""
 
-    where = "the secret in its file"
+    where = "the secret in the credential file"
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -136,7 +136,7 @@ def read_secret(path: Path) -> str:
     except OSError as error:
         raise CredentialError(error.strerror) from None
     except UnicodeDecodeError:  # its own words quote what is in the file
-        raise CredentialError("it is not text") from None
+        raise CredentialError("the secret is not text") from None
     if not text:
-        raise CredentialError("it is empty")
+        raise CredentialError("the secret is empty")
     return text

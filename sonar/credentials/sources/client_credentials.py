@@ -101,7 +101,9 @@ def scope_of(purpose: Purpose) -> str:
     prefix = purpose.path_prefix.rstrip("/")
     if prefix:
         if not path.startswith(f"{prefix}/"):
-            raise CredentialError("the path of the endpoint does not begin with the path_prefix")
+            raise CredentialError(
+                "the path of the endpoint does not begin with the “path_prefix” of the credential"
+            )
         path = path.removeprefix(prefix)
     place = quote("/" + path.strip("/"))
     return " ".join(f"{scope}:{place}" for scope in SCOPES[purpose.right])

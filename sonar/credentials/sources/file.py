@@ -13,5 +13,5 @@ class FileSource:
         began_at, expires_at = lifetime_of(text)
         token = StorageToken(text, began_at or now, expires_at)
         if token.left(now) <= 0:
-            raise CredentialError("the token in it has expired")
+            raise CredentialError("the token has expired")
         return token

@@ -21,7 +21,7 @@ class ProxySource:
             min(each.not_valid_after_utc.timestamp() for each in certificates),
         )
         if token.left(time.time()) <= 0:
-            raise CredentialError("the proxy certificate in it has expired")
+            raise CredentialError("the proxy certificate has expired")
         return token
 
     def _read(self, secret: Secret) -> list[Certificate]:
@@ -29,8 +29,8 @@ class ProxySource:
         if secret.file().stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise CredentialError("other users can read the file: its mode must be 0600")
         if KEY not in text:
-            raise CredentialError("it contains no private key")
+            raise CredentialError("the secret contains no private key")
         try:
             return x509.load_pem_x509_certificates(text.encode())
         except ValueError:
-            raise CredentialError("it contains no certificate") from None
+            raise CredentialError("the secret contains no certificate") from None
