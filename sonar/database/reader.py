@@ -66,7 +66,7 @@ def is_preferred() -> bool:
 def stay() -> None:
     """Let the primary answer all that follows."""
     if hasattr(_of_thread, "state"):
-        raise RuntimeError("what must be read from the primary is asked of the replica")
+        raise RuntimeError("data that must be read from the primary is requested from the replica")
     if preference := getattr(_of_thread, "preference", None):
         preference.is_decided, preference.state = True, None
 

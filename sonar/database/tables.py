@@ -31,17 +31,17 @@ log = logging.getLogger(__name__)
 LONGEST_SECONDS = 2
 APPLIED = "SELECT app, name FROM django_migrations"
 NEWER = (
-    "The database is newer than this Sonar: it has migrations that this version lacks (newest: "
-    "{last}; count: {count}). Start the newer Sonar, or restore an older backup "
+    "The database is newer than this version of Sonar, which lacks some of its migrations (newest: "
+    "{last}; count: {count}). Start the newer version, or restore an older backup "
     "(docs/operations.md)."
 )
 OLDER = (
-    "The database lacks migrations of this Sonar (newest: {last}; count: {count}): run manage.py "
-    "migrate."
+    "The database lacks migrations of this version of Sonar (newest: {last}; count: {count}): run "
+    "manage.py migrate."
 )
 NO_WAY_BACK = (
-    "Sonar does not reverse migrations; nothing was changed. To return to an older Sonar, restore "
-    "a backup made with it (docs/operations.md)."
+    "Sonar does not reverse migrations; nothing was changed. To return to an older version of "
+    "Sonar, restore a backup made with that version (docs/operations.md)."
 )
 
 NEEDED_ENCODING = "UTF8"

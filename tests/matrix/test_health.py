@@ -109,7 +109,7 @@ def test_a_sonar_whose_tests_are_stopped_is_ready_and_says_so(client):
     now = timezone.now()
     AllTests.objects.create(id=1, paused_since=now - SECOND, pause_reason="new firewall")
     status, parts = ready(client)
-    said = "All tests of Sonar are stopped until someone resumes them: new firewall."
+    said = "All Sonar tests are stopped until someone resumes them: new firewall."
     assert (status, parts["tests"]["detail"]) == (200, said)
     AllTests.objects.update(paused_until=now)
     assert ready(client)[1]["tests"]["detail"] == "Tests may start."
@@ -207,7 +207,7 @@ def test_a_migration_that_is_not_applied_is_not_ready(client):
         (applied,) = cursor.fetchone()
         try:
             assert (
-                f"lacks migrations of this Sonar (newest: sonar.{name}; count: 1)"
+                f"lacks migrations of this version of Sonar (newest: sonar.{name}; count: 1)"
                 in failing(client)["database"]
             )
         finally:

@@ -24,12 +24,12 @@ NAME = "sonar_of_another_time"
 KNOWN = set(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)
 LAST, TO_COME = max(KNOWN), ("sonar", "9999_of_the_future")
 NEWER = (
-    "The database is newer than this Sonar: it has migrations that this version lacks (newest: "
-    "sonar.9999_of_the_future; count: 1). Start the newer Sonar, or restore an older backup "
+    "The database is newer than this version of Sonar, which lacks some of its migrations (newest: "
+    "sonar.9999_of_the_future; count: 1). Start the newer version, or restore an older backup "
     "(docs/operations.md)."
 )
 HALF = (
-    f"The database lacks migrations of this Sonar (newest: sonar.{LAST[1]}; count: 1): "
+    f"The database lacks migrations of this version of Sonar (newest: sonar.{LAST[1]}; count: 1): "
     "run manage.py migrate."
 )
 MIGRATIONS = "CREATE TABLE django_migrations (app text, name text)"

@@ -104,10 +104,11 @@ def _at_the_end(path: Path, file: BinaryIO) -> Label:
 
 def _no_backup(path: Path, beginning: bytes) -> str:
     if beginning != MAGIC:
-        return f"{path} is not a Sonar backup. Name a file made with manage.py backup."
+        return f"{path} is not a Sonar backup. Specify a file made with manage.py backup."
     return (
-        f"{path} is a pg_dump archive without the label of manage.py backup: it was truncated or "
-        "made with another program. Use a complete backup or pg_restore (docs/deployment.md)."
+        f"{path} is a pg_dump archive without the label that manage.py backup adds: it was "
+        "truncated or made with another program. Use a complete backup or pg_restore "
+        "(docs/deployment.md)."
     )
 
 
