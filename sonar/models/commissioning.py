@@ -38,23 +38,23 @@ class CriteriaSet(MemberFilters):
         null=True,
         blank=True,
         validators=[MinValueValidator(0.001), MaxValueValidator(MOST_MB_S)],
-        help_text="Total bytes of successful tests divided by their total seconds. Empty means "
-        "any rate.",
+        help_text="Minimum of the total bytes of successful tests divided by their total seconds. "
+        "Empty means any rate.",
     )
     least_success_percent = models.FloatField(
         "minimum success rate (%)",
         null=True,
         blank=True,
         validators=[MinValueValidator(0.001), MaxValueValidator(100)],
-        help_text="Percentage of the tests that succeed. Empty means any percentage.",
+        help_text="Minimum percentage of tests that succeed. Empty means any percentage.",
     )
     least_bytes = models.BigIntegerField(
         "minimum volume (bytes)",
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_VOLUME)],
-        help_text="Bytes that successful tests move in the period. A link needs this volume to "
-        "pass, but not to stay passed. Empty means any volume.",
+        help_text="Minimum number of bytes that successful tests move in the period. A link must "
+        "reach this volume to pass, but not to keep its passed status. Empty means any volume.",
     )
 
     class Meta:
@@ -105,12 +105,12 @@ class CommissioningRecord(models.Model):
     source = reference(Endpoint, models.CASCADE)
     destination = reference(Endpoint, models.CASCADE)
     passed_at = models.DateTimeField(
-        help_text="Full hour at which the link passed: it met all criteria."
+        help_text="Time, on the hour, at which the link passed: it met all criteria."
     )
     lost_at = models.DateTimeField(
         null=True,
-        help_text="Full hour at which the link no longer met the criteria. Empty while it meets "
-        "them.",
+        help_text="Time, on the hour, at which the link no longer met the criteria. Empty while "
+        "the link meets them.",
     )
     required = models.JSONField()
     tests = models.PositiveIntegerField(

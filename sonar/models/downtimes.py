@@ -78,7 +78,7 @@ class Downtime(models.Model):
         default="",
         db_default="",
         editable=False,
-        help_text="URL of the page of the downtime at its origin. Empty if it has none.",
+        help_text="URL of the page about the downtime at its origin. Empty if there is no page.",
     )
 
     class Meta:
@@ -202,7 +202,7 @@ class DowntimeSource(models.Model):
     error = models.CharField(
         max_length=500,
         blank=True,
-        help_text="Error of the last request to the source. Empty if it succeeded.",
+        help_text="Error from the last request to the source. Empty if the request succeeded.",
     )
     downtimes = models.PositiveIntegerField(
         default=0, help_text="Number of downtimes in the last correct response."

@@ -55,9 +55,7 @@ class HistoryEntry(models.Model):
         help_text="Name of the API token that was used. Empty if there was none."
     )
     kind = models.CharField(max_length=20, choices=Kind)
-    key = models.BigIntegerField(
-        help_text="Id of the changed object among the objects of its kind."
-    )
+    key = models.BigIntegerField(help_text="Id of the changed object, unique within its kind.")
     name = models.TextField(help_text="Name of the changed object at the time of the change.")
     site = models.BigIntegerField(
         null=True,

@@ -41,8 +41,8 @@ class Target(MemberFilters):
     )  # fmt: skip
     mesh = models.ForeignKey(
         Mesh, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
-        help_text="Mesh whose links the target applies to. Empty means links of any mesh or of "
-        "none.",
+        help_text="Mesh whose links the target applies to. Empty means all links, whether or "
+        "not they are in a mesh.",
     )  # fmt: skip
     site = models.ForeignKey(
         Site, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
@@ -63,7 +63,8 @@ class Target(MemberFilters):
         default=DEFAULT_ABOVE,
         validators=[MinValueValidator(0.05), MaxValueValidator(2)],
         help_text="Upper limit of the rate that counts as near target, as a fraction of the "
-        "target. Only the statistic rate / target uses it; incidents do not depend on it.",
+        "target. Only the statistic “rate / target” uses this limit; incidents do not depend on "
+        "it.",
     )
     failures = models.PositiveSmallIntegerField(
         default=3,
@@ -102,7 +103,9 @@ class Target(MemberFilters):
         refuse_name(self, "add", "/targets/add/")
         # The field itself refuses a value that is missing or not a number.
         if self.below is not None and self.above is not None and self.below > self.above:
-            sentence = f"above {self.above:g} must not be less than below, which is {self.below:g}."
+            sentence = (
+                f"“above” ({self.above:g}) must not be less than “below”, which is {self.below:g}."
+            )
             raise ValidationError({"above": sentence})
 
 
@@ -170,7 +173,7 @@ class Incident(models.Model):
     type = models.CharField(max_length=7, choices=Type)
     cause = models.ForeignKey(
         "Condition", null=True, on_delete=models.SET_NULL, related_name="incidents",
-        help_text="Condition that the incident follows. Empty for older incidents.",
+        help_text="Condition that the incident is based on. Empty for older incidents.",
     )  # fmt: skip
     began_at = models.DateTimeField(help_text="Time when the problem most likely began.")
     opened_at = models.DateTimeField(help_text="Time when Sonar opened the incident.")
@@ -254,7 +257,9 @@ class IncidentLink(models.Model):
         null=True, help_text="Baseline rate in bytes per second. Empty if unknown."
     )
     rate = models.FloatField(
-        null=True, help_text="Rate of the newest tests at that time, in bytes per second."
+        null=True,
+        help_text="Rate of the newest tests when the link joined the incident, in bytes per "
+        "second.",
     )
 
     class Meta:

@@ -87,7 +87,7 @@ class Mesh(MemberFilters, QuietHours):
     )
     priority = models.PositiveSmallIntegerField(
         default=5,
-        help_text="If limits do not allow all due tests to start, tests of a higher priority "
+        help_text="If limits do not allow all due tests to start, tests with a higher priority "
         "start first.",
     )
     bytes_per_hour = models.BigIntegerField(
@@ -213,7 +213,7 @@ class Probe(models.Model):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting", "waiting: requested, but limits do not allow it to start yet"
+        WAITING = "waiting", "waiting: requested, but limits do not allow the test to start yet"
         QUEUED = "queued"
         RUNNING = "running"
 
@@ -256,8 +256,8 @@ class Probe(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text="User who cancelled the running test, as shown to all readers. Its worker then "
-        "ends it.",
+        help_text="User who cancelled the running test, as shown to all readers. The worker then "
+        "ends the test.",
     )
 
     class Meta:
@@ -300,7 +300,7 @@ class Probe(models.Model):
 
 
 class AllTests(Pause):
-    """One row: whether all tests of Sonar are stopped. While they are, no test starts."""
+    """One row: whether all Sonar tests are stopped. While they are, no test starts."""
 
     name = models.CharField(max_length=20, default="all tests", editable=False)
 
@@ -321,7 +321,7 @@ class AllTests(Pause):
         return cls.objects.select_related("paused_by").first() or cls(id=1)
 
     def pause_words(self) -> str:
-        return "All tests of Sonar are stopped"
+        return "All Sonar tests are stopped"
 
     def sentence(self, now: datetime) -> str:
         """Say that all tests are stopped, until when and why; empty while they are not."""
@@ -371,7 +371,7 @@ class Circuit(models.Model):
         help_text="Time when the first of the consecutive failed tests began."
     )
     last_at = models.DateTimeField(help_text="Time when the last failed test ended.")
-    error = models.TextField(help_text="Error of the last failed test, as shown to all readers.")
+    error = models.TextField(help_text="Error from the last failed test, as shown to all readers.")
     next_test_at = models.DateTimeField(
         null=True,
         help_text="Time of the next test while the circuit breaker is open. Empty if it is closed.",
@@ -400,7 +400,7 @@ class Leftover(models.Model):
         max_length=100,
         blank=True,
         db_default="",
-        help_text="Job of a transfer service that may still write the file. Empty if none is "
+        help_text="Transfer-service job that may still write the file. Empty if no such job is "
         "known.",
     )
 

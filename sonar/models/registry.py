@@ -121,7 +121,9 @@ def refuse_parameter(row: models.Model, name: str) -> None:
     if not is_new(row, "name"):
         return
     if name.casefold() in BEGINNINGS:
-        sentence = f"A size class cannot be named “{name}”: query parameters use that prefix."
+        sentence = (
+            f"A size class cannot be named “{name}”: query parameters use this name as a prefix."
+        )
         raise ValidationError({"name": sentence})
     if name.isdecimal():
         sentence = f"A size class cannot be named “{name}”: it would be read as a number."
@@ -257,8 +259,8 @@ class Credential(models.Model):
         default=False,
         db_default=False,
         help_text="Whether the credential is also sent to the declared data servers of an "
-        "endpoint. It is sent if the server of the endpoint redirects there without another "
-        "credential.",
+        "endpoint. It is sent if the endpoint's server redirects to a data server and the redirect "
+        "contains no other credential.",
     )
     uploaded_at = models.DateTimeField(
         "uploaded",

@@ -71,7 +71,7 @@ class Profile(models.Model):
         choices=Purpose,
         blank=True,
         db_default="",
-        help_text="Why the test was made. Empty if an import does not state it.",
+        help_text="Reason why the test was run. Empty if an import does not state the reason.",
     )
 
     class Meta:
@@ -203,7 +203,8 @@ class Transfer(models.Model):
     log_url = models.CharField(max_length=500, blank=True, db_default="")
     scitag = models.PositiveIntegerField(
         null=True,
-        help_text="Flow label that the packets carried (experiment and activity). Empty if none.",
+        help_text="Flow label that the packets carried (experiment and activity). Empty if they "
+        "carried none.",
     )
     data_server = models.CharField(
         max_length=260,
@@ -287,7 +288,8 @@ class NetworkResult(models.Model):
     mode = models.CharField(
         max_length=4,
         choices=Mode,
-        help_text="Where the worker ran: push at the source, pull at the destination.",
+        help_text="Endpoint at which the worker ran: “push” means the source, “pull” the "
+        "destination.",
     )
     streams = models.PositiveSmallIntegerField()
     tcp_buffer_bytes = models.PositiveIntegerField(

@@ -18,7 +18,7 @@ class UploadedSecret(models.Model):
     )
     expires_at = models.DateTimeField(
         null=True,
-        help_text="Time when the secret expires, as stated in it. Empty if it states none.",
+        help_text="Expiry time that the secret states. Empty if the secret states no expiry time.",
     )
 
     def __str__(self) -> str:

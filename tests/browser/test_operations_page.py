@@ -252,7 +252,7 @@ def test_a_running_test_and_then_all_tests_are_stopped(visit, busy, scene: Scene
     page.locator("#stop > summary").click()
     page.get_by_label("reason (visible to everyone)").fill("new firewall")
     page.get_by_role("button", name="Stop all tests").click()
-    expect(page.locator("#stopped")).to_contain_text("All tests of Sonar are stopped")
+    expect(page.locator("#stopped")).to_contain_text("All Sonar tests are stopped")
     for name in ("operations", "site"):
         page = visit.open(pages[name])
         expect(page.locator("#stopped")).to_contain_text("(root), until someone resumes them")

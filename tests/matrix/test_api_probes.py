@@ -365,7 +365,7 @@ def test_all_tests_are_stopped_and_start_again(operator, small_world):
     assert running.cancelled_by == "an operator"
     response = post(operator, probe_request())
     assert response.status_code == 409
-    assert "All tests of Sonar are stopped until 20 Nov 13:00 UTC" in response.json()["detail"]
+    assert "All Sonar tests are stopped until 20 Nov 13:00 UTC" in response.json()["detail"]
     assert patch(operator, paused=False).json() == idle | {"paused_by": None, "cancelled": 0}
     assert post(operator, probe_request()).status_code == 202
 

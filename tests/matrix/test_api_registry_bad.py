@@ -57,7 +57,7 @@ def refused(response: Any, field: str, said: str, status: int = 400) -> None:
     assert said in answer["detail"]
 
 
-NO_BUFFERS = "transfer tool http-tpc cannot set TCP buffers: tcp_buffer_bytes must"
+NO_BUFFERS = "transfer tool http-tpc cannot set TCP buffers: “tcp_buffer_bytes” must"
 LABELLED = {"scitag": "2/11", "mover": "gridftp", "mode": "push"}
 OF_A_NOTE = "A note needs a site, or the source and destination of a link."
 WRONG = [
@@ -75,7 +75,7 @@ WRONG = [
     ("targets", {"floor_mb_s": 0}, "floor_mb_s", "floor_mb_s 0 is not a number from 0.001 to"),
     ("targets", {"floor": 20}, "floor", "The field “floor” is now called floor_mb_s."),
     ("targets", {"below": 1.5}, "below", "below 1.5 is not a number from 0.05 to 1"),
-    ("targets", {"below": 0.9}, "above", "must not be less than below, which is 0.9."),
+    ("targets", {"below": 0.9}, "above", "must not be less than “below”, which is 0.9."),
     ("targets", {"bad": 2}, "bad", "There is no field “bad”: use name, enabled,"),
     ("targets", {"of": 3}, "of", "There is no field “of”: use name, enabled,"),
     ("targets", {"mesh": "none"}, "mesh", "mesh “none” is not known: use the name of a"),
@@ -221,7 +221,7 @@ WRONG = [
         "meshes",
         LABELLED,
         "scitag",
-        "The transfer tool gridftp cannot send a flow label: scitag must be left",
+        "The transfer tool gridftp cannot send a flow label: “scitag” must be left",
     ),
     ("meshes", {"service": "https://fts.example"}, "service", "uses no service: “service” must be"),
     (

@@ -673,7 +673,7 @@ def test_an_operator_stops_all_tests_and_every_page_says_so_until_they_start_aga
     assert look(operator).parts("#stop button")
     assert stop(operator)["Location"] == URL
     assert Probe.objects.get().cancelled_by == ""
-    words = "All tests of Sonar are stopped since 20 Nov 12:00 UTC (the-operator), until someone"
+    words = "All Sonar tests are stopped since 20 Nov 12:00 UTC (the-operator), until someone"
     words += " resumes them: new firewall. No test starts until the stop ends."
     for page in (URL, "/", "/table/", "/sites/RAL/", "/links/RAL_DATADISK/DESY_DATADISK/"):
         assert words in look(operator, page), page
@@ -706,7 +706,7 @@ def test_the_page_that_orders_a_stop_shows_it_at_once_in_each_process_of_the_web
 ):
     """Another process has stopped them, and this one read a moment ago that they run."""
     AllTests.objects.create(id=1, paused_since=NOW, pause_reason="new firewall")
-    assert "All tests of Sonar are stopped" in look(operator)
+    assert "All Sonar tests are stopped" in look(operator)
     AllTests.objects.update(paused_since=None, pause_reason="")
     assert not look(operator).parts("#stopped")
 

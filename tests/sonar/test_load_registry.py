@@ -143,7 +143,7 @@ def test_an_endpoint_is_retired_and_comes_back(tmp_path):
 
 def test_a_size_class_that_cannot_be_is_refused_in_words(tmp_path):
     for name, start, why in (
-        ("compare", 0, "query parameters use that prefix"),
+        ("compare", 0, "query parameters use this name as a prefix"),
         ("'16'", 0, "it would be read as a number"),
         ("small", 5, "the first size class, small, must start at 0 bytes"),
     ):

@@ -182,7 +182,7 @@ def test_nothing_starts_while_all_tests_are_stopped_and_what_is_due_does_after_i
     order(glasgow, ral)
     Probe.objects.exclude(state="waiting").delete()
     stop_all("new firewall", None, None, NOW, running=False)
-    sentence = "All tests of Sonar are stopped until someone resumes them: new firewall."
+    sentence = "All Sonar tests are stopped until someone resumes them: new firewall."
     assert scheduler.claim_due(NOW) == []
     assert reasons() == {"stopped": 18}
     with pytest.raises(scheduler.RefusedError) as refused:
@@ -216,7 +216,7 @@ def test_the_command_stops_all_tests_and_lets_them_start_again(glasgow: Endpoint
     running = claimed(ordered(glasgow, ral))
     call_command("stop", "all", "new firewall", "--until", until.isoformat(), "--running")
     out = capsys.readouterr().out
-    assert out.startswith("All tests of Sonar are stopped until ")
+    assert out.startswith("All Sonar tests are stopped until ")
     assert out.endswith(": new firewall.\nRunning tests being cancelled: 1.\n")
     assert Probe.objects.get().cancelled_by == "an operator"
     call_command("stop", "show")
