@@ -102,11 +102,11 @@ class Parameter:
 
 
 PARAMETERS: Mapping[str, Parameter] = {
-    "streams": Parameter(1, "cannot set the number of streams: streams must be 1"),
+    "streams": Parameter(1, "cannot set the number of streams: “streams” must be 1"),
     "tcp_buffer_bytes": Parameter(
-        None, "cannot set TCP buffers: tcp_buffer_bytes must be left empty"
+        None, "cannot set TCP buffers: “tcp_buffer_bytes” must be left empty"
     ),
-    "scitag": Parameter(None, "cannot send a flow label: scitag must be left empty"),
+    "scitag": Parameter(None, "cannot send a flow label: “scitag” must be left empty"),
 }
 
 
@@ -188,7 +188,7 @@ class MoverDescription:
         if mode not in self.modes:
             allowed = " or ".join(self.modes)
             sentences["mode"] = (
-                f"The transfer tool {self.name} does not support mode {mode}: mode must be "
+                f"The transfer tool {self.name} does not support mode {mode}: “mode” must be "
                 f"{allowed}."
             )
         for name, value in parameters.items():
@@ -198,7 +198,7 @@ class MoverDescription:
         most, streams = self.most_streams, parameters.get("streams")
         if most and streams and streams > most:
             sentences["streams"] = (
-                f"The transfer tool {self.name} uses at most {most} streams: streams must be "
+                f"The transfer tool {self.name} uses at most {most} streams: “streams” must be "
                 f"from 1 to {most}."
             )
         return sentences

@@ -148,7 +148,7 @@ ROWS = (
         "XRootD with curl, xrootd#2067; dCache", lasts=False),
     Row(r"problem with the local SSL certificate", Of.ACTIVE, Kind.CERTIFICATE, "curl"),
     Row(r"no bytes have been \w+", Where.TRANSFER, Kind.STALLED,
-        "XRootD 5 and 6, as of its own file system"),
+        "XRootD 5 and 6, as an error of its own file system"),
     Row(r"local filesystem: .*(no space|quota)", Of.ACTIVE, Kind.NO_SPACE, "XRootD 5 and 6",
         lasts=False),
     # Closing a file that came in part fails: whatever broke the copy is hidden by it.
@@ -248,7 +248,8 @@ ROWS = (
     Row(r"(socket|stream) disconnect|end.of.file|proper state|closed unexpectedly"
         r"|server has terminated", Of.WAY, Kind.BROKEN, "xrdcp, globus, iperf3"),
     Row(r"failed to open local resource|no servers are available to read", None, Kind.SEARCHING,
-        "the manager of an XRootD cluster, for a name that is new to it", lasts=False),
+        "the manager of an XRootD cluster, for a name that it has not looked up before",
+        lasts=False),
     Row(r"too many (transfers|requests|connections|open files)|\bbusy\b|overload|\[30(03|24)\]"
         r"|try again later|temporarily|upload in progress|is locked", None, Kind.BUSY,
         "dCache, XRootD, globus", lasts=False),

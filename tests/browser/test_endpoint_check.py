@@ -26,7 +26,7 @@ GOOD = [
     CheckStep(
         "certificate",
         StepState.FINE,
-        "The certificate is for se.ral.example; it expires on 2027-11-20.",
+        "The certificate is for se.ral.example; the certificate expires on 2027-11-20.",
     ),
     CheckStep(
         "write", StepState.FINE, "100 kB uploaded under a temporary name and renamed, in 0.2 s."

@@ -152,7 +152,8 @@ def test_the_first_movers_obey_what_was_accepted_before_they_were_described(move
 def test_more_streams_than_a_mover_can_be_told_are_refused():
     assert catalogue.kept("xrootd").refusals("pull", streams=15) == {}
     assert catalogue.kept("xrootd").refusals("pull", streams=16) == {
-        "streams": "The transfer tool xrootd uses at most 15 streams: streams must be from 1 to 15."
+        "streams": "The transfer tool xrootd uses at most 15 streams: “streams” must be from 1 "
+        "to 15."
     }
 
 

@@ -343,7 +343,7 @@ def test_a_certificate_says_for_whom_it_is_and_when_it_ends(looked_at):
     good = looked_at(90, "localhost")
     assert good.state == StepState.FINE
     assert good.seen.startswith("The certificate is for localhost, issued by trustme")
-    assert good.seen.endswith(f"it expires on {day(90)}, in 90 days.")
+    assert good.seen.endswith(f"the certificate expires on {day(90)}, in 90 days.")
     soon = looked_at(4, "localhost")
     assert (soon.state, soon.advice) == (StepState.WARNING, RENEW)
     assert soon.seen == f"The certificate expires on {day(4)}, in 4 days."

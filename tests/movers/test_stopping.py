@@ -290,7 +290,7 @@ def test_what_is_cut_short_by_the_total_limit_blames_no_host():
     wait = Wait(answer=2, total=4)
     wait.end_by(time.monotonic() + 0.05)
     end = End(Where.SOURCE, "http://ral.example/base/f", "http://ral.example/base")
-    assert "left of the time limit of the test were too short" in str(wait.overdue(end, "PUT ral"))
+    assert "of the time limit of the test were not enough" in str(wait.overdue(end, "PUT ral"))
     wait = Wait(answer=2, total=0.05)
     assert "host down or firewall?" in str(wait.overdue(end, "PUT ral"))
 

@@ -380,7 +380,7 @@ def test_a_server_that_takes_no_more_of_an_upload_is_given_up():
         limits = replace(LIMITS, connect=2)
         order = replace(order_to(server.url), bytes=50_000_000, limits=limits)
         began = time.monotonic()
-        with pytest.raises(MoverError, match=r"PUT .*not accepted, in time"):
+        with pytest.raises(MoverError, match=r"PUT .*not accepted in time"):
             WebDav().put(replace(order, source=order.destination), Watch())
         over.set()
     assert time.monotonic() - began < 40  # the server goes on for longer

@@ -146,7 +146,7 @@ def test_a_file_is_copied_within_a_cluster(way: Way, world: World, within_cluste
 REFUSALS = {
     ("xrootd", "root"): "[FATAL] Redirect limit has been reached",
     ("gfal2", "root"): "[FATAL] Redirect limit has been reached",
-    ("gfal2", "https"): "set to_data_hosts for the credential of the destination",
+    ("gfal2", "https"): "set “to_data_hosts” for the credential of the destination",
 }
 with_tokens = pytest.mark.parametrize("world", ["tokens"], indirect=True)
 

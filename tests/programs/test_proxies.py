@@ -150,12 +150,13 @@ ENVIRONMENT = Command(("env",))
         (
             "/a.proxy",
             "",
-            "the destination has no X.509 proxy and would be sent that of the other endpoint",
+            "the destination has no X.509 proxy and would be sent the X.509 proxy of the other "
+            "endpoint",
         ),
         (
             "",
             "/b.proxy",
-            "the source has no X.509 proxy and would be sent that of the other endpoint",
+            "the source has no X.509 proxy and would be sent the X.509 proxy of the other endpoint",
         ),
         ("/a.proxy", "/b.proxy", "the endpoints have different X.509 proxies"),
     ],

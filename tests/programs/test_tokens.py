@@ -87,8 +87,12 @@ def test_a_proxy_at_the_usual_place_is_hidden_and_else_none_is_named(tmp_path, m
 @pytest.mark.parametrize(
     ("source", "destination", "why"),
     [
-        (TOKEN, "", "the destination has no token and would be sent that of the other endpoint"),
-        ("", TOKEN, "the source has no token and would be sent that of the other endpoint"),
+        (
+            TOKEN,
+            "",
+            "the destination has no token and would be sent the token of the other endpoint",
+        ),
+        ("", TOKEN, "the source has no token and would be sent the token of the other endpoint"),
         (TOKEN, OTHER, "the endpoints have different tokens"),
     ],
 )

@@ -88,7 +88,7 @@ def test_what_a_mover_does_not_obey_is_refused_by_its_field():
         wishes.full_clean()
     assert caught.value.message_dict == {
         "tcp_buffer_bytes": [
-            "The transfer tool http-tpc cannot set TCP buffers: tcp_buffer_bytes must be left "
+            "The transfer tool http-tpc cannot set TCP buffers: “tcp_buffer_bytes” must be left "
             "empty."
         ]
     }

@@ -82,7 +82,7 @@ def queued(source: Endpoint, destination: Endpoint, of: Mesh | None = None) -> P
         ({"tcp_buffer_bytes": 65536}, "tcp_buffer_bytes", "must be left empty"),
         ({"mover": "http-tpc"}, "service", "uses no service: “service” must be left empty"),
         ({"mover": "http-tpc"}, "service_credential", "“service_credential” must be left empty"),
-        ({"mode": "push"}, "mode", "mode must be pull"),
+        ({"mode": "push"}, "mode", "“mode” must be pull"),
     ],
 )
 def test_a_mesh_names_a_service_that_fits(values: dict[str, str], field: str, words: str):

@@ -71,17 +71,17 @@ def test_a_new_mover_is_registered_scheduled_and_measures(tmp_path):
         (
             {"mode": "pull"},
             "mode",
-            "The transfer tool disk does not support mode pull: mode must be push.",
+            "The transfer tool disk does not support mode pull: “mode” must be push.",
         ),
         (
             {"streams": 4},
             "streams",
-            "The transfer tool disk cannot set the number of streams: streams must be 1.",
+            "The transfer tool disk cannot set the number of streams: “streams” must be 1.",
         ),
         (
             {"tcp_buffer_bytes": 65536},
             "tcp_buffer_bytes",
-            "The transfer tool disk cannot set TCP buffers: tcp_buffer_bytes must be left empty.",
+            "The transfer tool disk cannot set TCP buffers: “tcp_buffer_bytes” must be left empty.",
         ),
         (
             {"mover": "fake", "mode": "pull"},
@@ -114,8 +114,10 @@ def test_what_is_ordered_and_not_obeyed_is_refused(tmp_path):
     with pytest.raises(scheduler.RefusedError) as caught:
         scheduler.order_all([wish, wish], NOW)
     assert caught.value.errors == {
-        "mode": ["The transfer tool disk does not support mode pull: mode must be push."],
-        "streams": ["The transfer tool disk cannot set the number of streams: streams must be 1."],
+        "mode": ["The transfer tool disk does not support mode pull: “mode” must be push."],
+        "streams": [
+            "The transfer tool disk cannot set the number of streams: “streams” must be 1."
+        ],
     }
     assert not Probe.objects.exists()
 

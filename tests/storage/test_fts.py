@@ -536,7 +536,9 @@ def test_what_is_known_of_a_job_is_kept_when_it_takes_too_long_or_is_stopped(
 def test_a_job_that_does_not_begin_in_time_is_cancelled_and_blames_no_link(fts, plain):
     fts.queue_seconds = 600
     order = order_at(fts, plain, limits=replace(LIMITS, total=5))
-    fails_in_doubt(measure(Fts3(), order, Watch()), Where.CONTROL, "its state is SUBMITTED")
+    fails_in_doubt(
+        measure(Fts3(), order, Watch()), Where.CONTROL, "the state of the job is SUBMITTED"
+    )
     assert only_job(fts).state == "CANCELED"
 
 

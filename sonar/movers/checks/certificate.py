@@ -25,7 +25,8 @@ ADVICE = {
     9: "The certificate is not valid yet: compare the clocks of the server and of this machine.",
     10: RENEW,
     18: "The certificate is self-signed: give the server one from a trusted authority.",
-    19: "Add its authority to SONAR_CA_BUNDLE, or give the server another certificate.",
+    19: "Add the authority that issued the certificate to SONAR_CA_BUNDLE, or give the server "
+    "another certificate.",
     20: CHAIN,
     21: CHAIN,
     62: "Give the server a certificate for the host of its base URL, or correct the base URL.",
@@ -73,7 +74,7 @@ def accepted(certificate: x509.Certificate, now: datetime) -> CheckStep:
             f"The certificate expires on {day(certificate.not_valid_after_utc)}, in {span(left)}."
         )
         return CheckStep("certificate", StepState.WARNING, seen, RENEW)
-    ends = f"it expires on {day(certificate.not_valid_after_utc)}, in {span(left)}"
+    ends = f"the certificate expires on {day(certificate.not_valid_after_utc)}, in {span(left)}"
     return CheckStep("certificate", StepState.FINE, f"{described(certificate)}; {ends}.")
 
 

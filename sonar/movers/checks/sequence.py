@@ -66,7 +66,8 @@ BY_STATUS = {
     "the endpoint has no credential, register one.",
     404: "Compare the path of the base URL with the paths of the server.",
     405: "Enable this HTTP method on the server for paths below the base URL.",
-    409: "Check that the parent directory exists, and that nothing else has its name.",
+    409: "Check that the parent directory exists, and that nothing else has the name of that "
+    "directory.",
     501: "Enable this HTTP method on the server: the module for it may not be loaded.",
     507: "Free some space on the storage, or raise its quota.",
 }
@@ -82,5 +83,8 @@ def advice_on(error: MoverError) -> str:
         return BY_STATUS[error.status]
     at = f"{datetime.now(UTC):%H:%M:%S} UTC"
     if isinstance(error, Late):
-        return f"The server accepted the request but did not answer: check its log up to {at}."
-    return f"Check the log of the server at {at}."
+        return (
+            "The server accepted the request but did not answer: check its log for entries up to "
+            f"{at}."
+        )
+    return f"Check the log of the server for entries at {at}."

@@ -170,8 +170,8 @@ def checksum_step(storage: Storage) -> CheckStep:
             offered = storage.files.checksum(storage.end, storage.order, LIMITS.checksum)
     except (Late, NotReady):
         seen = (
-            f"The server gave no adler32 checksum of {format_bytes(FILE_BYTES)} within "
-            f"{LIMITS.checksum:g} s."
+            f"The server returned no adler32 checksum for a file of {format_bytes(FILE_BYTES)} "
+            f"within {LIMITS.checksum:g} s."
         )
         return CheckStep("checksum", StepState.WARNING, seen, OFFER_CHECKSUMS)
     except NoChecksum as error:
@@ -190,7 +190,10 @@ def delete_step(storage: Storage) -> CheckStep:
         storage.files.delete(storage.end, storage.order)
     if storage.stat() is not None:
         seen = "The server reported the file as deleted, but still shows it."
-        advice = "Check the server's log: otherwise, test files would fill its disks."
+        advice = (
+            "Check the server's log for the reason: test files that are not deleted would fill its "
+            "disks."
+        )
         return CheckStep("delete", StepState.FAILED, seen, advice)
     storage.may_be_left = False
     return CheckStep("delete", StepState.FINE, "The file was deleted.")

@@ -88,7 +88,7 @@ def base_step(storage: WebStorage) -> CheckStep:
     return CheckStep("base", StepState.FINE, f"The directory {path} exists.")
 
 
-MAKE_BASE = "Create this directory, as Sonar does not, or correct the path of the base URL."
+MAKE_BASE = "Create this directory (Sonar does not create it), or correct the path of the base URL."
 
 
 def read_step(storage: WebStorage) -> CheckStep:
@@ -183,8 +183,7 @@ def clock_step(storage: WebStorage) -> CheckStep:
         )
     seen = f"The server's clock is {abs(ahead):.0f} s {'fast' if ahead > 0 else 'slow'}."
     advice = (
-        "Set both clocks by NTP: otherwise, valid tokens and certificates seem expired, or not "
-        "valid "
-        "yet."
+        "Synchronise both clocks with NTP: otherwise, valid tokens and certificates seem expired, "
+        "or not valid yet."
     )
     return CheckStep("clock", StepState.WARNING, seen, advice)

@@ -179,7 +179,7 @@ def tokens_for(order: Order, *, has_token: bool) -> dict[str, list[str]]:
         missing = " and ".join(
             f"the {end.where}" for end in (order.source, order.destination) if not end.lent
         )
-        why = "Sonar's own token" if has_token else "that of the other endpoint"
+        why = "Sonar's own token" if has_token else "the token of the other endpoint"
         message = f"not submitted: FTS has no token for {missing} and would send {why} there"
         raise MoverError(Where.CONTROL, message, permanent=True)
     return {}

@@ -355,7 +355,7 @@ class Poller:
             job.miss(answer)
             return
         try:
-            with as_failures(f"reading the answer of FTS for job {job.number}"):
+            with as_failures(f"reading the response from FTS for job {job.number}"):
                 job.learn(answer)
         except MoverError as error:
             job.miss(error)
@@ -398,7 +398,7 @@ def overdue(job: Job, order: Order) -> MoverError:
     state = job.progress.state
     if state in BEGUN:
         return MoverError(Where.TRANSFER, f"FTS: not finished {within}")
-    said = f"its state is {state[:40]}" if state else "FTS reported no state"
+    said = f"the state of the job is {state[:40]}" if state else "FTS reported no state"
     return MoverError(Where.CONTROL, f"FTS: the job did not start {within}: {said}")
 
 

@@ -291,7 +291,7 @@ def _json(content: bytes, place: str) -> Json | list[Any]:
     except ValueError:  # its own words quote what was sent
         answer = None
     if not isinstance(answer, dict | list):
-        raise UnreadableError(Where.CONTROL, f"{place}: the answer is not valid JSON of FTS")
+        raise UnreadableError(Where.CONTROL, f"{place}: the answer is not valid FTS JSON")
     return answer
 
 

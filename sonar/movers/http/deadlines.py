@@ -142,9 +142,10 @@ class Wait:
         """Say what it means that the time is up."""
         if not self.was_sent:
             took = time.monotonic() - self.began
-            why = "no connection, or the request was not accepted, in time (host down or firewall?)"
+            why = "the connection or the request was not accepted in time (host down or firewall?)"
             if self.is_shortened and took < TOO_SHORT_SECONDS:
-                why = f"the {round(took, 2):g} s left of the time limit of the test were too short"
+                left = f"{round(took, 2):g} s"
+                why = f"the remaining {left} of the time limit of the test were not enough"
             return MoverError(end.where, f"{place}: {why}")
         waited = min(self.answer, self.end - self.sent_at)
         return Late(end.where, f"{place}: no answer within {round(waited, 1):g} s")

@@ -223,7 +223,7 @@ def new_trust(ca_bundle: str) -> ssl.SSLContext:
             cafile=None if directory else ca_bundle or None, capath=ca_bundle if directory else None
         )
     except OSError as error:  # ssl.SSLError is one
-        reason = error.strerror or "it contains no certificate"
+        reason = error.strerror or "the file contains no certificate"
         message = f"the CA certificates {ca_bundle} cannot be used: {reason}"
         raise MoverError(Where.CONTROL, message, permanent=True) from error
 

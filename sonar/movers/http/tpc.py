@@ -258,7 +258,7 @@ def refusal(order: Order, status: int, text: str, route: Route | None = None) ->
         missing.at_another_server = order.mode == "pull" and bool(route and route.elsewhere)
         return missing
     if said.kind is Kind.SEARCHING:
-        why = "a cluster manager answers so until it has found a data server for the file"
+        why = "a cluster manager gives this answer until it has found a data server for the file"
         return said.error_as(StillLooking, f"{message} ({why})")
     error = said.error(message)
     error.status = status if said.where is active.where else 0

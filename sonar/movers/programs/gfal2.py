@@ -102,7 +102,7 @@ def require_tokens_that_go_along(order: Order) -> None:
         if end.token and over_http and not end.token_goes_along:
             message = (
                 "over HTTP gfal2 follows every redirect and sends the token along: set "
-                f"to_data_hosts for the credential of the {end.where}"
+                f"“to_data_hosts” for the credential of the {end.where}"
             )
             raise MoverError(Where.CONTROL, message, permanent=True)
 

@@ -76,7 +76,8 @@ def sentence(*ends: End) -> str:
     singular, plural = SHORT_NAMES[kind]
     without = [end.where for end in ends if not (end.proxy if by_proxy else end.token)]
     if without:
-        reason = f"the {without[0]} has no {singular} and would be sent that of the other endpoint"
+        other = f"the {singular} of the other endpoint"
+        reason = f"the {without[0]} has no {singular} and would be sent {other}"
     else:
         reason = f"the endpoints have different {plural}"
     return f"{reason}: both endpoints need the same credential, as the program uses only one"

@@ -255,7 +255,9 @@ class Xrootd:
         ended = copy(self.files, command, order, watch, read=read, failure=failed)
         watch.seen.transfer_seconds = log.between
         if log.answered is None:
-            return Receipt(order.bytes, ended.seconds, "xrdcp succeeded, within 2.5 s of the copy")
+            return Receipt(
+                order.bytes, ended.seconds, "xrdcp succeeded, at most 2.5 s after the copy ended"
+            )
         return Receipt(order.bytes, log.answered - ended.began, "xrdcp succeeded")
 
     def _streams(self, order: Order) -> tuple[str, ...]:
