@@ -228,7 +228,7 @@ ROUNDS = 6
 
 LETTERS_SENTENCE = (
     "A base URL must contain only printable UTF-8 characters, even after percent-decoding. "
-    "Characters that change the direction of writing are not allowed."
+    "Characters that change the text direction are not allowed."
 )
 DOTS_SENTENCE = (
     "The path of a base URL must not contain . or .. as a segment, even percent-encoded."
@@ -292,7 +292,7 @@ def readings(text: str) -> Iterator[str]:
         before, text = text, unquote(text, errors="strict")
         if text == before:
             return
-    raise ValueError("escapes hide escapes")
+    raise ValueError("percent-encoded characters contain further percent-encoding")
 
 
 def is_printable(text: str) -> bool:

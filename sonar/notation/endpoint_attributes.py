@@ -128,7 +128,7 @@ ENDPOINT_ATTRIBUTES: tuple[EndpointAttribute, ...] = (
     ),
     EndpointAttribute(
         name="label",
-        ends="endpoints with this label, like DATADISK",
+        ends="endpoints with this label, for example DATADISK",
         columns=("label",),
         example="DATADISK",
     ),

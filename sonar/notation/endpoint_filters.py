@@ -43,7 +43,7 @@ def tidied(values: Mapping[Any, object]) -> dict[str, list[str]]:
         raise FilterError("", f"a filter must have at least one of {either([*OF_ENDPOINTS])}")
     kept = {name: _texts(name, values[name]) for name in OF_ENDPOINTS if name in values}
     if (count := sum(map(len, kept.values()))) > MOST_FILTERS:
-        sentence = f"{count} values are too many: a filter can have at most {MOST_FILTERS}"
+        sentence = f"{count} values were given, but a filter can have at most {MOST_FILTERS}"
         raise FilterError(max(kept, key=lambda name: len(kept[name])), sentence)
     return kept
 
@@ -51,7 +51,7 @@ def tidied(values: Mapping[Any, object]) -> dict[str, list[str]]:
 def _texts(name: str, value: object) -> list[str]:
     values = value if isinstance(value, list) else [value]
     if not values:
-        raise FilterError(name, f"{name} has no value: enter one, or remove {name}")
+        raise FilterError(name, f"“{name}” has no value: enter a value, or remove “{name}”")
     texts = {_text(name, each) for each in values}
     return sorted(texts, key=lambda text: (text.startswith(NOT), text))
 
@@ -60,12 +60,12 @@ def _text(name: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise FilterError(
             name,
-            f'{name} must be a text or a list of texts: put words such as "NO" in quotes',
+            f'“{name}” must be a string or a list of strings: put words such as "NO" in quotes',
         )
     text, attribute = str(value), OF_ENDPOINTS[name]
     if len(text.removeprefix(NOT)) > attribute.longest:  # which is not repeated
         raise FilterError(
-            name, f"a value of {name} can have at most {attribute.longest} characters"
+            name, f"a value of “{name}” can have at most {attribute.longest} characters"
         )
     if sentence := value_problem(name, attribute, text.removeprefix(NOT), attribute.allowed):
         raise FilterError(name, sentence.removesuffix("."))
@@ -79,8 +79,11 @@ def from_query(text: str) -> dict[str, list[str]]:
             text.strip().removeprefix("?"), keep_blank_values=True, strict_parsing=True
         )
     except ValueError:
-        sentence = "this is not a filter: use the notation of page addresses"
-        raise FilterError("", f"{sentence}, like cloud=UK&label=DATADISK&tag=!tape") from None
+        sentence = (
+            "this is not a filter: use the same notation as in page addresses, for example "
+            "cloud=UK&label=DATADISK&tag=!tape"
+        )
+        raise FilterError("", sentence) from None
     values = {
         name: [value for _, value in group]
         for name, group in groupby(sorted(pairs, key=lambda pair: pair[0]), lambda pair: pair[0])

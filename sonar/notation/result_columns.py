@@ -24,8 +24,8 @@ LONGEST_ERROR = 10_000
 class Home(Enum):
     """Where a column is kept."""
 
-    RESULT = "its row in sonar_transfer"
-    PROFILE = "the profile, which results with the same settings share"
+    RESULT = "the row of the result in sonar_transfer"
+    PROFILE = "the profile, which is shared by all results with the same settings"
     NAME = "a row that the result refers to by ID"
     NOWHERE = "computed from other columns"
 
@@ -33,8 +33,8 @@ class Home(Enum):
 class Reporter(Enum):
     """Who says what is in a column of a test of Sonar's own."""
 
-    SONAR = "what Sonar requested or observed"
-    MOVER = "an attribute of Seen, which the transfer tool sets during the transfer"
+    SONAR = "a value that Sonar requested or observed"
+    MOVER = "an attribute of the object `Seen`, which the transfer tool sets during the transfer"
 
 
 @dataclass(frozen=True)
@@ -114,13 +114,13 @@ def _seconds(name: str, sentence: str, **more: Any) -> Column:  # noqa: ANN401 -
 
 
 def _concurrent(name: str, kind: type, sentence: str, example: float) -> Column:
-    number = "mean number" if kind is float else "whole number"
+    number = "number" if kind is float else "whole number"
     return Column(
         name,
         sentence,
         kind=kind,
         limits={"ge": 0, "le": MOST_CONCURRENT},
-        allowed=f"a {number} of other tests from 0 to {MOST_CONCURRENT} or empty",
+        allowed=f"a {number} from 0 to {MOST_CONCURRENT} or empty",
         postgres="float8" if kind is float else "int2",
         example=example,
     )
@@ -153,7 +153,7 @@ COLUMNS = (
         "id",
         "UUID of the result; Sonar stores each ID once.",
         kind=UUID,
-        allowed="a UUID, like 6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
+        allowed="a UUID, for example 6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
         required=True,
         postgres="uuid",
         example="6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
@@ -182,14 +182,14 @@ COLUMNS = (
         "started_at",
         "Start of the test (UTC).",
         kind=datetime,
-        allowed="a time: write ISO 8601 in UTC, like 2026-11-20T04:00:00Z",
+        allowed="a time: write ISO 8601 in UTC, for example 2026-11-20T04:00:00Z",
         required=True,
         postgres="timestamptz",
         example="2026-11-20T11:30:00.000000Z",
     ),
     Column(
         "seconds",
-        "Duration of the transfer, measured as `clock` says.",
+        "Duration of the transfer, measured as described by `clock`.",
         kind=float,
         limits={"ge": 0, "le": LONGEST_SECONDS},
         allowed=f"a number of seconds from 0 to {LONGEST_SECONDS}",
@@ -203,7 +203,7 @@ COLUMNS = (
         "Size of the file, whether or not it arrived.",
         kind=int,
         limits={"ge": 1, "lt": MOST_BYTES + 1},
-        allowed="a whole number of bytes from 1 to below 10^18",
+        allowed="a whole number of bytes that is at least 1 and less than 10^18",
         required=True,
         postgres="int8",
         unit="bytes",
@@ -223,7 +223,7 @@ COLUMNS = (
         "error",
         "Error message of a failed transfer.",
         limits={"max_length": LONGEST_ERROR},
-        allowed=f"a text of at most {LONGEST_ERROR} characters without NUL",
+        allowed=f"text of at most {LONGEST_ERROR} characters, without NUL characters",
         empty="",
         postgres="text",
     ),
@@ -239,7 +239,7 @@ COLUMNS = (
         "mover",
         "Transfer tool, for example http-tpc.",
         MOVER,
-        "1 to 20 letters, digits, dots, dashes and underscores, like http-tpc",
+        "1 to 20 letters, digits, dots, dashes and underscores, for example http-tpc",
         required=True,
         home=Home.PROFILE,
         example="http-tpc",
@@ -323,7 +323,8 @@ COLUMNS = (
     ),
     Column(
         "clock",
-        "Timing of `seconds`: Sonar's request, the run of a tool, or the transfer service.",
+        "Method of timing `seconds`: around Sonar's request, around the run of a tool, or by the "
+        "transfer service.",
         choices=("request", "tool", "service"),
         allowed="request, tool, service or empty",
         empty="",
@@ -419,7 +420,7 @@ COLUMNS = (
     ),
     Column(
         "purpose",
-        "Purpose of the test: on schedule, on demand (ordered) or for a parameter sweep.",
+        "Purpose of the test: on schedule, on demand (`ordered`) or for a parameter sweep.",
         choices=("scheduled", "ordered", "sweep"),
         allowed="scheduled, ordered, sweep or empty",
         empty="",
@@ -446,7 +447,7 @@ COLUMNS = (
         "data_server",
         "Host and port of the data server that moved the bytes, if not that of the endpoint.",
         DATA_SERVER,
-        "a host and a port, like st-048.example.org:8443 or [2001:db8::48]:1094, or empty",
+        "a host and a port, for example st-048.example.org:8443 or [2001:db8::48]:1094, or empty",
         empty="",
         postgres="varchar",
         reporter=Reporter.MOVER,

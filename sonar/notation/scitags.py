@@ -39,8 +39,8 @@ def parsed(value: object) -> int:
     text = str(value)
     if not re.fullmatch(NOTATION, text):
         raise ValueError(
-            "write a flow label as experiment/activity, like 2/11: the experiment from 1 to "
-            f"{MOST // _ACTIVITIES}, the activity from 1 to {_ACTIVITIES - 1}"
+            "write a flow label as experiment/activity, for example 2/11: the experiment from "
+            f"1 to {MOST // _ACTIVITIES}, the activity from 1 to {_ACTIVITIES - 1}"
         )
     experiment, activity = text.split("/")
     return Scitag(int(experiment), int(activity)).number

@@ -22,7 +22,9 @@ def parse_duration(text: str) -> timedelta:
     """Read `90s`, `10m`, `6h` or `7d`; raise ValueError with a sentence for anything else."""
     match = re.fullmatch(r"([1-9]\d{0,6})([smhd])", text.strip())
     if match is None:
-        raise ValueError(f"{text!r} is not a duration: write a number and s, m, h or d, like 10m")
+        raise ValueError(
+            f"{text!r} is not a duration: write a number and s, m, h or d, for example 10m"
+        )
     return timedelta(seconds=int(match[1]) * _DURATION_SECONDS[match[2]])
 
 
@@ -45,7 +47,9 @@ def parse_bytes(text: str) -> int:
     match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,12})?) ?([kMGT]?B)?", text.strip(), re.ASCII)
     if match and (size := Decimal(match[1]) * _BYTES[match[2] or "B"]) == int(size):
         return int(size)
-    raise ValueError(f"{text!r} is not a size: write a number and kB, MB, GB or TB, like 10 MB")
+    raise ValueError(
+        f"{text!r} is not a size: write a number and kB, MB, GB or TB, for example 10 MB"
+    )
 
 
 def exact_bytes(size: int) -> str:
@@ -60,7 +64,9 @@ def parse_rate(text: str) -> float:
     # A size alone is no rate, and a number alone is in bytes per second.
     if match and bool(match[2]) == bool(match[3]):
         return float(Decimal(match[1]) * _BYTES[match[2] or "B"])
-    raise ValueError(f"{text!r} is not a rate: write a number and kB/s, MB/s or GB/s, like 20 MB/s")
+    raise ValueError(
+        f"{text!r} is not a rate: write a number and kB/s, MB/s or GB/s, for example 20 MB/s"
+    )
 
 
 def exact_rate(bytes_per_second: float) -> str:

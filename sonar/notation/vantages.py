@@ -5,7 +5,10 @@ from collections.abc import Iterable
 
 LONGEST = 40
 PATTERN = r"^[a-z0-9-]+\Z"
-SENTENCE = f"A vantage point has 1 to {LONGEST} lower-case letters, digits and dashes, like cern."
+SENTENCE = (
+    f"The name of a vantage point has 1 to {LONGEST} lower-case letters, digits and dashes, for "
+    "example cern."
+)
 
 
 def is_name(text: str) -> bool:

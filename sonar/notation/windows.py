@@ -33,7 +33,7 @@ class Window:
 
     def __post_init__(self) -> None:
         if self.start >= self.end:
-            raise ValueError("the time range ends before it begins: from must be before to")
+            raise ValueError("the time range ends before it begins: “from” must be before “to”")
 
 
 def preset(name: str, now: datetime) -> Window:
@@ -58,7 +58,7 @@ def parse_time(text: str) -> datetime:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError(
-            f"{text!r} is not a time: write ISO 8601 in UTC, like 2026-11-20T04:00:00Z"
+            f"{text!r} is not a time: write ISO 8601 in UTC, for example 2026-11-20T04:00:00Z"
         ) from None
     try:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

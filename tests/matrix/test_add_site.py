@@ -182,7 +182,9 @@ def test_operators_say_from_which_vantage_it_is_reached_and_site_admins_do_not(
     admin: Client, operator: Client, ecdf: Site
 ):
     place = PLACE | {"vantage": "Campus"}
-    assert "A vantage point has 1 to 40 lower-case letters" in page(operator.post(NEW, place))
+    assert "The name of a vantage point has 1 to 40 lower-case letters" in page(
+        operator.post(NEW, place)
+    )
     assert admin.post(NEW, place).status_code == 302
     other = {"name": "TAPE", "base_url": "davs://se.ecdf.example:443/tape", "vantage": "campus"}
     assert operator.post(NEW, PLACE | other).status_code == 302

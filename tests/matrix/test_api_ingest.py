@@ -117,13 +117,13 @@ def test_one_bad_row_keeps_all_out_and_is_named_by_index_and_field(client, inges
     answer = refused(post(client, [row(1), row(2, bytes=0, source="X"), 5], ingest))
     assert list(answer["errors"]) == ["1.bytes", "2"]
     assert answer["errors"]["1.bytes"] == [
-        "bytes 0 is not a whole number of bytes from 1 to below 10^18."
+        "bytes 0 is not a whole number of bytes that is at least 1 and less than 10^18."
     ]
     assert answer["errors"]["2"] == ["5 is not a JSON object with a result."]
     assert answer["detail"] == (
         "Nothing was stored: 2 of 3 results are wrong. "
-        "The first error is in 1.bytes: "
-        "bytes 0 is not a whole number of bytes from 1 to below 10^18."
+        "The first error is in 1.bytes: bytes 0 is not a whole number of bytes that is at least 1 "
+        "and less than 10^18."
     )
     assert not Profile.objects.exists()
 

@@ -259,7 +259,7 @@ BROKEN = {
     ),
     "NUL": (
         f"{HEADER}\n{line(1, state='failed', error=chr(0), error_where='source')}\n".encode(),
-        r"line 2: error '\x00' is not a text of at most 10000 characters without NUL",
+        r"line 2: error '\x00' is not text of at most 10000 characters, without NUL characters",
     ),
     "gzip cut off": (
         packed(line(n) for n in range(1, 5000))[:-2000],

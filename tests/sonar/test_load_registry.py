@@ -180,7 +180,7 @@ BAD = [
         "meshes[0].every.tiny (line 18): size class 'tiny' is not registered",
     ),
     ("23:00-04:30", "all night", "meshes[0].quiet_hours (line 19): write quiet hours in UTC"),
-    ("2/11", "139", "meshes[0].scitag (line 20): write a flow label as experiment/activity, like"),
+    ("2/11", "139", "meshes[0].scitag (line 20): write a flow label as experiment/activity, for"),
     ("2/11", "2/64", "meshes[0].scitag (line 20): write a flow label"),
     ("23:00-04:30", "25:00-26:00", "meshes[0].quiet_hours (line 19): "),
     (

@@ -155,7 +155,7 @@ def test_a_window_has_its_year_whichever_it_is():
 
 
 def test_a_window_does_not_end_before_it_begins():
-    with pytest.raises(ValueError, match="from must be before to"):
+    with pytest.raises(ValueError, match="“from” must be before “to”"):
         windows.Window(NOW, NOW)
 
 
