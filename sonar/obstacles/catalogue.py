@@ -42,7 +42,7 @@ class AllStopped(Obstacle):
     """An operator has stopped all tests, scheduled and ordered ones."""
 
     name = "stopped"
-    words = "all tests of Sonar are stopped: start tests again on the Operations page"
+    words = "all Sonar tests are stopped: start tests again on the Operations page"
     label = "all tests are stopped"
     effect = Effect.REFUSES
 
@@ -54,7 +54,7 @@ class AllStopped(Obstacle):
             yield Problem("", f"{sentence}.")
 
     def about(self, schedule: Schedule, now: datetime) -> str:
-        return "the stop of all tests"
+        return "the setting that stops all tests"
 
 
 class CredentialGivenAway(Obstacle):
@@ -62,7 +62,7 @@ class CredentialGivenAway(Obstacle):
 
     name = "credential"
     words = (
-        "a credential is missing, not delegated, for another host, or does not work: see "
+        "a credential is missing, is not delegated, is for another host, or does not work: see "
         "manage.py credentials"
     )
     effect = Effect.REFUSES
@@ -253,7 +253,10 @@ class TwoVantages(Obstacle):
     """A test runs at one vantage, so all that it is made of must be reached from there."""
 
     name = "two vantages"
-    words = "the endpoints and the mesh name different vantage points, and no worker is at both"
+    words = (
+        "different vantage points are set for the endpoints or the mesh, and each worker is at "
+        "only one of them"
+    )
     label = "no worker can reach both endpoints"
     effect = Effect.REFUSES
 
@@ -283,16 +286,16 @@ class TwoVantages(Obstacle):
         count = sum(apart.values())
         return (
             f"{'1 link is' if count == 1 else f'{count} links are'} not tested. "
-            f"{_apart(next(iter(apart)))} Choose a vantage point whose workers reach "
-            "both, or remove these links from the mesh."
+            f"{_apart(next(iter(apart)))} Choose a vantage point whose workers can reach both "
+            "endpoints, or remove these links from the mesh."
         )
 
 
 def _apart(vantages: Iterable[str]) -> str:
     names = " and ".join(vantages)
     return (
-        "No worker can reach both endpoints: the endpoints or their mesh name the vantage points "
-        f"{names}."
+        f"No worker can reach both endpoints: the vantage points {names} are set for the endpoints "
+        "or for their mesh."
     )
 
 
@@ -570,13 +573,16 @@ class AtCap(Obstacle):
         if capacity.outbound[source.id] <= 0:
             cap = _tests(source.outbound_cap)
             yield Problem(
-                "source", f"{source.name} is already sending in {cap}, as many as its cap allows."
+                "source",
+                f"{source.name} is already sending files in {cap}, the maximum that its cap "
+                "allows.",
             )
         if capacity.inbound[destination.id] <= 0:
             cap = _tests(destination.inbound_cap)
             yield Problem(
                 "destination",
-                f"{destination.name} is already receiving in {cap}, as many as its cap allows.",
+                f"{destination.name} is already receiving files in {cap}, the maximum that its cap "
+                "allows.",
             )
 
 

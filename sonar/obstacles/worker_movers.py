@@ -61,8 +61,8 @@ def elsewhere(vantages: Iterable[str]) -> str:
         return ""
     place = f"is at the vantage point {here}" if here else "has no vantage point"
     return (
-        f"it can be reached only from the vantage point {' and '.join(others)}, but this process "
-        f"{place} (SONAR_VANTAGE)."
+        f"the endpoint can be reached only from the vantage point {' and '.join(others)}, but this "
+        f"process {place} (SONAR_VANTAGE)."
     )
 
 

@@ -285,7 +285,8 @@ def test_tests_that_wait_for_a_link_or_for_an_end_that_fails_have_their_words(
     Schedule.objects.filter(source=small_world.ral).update(skipped_because="circuit")
     Schedule.objects.filter(source=small_world.desy).update(skipped_because="credential")
     page = look(client)
-    assert "a credential is missing, not delegated, for another host, or does not work" in page
+    why = "a credential is missing, is not delegated, is for another host, or does not work"
+    assert why in page
     assert "another test of the link has not finished: each link runs one test at a time" in page
     assert "tests of an endpoint keep failing, so it is tested less often" in page
 

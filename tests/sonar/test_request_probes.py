@@ -107,13 +107,14 @@ def test_an_order_waits_for_an_end_at_its_cap_and_says_which(db):
     (out,) = order(probe_requests(glasgow, desy), NOW + HOUR)
     assert (
         reason_of(out)
-        == "GLASGOW_DATADISK is already sending in 2 tests, as many as its cap allows."
+        == "GLASGOW_DATADISK is already sending files in 2 tests, the maximum that its cap allows."
     )
     (taken,) = order(probe_requests(lancs, desy), NOW + HOUR)
     finish(first)
     assert scheduler.start_waiting(NOW + HOUR) == []
     assert (
-        reason_of(out) == "DESY_DATADISK is already receiving in 1 test, as many as its cap allows."
+        reason_of(out)
+        == "DESY_DATADISK is already receiving files in 1 test, the maximum that its cap allows."
     )
     finish(taken)
     assert scheduler.start_waiting(NOW + 2 * HOUR) == [out.id]
@@ -164,7 +165,7 @@ def test_what_waits_goes_before_what_is_due_and_the_oldest_first(db):
     assert Probe.objects.get(id=later.id).state == "waiting"
     assert (
         reason_of(later)
-        == "GLASGOW_DATADISK is already sending in 1 test, as many as its cap allows."
+        == "GLASGOW_DATADISK is already sending files in 1 test, the maximum that its cap allows."
     )
 
 

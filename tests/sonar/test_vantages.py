@@ -25,8 +25,8 @@ pytestmark = pytest.mark.django_db
 SECOND = timedelta(seconds=1)
 DEAD = "No worker is running at the vantage point cern: start one there with SONAR_VANTAGE=cern."
 APART = (
-    "No worker can reach both endpoints: the endpoints or their mesh name the vantage points cern "
-    "and ral."
+    "No worker can reach both endpoints: the vantage points cern and ral are set for the endpoints "
+    "or for their mesh."
 )
 
 
@@ -253,9 +253,8 @@ def test_a_command_elsewhere_says_from_where_the_endpoint_is_reached(ends, setti
     with pytest.raises(CommandError) as refused:
         call_command(*command)
     assert str(refused.value).endswith(
-        "ed: it can be reached only from the vantage point cern, but this process is at the "
-        "vantage point ral "
-        "(SONAR_VANTAGE)."
+        "ed: the endpoint can be reached only from the vantage point cern, but this process is at "
+        "the vantage point ral (SONAR_VANTAGE)."
     )
     assert not Probe.objects.exists()
 
@@ -269,5 +268,6 @@ def test_a_registry_file_names_vantages_and_a_wrong_one_is_told_at_its_place(end
     with pytest.raises(RegistryError) as error:
         load(f"{place}, vantage: 'r l'}}\n{mesh}")
     assert [line.partition(": ")[2] for line in error.value.problems] == [
-        "A vantage point has 1 to 40 lower-case letters, digits and dashes, like cern."
+        "The name of a vantage point has 1 to 40 lower-case letters, digits and dashes, for "
+        "example cern."
     ] * 2
