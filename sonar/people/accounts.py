@@ -73,15 +73,17 @@ def admit(person: Identity) -> User:
     with actor.acting("log-in", f"log-in by {person.host}"):
         record = recorded(person, grant) or recorded(person, grant)
     if (record is None or grant is None) and person.certificate:
-        raise NotAdmitted(f"Your certificate has no role in this Sonar: {person.certificate}.")
+        raise NotAdmitted(
+            f"Your certificate has no role in this Sonar instance: {person.certificate}."
+        )
     if record is None or grant is None:
         groups = ", ".join(person.groups) or "none"
         raise NotAdmitted(
-            "None of your groups has a role in this Sonar. Your groups, as reported by the log-in "
-            f"provider: {groups}."
+            "None of your groups has a role in this Sonar instance. Your groups, as reported by "
+            f"the log-in provider: {groups}."
         )
     if not record.user.is_active:
-        raise NotAdmitted("Your account was disabled by an administrator of this Sonar.")
+        raise NotAdmitted("Your account was disabled by an administrator of this Sonar instance.")
     user: User = record.user
     return user
 
@@ -119,7 +121,9 @@ def update(record: SocialAccount, person: Identity, grant: Grant | None) -> None
     else:
         sites = list(Site.objects.filter(name__in=grant.sites))
         for name in sorted(grant.sites - {site.name for site in sites}):
-            log.warning("A group at log-in names the site %s, which is not registered.", name)
+            log.warning(
+                "A group reported at log-in refers to the site %s, which is not registered.", name
+            )
         # A site admin without any site is a reader.
         is_without = grant.role is Role.SITE_ADMIN and not sites
         roles.give(user, Role.READER if is_without else grant.role, sites)
@@ -128,7 +132,9 @@ def update(record: SocialAccount, person: Identity, grant: Grant | None) -> None
     user.save(update_fields=["is_active"])
     record.extra_data["groups"] = list(person.groups)
     record.save()
-    log.info("Log-in: the groups of %s give it the role of %s.", user, roles.described(user))
+    log.info(
+        "Log-in: the groups of %s give this account the role of %s.", user, roles.described(user)
+    )
 
 
 def free_name(person: Identity) -> str:
@@ -147,7 +153,7 @@ def described(user: User) -> str:
     """Say who vouches for the person of an account, and what the groups were at the last log-in."""
     record = SocialAccount.objects.filter(user=user).first()
     if record is None:
-        return "no, a local account of this Sonar"
+        return "no, a local account of this Sonar instance"
     groups = ", ".join(record.extra_data.get("groups", [])) or "none"
     return f"{record.uid} at {record.provider}; groups at the last log-in: {groups}"
 

@@ -60,7 +60,7 @@ def waiting() -> Iterator[None]:
         yield
         return
     if not _places.acquire(blocking=False):
-        raise Unfit(f"is slow: {MOST_WAITING} others are already waiting for it")
+        raise Unfit(f"is slow: {MOST_WAITING} other requests are already waiting for a response")
     mark = _has_place.set(True)
     try:
         yield
@@ -165,13 +165,16 @@ ADDRESSES = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "j
 METHODS = "token_endpoint_auth_methods_supported"
 REQUIRED = ["iss", "sub", "aud", "exp"]
 REASONS: Sequence[tuple[type[Exception], str]] = (
-    (jwt.ExpiredSignatureError, "it has expired"),
-    (jwt.ImmatureSignatureError, "it is not valid yet: a clock may be wrong"),
-    (jwt.InvalidAudienceError, "it is for another audience"),
-    (jwt.InvalidIssuerError, "it comes from another issuer"),
-    (jwt.MissingRequiredClaimError, f"it lacks a required claim, one of {', '.join(REQUIRED)}"),
-    (jwt.InvalidSignatureError, "its signature is not the issuer's"),
-    (jwt.InvalidKeyError, "its signature is not the issuer's"),
+    (jwt.ExpiredSignatureError, "the token has expired"),
+    (jwt.ImmatureSignatureError, "the token is not valid yet: a clock may be wrong"),
+    (jwt.InvalidAudienceError, "the token is for another audience"),
+    (jwt.InvalidIssuerError, "the token comes from another issuer"),
+    (
+        jwt.MissingRequiredClaimError,
+        f"the token lacks a required claim, one of {', '.join(REQUIRED)}",
+    ),
+    (jwt.InvalidSignatureError, "the signature of the token is not the issuer's"),
+    (jwt.InvalidKeyError, "the signature of the token is not the issuer's"),
 )
 # What PyJWT raises for a key that lacks a field, or has one of another type than it expects.
 UNREADABLE_KEYS = (jwt.PyJWTError, LookupError, TypeError, ValueError)
@@ -262,10 +265,10 @@ class Issuer:
         try:
             header = jwt.get_unverified_header(token)
         except jwt.InvalidTokenError as error:
-            raise TokenRefused("it is not a signed token (JWT)") from error
+            raise TokenRefused("the token is not a signed token (JWT)") from error
         algorithm = header.get("alg")
         if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
-            raise TokenRefused("it is not signed with an accepted algorithm")
+            raise TokenRefused("the token is not signed with an accepted algorithm")
         issuer = self.configuration()["issuer"]
         key = self._key(header.get("kid"))
         try:
@@ -280,10 +283,10 @@ class Issuer:
             )
         except jwt.PyJWTError as error:
             sentences = (said for kind, said in REASONS if isinstance(error, kind))
-            raise TokenRefused(next(sentences, "it cannot be read")) from error
+            raise TokenRefused(next(sentences, "the token cannot be read")) from error
         # PostgreSQL has no text with some of the others.
         if not claims["sub"].isprintable():
-            raise TokenRefused("its subject (sub) contains unprintable characters")
+            raise TokenRefused("the subject (sub) of the token contains unprintable characters")
         return claims
 
     def _key(self, name: str | None) -> jwt.PyJWK:
@@ -294,7 +297,7 @@ class Issuer:
                 keys = [key for key in keys if key.key_id == name and key.public_key_use != "enc"]
             if len(keys) == 1 or (keys and name is not None):
                 return keys[0]
-        raise TokenRefused("it is signed with a key that the issuer does not have")
+        raise TokenRefused("the token is signed with a key that the issuer does not have")
 
     def _ask_configuration(self) -> dict[str, Any]:
         said = ask(f"{self.url}/.well-known/openid-configuration")
@@ -304,7 +307,7 @@ class Issuer:
         scheme = self.url.partition("//")[0]
         for field in ADDRESSES:
             if not re.fullmatch(f"{scheme}//[!-~]+", str(said.get(field, ""))):
-                raise IssuerAway(f"{self.url} does not publish {field} with https.")
+                raise IssuerAway(f"{self.url} does not publish {field} over https.")
         if not isinstance(said.get(METHODS, []), list):
             raise IssuerAway(f"{self.url} does not publish {METHODS} as a list.")
         return said

@@ -23,7 +23,10 @@ ROLES = [
     ),
     (Role.ADMINISTRATOR, "Administrator: full access, including accounts."),
 ]
-WITHOUT_SITES = "Only site admins have sites. Select no sites, or the role Site admin."
+WITHOUT_SITES = (
+    "Sites can be selected only for site admins. Clear the selection of sites, or select the role "
+    "Site admin."
+)
 NO_SITES = "Select at least one site for a site admin."
 
 

@@ -117,7 +117,7 @@ def parse(row: object, where: str) -> RoleRule:
         raise RuleError(f"{where} needs a role, one of {', '.join(Role)}")
     pattern, role, sites = row[kinds[0]], Role(row["role"]), row.get("sites", [])
     if not isinstance(sites, list) or not all(isinstance(site, str) for site in sites):
-        raise RuleError(f"{where}: sites must be a list of site names")
+        raise RuleError(f"{where}: “sites” must be a list of site names")
     if pattern.count(SITE) > 1 or (SITE in pattern and kinds == ["certificate"]):
         raise RuleError(f"{where}: {SITE} may appear only once, and only in the name of a group")
     ways = bool(sites) + (SITE in pattern)

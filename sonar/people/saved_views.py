@@ -66,8 +66,9 @@ def checked_address(text: str) -> str:
     own = address.startswith(get_script_prefix()) and not address.startswith("//")
     if not (own and address.isprintable() and "\\" not in address and is_page(address)):
         raise SavedViewError(
-            f"The address “{address}” is not a page of this Sonar. Enter a path and what follows "
-            f"the question mark, like {get_script_prefix()}table/?size=small, without a host.",
+            f"The address “{address}” is not a page of this Sonar instance. Enter a path and the "
+            "part after the question mark, without a host, for example "
+            f"{get_script_prefix()}table/?size=small.",
         )
     return address.partition("#")[0]
 

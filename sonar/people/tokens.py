@@ -40,8 +40,8 @@ def create(user: User, name: str, scopes: Iterable[str], days: int) -> tuple[Tok
     usable = roles.scopes_for(user)
     if useless := [scope for scope in scopes if scope not in usable]:
         raise TokenError(
-            f"{user} has no right to {' or '.join(useless)}, so its token cannot have it either. "
-            f"Possible scopes: {', '.join(usable)} (see manage.py role)"
+            f"{user} has no right to {' or '.join(useless)}, so a token of this account cannot "
+            f"have this right either. Possible scopes: {', '.join(usable)} (see manage.py role)"
         )
     Token.objects.filter(user=user, name=name, expiry__lt=timezone.now()).delete()
     try:

@@ -63,14 +63,17 @@ def test_it_costs_the_issuer_one_question_for_its_keys(accepting, small_world):
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "expired": ({"exp": int(time.time()) - 60}, "it has expired"),
-    "endless": ({"exp": None}, "it lacks a required claim"),
-    "another audience": ({"aud": "https://other.example.org"}, "it is for another audience"),
-    "any audience": ({"aud": "https://wlcg.cern.ch/jwt/v1/any"}, "it is for another audience"),
-    "no audience": ({"aud": None}, "it lacks a required claim"),
-    "another issuer": ({"iss": "https://iam.example.org"}, "it comes from another issuer"),
-    "not yet": ({"nbf": int(time.time()) + 3600}, "it is not valid yet"),
-    "nobody": ({"sub": None}, "it lacks a required claim"),
+    "expired": ({"exp": int(time.time()) - 60}, "the token has expired"),
+    "endless": ({"exp": None}, "the token lacks a required claim"),
+    "another audience": ({"aud": "https://other.example.org"}, "the token is for another audience"),
+    "any audience": (
+        {"aud": "https://wlcg.cern.ch/jwt/v1/any"},
+        "the token is for another audience",
+    ),
+    "no audience": ({"aud": None}, "the token lacks a required claim"),
+    "another issuer": ({"iss": "https://iam.example.org"}, "the token comes from another issuer"),
+    "not yet": ({"nbf": int(time.time()) + 3600}, "the token is not valid yet"),
+    "nobody": ({"sub": None}, "the token lacks a required claim"),
 }
 
 
@@ -84,13 +87,16 @@ def test_only_the_keys_of_the_issuer_sign(accepting):
     claims = jwt.decode(accepting.token(), options={"verify_signature": False})
     kid = {"kid": accepting.name}
     for token, sentence in (
-        (jwt.encode(claims, None, "none"), "it is not signed"),
-        (jwt.encode(claims, None, "none", headers=kid), "it is not signed"),
-        (jwt.encode(claims, stranger(), "RS256", headers=kid), "its signature is not the issuer's"),
+        (jwt.encode(claims, None, "none"), "the token is not signed"),
+        (jwt.encode(claims, None, "none", headers=kid), "the token is not signed"),
+        (
+            jwt.encode(claims, stranger(), "RS256", headers=kid),
+            "the signature of the token is not the issuer's",
+        ),
         (jwt.encode(claims, "s" * 32, "HS256", headers=kid), "not signed with an accepted"),
         (jwt.encode(claims, accepting.key, "PS256", headers=kid), "This token is not accepted"),
-        (accepting.token()[:-12] + "A" * 12, "its signature is not the issuer's"),
-        ("a.b.c", "it is not a signed token (JWT)"),
+        (accepting.token()[:-12] + "A" * 12, "the signature of the token is not the issuer's"),
+        ("a.b.c", "the token is not a signed token (JWT)"),
     ):
         assert sentence in refusal(token)
 
@@ -154,13 +160,13 @@ DEEP = b'{"alg": ' + b"[" * 2000 + b"]" * 2000 + b"}"
     [".".join([base64url_encode(DEEP).decode(), "e30", "e30"]), "é.e30.e30", "..", "a" * 8000],
 )
 def test_what_is_no_token_at_all_is_refused(accepting, token):
-    assert "it is not a signed token (JWT)" in refusal(token)
+    assert "the token is not a signed token (JWT)" in refusal(token)
     assert accepting.asked == []
 
 
 def test_a_deep_nest_in_what_is_signed_is_refused(accepting):
     token = signed([("alg", "RS256"), ("kid", accepting.name)], DEEP, accepting.key)
-    assert "it cannot be read" in refusal(token)
+    assert "the token cannot be read" in refusal(token)
 
 
 def test_no_key_is_taken_from_a_token(accepting, small_world):
@@ -171,7 +177,7 @@ def test_no_key_is_taken_from_a_token(accepting, small_world):
     for lure in ({"jwk": key}, {"jku": f"{accepting.url}/mine"}, {"x5u": f"{accepting.url}/mine"}):
         header = [("alg", "RS256"), ("kid", accepting.name), *lure.items()]
         token = signed(header, json.dumps(claims).encode(), forger)
-        assert "its signature is not the issuer's" in refusal(token)
+        assert "the signature of the token is not the issuer's" in refusal(token)
     assert "/mine" not in accepting.asked
 
 

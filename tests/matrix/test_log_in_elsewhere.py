@@ -162,8 +162,8 @@ def test_without_a_group_nothing_is_left_not_even_reading(client, small_world, p
 
     sentence = notice(log_in_with(client, provider, "/else"))
     assert sentence == (
-        "None of your groups has a role in this Sonar. Your groups, as reported by the log-in "
-        "provider: /else."
+        "None of your groups has a role in this Sonar instance. Your groups, as reported by the "
+        "log-in provider: /else."
     )
     assert client.get("/sites/").status_code == 302
     assert elsewhere.get("/sites/").status_code == 302
@@ -221,7 +221,7 @@ def test_the_page_of_the_account_says_who_vouches_for_it(client, small_world, pr
     assert f"s-1 at {provider.url}; groups at the last log-in: /grid/admins" in page
     own = User.objects.create_user("own")
     page = client.get(f"/admin/auth/user/{own.id}/change/").content.decode()
-    assert "no, a local account of this Sonar" in page
+    assert "no, a local account of this Sonar instance" in page
     index = client.get("/admin/").content.decode().lower()
     assert "social" not in index
     assert "email" not in index
@@ -246,20 +246,23 @@ def sign(claims: dict[str, Any], key: Any, name: str | None = None) -> str:
 
 NAMES: list[str] = []
 LIES: dict[str, tuple[Callable[[dict[str, Any], Any], str], str]] = {
-    "unsigned": (lambda claims, key: jwt.encode(claims, None, "none"), "it is not signed"),
+    "unsigned": (lambda claims, key: jwt.encode(claims, None, "none"), "the token is not signed"),
     "shared secret": (
         lambda claims, key: jwt.encode(claims, "x" * 32, "HS256", headers={"kid": NAMES[0]}),
-        "it is not signed with an accepted algorithm",
+        "the token is not signed with an accepted algorithm",
     ),
-    "foreign key": (lambda claims, key: sign(claims, stranger()), "its signature is not"),
+    "foreign key": (
+        lambda claims, key: sign(claims, stranger()),
+        "the signature of the token is not",
+    ),
     "unknown key": (
         lambda claims, key: sign(claims, stranger(), "mine"),
         "a key that the issuer does not have",
     ),
-    "expired": (expired, "it has expired"),
+    "expired": (expired, "the token has expired"),
     "audience": (
         lambda claims, key: sign(claims | {"aud": "another"}, key),
-        "it is for another audience",
+        "the token is for another audience",
     ),
     "party": (lambda claims, key: sign(claims | {"azp": "another"}, key), "another client"),
     "issuer": (lambda claims, key: sign(claims | {"iss": "https://x"}, key), "another issuer"),
@@ -267,9 +270,9 @@ LIES: dict[str, tuple[Callable[[dict[str, Any], Any], str], str]] = {
     "subject": (lambda claims, key: sign(claims | {"sub": "s-2"}, key), "is about another user"),
     "no subject": (
         lambda claims, key: sign({k: v for k, v in claims.items() if k != "sub"}, key),
-        "it lacks a required claim, one of iss, sub, aud, exp",
+        "the token lacks a required claim, one of iss, sub, aud, exp",
     ),
-    "rubbish": (lambda claims, key: "rubbish", "it is not a signed token"),
+    "rubbish": (lambda claims, key: "rubbish", "the token is not a signed token"),
 }
 
 

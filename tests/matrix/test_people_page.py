@@ -102,8 +102,16 @@ def test_an_account_is_added_given_roles_and_closed_which_the_history_tells(root
     [
         ("root/", {**ACTIVE, "role": "operator"}, "last active administrator"),
         ("root/", {"role": "administrator"}, "last active administrator"),
-        ("anna/", {**ACTIVE, "role": "operator", "sites": "RAL"}, "Only site admins have sites"),
-        ("anna/", {**ACTIVE, "role": "reader", "sites": "RAL"}, "Only site admins have sites"),
+        (
+            "anna/",
+            {**ACTIVE, "role": "operator", "sites": "RAL"},
+            "Sites can be selected only for site admins",
+        ),
+        (
+            "anna/",
+            {**ACTIVE, "role": "reader", "sites": "RAL"},
+            "Sites can be selected only for site admins",
+        ),
         ("anna/", {**ACTIVE, "role": "site-admin"}, "Select at least one site for a site admin"),
         (
             "anna/",

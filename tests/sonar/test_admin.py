@@ -80,7 +80,8 @@ def test_half_quiet_hours_are_an_error_in_the_form(admin):
 
 def test_a_flow_label_is_written_in_the_form_as_in_files(admin):
     page = posted(admin, "mesh", **mesh_form(scitag="139"))
-    assert "Write a flow label as experiment/activity, like 2/11: the experiment from 1 to" in page
+    said = "Write a flow label as experiment/activity, for example 2/11: the experiment from 1 to"
+    assert said in page
     assert posted(admin, "mesh", **mesh_form(scitag=" 2/11 ")) == ""
     made = Mesh.objects.get()
     assert made.scitag == 139
@@ -171,7 +172,7 @@ def test_a_role_that_does_not_fit_is_an_error_in_the_form(admin):
     glasgow, _, _ = three_endpoints()
     anna = account(name="anna")
     page = change_account(admin, anna, role="operator", sites=[glasgow.site_id])
-    assert "Only site admins have sites. Select no sites, or the role Site admin." in page
+    assert "Sites can be selected only for site admins. Clear the selection of sites, or" in page
     assert roles.role_of(User.objects.get(pk=anna.pk)) is Role.READER
     root = User.objects.get(is_superuser=True)
     for change in ({"role": "operator"}, {"role": "administrator", "is_active": ""}):

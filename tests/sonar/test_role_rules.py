@@ -85,7 +85,7 @@ BAD = {
     "- {group: x}": "rule 1 needs a role, one of reader, site-admin, operator, administrator",
     "- {group: x, role: root}": "rule 1 needs a role",
     "- {group: x, role: [reader]}": "rule 1 needs a role",
-    "- {group: x, role: reader, sites: RAL}": "rule 1: sites must be a list",
+    "- {group: x, role: reader, sites: RAL}": "rule 1: “sites” must be a list",
     "- {group: x, role: reader, sites: [RAL]}": "rule 1: only the role site-admin may have sites",
     "- {group: x, role: site-admin}": "rule 1: the role site-admin needs either a list of sites or",
     "- {group: 'x{site}', role: operator}": "rule 1: only the role site-admin may have sites or {",
