@@ -63,7 +63,10 @@ class PatientScheduler(PersistentScheduler):
         for entry in ahead:
             entry.last_run_at = now
         if ahead:
-            log.warning("The clock was ahead and went back: %d tasks are sent in time.", len(ahead))
+            log.warning(
+                "The clock was ahead and was set back: %d tasks are sent one interval from now.",
+                len(ahead),
+            )
             self._heap = None  # it is made again, as when a beat starts
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:  # noqa: ANN401

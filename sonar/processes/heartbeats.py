@@ -46,7 +46,7 @@ class Pulse:
         self._sign = SignOfLife()
         self._file = HeartbeatFile(None, 0)
         self._beaten, self._stopping = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._speak, name="signs of life", daemon=True)
+        self._thread = threading.Thread(target=self._speak, name="heartbeats", daemon=True)
 
     def start(
         self, kind: SignOfLife.Kind, name: str, every_seconds: int, queues: Iterable[str] = ()

@@ -109,17 +109,23 @@ def why(reason: ParseException, limits: Any) -> tuple[int, str]:  # noqa: ANN401
     """Return the status of a refusal and its sentence, which repeats nothing of the request."""
     if isinstance(reason, LimitRequestLine):
         line = f"The first line of the request is longer than {limits.limit_request_line:,} bytes"
-        return 414, f"{line}: ask for less at once."
+        return 414, f"{line}: request less data at once."
     if isinstance(reason, LimitRequestHeaders):
         size, most = limits.limit_request_field_size, limits.limit_request_fields
-        return 431, f"A header is longer than {size:,} bytes, or there are more than {most}."
+        return (
+            431,
+            f"A header is longer than {size:,} bytes, or there are more than {most} headers.",
+        )
     if isinstance(reason, UnsupportedTransferCoding):
         return 411, "Send the body with a Content-Length header, not with a transfer coding."
     if isinstance(reason, ExpectationFailed):
-        return 417, "Expect may only be 100-continue."
+        return 417, "The header “Expect” may only be 100-continue."
     if isinstance(reason, InvalidRequestLine | InvalidRequestMethod | InvalidHTTPVersion):
-        return 400, "The first line of the request is not HTTP/1.1: “GET /path HTTP/1.1”, say."
-    return 400, "A header of the request is not HTTP, or appears twice."
+        return 400, (
+            "The first line of the request is not valid HTTP/1.1. A valid line is, for example, "
+            "“GET /path HTTP/1.1”."
+        )
+    return 400, "A header of the request is not valid HTTP, or appears twice."
 
 
 def answer(client: socket.socket, status: int, sentence: str, beginning: bytes) -> None:

@@ -105,7 +105,7 @@ REFUSALS = {
     413: ("The body is too large.", "The body is larger than 100,000 bytes."),
     414: (
         "The URL, including its query, is too long.",
-        "The first line of the request is longer than 4,094 bytes: ask for less at once.",
+        "The first line of the request is longer than 4,094 bytes: request less data at once.",
     ),
     415: (
         "The body was not sent as JSON.",
@@ -118,7 +118,7 @@ REFUSALS = {
     ),
     431: (
         "A header is too long, or the request has too many headers.",
-        "A header is longer than 8,190 bytes, or there are more than 100.",
+        "A header is longer than 8,190 bytes, or there are more than 100 headers.",
     ),
     503: (
         "The request took too long, or other work must finish first. The header Retry-After gives "
