@@ -113,14 +113,17 @@ class Admission:
         """
         problems = [*self._wrong_ends(record)]
         if not self.oldest <= record.started_at <= self.newest:
-            why = "is in the future: more than 5 minutes ahead of this clock"
+            why = "is in the future: more than 5 minutes ahead of the clock of Sonar"
             if record.started_at < self.oldest:
                 since = f"is too old: results are kept only since {format_time(self.oldest)}"
-                why = f"{since}. Raise SONAR_KEEP_DAYS to import it"
+                why = f"{since}. Raise SONAR_KEEP_DAYS to import the result"
             sentence = f"started_at {format_time(record.started_at)} {why}"
             problems.append(("started_at", sentence))
         if not self.size_ids:
-            sentence = f"bytes {record.bytes} belongs to no size class, as none is registered"
+            sentence = (
+                f"bytes {record.bytes} does not belong to a size class, because no size class is "
+                "registered"
+            )
             problems.append(("bytes", sentence))
         problems += _wrong_outcome(record)
         fields = profile_fields_of(record)
@@ -129,7 +132,8 @@ class Admission:
         elif fields not in self.profiles:
             kind = f"mover {shown(record.mover)} with {record.streams} streams"
             sentence = (
-                f"{kind} would exceed the limit of {MOST_PROFILES} combinations in imported results"
+                f"{kind} would exceed the limit of {MOST_PROFILES} combinations of settings in "
+                "imported results"
             )
             problems.append(("mover", sentence))
         if record.id in self.open_probes:
@@ -199,7 +203,7 @@ def _wrong_outcome(record: Record) -> Iterator[Problem]:
         if record.seconds == 0:
             yield "seconds", "seconds 0 is not possible for a transfer that is done"
         elif record.bytes / record.seconds > FASTEST:
-            sentence = f"seconds {record.seconds:g} for {record.bytes} bytes is not possible"
+            sentence = f"seconds {record.seconds:g} is not possible for {record.bytes} bytes"
             yield "seconds", f"{sentence}: at most 10^12 bytes per second are accepted"
     for field, text in fields:
         if text and record.state == "done":

@@ -92,8 +92,8 @@ def test_of_tcps_numbers_those_are_kept_that_say_why_it_is_slow():
 @pytest.mark.parametrize(
     ("datagram", "why"),
     [
-        (b"", "no JSON object"),
-        (b"<134>1 hello", "no JSON object"),
+        (b"", "not a JSON object"),
+        (b"<134>1 hello", "not a JSON object"),
         (b"{", "wrong JSON"),
         (b"{" + b" " * 8192, "longer than 8192 bytes"),
         (firefly(flow_id={"src-ip": "secret.example"}), "wrong flow-id.src-ip"),

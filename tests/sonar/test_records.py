@@ -152,10 +152,14 @@ UNLIKELY = [
     ("destination", {"destination": "ral_datadisk"}, "destination 'ral_datadisk' is not regist"),
     ("destination", {"destination": "GLASGOW_DATADISK"}, "must differ from the source"),
     ("started_at", {"started_at": "2026-11-20T04:05:01Z"}, "is in the future: more than 5 minutes"),
-    ("started_at", {"started_at": "2025-10-15T00:00:00Z"}, "Raise SONAR_KEEP_DAYS to import it"),
+    (
+        "started_at",
+        {"started_at": "2025-10-15T00:00:00Z"},
+        "Raise SONAR_KEEP_DAYS to import the result",
+    ),
     ("seconds", {"seconds": 0}, "is not possible for a transfer that is done"),
     ("seconds", {"seconds": 5e-324}, "at most 10^12 bytes per second are accepted"),
-    ("seconds", {"seconds": 0.0019}, "seconds 0.0019 for 2000000000 bytes is not possible"),
+    ("seconds", {"seconds": 0.0019}, "seconds 0.0019 is not possible for 2000000000 bytes"),
     ("error", {"error": "timed out"}, "error 'timed out' is not possible with state 'done'"),
     (
         "error_where",
@@ -217,7 +221,7 @@ def test_a_script_with_a_number_in_its_mover_does_not_use_up_the_profiles(known:
     known.check(from_json(DONE | {"mover": "m7"}))
     [(field, sentence)] = problems(known, DONE | {"mover": "job-4711"})
     assert field == "mover"
-    assert "exceed the limit of 10000 combinations in imported results" in sentence
+    assert "exceed the limit of 10000 combinations of settings in imported" in sentence
 
 
 def test_a_profile_of_own_tests_with_known_concurrent_tests_is_none_of_results_without(
@@ -261,7 +265,10 @@ def test_without_size_classes_nothing_can_come_in(known: Admission):
     assert not Profile.objects.exists()  # which checking does not make
     SizeClass.objects.all().delete()
     assert problems(Admission.at(NOW), DONE) == [
-        ("bytes", "bytes 2000000000 belongs to no size class, as none is registered")
+        (
+            "bytes",
+            "bytes 2000000000 does not belong to a size class, because no size class is registered",
+        )
     ]
 
 

@@ -220,7 +220,7 @@ def parsed(datagram: bytes) -> Firefly:
         raise ValueError(f"longer than {MOST_BYTES} bytes")
     start = datagram.find(b"{")
     if start < 0:
-        raise ValueError("no JSON object")
+        raise ValueError("not a JSON object")
     try:
         firefly = Firefly.model_validate_json(datagram[start:])
     except ValidationError as error:
