@@ -203,7 +203,7 @@ def test_what_means_one_thing_only_is_read(others: dict[str, object]):
             "CurrentDowntimes, Downtime 2, EndTime: “31.10.2023 14:00” is not a time like",
         ),
         ("7", {"StartTime": "Feb 30, 2026 14:00 PM UTC"}, "is not a valid time"),
-        ("7", {"StartTime": "Feb 3, 2026 14:00 PM CET"}, "is not a time like Oct 31"),
+        ("7", {"StartTime": "Feb 3, 2026 14:00 PM CET"}, "is not a time such as Oct 31"),
         (
             "7",
             {"StartTime": "Feb 3, 2026 02:00 PM UTC"},

@@ -176,14 +176,14 @@ def test_a_moving_endpoint_lets_others_follow_as_far_as_there_is_room(source: So
     }
     text = source.apply(rows, joins=True)
     assert (
-        "- C: registered and in use, but now: its base URL is the same as that of B, or one is"
+        "- C: registered and in use, but now: the base URL is the same as that of B, or one is"
         in text
     )
     assert (
-        "- D: registered and in use, but now: its base URL is the same as that of C, or one is"
+        "- D: registered and in use, but now: the base URL is the same as that of C, or one is"
         in text
     )
-    assert "- E: its base URL is the same as that of D, or one is inside the other" in text
+    assert "- E: the base URL is the same as that of D, or one is inside the other" in text
     in_use = Endpoint.objects.filter(retired_at=None).values_list("name", flat=True)
     assert list(in_use) == ["A", "B"]
     # Once there is room, they come back.
@@ -204,7 +204,7 @@ def test_what_moves_to_the_place_of_one_out_of_use_is_not_tested_where_it_was(
         rows[1] = BASE[1]._replace(state=state)
     text = source.apply(rows, retires=state == "gone and retired")
     assert (
-        "- B: registered and in use, but now: its base URL is the same as that of A, or one is"
+        "- B: registered and in use, but now: the base URL is the same as that of A, or one is"
         in text
     )
     endpoints = by_id()
@@ -213,7 +213,7 @@ def test_what_moves_to_the_place_of_one_out_of_use_is_not_tested_where_it_was(
     is_in_use = state == "gone" and below
     assert (endpoints[1].retired_at is None) == bool(is_in_use)
     if state == "gone" and not below:
-        assert "- A: registered and in use, but now: its base URL is that of B" in text
+        assert "- A: registered and in use, but now: the base URL is that of B" in text
     # As the sentence says.
     text = source.apply(rows)
     assert ("the other. A is not in use: change its base URL" in text) != bool(is_in_use)
@@ -292,7 +292,7 @@ def test_an_endpoint_that_cannot_move_is_not_tested_where_it_was(source: Source)
     }
     text = source.apply(rows)
     assert "- A: registered and in use, but now: The credential of A is not for the host" in text
-    assert "- B: registered and in use, but now: its base URL is the same as that of A" in text
+    assert "- B: registered and in use, but now: the base URL is the same as that of A" in text
     assert by_id()[1].retired_at
     assert by_id()[2].retired_at
     own.hosts += ["b.example.org"]
@@ -305,7 +305,9 @@ def test_sites_that_people_renamed_are_not_taken_for_others_of_the_source(source
     Site.objects.filter(name="SITE-A").update(name="SITE-E")
     rows = BASE | {0x10: Row("E", "e.example.org/disk", "SITE-E")}
     text = source.apply(rows, joins=True)
-    assert "- SITE-E: another registered site has this name, but another name in the source" in text
+    assert (
+        "- SITE-E: this name belongs to another registered site, which has a different name" in text
+    )
     assert by_id()[1].site.name == "SITE-E"
     assert 0x10 not in by_id()
 

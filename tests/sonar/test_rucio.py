@@ -69,21 +69,21 @@ CHOSEN = {
     "TRIUMF_V6": "davs://[2001:db8:10::5]:2880/atlas/v6",
 }
 LEFT_OUT = {
-    "FNAL_STAGE": "it is a staging area, which keeps files for a short time",
-    "FNAL_TAPE": "it is tape, which Sonar does not test",
-    "GLASGOW_LOCALDISK": "its base URL is the same as that of GLASGOW_DATADISK, or one is inside",
-    "KIT_MCTAPE": "it is tape, which Sonar does not test",
-    "LANCS_LOCALDISK": "it has no protocol that Sonar can test: davs is for the LAN only",
-    "LOCAL_POSIX": "it has no protocol that Sonar can test, only file",
-    "MWT2_CACHE": "it is volatile, a cache that does not keep files",
-    "NDGF_DATADISK": "it is not writable (availability_write is false)",
-    "ODD-1-2_3-X": "it has no protocol that Sonar can test: https cannot be used: its "
+    "FNAL_STAGE": "the RSE is a staging area, which keeps files for a short time",
+    "FNAL_TAPE": "the endpoint is tape, which Sonar does not test",
+    "GLASGOW_LOCALDISK": "the base URL is the same as that of GLASGOW_DATADISK, or one is inside",
+    "KIT_MCTAPE": "the endpoint is tape, which Sonar does not test",
+    "LANCS_LOCALDISK": "the RSE has no protocol that Sonar can test: davs is for the LAN only",
+    "LOCAL_POSIX": "the RSE has no protocol that Sonar can test, only file",
+    "MWT2_CACHE": "the RSE is volatile, a cache that does not keep files",
+    "NDGF_DATADISK": "the RSE is not writable (availability_write is false)",
+    "ODD-1-2_3-X": "the RSE has no protocol that Sonar can test: https cannot be used: the "
     "base URL contains spaces",
-    "PIC_OLD": "it is not in use and was never registered in Sonar",
-    "RAL_ECHO_S3": "it has no protocol that Sonar can test, only s3",
-    "TRIUMF_V6B": "it has no protocol that Sonar can test: davs cannot be used: its host is an "
-    "IPv6 address without brackets",
-    "XENON_DISK": "it has no attribute `site`",
+    "PIC_OLD": "the endpoint is not in use and was never registered in Sonar",
+    "RAL_ECHO_S3": "the RSE has no protocol that Sonar can test, only s3",
+    "TRIUMF_V6B": "the RSE has no protocol that Sonar can test: davs cannot be used: the host is "
+    "an IPv6 address without brackets",
+    "XENON_DISK": "the RSE has no attribute `site`",
 }
 
 
@@ -114,14 +114,14 @@ def test_tape_by_any_mark_and_rses_without_a_site_are_left_out(tmp_path: Path, s
     else:
         assert list(endpoints()) == ["WEST_DISK"]
         for name in ("WEST_QOS", "WEST_TAPE_OLD", "WEST_TAPE"):
-            assert f"- {name}: it is tape, which Sonar does not test" in text
+            assert f"- {name}: the endpoint is tape, which Sonar does not test" in text
 
 
 MARKS = {
-    "staging_required": ({"staging_required": "yes"}, "it is tape"),
-    "istape as a text": ({"istape": "true"}, "it is tape"),
-    "its type": ({"type": "DATATAPE"}, "it is tape"),
-    "signed": ({"sign_url": "gcs"}, "its URLs are signed by Rucio"),
+    "staging_required": ({"staging_required": "yes"}, "the endpoint is tape"),
+    "istape as a text": ({"istape": "true"}, "the endpoint is tape"),
+    "its type": ({"type": "DATATAPE"}, "the endpoint is tape"),
+    "signed": ({"sign_url": "gcs"}, "the URLs of the RSE are signed by Rucio"),
     "no": ({"istape": "False", "staging_required": "false", "sign_url": "", "type": "DISK"}, ""),
 }
 
@@ -176,27 +176,27 @@ DOORS = {
     ),
     "never what is only read": (
         [protocol("davs", "a", write=None, third_party_copy_write=None)],
-        "it has no protocol that Sonar can test: davs is for reading only",
+        "the RSE has no protocol that Sonar can test: davs is for reading only",
     ),
     "switched off": (
         [protocol("root", "a", None) | {"domains": {}}, protocol("srm", "b")],
-        "it has no protocol that Sonar can test: root is disabled, srm is not tested",
+        "the RSE has no protocol that Sonar can test: root is disabled, srm is not tested",
     ),
     "a long prefix alone": (
         [protocol("davs", "a") | {"prefix": "/x" * 300}],
-        "davs cannot be used: its base URL has more than 400 characters",
+        "davs cannot be used: the base URL has more than 400 characters",
     ),
     "a prefix with a line break": (
         [protocol("davs", "a") | {"prefix": "/data\n"}],
-        "davs cannot be used: its base URL contains unprintable characters",
+        "davs cannot be used: the base URL contains unprintable characters",
     ),
-    "no host": ([protocol("davs", "a") | {"hostname": None}], "its base URL has no host"),
+    "no host": ([protocol("davs", "a") | {"hostname": None}], "the base URL has no host"),
     "no port": (
         [protocol("davs", "a") | {"port": 99999}],
-        "its base URL has no host, or its port is not from 1 to 65535",
+        "the base URL has no host, or its port is not from 1 to 65535",
     ),
-    "a letter": ([protocol("davs", "a") | {"prefix": "/a#b"}], "its base URL contains #"),
-    "nothing": ([], "it has no protocol that Sonar can test"),
+    "a letter": ([protocol("davs", "a") | {"prefix": "/a#b"}], "the base URL contains #"),
+    "nothing": ([], "the RSE has no protocol that Sonar can test"),
 }
 
 
@@ -428,11 +428,11 @@ OFF = {
     "no door": {"protocols": []},
 }
 NOW = {
-    "write": "it is not writable (availability_write is false)",
-    "read": "it is not readable (availability_read is false)",
-    "tape": "it is tape, which Sonar does not test",
-    "staging": "it is a staging area, which keeps files for a short time",
-    "volatile": "it is volatile, a cache that does not keep files",
+    "write": "the RSE is not writable (availability_write is false)",
+    "read": "the RSE is not readable (availability_read is false)",
+    "tape": "the endpoint is tape, which Sonar does not test",
+    "staging": "the RSE is a staging area, which keeps files for a short time",
+    "volatile": "the RSE is volatile, a cache that does not keep files",
 }
 
 
@@ -471,7 +471,7 @@ def test_what_people_took_into_use_is_retired_by_the_source_once_and_then_kept(r
     rucio.apply()
     Endpoint.objects.update(retired_at=None, enabled=True)
     rucio["A_DISK"].update(OFF["tape"])
-    assert "registered and in use, but now: it is tape" in rucio.apply()
+    assert "registered and in use, but now: the endpoint is tape" in rucio.apply()
     Endpoint.objects.filter(name="A_DISK").update(retired_at=None)
     assert "= A_DISK: retired no (set manually), not yes" in rucio.apply()
     assert in_use() == ["A_DISK", "B_DISK"]
@@ -541,7 +541,7 @@ def test_a_move_that_cannot_be_does_not_keep_the_rest_away(rucio: Rucio):
     rucio["B_DISK"]["attributes"]["type"] = "x" * 50
     text = rucio.run()
     assert (
-        "- A_DISK: registered and in use, but now: its base URL is the same as that of B_DISK"
+        "- A_DISK: registered and in use, but now: the base URL is the same as that of B_DISK"
         in text
     )
     assert "- B_DISK: label: " in text
@@ -662,10 +662,10 @@ def test_an_export_without_rses_retires_none_and_says_so(rucio: Rucio):
 REFUSED = {
     "an error": (
         {"ExceptionClass": "AccessDenied", "ExceptionMessage": "Account a can not export data"},
-        "an error message of Rucio, not an export: 'AccessDenied: Account a can not export data'",
+        "an error message from Rucio, not an export: 'AccessDenied: Account a can not export data'",
     ),
     "a version alone": ({"version": "41.5.1"}, "not a response to GET /export/: `rses` is missing"),
-    "no version": ({"version": "new", "x": 1}, "version: 'new' is not a version like 41.5.1"),
+    "no version": ({"version": "new", "x": 1}, "version: 'new' is not a version such as 41.5.1"),
     "a list": ({"rses": []}, "rses: the document: Input should be an object"),
 }
 

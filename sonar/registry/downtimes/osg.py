@@ -41,7 +41,7 @@ TIME = re.compile(
     r"(?: (?P<half>AM|PM))? (?P<zone>UTC|GMT|[+-]\d{4})",
     re.ASCII,
 )
-TIME_WORDS = "a time like Oct 31, 2023 14:00 PM UTC"
+TIME_WORDS = "a time such as Oct 31, 2023 14:00 PM UTC"
 
 
 def question(address: str, now: datetime, past: timedelta) -> str:

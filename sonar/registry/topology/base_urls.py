@@ -8,7 +8,7 @@ from sonar.models import Endpoint
 from sonar.models.registry import BASE_URL, has_host
 from sonar.notation.addresses import PORTS, host_of, problem, scheme_of
 
-TAPE = "it is tape, which Sonar does not test"
+TAPE = "the endpoint is tape, which Sonar does not test"
 # The first that an endpoint has is taken: tests by HTTP reach most others.
 PREFERRED = ("davs", "https", "root", "xroot", "gsiftp", "dav", "http")
 
@@ -29,12 +29,12 @@ def url_problem(url: str) -> str:
     longest = Endpoint._meta.get_field("base_url").max_length or 0
     letter = next((letter for letter in "@?#" if letter in url), "")
     problems = {
-        "its base URL contains unprintable characters": not url.isprintable(),
-        "its base URL contains spaces": any(letter.isspace() for letter in url),
-        f"its base URL has more than {longest} characters": len(url) > longest,
-        "its host is an IPv6 address without brackets": server.count(":") > 1 and server[0] != "[",
-        f"its base URL contains {letter}": letter,
-        "its base URL has no host, or its port is not from 1 to 65535": not (
+        "the base URL contains unprintable characters": not url.isprintable(),
+        "the base URL contains spaces": any(letter.isspace() for letter in url),
+        f"the base URL has more than {longest} characters": len(url) > longest,
+        "the host is an IPv6 address without brackets": server.count(":") > 1 and server[0] != "[",
+        f"the base URL contains {letter}": letter,
+        "the base URL has no host, or its port is not from 1 to 65535": not (
             re.match(BASE_URL, url) and has_host(url)
         ),
     }
@@ -68,6 +68,6 @@ def unusable(urls: Collection[str], *, is_tape: bool) -> str:
         if scheme_of(url) in PREFERRED
     ]
     if reasons:
-        return f"it has no protocol that Sonar can test: {', '.join(reasons)}"
+        return f"the endpoint has no protocol that Sonar can test: {', '.join(reasons)}"
     others = schemes and f", only {', '.join(schemes)}"
-    return f"it has no protocol that Sonar can test{others or ''}"
+    return f"the endpoint has no protocol that Sonar can test{others or ''}"

@@ -109,7 +109,10 @@ class _Comparison:
                 self.changes.unknown_sites.append(facts.name)
                 continue
             if row is None and facts.name in self.registered.sites:
-                sentence = "another registered site has this name, but another name in the source"
+                sentence = (
+                    "this name belongs to another registered site, which has a different name in "
+                    "the source"
+                )
                 self._leave_out(facts.name, f"{sentence}. Rename that site")
                 continue
             row = row or Site(name=facts.name)
@@ -223,10 +226,10 @@ class _Comparison:
     def _refusal(self, facts: EndpointFacts, site: Site | None) -> str:
         """Say why an endpoint that is not registered is left out; empty if it may be added."""
         reasons = {
-            "it is not in use and was never registered in Sonar": facts.retired,
-            f"its site {facts.site} is not registered": site is None,
-            "another registered endpoint has this name. Rename that endpoint or, if it is the same "
-            "one, change its base URL to the one in the source": facts.name
+            "the endpoint is not in use and was never registered in Sonar": facts.retired,
+            f"the site {facts.site} of the endpoint is not registered": site is None,
+            "another registered endpoint has this name. Rename that endpoint or, if both are the "
+            "same endpoint, change its base URL to the one in the source": facts.name
             in self.registered.endpoints,
         }
         return facts.unusable or next((why for why, holds in reasons.items() if holds), "")
@@ -414,7 +417,7 @@ class _Comparison:
         if not _can_be_name(row.name):
             return f"the name is not allowed. {NAME_SENTENCE}"
         if other := self.registered.alike(row):
-            return f"its name differs only in case from {other}"
+            return f"the name differs only in case from {other}"
         return ""
 
     def _place_problem(self, change: Change) -> str:
@@ -444,7 +447,7 @@ class _Comparison:
         there = self.registered.endpoints.get(other)
         is_idle = there is not None and there.retired_at is not None
         hint = f". {other} is not in use: change its base URL" if is_idle else ""
-        return f"its base URL is the same as that of {other}, or one is inside the other{hint}"
+        return f"the base URL is the same as that of {other}, or one is inside the other{hint}"
 
     def see_alias(self, facts: AliasFacts) -> None:
         """Note a name that stands for nothing yet, or that the source says otherwise now."""
@@ -510,7 +513,7 @@ class _Comparison:
                 self.changes.gone.append(row.name)
                 claimant = self._claims.get(row.name)
                 if claimant:
-                    sentence = f"registered and in use, but now: its base URL is that of {claimant}"
+                    sentence = f"registered and in use, but now: the base URL is that of {claimant}"
                     self._leave_out(row.name, sentence)
                 if claimant or self.changes.retires:
                     row.retired_at = self._now

@@ -17,7 +17,7 @@ from sonar.registry.topology.reading import Shaped, Text, TopologyError
 from sonar.registry.topology.several import of_hosts, of_one_site
 
 NAME = "cric-atlas"
-ANSWERS = "responses of ATLAS CRIC to site/query/?json, ddmendpoint/query/?json or both"
+ANSWERS = "responses from ATLAS CRIC to site/query/?json, ddmendpoint/query/?json or both"
 OUT_OF_USE = "DISABLED"
 # The activities whose protocols move files between sites: those that write, the likeliest first.
 WRITING = ("third_party_copy", "write_wan")
@@ -99,7 +99,7 @@ def _topology(sites: dict[str, CricSite], endpoints: dict[str, DdmEndpoint]) -> 
         urls, written_to = _urls(endpoint, ACTIVITIES), _urls(endpoint, WRITING)
         reason = unusable(urls, is_tape=_is_tape(endpoint))
         if not reason and not best(written_to):
-            reason = "it has no protocol for writing from other sites, only for reading"
+            reason = "the endpoint has no protocol for writing from other sites, only for reading"
         facts.append(
             EndpointFacts(
                 name=endpoint.name,

@@ -16,7 +16,7 @@ from sonar.registry.topology.reading import Shaped, Text, TopologyError
 from sonar.registry.topology.several import of_one_site
 
 NAME = "cric-wlcg"
-ANSWERS = "responses of WLCG CRIC to core/rcsite/query/?json and core/service/query/?json"
+ANSWERS = "responses from WLCG CRIC to core/rcsite/query/?json and core/service/query/?json"
 PERFSONAR = "perfsonar"
 
 

@@ -17,7 +17,7 @@ from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
 from sonar.registry.topology.several import of_hosts
 
 NAME = "rucio"
-ANSWERS = "responses of Rucio to GET /export/?distance=False and GET /ping"
+ANSWERS = "responses from Rucio to GET /export/?distance=False and GET /ping"
 SITE = "site"
 
 # What a protocol does between sites, the best for tests first. The last of each is what Rucio's
@@ -49,7 +49,10 @@ PURPOSES = ("third_party_copy_read", THIRD_PARTY_WRITE, "read", "write")
 PROTOCOL_ORDER = list(dict.fromkeys(PROTOCOLS[scheme].name for scheme in PREFERRED))
 # Since this version, priority 0 is the highest; before, it was off, as null is.
 ZERO_IS_BEST_SINCE = 39
-ADD_PING = "Add the response to GET /ping to the documents so that Sonar follows your version."
+ADD_PING = (
+    "To the documents, add the response to GET /ping, so that Sonar applies the rules of your "
+    "Rucio version."
+)
 ZERO_REMARKS = {
     True: "Protocols have priorities 0 and null, so Sonar treats 0 as the highest, as Rucio 39 and "
     f"later do. Rucio 32 to 38 treat 0 as disabled. {ADD_PING}",
@@ -171,14 +174,14 @@ def _major_version(documents: Mapping[str, dict[str, Any]]) -> int | None:
     for name, document in documents.items():
         if "ExceptionMessage" in document:  # the answer to a request without a right or a token
             words = f"{document.get('ExceptionClass')}: {document['ExceptionMessage']}"
-            sentence = f"an error message of Rucio, not an export: {ascii(words)[:300]}"
+            sentence = f"an error message from Rucio, not an export: {ascii(words)[:300]}"
             raise TopologyError([f"{name}: {sentence}"])
         if "version" not in document:
             raise TopologyError([f"{name}: {NO_EXPORT}"])
         text = shaped(Version, document, name).version
         number = re.match(r"(\d{1,4})\.", text, re.ASCII)
         if number is None:
-            raise TopologyError([f"{name}: version: {text!r} is not a version like 41.5.1"])
+            raise TopologyError([f"{name}: version: {text!r} is not a version such as 41.5.1"])
         major = int(number[1])
     return major
 
@@ -269,14 +272,14 @@ def _unusable(rse: Rse, doors: Sequence[Door], site_attribute: str) -> str:
     reasons = {
         # As Rucio's own RseData.is_tape, and what VOs mark by other attributes.
         TAPE: is_tape or _is_set(rse, "staging_required"),
-        "it is volatile, a cache that does not keep files": rse.volatile,
-        "it is a staging area, which keeps files for a short time": rse.staging_area,
-        f"it has no attribute `{site_attribute}`": not _attribute(rse, site_attribute),
+        "the RSE is volatile, a cache that does not keep files": rse.volatile,
+        "the RSE is a staging area, which keeps files for a short time": rse.staging_area,
+        f"the RSE has no attribute `{site_attribute}`": not _attribute(rse, site_attribute),
         _obstacles(rse.protocols or []): not doors,
-        "its URLs are signed by Rucio (attribute `sign_url`)": _is_set(rse, "sign_url"),
-        "it is not readable (availability_read is false)": not is_off
+        "the URLs of the RSE are signed by Rucio (attribute `sign_url`)": _is_set(rse, "sign_url"),
+        "the RSE is not readable (availability_read is false)": not is_off
         and rse.availability_read is False,
-        "it is not writable (availability_write is false)": not is_off
+        "the RSE is not writable (availability_write is false)": not is_off
         and rse.availability_write is False,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
@@ -315,9 +318,9 @@ def _obstacles(protocols: Sequence[Protocol]) -> str:
     others = sorted({row.scheme for row in protocols} - {*PREFERRED})
     if not clauses:
         only = f", only {', '.join(others)}" if others else ""
-        return f"it has no protocol that Sonar can test{only}"
+        return f"the RSE has no protocol that Sonar can test{only}"
     clauses += [f"{scheme} is not tested" for scheme in others]
-    return f"it has no protocol that Sonar can test: {', '.join(dict.fromkeys(clauses))}"
+    return f"the RSE has no protocol that Sonar can test: {', '.join(dict.fromkeys(clauses))}"
 
 
 def _remarks(rse: Rse, door: Door) -> list[str]:
