@@ -143,7 +143,9 @@ def credential_problems(credential: Credential) -> dict[str, str]:
     for mesh in credential.meshes.exclude(service=""):
         wrong = rules.service_problems(mesh.mover_description, mesh.service, credential)
         if sentence := wrong.get("service_credential", ""):
-            return {"kind": f"The mesh {mesh.name} uses it for its service. {sentence}"}
+            return {
+                "kind": f"The mesh {mesh.name} uses this credential for its service. {sentence}"
+            }
     return {}
 
 
@@ -153,7 +155,7 @@ def _left_out(credential: Credential, users: str, urls: Mapping[str, str]) -> st
         return ""
     more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
     return (
-        f"The credential {credential.name} would not cover the hosts of these {users}, which use "
-        f"it: {', '.join(left[:MOST_NAMED])}{more}. Add the hosts, or first assign another "
-        f"credential to the {users}."
+        f"The credential {credential.name} would not be valid for the hosts of these {users}, "
+        f"which use it: {', '.join(left[:MOST_NAMED])}{more}. Add the hosts, or first assign "
+        f"another credential to the {users}."
     )

@@ -32,8 +32,10 @@ def no_service(mover: MoverDescription) -> str:
     if not mover.asks_service or _only(mover.name):
         return ""
     if not _in_use(mover.name):
-        return f"The transfer tool {mover.name} needs a service, but no enabled mesh names one."
-    return f"The transfer tool {mover.name} needs one service, but enabled meshes name several."
+        why = "but no service is set for any enabled mesh"
+        return f"The transfer tool {mover.name} needs a service, {why}."
+    why = "but different services are set for the enabled meshes"
+    return f"The transfer tool {mover.name} needs a single service, {why}."
 
 
 def _only(mover: str) -> Mesh | None:

@@ -187,7 +187,7 @@ def _meant(mesh: Mesh, end: str) -> str:
     names = sorted(endpoint.name for endpoint in getattr(mesh, end).all())
     if not names:
         return "all endpoints"
-    return names[0] if len(names) == 1 else f"{format_count(len(names))} endpoints by name"
+    return names[0] if len(names) == 1 else f"{format_count(len(names))} endpoints chosen by name"
 
 
 def _vantage(mesh: Mesh) -> list[str]:

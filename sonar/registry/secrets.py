@@ -4,10 +4,10 @@ from sonar.credentials.encryption import OtherKeyError, decrypted
 from sonar.models import Credential, UploadedSecret
 from sonar.notation.windows import format_minute
 
-NOTHING = "its secret was not uploaded: upload it on the page of the endpoint"
+NOTHING = "the secret was not uploaded: upload the secret on the page of the endpoint"
 OTHER_KEY = (
-    "its secret was encrypted with another SONAR_CREDENTIALS_KEY or SONAR_SECRET_KEY than this "
-    "process has; all processes must have the same"
+    "the secret was encrypted with another SONAR_CREDENTIALS_KEY or SONAR_SECRET_KEY than this "
+    "process has; all processes must have the same key"
 )
 
 
@@ -18,7 +18,7 @@ class NoSecretError(Exception):
 def words(credential: Credential) -> str:
     """Say where the secret of a credential is, who uploaded it, and until when it is valid."""
     if credential.uploaded_at is None:
-        return "in a file on the workers, with the name of the credential"
+        return "in a file on the workers that has the same name as the credential"
     kept: UploadedSecret | None = getattr(credential, "uploaded_secret", None)
     if kept is None:
         return "removed after it was uploaded"

@@ -350,9 +350,9 @@ def test_a_registry_file_moves_an_endpoint_and_its_credential_together_or_not_at
     alone = moved.partition("endpoints:")[0]
     for half in (alone, moved.replace("https://new", "https://glasgow")):
         assert wrong(half).splitlines()[0] == (
-            "credentials[0].hosts (line 3): The credential glasgow would not cover the hosts "
-            "of these endpoints, which use it: GLASGOW_DATADISK. Add the hosts, or first assign "
-            "another credential to the endpoints."
+            "credentials[0].hosts (line 3): The credential glasgow would not be valid for the "
+            "hosts of these endpoints, which use it: GLASGOW_DATADISK. Add the hosts, or first "
+            "assign another credential to the endpoints."
         )
     assert Credential.objects.get(name="glasgow").hosts == ["glasgow.example:1094"]
     file.load(moved)

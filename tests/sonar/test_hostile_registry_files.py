@@ -37,7 +37,7 @@ HOSTILE = {
     "itself": ("sites: &a\n- *a\n", "line 2: the alias *a refers to a value"),
     "itself merged": ("sites:\n- &a {<<: *a}\n", "line 2: the alias *a refers to a value"),
     "itself as a key": ("sites:\n- &a {? *a : 1}\n", "line 2: the alias *a refers to"),
-    "laughs": (laughs(10), "line 8: with the alias *l6, the file has more than"),
+    "laughs": (laughs(10), "line 8: with the alias *l6 expanded, the file has more than"),
     "merged laughs": (laughs(10, merged=True), "the file has more than"),
     "unknown anchor": ("sites: *none\n", "line 1: not valid YAML: found undefined alias"),
     "a list as a key": ("sites:\n- {[a]: b}\n", "line 2: a key cannot be a list or a mapping"),

@@ -256,7 +256,7 @@ def test_a_test_that_is_ordered_asks_the_one_service_in_use_and_gives_nothing_aw
     served("same")
     assert ordered()
     served("other", service="https://other.example", service_credential=None)
-    with pytest.raises(RefusedError, match="enabled meshes name several"):
+    with pytest.raises(RefusedError, match="different services are set for the enabled meshes"):
         ordered()
     Mesh.objects.filter(name="other").update(enabled=False)
     assert ordered()

@@ -162,7 +162,9 @@ OF_CLIENT = "client_credentials, issuer: https://iam.example, client_id: sonar, 
 def test_a_credential_stays_of_a_kind_that_its_services_can_know_us_by(client):
     file.load(REGISTRY.replace("KIND", OF_CLIENT))
     assert Credential.objects.get().scope == "fts"
-    said = r"credentials\[0\].kind .*The mesh x uses it for its service. The credential of"
+    said = (
+        r"credentials\[0\].kind .*The mesh x uses this credential for its service. The credential"
+    )
     for kind in ("macaroon", OF_CLIENT.replace("scope: fts", 'scope: ""')):
         with pytest.raises(file.RegistryError, match=said):
             file.load(REGISTRY.partition("sites:")[0].replace("KIND", kind))
@@ -170,7 +172,7 @@ def test_a_credential_stays_of_a_kind_that_its_services_can_know_us_by(client):
     path = f"/admin/sonar/credential/{Credential.objects.get().pk}/change/"
     form = {"name": "fts", "hosts": HOSTS[0], "kind": "macaroon"}
     form |= {"issuer": "", "client_id": "", "scope": ""}
-    assert "The mesh x uses it for its service." in client.post(path, form).text
+    assert "The mesh x uses this credential for its service." in client.post(path, form).text
     assert client.post(path, form | {"kind": "file"}).status_code == 302
     # What leaves the service and changes its kind in one file is fine.
     other = 'credentials: [{name: other, hosts: ["fts.example:8446"]}, '

@@ -168,10 +168,10 @@ def test_a_file_of_the_same_name_is_never_read_not_even_once_the_upload_is_remov
     credential = upload(glasgow)
     assert shown_to(glasgow) == TOKEN
     uploads.remove(credential)
-    with pytest.raises(CredentialError, match="its secret was not uploaded"):
+    with pytest.raises(CredentialError, match="the secret was not uploaded"):
         secret_of(credential).read()
     credential_checks.check(NOW, 5)
-    assert CredentialState.objects.get().sentence.startswith("its secret was not uploaded")
+    assert CredentialState.objects.get().sentence.startswith("the secret was not uploaded")
 
 
 def test_another_secret_takes_its_place_and_what_was_wrong_is_forgotten(glasgow: Endpoint):

@@ -80,7 +80,7 @@ def _about(own: Member, grid: Grid, plan: Plan, cost: Cost) -> Iterator[str]:
     registered = grid.members.get(own.id)
     if registered is not None and registered.paused:
         words = f"The tests of {registered.paused} are paused"
-        yield f"{words}. The cost applies after they are resumed."
+        yield f"{words}. The cost applies after these tests are resumed."
 
 
 def _left_out(plan: Plan, own: Member | None) -> Iterator[str]:

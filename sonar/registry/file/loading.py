@@ -440,7 +440,7 @@ def _intervals(loader: _Loader, index: int, every: dict[str, int]) -> dict[SizeC
     classes = {row.name: row for row in SizeClass.objects.all()}
     if not every:
         loader.wrong(
-            ("meshes", index, "every"), "specify at least one size class, like {large: 6h}"
+            ("meshes", index, "every"), "specify at least one size class, for example {large: 6h}"
         )
     for name in every:
         if name not in classes:

@@ -72,7 +72,9 @@ class Loader(yaml.SafeLoader):
             raise at_line(line, f"the alias {name} refers to a value that contains it")
         self._values += self._sizes[id(node)]
         if self._values > MOST_VALUES:
-            sentence = f"with the alias {name}, the file has more than {MOST_VALUES:,} values"
+            sentence = (
+                f"with the alias {name} expanded, the file has more than {MOST_VALUES:,} values"
+            )
             raise at_line(line, sentence)
 
     def compose_scalar_node(self, anchor: dict[Any, yaml.Node]) -> yaml.ScalarNode:
@@ -80,7 +82,7 @@ class Loader(yaml.SafeLoader):
         if NOT_KEPT.search(node.value):
             line = node.start_mark.line + 1
             raise at_line(
-                line, "a text contains NUL or half a surrogate pair, which cannot be stored"
+                line, "a string contains NUL or half a surrogate pair, which cannot be stored"
             )
         return node
 
@@ -166,7 +168,7 @@ def composed(text: str) -> tuple[object, Lines]:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         # `cloud: !UK` is a tag of YAML.
         is_tag = isinstance(error, yaml.constructor.ConstructorError)
-        advice = ": put a text that begins with ! in quotes" if is_tag else ""
+        advice = ": put text that begins with ! in quotes" if is_tag else ""
         raise at_line(line, f"not valid YAML: {error.problem}{advice}") from error
 
 
