@@ -66,7 +66,7 @@ def end_cancelled(probe: Probe, outcome: Outcome) -> bool:
         return False
     facts = {
         "seconds": outcome.elapsed_seconds,
-        "error": f"{Transfer.CANCELLED} by {by} while it ran",
+        "error": f"{Transfer.CANCELLED} by {by} while the test was running",
         "error_where": Transfer.Where.CONTROL,
     }
     return _end(probe, Transfer.State.LOST, facts, _move(probe, outcome), timezone.now())

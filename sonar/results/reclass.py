@@ -148,16 +148,21 @@ def notice(outside: Outside) -> str:
     """Say in sentences what changed bounds mean for the results there are; empty if nothing."""
     if outside.is_complete and not outside.results:
         return ""
-    return f"{_lie(outside)}. {COMMAND} moves them to the right class (--dry-run only counts)."
+    return (
+        f"{_lie(outside)}. {COMMAND} moves these results to the right class (--dry-run only counts "
+        "the results)."
+    )
 
 
 def _lie(outside: Outside) -> str:
     if outside.since is None:
         return "Results may be outside the bounds of their size class; there was no time to check"
-    number = (
-        "1 result is" if outside.results == 1 else f"{format_count(outside.results)} results are"
+    lie = (
+        "1 result is outside the bounds of its size class but stays in that class"
+        if outside.results == 1
+        else f"{format_count(outside.results)} results are outside the bounds of their size class "
+        "but stay in that class"
     )
-    lie = f"{number} outside the bounds of their size class and stay in it"
     if outside.is_complete:
         return lie
     since = format_day(outside.since)

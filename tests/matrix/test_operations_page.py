@@ -653,7 +653,7 @@ def test_a_running_test_is_cancelled_after_a_page_that_asks(client, small_world,
 
 def test_the_page_of_a_cancelled_test_says_who_cancelled_it(client, small_world):
     one = transfer(small_world.ral, small_world.desy, None, state="lost")
-    error = "cancelled by an operator while it ran"
+    error = "cancelled by an operator while the test was running"
     Transfer.objects.filter(id=one.id).update(error=error, error_where="control")
     page = look(client, f"/transfers/{one.id}/")
     assert f"Cancelled {error} The transfer was stopped and its file deleted." in page

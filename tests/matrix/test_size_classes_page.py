@@ -51,7 +51,7 @@ def test_one_is_added_and_changed_and_results_outside_are_counted(root: Client, 
     change = {"from_bytes": "5 GB", "test_bytes": "6 GB", "timeout_seconds": "1h"}
     page = Page(root.post(LARGE, change, follow=True).content.decode())
     assert "Changed size class large." in page
-    assert "1 result is outside the bounds of their size class and stay" in page
+    assert "1 result is outside the bounds of its size class but stays" in page
     assert LogEntry.objects.count() == 2
 
 

@@ -199,7 +199,7 @@ def test_a_test_that_is_cancelled_while_it_runs_ends_as_such_and_leaves_no_file(
         probes.finish(running, probes.carry_out(running, watch))
     ended = Transfer.objects.get(id=probe.id)
     assert (ended.state, ended.error_where) == ("lost", "control")
-    assert ended.error == "cancelled by an admin of its site while it ran"
+    assert ended.error == "cancelled by an admin of its site while the test was running"
     assert ended.is_cancelled
     assert ended.seconds < 30
     assert incoming(mover) == []

@@ -250,8 +250,9 @@ def test_the_look_is_complete_where_there_is_time(history):
     found = reclass.outside(60)
     assert (found.results, found.is_complete) == (40, True)
     assert reclass.notice(found) == (
-        "40 results are outside the bounds of their size class and stay in it. manage.py "
-        "reclass_results moves them to the right class (--dry-run only counts)."
+        "40 results are outside the bounds of their size class but stay in that class. manage.py "
+        "reclass_results moves these results to the right class (--dry-run only counts the "
+        "results)."
     )
 
 

@@ -138,7 +138,10 @@ def test_a_worker_ends_a_test_that_is_cancelled_and_goes_on_with_the_others(work
     assert request_probes.cancel(cancelled.id, timezone.now()) is True
     worker.wait_until(Transfer.objects.exists)
     ended = Transfer.objects.get()
-    assert (ended.id, ended.error) == (cancelled.id, "cancelled by an operator while it ran")
+    assert (ended.id, ended.error) == (
+        cancelled.id,
+        "cancelled by an operator while the test was running",
+    )
     assert Probe.objects.get().id == other.id
 
 
