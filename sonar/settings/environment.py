@@ -119,8 +119,8 @@ def refuse_retired_settings() -> None:
             raise ImproperlyConfigured(
                 f"The setting {name} is now called {new}. Rename it."
                 if new
-                else f"The setting {name} was removed. Delete it, and declare data_hosts of the "
-                "endpoints (docs/registry.md)."
+                else f"The setting {name} was removed. Delete it, and declare “data_hosts” for "
+                "the endpoints (docs/registry.md)."
             )
 
 

@@ -72,8 +72,8 @@ def login_problem(
         return f"No user could log in: SONAR_LOGIN_ROLES must name a file with a rule for {word}."
     if not passwords and not rules.makes_administrators(kinds):
         return (
-            "With SONAR_PASSWORDS=false, no administrator could log in. First add a rule that "
-            "gives a group or certificate the role of administrator to SONAR_LOGIN_ROLES."
+            "With SONAR_PASSWORDS=false, no administrator could log in. First add a rule to "
+            "SONAR_LOGIN_ROLES that gives a group or certificate the role of administrator."
         )
     return None
 

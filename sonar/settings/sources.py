@@ -46,8 +46,8 @@ def envfilename(name: str) -> str:
     if text and not re.fullmatch("[A-Za-z0-9_-][A-Za-z0-9._-]*", text):
         # What it is stays out of the message: it may be the token itself.
         raise ImproperlyConfigured(
-            f"{name} is not the name of a file in SONAR_CREDENTIALS_DIR. A name has letters, "
-            "digits, dots, dashes and underscores, and no path."
+            f"{name} is not the name of a file in SONAR_CREDENTIALS_DIR. A name may contain "
+            "only letters, digits, dots, dashes and underscores, not a path."
         )
     return text
 

@@ -94,7 +94,7 @@ def test_what_would_allow_a_server_is_suggested(servers: list[str], suggested: l
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("SONAR_STORAGE_HOSTS", "declare data_hosts of the endpoints"),
+        ("SONAR_STORAGE_HOSTS", "declare “data_hosts” for the endpoints"),
         ("SONAR_SITE", "The setting SONAR_SITE is now called SONAR_HOSTNAME."),
         ("PAGES", "The setting PAGES is now called SONAR_URL."),
         ("SONAR_CLEAN_SECONDS", "is now called SONAR_CLEANUP_SECONDS."),
