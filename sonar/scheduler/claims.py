@@ -57,7 +57,7 @@ def put_right(now: datetime) -> None:
             return
         cursor.execute(DUE_NOW, {"now": now, "latest": now + slack})
         log.warning(
-            "the clock was ahead and went back: %d tests are due now instead of later",
+            "the clock was ahead and was set back: %d tests are due now instead of later",
             cursor.rowcount,
         )
         # What else waits for a moment: few rows, and to try earlier once is no harm.

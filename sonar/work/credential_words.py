@@ -49,7 +49,7 @@ def credential_step(endpoint: Endpoint, end: End) -> CheckStep:
         "with": _scopes(claims),
     }
     said = [f"{word} {one_line(' '.join(texts))}" for word, texts in facts.items() if texts]
-    seen = f"{kind}: {', '.join(said) or 'it has no readable claims'}{_end(end.token)}."
+    seen = f"{kind}: {', '.join(said) or 'the token has no readable claims'}{_end(end.token)}."
     if advice := problem(claims, endpoint.base_url):
         return CheckStep("credential", StepState.WARNING, seen, advice)
     return CheckStep("credential", StepState.FINE, seen)
@@ -78,10 +78,10 @@ def _of_macaroon(token: str) -> str:
 def _end(token: str) -> str:
     expires_at = lifetime_of(token).expires_at
     if expires_at is None:
-        return "; it has no expiry time"
+        return "; no expiry time"
     left = max(expires_at - time.time(), 0)
     moment = datetime.fromtimestamp(expires_at, UTC)
-    return f"; it expires {format_minute(moment)}, in {left / 3600:.1f} h"
+    return f"; valid until {format_minute(moment)}, for {left / 3600:.1f} h"
 
 
 def _scopes(claims: Mapping[str, object]) -> list[str]:

@@ -139,7 +139,9 @@ def finish(probe: Probe, outcome: Outcome) -> None:
         is_recorded = patiently(partial(record, probe, outcome), probe.deadline, name)
     if not is_recorded:
         how = without_tokens(str(outcome.error or "done"))
-        log.error("%s: no result recorded, as the database was unavailable; it was: %s", name, how)
+        log.error(
+            "%s: no result recorded, as the database was unavailable; the result was: %s", name, how
+        )
 
 
 def record(probe: Probe, outcome: Outcome) -> None:
@@ -161,7 +163,9 @@ def record(probe: Probe, outcome: Outcome) -> None:
         put_off(probe, wait)
     elif not endings.end_probe(probe, outcome):
         log.warning(
-            "test %s is already recorded, by recovery or by an attempt that got no answer", probe.id
+            "test %s is already recorded, by recovery or by an earlier attempt that received no "
+            "response",
+            probe.id,
         )
 
 

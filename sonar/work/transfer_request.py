@@ -65,7 +65,7 @@ def order_for(probe: Probe) -> Order:
             service_token(purpose_at_service(mesh, mesh.service_credential), needed)
     elif probe.mover_description.asks_service:
         why = mesh_services.no_service(probe.mover_description)
-        raise refused(why or "The mesh of this test names no service.")
+        raise refused(why or "No service is set for the mesh of this test.")
     ends = _ends(probe, needed)
     _refuse_what_its_mover_cannot_do(probe)
     return Order(

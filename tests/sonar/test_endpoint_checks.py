@@ -195,7 +195,7 @@ GOOD = {
             {},
             StepState.FINE,
             "ral (file): issued by https://iam.example, for https://se.example:1094, "
-            "with storage.read:/ storage.modify:/sonar; it expires ",
+            "with storage.read:/ storage.modify:/sonar; valid until ",
             "",
         ),
         ({"aud": ["https://wlcg.cern.ch/jwt/v1/any"]}, StepState.FINE, "jwt/v1/any", ""),
@@ -209,7 +209,7 @@ GOOD = {
         (
             {"exp": None, "iss": 7, "aud": None, "scope": {}},
             StepState.FINE,
-            "it has no readable claims; it has no expiry time",
+            "the token has no readable claims; no expiry time",
             "",
         ),
     ],
