@@ -102,7 +102,7 @@ def read(path: Path) -> RoleRules:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RuleError("the file is not YAML") from error
     if not isinstance(rows, list) or not rows:
-        raise RuleError(f"the file must be a list of rules like “{EXAMPLE}”")
+        raise RuleError(f"the file must be a list of rules such as “{EXAMPLE}”")
     return RoleRules(tuple(parse(row, f"rule {place}") for place, row in enumerate(rows, 1)))
 
 

@@ -93,7 +93,9 @@ class PartField(forms.Field):
         if not text:
             return None
         if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", text, re.ASCII):
-            raise ValidationError(f"“{text[:20]}” is not a percentage: write one like 80 %.")
+            raise ValidationError(
+                f"“{text[:20]}” is not a percentage: write a percentage such as 80 %."
+            )
         return float(text) / 100
 
     def has_changed(self, initial: object, data: object) -> bool:

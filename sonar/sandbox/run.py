@@ -136,7 +136,7 @@ def check_port(port: int) -> None:
             reason = getattr(error, "strerror", None) or error
             raise StartError(
                 f"Sonar cannot listen on port {port} ({reason}). "
-                "Choose another port, like `make run SONAR_PORT=8042`."
+                "Choose another port, for example `make run SONAR_PORT=8042`."
             ) from error
 
 

@@ -177,7 +177,7 @@ def test_operators_add_change_and_remove_on_pages_and_see_before_which_links_mat
     assert {name: errors[0] for name, errors in wrong.context["form"].errors.items()} == {
         "floor_mb_s": "'fast' is not a rate: write a number and kB/s, MB/s or GB/s, for example "
         "20 MB/s.",
-        "below": "“x” is not a percentage: write one like 80 %.",
+        "below": "“x” is not a percentage: write a percentage such as 80 %.",
     }
     wrong = client.post("/targets/add/", form | {"below": "90 %", "sources_filter": "x=1"})
     assert wrong.status_code == 400

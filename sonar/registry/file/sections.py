@@ -82,7 +82,7 @@ def members(value: object) -> str | list[str] | dict[str, Any]:
     if value == ALL or of_names or isinstance(value, dict):
         return value  # type: ignore[return-value]  # as was just looked at
     raise ValueError(
-        'write "all", a list of endpoint names, or a filter like {cloud: UK, label: DATADISK}'
+        'write "all", a list of endpoint names, or a filter such as {cloud: UK, label: DATADISK}'
     )
 
 
@@ -90,7 +90,7 @@ def filtered(value: object) -> str | dict[str, Any]:
     """Want "all" or a filter; raise ValueError with a sentence."""
     if isinstance(value, dict) or value == ALL:
         return value if isinstance(value, dict) else ALL
-    raise ValueError('write "all", or a filter like {cloud: UK, label: DATADISK}')
+    raise ValueError('write "all", or a filter such as {cloud: UK, label: DATADISK}')
 
 
 def minimum_rate(value: object) -> float:
@@ -233,7 +233,7 @@ def one_end(value: object) -> str | dict[str, Any]:
     """Want "all" or a filter; raise ValueError with a sentence."""
     if value == ALL or isinstance(value, dict):
         return value
-    raise ValueError('write "all", or a filter like {cloud: UK, label: DATADISK}')
+    raise ValueError('write "all", or a filter such as {cloud: UK, label: DATADISK}')
 
 
 Fitting = Annotated[str | dict[str, Any], PlainValidator(one_end)]
