@@ -239,7 +239,7 @@ WRONG = [
         "meshes",
         {"mover": "fts3"},
         "service",
-        "The transfer tool fts3 needs a service: service must be a",
+        "The transfer tool fts3 needs a service: “service” must be a",
     ),
     ("meshes", {"service_credential": "a b"}, "service_credential", "of a registered credential"),
     ("downtimes", {"ends_at": "soon"}, "ends_at", 'ends_at "soon" is not a time in ISO 8601'),

@@ -106,10 +106,7 @@ def test_workers_are_listed_by_vantage_and_one_without_any_is_a_problem(client, 
         "workers for “cleanup@cern” clean up files and check credentials, at the vantage point cern"
         in page
     )
-    assert (
-        "6 links are not tested. No worker can reach both endpoints: the endpoints or their mesh"
-        in page
-    )
+    assert "6 links are not tested. No worker can reach both endpoints: the vantage points" in page
     assert "all endpoints; at the vantage point cern" in page
     assert "start one there" not in page
     SignOfLife.objects.update(seen_at=NOW - HOUR)

@@ -349,7 +349,7 @@ def test_what_keeps_it_from_starting_is_one_sentence(tmp_path: Path):
                 busy,
                 {},
                 f"Sonar cannot listen on port {busy} (Address already in use). Choose another "
-                "port, like `make run SONAR_PORT=8042`.",
+                "port, for example `make run SONAR_PORT=8042`.",
             ),
             (
                 no_home,

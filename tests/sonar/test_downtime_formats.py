@@ -200,7 +200,7 @@ def test_what_means_one_thing_only_is_read(others: dict[str, object]):
         (
             "7",
             {"EndTime": "31.10.2023 14:00"},
-            "CurrentDowntimes, Downtime 2, EndTime: “31.10.2023 14:00” is not a time like",
+            "CurrentDowntimes, Downtime 2, EndTime: “31.10.2023 14:00” is not a time such as",
         ),
         ("7", {"StartTime": "Feb 30, 2026 14:00 PM UTC"}, "is not a valid time"),
         ("7", {"StartTime": "Feb 3, 2026 14:00 PM CET"}, "is not a time such as Oct 31"),

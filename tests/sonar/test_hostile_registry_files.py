@@ -50,7 +50,7 @@ HOSTILE = {
     "no base64": ("sites:\n- {tier: !!binary é}\n", "line 2: "),
     "endless number": (f"sites:\n- {{tier: {'1' * 5_000}}}\n", "line 2: '1111"),
     "a control character": ("sites:\n- {name: a\0b}\n", "line 2: not valid YAML: the character"),
-    "NUL": ('sites:\n- {name: RAL, cloud: "a\\0b"}\n', "line 2: a text contains NUL or half"),
+    "NUL": ('sites:\n- {name: RAL, cloud: "a\\0b"}\n', "line 2: a string contains NUL or half"),
     "a line break in a size class": (
         'size_classes:\n- {name: "huge\\n", from_bytes: 1, test_bytes: 2}\n',
         f"size_classes[0].{NAMED} Use only letters, digits,",
@@ -62,7 +62,7 @@ HOSTILE = {
     ),
     "half a character": (
         'sites:\n- {name: RAL, cloud: "\\uD800"}\n',
-        "line 2: a text contains NUL",
+        "line 2: a string contains NUL",
     ),
     "two documents": ("sites: []\n---\nsites: []\n", "line 2: not valid YAML"),
     "no number at all": (

@@ -196,7 +196,7 @@ def test_who_knows_nothing_waits_for_a_moment_and_only_a_few_do(
         issuing.verify()
     with (
         session() as asking,
-        pytest.raises(requests.RequestException, match="4 others are already wait"),
+        pytest.raises(requests.RequestException, match="4 other requests are already wait"),
     ):
         asking.get(issuing.server.url)
     issuing.goes_on.set()

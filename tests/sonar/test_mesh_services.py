@@ -70,10 +70,10 @@ def queued(source: Endpoint, destination: Endpoint, of: Mesh | None = None) -> P
     ("values", "field", "words"),
     [
         ({"service": ""}, "service", "needs a service: “service” must be a URL"),
-        ({"service": "ftp://fts.example/"}, "service", "is https://host"),
-        ({"service": "https://me:pw@fts.example/"}, "service", "without user"),
-        ({"service": "https://fts.example/?x=1"}, "service", "without user"),
-        ({"service": "https://fts.example:99999"}, "service", "is https://host"),
+        ({"service": "ftp://fts.example/"}, "service", "must be https://host"),
+        ({"service": "https://me:pw@fts.example/"}, "service", "without a user"),
+        ({"service": "https://fts.example/?x=1"}, "service", "without a user"),
+        ({"service": "https://fts.example:99999"}, "service", "must be https://host"),
         ({"service": "http://fts.example:8446"}, "service", "must begin with https://"),
         ({"service": "https://169.254.1.1/"}, "service", "must have a valid host"),
         ({"service": "https://fts.example:8446/../x"}, "service", "not contain . or .."),
@@ -249,7 +249,7 @@ def test_a_test_that_is_ordered_asks_the_one_service_in_use_and_gives_nothing_aw
         Probe.objects.all().delete()
         return request_probes.order([request], NOW)
 
-    with pytest.raises(RefusedError, match="no enabled mesh names one"):
+    with pytest.raises(RefusedError, match="no service is set for any enabled mesh"):
         ordered()
     served()
     assert ordered()
@@ -288,7 +288,7 @@ def test_the_service_gets_its_own_token_and_what_both_ends_lend(tokens: Path):
 
 def test_a_test_outside_every_mesh_asks_the_service_in_use(tokens: Path):
     probe = queued(*two_ends())
-    with pytest.raises(MoverError, match="no enabled mesh names one"):
+    with pytest.raises(MoverError, match="no service is set for any enabled mesh"):
         transfer_request.order_for(probe)
     served()
     order = transfer_request.order_for(probe)
@@ -302,7 +302,7 @@ def test_a_row_that_was_written_past_the_forms_ends_at_the_worker(tokens: Path):
     for changes, words in (
         ({"service": "https://evil.example"}, "not for the host and port of the service"),
         ({"service": "http://fts.example:8446"}, "must begin with https"),
-        ({"service": ""}, "no enabled mesh names one"),
+        ({"service": ""}, "no service is set for any enabled mesh"),
     ):
         Mesh.objects.filter(pk=made.pk).update(**changes)
         with pytest.raises(MoverError, match=words) as caught:

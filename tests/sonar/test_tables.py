@@ -153,6 +153,6 @@ def test_the_tables_of_this_code_fit() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("target", ["0007", "zero"])
 def test_migrate_undoes_nothing_and_says_how_to_go_back(target: str) -> None:
-    with pytest.raises(CommandError, match="restore a backup made with it"):
+    with pytest.raises(CommandError, match="restore a backup made with that version"):
         call_command("migrate", "sonar", target, verbosity=0)
     assert LAST in MigrationExecutor(connection).loader.applied_migrations

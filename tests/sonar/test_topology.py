@@ -398,7 +398,9 @@ def test_a_door_of_cric_that_is_only_read_is_no_base_url(cric):
     rows["B"] = rse("B", "BNL-ATLAS", "b", aprotocols={"read_wan": [reader]})
     text = cric(ends=cric_endpoints(**rows))
     assert Endpoint.objects.get(name="A").base_url == "root://door.example.gov/x"
-    assert "- B: it has no protocol for writing from other sites, only for reading" in text
+    assert (
+        "- B: the endpoint has no protocol for writing from other sites, only for reading" in text
+    )
 
 
 def test_an_endpoint_of_cric_whose_row_cannot_be_read_stays_in_use(cric):
