@@ -48,7 +48,7 @@ def text_of(params: QueryDict, name: str) -> str:
     """Return the value of a parameter that is given once or not at all."""
     values = params.getlist(name)
     if len(values) > 1:
-        raise wrong(name, f"{name} is given {len(values)} times: give it once.")
+        raise wrong(name, f"“{name}” is given {len(values)} times: give it only once.")
     return values[0] if values else ""
 
 
