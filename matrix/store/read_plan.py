@@ -28,7 +28,7 @@ class Span(NamedTuple):
     def of(cls, window: Window) -> Span:
         """Return a window in milliseconds; one that is cut finer cannot be answered exactly."""
         if window.start.microsecond % 1000 or window.end.microsecond % 1000:
-            raise ValueError("a time range begins and ends with a whole millisecond")
+            raise ValueError("a time range must begin and end on a whole millisecond")
         return cls(unix_ms(window.start), unix_ms(window.end))
 
     def within(self, other: Span) -> Span:

@@ -321,6 +321,8 @@ def profiles_of(
     seen = np.zeros(segments.PROFILE_IDS, dtype=bool)
     for run in runs:
         if run.profiles is None:
-            raise ValueError("runs with profiles are needed to find those of some links")
+            raise ValueError(
+                "only runs that include profiles show the profiles of individual links"
+            )
         seen[run.profiles[is_shown[numbering.numbers(run.keys)]]] = True
     return frozenset(np.flatnonzero(seen).tolist())

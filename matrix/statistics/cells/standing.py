@@ -32,10 +32,10 @@ NONE = np.float32(np.nan)
 LEVELS = ("unknown", "usual", "slower", "faster", "silent")
 UNKNOWN, USUAL, SLOWER, FASTER, SILENT = range(len(LEVELS))
 LEVEL_WORDS = {
-    "slower": "slower than usual: its rate, or that of its source or destination, has dropped "
-    "significantly",
-    "faster": "faster than usual: its rate, or that of its source or destination, has risen "
-    "significantly",
+    "slower": "slower than usual: the rate of the link, or of its source or destination, has "
+    "dropped significantly",
+    "faster": "faster than usual: the rate of the link, or of its source or destination, has "
+    "risen significantly",
     "silent": "silent: not tested for several intervals of its mesh (test schedule), without a "
     "known reason",
 }

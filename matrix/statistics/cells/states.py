@@ -31,8 +31,8 @@ STATE_WORDS = {
     "test within the chosen age",
     "untested": "untested: scheduled, but without a result in this time range",
     "down": "down: an endpoint is in a declared downtime",
-    "not_applicable": "not applicable: source and destination are the same, or no mesh (test "
-    "schedule) includes it and it has no results",
+    "not_applicable": "not applicable: source and destination are the same, or the link is in no "
+    "mesh (test schedule) and has no results",
 }
 
 MEASURED, FAILING, FAILED, STALE, UNTESTED, DOWN, NOT_APPLICABLE = range(len(STATES))
@@ -48,7 +48,7 @@ STALE_AFTER_INTERVALS = 2
 PARTLY_ONE_IN = 10
 PARTLY_FROM = 1 / PARTLY_ONE_IN
 PARTLY_WORDS = (
-    "partly failing: at least a tenth of its tests failed, or some of its links are failing"
+    "partly failing: at least a tenth of the tests failed, or some of the links are failing"
 )
 # By flags of judgements, a bit for each: how many there are up to the last that holds.
 LAST_HELD = np.array([flags.bit_length() for flags in range(1 << (len(STATES) - 1))])

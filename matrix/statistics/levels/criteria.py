@@ -57,7 +57,9 @@ class HourSums(ArrayFields):
             inside = (hour >= 0) & (hour < hours)
             rows, cell = rows[inside], (where.numbers() * hours + hour)[inside]
             if run.sizes is None:
-                raise ValueError("runs with sizes are needed to say how much was moved")
+                raise ValueError(
+                    "the volume can be computed only from runs that include file sizes"
+                )
             keys = run.keys[rows]
             ok = keys & FAILED_BIT == 0
             sizes = np.where(ok, run.sizes[rows], 0)

@@ -178,7 +178,9 @@ class Samples:
             result.fill(Groups(bits, starts, ok, np.arange(self.cells), ordered=False))
         if "throughput" in extras:
             if not self.sizes:
-                raise ValueError("throughput needs runs with sizes")
+                raise ValueError(
+                    "the throughput can be computed only from runs that include file sizes"
+                )
             sizes = np.concatenate(self.sizes, dtype=np.float64)
             sizes[failed] = 0
             # All bytes of each cell over all its seconds.

@@ -65,7 +65,7 @@ class Run:
     def started(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return when the results of these keys started, in Unix ms."""
         if self.offsets is None:
-            raise ValueError("runs with offsets are needed to say when a result started")
+            raise ValueError("only runs that include offsets show when a result started")
         return self.offsets.take(rows) + np.int64(self.start)
 
     def newest_ok(self) -> Newest:
@@ -85,7 +85,7 @@ class Run:
 
     def _failures(self) -> NDArray[np.void]:
         if self.failures is None:
-            raise ValueError("runs with failures are needed to say when a link was ok")
+            raise ValueError("only runs that include failures show when a link was ok")
         return self.failures
 
 

@@ -85,7 +85,9 @@ class ClassTimes(ArrayFields):
         def work(chunk: Chunk) -> None:
             keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
             if len(chunk.sizes) != len(chunk.keys):
-                raise ValueError("times need runs with sizes")
+                raise ValueError(
+                    "transfer times can be computed only from runs that include file sizes"
+                )
             sizes = np.concatenate([np.empty(0), *chunk.sizes], dtype=np.float64)
             number = pooling.numbering.numbers(keys)
             cell = np.where(keys & FAILED_BIT, HIDDEN, cell_of.take(number))
