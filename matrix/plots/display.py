@@ -142,7 +142,7 @@ class Number(query_forms.ParameterField):
             start = "above 0" if self.positive else "from 0"
             raise ValidationError(
                 f"{self.parameter} “{value}” is not a number {start} up to 10¹²: "
-                "write one like 0.5 or 120."
+                "enter a number, for example, 0.5 or 120."
             )
         return number
 
@@ -162,7 +162,9 @@ class States(forms.Field):
         states = [text for text in value or () if text]
         for text in states:
             if text in TARGET_LOOKS and text not in self.looks:
-                raise ValidationError(f"only “{text}” requires stat={VS_TARGET.name}.")
+                raise ValidationError(
+                    f"The value “{text}” of “only” requires stat={VS_TARGET.name}."
+                )
             if text not in self.looks:
                 raise ValidationError(f"{not_allowed('only', text, self.looks)}.")
         return tuple(look for look in self.looks if look in states)
@@ -192,9 +194,9 @@ class DisplayForm(forms.Form):
         query_forms.check_once(self, dict(self.params.lists()), once)
         above, below, low, high = (self.cleaned_data.get(name) for name in BOUNDS)
         if above is not None and below is not None and above > below:
-            self.add_error("above", "above must not be greater than below.")
+            self.add_error("above", "“above” must not be greater than “below”.")
         if low is not None and high is not None and low >= high:
-            self.add_error("low", "low must be less than high.")
+            self.add_error("low", "“low” must be less than “high”.")
         return self.cleaned_data
 
 

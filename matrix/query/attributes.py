@@ -79,16 +79,16 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name="mover",
         columns=("mover",),
-        choice="made with this transfer tool, like http-tpc",
+        choice="made with this transfer tool, for example, http-tpc",
         pattern=MOVER,
-        rule="1 to 20 letters, digits, dots, dashes and underscores, like http-tpc",
+        rule="1 to 20 letters, digits, dots, dashes and underscores, for example, http-tpc",
         mesh="mover",
         apart=True,
     ),
     ProfileAttribute(
         name="mode",
         columns=("mode",),
-        choice="that the destination fetched (pull), or that the source sent (push)",
+        choice="that the destination fetched (`pull`), or that the source sent (`push`)",
         mesh="mode",
         apart=True,
     ),
@@ -112,13 +112,13 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name="clock",
         columns=("clock",),
-        choice="timed from Sonar's request (request), over the run of a program (tool), or by the "
-        "transfer service (service)",
+        choice="timed from Sonar's request (`request`), from the start to the end of the transfer "
+        "program (`tool`), or by the transfer service (`service`)",
         allowed=tuple(sorted(CLOCKS)),
         words={
             Clock.REQUEST: "from Sonar's request",
-            Clock.TOOL: "over the run of a program",
-            Clock.SERVICE: "by the service that moved them",
+            Clock.TOOL: "from the start to the end of the transfer program",
+            Clock.SERVICE: "by the service that moved the files",
         },
         says="timed",
         apart=True,
@@ -126,7 +126,8 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name=ORIGIN,
         columns=("origin",),
-        choice="of this origin, or of all origins (all). Default: test, or all in `transfers/`",
+        choice="of this origin, or of all origins (`all`). Default: `test`, or `all` in "
+        "`transfers/`",
         allowed=("all", "external", "production", "test"),
         promised="test",
         apart=True,
@@ -143,15 +144,15 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         label="concurrent tests",
         columns=("concurrent",),
         choice=(
-            "without concurrent Sonar tests (none), with concurrent tests (some), or where these "
-            "were not recorded (unknown)"
+            "without concurrent Sonar tests (`none`), with concurrent tests (`some`), or where "
+            "these were not recorded (`unknown`)"
         ),
         allowed=(NONE_CONCURRENT, SOME_CONCURRENT, NOT_NOTED),
         stored={NONE_CONCURRENT: 0, SOME_CONCURRENT: 1, NOT_NOTED: None},
         words={
             NONE_CONCURRENT: "without concurrent tests",
             SOME_CONCURRENT: "with concurrent tests",
-            NOT_NOTED: "with concurrent tests not recorded",
+            NOT_NOTED: "without a record of concurrent tests",
         },
         says="measured",
         promised=NONE_CONCURRENT,
@@ -160,8 +161,8 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         name="purpose",
         columns=("purpose",),
         choice=(
-            "on schedule (scheduled), on demand (ordered), for parameter sweeps (sweep), or for an "
-            "unknown purpose (unknown). Default: all but sweeps, or all in `transfers/`"
+            "on schedule (`scheduled`), on demand (`ordered`), for parameter sweeps (`sweep`), or "
+            "for an unknown purpose (`unknown`). Default: all but sweeps, or all in `transfers/`"
         ),
         allowed=(SWEEP, ORDERED, SCHEDULED, NOT_NOTED),
         stored={**{name: name for name in (SCHEDULED, ORDERED, SWEEP)}, NOT_NOTED: ""},
@@ -184,7 +185,7 @@ RESULT_ATTRIBUTES: tuple[ResultAttribute, ...] = (
         choice="whose bytes this data server sent or received (host:port). Requires the right to "
         "see host names",
         pattern=DATA_SERVER,
-        rule="a host and its port, like st-048.example.org:8443",
+        rule="a host and its port, for example, st-048.example.org:8443",
         longest=260,
         internal=True,
     ),

@@ -94,7 +94,7 @@ def percentile(percent: int, *, in_band: bool = False) -> Statistic:
     return Statistic(
         f"p{percent:02}",
         label,
-        f"{label} of the rate of {{files}}",
+        f"{label} of the rate for {{files}}",
         f"{percent} % of tests are slower",
         quantile=percent / 100,
         of_link=True,
@@ -122,8 +122,8 @@ STATISTICS = {
         Statistic(
             "now",
             "now",
-            "Rate now (median of the newest three successes) of {files}",
-            "MB/s, of the newest tests",
+            "Rate now (median of the newest three successful tests) for {files}",
+            "MB/s, for the newest tests",
             of_now=True,
             worst="slowest now",
             worst_first="now_mb_s",
@@ -131,7 +131,7 @@ STATISTICS = {
         Statistic(
             "vs_usual",
             "now / baseline",
-            "Rate now divided by the baseline of {files}",
+            "Rate now divided by the baseline for {files}",
             "which links changed",
             unit=TIMES,
             of_now=True,
@@ -144,7 +144,7 @@ STATISTICS = {
         Statistic(
             "vs_target",
             "rate / target",
-            "Rate now divided by the rate target of {files}",
+            "Rate now divided by the rate target for {files}",
             "links below their target",
             unit=TIMES,
             of_now=True,
@@ -159,7 +159,7 @@ STATISTICS = {
         Statistic(
             "std",
             "standard deviation",
-            "Standard deviation of the rate of {files}",
+            "Standard deviation of the rate for {files}",
             "how much rates vary",
             worse="high",
             worst="",
@@ -170,14 +170,15 @@ STATISTICS = {
         Statistic(
             "throughput",
             "throughput",
-            "Throughput (total bytes over total seconds) of {files}",
+            "Throughput (total bytes divided by total seconds) for {files}",
             "total bytes / total seconds",
             needs_sizes=True,
         ),
         Statistic(
             "overhead",
             "overhead (s)",
-            "Overhead of transfers of all size classes (seconds per transfer, whatever its size)",
+            "Overhead of transfers in all size classes (seconds per transfer, whatever the file "
+            "size)",
             "seconds before bytes move",
             unit=SECONDS,
             of_line=True,
@@ -187,7 +188,7 @@ STATISTICS = {
         Statistic(
             "bandwidth",
             "bandwidth",
-            "Bandwidth of transfers of all size classes (their rate without the overhead)",
+            "Bandwidth of transfers in all size classes (rate without the overhead)",
             "rate without overhead",
             of_line=True,
             worst="least bandwidth",
@@ -217,7 +218,7 @@ STATISTICS = {
         Statistic(
             "last",
             "age of the last result",
-            "Age of the last result of {files}",
+            "Age of the last result for {files}",
             "which links have no new results",
             unit=AGE,
             worse="high",
@@ -228,15 +229,15 @@ STATISTICS = {
         Statistic(
             "predicted",
             "predicted rate",
-            "Predicted rate (what both endpoints explain) of {files}",
-            "what both endpoints explain",
+            "Predicted rate (suggested by the other links of both endpoints) for {files}",
+            "rate that the other links suggest",
             worst="",
             base="median",
         ),
         Statistic(
             "vs_predicted",
             "rate / predicted",
-            "Links that deviate from their predicted rate: median / predicted rate of {files}",
+            "Links that deviate from their predicted rate: median / predicted rate for {files}",
             "which links deviate",
             unit=TIMES,
             scale="diverging",

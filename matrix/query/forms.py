@@ -52,7 +52,7 @@ FILTER_FORM = ("filter_end", "filter_on", "filter_not", "filter_value")
 FILTER_FORM_ALLOWED = {"filter_end": ("either", *ENDS), "filter_on": OFFERED, "filter_not": ("1",)}
 COMPARED_ALLOWED = (
     f"use {', '.join(WINDOWS)}, {REVERSE}, or two times with {BETWEEN} between them, "
-    f"like 2026-11-01{BETWEEN}2026-11-08"
+    f"for example, 2026-11-01{BETWEEN}2026-11-08"
 )
 
 
@@ -156,7 +156,7 @@ def unknown(names: Iterable[str], allowed: Sequence[str]) -> dict[str, list[str]
     others = OF_FILTERS if set(OF_FILTERS) <= set(allowed) else ()
     short = dict.fromkeys(others, f"{PREFIX}<filter>")
     advised = sorted({short.get(name, name) for name in allowed})
-    advice = f"use {either(advised)}" if allowed else "none are allowed here"
+    advice = f"use {either(advised)}" if allowed else "no parameters are allowed here"
     sentences = {name: f"There is no parameter “{name}”" for name in names if name not in allowed}
     for first in list(sentences)[:1]:
         sentences[first] += f": {advice}"
@@ -186,8 +186,9 @@ def check_count(params: Mapping[str, Sequence[str]]) -> None:
         return
     name = max(sorted(counts), key=counts.__getitem__)
     sentence = (
-        f"{name} has {counts[name]} values, which makes {count} filters: a query can have at most "
-        f"{MOST_FILTERS}. Use fewer, or filter by a tag, cloud or tier that they share."
+        f"“{name}” has {counts[name]} values, which makes {count} filters: a query can have at "
+        f"most {MOST_FILTERS}. Use fewer values, or filter by a tag, cloud or tier that the values "
+        "share."
     )
     raise BadQueryError({name: [sentence]})
 
@@ -216,8 +217,8 @@ class Moment(ParameterField):
             moment = None
         if moment is None or moment < EARLIEST or moment.microsecond:
             raise ValidationError(
-                f"{self.parameter} “{value}” is not a valid time. Use 2026-11-20 04:00 (UTC), from "
-                "1970 on, without fractions of a second."
+                f"{self.parameter} “{value}” is not a valid time. Use the format 2026-11-20 04:00 "
+                "(UTC), from 1970 on, without fractions of a second."
             )
         return moment
 
@@ -237,7 +238,7 @@ class Age(ParameterField):
 
 def read_number(text: str) -> float:
     if not re.fullmatch(r"\d{1,15}(\.\d{0,9})?", text, re.ASCII):
-        raise ValueError("a number of 0 or more, like 12.5")
+        raise ValueError("a number of 0 or more, for example, 12.5")
     return float(text)
 
 
@@ -246,14 +247,16 @@ def read_age(text: str) -> float:
     try:
         return read_number(text) if text.isdigit() else parse_duration(text).total_seconds()
     except ValueError:
-        raise ValueError("an age: write seconds, or a number with s, m, h or d, like 6h") from None
+        raise ValueError(
+            "an age: enter a number of seconds, or a number with s, m, h or d, for example, 6h"
+        ) from None
 
 
 def check_once(form: forms.Form, params: Mapping[str, Sequence[str]], names: Iterable[str]) -> None:
     """Let a form say of each of these parameters that is given more than once that it is."""
     for name in names:
         if len(texts := params.get(name, ())) > 1:
-            form.add_error(name, f"{name} is given {len(texts)} times: give it once.")
+            form.add_error(name, f"“{name}” is given {len(texts)} times: give it only once.")
 
 
 def sentences_of(form: forms.Form) -> dict[str, list[str]]:
@@ -293,13 +296,16 @@ class QueryForm(forms.Form):
     def check_bounds(self, start: datetime | None, end: datetime | None) -> None:
         if self.cleaned_data.get("window"):
             self.add_error(
-                "window", "window cannot be combined with from and to: use one of the two."
+                "window",
+                "“window” cannot be combined with “from” and “to”: use either “window”, or “from” "
+                "and “to”.",
             )
         elif not (start and end):
             missing = "to" if start else "from"
-            self.add_error(missing, f"{missing} is missing: from and to must be given together.")
+            sentence = f"“{missing}” is missing: “from” and “to” must be given together."
+            self.add_error(missing, sentence)
         elif start >= end:
-            self.add_error("from", "from must be before to.")
+            self.add_error("from", "“from” must be before “to”.")
 
     def filters(self) -> tuple[Filter, ...]:
         return tuple(
@@ -323,7 +329,9 @@ class Compared(forms.Field):
         named = [text for text in texts if text != REVERSE]
         if len(named) > 1:
             names = " and ".join(named)
-            raise ValidationError(f"compare has {len(named)} time ranges, {names}: give one.")
+            raise ValidationError(
+                f"“compare” has {len(named)} time ranges, {names}: give only one time range."
+            )
         text, reverse = named[0] if named else "", REVERSE in texts
         if not text or text in WINDOWS:
             return Comparison(text, reverse=reverse)
@@ -331,9 +339,13 @@ class Compared(forms.Field):
             raise ValidationError(f"compare “{text}” is not known: {COMPARED_ALLOWED}.")
         start, end = (Moment("compare").clean(part) for part in text.split(BETWEEN, 1))
         if not (start and end):
-            raise ValidationError(f"compare “{text}” has only one time: {COMPARED_ALLOWED}.")
+            raise ValidationError(
+                f"The time range “{text}” in “compare” has only one time: {COMPARED_ALLOWED}."
+            )
         if start >= end:
-            raise ValidationError(f"compare “{text}” must begin before it ends.")
+            raise ValidationError(
+                f"The time range “{text}” in “compare” must begin before it ends."
+            )
         return Comparison(CUSTOM, start, end, reverse)
 
 
@@ -364,8 +376,8 @@ class ComparisonForm(forms.Form):
         moment: datetime | None = self.cleaned_data.get(OF_AROUND)
         compared: Comparison | None = self.cleaned_data.get("compare")
         if moment and compared and compared.window:
-            sentence = "sets the time range to compare with: remove the one in compare."
-            self.add_error(OF_AROUND, f"{OF_AROUND} {sentence}")
+            sentence = "sets the time range to compare with: remove the time range in “compare”."
+            self.add_error(OF_AROUND, f"“{OF_AROUND}” {sentence}")
         elif moment and compared:
             # The two windows around a moment: ``after`` is that of the question.
             try:
@@ -408,7 +420,7 @@ class ComparisonForm(forms.Form):
         if compared.reverse and groupings[0] != groupings[1]:
             kinds = " and ".join(groupings)
             sentence = "compare=reverse requires rows and columns with the same grouping"
-            raise BadQueryError({"compare": [f"{sentence}: they are grouped by {kinds}."]})
+            raise BadQueryError({"compare": [f"{sentence}, but they are grouped by {kinds}."]})
         if bounds and not compared.is_possible(bounds):
             sentence = f"compare={compared.window} reaches back before 1970, the earliest year."
             raise BadQueryError({"compare": [sentence]})
@@ -418,8 +430,8 @@ class ComparisonForm(forms.Form):
             sentence = "is already part of the query: compare with something else"
             raise BadQueryError({named[0]: [f"{named[0]} {sentence}."]})
         if narrowed is None and compared.of != OF[0]:
-            sentence = f"requires compare, {OF_SIZE} or {PREFIX}<filter>"
-            raise BadQueryError({OF_OF: [f"{OF_OF} {sentence}."]})
+            sentence = f"“{OF_OF}” requires “compare”, “{OF_SIZE}” or “{PREFIX}<filter>”."
+            raise BadQueryError({OF_OF: [sentence]})
         return narrowed
 
 
@@ -458,5 +470,6 @@ def one_of(params: Texts, name: str, allowed: Sequence[str]) -> str:
 def text_of(params: Texts, name: str) -> str:
     values = params.get(name, ())
     if len(values) > 1:
-        raise BadQueryError({name: [f"{name} is given {len(values)} times: give it once."]})
+        sentence = f"“{name}” is given {len(values)} times: give it only once."
+        raise BadQueryError({name: [sentence]})
     return values[0] if values else ""

@@ -178,7 +178,7 @@ class MatrixQuery:
 
     def age_words(self) -> str:
         unit = " s" if self.max_age.isdigit() else ""
-        return f"only with a success in the last {self.max_age}{unit}"
+        return f"only links with a successful test in the last {self.max_age}{unit}"
 
     def window_words(self) -> str:
         """Say the window: `the last 7 days`, or its two bounds."""

@@ -45,7 +45,7 @@ MOST_YEARS = 9
 def read_time(text: str, now: datetime) -> datetime:
     """Read ISO 8601 or words, to the second. Raise ValueError for anything else."""
     if len(text) > LONGEST:
-        raise ValueError("too long for a time")
+        raise ValueError("the text is too long to be a time")
     bare = UTC_BEHIND.sub("", text.strip().casefold())
     for form in (text, bare):
         try:
@@ -65,7 +65,7 @@ def _of_words(words: Sequence[str], now: datetime) -> datetime:
     clocks = [clock for word in words if (clock := CLOCK.fullmatch(word))]
     days = [word for word in words if not CLOCK.fullmatch(word)]
     if len(clocks) > 1 or not words:
-        raise ValueError("not a time in words")
+        raise ValueError("the text is not a time")
     hour, minute, second = (int(part or 0) for part in clocks[0].groups(0)) if clocks else (0, 0, 0)
     at = time(hour, minute, second)
     if len(days) == 1 and days[0] in NEAR_DAYS:
@@ -87,7 +87,7 @@ def _newest(words: Sequence[str], clock: time, now: datetime) -> datetime:
     for moment in moments:
         if len(words) < 3 or moment.weekday() == _place(words[0], WEEKDAYS):
             return moment
-    raise ValueError("not a day in words")
+    raise ValueError("the text is not a day")
 
 
 def _days_before(words: Sequence[str], today: date) -> Iterator[date]:
@@ -106,7 +106,7 @@ def _dates(words: Sequence[str], years: Sequence[int]) -> Iterator[date]:
     *weekday, first, second = words
     number, name = (first, second) if first.isdecimal() else (second, first)
     if len(weekday) > 1 or not DAY.fullmatch(number):
-        raise ValueError("not a date in words")
+        raise ValueError("the text is not a date")
     month = _place(name, MONTHS) + 1
     for year in years:
         try:

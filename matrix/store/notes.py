@@ -20,7 +20,7 @@ SOON = timedelta(days=7)
 # The newest; more would push what is measured off the page.
 MOST_NOTES = 20
 WRITE = "sonar.add_annotation"
-NO_TIME = "Not a valid time. Use 2026-11-20 04:00 (UTC), or words such as “{}”."
+NO_TIME = "Not a valid time. Use the format 2026-11-20 04:00 (UTC), or words such as “{}”."
 RANGE_SENTENCE = "The time must be in the years 1970 to 2999."
 IN_RANGE = [MinValueValidator(EARLIEST, RANGE_SENTENCE), MaxValueValidator(LATEST, RANGE_SENTENCE)]
 

@@ -90,7 +90,7 @@ def test_controls_change_the_view_in_place_and_back_and_forward_go_through_it(vi
     page.get_by_role("link", name="24h").click()
     page.wait_for_url("**/?window=24h&stat=p95")
     heading = page.locator(".question")
-    expect(heading).to_contain_text("95th percentile of the rate of large")
+    expect(heading).to_contain_text("95th percentile of the rate for large")
     expect(heading).to_contain_text("24 hours")
     assert page.evaluate(MARKED)
     page.go_back()

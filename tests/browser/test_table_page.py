@@ -127,7 +127,7 @@ def test_a_value_that_cannot_be_is_said_in_the_sheet_and_the_table_stays(publish
     page = visit.open("/table/")
     add(page, "large.ok", "many", "min")
     expect(page.locator("#wrong-filter")).to_have_text(
-        "large.ok.min “many” is not a number of 0 or more, like 12.5."
+        "large.ok.min “many” is not a number of 0 or more, for example, 12.5."
     )
     visit.expect_refusal(400)
     expect(page.locator("#filters-menu")).to_be_visible()

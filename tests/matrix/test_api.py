@@ -212,7 +212,7 @@ def test_what_succeeded_too_long_ago_is_a_dash_and_stale(client, small_world):
         "state": [["stale"]],
     }
     assert (found["query"]["max_age"], found["average"]) == ("6h", None)
-    assert found["description"].endswith(", only with a success in the last 6h")
+    assert found["description"].endswith(", only links with a successful test in the last 6h")
     assert (
         "max_age “soon” is not an age"
         in (client.get(f"{URL}?max_age=soon").json()["errors"]["max_age"][0])
@@ -222,7 +222,7 @@ def test_what_succeeded_too_long_ago_is_a_dash_and_stale(client, small_world):
 def test_the_page_draws_the_same_and_says_so(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 4.0, ago=20 * HOUR)
     html = client.get("/?max_age=6h&cloud=UK").content.decode()
-    assert "only with a success in the last 6h" in html.split("</h1>")[0]
+    assert "only links with a successful test in the last 6h" in html.split("</h1>")[0]
     assert 'href="/?cloud=UK"' in html
     assert 'href="/?max_age=6h"' in html
     assert client.get("/cells/?max_age=6h").status_code == 200

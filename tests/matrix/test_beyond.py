@@ -187,7 +187,10 @@ def test_a_moment_stands_for_two_windows_of_one_length(client, db):
     [
         ("compare.around=2026-11-21", "compare.around: 21 Nov 00:00 UTC is in the future"),
         ("compare.around=1970-01-02", "compare.around: 2 Jan 1970 00:00 UTC is too early"),
-        ("compare.around=noon", "compare.around “noon” is not a valid time. Use 2026-11-20 04:00"),
+        (
+            "compare.around=noon",
+            "compare.around “noon” is not a valid time. Use the format 2026-11-20 04:00",
+        ),
         ("compare.around=2026-11-01&compare=week", "compare.around sets the time range"),
     ],
 )
@@ -205,16 +208,16 @@ def test_notes_and_changes_lead_to_the_time_before_and_after(client, db):
     (note,) = Annotation.objects.all()
     asked = MatrixQuery.from_params(QueryDict()).around(note.starts_at, NOW)
     assert f'href="{asked.url(site)}">Compare before and after</a>'.replace("&", "&amp;") in html
-    (since,) = re.findall(r'href="([^"]*)">Compare with the 7 days before</a>', html)
+    (since,) = re.findall(r'href="([^"]*)">Compare with the previous 7 days</a>', html)
     # When the first of the slower links did, at its first test after the change.
     (start,) = re.findall(r"from=(.*?)&", since)
     assert timedelta(0) <= parse_time(start) - changed_site.CHANGED < changed_site.EVERY
     compared = responses.html(client, since.replace("&amp;", "&"))
     assert 'id="comparison"' in compared
-    assert "Compare with the 7 days before" not in compared
+    assert "Compare with the previous 7 days" not in compared
     link = "/links/PIC_DATADISK/UKI-SCOTGRID-GLASGOW_DATADISK/"
     (since,) = re.findall(
-        r'href="([^"]*)">Compare with the 7 days before</a>', responses.html(client, link)
+        r'href="([^"]*)">Compare with the previous 7 days</a>', responses.html(client, link)
     )
     said = words(responses.html(client, since.replace("&amp;", "&")))
     assert "Large files: slower than" in said, said[said.index("Large files") :][:300]

@@ -140,7 +140,7 @@ def test_a_quantile_of_the_recipe_is_one_line():
     files = "large-file transfers, the last 7 days"
     at = STATS.index("p95") + 1
     assert found == {
-        "sentence": f"25th percentile of the rate of {files}",
+        "sentence": f"25th percentile of the rate for {files}",
         "control": "25th percentile",
         "purpose": "25 % of tests are slower",
         "written": "12.3",

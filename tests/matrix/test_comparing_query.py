@@ -167,14 +167,14 @@ def test_a_comparison_is_described_in_words(small_world, text, words):
             "compare=yesterday",
             "compare",
             "compare “yesterday” is not known: use previous, week, month, reverse, or two times "
-            "with .. between them, like 2026-11-01..2026-11-08.",
+            "with .. between them, for example, 2026-11-01..2026-11-08.",
         ),
         (
             "compare=previous&compare=week",
             "compare",
-            "compare has 2 time ranges, previous and week",
+            "“compare” has 2 time ranges, previous and week",
         ),
-        ("compare=month&compare=week", "compare", "compare has 2 time ranges, month and week"),
+        ("compare=month&compare=week", "compare", "“compare” has 2 time ranges, month and week"),
         (
             "from=1970-01-15&to=1970-01-16&compare=month",
             "compare",
@@ -183,23 +183,23 @@ def test_a_comparison_is_described_in_words(small_world, text, words):
         (
             "compare=2026-10-01..",
             "compare",
-            "compare “2026-10-01..” has only one time: use previous",
+            "The time range “2026-10-01..” in “compare” has only one time: use previous",
         ),
-        ("compare=2026-10-01..soon", "compare", "compare “soon” is not a valid time. Use 2026"),
+        ("compare=2026-10-01..soon", "compare", "compare “soon” is not a valid time. Use the"),
         ("compare=2026-10-02..2026-10-01", "compare", "must begin before it ends."),
         ("compare.size=giant", "compare.size", "compare.size “giant” is not known: use small,"),
         ("compare.size=large", "compare.size", "compare.size is already part of the query"),
         ("compare.size=small&compare.size=large", "compare.size", "is given 2 times"),
         ("compare.of=mode", "compare.of", "compare.of “mode” is not known: use median or mean."),
-        ("compare.of=mean", "compare.of", "compare.of requires compare,"),
+        ("compare.of=mean", "compare.of", "“compare.of” requires “compare”,"),
         ("compare.tier=4", "compare.tier", "compare.tier “4” is not known: use 0, 1, 2 or 3."),
         ("compare.site=X", "compare.site", "compare.site “X” is not known: use the name of a"),
         ("tier=1&compare.tier=1", "compare.tier", "compare.tier is already part of the query"),
         (
             "compare=reverse&rows=site&columns=cloud",
             "compare",
-            "compare=reverse requires rows and columns with the same grouping: they are grouped by "
-            "site and cloud.",
+            "compare=reverse requires rows and columns with the same grouping, but they are "
+            "grouped by site and cloud.",
         ),
         (
             "from=2026-11-01&to=2026-11-02&compare=2026-11-01..2026-11-02",

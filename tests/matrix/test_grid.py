@@ -372,5 +372,5 @@ def test_the_young_cells_are_those_of_sql(small_world, text, max_age):
 def test_an_age_that_is_none_is_refused(db, text):
     with pytest.raises(BadQueryError) as caught:
         MatrixQuery.from_params(QueryDict(f"max_age={text}"))
-    allowed = "write seconds, or a number with s, m, h or d, like 6h"
+    allowed = "enter a number of seconds, or a number with s, m, h or d, for example, 6h"
     assert caught.value.errors == {"max_age": [f"max_age “{text}” is not an age: {allowed}."]}

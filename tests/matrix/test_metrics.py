@@ -53,7 +53,7 @@ def test_a_parameter_is_refused_with_a_sentence(client):
     response = client.get(URL, {"nonsense": "1"})
     assert response.status_code == 400
     told = response.json()["errors"]["nonsense"]
-    assert told == ["There is no parameter “nonsense”: none are allowed here."]
+    assert told == ["There is no parameter “nonsense”: no parameters are allowed here."]
 
 
 def sign(name: str, kind: str, *queues: str) -> None:

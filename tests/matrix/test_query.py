@@ -126,8 +126,8 @@ def test_a_question_has_so_many_filters_and_no_more(text, name, given):
     count = text.count("=") - text.count("compare=")
     assert sentences(text) == {
         name: [
-            f"{name} has {given} values, which makes {count} filters: a query can have at most 50. "
-            "Use fewer, or filter by a tag, cloud or tier that they share."
+            f"“{name}” has {given} values, which makes {count} filters: a query can have at most "
+            "50. Use fewer values, or filter by a tag, cloud or tier that the values share."
         ]
     }
 
@@ -181,17 +181,17 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large():
         ),
         ("rows=planet", "rows", "use endpoint, site, cloud, tier or country."),
         ("columns=planet", "columns", "use endpoint, site, cloud, tier or country."),
-        ("stat=mean&stat=max", "stat", "stat is given 2 times: give it once."),
-        ("from=2026-11-01", "to", "to is missing: from and to must be given together."),
-        ("to=2026-11-01", "from", "from is missing: from and to must be given together."),
-        ("from=2026-11-02&to=2026-11-01", "from", "from must be before to."),
-        ("from=2026-11-02&to=2026-11-02", "from", "from must be before to."),
+        ("stat=mean&stat=max", "stat", "“stat” is given 2 times: give it only once."),
+        ("from=2026-11-01", "to", "“to” is missing: “from” and “to” must be given together."),
+        ("to=2026-11-01", "from", "“from” is missing: “from” and “to” must be given together."),
+        ("from=2026-11-02&to=2026-11-01", "from", "“from” must be before “to”."),
+        ("from=2026-11-02&to=2026-11-02", "from", "“from” must be before “to”."),
         (
             "window=7d&from=2026-11-01&to=2026-11-02",
             "window",
-            "cannot be combined with from and to",
+            "cannot be combined with “from” and “to”",
         ),
-        ("from=yesterday&to=2026-11-02", "from", "Use 2026-11-20 04:00 (UTC)"),
+        ("from=yesterday&to=2026-11-02", "from", "Use the format 2026-11-20 04:00 (UTC)"),
         ("from=0001-01-01T00:00%2B14:00&to=2026-11-02", "from", "from 1970 on"),
         ("from=2026-11-01T00:00:00.5Z&to=2026-11-02", "from", "without fractions of a second"),
         ("tier=4", "tier", "tier “4” is not known: use 0, 1, 2 or 3."),
@@ -226,7 +226,7 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large():
         ("endpoint=X", "endpoint", "use the name of a registered endpoint."),
         ("mesh=X", "mesh", "mesh “X” is not known: use the name of a registered mesh."),
         ("order=size", "order", "order “size” is not known: use name, cloud, tier, average or"),
-        ("order=name&order=tier", "order", "order is given 2 times: give it once."),
+        ("order=name&order=tier", "order", "“order” is given 2 times: give it only once."),
         ("transpose=yes", "transpose", "transpose “yes” is not known: use 1."),
         ("wall=0", "wall", "wall “0” is not known: use 1."),
         (
@@ -242,10 +242,10 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large():
         ("above=nan", "above", "is not a number from 0"),
         ("below=inf", "below", "is not a number from 0"),
         ("below=-1", "below", "is not a number from 0"),
-        ("above=5&below=4", "above", "above must not be greater than below."),
-        ("low=0", "low", "low “0” is not a number above 0 up to 10¹²: write one like 0.5"),
+        ("above=5&below=4", "above", "“above” must not be greater than “below”."),
+        ("low=0", "low", "low “0” is not a number above 0 up to 10¹²: enter a number"),
         ("high=0", "high", "high “0” is not a number above 0"),
-        ("low=5&high=5", "low", "low must be less than high."),
+        ("low=5&high=5", "low", "“low” must be less than “high”."),
     ],
 )
 def test_a_bad_value_is_answered_with_a_sentence_that_names_the_parameter(
@@ -287,7 +287,7 @@ def test_all_bad_parameters_are_named_at_once():
         (
             "concurrent=some&concurrent=unknown&concurrent=!none",
             "Mean rate of large-file transfers, the last 7 days, "
-            "only measured with concurrent tests or with concurrent tests not recorded, "
+            "only measured with concurrent tests or without a record of concurrent tests, "
             "not measured without concurrent tests",
         ),
     ],

@@ -149,7 +149,7 @@ def test_legend_marks_card_and_table_say_it_without_colour(client: Client, ruled
     )  # fmt: skip
     refused = client.get("/?only=below")
     assert refused.status_code == 400
-    assert "only “below” requires stat=vs_target." in refused.content.decode()
+    assert "The value “below” of “only” requires stat=vs_target." in refused.content.decode()
     refused = client.get("/api/v1/matrix/?fields=target")
     assert refused.status_code == 400
     assert "The field “target” requires stat=vs_target" in refused.json()["errors"]["fields"][0]

@@ -160,12 +160,16 @@ def test_pages_lead_to_the_moment_and_calls_take_none(client, small_world, path)
         refused = client.get(f"/api/v1/matrix/?{name}=yesterday+20:15")
         assert refused.status_code == 400
         assert (
-            "is not a valid time. Use 2026-11-20 04:00 (UTC)" in refused.json()["errors"][name][0]
+            "is not a valid time. Use the format 2026-11-20 04:00 (UTC)"
+            in refused.json()["errors"][name][0]
         )
     refused = client.get(f"{path}?compare.around=noonish")
     assert refused.status_code == 400
     said = words(refused.text)
-    assert "compare.around “noonish” is not a valid time. Use 2026-11-20 04:00 (UTC)" in said
+    assert (
+        "compare.around “noonish” is not a valid time. Use the format 2026-11-20 04:00 (UTC)"
+        in said
+    )
     assert "You can also enter times in words (UTC), such as “yesterday 20:15”" in said
     assert "You can also enter times" not in words(client.get(f"{path}?window=2h").text)
 
