@@ -48,7 +48,8 @@ def asked_format(request: Request, allowed: Sequence[str] = TABLE) -> str:
     """
     values = [value for value in request.query_params.getlist("format") if value]
     if len(values) > 1:
-        raise BadQueryError({"format": [f"format is given {len(values)} times: give it once."]})
+        sentence = f"“format” is given {len(values)} times: give it only once."
+        raise BadQueryError({"format": [sentence]})
     if values and values[0] not in allowed:
         sentence = f"{not_allowed('format', values[0], allowed)}."
         raise BadQueryError({"format": [sentence]})

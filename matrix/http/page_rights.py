@@ -124,7 +124,7 @@ def of_page(
     """Return the answer for who may not use a page, or raise PermissionDenied; else None."""
     rights: Mapping[str, Right] | None = getattr(view, "rights", None)
     if rights is None:
-        raise ImproperlyConfigured(f"{view} does not state for whom it is.")
+        raise ImproperlyConfigured(f"{view} does not state who can use it.")
     right = rights.get("GET" if request.method == "HEAD" else str(request.method))
     if right is None:
         return HttpResponseNotAllowed([*rights, *(["HEAD"] if "GET" in rights else [])])

@@ -55,7 +55,7 @@ def hidden_filters(request: Request | HttpRequest) -> dict[str, list[str]]:
     if not present or sees(request, MACHINES):
         return {}
     sentence = "contains host names: only operators and administrators can filter by it"
-    return {name: [f"{name} {sentence}. Leave it out, or log in."] for name in present}
+    return {name: [f"“{name}” {sentence}. Omit this filter, or log in."] for name in present}
 
 
 def allow(request: Request, permission: str, sites: Iterable[int] = ()) -> None:
@@ -76,7 +76,7 @@ class MayRead(BasePermission):
     It never lets a writing method pass: a view that writes names its own permission.
     """
 
-    message = "Reading requires an account: log in, or send a token with the scope read."
+    message = "Reading requires an account: log in, or send a token with the scope “read”."
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         # A method that the view does not have passes on to its 405.
@@ -88,7 +88,7 @@ class MaySee(BasePermission):
     """Reading needs a right, for some site at least, and by a token its scope read."""
 
     right = ""
-    message = "Your role does not allow this, or your token lacks the scope read."
+    message = "Your role does not allow this, or your token lacks the scope “read”."
 
     @classmethod
     def of(cls, right: str) -> type[MaySee]:
@@ -103,7 +103,8 @@ class MayIngest(BasePermission):
     """Storing results needs the permission add_transfer and, by a token, its scope ingest."""
 
     message = (
-        "Importing results requires the permission add_transfer, and for a token the scope ingest."
+        "Importing results requires the permission “add_transfer” and, for a token, the scope "
+        "“ingest”."
     )
 
     def has_permission(self, request: Request, view: APIView) -> bool:
@@ -120,7 +121,7 @@ class MayOperate(BasePermission):
     """
 
     message = (
-        "Writing requires an account with the right to do so, and for a token the scope operate."
+        "Writing requires an account with the right to do so and, for a token, the scope “operate”."
     )
 
     def has_permission(self, request: Request, view: APIView) -> bool:

@@ -212,7 +212,7 @@ def sender(request: Request) -> tuple[str, str]:
         return "An account", f"account:{request.user.pk}"
     if request.auth is not None:
         return "A token", f"token:{request.auth.pk}"
-    return "An address without a token", f"address:{address(request)}"
+    return "An IP address that sends no token", f"address:{address(request)}"
 
 
 def tried(request: HttpRequest, account: str) -> Iterator[tuple[str, Rate]]:

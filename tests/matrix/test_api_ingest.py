@@ -290,7 +290,7 @@ def test_what_no_token_is_in_is_for_a_proxy(client, small_world, sent: str):
 def test_a_token_without_ingest_is_a_403(client, shifter, scopes):
     roles.give(shifter, Role.OPERATOR)
     headers = {"authorization": f"Token {token(shifter, *scopes)}"}
-    assert "scope ingest" in refused(post(client, [row()], headers), 403)["detail"]
+    assert "scope “ingest”" in refused(post(client, [row()], headers), 403)["detail"]
 
 
 def test_a_session_needs_the_permission(client, shifter):

@@ -138,7 +138,7 @@ def test_a_page_refuses_its_filter_to_others(moved, operator, parameter):
         for client in others:
             response = client.get(text)
             assert response.status_code == 403, path
-            assert f"{parameter} contains host names" in response.content.decode()
+            assert f"“{parameter}” contains host names" in response.content.decode()
         assert operator.get(text, follow=True).status_code in (200, 400), path
 
 

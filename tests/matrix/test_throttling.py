@@ -64,7 +64,7 @@ def test_one_request_too_many_is_a_429_that_says_when_to_ask_again(client, setti
     assert refused.status_code == 429
     assert 1 <= wait <= DAY
     assert refused.json() == {
-        "detail": f"An address without a token may make 2 requests a day: wait {wait} s.",
+        "detail": f"An IP address that sends no token may make 2 requests a day: wait {wait} s.",
         "errors": {},
     }
     assert client.get(CALL, REMOTE_ADDR="198.51.100.7").status_code == 200
