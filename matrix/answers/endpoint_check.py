@@ -19,7 +19,7 @@ from sonar.registry import redacted
 CheckState = Literal["waiting", "running", "done", "lost"]
 SOON = timedelta(seconds=20)
 """Within which a worker that is there begins."""
-HIDDEN = "Only operators and admins of its site can see this."
+HIDDEN = "Only operators and admins of the site of this endpoint can see this result."
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ def why_not_start(report: CheckReport | None) -> str:
     if report.changed:
         return f"This endpoint has not been checked since its {report.changed_words} was changed."
     if report.is_open:
-        return "The check of this endpoint has not ended yet."
+        return "The check of this endpoint has not finished yet."
     if report.state == "lost":
-        return "The check of this endpoint did not end."
+        return "The check of this endpoint did not finish."
     if not report.failed:
         return ""
     steps = "a step" if report.failed == 1 else f"{report.failed} steps"
@@ -118,11 +118,11 @@ def sentence(report: CheckReport, now: datetime) -> str:
             f"“{at(CLEANUP, check.endpoint.vantage)}” may not be running."
         )
     if report.state == "waiting":
-        return "The check waits for a worker."
+        return "The check is waiting for a worker."
     if report.state == "running":
         return f"The check is running; steps so far: {len(report.steps)}."
     if report.state == "lost":
-        return "The check did not end: its worker was stopped. Check the endpoint again."
+        return "The check did not finish because its worker was stopped. Check the endpoint again."
     ended = f"Checked {format_moment(check.ended_at or now)}"
     if report.changed:
         return f"{ended}, before its {report.changed_words} was changed: check the endpoint again."

@@ -42,7 +42,7 @@ CHANNEL_WORDS = {
     HistoryEntry.Channel.FILE: "from a file",
     HistoryEntry.Channel.COMMAND: "by a command",
     HistoryEntry.Channel.REFRESH: "by a refresh",
-    HistoryEntry.Channel.LOG_IN: "at a log-in",
+    HistoryEntry.Channel.LOG_IN: "during log-in",
     HistoryEntry.Channel.DATABASE: "directly in the database",
 }
 # What columns are called in no place but here.
@@ -86,7 +86,7 @@ class QuestionForm(forms.Form):
         check_once(self, self.params, PARAMETERS)
         start, end = self.cleaned_data.get("from"), self.cleaned_data.get("to")
         if start and end and start >= end:
-            self.add_error("from", "from must be before to.")
+            self.add_error("from", "“from” must be before “to”.")
         return self.cleaned_data
 
 

@@ -114,7 +114,7 @@ def changes(endpoints: dict[str, Endpoint]) -> None:
 
 
 def inside(source: Endpoint, destination: Endpoint) -> None:
-    """Store transfers that run at a ceiling, and some that stall."""
+    """Store transfers that run at a constant maximum rate, and some that stall."""
     profile = world.profile(mode="pull", mesh=Mesh.objects.get())
     for number in range(8):
         still = 6 if number % 4 == 0 else 0

@@ -61,7 +61,7 @@ def test_a_check_is_ordered_and_followed_to_its_end(
     section = page.locator("#check")
     expect(section).to_contain_text("This endpoint has not been checked yet.")
     section.get_by_role("button", name="Run check").click()
-    expect(section).to_contain_text("The check waits for a worker.")
+    expect(section).to_contain_text("The check is waiting for a worker.")
     EndpointCheck.objects.update(started_at=NOW, steps=[GOOD[0].to_json()])
     refresh(page)
     expect(section).to_contain_text("The check is running; steps so far: 1.")

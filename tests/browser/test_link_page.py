@@ -279,7 +279,7 @@ def test_time_over_size_and_rates_within_transfers_are_drawn(visit, scene):
     page = drawn(drawn(visit.open(f"{LINK}#inside-transfers"), "overhead"), "inside-rates")
     expect(page.locator("#overhead .scatterlayer .point")).to_have_count(3)
     expect(page.locator("#inside-rates .barlayer .point")).to_have_count(1)
-    expect(page.get_by_text("1 runs at a ceiling:")).to_be_visible()
+    expect(page.get_by_text("1 runs at a constant maximum rate:")).to_be_visible()
     page.get_by_text("Transfer times as a table").click()
     expect(page.get_by_role("region", name="Transfer times as a table")).to_contain_text("20 MB")
 

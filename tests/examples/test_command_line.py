@@ -215,7 +215,7 @@ def test_wrong_results_are_named_and_a_refused_order_says_why(say: Say, token: s
     assert (done.returncode, done.stdout) == (1, "")
     done = say("probe", "RAL_DATADISK", "RAL_DATADISK", SONAR_TOKEN=token)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "destination must be a different endpoint from source." in done.stderr
+    assert "“destination” must be a different endpoint from “source”." in done.stderr
 
 
 @pytest.fixture

@@ -213,7 +213,7 @@ class LinkRules:
             *self.whose(),
             (r"As of (\d\d:\d\d)", lambda m: self.assessed(m[1])),
             *constant(
-                "Compare with the 7 days before",
+                "Compare with the previous 7 days",
                 r"Show the last \d+ (?:hours|days)",
             ),
         ]
@@ -448,7 +448,7 @@ class LinkRules:
             *(
                 (
                     rf"{self.rate_pattern(end)}"
-                    rf"(?:; this link has ({NUMBER}) MB/s(?: \(n = ({COUNT})\))?)?",
+                    rf"(?:; the rate of this link is ({NUMBER}) MB/s(?: \(n = ({COUNT})\))?)?",
                     self.end_and_link,
                 )
                 for end in ("source", "destination")
@@ -538,11 +538,11 @@ class LinkRules:
             (CONDITION, self.condition),
             (SENTENCE, self.condition),
             (
-                rf"Error of all ({COUNT}) failed tests, {PLACE}: (.*)",
+                rf"Error in all ({COUNT}) failed tests, {PLACE}: (.*)",
                 lambda m: self.card_error(m[1], m[1], m[2], m[4]),
             ),
             (
-                rf"Error of ({COUNT}) of ({COUNT}) failed tests, {PLACE}: (.*)",
+                rf"Error in ({COUNT}) of ({COUNT}) failed tests, {PLACE}: (.*)",
                 lambda m: self.card_error(m[1], m[2], m[3], m[5]),
             ),
             (rf"Last error, ({TIME}), {PLACE}: (.*)", self.last_error),

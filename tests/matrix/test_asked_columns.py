@@ -113,7 +113,7 @@ def test_a_listing_without_a_quantile_is_neither_ordered_nor_filtered_by_it():
     ("text", "sentence"),
     [
         ("quantiles=p98", "quantiles “p98” is not known: use median, p05"),
-        ("quantiles=p95&quantiles=median", "quantiles is given 2 times: give it once."),
+        ("quantiles=p95&quantiles=median", "“quantiles” is given 2 times: give it only once."),
         ("large.p98_mb_s.min=1", "There is no parameter “large.p98_mb_s.min”"),
         ("ordering=large.max_mb_s", "ordering “large.max_mb_s” is not known"),
     ],
@@ -177,7 +177,7 @@ def test_the_page_has_its_columns_where_they_are_asked_for(client, measured):
     html = responses.html(client, f"/table/?{text}")
     head, body = html.split("<thead")[1].split("</thead>")[:2]
     assert re.findall(r'<th scope="colgroup" colspan="(\d)">', head) == ["3", "3", "8", "4", "4"]
-    assert 'title="large files: 95th percentile of the rates of single transfers (MB/s)' in head
+    assert 'title="large files: 95th percentile of the rates of individual transfers (MB/s)' in head
     assert '<option value="large.p95_mb_s">large 95th percentile (MB/s)</option>' in html
     assert 'title="38.0 MB/s (n = 3); last result' in body
     assert '<input type="hidden" name="quantiles" value="p95">' in html

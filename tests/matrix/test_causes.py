@@ -95,7 +95,7 @@ def test_of_sites_and_endpoints_none_is_said_to_lack_results_at_the_other_end(cl
 def test_the_page_says_what_the_published_matrix_says(client, published):
     text = page(client)
     assert (
-        "2 sources and 3 destinations are slow against their peers. Sources and destinations "
+        "2 sources and 3 destinations are slow compared with their peers. Sources and destinations "
         "explain 85 % of the differences between 90 links." in text
     )
     assert "A typical link is within a factor of 1.46 of its predicted rate." in text
@@ -199,10 +199,13 @@ def test_expected_and_residual_have_new_names(client, path, small_world):
 @pytest.mark.parametrize(
     ("stat", "sentence"),
     [
-        ("predicted", "Predicted rate (what both endpoints explain) of large-file transfers"),
+        (
+            "predicted",
+            "Predicted rate (suggested by the other links of both endpoints) for large-file",
+        ),
         (
             "vs_predicted",
-            "Links that deviate from their predicted rate: median / predicted rate of",
+            "Links that deviate from their predicted rate: median / predicted rate for",
         ),
     ],
 )
@@ -261,7 +264,7 @@ def test_what_no_results_connect_is_not_compared(client, small_world):
     document = answer(client)
     assert document["components"] == 2
     assert {record["component"] for record in document["sources"]} == {0, 1}
-    assert "This matrix has 2 parts that no results connect" in page(client)
+    assert "This matrix has 2 parts that are not connected by any results" in page(client)
 
 
 def test_links_within_a_site_are_no_network_to_compare(client, small_world):
@@ -285,7 +288,7 @@ def test_links_within_a_site_are_no_network_to_compare(client, small_world):
     [
         ("?fit=robust", "fit", "fit “robust” is not allowed: use means or polish."),
         ("?stat=p95", "stat", "stat “p95” is not allowed: use median or mean."),
-        ("?fit=means&fit=polish", "fit", "fit is given 2 times: give it once."),
+        ("?fit=means&fit=polish", "fit", "“fit” is given 2 times: give it only once."),
         ("?size=huge", "size", "size “huge” is not known"),
     ],
 )
@@ -329,7 +332,7 @@ def test_the_site_page_says_it_first(client, published):
     of_manchester = responses.page(client, "/sites/UKI-NORTHGRID-MAN-HEP/")
     first = of_manchester.words.split("Set as my site")[1].split("Standing")[0]
     assert (
-        "Slow against its peers: sends at 42 % of the rate of its partners on other links "
+        "Slow compared with its peers: sends at 42 % of the rate of its partners on other links "
         "(32–54 %, 10 partners). No results as a destination. Causes" in first
     )
     assert "/causes/?rows=site&columns=site" in of_manchester.links()
@@ -348,11 +351,13 @@ def peers(client: Client, site: str) -> dict[str, str]:
 def test_the_api_says_the_same_of_a_site_and_its_peers(client, published):
     assert peers(client, "TAIWAN-LCG2") == {
         "kind": "slow",
-        "sentence": "Slow against its peers: receives at 24 % of the rate of its partners on other "
-        "links (18–31 %, 9 partners). No results as a source.",
+        "sentence": "Slow compared with its peers: receives at 24 % of the rate of its partners on "
+        "other links (18–31 %, 9 partners). No results as a source.",
     }
     assert peers(client, "UKI-LT2-QMUL")["kind"] == "fast"
-    assert peers(client, "UKI-LT2-QMUL")["sentence"].startswith("Fast against its peers: sends at")
+    assert peers(client, "UKI-LT2-QMUL")["sentence"].startswith(
+        "Fast compared with its peers: sends at"
+    )
 
 
 def test_of_a_site_with_too_few_links_nothing_is_said_but_that(client, small_world):
@@ -634,7 +639,7 @@ def test_too_few_days_are_said(client, small_world, days, judged):
         "judged_links": judged,
         "unjudged_links": 6 - judged,
     }
-    few = "no link has any in this time range and on at least 5 of the 30 days before"
+    few = "has results both in this time range and on at least 5 of the 30 days before"
     assert (few in page(client, MONTH)) == (not judged)
 
 
@@ -642,7 +647,7 @@ def test_an_empty_grid_has_no_link_to_judge(client, small_world):
     document = answer(client, MONTH)
     nothing = {"judged_links": 0, "unjudged_links": 0}
     assert (document["changes"], document["history"]) == ([], nothing)
-    assert "no link has any in this time range" in page(client, MONTH)
+    assert "no link has results both in this time range" in page(client, MONTH)
     world.transfer(small_world.ral, small_world.glasgow, 10.0)
     assert answer(client, MONTH)["history"] == {"judged_links": 0, "unjudged_links": 1}
 

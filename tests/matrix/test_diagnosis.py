@@ -92,7 +92,7 @@ def test_where_nothing_says_why_only_where_is_said():
     assert said.kind == "slow-link"
     assert said.evidence == (
         "RAL sends 80.0 MB/s to 4 other destinations.",
-        "DESY receives 80.0 MB/s from 4 other sources; this link has 10.0 MB/s (n = 8).",
+        "DESY receives 80.0 MB/s from 4 other sources; the rate of this link is 10.0 MB/s (n = 8).",
     )
     assert "Run a stream sweep" in said.next
     (said,) = diagnose(evidence(disobeyed="Every transfer used 1 stream."))
@@ -118,8 +118,8 @@ def test_a_window_is_proportional_and_steady_and_loss_is_not_steady():
     assert "the same 10.0 MB/s" in said.headline
     assert said.evidence[0].startswith("4 streams give 4.0× (")
     assert said.evidence[1] == (
-        "Identical tests scatter by 1.20 % (n = 12). Packet loss would cause 6.00 % or more, "
-        "a small TCP window less."
+        "The rates of identical tests vary by 1.20 % (n = 12). Packet loss would cause a variation "
+        "of 6.00 % or more, a small TCP window less."
     )
 
 
@@ -230,10 +230,10 @@ def test_a_link_that_became_slower_alone_is_not_blamed_on_what_its_ends_always_d
     own = slow_condition("link")
     (said,) = diagnose(evidence(**newly, slowed={"link": own}))
     assert said.headline == (
-        "Only this link slowed down (0.40× (0.35–0.46)), since 20 Nov 12:00 UTC: no event of "
-        "its source or its destination explains it."
+        "Only this link slowed down (0.40× (0.35–0.46)), since 20 Nov 12:00 UTC: no event at "
+        "its source or its destination explains the slowdown."
     )
-    assert said.evidence == ("This link has 4.00 MB/s now, usually 10.0 MB/s.",)
+    assert said.evidence == ("The rate of this link is 4.00 MB/s now, usually 10.0 MB/s.",)
     assert "Find out what changed at that time." in said.next
     # Without a condition, what its source always does explains it.
     assert [said.kind for said in diagnose(evidence(**newly))] == ["storage-limited"]

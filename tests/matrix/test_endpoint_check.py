@@ -68,7 +68,7 @@ def test_the_button_orders_a_check_which_waits_on_the_page(admin, small_world):
     check = EndpointCheck.objects.get()
     assert (check.endpoint, str(check.requested_by)) == (small_world.desy, "anna")
     said = section(admin)
-    assert "The check waits for a worker. Requested by anna." in said
+    assert "The check is waiting for a worker. Requested by anna." in said
     assert "Check again" not in said
     assert 'hx-trigger="every 5s' in responses.html(admin, PAGE)
     admin.post(f"{PAGE}check/")
@@ -78,10 +78,10 @@ def test_the_button_orders_a_check_which_waits_on_the_page(admin, small_world):
 @pytest.mark.parametrize(
     ("times", "sentence", "button"),
     [
-        ({"requested_at": NOW}, "The check waits for a worker.", False),
+        ({"requested_at": NOW}, "The check is waiting for a worker.", False),
         ({"requested_at": NOW - 2 * MINUTE}, "No worker has started the check in 2 min.", True),
         ({"started_at": NOW}, "The check is running; steps so far: 3.", False),
-        ({"started_at": NOW - 11 * MINUTE}, "The check did not end:", True),
+        ({"started_at": NOW - 11 * MINUTE}, "The check did not finish because", True),
         (
             ended(),
             "1 step needs attention. The check finished 30 s ago",
@@ -154,7 +154,10 @@ def test_hosts_and_addresses_are_only_for_who_may_see_them(admin, kept):
         said = section(client)
         assert "desy.example" not in said
         assert "192.0.2.7" not in said
-        assert "Host name fine: Only operators and admins of its site can see this." in said
+        assert (
+            "Host name fine: Only operators and admins of the site of this endpoint can see this "
+            "result." in said
+        )
         assert "PUT DESY_DATADISK/x: 403. To do: Ask who gave it." in said
         assert "Check again" not in said
 

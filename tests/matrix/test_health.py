@@ -228,7 +228,7 @@ def test_a_redis_that_takes_nothing_is_not_ready_and_it_is_said_why(client, way)
         told = failing(client)
     assert list(told) == ["redis"]
     assert told["redis"].startswith(f"Redis responds but refuses writes: {why}")
-    assert "Until then no tasks are sent to workers" in told["redis"]
+    assert "Until this problem is solved, no tasks are sent to workers" in told["redis"]
     assert ready(client)[0] == 200
 
 

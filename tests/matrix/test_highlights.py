@@ -59,7 +59,9 @@ def test_ages_in_a_window_that_is_over_are_said_to_be_from_its_end():
         [[None, 1], [None, None]], PLACES, PLACES, ["-s", "--"], age=[[0, 9000], [0, 0]]
     )
     past = replace(stale, window=Window(NOW - timedelta(days=1), NOW))
-    assert said(found(past)["stale"]) == [("from a to b", "last result 2 h before the end")]
+    assert said(found(past)["stale"]) == [
+        ("from a to b", "last result 2 h before the end of the time range")
+    ]
 
 
 def test_of_two_directions_the_slow_one_is_named_with_both_rates():

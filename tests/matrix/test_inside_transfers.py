@@ -57,10 +57,10 @@ def test_every_shape_has_words():
     assert set(SHAPE_WORDS) == set(SHAPES)
     assert {shape: verb(shape, 1) for shape in SHAPES} == {
         "stalls": "stalls",
-        "saw-tooth": "follows a saw-tooth",
+        "saw-tooth": "follows a saw-tooth pattern",
         "ramps": "starts slowly",
         "slows": "slows down",
-        "ceiling": "runs at a ceiling",
+        "ceiling": "runs at a constant maximum rate",
         "uneven": "varies irregularly",
     }
 
@@ -117,7 +117,10 @@ def test_the_page_of_a_link_says_it(client, small_world):
     Site.objects.filter(name="RAL").update(wan_gbit_s=6)
     five_runs(small_world)
     html = words(client, LINK)
-    assert "Of 5 large-file transfers with 6 or more progress samples, 4 run at a ceiling" in html
+    assert (
+        "Of 5 large-file transfers with 6 or more progress samples, 4 run at a constant maximum "
+        "rate" in html
+    )
     assert "1 stalls; transfers stalled 5.7 % of the time." in html
     assert "the median rate is 80.0 MB/s" in html
     assert "is 11 % of the nominal capacity of RAL (750 MB/s)." in html
@@ -140,7 +143,7 @@ def test_the_page_of_a_site_says_it_for_each_direction(client, small_world):
     assert "Inside transfers to RAL" in html
     assert "Inside transfers from RAL" in html
     assert "3 stall; transfers stalled" in html
-    assert "3 run at a ceiling" in html
+    assert "3 run at a constant maximum rate" in html
 
 
 def test_the_call_has_the_same_figures(client, small_world):

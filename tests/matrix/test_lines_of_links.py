@@ -136,7 +136,7 @@ ENDS = "source.has=RAL_DATADISK&destination.has=Glasgow"
 def test_matrix_table_csv_and_link_page_say_the_same(client, measured):
     shown = responses.answer(client, "/api/v1/matrix/?stat=overhead")
     assert shown["unit"] == "s"
-    assert shown["description"].startswith("Overhead of transfers of all size classes")
+    assert shown["description"].startswith("Overhead of transfers in all size classes")
     names = [[group["name"] for group in shown[side]] for side in ("sources", "destinations")]
     at = names[0].index("RAL_DATADISK"), names[1].index("Glasgow_DATADISK")
     value = shown["cells"]["value"][at[0]][at[1]]
@@ -219,7 +219,7 @@ def test_the_worst_of_the_matrix_lead_to_the_table(client, measured):
     html = responses.html(client, "/?stat=overhead")
     assert "ost overhead" in html
     assert "/table/?ordering=-overhead_s" in html
-    assert "from the times of all size classes" in html
+    assert "based on the transfer times in all size classes" in html
     assert "2 of 4 cells with results have no value." in html
     assert "In 1 cell, the times of the size classes do not fit one line" in html
     assert "east bandwidth" in responses.html(client, "/?stat=bandwidth")

@@ -46,12 +46,12 @@ def test_empty_and_thin_periods_say_so(client, small_world):
         ),
         ("2026-13/", "“2026-13” is neither a week like"),
         ("1999-12/", "“1999-12” is neither a week like"),
-        ("2026-W47/", "period 2026-W47 has not ended. The newest complete week is 2026-W46"),
-        ("2026-11/", "period 2026-11 has not ended. The newest complete month is 2026-10"),
+        ("2026-W47/", "The period 2026-W47 has not ended. The newest complete week is 2026-W46"),
+        ("2026-11/", "The period 2026-11 has not ended. The newest complete month is 2026-10"),
         ("2026-W46/?site=Atlantis", "site “Atlantis” is not known"),
         ("2026-W46/?cloud=FR", "cloud “FR” is not known"),
-        ("2026-W46/?cloud=UK&site=RAL", "Use either cloud or site"),
-        ("2026-W46/?site=RAL&site=DESY", "site is given 2 times"),
+        ("2026-W46/?cloud=UK&site=RAL", "Use either “cloud” or “site”"),
+        ("2026-W46/?site=RAL&site=DESY", "“site” is given 2 times"),
     ],
 )
 def test_what_there_is_no_report_of_is_refused_with_what_is_allowed(

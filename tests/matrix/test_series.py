@@ -276,8 +276,8 @@ def test_filters_on_how_it_was_measured_hold(client, small_world):
         (
             f"{URL}&bucket=5m&from=2025-01-01T00:00:00Z&to=2026-01-01T00:00:00Z",
             "bucket",
-            "a bucket of 5m divides the time range into 105120 buckets: at most 30000 can be "
-            "shown.",
+            "a bucket size of 5m divides the time range into 105120 buckets: at most 30000 buckets "
+            "can be shown.",
         ),
     ],
 )

@@ -116,7 +116,7 @@ def test_a_destination_where_each_test_failed_says_so_first_and_is_nowhere_as_us
     assert before.kind == "usual"
     mixed = said(received=[*failed[:8], link(8), link(9)])
     assert mixed.lines[1].sentence == (
-        "12 of 20 links are as usual and 8 have too few tests to be evaluated (8 of 8 failed)."
+        "12 of 20 links are as usual and 8 have too few tests for an assessment (8 of 8 failed)."
     )
     assert "receives" not in mixed.sentence
 
@@ -241,8 +241,8 @@ def test_all_links_are_counted_by_how_they_are():
         link(8, level="unknown", unconfirmed=True),
     ]
     assert said(received=received).lines[1].sentence == (
-        "15 of 19 links are as usual, 1 has an unconfirmed condition, 1 has too few tests to be "
-        "evaluated, 1 has no tests in this time range and 1 is in a declared downtime."
+        "15 of 19 links are as usual, 1 has an unconfirmed condition, 1 has too few tests for an "
+        "assessment, 1 has no tests in this time range and 1 is in a declared downtime."
     )
 
 

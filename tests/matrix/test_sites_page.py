@@ -242,7 +242,7 @@ def test_no_sites_yet_says_what_to_do(client, db):
     [
         ("?ordering=colour", "ordering “colour” is not known: use name, cloud"),
         ("?ordering=-", "ordering “-” is not known: use name, cloud"),
-        ("?search=" + "x" * 201, "search must be at most 200 printable characters"),
+        ("?search=" + "x" * 201, "“search” must be at most 200 printable characters"),
         ("?window=2h", "window “2h” is not known"),
     ],
 )

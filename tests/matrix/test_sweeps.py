@@ -100,7 +100,7 @@ def test_usual_values_stand_for_none(operator):
     [
         ({"variable": "colour"}, "variable", "variable must be streams, size or mode."),
         ({"values": [1]}, "values", "values must be a list of 2 to 10 values"),
-        ({"values": [4, 4]}, "values", "values must contain at least two different values"),
+        ({"values": [4, 4]}, "values", "“values” must contain at least two different values"),
         ({"values": [1, 65]}, "values", "values “65” is not allowed for streams: use whole"),
         ({"values": [1, True]}, "values", "values"),
         ({"values": ["1", "2"]}, "values", "values “1” is not allowed for streams"),
@@ -166,7 +166,11 @@ def test_rates_in_proportion_to_streams_are_told(operator):
     ("rate", "trend", "words"),
     [
         (lambda probe: 20 * wobble(probe), "flat", "More streams make no difference"),
-        (lambda probe: 40 * wobble(probe) / probe.streams, "falling", "More streams are slower"),
+        (
+            lambda probe: 40 * wobble(probe) / probe.streams,
+            "falling",
+            "More streams reduce the rate",
+        ),
         (
             lambda probe: 10 * min(probe.streams, 4) * wobble(probe),
             "rising",
@@ -314,7 +318,7 @@ def test_commas_or_spaces_separate_the_values_of_a_form(operator, values: str):
     ("change", "sentence"),
     [
         ({"values": "1, many"}, "Values “many” is not allowed for streams"),
-        ({"repeats": "ninety"}, "Tests of each value must be a whole number from 1 to 10."),
+        ({"repeats": "ninety"}, "Tests for each value must be a whole number from 1 to 10."),
         ({"variable": "size", "values": "small, huge"}, "Values “huge” is not allowed for size"),
         ({"size": "huge"}, "“huge” is not a size class."),
     ],
@@ -351,7 +355,7 @@ def test_that_streams_were_ignored_lately_is_said_before_an_order(operator):
     assert "requested several streams" not in text(operator.get(LINK))
     order(operator)
     run_all(lambda probe: 5.0, used=lambda probe: 1)
-    said = "2 tests of the last 28 days requested several streams but used only 1. A sweep with"
+    said = "2 tests in the last 28 days requested several streams but used only 1. A stream sweep"
     for page in (LINK, f"{LINK}sweeps/"):
         assert said in text(operator.get(page)).replace("\N{NO-BREAK SPACE}", " ")
         assert "requested several streams" not in text(Client().get(page))

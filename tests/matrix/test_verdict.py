@@ -389,7 +389,7 @@ def test_down_says_whose_downtime_until_when_and_why():
         ),
         (
             {"is_filtered": True},
-            "Unknown: no result of this link in this time range matches the filters.",
+            "Unknown: no result for this link in this time range matches the filters.",
         ),
     ],
 )

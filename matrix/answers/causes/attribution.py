@@ -184,7 +184,7 @@ def choice(params: Mapping[str, Sequence[str]], name: str, allowed: Sequence[str
     """Return the value of a parameter that is given once, or not at all for the first one."""
     values = params.get(name, ())
     if len(values) > 1:
-        raise BadQueryError({name: [f"{name} is given {len(values)} times: give it once."]})
+        raise BadQueryError({name: [f"“{name}” is given {len(values)} times: give it only once."]})
     value = values[0] if values else ""
     if value and value not in allowed:
         sentence = f"{name} “{value}” is not allowed: use {either(allowed)}."

@@ -197,7 +197,8 @@ def judged_words(causes: ChangeCauses) -> str:
         return ""
     if not causes.judged:
         return (
-            f"Too few results: no link has any in this time range and on at least {few} of {days}."
+            "Too few results: no link has results both in this time range and on at least "
+            f"{few} of {days}."
         )
     verb = "is" if causes.judged == 1 else "are"
     said = f"{counted(causes.judged, 'link')} {verb} compared with the same link on each of {days}."

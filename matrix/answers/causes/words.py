@@ -32,12 +32,12 @@ MOSTLY_ENDS, PARTLY_ENDS = 0.6, 0.3
 VERBS = {"source": "sends", "destination": "receives"}
 DOING = {"source": "Sending", "destination": "Receiving"}
 ELSEWHERE = "the rate of its partners on other links"
-CHANGED_ELSEWHERE = "the change of its partners on other links"
+CHANGED_ELSEWHERE = "the change in the rates of its partners on other links"
 NOTABLE_KINDS = ("slow", "fast")
-# How a site is against its peers, by the kind of EndEffect that says most.
+# How a site compares with its peers, by the kind of EndEffect that says most.
 AGAINST_PEERS = {
-    "slow": "Slow against its peers",
-    "fast": "Fast against its peers",
+    "slow": "Slow compared with its peers",
+    "fast": "Fast compared with its peers",
     "usual": "Similar to its peers",
     "unclear": "Not significantly different from its peers",
 }
@@ -192,8 +192,11 @@ def headline(attribution: Attribution) -> str:
         end: sum(effect.kind == "slow" for effect in attribution.effects[end]) for end in ENDS
     }
     parts = [counted(count, end) for end, count in counts.items() if count]
-    verb = "is slow against its" if sum(counts.values()) == 1 else "are slow against their"
-    return f"{join(parts)} {verb} peers. {explained}" if parts else explained
+    if not parts:
+        return explained
+    if sum(counts.values()) == 1:
+        return f"{join(parts)} is slow compared with its peers. {explained}"
+    return f"{join(parts)} are slow compared with their peers. {explained}"
 
 
 def r2_and_meaning(model: TwoWay) -> tuple[str, str]:
@@ -216,8 +219,8 @@ def r2_and_meaning(model: TwoWay) -> tuple[str, str]:
     if left_out >= PARTLY_ENDS:
         return r2, f"Both the endpoints and the paths between them make links slow. {spread}"
     return r2, (
-        "Sources and destinations explain few of the differences. Look at single links, or choose "
-        f"a longer time range, in which rates scatter less. {spread}"
+        "Sources and destinations explain few of the differences. Look at individual links, or "
+        f"choose a longer time range, in which rates scatter less. {spread}"
     )
 
 
@@ -247,6 +250,6 @@ def apart(model: TwoWay) -> str:
     if model.components < 2:
         return ""
     return (
-        f"This matrix has {format_count(model.components)} parts that no results connect. "
-        "Factors are comparable only within one part."
+        f"This matrix has {format_count(model.components)} parts that are not connected by any "
+        "results. Factors are comparable only within one part."
     )

@@ -191,13 +191,13 @@ class LinkStanding:
 
     @property
     def words(self) -> str:
-        """Return its state in words: `passed on 20 Nov 2026, now below: 17.8 of 20.0 MB/s`."""
+        """Return its state in words: `nearly, 85 % or more of each criterion reached`."""
         if self.below and self.record:
             day = format_day(self.record.passed_at, 0)
-            return f"passed on {day}, now below: {self.below_words}"
+            return f"passed on {day}, now below the criteria: {self.below_words}"
         if self.state in ("passed", "no data"):
             return self.state
-        return f"{self.state}, {self.percent} % of the criteria"
+        return f"{self.state}, {self.percent} % or more of each criterion reached"
 
     @property
     def percent(self) -> int:

@@ -77,7 +77,7 @@ TO_OTHERS = {"source": "to", "destination": "from"}
 WORK = {"source": ("read", "sends"), "destination": ("write", "receives")}
 CHECK_PATH = "Check the network path: the route in both directions, and packet loss."
 RUN_STREAMS = (
-    " Run a stream sweep: it shows whether the TCP window or packet loss is the limit, or the "
+    " Run a stream sweep: it shows whether the limit is the TCP window, packet loss or the "
     "capacity."
 )
 DISKS_OR_CONNECTIONS = " A stream sweep shows whether the disks or the connections are the limit."
@@ -268,14 +268,14 @@ def connection_limited(link: LinkEvidence) -> Diagnosis | None:
     said = [f"{streams.words}."]
     if is_saw:
         said.append(
-            f"The rate within {format_count(saw)} of {format_count(transfers)} transfers is a "
-            "saw-tooth."
+            f"In {format_count(saw)} of {format_count(transfers)} transfers, the rate follows a "
+            "saw-tooth pattern."
         )
     if scatter:
         spread, by_loss = (three_digits(100 * of) for of in (scatter.spread, scatter.by_loss))
         said.append(
-            f"Identical tests scatter by {spread} % (n = {format_count(scatter.n)}). "
-            f"Packet loss would cause {by_loss} % or more, a small TCP window less."
+            f"The rates of identical tests vary by {spread} % (n = {format_count(scatter.n)}). "
+            f"Packet loss would cause a variation of {by_loss} % or more, a small TCP window less."
         )
     in_flight = []
     if link.rtt_ms is not None:
@@ -293,7 +293,7 @@ def connection_limited(link: LinkEvidence) -> Diagnosis | None:
             (*said, *in_flight),
             "Check the TCP buffers of both endpoints (net.ipv4.tcp_rmem, tcp_wmem, server "
             "settings). A buffer must be at least the target rate times the round-trip time. Until "
-            "then, more streams help.",
+            "the buffers are large enough, more streams help.",
             strength,
         )
     return Diagnosis(
@@ -303,7 +303,7 @@ def connection_limited(link: LinkEvidence) -> Diagnosis | None:
         (*said, *loss_words(link), *in_flight),
         "Check the path for packet loss: interface error counters, dirty optics, small switch "
         "buffers. Count retransmissions at the source (ss -ti, nstat). "
-        "Until then, more streams help.",
+        "Until the packet loss is fixed, more streams help.",
         strength,
     )
 
@@ -329,8 +329,8 @@ def at_capacity(link: LinkEvidence) -> Diagnosis | None:
                 f"capacity (n = {format_count(link.ok)}).",
                 *([f"{streams.words}."] if streams else []),
             ),
-            "Compare with the load on the site's WAN connection at these hours: other traffic uses "
-            "the rest.",
+            "Compare these rates with the load on the site's WAN connection at the same hours. "
+            "Other traffic uses the rest of the capacity.",
             min(share, 1.0),
         )
     if not (streams and streams.is_of_no_use and link.median <= SLOW * elsewhere):
@@ -362,7 +362,7 @@ def storage_limited(link: LinkEvidence) -> Diagnosis | None:
     factors = [factor for factor, _ in slow] or [link.slowed[end].factor or 1.0]
     shown = []
     if streams and streams.is_of_no_use:
-        shown = [f"{streams.words}: single connections are not the limit."]
+        shown = [f"{streams.words}: individual connections are not the limit."]
     against_peers = [
         f"Without this link, {peer.name} {VERBS[each]} at {percent(factor)} of {ELSEWHERE} "
         f"({evidence_words(peer.rates.low, peer.rates.high, peer.rates.compared)})."
@@ -371,7 +371,8 @@ def storage_limited(link: LinkEvidence) -> Diagnosis | None:
     ]
     elsewhere = []
     if link.ends[end].rates.partners and link.ok:
-        elsewhere = [f"{rate_words(link, end)}; this link has {three_digits(link.median)} MB/s."]
+        own_rate = three_digits(link.median)
+        elsewhere = [f"{rate_words(link, end)}; the rate of this link is {own_rate} MB/s."]
     return Diagnosis(
         "storage-limited",
         f"The {end} is the limit: {name} also {verb} slowly on its other links.",
@@ -415,8 +416,8 @@ def slow_link(link: LinkEvidence) -> Diagnosis | None:
             "Both endpoints are at least twice as fast on their other links.",
             (
                 f"{rate_words(link, 'source')}.",
-                f"{rate_words(link, 'destination')}; this link has {three_digits(link.median)} "
-                f"MB/s (n = {format_count(link.ok)}).",
+                f"{rate_words(link, 'destination')}; the rate of this link is "
+                f"{three_digits(link.median)} MB/s (n = {format_count(link.ok)}).",
                 *streams,
             ),
             CHECK_PATH + advice,
@@ -428,11 +429,11 @@ def slow_link(link: LinkEvidence) -> Diagnosis | None:
     rates_now = "Too few of the latest tests succeeded to give a current rate."
     if not math.isnan(link.now):
         usual = "" if math.isnan(link.usual) else f", usually {three_digits(link.usual)} MB/s"
-        rates_now = f"This link has {three_digits(link.now)} MB/s now{usual}."
+        rates_now = f"The rate of this link is {three_digits(link.now)} MB/s now{usual}."
     return Diagnosis(
         "slow-link",
         f"Only this link slowed down ({words.factor_words(own)}), {words.since(own)}: no event "
-        "of its source or its destination explains it.",
+        "at its source or its destination explains the slowdown.",
         (rates_now, *streams),
         f"{CHECK_PATH} Find out what changed at that time.{advice}",
         WITHOUT_CAUSE * (1 - (own.factor or 1.0)),
@@ -499,8 +500,8 @@ def slow_redirect(link: LinkEvidence) -> Diagnosis | None:
         f"The redirector takes {format_seconds(wait)} to find a data server.",
         (f"Median of {format_count(len(waits))} {link.size} files. No rate includes this delay.",),
         "A redirector waits for its data servers to report whether they have the file. In XRootD, "
-        "cms.delay lookup sets this delay (default: 5 s). Everyone who writes small files there "
-        "has this delay.",
+        "the directive “cms.delay lookup” sets this delay (default: 5 s). The delay affects "
+        "everyone who writes small files there.",
         WITHOUT_RATE * wait / (wait + USUAL_LOOKUP_SECONDS),
     )
 

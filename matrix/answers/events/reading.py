@@ -29,7 +29,7 @@ from sonar.notation.windows import EARLIEST, Window, format_minute, format_time,
 EVENT_FIELDS = ("size", "type", "scope", "factor", "now", "significant", "since")
 EVENT_NAMES = ("window", "from", "to", *LINK_FILTERS, *EVENT_FIELDS)
 NOW = ("yes", "no")
-LASTING_WORDS = {"": "", "yes": "only ongoing ones", "no": "only ended ones"}
+LASTING_WORDS = {"": "", "yes": "only ongoing events", "no": "only ended events"}
 SIGNIFICANT = ("yes", "any")
 MOST_FACTOR = 1000
 EVENT_TYPE_WORDS = {
@@ -40,7 +40,7 @@ EVENT_TYPE_WORDS = {
     "recovered": "Recoveries",
 }
 SCOPE_WORDS = {
-    "link": "of single links",
+    "link": "of individual links",
     "source": "of endpoints as sources",
     "destination": "of endpoints as destinations",
     "endpoint": "of endpoints in both directions",
@@ -138,7 +138,7 @@ class EventsQuestion:
             f"by a factor of at least {self.factor}" if self.factor else "",
             LASTING_WORDS[self.now],
             *map(words_of, grouped(self.query.filters)),
-            "including unconfirmed ones" if self.with_unconfirmed else "",
+            "including unconfirmed events" if self.with_unconfirmed else "",
         ]
         return ", ".join(filter(None, parts))
 
@@ -151,8 +151,8 @@ def factor_of(params: Texts) -> str:
     except ValueError:
         factor = 0.0
     if not 1 <= factor <= MOST_FACTOR:
-        sentence = f"factor “{text}” is not a number from 1 to {MOST_FACTOR}, like 1.5."
-        raise BadQueryError({"factor": [sentence]})
+        allowed = f"a number from 1 to {MOST_FACTOR}, for example, 1.5"
+        raise BadQueryError({"factor": [f"“factor” is “{text}”, which is not {allowed}."]})
     return "" if factor == 1 else f"{factor:g}"
 
 
@@ -161,14 +161,17 @@ def since_of(params: Texts) -> datetime | None:
     if not text:
         return None
     if clash := next((name for name in ("window", "from", "to") if params.get(name)), None):
-        sentence = f"since cannot be combined with {clash}: use one of the two."
+        sentence = f"“since” cannot be combined with “{clash}”: use one of the two."
         raise BadQueryError({"since": [sentence]})
     try:
         moment = parse_time(text)
     except ValueError:
         moment = EARLIEST - timedelta(days=1)
     if moment < EARLIEST:
-        sentence = f"since “{text}” is not a time: use ISO 8601 in UTC, like 2026-11-20T04:00:00Z."
+        sentence = (
+            f"“since” is “{text}”, which is not a time: use ISO 8601 in UTC, for example, "
+            "2026-11-20T04:00:00Z."
+        )
         raise BadQueryError({"since": [sentence]})
     return moment.replace(microsecond=0)
 

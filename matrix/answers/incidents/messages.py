@@ -44,14 +44,14 @@ class IncidentWords:
             subject = "Test notification"
             begins = [
                 "This is a test notification. No incident has occurred.",
-                f"It was requested for the subscription “{row.name}”.",
+                f"The test was requested for the subscription “{row.name}”.",
             ]
         elif first.kind == Notification.Kind.CONFIRMATION:
             # Its reader has agreed to nothing yet: it has no text, name or link of an account.
             subject = "Is this your address?"
             topic = "reports" if row.report else "incident notifications"
             begins = [
-                f"A user of this Sonar requested {topic} for this e-mail address. "
+                f"A user of this Sonar instance requested {topic} for this e-mail address. "
                 "If that was you, log in to the same account and open this link within "
                 f"{subscriptions.LINK_DAYS} days:",
                 "If you did not request this, ignore this message. Sonar sends no other message "

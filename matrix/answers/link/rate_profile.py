@@ -90,7 +90,7 @@ class TransferProfiles:
         shapes = ", ".join(f"{format_count(count)} {verb(shape, count)}" for count, shape in counts)
         stall = f"; transfers stalled {format_share(self.stalled)} of the time"
         stall = stall if self.stalled else ""
-        few = " Only few transfers were available." if number < FEWEST_COURSES else ""
+        few = " Only a few transfers were available." if number < FEWEST_COURSES else ""
         low, median, high = map(three_digits, self.middle)
         said = [
             f"Of {counted(number, f'{self.size}-file transfer')} with {FEWEST_STRETCHES} or more "
@@ -99,7 +99,9 @@ class TransferProfiles:
             f"(5th to 95th percentile: {low}–{high}).",
         ]
         if ceiling := self.ceiling:
-            said.append(f"All transfers have about the same ceiling: {three_digits(ceiling)} MB/s.")
+            said.append(
+                f"These transfers have about the same maximum rate: {three_digits(ceiling)} MB/s."
+            )
         if nominal := self.nominal:
             fastest = self.middle[2]
             whose = f"the nominal capacity of {nominal.site} ({three_digits(nominal.mb_s)} MB/s)"
@@ -167,7 +169,7 @@ SHAPE_WORDS: dict[ProfileShape, tuple[str, str]] = {
         "both endpoints, and packet loss",
     ),
     "saw-tooth": (
-        "follow a saw-tooth",
+        "follow a saw-tooth pattern",
         "slow rises and sharp drops, as TCP shows after packet loss",
     ),
     "ramps": (
@@ -181,7 +183,7 @@ SHAPE_WORDS: dict[ProfileShape, tuple[str, str]] = {
         "slow",
     ),
     "ceiling": (
-        "run at a ceiling",
+        "run at a constant maximum rate",
         "a steady rate, limited by a TCP window, a quota or a full network link",
     ),
     "uneven": ("vary irregularly", "as with competing traffic"),

@@ -87,8 +87,8 @@ def cut_for(window: Window, bucket: str = AUTO) -> Cut:
     count = count_of(span, width)
     if count > MOST:
         raise ValueError(
-            f"a bucket of {bucket} divides the time range into {count} buckets: at most {MOST} can "
-            "be shown"
+            f"a bucket size of {bucket} divides the time range into {count} buckets: at most "
+            f"{MOST} buckets can be shown"
         )
     return Cut(bucket, floor(span.start, width), count)
 

@@ -220,7 +220,7 @@ def untested(link: LinkNow) -> Verdict | None:
     if any(each.tests for each in link.there):
         return None
     if link.is_filtered:
-        headline = "Unknown: no result of this link in this time range matches the filters."
+        headline = "Unknown: no result for this link in this time range matches the filters."
     elif link.last and link.last <= link.at:
         ago = format_span(link.at - link.last)
         when = f"{ago} before its end" if link.is_past else f"{ago} ago"

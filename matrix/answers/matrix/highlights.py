@@ -263,7 +263,8 @@ class Highlights:
         if unit == PERCENT:
             return f"{three_digits(value)} % succeeded, {self.counts(row, column)}"
         if STATISTICS[stat].of_line:
-            return f"{three_digits(value)} {unit.name}, from the times of all size classes"
+            number = three_digits(value)
+            return f"{number} {unit.name}, based on the transfer times in all size classes"
         tests = counted(int(cells.ok[row, column]), "test")
         if unit == TIMES:
             return f"{format_factor(value)} the {STATISTICS[stat].against} rate, {tests}"
@@ -283,7 +284,11 @@ class Highlights:
         ago = format_age(timedelta(seconds=age))
         is_past = self.grid.moment >= self.grid.window.end
         before = ago.removesuffix(" ago").replace("just now", "just")
-        return f"last result {before} before the end" if is_past else f"last result {ago}"
+        return (
+            f"last result {before} before the end of the time range"
+            if is_past
+            else f"last result {ago}"
+        )
 
 
 def rate(value: float) -> str:

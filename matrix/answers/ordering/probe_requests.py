@@ -129,12 +129,12 @@ def problems(
         if (name := getattr(tests, field)) not in endpoints:
             errors[field] = [f"{field} “{name}” is not a registered endpoint."]
     if tests.source == tests.destination:
-        errors["destination"] = ["destination must be a different endpoint from source."]
+        errors["destination"] = ["“destination” must be a different endpoint from “source”."]
     unknown = [name for name in tests.sizes if name not in sizes]
     if unknown:
         errors["sizes"] = [f"sizes “{unknown[0]}” is not a size class."]
     elif len(set(tests.sizes)) < len(tests.sizes):
-        errors["sizes"] = ["sizes contains a size class twice: use count to run several tests."]
+        errors["sizes"] = ["“sizes” contains a size class twice: use “count” to run several tests."]
     if tests.mover not in MOVERS:
         errors["mover"] = [sentence("mover", "")]
         return errors
@@ -182,12 +182,12 @@ ALLOWED_IN_SWEEPS = {
     **{name: ALLOWED[name] for name in ("source", "destination", "streams")},
     **{name: ALLOWED[name] for name in ("mover", "mode")},
     "variable": "streams, size or mode",
-    "values": f"a list of 2 to {MOST_VALUES} values of the variable, or left out",
+    "values": f"a list of 2 to {MOST_VALUES} values of the variable, or omitted",
     "repeats": f"a whole number from 1 to {MOST_TESTS}",
     "size": "the name of a size class",
 }
 VALUES = {
-    "streams": f"whole numbers from 1 to {MOST_STREAMS}, like 1, 2, 4",
+    "streams": f"whole numbers from 1 to {MOST_STREAMS}, for example, 1, 2, 4",
     "size": "names of size classes",
     "mode": "pull and push",
 }
@@ -203,7 +203,9 @@ def read_sweep(data: Mapping[str, object]) -> SweepRequest:
     except ValidationError as error:
         raise refusal(error, ALLOWED_IN_SWEEPS) from error
     if catalogue.kept(ordered.mover).of_network:
-        sentence = f"The transfer tool {ordered.mover} moves no files, which a sweep needs."
+        sentence = (
+            f"The transfer tool {ordered.mover} does not copy files, but a sweep requires copies."
+        )
         raise BadQueryError({"mover": [sentence]})
     values = values_of(ordered)
     requests, is_of_sizes = [], ordered.variable == "size"
@@ -281,7 +283,7 @@ def values_of(ordered: OrderedSweep) -> list[int | str]:
             raise BadQueryError({"values": [f"values “{value}” {allowed}"]})
     ascending = sorted(set(values), key=lambda value: places[value])
     if len(ascending) < 2:
-        raise BadQueryError({"values": ["values must contain at least two different values."]})
+        raise BadQueryError({"values": ["“values” must contain at least two different values."]})
     if len(ascending) * ordered.repeats > MOST_STEPS:
         tests = f"{len(ascending)} values with {ordered.repeats} repeats are"
         raise BadQueryError({"repeats": [f"{tests} more than {MOST_STEPS} tests: use fewer."]})

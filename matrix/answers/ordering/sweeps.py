@@ -345,8 +345,8 @@ def streams_ignored(source: int, destination: int, now: datetime) -> str:
         return ""
     tests = counted(counts[1], "test")
     return (
-        f"{tests} of the last 28 days requested several streams but used only 1. A sweep with "
-        "streams is likely to show nothing."
+        f"{tests} in the last 28 days requested several streams but used only 1. A stream sweep "
+        "is likely to show no effect."
     )
 
 
@@ -386,18 +386,18 @@ OF_STREAMS = {
         "Check the TCP buffers of both endpoints first.",
     ),
     "rising": Wording(
-        "More streams are faster, but not in proportion: {effect}.{best}",
-        "Each connection has its own limit to some degree. Something that all of them share limits "
-        "them all: the link, or a server.",
+        "More streams increase the rate, but not in proportion: {effect}.{best}",
+        "Each connection has its own limit to some degree. A shared resource also limits all "
+        "connections together: the link, or a server.",
     ),
     "falling": Wording(
-        "More streams are slower: {effect}.",
-        "Parallel connections get in each other's way. Check the disks and the queue of the "
-        "narrowest link, and test with fewer streams.",
+        "More streams reduce the rate: {effect}.",
+        "Parallel connections interfere with each other. Check the disks and the queue at the "
+        "bottleneck of the network path, and test with fewer streams.",
     ),
     "unclear": Wording(
-        "The tests scatter too much to show the effect of streams: {effect}.",
-        "Repeat the sweep with more tests of each number of streams.",
+        "The rates of the tests vary too much to show the effect of streams: {effect}.",
+        "Repeat the sweep with more tests for each number of streams.",
     ),
 }
 LARGER_ARE_FASTER = Wording(
@@ -418,8 +418,8 @@ OF_SIZES = {
         "on long transfers.",
     ),
     "unclear": Wording(
-        "The tests scatter too much to show the effect of the file size: {effect}.",
-        "Repeat the sweep with more tests of each size class.",
+        "The rates of the tests vary too much to show the effect of the file size: {effect}.",
+        "Repeat the sweep with more tests in each size class.",
     ),
 }
 
@@ -442,5 +442,5 @@ def pull_and_push(report: SweepReport) -> SweepFinding:
     return SweepFinding(
         "rising" if ratios.ratio > 1 else "falling",
         f"{faster} is faster than {slower}: {figures}.",
-        f"In {slower} mode, the {end} moves the file. Check how its server copies.",
+        f"In {slower} mode, the {end} moves the file. Check how its server copies files.",
     )

@@ -113,7 +113,7 @@ def class_figures(
     results, volume = runs.read(size, window, (), sizes=True), 0
     for run in results:
         if run.sizes is None:
-            raise ValueError("runs with sizes are needed to say how much was moved")
+            raise ValueError("the volume can be computed only from runs that include file sizes")
         counts = np.pad(allowed, (0, 1)).ravel()[links.numbering.numbers(run.keys)]
         volume += int(run.sizes[counts & ((run.keys & FAILED_BIT) == 0)].sum())
     return ClassFigures(

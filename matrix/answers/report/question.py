@@ -106,7 +106,7 @@ class ReportQuestion:
         if period.window.end > now:
             newest = ReportPeriod.newest(period.kind, now).name
             sentence = f"The newest complete {period.kind} is {newest}."
-            raise BadQueryError({"period": [f"period {name} has not ended. {sentence}"]})
+            raise BadQueryError({"period": [f"The period {name} has not ended. {sentence}"]})
         return cls(period, **read_scope(params, *also))
 
     @property
@@ -154,7 +154,7 @@ def read_scope(params: Texts, *also: str) -> dict[str, str]:
     check_names(params, (*SCOPES, *also))
     scope = {name: text_of(params, name) for name in SCOPES}
     if all(scope.values()):
-        sentence = "Use either cloud or site, not both."
+        sentence = "Use either “cloud” or “site”, not both."
         raise BadQueryError({name: [sentence] for name in SCOPES})
     places = registry.read_places(registry.read_versions())
     for name, value in scope.items():

@@ -309,7 +309,10 @@ def causes_section(figures: ReportFigures) -> ReportSection:
     if table is None:
         said = f"No source, destination, site or link differs significantly from {before}."
         return ReportSection("causes", title, [said if figures.tests else UNTESTED])
-    sentence = "These changes exceed the change of all links. The most significant is listed first."
+    sentence = (
+        "These changes exceed the overall change in the rates of all links. "
+        "The most significant change is listed first."
+    )
     return ReportSection("causes", title, [sentence], table=table, notes=notes)
 
 

@@ -188,11 +188,11 @@ def sites_question(
     search, order = (params.get(name, "").strip() for name in OWN)
     sentences: dict[str, list[str]] = {}
     if len(search) > LONGEST_SEARCH or "\0" in search:
-        sentences["search"] = [f"search must be at most {LONGEST_SEARCH} printable characters."]
+        sentences["search"] = [f"“search” must be at most {LONGEST_SEARCH} printable characters."]
     if order and order.removeprefix("-") not in KEYS:
         allowed = either(list(KEYS))
         sentences["ordering"] = [
-            f"ordering “{order}” is not known: use {allowed}, with - in front to sort descending."
+            f"ordering “{order}” is not known: use {allowed}. A leading “-” gives descending order."
         ]
     if sentences:
         raise BadQueryError(sentences)

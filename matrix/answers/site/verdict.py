@@ -53,7 +53,7 @@ MISSING = {
 COUNTED = {
     "usual": ("is as usual", "are as usual"),
     "unconfirmed": ("has an unconfirmed condition", "have an unconfirmed condition"),
-    "unknown": ("has too few tests to be evaluated", "have too few tests to be evaluated"),
+    "unknown": ("has too few tests for an assessment", "have too few tests for an assessment"),
     "untested": ("has no tests in this time range", "have no tests in this time range"),
     "down": ("is in a declared downtime", "are in a declared downtime"),
 }
@@ -178,7 +178,7 @@ def verdict_of(
         rest += [tests_words(every.values())] * has_tests
     lines = [*([doubtful] if doubtful else []), *said(own), *map(ConditionLine, rest)]
     first, *more = lines or [
-        ConditionLine("All links of this site are part of conditions at other sites.")
+        ConditionLine("All links of this site are affected by conditions at other sites.")
     ]
     if is_past:
         first = first._replace(title=f"At {short_time(report.moment)}: {first.title}")

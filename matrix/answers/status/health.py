@@ -37,12 +37,11 @@ SIGNS = f"SELECT {', '.join(FIELDS)} FROM sonar_signoflife"  # noqa: S608 - a co
 # Gone after a second: what tries whether Redis takes writes must not fill it.
 TRIAL = "sonar:trial"
 FOR_ITSELF = "each web process counts requests and password attempts separately."
-UNTIL_THEN = f"Until then no tasks are sent to workers, and {FOR_ITSELF}"
 # The parts without which all is ready.
 REPLICA, MEASUREMENTS = "replica", "measurements"
 NO_ROOM = (
-    "The database ran out of disk space within the last two minutes. Free disk space: until then "
-    "new data is not stored, and workers hold back their results."
+    "The database ran out of disk space within the last two minutes. Free disk space: until "
+    "enough space is free, new data is not stored, and workers hold back their results."
 )
 UNKNOWN = "The state is unknown while the database is not available."
 
@@ -111,8 +110,9 @@ def look_at_redis() -> Part:
         means = FOR_ITSELF if is_apart() else "no tasks are sent to workers."
         return Part(False, f"Redis does not respond: {means}")
     except redis.RedisError as error:
-        until_then = f"Until then {FOR_ITSELF}" if is_apart() else UNTIL_THEN
-        return Part(False, f"Redis responds but refuses writes: {refusal(error)} {until_then}")
+        effects = FOR_ITSELF if is_apart() else f"no tasks are sent to workers, and {FOR_ITSELF}"
+        sentence = f"Redis responds but refuses writes: {refusal(error)}"
+        return Part(False, f"{sentence} Until this problem is solved, {effects}")
     return Part(True, "Redis responds and accepts writes.")
 
 

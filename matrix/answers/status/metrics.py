@@ -186,7 +186,7 @@ def of_rates(coverage: Sequence[Coverage]) -> Iterator[Metric]:
     words = "Mean rate of the successful tests of a link in the last 24 hours."
     labels = ("source", "destination", "simulated", "size")
     yield gauge("link_rate_bytes_per_second", words, links, *labels)
-    words = "Mean rate of the links of an endpoint as source or destination in the last 24 hours."
+    words = "Mean rate of the links from an endpoint, or to it, in the last 24 hours."
     labels = ("endpoint", "end", "simulated", "size")
     yield gauge("endpoint_rate_bytes_per_second", words, endpoints, *labels)
     words = (

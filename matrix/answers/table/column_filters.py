@@ -154,7 +154,7 @@ def names(sizes: Iterable[str], *compared: str) -> list[str]:
 def check_compared(params: Iterable[str], own: Collection[str], sizes: Sequence[str]) -> None:
     """Raise BadQueryError for conditions on what is only there while comparing this class."""
     errors = {
-        name: [f"{name} requires a comparison: also give compare, and size={size}."]
+        name: [f"{name} requires a comparison: also give “compare” and “size={size}”."]
         for name in params
         if name not in own and name in names((), *sizes)
         for size in [name.partition(".")[0]]
@@ -167,7 +167,7 @@ def read_size(text: str) -> float:
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{0,9})?) ?([kMGT]?)B?", text, re.ASCII)
     if match is None:
         raise ValueError(
-            "a size: enter a number of bytes, or a number with kB, MB, GB or TB, like 200MB"
+            "a size: enter a number of bytes, or a number with kB, MB, GB or TB, for example, 200MB"
         )
     return float(match[1]) * UNITS[match[2]]
 

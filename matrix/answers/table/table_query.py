@@ -212,7 +212,7 @@ def read_values(
             errors[name] = [str(error)]
     for name, texts in params.items():
         if len(texts) > 1:
-            sentence = f"{name} is given {len(texts)} times: give it once."
+            sentence = f"“{name}” is given {len(texts)} times: give it only once."
             errors.setdefault(name, []).append(sentence)
     if errors:
         raise BadQueryError(errors)
@@ -228,5 +228,5 @@ def read_choice(allowed: Sequence[str], parameter: str, value: str) -> str:
 def read_ordering(columns: Sequence[str], parameter: str, value: str) -> str:
     if value and value.removeprefix("-") not in columns:
         refusal = column_filters.wrong(parameter, value, f"known: use {either(columns)}")
-        raise ValueError(f"{refusal} Put - in front to sort descending.")
+        raise ValueError(f"{refusal} A leading “-” gives descending order.")
     return value

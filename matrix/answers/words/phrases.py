@@ -90,5 +90,5 @@ def common_words(error: CommonError, tests: int) -> str:
     """Say the most common error of that many failed tests for one link, where it is named."""
     text = f"{WHERE[error.where]}: {shortened(error.text)}"
     if error.count == tests:
-        return f"Error of all {format_count(tests)} failed tests, {text}"
-    return f"Error of {format_count(error.count)} of {format_count(tests)} failed tests, {text}"
+        return f"Error in all {format_count(tests)} failed tests, {text}"
+    return f"Error in {format_count(error.count)} of {format_count(tests)} failed tests, {text}"
