@@ -176,5 +176,5 @@ def declare_data_hosts(request: HttpRequest, name: str, endpoint: str) -> HttpRe
         row.save(update_fields=["data_hosts"])
         sentence = f"Data hosts of {row.name}: {', '.join(hosts) or 'none'}."
         keep_in_the_log(request, row, CHANGE, sentence)
-    messages.success(request, f"{sentence} Servers may redirect new tests to them.")
+    messages.success(request, f"{sentence} Servers may redirect new tests to these data hosts.")
     return HttpResponseRedirect(page.path())

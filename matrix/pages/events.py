@@ -70,8 +70,8 @@ class QuestionPage(QueryPage, Generic[Question, Place]):
             return cls(question.query, question, parse(text) if text else None)
         except (ValueError, OverflowError):
             sentence = (
-                f"before “{text[:80]}” is not a position in the list of {cls.route}: open the "
-                "list, then follow its links."
+                f"“before” is “{text[:80]}”, which is not a position in the list of {cls.route}: "
+                "open the list, then follow its links."
             )
             raise BadQueryError({"before": [sentence]}) from None
 

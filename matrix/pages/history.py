@@ -42,8 +42,8 @@ class HistoryPage(Page):
             return cls(question, Cursor.parse_numbered(text) if text else None)
         except (ValueError, OverflowError):
             sentence = (
-                f"before “{text[:80]}” is not a position in the history: open the history, then "
-                "follow its links."
+                f"“before” is “{text[:80]}”, which is not a position in the history: open the "
+                "history, then follow its links."
             )
             raise BadQueryError({"before": [sentence]}) from None
 

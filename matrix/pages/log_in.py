@@ -119,7 +119,7 @@ def own_site(request: HttpRequest) -> str:
     return chosen if chosen in names else names[0]
 
 
-NO_PASSWORDS = "This Sonar does not accept log-ins with a name and password."
+NO_PASSWORDS = "This Sonar instance does not accept log-ins with a name and password."
 
 
 class LogIn(LoginView):
@@ -180,15 +180,15 @@ class ProviderAccess(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         """
         id_token = response.get("id_token")
         if not isinstance(id_token, str):
-            raise TokenRefused("the response contains none")
+            raise TokenRefused("the response contains no ID token")
         claims = the_issuer().verify(id_token, app.client_id)
         if claims.get("azp", app.client_id) != app.client_id:
-            raise TokenRefused("it was issued to another client (azp)")
+            raise TokenRefused("this ID token was issued to another client (azp)")
         if not secrets.compare_digest(str(claims.get("nonce", "")), self.state["nonce"]):
-            raise TokenRefused("it was issued for another log-in (nonce)")
+            raise TokenRefused("this ID token was issued for another log-in (nonce)")
         info = self._fetch_user_info(token.token)
         if info.get("sub") != claims["sub"]:
-            raise TokenRefused("the user information of the provider is about another user")
+            raise TokenRefused("the user information from the provider is about another user")
         said = info | claims
         name = said.get("preferred_username")
         name = name if isinstance(name, str) else ""
@@ -241,7 +241,8 @@ class LogInAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         exception: Exception | None = None,
         extra_context: Mapping[str, Any] | None = None,
     ) -> NoReturn:
-        name, status, again = provider_name(), 403, "Start it again, or contact an administrator."
+        name, status = provider_name(), 403
+        again = "Start the log-in again, or contact an administrator."
         if "state" not in (extra_context or {}):
             sentence = USED
         elif isinstance(exception, requests.RequestException):
@@ -274,7 +275,9 @@ NOT_THROUGH_IT = (
     "Sonar accepts only certificates that its front server has checked. This request did not "
     "come through the front server."
 )
-NO_CERTIFICATE = "Your browser sent no certificate that the front server of this Sonar trusts."
+NO_CERTIFICATE = (
+    "Your browser sent no certificate that the front server of this Sonar instance trusts."
+)
 
 
 @for_whom(GET=anyone)

@@ -265,11 +265,12 @@ def of_silence(life: figures.Life) -> Iterator[Notice]:
             f"whether {settings.BROKER_NAME} responds.",
         )
     if life.is_late(life.scheduler):
+        never, last = "no task has been sent yet", "the last task was sent"
         yield Notice(
             "no-scheduler",
             "The scheduler is not running:",
-            f"{last_time(life, life.scheduler, 'sent a task')}. Without it no tests are scheduled. "
-            "Start it (Celery beat), on one machine only.",
+            f"{last_time(life, life.scheduler, never, last)}. Without the scheduler, no tests are "
+            "scheduled. Start it (Celery beat), on one machine only.",
         )
 
 
@@ -280,8 +281,8 @@ def of_delays(status: figures.Status) -> Iterator[Notice]:
         yield Notice(
             "wrong-clock",
             f"{words}:",
-            "tokens and certificates expire too early or too late there, and results get wrong "
-            "times. Synchronise the clock of that machine by NTP.",
+            "tokens and certificates expire too early or too late on that machine, and its results "
+            "have wrong times. Synchronise the clock of that machine with NTP.",
         )
     for task in figures.TASKS:
         sign = life.task(task)
@@ -292,8 +293,8 @@ def of_delays(status: figures.Status) -> Iterator[Notice]:
             yield Notice(
                 f"late-{task}",
                 f"The task “{TASK_WORDS[task][0]}” is late:",
-                f"{last_time(life, sign, 'finished')}. Check the log of the worker for the queue "
-                f"“{queue}”.",
+                f"{last_time(life, sign, 'no run has finished yet', 'the last run finished')}. "
+                f"Check the log of the worker for the queue “{queue}”.",
             )
     for source in status.sources:
         if source.is_set and source.stale and source.asked_at:
@@ -302,7 +303,7 @@ def of_delays(status: figures.Status) -> Iterator[Notice]:
             yield Notice(
                 f"stale-{source.source}",
                 f"{source.name} has not responded {since}.",
-                "Sonar does not know downtimes announced there since then. Endpoints in downtime "
+                "Sonar does not know the latest downtimes from this source. Endpoints in downtime "
                 "may therefore appear as failing. See “Downtime sources” below.",
             )
 
@@ -316,9 +317,10 @@ def of_work(status: figures.Status) -> Iterator[Notice]:
     if oldest and status.moment - oldest > LONG_QUEUED and not status.stopped:
         yield Notice(
             "long-queue",
-            f"{counted(status.probes.queued, 'test', 'is', 'are')} queued,",
-            f"the oldest for {format_span(status.moment - oldest)}. There are too few workers for "
-            "the queue “transfers”, or they are busy with slow tests.",
+            f"{counted(status.probes.queued, 'test', 'is', 'are')} queued.",
+            f"The oldest test has been waiting for {format_span(status.moment - oldest)}. "
+            "There are too few workers for the queue “transfers”, or they are busy with slow "
+            "tests.",
         )
     if status.uncompacted_seconds > LONG_UNCOMPACTED.total_seconds():
         yield Notice(
@@ -331,16 +333,14 @@ def of_work(status: figures.Status) -> Iterator[Notice]:
     if calls.failing_since and status.moment - calls.failing_since > LONG_FAILING:
         yield Notice(
             "failing-notifications",
-            f"{counted(calls.failing, 'subscription', 'cannot', 'cannot')} deliver notifications,",
-            f"the first for {format_span(status.moment - calls.failing_since)}. The Notifications "
-            "page shows the answer of each channel.",
+            f"{counted(calls.failing, 'subscription', 'cannot', 'cannot')} deliver notifications.",
+            f"The first failure was {format_age(status.moment - calls.failing_since)}. The "
+            "Notifications page shows the response from each channel.",
         )
 
 
-def last_time(life: figures.Life, sign: SignOfLife | None, done: str) -> str:
-    if sign is None:
-        return f"it has never {done}"
-    return f"it last {done} {format_age(life.moment - sign.seen_at)}"
+def last_time(life: figures.Life, sign: SignOfLife | None, never: str, last: str) -> str:
+    return never if sign is None else f"{last} {format_age(life.moment - sign.seen_at)}"
 
 
 def uncompacted(count: int) -> str:
@@ -425,8 +425,9 @@ def stop_tests(request: HttpRequest) -> HttpResponse:
         going_on = f"{counted(cancelled, 'running test', 'ends', 'end')} within seconds."
         messages.success(
             request,
-            f"All tests are stopped {end_words(data['paused_until'])}: scheduled and ordered tests "
-            f"do not start. {going_on if data['running'] else 'Running tests continue.'}",
+            f"All tests are stopped {end_words(data['paused_until'])}: scheduled and on-demand "
+            "tests do not start. "
+            f"{going_on if data['running'] else 'Running tests continue.'}",
         )
     registry.forget_stopped()
     return HttpResponseRedirect(address("operations"))

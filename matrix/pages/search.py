@@ -29,7 +29,7 @@ class SearchPage(Page):
         check_names(params, ["q"])
         text = params.get("q", "").strip()
         if len(text) > LONGEST or "\0" in text:
-            raise BadQueryError({"q": [f"q must be at most {LONGEST} printable characters."]})
+            raise BadQueryError({"q": [f"“q” must be at most {LONGEST} printable characters."]})
         return cls(text)
 
     def params(self) -> Params:

@@ -34,7 +34,7 @@ HEADS = {
     "name": ("site", ""),
     "trouble": (
         "failing links",
-        "failing links from and to the site; sorts by these, then by slower links",
+        "failing links from and to the site; sorted by failing links, then by slower links",
     ),
     "slower_source": (
         "slower as source",
@@ -46,17 +46,17 @@ HEADS = {
     ),
     "ratio_source": (
         "vs baseline as source",
-        "median ratio of the rate now (latest three tests) to the baseline, of the links from the "
+        "median ratio of the rate now (latest three tests) to the baseline, for the links from the "
         "site",
     ),
     "ratio_destination": (
         "vs baseline as destination",
-        "median ratio of the rate now (latest three tests) to the baseline, of the links to the "
+        "median ratio of the rate now (latest three tests) to the baseline, for the links to the "
         "site",
     ),
     **{key: (attribute.title, "") for key, attribute in SITE_FACTS.items()},
     "cloud": ("cloud", "sites of one region that work together"),
-    "tier": ("tier", "role of the site in the grid, from 0, the centre, to 3"),
+    "tier": ("tier", "level of the site in the grid, from 0 (the centre) to 3"),
     **{key: (key, f"{key} of the site itself; its endpoints may have more") for key in SITE_LISTS},
     "endpoints": ("endpoints", "number of storage endpoints of the site that are in use"),
     "wan": ("WAN in Gbit/s", "nominal capacity of the WAN connection of the site"),

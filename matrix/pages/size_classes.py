@@ -43,17 +43,17 @@ class SizeClassForm(RowForm):
 
     name = line("name", 80, 14, NEEDED.format("large"))
     from_bytes = BytesField(
-        label="lower bound (like 10 MB)",
+        label="lower bound (for example, 10 MB)",
         validators=between(0, MOST_BYTES),
         widget=small_input(12),
     )
     test_bytes = BytesField(
-        label="test file size (like 100 MB)",
+        label="test file size (for example, 100 MB)",
         validators=between(1, MOST_BYTES),
         widget=small_input(12),
     )
     timeout_seconds = SecondsField(
-        label="time limit (like 10m or 1h; longer tests fail)",
+        label="time limit (for example, 10m or 1h; longer tests fail)",
         validators=between(1, MOST_SECONDS),
         widget=small_input(8),
     )

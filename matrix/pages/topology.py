@@ -67,7 +67,7 @@ class DocumentsForm(forms.Form):
     documents = FilesField(
         label="Documents (JSON)",
         widget=FilesInput({"class": "form-control form-control-sm", "accept": ".json"}),
-        error_messages={"required": "Choose the files with the responses of the source."},
+        error_messages={"required": "Choose the files with the responses from the source."},
     )
     topology: Topology
 

@@ -147,7 +147,7 @@ def test_a_new_site_is_measured_after_twelve_clicks_and_its_cost_was_seen(
     page.get_by_label("file", exact=True).set_input_files([{**token, "buffer": content}])
     hand.press(page.get_by_label("delegate this credential"))
     hand.button("Upload and check credential")
-    expect(page.locator("#check")).to_contain_text("The check waits for a worker.")
+    expect(page.locator("#check")).to_contain_text("The check is waiting for a worker.")
     tasks.check_endpoint(str(EndpointCheck.objects.get().run))
     refresh(page)
     expect(page.locator("#check")).to_contain_text("nothing is wrong")

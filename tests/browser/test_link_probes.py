@@ -154,7 +154,7 @@ def test_it_works_without_javascript(visit, scene):
     open_form(page)
     page.locator("#test-now form button").first.click()
     expect(page.locator("h1")).to_contain_text("On-demand tests from RAL_DATADISK")
-    expect(page.locator("#test-now [role=status]")).to_have_text("3 tests were ordered.")
+    expect(page.locator("#test-now [role=status]")).to_have_text("3 tests were requested.")
     waiting = page.locator("#test-now-live li")
     expect(waiting).to_have_count(3)
     page.click("text=Update the progress")

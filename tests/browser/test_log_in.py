@@ -81,7 +81,7 @@ def test_an_id_token_that_is_not_right_is_refused_in_a_sentence(visit, page, pro
     provider.person("s-1", groups=["/grid/admins"])
     provider.lie = lambda claims, key: jwt.encode(claims | {"nonce": "another"}, key, "RS256")
     log_in(visit, "s-1")
-    sentence = "it was issued for another log-in (nonce)."
+    sentence = "this ID token was issued for another log-in (nonce)."
     expect_refused(visit, f"The ID token of Grid IAM is not accepted: {sentence}")
     assert not User.objects.filter(username__contains="@").exists()
 

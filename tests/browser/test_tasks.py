@@ -136,7 +136,7 @@ def test_c_is_a_site_slow_as_source_or_as_destination(visit, shift, reader):
     own = on.page.get_by_role("region", name="Changes")
     expect(own.locator("strong")).to_contain_text("As usual: sends at")
     peers = on.page.get_by_role("region", name="Compared with peers")
-    expect(peers.locator("strong")).to_contain_text("Slow against its peers: sends at 5")
+    expect(peers.locator("strong")).to_contain_text("Slow compared with its peers: sends at 5")
     sizes = [
         box.locator("strong").evaluate("box => getComputedStyle(box).fontSize")
         for box in (own, peers)
@@ -256,7 +256,7 @@ def test_three_large_files_with_four_streams_against_one(visit, changed):
     expect(form.locator("[name=compare]")).to_be_checked()
     on.click(form.locator("button"))
     assert on.clicks == 4
-    expect(on.page.locator("#test-now [role=status]")).to_have_text("6 tests were ordered.")
+    expect(on.page.locator("#test-now [role=status]")).to_have_text("6 tests were requested.")
     orders = Probe.objects.values_list("size_class__name", "streams")
     assert sorted(orders) == [("large", 1)] * 3 + [("large", 4)] * 3
     for number, probe in enumerate(Probe.objects.order_by("id")):

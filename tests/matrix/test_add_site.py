@@ -275,7 +275,7 @@ WARNED = [{"name": "write", "state": "warning", "seen": "slow", "advice": "Look.
     ("check", "said", "main"),
     [
         (None, "This endpoint has not been checked yet.", "Run check"),
-        ({"started_at": None}, "The check of this endpoint has not ended yet.", ""),
+        ({"started_at": None}, "The check of this endpoint has not finished yet.", ""),
         (
             {"steps": FAILED},
             "The check of this endpoint failed in a step, so its tests are likely to fail.",
@@ -375,7 +375,7 @@ def test_no_site_is_called_like_the_page_that_adds_them(operator: Client):
     answer = operator.post("/sites/add/", {"name": "add", "tier": "2", "wan_gbit_s": "fast"})
     assert answer.status_code == 400
     assert "The name add is reserved. Choose another name for the site." in page(answer)
-    assert "Enter a number of Gbit/s" in page(answer)
+    assert "Enter the capacity in Gbit/s" in page(answer)
 
 
 def test_the_draft_says_until_when_its_credential_is_valid(

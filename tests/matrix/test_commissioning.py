@@ -170,7 +170,7 @@ def test_operators_add_change_and_delete_a_set_and_others_read(small_world: Worl
     row = CriteriaSet.objects.get()
     assert (row.period_hours, row.least_bytes, row.sources_filter) == (168, 10**13, {})
     words = responses.page(operator, "/commissioning/TPC/").words
-    assert "Links of the set are evaluated within" in words
+    assert "Sonar evaluates the links of this set within" in words
     assert "at least 125 MB/s, a success rate of 90 % and 10 TB transferred over 7 days" in words
     assert "12 links, not checked yet." in words
     assert "no data" not in words
@@ -307,7 +307,7 @@ def test_a_link_that_has_passed_and_is_below_now_does_not_count_as_passing(
     hourly(small_world, 3 * HOUR, 0 * HOUR, None if changed else 10.0)
     search_all(NOW)
     assert [lost for _, lost in passes()] == [None]
-    words = f"passed on 20 Nov 2026, now below: {short}"
+    words = f"passed on 20 Nov 2026, now below the criteria: {short}"
     assert responses.page(client, "/commissioning/").by_head()["DDT"][:2] == ["0", "1"]
     table = responses.page(client, "/commissioning/DDT/").part("table.commissioning")
     (cell,) = table.parts("td.below-now")
@@ -318,13 +318,13 @@ def test_a_link_that_has_passed_and_is_below_now_does_not_count_as_passing(
     said = sentence.words.replace("\N{NO-BREAK SPACE}", " ")
     assert said.startswith(f"now below the criteria : {short} . Passed 20 Nov 2026 03:00 UTC .")
     link = responses.page(client, "/links/RAL_DATADISK/DESY_DATADISK/").words
-    assert f"DDT : passed 20 Nov 03:00, now below: {short}" in link
+    assert f"DDT : passed 20 Nov 03:00, now below the criteria: {short}" in link
     api = "/api/v1/commissioning/"
     (summary,) = responses.answer(client, api)["commissioning"]
     assert (summary["passed"], summary["below_now"]) == (0, 1)
     assert responses.answer(client, f"{api}DDT/?state=passed")["links"] == []
     (line,) = responses.csv_rows(client, f"{api}DDT/?format=csv&state=below now")
-    said = f"passed on 20 Nov 2026, now below: {short}"
+    said = f"passed on 20 Nov 2026, now below the criteria: {short}"
     assert (line["state"], line["words"], line["lost_at"]) == ("below now", said, "")
     assert line["passed_at"] == "2026-11-20T03:00:00Z"
 

@@ -157,9 +157,9 @@ def test_it_is_filtered_by_thing_who_channel_and_time_and_paged(anna: Client) ->
         "from=soon-ish": "from “soon-ish” is not a valid time",
         f"name={'x' * 401}": "name must be at most 400 printable characters",
         "who=a%00b": "who must be at most 400 printable characters",
-        "before=x": "before “x” is not a position",
-        f"from={bound}&to={bound}": "from must be before to",
-        "who=a&who=b": "who is given 2 times",
+        "before=x": "“before” is “x”, which is not a position",
+        f"from={bound}&to={bound}": "“from” must be before “to”",
+        "who=a&who=b": "“who” is given 2 times",
     }.items():
         refused = anna.get(f"{PAGE}?{query}")
         assert refused.status_code == 400

@@ -500,7 +500,7 @@ def test_filters_that_nothing_passes_can_be_dropped(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0)
     assert not look(client).parts("#failures")
     page = look(client, "?window=24h&streams=9")
-    assert "no result of this link in this time range matches the filters." in verdict(page)
+    assert "no result for this link in this time range matches the filters." in verdict(page)
     assert page.link("Show all tests without filters") == f"{LINK}?window=24h"
 
 
@@ -525,7 +525,10 @@ def test_an_unknown_end_is_a_404_that_names_it(client, small_world, path, said):
     [
         ("reverse=yes", "reverse “yes” is not known: use 1, or leave it out."),
         ("show=all", "show “all” is not known: use one, or leave it out."),
-        ("before=yesterday", "before “yesterday” is not a position in the list of results"),
+        (
+            "before=yesterday",
+            "“before” is “yesterday”, which is not a position in the list of results",
+        ),
         ("window=2h", "window “2h” is not known"),
     ],
 )

@@ -65,7 +65,7 @@ def test_streams_and_directions_take_turns(operator):
         ("push", "large", "http-tpc")
     }
     words = look(operator).words
-    assert "8 tests were ordered." in words
+    assert "8 tests were requested." in words
     assert words.count("Cancel the test") == 8
 
 

@@ -407,13 +407,17 @@ def test_without_passwords_none_is_taken_on_any_page(client, provider, settings)
     User.objects.create_superuser("root", password="four in the morning")
     form = {"username": "root", "password": "four in the morning", "next": "/table/"}
     response = client.post("/login/", form)
-    assert notice(response) == "This Sonar does not accept log-ins with a name and password."
+    assert (
+        notice(response) == "This Sonar instance does not accept log-ins with a name and password."
+    )
     page = response.content.decode()
     assert 'name="password"' not in page
     assert '<a class="btn btn-primary" rel="nofollow" href="/login/oidc/?next=%2Ftable%2F">' in page
     assert 'name="password"' not in client.get("/login/").content.decode()
     response = client.post("/admin/login/?next=/admin/", form)
-    assert notice(response) == "This Sonar does not accept log-ins with a name and password."
+    assert (
+        notice(response) == "This Sonar instance does not accept log-ins with a name and password."
+    )
     assert 'name="password"' not in response.content.decode()
     assert not Client().login(username="root", password="four in the morning")
 

@@ -120,7 +120,7 @@ def test_what_is_kept_is_in_the_form_and_a_change_replaces_it(operator: Client, 
 @pytest.mark.parametrize(
     ("wrong", "field", "sentence"),
     [
-        ({"name": ""}, "name", "Enter a name, like uk-disks."),
+        ({"name": ""}, "name", "Enter a name, for example, uk-disks."),
         ({"name": "add"}, "name", "The name add is reserved"),
         ({"name": "Everything"}, "name", "differs only in case from the mesh “everything”"),
         (

@@ -141,7 +141,7 @@ def test_data_that_stopped_coming_are_said_with_the_time_of_the_last(small_world
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=HOUR)
     notice = told()["stopped"]
     assert notice.title == "Data stopped arriving at 20 Nov 11:00 UTC."
-    assert "The newest result here is 1 h old, but a mesh schedules one every 20 min." in (
+    assert "The newest result here is 1 h old, but a mesh schedules a test every 20 min." in (
         notice.sentence
     )
     transfer(small_world.ral, small_world.desy, 1.0, ago=10 * MINUTE)

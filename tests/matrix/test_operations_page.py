@@ -153,7 +153,7 @@ def test_an_empty_sonar_without_processes_says_what_to_start(client):
     page = look(client)
     assert "No worker is running for the queue “transfers”. No tests run." in page
     assert "No worker is running for the queue “control”" in page
-    assert "The scheduler is not running: it has never sent a task." in page
+    assert "The scheduler is not running: no task has been sent yet." in page
     for words in (
         "No test is running right now",
         "No due test is waiting",
@@ -165,10 +165,10 @@ def test_an_empty_sonar_without_processes_says_what_to_start(client):
 
 def test_a_planner_that_does_not_end_is_said_only_if_nothing_else_explains_it(client, well):
     SignOfLife.objects.filter(name="planner").update(seen_at=NOW - HOUR)
-    assert "The task “planner” is late: it last finished 1 h ago" in look(client)
+    assert "The task “planner” is late: the last run finished 1 h ago" in look(client)
     SignOfLife.objects.filter(kind="beat").update(seen_at=NOW - HOUR)
     page = look(client)
-    assert "The scheduler is not running: it last sent a task 1 h ago" in page
+    assert "The scheduler is not running: the last task was sent 1 h ago" in page
     assert "The task “planner”" not in page
 
 
@@ -208,7 +208,7 @@ def test_a_queue_that_does_not_move_and_hours_that_nobody_seals_are_said(client,
     sent.probe(small_world.ral, small_world.desy, 11 * MINUTE)
     transfer(small_world.ral, small_world.desy, 5.0, ago=5 * HOUR)
     page = look(client)
-    assert "1 test is queued, the oldest for 11 min" in page
+    assert "1 test is queued. The oldest test has been waiting for 11 min" in page
     assert "Compaction is late: 1 finished hour or day is not compacted" in page
 
 
@@ -555,7 +555,7 @@ def test_a_name_of_a_site_stands_for_its_only_endpoint_and_is_told(operator, sma
     response = order(operator, source="ral", destination="desy_datadisk")
     assert Probe.objects.get().source == small_world.ral
     words = look(operator, response["Location"])
-    assert "1 test was ordered. The site RAL was taken as its endpoint RAL_DATADISK." in words
+    assert "1 test was requested. For the site RAL, its endpoint RAL_DATADISK is used." in words
 
 
 def test_a_site_with_several_endpoints_offers_them_and_keeps_the_rest(operator):
@@ -724,7 +724,7 @@ def test_tests_that_run_are_cancelled_with_all_if_that_is_ticked(operator, well,
     stop(operator, running="on", paused_until="2026-11-20 13:00")
     page = look(operator)
     assert (
-        "All tests are stopped until 20 Nov 13:00 UTC: scheduled and ordered tests do not start."
+        "All tests are stopped until 20 Nov 13:00 UTC: scheduled and on-demand tests do not start."
         in page
     )
     assert "1 running test ends within seconds." in page

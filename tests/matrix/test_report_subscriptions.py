@@ -234,7 +234,7 @@ def test_people_subscribe_test_and_cancel_on_the_page_of_reports(olga, titles, m
     )  # fmt: skip
     page = Page(client.get("/reports/?site=RAL").content.decode())
     assert "23 Nov 06:00" in page.words
-    assert "no message was sent yet" in page.words
+    assert "no message has been sent yet" in page.words
     client.post(f"/subscriptions/{row.pk}/test/")
     client.post(f"/subscriptions/{row.pk}/test/")
     assert row.notifications.values_list("kind", "period").get() == ("report", "2026-W46")

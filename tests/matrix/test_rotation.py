@@ -64,33 +64,47 @@ def test_the_turns_go_round(small_world):
 def test_a_bad_view_is_named_with_what_is_wrong_with_it(client, small_world):
     errors = sentences("wall=1&views=size=small&views=size=huge%26order=size&views=colour=red")
     size, colour = errors["views"]
-    assert size.startswith("In the 2nd of the views, “size=huge&order=size”: size “huge” is not")
+    assert size.startswith("In view 2, “size=huge&order=size”: size “huge” is not")
     assert size.endswith("use large, medium or small.") or "use small, medium or large." in size
-    assert colour.startswith(
-        "In the 3rd of the views, “colour=red”: There is no parameter “colour”"
-    )
+    assert colour.startswith("In view 3, “colour=red”: There is no parameter “colour”")
     response = client.get("/?wall=1&views=size=huge&views=")
     assert response.status_code == 400
-    assert "In the 1st of the views" in response.content.decode()
+    assert "In view 1, " in response.content.decode()
 
 
 @pytest.mark.parametrize(
     ("text", "name", "sentence"),
     [
-        ("views=wall=1", "views", "wall applies to the whole wall: leave it out of the view."),
-        ("views=view=2", "views", "view applies to the whole wall: leave it out of the view."),
+        (
+            "views=wall=1",
+            "views",
+            "“wall” applies to the whole wall display: omit it in the views.",
+        ),
+        (
+            "views=view=2",
+            "views",
+            "“view” applies to the whole wall display: omit it in the views.",
+        ),
         ("size=small&views=size=large", "size", "size must be part of a view"),
         ("only=stale&views=size=large", "only", "only must be part of a view"),
         ("views=&views=&view=3", "view", "view “3” does not exist: use a number from 1"),
         ("views=&views=&view=0", "view", "use a number from 1 to 2."),
         ("views=&views=&view=x", "view", "use a number from 1 to 2."),
         ("view=2", "view", "use 1, because there is only one view."),
-        ("every=4s", "every", "every “4s” is not a time from 5 seconds to an hour. Write seconds,"),
-        ("every=2h", "every", "is not a time from 5 seconds to an hour"),
-        ("every=often", "every", "or a number with s, m or h, like 30s."),
-        ("every=-5", "every", "is not a time from 5 seconds to an hour"),
-        ("every=5s&every=6s", "every", "every is given 2 times: give it once."),
-        ("&".join(["views="] * (MOST_VIEWS + 1)), "views", f"{MOST_VIEWS} views are the maximum."),
+        (
+            "every=4s",
+            "every",
+            "“every” is “4s”, which is not a duration from 5 seconds to an hour.",
+        ),
+        ("every=2h", "every", "is not a duration from 5 seconds to an hour"),
+        ("every=often", "every", "or a number with s, m or h, for example, 30s."),
+        ("every=-5", "every", "is not a duration from 5 seconds to an hour"),
+        ("every=5s&every=6s", "every", "“every” is given 2 times: give it only once."),
+        (
+            "&".join(["views="] * (MOST_VIEWS + 1)),
+            "views",
+            f"at most {MOST_VIEWS} views are allowed.",
+        ),
     ],
 )
 def test_what_cannot_be_turned_is_refused(small_world, text: str, name: str, sentence: str):

@@ -397,12 +397,12 @@ class SiteRules:
         """Return the rules; what a condition says of itself is as the judge stored it."""
         return [
             *constant(*(pattern for each in stored.rows() for pattern in condition_words(each))),
-            *constant(rf"as of {NOW:%H:%M} UTC", "Compare with the 7 days before"),
+            *constant(rf"as of {NOW:%H:%M} UTC", "Compare with the previous 7 days"),
             *constant(rf"{COUNT} more conditions?", rf"and {COUNT} more"),
             (rf"At ({TIME}):", lambda m: at(m[1], self.on.facts.window.end)),
             (
                 rf"({COUNT})(?: of ({COUNT}) links?)? (?:is|are|has|have) (as usual|an unconfirmed "
-                rf"condition|too few tests to be evaluated|no tests? in this time range|in a "
+                rf"condition|too few tests for an assessment|no tests? in this time range|in a "
                 rf"declared downtime)(?: \(({COUNT}) of ({COUNT}) failed\))?",
                 self.counted,
             ),

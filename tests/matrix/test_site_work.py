@@ -82,7 +82,8 @@ def entries() -> list[tuple[str, str, str]]:
             {"severity": "warning"},
             "warning",
             "Declared DESY to be at risk from 20 Nov 13:00 UTC to 20 Nov 18:30 UTC: new switch. "
-            "Tests on the affected links still run during that time, but their results are marked.",
+            "Tests on the affected links still run during the downtime, but their results are "
+            "marked.",
         ),
     ],
 )
@@ -175,12 +176,12 @@ def rows() -> list[object]:
 @pytest.mark.parametrize(
     ("name", "field", "text", "sentence"),
     [
-        ("downtime", "starts_at", "", "Not a valid time. Use 2026-11-20"),
+        ("downtime", "starts_at", "", "Not a valid time. Use the format 2026-11-20"),
         ("downtime", "starts_at", "20/11/2026 13:00", "Not a valid time"),
-        ("downtime", "ends_at", "soon", "Use 2026-11-20 04:00 (UTC)"),
+        ("downtime", "ends_at", "soon", "Use the format 2026-11-20 04:00 (UTC)"),
         ("downtime", "ends_at", "2026-11-20 13:00", "must end after it starts"),
         ("downtime", "ends_at", "3026-11-20 13:00", "in the years 1970 to 2999"),
-        ("downtime", "reason", "  ", "Enter a reason, like “new switch”."),
+        ("downtime", "reason", "  ", "Enter a reason, for example, “new switch”."),
         ("downtime", "reason", "x" * 201, "at most 200 characters"),
         ("downtime", "reason", "a\0b", "Null characters are not allowed."),
         ("endpoint", "inbound_cap", "0", "A cap must be a whole number from 1 to 9999."),
@@ -188,20 +189,20 @@ def rows() -> list[object]:
         ("endpoint", "outbound_cap", "", "A cap must be a whole number"),
         ("endpoint", "outbound_cap", "two", "A cap must be a whole number"),
         *(
-            ("endpoint", "budget", text, "Enter a number of GB")
+            ("endpoint", "budget", text, "Enter a limit in GB")
             for text in ("0", "-1", "1e99", "NaN", "0.0000000001")
         ),
         ("endpoint", "label", "x" * 41, "at most 40 characters"),
         ("note", "text", "", "Enter the text of the note."),
         ("note", "starts_at", "20.11.2026", "Not a valid time"),
         ("note", "ends_at", "2026-11-20 01:00", "A note must end after it starts."),
-        ("quiet", "quiet_from", "10 pm", "like 22:30."),
+        ("quiet", "quiet_from", "10 pm", "for example, 22:30."),
         ("quiet", "quiet_from", "24:00", "from 00:00 to 23:59"),
         ("quiet", "quiet_until", "4", "Enter a time of day in UTC"),
         ("quiet", "quiet_until", "", "Quiet hours need a start and an end"),
         ("quiet", "quiet_from", "", "Leave both fields empty for no quiet hours"),
         ("quiet", "quiet_until", "22:00", "a different end"),
-        ("pause", "pause_reason", " ", "Enter a reason, like “new firewall”."),
+        ("pause", "pause_reason", " ", "Enter a reason, for example, “new firewall”."),
         ("pause", "pause_reason", "x" * 201, "at most 200 characters"),
         ("pause", "paused_until", "soon", "Not a valid time"),
         ("pause", "paused_until", "2026-11-20 12:00", "must be in the future"),

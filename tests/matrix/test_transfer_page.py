@@ -69,8 +69,8 @@ def test_everything_that_is_kept_of_it_stands_there_with_its_unit(client, small_
         "overhead": "25 % of the duration passed before the first byte",
         "transfer tool": "http-tpc",
         "mode": "pull: the destination fetches",
-        "streams": "1 requested, number used unknown",
-        "TCP buffer": "4 MB requested, size used unknown",
+        "streams": "1 requested, actual number unknown",
+        "TCP buffer": "4 MB requested, actual size unknown",
         "IP version": "6",
         "remote connections": "2: tcp:[::1]:1094, tcp:[::1]:1095",
         "checksum": "–",
@@ -197,7 +197,7 @@ def test_its_rate_from_within_is_a_picture_and_a_table(client, small_world):
         (1, 1, "1"),
         (4, 4, "4"),
         (4, 1, "4 requested, 1 used"),
-        (4, None, "4 requested, number used unknown"),
+        (4, None, "4 requested, actual number unknown"),
     ],
 )
 def test_streams_that_were_asked_for_and_those_that_were_used_are_told_apart(
@@ -391,7 +391,10 @@ def test_it_has_no_parameters(client, small_world):
     one = transfer(small_world.ral, small_world.glasgow, 10.0)
     response = client.get(f"/transfers/{one.id}/?window=7d")
     assert response.status_code == 200
-    assert "There is no parameter “window”: none are allowed here." in response.content.decode()
+    assert (
+        "There is no parameter “window”: no parameters are allowed here."
+        in response.content.decode()
+    )
 
 
 def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):

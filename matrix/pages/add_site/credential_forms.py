@@ -62,12 +62,12 @@ class UploadForm(ShownForm, forms.Form):
     issuer = line("issuer (https://…)", 400, 40)
     client_id = line("client ID", 200, 20)
     audience = line("audience (empty: the endpoint)", 400, 30)
-    path_prefix = line("path prefix (like /atlas; optional)", 200, 20)
+    path_prefix = line("path prefix (for example, /atlas; optional)", 200, 20)
     lend_credential = forms.BooleanField(
         label="delegate this credential to the other endpoint of a transfer, to read or write here",
         required=False,
         widget=forms.CheckboxInput({"class": "form-check-input"}),
-        help_text="Otherwise, transfers from this endpoint wait until it has a delegated "
+        help_text="Transfers from this endpoint wait until the endpoint has a delegated "
         "credential.",
     )
     secret: NewSecret
@@ -140,8 +140,8 @@ class KnownForm(forms.Form):
         widget=CHOICE,
         error_messages={
             "required": "Choose a credential.",
-            "invalid_choice": "Choose a listed credential. Other credentials are not for the "
-            "host of this endpoint.",
+            "invalid_choice": "Choose a listed credential. Other credentials are not valid for "
+            "the host of this endpoint.",
         },
     )
 

@@ -16,7 +16,10 @@ from sonar.models.fields import TAKEN
 from sonar.notation import vantages
 from sonar.notation.addresses import is_inside
 
-CAPACITY = "Enter a number of Gbit/s, at least 0.001, like 20. Leave the field empty if unknown."
+CAPACITY = (
+    "Enter the capacity in Gbit/s, at least 0.001, for example, 20. Leave the field empty if the "
+    "capacity is unknown."
+)
 
 
 class SiteForm(RowForm):
@@ -25,14 +28,14 @@ class SiteForm(RowForm):
     otherwise, row_attribute = "name", "site"
 
     name = line("name", 80, 28, NEEDED.format("UKI-SCOTGRID-ECDF"))
-    cloud = line("cloud (region, like UK)", 40, 8)
+    cloud = line("cloud (region; for example, UK)", 40, 8)
     tier = forms.TypedChoiceField(
         label="tier",
         coerce=int,
         choices=[(tier, f"Tier {tier}") for tier in range(4)],
         widget=CHOICE,
     )
-    country = line("country (two letters, like GB)", 2, 4)
+    country = line("country (two letters; for example, GB)", 2, 4)
     wan_gbit_s = forms.FloatField(
         label="WAN capacity in Gbit/s (empty: unknown)",
         required=False,
@@ -69,17 +72,20 @@ class EndpointForm(RowForm):
     otherwise, row_attribute = "base_url", "endpoint"
 
     name = line("name", 80, 34, NEEDED.format("UKI-SCOTGRID-ECDF_DATADISK"))
-    label = line("label (purpose, like DATADISK)", 40, 14)
+    label = line("label (purpose; for example, DATADISK)", 40, 14)
     base_url = forms.CharField(
         label="base URL",
         max_length=400,
-        error_messages={"required": "Enter a URL like davs://se.example.org:443/atlas/disk."},
-        help_text="The directory must exist. Sonar writes and deletes only in sonar/ below it.",
+        error_messages={
+            "required": "Enter a URL, for example, davs://se.example.org:443/atlas/disk."
+        },
+        help_text="The directory must exist. Sonar writes and deletes files only in its "
+        "subdirectory sonar/.",
         widget=forms.TextInput(
             {"class": SMALL, "size": 60, "placeholder": "davs://se.example.org:443/atlas/disk"}
         ),
     )
-    software = line("software (like dCache 9.2; optional)", 80, 20)
+    software = line("software (for example, dCache 9.2; optional)", 80, 20)
     data_hosts = DataHostsForm.base_fields["data_hosts"]
     vantage = line(
         "vantage point (empty: all workers can reach the endpoint)", vantages.LONGEST, 14

@@ -18,9 +18,9 @@ OPERATE = "sonar.add_endpoint"
 
 TITLES = {
     "site": ("Site", "name, tier, country"),
-    "endpoint": ("Endpoint", "address of the storage"),
-    "credential": ("Credential", "authentication at the storage"),
-    "check": ("Check", "test of the connection"),
+    "endpoint": ("Endpoint", "storage address"),
+    "credential": ("Credential", "authentication to the storage"),
+    "check": ("Check", "connection test"),
     "mesh": ("Mesh and cost", "schedule and limits"),
 }
 

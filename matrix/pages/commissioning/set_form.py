@@ -60,7 +60,9 @@ class HoursField(WrittenField):
     def read(text: str) -> int:
         hours, rest = divmod(parse_seconds(text), HOUR)
         if rest:
-            raise ValueError(f"{text!r} is not a whole number of hours. Use a value like 24h or 7d")
+            raise ValueError(
+                f"{text!r} is not a whole number of hours. Use a duration, for example, 24h or 7d"
+            )
         return hours
 
 
@@ -80,7 +82,7 @@ def end(label: str) -> EndpointFilterField:
     return EndpointFilterField(
         label=f"{label} filter (empty: all endpoints)",
         required=False,
-        help_text="Use the same syntax as in the URL of the matrix, like "
+        help_text="Use the same syntax as in the URL of the matrix, for example, "
         "cloud=UK&label=DATADISK&tag=!tape.",
         widget=small_input(44),
     )
@@ -105,7 +107,7 @@ class CriteriaSetForm(RowForm):
     sources_filter = end("source")
     destinations_filter = end("destination")
     period_hours = HoursField(
-        label="period (like 24h or 7d)",
+        label="period (for example, 24h or 7d)",
         validators=between(1, LONGEST_PERIOD),
         widget=small_input(6),
     )
@@ -115,7 +117,7 @@ class CriteriaSetForm(RowForm):
     least_mb_s = NumberField("minimum rate in MB/s (125 MB/s = 1 Gbit/s; empty: any)", MOST_MB_S)
     least_success_percent = NumberField("minimum success rate in % (empty: any)", 100)
     least_bytes = BytesField(
-        label="minimum volume to pass (like 10 TB; empty: any)",
+        label="minimum volume to pass (for example, 10 TB; empty: any)",
         required=False,
         validators=between(1, MOST_VOLUME),
         widget=small_input(10),

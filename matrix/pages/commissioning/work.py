@@ -54,7 +54,8 @@ def kept(request: HttpRequest, page: AddSetPage | ChangeSetPage, row: CriteriaSe
         return rendered(request, page, timezone.now(), None, status=400, form=form)
     soon = format_span(timedelta(seconds=settings.SONAR_COMMISSIONING_SECONDS))
     next_step = (
-        f"Links of the set are evaluated within {soon}, based on the results of the last 90 days."
+        f"Sonar evaluates the links of this set within {soon}, based on the results from the last "
+        "90 days."
     )
     messages.success(request, f"{sentence} {next_step}")
     return HttpResponseRedirect(SetPage(row, {}).path())

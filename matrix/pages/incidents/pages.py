@@ -161,7 +161,7 @@ DECISIONS = {
     "mute": DecisionWords(
         "Mute…",
         "Mute incident",
-        "Sonar sends no notifications until then, unless the incident gets worse.",
+        "Sonar sends no notifications until the selected time, unless the incident gets worse.",
     ),
     "unmute": DecisionWords("Unmute…", "Unmute incident"),
     "note": DecisionWords(

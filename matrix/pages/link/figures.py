@@ -155,7 +155,7 @@ def overhead_words(overhead: Overhead) -> str:
         between = [each for each in overhead.classes if not math.isnan(each.off)]
         furthest = max(between, key=lambda each: abs(math.log(each.off)), default=None)
         if furthest is None or 1 / TOLERANCE < furthest.off < TOLERANCE:
-            return f"{sentence}smaller files move faster than any overhead allows."
+            return f"{sentence}smaller files move faster than a fixed overhead allows."
         return (
             f"{sentence}{furthest.name} files take {format_factor(furthest.off)} the time that the "
             "other size classes suggest."
@@ -400,7 +400,7 @@ def profile_table(
     ]
     counts = {"none": "none", "some": "some", "unknown": ""}
     versions = [str(key.ip_version or "") for key in keys]
-    timed = "what measured the duration from which rates are computed, and its start and end"
+    timed = "clock that measured the transfer duration, and the start and end of this duration"
     origin = "test: a transfer by Sonar; production and external: imported results"
     mesh = "set of links with one test schedule; without a mesh, the purpose of the test"
     others = "other Sonar tests at the source or the destination at the same time"

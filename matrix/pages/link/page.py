@@ -98,8 +98,8 @@ class LinkPage(QueryPage):
                 before = Cursor.parse(text)
         except ValueError:
             errors["before"] = [
-                f"before “{text[:80]}” is not a position in the list of results: use the link "
-                "“Earlier results”."
+                f"“before” is “{text[:80]}”, which is not a position in the list of results: use "
+                "the link “Earlier results”."
             ]
         if errors:
             raise BadQueryError(errors)

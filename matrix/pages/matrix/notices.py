@@ -188,7 +188,7 @@ def about_results(
     if last and until and last < until:
         yield Notice(
             "first-tests",
-            "The first tests are on their way.",
+            "The first tests have not finished yet.",
             f"All results shown are demo data. {of_this_size(work)}",
         )
     elif last:
@@ -197,8 +197,8 @@ def about_results(
             "stopped",
             f"Data stopped arriving at {format_minute(last)}.",
             f"The newest result here is {format_span(grid.moment - last)} old, but a mesh "
-            f"schedules one every {format_span(promise)}. All values on this page are from before "
-            "then.",
+            f"schedules a test every {format_span(promise)}. All values on this page are at least "
+            "as old as this result.",
             (("See whether Sonar itself is healthy", address("operations")),),
         )
     if not grid.cells.ok.any():
@@ -284,7 +284,7 @@ def about_risks(grid: Grid, soon: Sequence[Downtime]) -> Notice | None:
         f"{first.subject} is declared at risk."
         if len(risks) == 1 and len(rows) == 1
         else f"{format_count(len(rows))} sites or endpoints are declared at risk.",
-        "Their tests continue, but may be slower or fail.",
+        "Tests of sites and endpoints at risk continue, but may be slower or fail.",
         tuple(
             (
                 f"{risk.subject} {risk.until_words}: {risk.reason_words}",

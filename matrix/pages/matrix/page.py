@@ -47,7 +47,6 @@ from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.compare.two_samples import CHANGES
 from matrix.store import profiles
 from matrix.store.data_version import DataVersion
-from matrix.templatetags.figures import nth
 from sonar.models import SizeClass
 from sonar.notation.units import format_count, parse_duration
 from sonar.people.roles import Anyone
@@ -235,8 +234,8 @@ class MatrixPage(GridPage):
         return Notice(
             "ungrouped",
             f"All {' and '.join(many)} are shown.",
-            "Only some of them have a label: zoom in, or hover over a cell to see its names. "
-            "Squares mark failing links.",
+            "Only some rows and columns have a label: zoom in, or hover over a cell to see its "
+            "names. Squares mark failing links.",
             (("Group rows and columns", dataclasses.replace(self, grouped_by="").url()),),
             quiet=True,
         )
@@ -278,7 +277,7 @@ class Rotation:
         texts = params.getlist("views")
         for name in ("every", "view"):
             if (count := len(params.getlist(name))) > 1:
-                raise bad(name, f"{name} is given {count} times: give it once.")
+                raise bad(name, f"“{name}” is given {count} times: give it only once.")
         every = params.get("every", "").strip() or EVERY
         seconds_of(every)
         views = read_views(texts) if texts else ()
@@ -326,8 +325,8 @@ def seconds_of(text: str) -> int:
     if not SHORTEST <= seconds <= LONGEST:
         raise bad(
             "every",
-            f"every “{text}” is not a time from 5 seconds to an hour. Write seconds, or a number "
-            "with s, m or h, like 30s.",
+            f"“every” is “{text}”, which is not a duration from 5 seconds to an hour. Enter a "
+            "number of seconds, or a number with s, m or h, for example, 30s.",
         )
     return seconds
 
@@ -335,7 +334,8 @@ def seconds_of(text: str) -> int:
 def read_views(texts: Sequence[str]) -> tuple[MatrixAddress, ...]:
     if len(texts) > MOST_VIEWS:
         raise bad(
-            "views", f"views is given {len(texts)} times: {MOST_VIEWS} views are the maximum."
+            "views",
+            f"“views” is given {len(texts)} times: at most {MOST_VIEWS} views are allowed.",
         )
     errors: list[str] = []
     views = []
@@ -344,10 +344,11 @@ def read_views(texts: Sequence[str]) -> tuple[MatrixAddress, ...]:
         try:
             for name in (*OWN, "wall"):
                 if name in params:
-                    raise bad(name, f"{name} applies to the whole wall: leave it out of the view.")
+                    sentence = f"“{name}” applies to the whole wall display: omit it in the views."
+                    raise bad(name, sentence)
             views.append(MatrixAddress.read(params))
         except BadQueryError as error:
-            place = f"In the {nth(number)} of the views, “{text}”"
+            place = f"In view {number}, “{text}”"
             errors += [f"{place}: {each}" for texts in error.errors.values() for each in texts]
     if errors:
         raise BadQueryError({"views": errors})

@@ -53,7 +53,7 @@ def filter_field(label: str) -> written_fields.EndpointFilterField:
     return written_fields.EndpointFilterField(
         label=label,
         required=False,
-        help_text="Use the same syntax as in the URL of the matrix, like "
+        help_text="Use the same syntax as in the URL of the matrix, for example, "
         "cloud=UK&label=DATADISK&tag=!tape.",
         widget=written_fields.small_input(44),
     )
@@ -99,7 +99,7 @@ class MeshRowForm(work_forms.RowForm):
         14,
     )
     bytes_per_hour = written_fields.BytesField(
-        label="volume limit per hour (like 10 TB; empty: no limit)",
+        label="volume limit per hour (for example, 10 TB; empty: no limit)",
         required=False,
         validators=written_fields.between(1, MOST_DAILY_BYTES),
         widget=written_fields.small_input(10),
@@ -107,13 +107,13 @@ class MeshRowForm(work_forms.RowForm):
     quiet_from = work_forms.ClockField("quiet hours from (UTC)", "22:00")
     quiet_until = work_forms.ClockField("quiet hours to (UTC)", "06:00")
     tcp_buffer_bytes = written_fields.BytesField(
-        label="TCP buffer (like 8 MB; empty: chosen by the servers)",
+        label="TCP buffer (for example, 8 MB; empty: chosen by the servers)",
         required=False,
         validators=written_fields.between(1, 2**31 - 1),
         widget=written_fields.small_input(10),
     )
     scitag = written_fields.ScitagField(
-        label="flow label as experiment/activity (like 2/11; empty: none)",
+        label="flow label as experiment/activity (for example, 2/11; empty: none)",
         required=False,
         widget=written_fields.small_input(8),
     )

@@ -19,7 +19,7 @@ from matrix.store.notes import WRITE, NoteForm
 from sonar.models import Annotation, Site
 from sonar.people import roles
 
-COMPARE_SINCE = "Compare with the 7 days before"
+COMPARE_SINCE = "Compare with the previous 7 days"
 
 
 def note_lines(

@@ -94,7 +94,7 @@ def no_endpoints() -> Notice:
             (
                 ("An operator can add endpoints that a topology source proposed", topology),
                 (
-                    "an administrator can edit single endpoints",
+                    "an administrator can edit individual endpoints",
                     address("admin:sonar_endpoint_changelist"),
                 ),
             ),
@@ -306,5 +306,5 @@ def site_links(site: str) -> tuple[tuple[str, str], ...]:
 def of_replica(state: ReplicaState | None) -> Iterator[Notice]:
     """Say why the replica, where there is one, answers no readers."""
     if state and state.problem:
-        sentence = f"{state.problem} The primary database serves them."
+        sentence = f"{state.problem} The primary database serves read requests instead."
         yield Notice("no-replica", "The database replica does not serve read requests:", sentence)

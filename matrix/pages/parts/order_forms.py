@@ -284,7 +284,7 @@ class SweepForm(OrderForm):
         help_text="Default: 1, 2, 4, 8 and 16 streams, all size classes, or pull and push.",
     )
     repeats = whole_field(
-        "tests of each value", "repeats", MOST_TESTS, USUAL_REPEATS, ALLOWED_IN_SWEEPS
+        "tests for each value", "repeats", MOST_TESTS, USUAL_REPEATS, ALLOWED_IN_SWEEPS
     )
     size = select_field("size class", required=False)
     streams = whole_field("streams", "streams", MOST_STREAMS, 1)
@@ -343,12 +343,13 @@ def refused(request: HttpRequest, form: ProbeForm, user: User) -> int:
     ordered, status = place(form, tests, user, lambda now: request_probes.order(tests, now))
     if ordered is None:
         return status
-    said = ["1 test was ordered." if len(ordered) == 1 else f"{len(ordered)} tests were ordered."]
+    number = len(ordered)
+    said = ["1 test was requested." if number == 1 else f"{number} tests were requested."]
     for field in ENDS:
         # Which endpoint the name of a site stands for.
         endpoint, text = form.cleaned_data.get(field), form.data.get(field, "").strip()
         if endpoint and text.casefold() != endpoint.name.casefold():
-            said.append(f"The site {endpoint.site.name} was taken as its endpoint {endpoint.name}.")
+            said.append(f"For the site {endpoint.site.name}, its endpoint {endpoint.name} is used.")
     messages.success(request, " ".join(said))
     return 0
 

@@ -54,7 +54,7 @@ def streams_words(streams: int, streams_used: Iterable[int | None]) -> str:
     if numbers == [streams]:
         return str(streams)
     if numbers == [None]:
-        return f"{streams} requested, number used unknown"
+        return f"{streams} requested, actual number unknown"
     texts = ["not known" if number is None else str(number) for number in numbers]
     return f"{streams} requested, {either(texts)} used"
 
@@ -66,7 +66,7 @@ def buffer_words(transfer: Transfer) -> str:
         return "" if used is None else f"{format_bytes(used)} used"
     if used == requested:
         return format_bytes(requested)
-    in_use = "size used unknown" if used is None else f"{format_bytes(used)} used"
+    in_use = "actual size unknown" if used is None else f"{format_bytes(used)} used"
     return f"{format_bytes(requested)} requested, {in_use}"
 
 

@@ -110,7 +110,8 @@ def declare_downtime(request: HttpRequest, site: Site) -> Change:
         ),
         False: (
             f"{subjects} to be at risk",
-            "Tests on the affected links still run during that time, but their results are marked.",
+            "Tests on the affected links still run during the downtime, but their results are "
+            "marked.",
         ),
     }[first.stops_tests]
     return f"Declared {declaration} {first.times_words}: {ended(first.reason)}", effect

@@ -28,7 +28,7 @@ from sonar.registry.shown_forms import ShownForm
 
 # Where addresses begin for new sites and meshes; none of them can be called so.
 RESERVED = "add"
-NEEDED = "Enter a name, like {}."
+NEEDED = "Enter a name, for example, {}."
 FORMAT = "%Y-%m-%d %H:%M"
 USUAL_LENGTH = timedelta(hours=4)
 GB = 10**9
@@ -105,7 +105,9 @@ class DowntimeForm(RowForm):
 
     starts_at = UtcField("from (UTC)")
     ends_at = UtcField("to (UTC)")
-    reason = line("reason (visible to everyone)", 200, 40, "Enter a reason, like “new switch”.")
+    reason = line(
+        "reason (visible to everyone)", 200, 40, "Enter a reason, for example, “new switch”."
+    )
     severity = forms.ChoiceField(
         label="severity",
         choices=[
@@ -174,7 +176,8 @@ def cap_field(label: str) -> forms.IntegerField:
 
 LEAST_GB, MOST_GB = Decimal(1) / GB, Decimal(MOST_DAILY_BYTES) / GB
 NO_BUDGET = (
-    "Enter a number of GB, at least 0.000000001, like 500. Leave the field empty for no limit."
+    "Enter a limit in GB, at least 0.000000001, for example, 500. Leave the field empty for no "
+    "limit."
 )
 
 
@@ -192,8 +195,8 @@ class EndpointLimitsForm(RowForm):
         error_messages={"invalid": NO_BUDGET, "max_decimal_places": NO_BUDGET},
         widget=forms.TextInput({"class": SMALL, "size": 10, "inputmode": "decimal"}),
     )
-    label = line("label (purpose, like DATADISK)", 40, 14)
-    software = line("software (like dCache 9.2)", 80, 20)
+    label = line("label (purpose; for example, DATADISK)", 40, 14)
+    software = line("software (for example, dCache 9.2)", 80, 20)
 
     def __init__(self, endpoint: Endpoint, data: QueryDict | None = None) -> None:
         initial = {
@@ -265,9 +268,9 @@ class SiteNoteForm(NoteForm):
 
 HOURS = ("quiet_from", "quiet_until")
 CLOCK = "%H:%M"
-NO_CLOCK = "Enter a time of day in UTC from 00:00 to 23:59, like 22:30."
+NO_CLOCK = "Enter a time of day in UTC from 00:00 to 23:59, for example, 22:30."
 ONE_END = "Quiet hours need a start and an end. Leave both fields empty for no quiet hours."
-NO_REASON = "Enter a reason, like “new firewall”."
+NO_REASON = "Enter a reason, for example, “new firewall”."
 IN_THE_PAST = "The end must be in the future. Leave the field empty for a pause without an end."
 
 

@@ -125,7 +125,7 @@ class Line:
         if row.failing_since:
             return f"delivery fails: {row.answer}"
         if self.last is None and row.told_at is None:
-            return "no message was sent yet"
+            return "no message has been sent yet"
         answer = row.answer or (self.last.answer if self.last else "")
         said = "the last message was not delivered" if self.is_bad else "messages are delivered"
         return f"{said}: {answer}" if answer else said
@@ -358,7 +358,8 @@ def try_subscription(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A0
     with transaction.atomic():
         row, now = by_id(id, lock=True), timezone.now()
         if row.confirmed_at is None:
-            sentence = f"{row.address} is not confirmed. Open the link that was sent there first."
+            first = "First open the link that was sent to this address."
+            sentence = f"{row.address} is not confirmed. {first}"
             messages.warning(request, sentence)
         elif row.report and not row.enabled:
             messages.warning(request, "This subscription is disabled. Enable it first.")

@@ -152,7 +152,9 @@ class Priority(LinkColumn):
     greatest_first = True
 
     def __init__(self, context: Context) -> None:
-        words = "highest priority of the meshes of the link; a higher priority runs first"
+        words = (
+            "highest priority of the meshes with this link; tests with a higher priority run first"
+        )
         super().__init__(context, "priority", words, "priority")
         self.filters = (ColumnFilter("priority", "priority", is_number=True),)
 
@@ -261,7 +263,7 @@ class RateColumn(OfSize):
     """The mean; ``tells`` says that its state stands here, as no other column has it."""
 
     field, title = "mean_mb_s", "MB/s"
-    explained = "mean rate of single transfers ± standard deviation"
+    explained = "mean rate of individual transfers ± standard deviation"
 
     def __init__(self, context: Context, size: str, *, tells: bool) -> None:
         super().__init__(context, size)
@@ -291,7 +293,7 @@ class QuantileColumn(OfSize):
 
     def __init__(self, context: Context, size: str, statistic: Statistic) -> None:
         self.field, self.title = statistic.field, statistic.name
-        self.explained = f"{statistic.label} of the rates of single transfers ({RATE.name})"
+        self.explained = f"{statistic.label} of the rates of individual transfers ({RATE.name})"
         self.filtered = f"{statistic.label} ({RATE.name})"
         super().__init__(context, size)
         if size == context.query.size:
@@ -306,7 +308,7 @@ class QuantileColumn(OfSize):
 
 
 class Size(OfSize):
-    field, title, filtered = "size_mean_bytes", "size", "size, like 200MB"
+    field, title, filtered = "size_mean_bytes", "size", "size (for example, 200MB)"
     explained = "mean size of the files that arrived ± standard deviation"
 
     def constant(self, table: LinkTable) -> str:
@@ -349,7 +351,9 @@ class StateColumn(OfSize):
 
     def __init__(self, context: Context, size: str) -> None:
         super().__init__(context, size)
-        self.filters = (ColumnFilter(f"{size}.state.is", f"{size} state (like failing,slower)"),)
+        self.filters = (
+            ColumnFilter(f"{size}.state.is", f"{size} state (for example, failing,slower)"),
+        )
 
     def render(self, record: TableRow) -> TableCell:
         values = record.classes[self.size]

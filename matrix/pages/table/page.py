@@ -253,7 +253,7 @@ class TablePage(QueryPage):
             )
             if is_shown := quantile in listing.columns:
                 changed = listing.without_column(quantile)
-            title = f"A column with the {quantile.label} of the rates of each size class"
+            title = f"A column with the {quantile.label} of the rates for each size class"
             yield Choice(quantile.label, self.listed(changed), is_shown, title)
         changed = listing.without_lines() if listing.lines else listing.replace(overhead=True)
         title = (

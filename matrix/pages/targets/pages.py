@@ -106,7 +106,8 @@ class TargetForm(RowForm):
     below = PartField(label="slow below", validators=between(0.05, 1), widget=small_input(6))
     above = PartField(
         label="near target up to",
-        help_text="Only for the statistic rate / target. Incidents do not depend on it.",
+        help_text="Used only for the statistic “rate / target”. Incidents do not depend on this "
+        "value.",
         validators=between(0.05, 2),
         widget=small_input(6),
     )
@@ -323,6 +324,9 @@ def delete_target(request: HttpRequest, target: str) -> HttpResponse:
         sentence = f"The target {row.name} was removed."
         keep_in_the_log(request, row, DELETION, sentence)
         row.delete()
-    effect = "The next matching target now applies to its links or, without one, their baselines."
+    effect = (
+        "The next matching target now applies to the links of this target. Links without another "
+        "matching target are compared with their baselines."
+    )
     messages.success(request, f"{sentence} {effect}")
     return HttpResponseRedirect(TargetsPage().path())
