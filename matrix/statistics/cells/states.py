@@ -31,8 +31,8 @@ STATE_WORDS = {
     "test within the chosen age",
     "untested": "untested: scheduled, but without a result in this time range",
     "down": "down: an endpoint is in a declared downtime",
-    "not_applicable": "not applicable: source and destination are the same, or the link is in no "
-    "mesh (test schedule) and has no results",
+    "not_applicable": "not applicable: source and destination are the same, or the link has no "
+    "mesh (test schedule) and no results",
 }
 
 MEASURED, FAILING, FAILED, STALE, UNTESTED, DOWN, NOT_APPLICABLE = range(len(STATES))
