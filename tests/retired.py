@@ -63,7 +63,7 @@ TERMS = {
     r"\b(?:keep|kept|in) company\b|\balongside (?:others?|each other)\b": "concurrent tests",
     r"(?<!dCache )\bdoors?\b": "channel, write path",
     r"\b(?:names? of others|foreign names?|also known as)\b": "alias",
-    rf"{NO_FIELD}(?<!TCP )(?<!congestion )(?<!receive )(?<!receiver's )(?<!browser )"
+    rf"{NO_FIELD}(?<!“)(?<!TCP )(?<!congestion )(?<!receive )(?<!receiver's )(?<!browser )"
     r"\bwindows?\b(?!=|-limited)": "time range, TCP window",
     r"\b(?:the|its|their|no|a) usual\b(?! [a-z])|(?<!as )(?<!than )\busual (?:is|was|of|and|are)\b"
     r"|\busuals\b": "baseline",
