@@ -177,11 +177,20 @@ def test_a_browser_that_accepts_html_still_gets_json(client, grid, call):
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (f"{MATRIX}fields=ok&format=plotly", "a figure has no fields"),
-        (f"{SERIES}points=1&format=html", "a figure has every result"),
-        (f"{SERIES}bucket=1h&format=plotly", "a figure has every result"),
+        (
+            f"{MATRIX}fields=ok&format=plotly",
+            "`fields` cannot be used with format=plotly or format=html",
+        ),
+        (
+            f"{SERIES}points=1&format=html",
+            "`bucket` and `points` cannot be used with format=plotly",
+        ),
+        (
+            f"{SERIES}bucket=1h&format=plotly",
+            "`bucket` and `points` cannot be used with format=plotly",
+        ),
         (f"{SERIES}from=1971-01-01T00:00:00Z&to=2100-01-01T00:00:00Z&format=html", "at most"),
-        (f"{SITE}end=source", "use format=plotly or format=html"),
+        (f"{SITE}end=source", "`end` can be used only with format=plotly or format=html."),
         (f"{SITE}end=middle&format=html", "is not known"),
         (f"{API}/links/?format=plotly", "is not known"),
     ],

@@ -202,7 +202,7 @@ def test_doubtful_measurements_are_said_before_anything_else(client, in_trouble)
     headline, _ = answer(client)
     assert headline == (
         "Results are doubtful since 20 Nov 07:00 UTC: most links are slow at once, which "
-        "points to Sonar's own machine. DESY_SCRATCHDISK fails as destination since "
+        "suggests a problem on Sonar's own machine. DESY_SCRATCHDISK fails as destination since "
         "19 Nov 06:00 UTC (3 links)"
     )
     # What began during it may come of it, and is not listed.
