@@ -347,7 +347,7 @@ def test_a_simulated_grid_is_called_so_once(client, small_world):
     Endpoint.objects.filter(name="RAL_DATADISK").update(simulated=True)
     page = look(client)
     assert len(page.parts(".simulated")) == 1
-    assert "made up, to show" not in page.source
+    assert "are demo data" not in page.source
     # There are no planted faults without a made-up past.
     assert "planted" not in page.words
 
