@@ -269,7 +269,11 @@ def test_a_cursor_behind_the_last_row_is_an_empty_page(client, many):
         ("per_page=25", "per_page", "use `page_size`"),
         ("format=latex", "format", "“latex” is not known: use json, csv or ndjson."),
         ("ordering=speed", "ordering", "ordering “speed” is not known: use source, destination"),
-        ("min_mb_s=fast", "min_mb_s", "min_mb_s “fast” is not a number of 0 or more, like 12.5."),
+        (
+            "min_mb_s=fast",
+            "min_mb_s",
+            "min_mb_s “fast” is not a number of 0 or more, for example, 12.5.",
+        ),
         ("fields=ok", "fields", "There is no parameter “fields”"),
         ("window=2h", "window", "window “2h” is not known"),
         ("site=NOWHERE", "site", "use the name of a registered site"),

@@ -193,8 +193,8 @@ WRONG = [
     ("meshes", {"sources": ["Nowhere"]}, "sources", "sources “Nowhere” is not known: use names"),
     ("meshes", {"sources": ["a\0b"]}, "sources", "is not"),
     ("meshes", {"destinations": [1]}, "destinations", 'destinations [1] is not "all"'),
-    ("meshes", {"every": {}}, "every", "for at least one size class, like"),
-    ("meshes", {"every": {"small": "10x"}}, "every", "in seconds or like 10m, 6h or 1d"),
+    ("meshes", {"every": {}}, "every", "maps at least one size class to"),
+    ("meshes", {"every": {"small": "10x"}}, "every", "a duration such as 10m, 6h or 1d"),
     ("meshes", {"every": {"small": 0}}, "every", 'every {"small":0} is not an object that'),
     ("meshes", {"every": {"small": "99999999d"}}, "every", "is not an object that maps"),
     (

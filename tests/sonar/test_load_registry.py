@@ -196,7 +196,7 @@ BAD = [
     (
         "[GLASGOW_DATADISK]",
         "{cloud: UK, country: NO}",
-        "sources.country (line 17): country must be a text",
+        "sources.country (line 17): “country” must be a string",
     ),
     (
         "[GLASGOW_DATADISK]",
