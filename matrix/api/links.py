@@ -195,8 +195,8 @@ def condition(name: str, column: str = "") -> OpenApiParameter:
         return schema.text(name, words, "failing,slower", pattern=SOME_LOOKS)
     if column == "age":
         return schema.text(name, AGES[how].format(of_class=of_class), "6h")
-    which = f"the {OF_CLASSES[column]}{of_class}" if column in OF_CLASSES else noun(path)
-    description = f"Only links for which {which} {DESCRIPTIONS[how]}."
+    phrase = f"the {OF_CLASSES[column]}{of_class}" if column in OF_CLASSES else noun(path)
+    description = f"Only links for which {phrase} {DESCRIPTIONS[how]}."
     if how == "is":
         return schema.choice(name, BY_KEY[column].allowed, description)
     if how == "has":

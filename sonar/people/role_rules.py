@@ -120,12 +120,12 @@ def parse(row: object, where: str) -> RoleRule:
         raise RuleError(f"{where}: “sites” must be a list of site names")
     if pattern.count(SITE) > 1 or (SITE in pattern and kinds == ["certificate"]):
         raise RuleError(f"{where}: {SITE} may appear only once, and only in the name of a group")
-    ways = bool(sites) + (SITE in pattern)
-    if ways and role is not Role.SITE_ADMIN:
+    named_sites = bool(sites) + (SITE in pattern)
+    if named_sites and role is not Role.SITE_ADMIN:
         raise RuleError(
             f"{where}: only the role site-admin may have sites or {SITE} in the name of the group"
         )
-    if ways != 1 and role is Role.SITE_ADMIN:
+    if named_sites != 1 and role is Role.SITE_ADMIN:
         raise RuleError(
             f"{where}: the role site-admin needs either a list of sites or {SITE} in the name of "
             "the group, not both"

@@ -179,14 +179,14 @@ class Untitled(GenerateJsonSchema):
         return False
 
     def model_schema(self, schema: ModelSchema) -> Json:
-        made = super().model_schema(schema)
+        schema_of_model = super().model_schema(schema)
         names = [each.__name__ for each in schema["cls"].__mro__]
         described = [field_descriptions().get(SAME_FIELDS.get(each, each), {}) for each in names]
-        for name, shape in made.get("properties", {}).items():
+        for name, shape in schema_of_model.get("properties", {}).items():
             text = next((texts[name] for texts in described if name in texts), "")
             if text:
                 shape.setdefault("description", text)
-        return made
+        return schema_of_model
 
 
 @cache
