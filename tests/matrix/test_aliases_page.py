@@ -117,6 +117,9 @@ def test_hosts_are_for_operators_in_the_api(client, small_world):
     assert [one["id"] for one in get(root, "aliases/?kind=se_host")["aliases"]] == [made["id"]]
     assert client.get(f"/api/v1/aliases/{made['id']}/").status_code == 404
     taken = post(root, "aliases/", body | {"name": "se.EXAMPLE.org"})
-    assert (taken.status_code, "name is taken" in str(taken.json())) == (409, True)
+    assert (taken.status_code, "“name” is already used by another" in str(taken.json())) == (
+        409,
+        True,
+    )
     both = patch(root, f"aliases/{made['id']}/", {"endpoint": "RAL_DATADISK"})
     assert (both.status_code, "choose exactly one" in str(both.json())) == (400, True)

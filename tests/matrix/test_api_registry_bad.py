@@ -344,7 +344,12 @@ def test_a_name_that_is_taken_is_a_conflict(root, plural: str, name: str):
 
 def test_a_base_url_that_is_taken_is_a_conflict(root, small_world):
     body = BODIES["endpoints"][0] | {"base_url": small_world.ral.base_url}
-    refused(post(root, "endpoints/", body), "base_url", "base_url is taken", status=409)
+    refused(
+        post(root, "endpoints/", body),
+        "base_url",
+        "“base_url” is already used by another endpoint",
+        status=409,
+    )
 
 
 NO_OBJECT = [
