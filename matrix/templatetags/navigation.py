@@ -131,7 +131,8 @@ def navigation(context: Mapping[str, Any]) -> Navigation:
     # Errors that are found before the account is read have neither.
     if not isinstance(request, HttpRequest) or not hasattr(request, "user"):
         return Navigation()
-    current = current_path(request.path, {entry.path() for entry in ENTRIES})
+    paths = {entry.route: entry.path() for entry in ENTRIES}
+    current = current_path(request.path, set(paths.values()))
     kept: dict[str, str] = {}
     if (page := context.get("page")) and hasattr(page, "tabs"):
         # The page of saved views offers to save the page that one comes from.
@@ -141,7 +142,7 @@ def navigation(context: Mapping[str, Any]) -> Navigation:
     routes = routes_for(request)
 
     def link(entry: NavigationEntry) -> NavigationLink:
-        path = entry.path()
+        path = paths[entry.route]
         is_current = path == current and not entry.query
         mark = ("page" if path == request.path else "true") if is_current else ""
         return NavigationLink(entry.label, kept.get(entry.label, path + entry.query), mark)
@@ -154,7 +155,7 @@ def navigation(context: Mapping[str, Any]) -> Navigation:
         if pages := allowed(entries):
             marks = [page.current for page in pages]
             mark = marks[0] or ("true" if any(marks) else "")
-            sections.append(NavigationSection(label, entries[0].path(), mark, pages))
+            sections.append(NavigationSection(label, paths[entries[0].route], mark, pages))
         if label == "Sites" and pages and (site := context.get("my_site")):
             # A cookie may hold any text, also one that is not in the path of any site.
             with suppress(NoReverseMatch):
