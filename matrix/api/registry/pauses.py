@@ -32,7 +32,7 @@ PauseReason = Annotated[
     line(
         200,
         "Reason for the pause. It is shown to everyone, and required while `paused` is true. "
-        "Empty if there is no pause.",
+        "Empty without a pause.",
     ),
 ]
 
