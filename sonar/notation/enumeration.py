@@ -1,8 +1,8 @@
 """What may be written instead, as sentences have it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from sonar.notation.renamed import new_value
+from sonar.notation.renamed import new_name, new_value
 
 
 def either(options: Sequence[str]) -> str:
@@ -16,6 +16,13 @@ def not_allowed(field: str, value: str, allowed: Sequence[str]) -> str:
     if now := new_value(value, allowed):
         return f"{field} “{value}” is now called {now}"
     return f"{field} “{value}” is not known: use {either(allowed)}"
+
+
+def unknown_field(name: str, fields: Collection[str]) -> str:
+    """Say of a field that a body cannot have what it is called now, or which fields there are."""
+    if now := new_name(name, fields):
+        return f"The field “{name}” is now called {now}."
+    return f"There is no field “{name}”: use {either(list(fields))}."
 
 
 def not_registered(field: str, name: str, kind: str) -> str:

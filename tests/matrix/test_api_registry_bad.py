@@ -15,7 +15,7 @@ from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
 from matrix.api.registry.subscriptions import SUBSCRIPTIONS
 from matrix.api.registry.targets import TARGETS
-from matrix.api.registry.values import rule_of
+from matrix.api.registry.values import worded
 from sonar.movers.catalogue import names
 from sonar.notation.enumeration import either
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, get, made, patch, post
@@ -295,7 +295,7 @@ def test_what_is_missing_is_said_of_each_field(root, plural: str):
     assert response.status_code == 400
     fields = RESOURCES[plural].new.model_fields
     needed = {
-        name: [f"“{name}” is missing: it must be {rule_of(one)}."] for name, one in fields.items()
+        name: [f"“{name}” is missing: it must be {worded(one).rule}."] for name, one in fields.items()
     }
     required = {name for name, one in fields.items() if one.is_required()}
     assert response.json()["errors"] == {name: needed[name] for name in required}

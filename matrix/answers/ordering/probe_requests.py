@@ -12,8 +12,7 @@ from sonar.models import Endpoint, Probe, Site, SizeClass, Sweep, Transfer
 from sonar.models.fields import NAME
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
-from sonar.notation.enumeration import either
-from sonar.notation.renamed import new_name
+from sonar.notation.enumeration import either, unknown_field
 from sonar.ordering.request_probes import AN_OPERATOR, ProbeRequest, SweepRequest
 from sonar.people import roles
 from sonar.people.roles import ORDER as ORDER  # noqa: PLC0414 - who orders tests asks here
@@ -111,10 +110,8 @@ def refusal(error: ValidationError, allowed: Mapping[str, str]) -> BadQueryError
 
 
 def sentence(field: str, kind: str, allowed: Mapping[str, str] = ALLOWED) -> str:
-    if now := new_name(field, allowed):
-        return f"The field “{field}” is now called {now}."
     if kind == "extra_forbidden":
-        return f"There is no field “{field}”: use {either(sorted(allowed))}."
+        return unknown_field(field, sorted(allowed))
     if kind == "missing":
         return f"{field} is missing: give {allowed[field]}."
     return f"{field} must be {allowed[field]}."

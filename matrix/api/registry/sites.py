@@ -1,6 +1,6 @@
 """Sites and endpoints as rows of the registry; what is measured there, matrix.api.sites answers."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -9,6 +9,7 @@ from django.utils import timezone
 from pydantic import Field
 from rest_framework.request import Request
 
+from matrix.answers.words.phrases import join
 from matrix.api.registry.pauses import (
     Paused,
     PausedUntil,
@@ -49,12 +50,8 @@ from sonar.registry.compatibility import endpoint_problem, is_moved
 from sonar.registry.file.sections import quiet_columns
 
 COUNTRY = "^([A-Z]{2})?$"
-
-
-def quoted(names: Sequence[str]) -> str:
-    """Write names of fields as descriptions have them: "`a`, `b` and `c`"."""
-    *others, last = (f"`{name}`" for name in names)
-    return f"{', '.join(others)} and {last}"
+# A name of the API in a description.
+CODE = "`{}`".format
 
 
 class NewSite(Body):
@@ -142,7 +139,7 @@ class Sites(Resource[Site]):
         "change": CallText(
             "Change a site",
             "Omitted fields keep their values. Admins of the site can change only "
-            f"{quoted(SITE_FIELDS)}.\n\n"
+            f"{join(map(CODE, SITE_FIELDS))}.\n\n"
             "During quiet hours, no scheduled test starts on links of the site. While the site is "
             "paused, no test starts at all. Due tests wait, and running tests continue.",
         ),
@@ -376,7 +373,7 @@ class Endpoints(Resource[Endpoint]):
         "change": CallText(
             "Change, enable or retire an endpoint",
             "Omitted fields keep their values. Admins of the site of the endpoint can change only "
-            f"{quoted(ENDPOINT_FIELDS)}.\n\n"
+            f"{join(map(CODE, ENDPOINT_FIELDS))}.\n\n"
             "While the endpoint is paused, no test of its links starts. Due tests wait, and "
             "running tests continue.",
         ),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import dataclass
 from datetime import datetime
 from types import NoneType
 from typing import Annotated, Any, cast
@@ -26,8 +27,7 @@ from matrix.query.forms import BadQueryError
 from sonar.credentials import rules as credentials
 from sonar.models.fields import MOST_TAGS, NAME, TAG, TAG_RULE, tidy
 from sonar.notation import data_hosts, vantages
-from sonar.notation.enumeration import either
-from sonar.notation.renamed import new_name
+from sonar.notation.enumeration import unknown_field
 from sonar.notation.windows import EARLIEST, LATEST, parse_time
 from sonar.records.record import cut
 
@@ -38,7 +38,12 @@ CREDENTIAL_NAME = f"^({credentials.NAME.strip('^$')})?$"
 LINES = r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
 
 
-MUST_BE = "Must be "
+@dataclass(frozen=True)
+class Worded:
+    """What a field is (`meaning`) and what it may be (`rule`), apart from its description."""
+
+    meaning: str
+    rule: str
 
 
 def field(
@@ -53,21 +58,18 @@ def field(
 
     Strict: no number is read from a text.
     """
-    allowed = f"{MUST_BE}{rule}{', or null' if or_null else ''}."
-    info: FieldInfo = Field(strict=strict, description=f"{meaning} {allowed}".lstrip(), **bounds)
+    rule += ", or null" if or_null else ""
+    words = f"{meaning} Must be {rule}.".lstrip()
+    info: FieldInfo = Field(strict=strict, description=words, **bounds)
+    info.metadata.append(Worded(meaning, rule))
     return info
 
 
-def meaning_of(info: FieldInfo) -> str:
-    """Return what a field is, without what it may be."""
-    return (info.description or "").rpartition(MUST_BE)[0].rstrip() or info.description or ""
-
-
-def rule_of(info: FieldInfo) -> str:
-    """Return what a field may be, to follow `is not` or `it must be`."""
-    if info.annotation is bool:
-        return "true or false"
-    return (info.description or "").rpartition(MUST_BE)[2].removesuffix(".")
+def worded(info: FieldInfo) -> Worded:
+    """Return the words of a field; those of a flag are its description, and it has no rule."""
+    description = info.description or ""
+    own = (each for each in info.metadata if isinstance(each, Worded))
+    return next(own, Worded(description, "true or false"))
 
 
 def line(most: int, meaning: str, pattern: str = f"^{NO_CONTROLS}*$") -> FieldInfo:
@@ -219,7 +221,7 @@ def record_of(new: type[Body], doc: str, name: str = "", **more: Any) -> type[An
         field: kind if isinstance(kind, tuple) else (kind, ...)
         for field, kind in sorted(fields.items(), key=lambda item: isinstance(item[1], tuple))
     }
-    meanings = {field_name: meaning_of(field) for field_name, field in new.model_fields.items()}
+    meanings = {name: worded(field).meaning for name, field in new.model_fields.items()}
     fields = {
         field: (as_described(kind, meanings.get(field, "")), default)
         for field, (kind, default) in typed.items()
@@ -250,11 +252,9 @@ def sentences(
 
 
 def sentence(body: type[Body], name: str, kind: str, content: Mapping[str, Any]) -> str:
-    if now := new_name(name, body.model_fields):
-        return f"The field “{name}” is now called {now}."
     if name not in body.model_fields:
-        return f"There is no field “{cut(name)}”: use {either(list(body.model_fields))}."
-    allowed = rule_of(body.model_fields[name])
+        return unknown_field(cut(name), body.model_fields)
+    allowed = worded(body.model_fields[name]).rule
     if kind == "missing":
         return f"“{name}” is missing: it must be {allowed}."
     if name in NOT_REPEATED:
