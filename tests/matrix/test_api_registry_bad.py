@@ -295,7 +295,8 @@ def test_what_is_missing_is_said_of_each_field(root, plural: str):
     assert response.status_code == 400
     fields = RESOURCES[plural].new.model_fields
     needed = {
-        name: [f"“{name}” is missing: it must be {worded(one).rule}."] for name, one in fields.items()
+        name: [f"“{name}” is missing: it must be {worded(one).rule}."]
+        for name, one in fields.items()
     }
     required = {name for name, one in fields.items() if one.is_required()}
     assert response.json()["errors"] == {name: needed[name] for name in required}

@@ -124,7 +124,10 @@ def test_the_list_goes_on_page_by_page_whatever_closes_meanwhile(
         ("level=link", "The parameter “level” is now called scope."),
         ("mine=2", "mine “2” is not known"),
         ("before=9_x", "“before” is “9_x”, which is not a position in the list of incidents"),
-        ("before=0_2026-11-20T12:00:00Z_x", "Z_x”, which is not a position in the list of incidents"),
+        (
+            "before=0_2026-11-20T12:00:00Z_x",
+            "Z_x”, which is not a position in the list of incidents",
+        ),
         ("site=nowhere", "site “nowhere” is not known"),
     ],
 )
