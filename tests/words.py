@@ -27,6 +27,7 @@ UNREAD = re.compile(
 VARIABLE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 WITH = re.compile(r"""\b\w+="([^"]*)\"""")
 BRANCH = re.compile(r"\{% *(?:else|elif|empty|for|endfor|include)\b.*?%\}", re.DOTALL)
+TERM = re.compile(r"""\{% *term "([^"]*)"(?: "([^"]*)")? *%\}""")
 LOGIC = re.compile(r"\{%.*?%\}", re.DOTALL)
 # Of a page of the docs. An address in brackets is not read.
 FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
@@ -55,6 +56,7 @@ def texts_of_template(path: Path) -> Iterator[str]:
     source = UNREAD.sub(" ", path.read_text())
     for tag in re.findall(r"\{% *include\b.*?%\}", source, re.DOTALL):
         yield from WITH.findall(tag)
+    source = TERM.sub(lambda tag: tag[2] or tag[1].replace("-", " "), source)
     source = LOGIC.sub(" ", BRANCH.sub(f"<p>{STOP}</p>", VARIABLE.sub("X", source)))
     yield from texts_of_html(source)
 

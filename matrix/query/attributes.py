@@ -144,8 +144,8 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         label="concurrent tests",
         columns=("concurrent",),
         choice=(
-            "without concurrent Sonar tests (`none`), with concurrent tests (`some`), or where "
-            "these were not recorded (`unknown`)"
+            "without concurrent Sonar tests (`none`), with concurrent tests (`some`), or with no "
+            "record of them (`unknown`)"
         ),
         allowed=(NONE_CONCURRENT, SOME_CONCURRENT, NOT_NOTED),
         stored={NONE_CONCURRENT: 0, SOME_CONCURRENT: 1, NOT_NOTED: None},

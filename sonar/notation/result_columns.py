@@ -211,7 +211,7 @@ COLUMNS = (
     ),
     Column(
         "state",
-        "Outcome: done, failed, or lost (the worker died).",
+        "Outcome: done or failed; in exports also lost (the worker died).",
         choices=("done", "failed"),
         besides=("lost",),
         allowed="done or failed",

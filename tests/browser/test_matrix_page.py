@@ -152,7 +152,7 @@ def test_fields_show_what_counts_after_a_chip_is_dropped(visit, small_world):
     failed = page.get_by_label("failed (1)")
     failed.check()
     page.wait_for_url("**/?only=failed")
-    age = page.get_by_label("with a success in the last")
+    age = page.get_by_label("last success less than")
     age.fill("6h")
     age.press("Enter")
     page.wait_for_url("**/?max_age=6h&only=failed")

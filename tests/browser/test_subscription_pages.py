@@ -32,11 +32,11 @@ def test_people_subscribe_and_see_what_was_told(visit, scene, reader, settings):
     assert page.get_by_label("e-mail address").input_value() == "olga@example.org"
     page.get_by_label("all incidents").check()
     page.get_by_label("failing").check()
-    page.get_by_label("quiet from (UTC)").fill("22:00")
+    page.get_by_label("quiet hours from (UTC)").fill("22:00")
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".field .error")).to_have_count(1)
     visit.expect_refusal(400)
-    page.get_by_label("quiet to (UTC)").fill("06:00")
+    page.get_by_label("quiet hours to (UTC)").fill("06:00")
     page.get_by_role("button", name="Save").press("Enter")
     expect(page.locator("h1")).to_have_text("Subscription mine")
     row = Subscription.objects.get(owner=operator)

@@ -109,8 +109,8 @@ class SubscriptionForm(AddressForm):
         ],
         widget=CHOICE,
     )
-    quiet_from = ClockField("quiet from (UTC)", "22:00")
-    quiet_until = ClockField("quiet to (UTC)", "06:00")
+    quiet_from = ClockField("quiet hours from (UTC)", "22:00")
+    quiet_until = ClockField("quiet hours to (UTC)", "06:00")
     cap = forms.IntegerField(
         label="hourly limit", validators=between(1, MOST_CAP), widget=small_input(5)
     )

@@ -18,7 +18,7 @@ MOST_SIMILAR = 3
 
 class Command(QuickCommand):
     help = (
-        "Change the role of an account: `role USER ROLE [SITE ...]`. Only site admins have sites. "
+        "Change the role of an account: `role USER ROLE [SITE ...]`. SITE is only for the role site-admin. "
         "`role list` shows all accounts. Accounts are created on the page /people/."
     )
 
