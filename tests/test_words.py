@@ -66,7 +66,7 @@ IDIOMS = {
     r"\b(?:is|are|was|were) asked for\b": "is requested",
     r"\b(?:is|are|who|what is) (?:ill|far away)\b": "degraded, distant",
     r"\bunder the pointer\b|\btelephones?\b|\bserver of e-mail\b|\bpage of operations\b": (
-        "on hover, phone, mail server, Operations page"
+        "on hover, phone, mail server, Health page"
     ),
     r"\b(?:behaviors?|centers?|colors?|favors?|canceled|labeled)\b(?!-)": "British spelling",
 }

@@ -1,4 +1,4 @@
-"""The Operations page: health of Sonar itself, running and waiting tests, and the stop of all."""
+"""The Health page: health of Sonar itself, running and waiting tests, and the stop of all."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

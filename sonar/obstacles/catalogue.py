@@ -42,7 +42,7 @@ class AllStopped(Obstacle):
     """An operator has stopped all tests, scheduled and ordered ones."""
 
     name = "stopped"
-    words = "all Sonar tests are stopped: start tests again on the Operations page"
+    words = "all Sonar tests are stopped: start tests again on the Health page"
     label = "all tests are stopped"
     effect = Effect.REFUSES
 

@@ -132,8 +132,8 @@ def sent_with(expires: int) -> dict[str, Any]:
     return {"expires": expires, "confirm_timeout": CONFIRM_SECONDS}
 
 
-# By the name that status/, /metrics and Operations show: each task, how often it is sent, and after
-# how many intervals a message that nobody has taken is of no use.
+# By the name that status/, /metrics and the Health page show: each task, how often it is sent, and
+# after how many intervals a message that nobody has taken is of no use.
 CELERY_BEAT_SCHEDULE = {
     name: {"task": task, "schedule": seconds, "options": sent_with(seconds * intervals)}
     for name, task, seconds, intervals in (

@@ -111,7 +111,7 @@ def probe(size: str, share: float, *link: Endpoint, **fields: Any) -> Probe:
 def test_the_page_fits_and_breaks_no_rule(visit, busy, reader):
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
-    expect(page.locator("h1")).to_contain_text("Operations")
+    expect(page.locator("h1")).to_contain_text("Health")
     assert by_day_and_night(page) == []
     assert fits(page)
     look(page, f"operations-{reader}")
@@ -164,7 +164,7 @@ def test_a_refusal_says_why_by_its_field(visit, busy):
     expect(refusal).to_have_text("DESY_SCRATCHDISK is in a declared downtime.")
     visit.expect_refusal(409)
     expect(page.locator("[name=destination]")).to_have_value("RAL")
-    expect(page.locator("h1")).to_contain_text("Operations")
+    expect(page.locator("h1")).to_contain_text("Health")
     assert by_day_and_night(page) == []
     look(page, "operations-refused")
 

@@ -199,7 +199,7 @@ def test_tables_of_operations_are_offered_by_their_headings_as_a_refresh_brings_
     expect(running).to_have_count(0)
     copy(page.get_by_role("button", name="Copy table: Latest results"))
     (caption,), head, *rows = lines_of(page)
-    assert re.fullmatch(r"Operations.* – Latest results\. As of \d+ [A-Z][a-z]{2} .* UTC", caption)
+    assert re.fullmatch(r"Health.* – Latest results\. As of \d+ [A-Z][a-z]{2} .* UTC", caption)
     assert head[:2] == ["link", "size class"]
     latest = page.get_by_role("region", name="Latest results").locator("tbody tr")
     assert len(rows) == latest.count()

@@ -84,7 +84,7 @@ def test_a_source_of_downtimes_that_does_not_answer_is_a_problem(client, well, s
 
 def test_a_sonar_that_is_well_says_so_in_one_line(client, well):
     page = look(client)
-    assert "Operations: Sonar is healthy All workers respond, due tests start" in page
+    assert "Health: Sonar is healthy All workers respond, due tests start" in page
     assert "silent" not in page
     assert "Failing endpoints" not in page
     assert page.words.count("1 running") == 3
@@ -368,7 +368,7 @@ def test_while_the_whole_grid_is_slow_results_are_doubtful_and_that_is_the_verdi
     client, small_world, well
 ):
     stored_condition("slow", since=2 * HOUR, confirmed=False)
-    assert "Operations: Sonar is healthy All workers" in look(client)
+    assert "Health: Sonar is healthy All workers" in look(client)
     Condition.objects.all().delete()
     stored_condition("slow", since=2 * HOUR)
     failing(small_world.ral)
@@ -376,7 +376,7 @@ def test_while_the_whole_grid_is_slow_results_are_doubtful_and_that_is_the_verdi
     figures.forget()
     page = look(client)
     assert page.texts("h1") == [
-        "Operations: Sonar is running; its results are doubtful since 20 Nov 10:00 UTC"
+        "Health: Sonar is running; its results are doubtful since 20 Nov 10:00 UTC"
     ]
     assert (
         "Results are doubtful since 20 Nov 10:00 UTC: most links are slow at once, which suggests "
@@ -389,7 +389,7 @@ def test_while_the_whole_grid_is_slow_results_are_doubtful_and_that_is_the_verdi
     SignOfLife.objects.filter(kind="beat").delete()
     (heading,) = look(client).texts("h1")
     said = "Sonar has 1 problem; its results are doubtful since 20 Nov 10:00 UTC"
-    assert heading == f"Operations: {said}"
+    assert heading == f"Health: {said}"
     Condition.objects.filter(scope="grid").update(ended_at=NOW - MINUTE)
     assert "doubtful" not in look(client)
 

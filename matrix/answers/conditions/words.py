@@ -53,7 +53,7 @@ VERBS = {
 }
 FAILING_ADVICE = "Check {} first. The errors of its failed tests show the reason."
 SILENT_ADVICE = (
-    "Check on the Operations page whether tests of the affected links are scheduled, and what they "
+    "Check on the Health page whether tests of the affected links are scheduled, and what they "
     "wait for."
 )
 # A beginning that is known to within this is shown as one moment.

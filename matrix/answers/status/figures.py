@@ -1,4 +1,4 @@
-"""Figures on the health of Sonar itself, for status/, /metrics and the Operations page."""
+"""Figures on the health of Sonar itself, for status/, /metrics and the Health page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

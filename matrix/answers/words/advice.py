@@ -7,4 +7,4 @@ LOOK = {
 }
 ONLY_THIS_LINK = "Only this link is affected. Check its network path."
 PAIR = "Check what is specific to this link: permissions, routing, firewalls."
-SONAR = "Check Sonar's own workers first. The Operations page shows their state."
+SONAR = "Check Sonar's own workers first. The Health page shows their state."
