@@ -18,8 +18,8 @@ MOST_SIMILAR = 3
 
 class Command(QuickCommand):
     help = (
-        "Change the role of an account: `role USER ROLE [SITE ...]`. Only the role site-admin takes "
-        "sites. `role list` shows all accounts. Accounts are created on the page /people/."
+        "Change the role of an account: `role USER ROLE [SITE ...]`. SITE is for site-admin "
+        "only. `role list` shows all accounts. Accounts are created on the page /people/."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
