@@ -43,7 +43,7 @@ class WholeGridBytes(Answer):
 
 
 class SizeCost(Answer):
-    """The cost of an endpoint in one size class, and the time to detect problems."""
+    """The cost of testing an endpoint in one size class, and the time to detect problems."""
 
     size: Annotated[str, At("0.name")]
     test_bytes: Annotated[int, At("0.test_bytes")]
@@ -61,7 +61,7 @@ class SizeCost(Answer):
 
 
 class EndpointCost(Answer):
-    """The cost of an endpoint in a mesh, as if both were enabled."""
+    """The cost of testing an endpoint in a mesh, as if both were enabled."""
 
     endpoint: str
     mesh: str
@@ -87,7 +87,7 @@ class EndpointCost(Answer):
 
 
 SHOW = described(
-    "Estimate the cost of an endpoint in a mesh",
+    "Estimate the cost of testing an endpoint in a mesh",
     answer=EndpointCost,
     parameters=[
         schema.text(

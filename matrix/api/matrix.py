@@ -40,7 +40,7 @@ from sonar.notation.enumeration import not_allowed
 
 
 class MatrixEcho(Echo):
-    """The query of a matrix, including defaults. Filters are lists of values by parameter."""
+    """The query for a matrix, including defaults. Filters are lists of values by parameter."""
 
     stat: str
     rows: str
@@ -62,14 +62,15 @@ class Cells(create_model("CellFields", __base__=Answer, **CELL_FIELDS)):  # type
 
     Only the fields that the parameter `fields` selects are present. A number or time is null if it
     is not known. `target` and `against` require `stat=vs_target`. The fields from `rate` to
-    `change` require `compare`. A change is significant after adjustment for the number of cells.
+    `change` require `compare`. The significance of a change is adjusted for the number of compared
+    cells.
     """
 
 
 class OtherAnswer(Answer):
     """The other side of a comparison, and the number of cells that differ significantly.
 
-    About one in thirty of these cells may differ by chance.
+    On average, at most one in thirty of the cells that differ significantly differs by chance.
     """
 
     description: str

@@ -32,8 +32,8 @@ FORMATS = ("json", "markdown", "pdf")
 class SectionOfReport(Answer):
     """A section of a report, with its sentences and the rows of its table.
 
-    In rows, unknown values are null and times are ISO 8601 in UTC. `low` and `high` are the limits
-    of a 95 % confidence interval.
+    In rows, unknown values are null and times are in ISO 8601 format in UTC. `low` and `high` are
+    the limits of a 95 % confidence interval.
     """
 
     name: str

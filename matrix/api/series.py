@@ -54,7 +54,10 @@ RATES = dict.fromkeys(SERIES_FIELDS, (Numbers, ...))
 
 
 class SeriesEcho(schema.Echo):
-    """The query of a link, including defaults. Filters are lists of values by parameter."""
+    """The query for the rates of a link, including defaults.
+
+    Filters are lists of values by parameter.
+    """
 
     source: str
     destination: str
@@ -79,7 +82,7 @@ class Points(Answer):
 
 
 class SeriesComparison(ComparedRates):
-    """The comparison of a link with the other side."""
+    """The rates of a link on the two sides of a comparison, and their ratio."""
 
     description: str
 

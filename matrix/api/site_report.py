@@ -49,7 +49,7 @@ DIGITS = dict.fromkeys(("ratio", "low", "high", "p"), Digits)
 
 
 class TogetherAnswer(like(Together, "ratio low high p links ok other_ok", **DIGITS)):  # type: ignore[misc]
-    """The common factor by which the rates of several links differ between two sides.
+    """The common factor by which the rates of several links differ between the two sides.
 
     Each link is compared with the same link on the other side. Links with more tests have more
     weight.
@@ -88,7 +88,7 @@ class SiteEndComparison(Answer):
 
 
 class SiteComparison(Answer):
-    """The comparison of the links of a site with the other side."""
+    """The links of a site on the two sides of a comparison."""
 
     description: str
     as_source: SiteEndComparison
@@ -257,7 +257,7 @@ class PlannedLine(PlannedWays):
 
 
 class SitePlan(PlannedWays):
-    """The scheduled tests of all meshes from and to the site."""
+    """The scheduled tests from and to the site, for all meshes."""
 
     meshes: list[PlannedLine]
     waiting: dict[str, int]

@@ -58,10 +58,10 @@ class ProbesCounted(Answer):
 class Waiting(Answer):
     """Scheduled tests that are due but have not started, all for the same reason.
 
-    - `next tick`: the planner has not yet considered them.
+    - `next tick`: the planner has not yet considered the tests.
     - `link`: another test of the link has not ended.
     - `circuit`: tests at an endpoint keep failing.
-    - `credential`: a credential does not work, or may not be sent to a server that needs it.
+    - `credential`: a credential does not work, or must not be sent to a server that needs it.
     - `quiet hours`: the mesh has quiet hours. `quiet site`: a site has quiet hours.
     - `paused`: an endpoint or its site is paused. `stopped`: all tests are stopped.
     - `not enabled`: an endpoint is registered but not enabled.
@@ -92,7 +92,7 @@ class Compaction(Answer):
 class OpenCircuit(Answer):
     """An endpoint that is tested less often because of consecutive failures.
 
-    The next successful test closes its circuit breaker.
+    The next successful test closes the circuit breaker of the endpoint.
     """
 
     endpoint: Name
@@ -105,7 +105,7 @@ class OpenCircuit(Answer):
 
 
 class CredentialInTrouble(Answer):
-    """A credential that fails or expires soon."""
+    """A credential that does not work or will expire soon."""
 
     endpoint: NameOrNull
     site: Annotated[NameOrNull, At("endpoint.site")]

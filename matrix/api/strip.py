@@ -51,7 +51,7 @@ class StripBuckets(Answer):
 
 
 class StripDowntime(Answer):
-    """A declared downtime of an endpoint of the selected links."""
+    """A declared downtime that affects an endpoint of the selected links."""
 
     subject: str
     severity: Downtime.Severity
