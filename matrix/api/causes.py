@@ -31,7 +31,10 @@ from sonar.notation import csv_text
 
 
 class CausesEcho(MatrixEcho):
-    """The query of an attribution, including defaults. Filters are lists of values by parameter."""
+    """The query for an attribution, including defaults.
+
+    Filters are lists of values by parameter.
+    """
 
     fit: str
 
@@ -140,7 +143,7 @@ class CausesView(ApiView, one_snapshot=False):
             choice(
                 "stat",
                 OF,
-                "Statistic of each cell that the model is fitted to. Ignored with `compare`.",
+                "Cell statistic that the model is fitted to. Ignored with `compare`.",
                 OF[0],
             ),
             choice(

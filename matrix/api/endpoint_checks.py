@@ -82,8 +82,8 @@ class EndpointCheckView(ApiView, of_primary=True):
     def post(self, request: Request, name: str) -> HttpResponse:
         """Starts a check and returns it. Operators and admins of the site may do this.
 
-        A worker checks the host name, port, certificate, credential and clock of the endpoint. It
-        also writes, reads and deletes a file of 100 kB, and checks whether the server supports
+        A worker checks the host name, port, certificate, credential and clock of the endpoint. The
+        worker also writes, reads and deletes a 100 kB file, and checks whether the server supports
         third-party copies (COPY). The status is 409 if the endpoint is retired, a check is running,
         or the last check was less than a minute ago.
         """

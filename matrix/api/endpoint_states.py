@@ -71,8 +71,8 @@ class EndpointStatesView(ApiView, of_primary=True):
         parameters=[
             text(
                 "since",
-                "Only endpoints whose state may have changed since a time (ISO 8601), or since "
-                "`next_since` of an earlier response. Default: all endpoints in use.",
+                "Only endpoints whose state may have changed since this time (ISO 8601), or since "
+                "an earlier response (its `next_since`). Default: all endpoints in use.",
                 "4711",
             )
         ],

@@ -243,7 +243,7 @@ class IncidentsView(ApiView):
     def get(self, request: Request) -> HttpResponseBase:
         """Returns incidents that were open during the time range.
 
-        Open incidents come first, the worst at the top. CSV and NDJSON contain all rows.
+        Open incidents are listed first, starting with the worst. CSV and NDJSON contain all rows.
         """
         now, reader = timezone.now(), reader_of(request)
         question = IncidentsQuestion.read(dict(request.query_params.lists()), (*PAGING, "format"))
@@ -284,9 +284,9 @@ class IncidentView(ApiView, of_primary=True):
     def post(self, request: Request, id: int) -> HttpResponse:  # noqa: A002 - of the route
         """Records an acknowledgement, assignment, mute, note or new baseline.
 
-        Operators and admins of an affected site may decide. Each decision adds an update to the
-        incident, which is returned. For a closed incident, only notes are accepted; other decisions
-        get status 409.
+        Operators and admins of an affected site may record decisions. Each decision adds an update
+        to the incident. The response contains the whole incident. For a closed incident, only notes
+        are accepted; other decisions get status 409.
         """
         incident = incident_of(id)
         allow(request, RIGHT, sites_of(incident))

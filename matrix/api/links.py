@@ -60,7 +60,7 @@ BLOCK = 10_000
 # What an end is, besides what a table can be ordered by.
 FLAGS = ("simulated", "retired")
 Records = list[dict[str, Any]]
-WHILE_COMPARING = f" Requires `compare`, and works only if `size` is {schema.SIZE}."
+WHILE_COMPARING = f" Requires `compare`, and works only if `size` is `{schema.SIZE}`."
 DESCRIPTIONS = {
     "has": "contains this text (case-insensitive)",
     "is": "has this value",
@@ -115,7 +115,7 @@ class OfClass(create_model("Columns", __base__=Answer, **CLASS_COLUMNS)):  # typ
 
     The quantiles `median_mb_s`, `p05_mb_s`, `p95_mb_s` and `p99_mb_s` are returned on request. The
     fields from `this_mb_s` to `change` are returned with `compare`, for the size class of the
-    query. A change is significant after adjustment for the number of links.
+    query. The significance of a change is adjusted for the number of compared links.
     """
 
 
@@ -188,7 +188,7 @@ def condition(name: str, column: str = "") -> OpenApiParameter:
     """
     path, _, how = (column or name).rpartition(".")
     size, _, column = path.rpartition(".")
-    named = size if size == schema.SIZE else "given by `size`"
+    named = f"`{size}`" if size == schema.SIZE else "given by `size`"
     of_class = f" in the size class {named}"
     if column == "state":
         words = LOOKING.format(of_class=of_class)
@@ -204,7 +204,9 @@ def condition(name: str, column: str = "") -> OpenApiParameter:
     description += WHILE_COMPARING if column in column_filters.COMPARED_NUMBERS else ""
     if column in SIZES:
         return schema.text(
-            name, f"{description} It is a number of bytes, or has a unit.", SIZES[column]
+            name,
+            f"{description} The size is a number of bytes, or a number with a unit.",
+            SIZES[column],
         )
     return schema.number(name, description, minimum=0)
 
@@ -244,11 +246,11 @@ LINKS = described(
         *(schema.choice(name, OF_THE_MATRIX[name], IGNORED) for name in OF_THE_MATRIX),
         schema.text(
             "ordering",
-            "Column to sort by, named as in CSV. A leading `-` gives descending order. Columns of "
-            "a comparison require `compare`. Failing links sort lowest by `now_mb_s` and `ratio`. "
-            "`-trouble` lists problems in the size class given by `size` first: failing links, the "
-            "longest failing at the top; then slower links; then links with too few failed tests "
-            "to count as failing.",
+            "Column to sort by, named as in the CSV output. A leading `-` gives descending order. "
+            "Columns of a comparison require `compare`. In `now_mb_s` and `ratio`, failing links "
+            "count as the lowest. `-trouble` lists links with problems first, based on the size "
+            "class given by `size`. The order is: failing (longest first), slower, silent, "
+            "unconfirmed, failed (too few tests to count as failing), partly failing, faster.",
             f"-{schema.SIZE}.mean_mb_s",
             default="source",
             pattern=ORDERING,
@@ -256,7 +258,7 @@ LINKS = described(
         schema.text(
             "search",
             "Only links for which each word of this text occurs in an attribute of the source or "
-            "destination. Attributes are the name and site, for example.",
+            "destination. Attributes include the name and the site.",
             "RAL",
             maxLength=LONGEST_TEXT,
         ),

@@ -38,7 +38,11 @@ class StopBody(Body):
     """Stops or resumes all tests."""
 
     paused: Annotated[
-        bool, flag("Whether all tests are stopped. While true, not even an on-demand test starts.")
+        bool,
+        flag(
+            "Whether all tests are stopped. While `paused` is true, no tests start, not even "
+            "on-demand tests."
+        ),
     ]
     paused_until: PausedUntil = None
     pause_reason: PauseReason = ""
@@ -58,7 +62,7 @@ class StopView(ApiView, of_primary=True):
     def get(self, request: Request) -> HttpResponse:
         """Returns whether all tests are stopped, until when and why.
 
-        While all tests are stopped, no scheduled or on-demand test starts. Due tests wait.
+        While all tests are stopped, no scheduled or on-demand tests start. Due tests wait.
         """
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
@@ -68,8 +72,8 @@ class StopView(ApiView, of_primary=True):
     def patch(self, request: Request) -> HttpResponse:
         """Stops or resumes all tests, and returns the new state. Operators may do this.
 
-        `paused` true requires a `pause_reason`. Without `paused_until`, the stop lasts until
-        `paused` is set to false.
+        If `paused` is true, `pause_reason` is required. Without `paused_until`, the stop lasts
+        until `paused` is set to false.
         """
         refuse_parameters(request)
         values, now = values_of(StopBody, request), timezone.now()

@@ -172,11 +172,11 @@ class SweepsView(ApiView, of_primary=True):
 
     @ORDER
     def post(self, request: Request) -> HttpResponse:
-        """Requests the tests of a parameter sweep and returns it; poll its `url`.
+        """Requests the tests of a parameter sweep and returns the sweep; poll its `url`.
 
-        Everyone who may request tests of the link may do this, and the same limits apply. The tests
-        run one after another, forwards and then backwards through the values. Either all tests are
-        requested or none.
+        Everyone who may request tests of a link may request a parameter sweep of that link. The
+        limits for on-demand tests apply. The tests run one after another, forwards and then
+        backwards through the values. Either all tests are requested or none.
         """
         sweep_request = probe_requests.read_sweep(cast("dict[str, Any]", body_of(request)))
         allow(request, probe_requests.ORDER, probe_requests.sites_of(sweep_request.probe_requests))

@@ -126,8 +126,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name=ORIGIN,
         columns=("origin",),
-        choice="of this origin, or of all origins (`all`). Default: `test`, or `all` in "
-        "`transfers/`",
+        choice="of this origin, or of all origins (`all`). Default: `test`; in `transfers/`, `all`",
         allowed=("all", "external", "production", "test"),
         promised="test",
         apart=True,
@@ -144,8 +143,8 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         label="concurrent tests",
         columns=("concurrent",),
         choice=(
-            "without concurrent Sonar tests (`none`), with concurrent tests (`some`), or with no "
-            "record of them (`unknown`)"
+            "without concurrent Sonar tests (`none`), with concurrent tests (`some`), or without "
+            "a record of concurrent tests (`unknown`)"
         ),
         allowed=(NONE_CONCURRENT, SOME_CONCURRENT, NOT_NOTED),
         stored={NONE_CONCURRENT: 0, SOME_CONCURRENT: 1, NOT_NOTED: None},
@@ -161,8 +160,8 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         name="purpose",
         columns=("purpose",),
         choice=(
-            "on schedule (`scheduled`), on demand (`ordered`), for parameter sweeps (`sweep`), or "
-            "for an unknown purpose (`unknown`). Default: all but sweeps, or all in `transfers/`"
+            "with this purpose: `scheduled`, `ordered` (on demand), `sweep` (parameter sweep) or "
+            "`unknown`. Default: all purposes except `sweep`; in `transfers/`, all purposes"
         ),
         allowed=(SWEEP, ORDERED, SCHEDULED, NOT_NOTED),
         stored={**{name: name for name in (SCHEDULED, ORDERED, SWEEP)}, NOT_NOTED: ""},
@@ -182,8 +181,8 @@ RESULT_ATTRIBUTES: tuple[ResultAttribute, ...] = (
         name="data_server",
         label="data server",
         columns=("data_server",),
-        choice="whose bytes this data server sent or received (host:port). Requires the right to "
-        "see host names",
+        choice="whose bytes were sent or received by this data server (host:port). Requires the "
+        "right to see host names",
         pattern=DATA_SERVER,
         rule="a host and its port, for example, st-048.example.org:8443",
         longest=260,

@@ -121,7 +121,7 @@ ENDPOINT_ATTRIBUTES: tuple[EndpointAttribute, ...] = (
     ),
     EndpointAttribute(
         name="country",
-        ends="sites in this country (two ISO 3166 letters)",
+        ends="sites in this country (two-letter ISO 3166 code)",
         columns=("site__country",),
         row="{}",
         example="GB",

@@ -182,7 +182,7 @@ COLUMNS = (
         "started_at",
         "Start of the test (UTC).",
         kind=datetime,
-        allowed="a time: write ISO 8601 in UTC, for example 2026-11-20T04:00:00Z",
+        allowed="a time in ISO 8601 format in UTC, for example 2026-11-20T04:00:00Z",
         required=True,
         postgres="timestamptz",
         example="2026-11-20T11:30:00.000000Z",

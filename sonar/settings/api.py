@@ -46,8 +46,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "DESCRIPTION": (
         "Sonar measures the rates of test transfers between the storage endpoints of a grid. "
         "Reading may require an account; writing always requires a token or a session with the "
-        "necessary rights. Times are ISO 8601 in UTC, rates are in MB/s (10^6 bytes per second), "
-        "sizes are in bytes. Unknown parameters and fields are rejected with status 400."
+        "necessary rights. Times are in ISO 8601 format in UTC, rates in MB/s (10^6 bytes per "
+        "second), and sizes in bytes. Unknown parameters and fields are rejected with status 400."
     ),
     "TAGS": [
         {"name": "results", "description": "Rates, results, events and incidents"},

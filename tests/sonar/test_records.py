@@ -107,7 +107,7 @@ def test_a_field_that_is_missing_is_named_with_what_it_is(known: Admission, fiel
 WRONG = [
     ("id", "12", "id '12' is not a UUID"),
     ("id", 12, "id 12 is not a UUID"),
-    ("started_at", "yesterday", "started_at 'yesterday' is not a time: write ISO 8601"),
+    ("started_at", "yesterday", "started_at 'yesterday' is not a time in ISO 8601 format"),
     ("started_at", 1763600000, "started_at 1763600000 is not a time"),
     ("started_at", "0001-01-01T00:00:00+14:00", "is not a time"),
     ("seconds", "12.5", "seconds '12.5' is not a number of seconds"),

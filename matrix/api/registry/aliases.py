@@ -80,8 +80,8 @@ class Aliases(Resource[Alias]):
                 schema.choice(
                     "kind",
                     KINDS,
-                    "Return only aliases of this kind, such as rse for names in Rucio. Default: "
-                    "all kinds.",
+                    "Return only aliases of this kind, such as `rse` for names in Rucio. "
+                    "Default: all kinds.",
                 ),
             ),
             lambda params: Q(kind=kind) if (kind := one_of(params, "kind", KINDS)) else Q(),

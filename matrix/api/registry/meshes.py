@@ -399,7 +399,7 @@ class SizeClasses(Resource[SizeClass]):
                 int | None,
                 Field(
                     description="Number of results whose file size is now outside the range of "
-                    "their size class. Null if there was no time to count them."
+                    "their size class. Null if the results could not be counted in time."
                 ),
             ],
             None,

@@ -168,7 +168,7 @@ ANNOTATIONS = Annotations()
 
 SEVERITY = field(
     "outage or warning",
-    "Severity of the downtime. During an `outage`, no test starts. A `warning` does not stop "
+    "Severity of the downtime. During an `outage`, no tests start. A `warning` does not stop "
     "tests.",
     strict=None,
 )
@@ -261,8 +261,8 @@ class Downtimes(Resource[Downtime]):
         ),
         "add": CallText(
             "Declare a downtime",
-            "During an outage no tests start on links from or to the site or endpoint. Site admins "
-            "can declare downtimes of their own sites.",
+            "During an outage, no tests start on links from or to the site or endpoint. Site "
+            "admins can declare downtimes for their own sites.",
         ),
         "show": CallText("Get a downtime", "Returns the downtime with this id."),
         "change": CallText(

@@ -16,8 +16,8 @@ from sonar.people.roles import PAUSE_FIELDS
 Paused = Annotated[
     bool,
     flag(
-        "Whether tests are paused. While true, no test starts on links from or to the site or "
-        "endpoint."
+        "Whether tests are paused. While `paused` is true, no tests start on links from or to the "
+        "site or endpoint."
     ),
 ]
 PausedUntil = Annotated[

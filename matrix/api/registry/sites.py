@@ -100,7 +100,7 @@ class NewSite(Body):
     quiet_hours: Annotated[
         str | None,
         quiet_times(
-            "Period of the day in UTC in which no scheduled test starts on links of the site. Null "
+            "Period of the day in UTC in which no scheduled tests start on links of the site. Null "
             "means no quiet hours."
         ),
     ] = None
@@ -140,8 +140,9 @@ class Sites(Resource[Site]):
             "Change a site",
             "Omitted fields keep their values. Admins of the site can change only "
             f"{join(map(CODE, SITE_FIELDS))}.\n\n"
-            "During quiet hours, no scheduled test starts on links of the site. While the site is "
-            "paused, no test starts at all. Due tests wait, and running tests continue.",
+            "During quiet hours, no scheduled tests start on links of the site. While the site is "
+            "paused, no tests start on its links, not even on-demand tests. Due tests wait, and "
+            "running tests continue.",
         ),
         "remove": CallText(
             "Delete a site",
@@ -365,17 +366,18 @@ class Endpoints(Resource[Endpoint]):
         ),
         "add": CallText(
             "Register an endpoint",
-            "The endpoint is tested only while `enabled` is true. An endpoint check is possible "
-            "before that. An endpoint with credentials needs a `base_url` with the scheme https or "
-            "davs. Administrators must have allowed its credentials for the host of `base_url`.",
+            "The endpoint is tested only while `enabled` is true. An endpoint can be checked "
+            "before it is enabled. An endpoint with credentials needs a `base_url` with the scheme "
+            "https or davs. An administrator must first allow the credentials of the endpoint for "
+            "the host of `base_url`.",
         ),
         "show": CallText("Get an endpoint", "Returns the endpoint with this name."),
         "change": CallText(
             "Change, enable or retire an endpoint",
-            "Omitted fields keep their values. Admins of the site of the endpoint can change only "
+            "Omitted fields keep their values. Admins of the endpoint's site can change only "
             f"{join(map(CODE, ENDPOINT_FIELDS))}.\n\n"
-            "While the endpoint is paused, no test of its links starts. Due tests wait, and "
-            "running tests continue.",
+            "While the endpoint is paused, no tests start on its links, not even on-demand tests. "
+            "Due tests wait, and running tests continue.",
         ),
     }
     field_of = {"endpoint_pause_ends_after_it_starts": "paused_until"}

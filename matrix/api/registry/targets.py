@@ -38,8 +38,8 @@ class NewTarget(Body):
         whole(
             0,
             32767,
-            "Priority of the target. If several targets match a link, the highest priority "
-            "applies, then the first by name.",
+            "Priority of the target. If several targets match a link, the target with the highest "
+            "priority applies. Among targets of equal priority, the first by name applies.",
         ),
     ] = 5
     size_class: Annotated[
@@ -54,7 +54,8 @@ class NewTarget(Body):
         str | None,
         name_of(
             "mesh",
-            "Mesh whose links the target applies to. Null means links of any mesh or of no mesh.",
+            "Mesh whose links the target applies to. Null means all links, whether or not they are "
+            "in a mesh.",
             or_null=True,
         ),
     ] = None
@@ -114,9 +115,13 @@ AS_ANSWERED: dict[str, Any] = {
     "sources": End,
     "destinations": End,
     "floor_mb_s": float | None,
-    "links": Annotated[str, Field(description="Summary in words of the links that match.")],
+    "links": Annotated[str, Field(description="The links that the target applies to, in words.")],
     "requirement": Annotated[
-        str, Field(description="Summary in words of the required rate and of the limits.")
+        str,
+        Field(
+            description="The required rate, and the limits for failures and missing results, in "
+            "words."
+        ),
     ],
 }
 

@@ -72,7 +72,7 @@ SAME = {
 DONE = {
     200: "The request succeeded.",
     201: "The request succeeded, and the data was stored.",
-    202: "The request was accepted. Sonar processes it after the response.",
+    202: "The request was accepted. Sonar processes the request after it has sent the response.",
     204: "The request succeeded. The response has no body.",
 }
 EXAMPLES = Path(__file__).parents[1] / "examples.json"
@@ -99,7 +99,7 @@ REFUSALS = {
         "The value of “name” is already used by another site.",
     ),
     411: (
-        "The body was sent in chunks, without the header Content-Length.",
+        "The body was sent in chunks, without a Content-Length header.",
         "Send the body with a Content-Length header, not in chunks.",
     ),
     413: ("The body is too large.", "The body is larger than 100,000 bytes."),
@@ -113,7 +113,7 @@ REFUSALS = {
         'Unsupported media type "text/plain" in request.',
     ),
     429: (
-        "Too many requests. The header Retry-After gives the seconds to wait.",
+        "Too many requests. The Retry-After header gives the number of seconds to wait.",
         "An account may make 1,200 requests a minute: wait 12 s.",
     ),
     431: (
@@ -121,8 +121,8 @@ REFUSALS = {
         "A header is longer than 8,190 bytes, or there are more than 100 headers.",
     ),
     503: (
-        "The request took too long, or other work must finish first. The header Retry-After gives "
-        "the seconds to wait.",
+        "The request took too long, or other work must finish first. The Retry-After header gives "
+        "the number of seconds to wait.",
         "Another import is running: retry later.",
     ),
 }
@@ -164,7 +164,7 @@ class SessionScheme(OpenApiAuthenticationExtension):
             "in": "cookie",
             "name": settings.SESSION_COOKIE_NAME,
             "description": "The session cookie of a logged-in browser. Requests that write also "
-            "need the header X-CSRFToken.",
+            "need the X-CSRFToken header.",
         }
 
 

@@ -125,8 +125,9 @@ STAT = choice(
     "stat",
     STATS,
     "Statistic of each cell. `vs_usual` is the current rate divided by the baseline, and "
-    "`vs_target` the current rate divided by the rate target. These two and `now` also use results "
-    "from before the time range. With `compare`, each cell is the ratio of the two sides.",
+    "`vs_target` is the current rate divided by the rate target. `vs_usual`, `vs_target` and `now` "
+    "also use results from before the time range. With `compare`, each cell is the ratio of the "
+    "two sides.",
     MatrixQuery.stat,
 )
 ROWS = choice(
@@ -171,9 +172,10 @@ COMPARE = (
     choice(OF_OF, OF, "Whether the comparison is a ratio of median rates or of mean rates.", OF[0]),
     text(
         OF_AROUND,
-        "Time of a change, ISO 8601. The time range that begins at this time ends now, or after 7 "
-        "days. It is compared with the preceding time range of the same length. Replaces `window`, "
-        "`from`, `to` and a time range in `compare`.",
+        "Time of a change, ISO 8601. The time range begins at this time and ends now or 7 days "
+        "later, whichever is earlier. This time range is compared with the preceding time range of "
+        "the same length. The parameter replaces `window`, `from`, `to` and a time range in "
+        "`compare`.",
         "2026-11-19T20:15:00Z",
     ),
 )

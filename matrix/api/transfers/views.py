@@ -358,10 +358,10 @@ class TransfersView(ApiView):
         tag="results",
     )
     def post(self, request: Request) -> Response:
-        """Stores 1 to 10,000 results from elsewhere, and returns the number of new results.
+        """Stores 1 to 10,000 results from other systems, and returns the number of new results.
 
-        If a result is not valid, no result is stored. Results whose id is already stored are
-        ignored.
+        If any result is invalid, none of the results in the request are stored. Results whose id is
+        already stored are ignored.
         """
         rows = cast("list[Any]", body_of(request))
         if not rows:
