@@ -94,7 +94,7 @@ def test_what_is_its_own_is_told_from_what_all_did(grid_that_changed):
     change = r"Other links changed as well \(19 links, 0.\d+×\)"
     assert re.fullmatch(rf"{change}\. Relative to them, this link is at .*×.*", said)
     said = shared.sentence("this link is", has_changed=True)
-    assert re.fullmatch(r"Other links changed by as much \(19 links, 0.\d+×\)\.", said)
+    assert re.fullmatch(r"Other links changed by a similar factor \(19 links, 0.\d+×\)\.", said)
 
 
 def test_a_site_is_compared_with_the_links_of_others(grid_that_changed):
@@ -139,7 +139,7 @@ RELATIVE = ". Relative to them, this site sent at 0.80×"
         (1.03, 0.2, False, "Other links did not change either (323 links, 1.03×)."),
         (1.03, 0.2, True, "Other links did not change (323 links, 1.03×)."),
         (1.03, 0.01, True, f"Other links did not change (323 links, 1.03×){RELATIVE}"),
-        (0.62, 0.2, True, "Other links changed by as much (323 links, 0.62×)."),
+        (0.62, 0.2, True, "Other links changed by a similar factor (323 links, 0.62×)."),
         (0.62, 0.01, False, f"Other links changed as well (323 links, 0.62×){RELATIVE}"),
     ],
 )

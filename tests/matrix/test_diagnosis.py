@@ -119,7 +119,7 @@ def test_a_window_is_proportional_and_steady_and_loss_is_not_steady():
     assert said.evidence[0].startswith("4 streams give 4.0× (")
     assert said.evidence[1] == (
         "The rates of identical tests vary by 1.20 % (n = 12). Packet loss would cause a variation "
-        "of 6.00 % or more, a small TCP window less."
+        "of 6.00 % or more; a small TCP window would cause less."
     )
 
 
@@ -544,7 +544,7 @@ def test_more_streams_are_seen_in_the_tests_of_the_window(client, four_sites, at
 
 def test_without_results_nothing_is_judged(client, small_world, at_noon):
     html = words(responses.html(client, "/links/RAL_DATADISK/DESY_DATADISK/"))
-    assert "This time range has no results with large files to diagnose." in html
+    assert "There are no results with large files to diagnose in this time range." in html
 
 
 def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(client, four_sites, at_noon):

@@ -121,7 +121,7 @@ def test_the_page_of_a_link_says_it(client, small_world):
         "Of 5 large-file transfers with 6 or more progress samples, 4 run at a constant maximum "
         "rate" in html
     )
-    assert "1 stalls; transfers stalled 5.7 % of the time." in html
+    assert "1 stalls; transfers were stalled for 5.7 % of the time." in html
     assert "the median rate is 80.0 MB/s" in html
     assert "is 11 % of the nominal capacity of RAL (750 MB/s)." in html
     assert "progress samples" not in words(client, f"{LINK}?size=small")
@@ -142,7 +142,7 @@ def test_the_page_of_a_site_says_it_for_each_direction(client, small_world):
     html = words(client, "/sites/RAL/")
     assert "Inside transfers to RAL" in html
     assert "Inside transfers from RAL" in html
-    assert "3 stall; transfers stalled" in html
+    assert "3 stall; transfers were stalled for" in html
     assert "3 run at a constant maximum rate" in html
 
 

@@ -204,7 +204,7 @@ class NetChange:
             return f"{begin} ({others}). Relative to them, {subject} at {factor}."
         if is_same:
             return f"Other links did not change{'' if has_changed else ' either'} ({others})."
-        return f"Other links changed by as much ({others})."
+        return f"Other links changed by a similar factor ({others})."
 
 
 def changes(query: MatrixQuery, now: datetime) -> Grid | None:

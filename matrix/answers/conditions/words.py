@@ -54,7 +54,7 @@ VERBS = {
 FAILING_ADVICE = "Check {} first. The errors of its failed tests show the reason."
 SILENT_ADVICE = (
     "Check on the Health page whether tests of the affected links are scheduled, and what they "
-    "wait for."
+    "are waiting for."
 )
 # A beginning that is known to within this is shown as one moment.
 SHARP = timedelta(hours=2)

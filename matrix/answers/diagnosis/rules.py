@@ -212,7 +212,7 @@ def same_hours(failures: FailureEvidence) -> list[tuple[str, str]]:
         f"{format_count(bad)} of {format_count(failed)} failures were between {start:02}:00 and "
         f"{(start + HOURS) % 24:02}:00 UTC, when {100 * share:.0f} % of all tests ran."
     )
-    advice = "Check what runs at these hours: backups, maintenance, peak production."
+    advice = "Check what runs during these hours: backups, maintenance, peak production."
     return [(sentence, advice)]
 
 
@@ -275,7 +275,8 @@ def connection_limited(link: LinkEvidence) -> Diagnosis | None:
         spread, by_loss = (three_digits(100 * of) for of in (scatter.spread, scatter.by_loss))
         said.append(
             f"The rates of identical tests vary by {spread} % (n = {format_count(scatter.n)}). "
-            f"Packet loss would cause a variation of {by_loss} % or more, a small TCP window less."
+            f"Packet loss would cause a variation of {by_loss} % or more; a small TCP window would "
+            "cause less."
         )
     in_flight = []
     if link.rtt_ms is not None:
@@ -298,8 +299,8 @@ def connection_limited(link: LinkEvidence) -> Diagnosis | None:
         )
     return Diagnosis(
         "loss-limited",
-        f"Each connection varies around {each} MB/s, whatever the number of streams: packets "
-        "are being lost.",
+        f"The rate of each connection varies around {each} MB/s, whatever the number of streams: "
+        "packets are being lost.",
         (*said, *loss_words(link), *in_flight),
         "Check the path for packet loss: interface error counters, dirty optics, small switch "
         "buffers. Count retransmissions at the source (ss -ti, nstat). "
@@ -329,7 +330,7 @@ def at_capacity(link: LinkEvidence) -> Diagnosis | None:
                 f"capacity (n = {format_count(link.ok)}).",
                 *([f"{streams.words}."] if streams else []),
             ),
-            "Compare these rates with the load on the site's WAN connection at the same hours. "
+            "Compare these rates with the load on the site's WAN connection during the same hours. "
             "Other traffic uses the rest of the capacity.",
             min(share, 1.0),
         )
@@ -498,7 +499,10 @@ def slow_redirect(link: LinkEvidence) -> Diagnosis | None:
     return Diagnosis(
         "slow-redirect",
         f"The redirector takes {format_seconds(wait)} to find a data server.",
-        (f"Median of {format_count(len(waits))} {link.size} files. No rate includes this delay.",),
+        (
+            f"Median over {format_count(len(waits))} {link.size} files. The rates do not include "
+            "this delay.",
+        ),
         "A redirector waits for its data servers to report whether they have the file. In XRootD, "
         "the directive “cms.delay lookup” sets this delay (default: 5 s). The delay affects "
         "everyone who writes small files there.",

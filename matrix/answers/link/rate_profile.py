@@ -88,7 +88,7 @@ class TransferProfiles:
         counts = [(count, shape) for shape, count in self.counts.items() if count]
         counts.sort(key=lambda pair: -pair[0])
         shapes = ", ".join(f"{format_count(count)} {verb(shape, count)}" for count, shape in counts)
-        stall = f"; transfers stalled {format_share(self.stalled)} of the time"
+        stall = f"; transfers were stalled for {format_share(self.stalled)} of the time"
         stall = stall if self.stalled else ""
         few = " Only a few transfers were available." if number < FEWEST_COURSES else ""
         low, median, high = map(three_digits, self.middle)
@@ -170,7 +170,7 @@ SHAPE_WORDS: dict[ProfileShape, tuple[str, str]] = {
     ),
     "saw-tooth": (
         "follow a saw-tooth pattern",
-        "slow rises and sharp drops, as TCP shows after packet loss",
+        "slow rises and sharp drops, typical of TCP after packet loss",
     ),
     "ramps": (
         "start slowly",
@@ -186,7 +186,7 @@ SHAPE_WORDS: dict[ProfileShape, tuple[str, str]] = {
         "run at a constant maximum rate",
         "a steady rate, limited by a TCP window, a quota or a full network link",
     ),
-    "uneven": ("vary irregularly", "as with competing traffic"),
+    "uneven": ("vary irregularly", "typical of competing traffic"),
 }
 # The rate comes this close to the capacity where that limits it.
 FULL = 0.9

@@ -67,7 +67,7 @@ Ends = tuple[EndpointInfo, EndpointInfo]
 HEADLINES = {
     "slower": "slower than {other}",
     "faster": "faster than {other}",
-    "perhaps": "perhaps {direction} than {other}, not significant with {tests} tests",
+    "perhaps": "perhaps {direction} than {other}, but not significantly ({tests} tests)",
     "same": "no significant difference from {other}",
     "": "too few results to compare with {other}",
 }
