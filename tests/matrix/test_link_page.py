@@ -282,7 +282,7 @@ def test_results_go_on_page_by_page(client, small_world, monkeypatch):
         seen += page.links('tbody th a[href^="/transfers/"]')
         text = page.link("Earlier results").removeprefix(LINK) if "Earlier results" in page else ""
     assert len(seen) == len(set(seen)) == 10
-    assert "This time range has no earlier results." in page
+    assert "There are no earlier results in this time range." in page
     assert page.link("Newest results") == f"{LINK}?window=24h"
 
 

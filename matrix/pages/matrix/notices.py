@@ -70,7 +70,8 @@ def notices_for(
                 "no-mesh",
                 f"No mesh has tests with {query.size} files.",
                 f"{format_count(count)} endpoints are registered, but no enabled mesh (test "
-                "schedule) has an interval for this size class. This time range has no results. "
+                "schedule) has an interval for this size class. "
+                "There are no results in this time range. "
                 f"{last_result(grid, now)}",
                 (("An operator can add a mesh", address("meshes")),),
             )

@@ -341,7 +341,7 @@ def about_empty(drop_filters: str) -> Notice:
         "no-mesh",
         "No mesh tests any link.",
         f"{format_count(count)} endpoints are registered, but no enabled mesh has an interval, "
-        "and this time range has no results.",
+        "and there are no results in this time range.",
         (("An operator can add a mesh", address("meshes")),),
     )
 
