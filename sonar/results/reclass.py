@@ -156,7 +156,10 @@ def notice(outside: Outside) -> str:
 
 def _lie(outside: Outside) -> str:
     if outside.since is None:
-        return "Results may be outside the bounds of their size class; there was no time to check"
+        return (
+            "Results may be outside the bounds of their size class; they could not be checked in "
+            "time"
+        )
     lie = (
         "1 result is outside the bounds of its size class but stays in that class"
         if outside.results == 1
@@ -166,4 +169,4 @@ def _lie(outside: Outside) -> str:
     if outside.is_complete:
         return lie
     since = format_day(outside.since)
-    return f"{lie}, counted from {since}: there was no time to check older results"
+    return f"{lie}, counted from {since}: older results could not be checked in time"

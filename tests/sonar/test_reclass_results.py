@@ -259,7 +259,7 @@ def test_the_look_is_complete_where_there_is_time(history):
 def test_the_look_ends_in_time_and_says_how_far_it_came(history, monkeypatch):
     move_bound("medium", 50 * MB)
     assert reclass.outside(0) == reclass.Outside(0, None, is_complete=False)
-    assert "there was no time to check" in reclass.notice(reclass.outside(0))
+    assert "they could not be checked in time" in reclass.notice(reclass.outside(0))
     slow = reclass.COUNT.replace("count(*)", "count(*) + length(pg_sleep(0.2)::text)")
     monkeypatch.setattr(reclass, "COUNT", slow)
     with connection.cursor() as cursor:
@@ -268,7 +268,9 @@ def test_the_look_ends_in_time_and_says_how_far_it_came(history, monkeypatch):
         cursor.execute("SHOW statement_timeout")
         assert cursor.fetchone() == ("30s",)
     newest = reclass.Outside(3, MIDNIGHT, is_complete=False)
-    assert "counted from 1 Nov: there was no time to check older" in (reclass.notice(newest))
+    assert "counted from 1 Nov: older results could not be checked in time" in (
+        reclass.notice(newest)
+    )
 
 
 def test_the_form_of_a_size_class_says_how_many_results_lie_outside(history):
