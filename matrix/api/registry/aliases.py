@@ -21,8 +21,8 @@ from sonar.registry import aliases
 KINDS = AliasKind.values
 KIND_WORDS = (
     "Kind of name. `rse`: a name in Rucio. `se_host` and `perfsonar_host`: the host of a storage "
-    "service or perfSONAR service. `rcsite`, `gocdb_site` and `netsite`: a site in WLCG, in GOCDB "
-    "or in the network. `osg_group` and `osg_resource`: names in OSG Topology."
+    "service or perfSONAR service. `rcsite`: a site in WLCG CRIC. `gocdb_site`: a site in GOCDB. "
+    "`netsite`: a network site in WLCG CRIC. `osg_group` and `osg_resource`: names in OSG Topology."
 )
 SEE = "sonar.view_alias"
 

@@ -48,8 +48,9 @@ class NewCriteriaSet(Body):
         number(
             LEAST,
             MOST_MB_S,
-            "Minimum throughput of a link in MB/s. It is the total bytes of successful tests in "
-            "the period divided by their total seconds. Null means that any throughput is enough.",
+            "Minimum throughput of a link in MB/s. The throughput is the total bytes of "
+            "successful tests in the period divided by their total duration. Null means that "
+            "any throughput is enough.",
             or_null=True,
         ),
     ] = None

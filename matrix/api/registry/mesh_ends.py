@@ -18,7 +18,9 @@ ATTRIBUTES = [*OF_ENDPOINTS]
 EXAMPLE = '{"cloud": "UK", "tag": ["dc27", "!tape"]}'
 
 
-Names = Annotated[list[Annotated[str, name_of("endpoint")]], Field(min_length=1)]
+Names = Annotated[
+    list[Annotated[str, name_of("endpoint", "Endpoint in the list.")]], Field(min_length=1)
+]
 
 
 def numbers(attribute: EndpointAttribute) -> list[Json]:
@@ -38,8 +40,8 @@ def filter_schema() -> Json:
     return {
         "type": "object",
         "description": "Filter that selects endpoints by their attributes, including endpoints "
-        "that are registered later. An endpoint must match one of the values of each attribute. "
-        "A leading `!` excludes a value.",
+        "that are registered later. An endpoint must match at least one of the values that are "
+        "listed for each attribute. A leading `!` excludes a value.",
         "properties": properties,
         "minProperties": 1,
         "additionalProperties": False,

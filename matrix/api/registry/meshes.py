@@ -113,7 +113,8 @@ NOW: dict[str, Any] = {
     ),
     "bytes_per_day": now_field(
         float,
-        "Number of test bytes of the mesh per day, as allowed by quiet hours, caps and budgets.",
+        "Number of bytes that tests of the mesh move per day, as allowed by quiet hours, caps and "
+        "budgets.",
     ),
     "tests_at_once": now_field(
         int, "Maximum number of tests of the mesh that can run at the same time."
@@ -174,7 +175,7 @@ class MeshBody(Body):
             1,
             2**31 - 1,
             "Size of the TCP buffer in bytes, for transfer tools that can set it. Null means that "
-            "the servers choose.",
+            "the servers choose the buffer size.",
             or_null=True,
         ),
     ] = None
@@ -182,8 +183,8 @@ class MeshBody(Body):
     service: Annotated[
         str,
         field(
-            "a URL like https://host[:port]/path without user, password or query, of at most 400 "
-            "characters, or empty",
+            "an empty string or a URL of the form https://host[:port]/path without user, password "
+            "or query (at most 400 characters)",
             "URL of the transfer service, for transfer tools that use one. Empty for other "
             "transfer tools.",
             max_length=400,
@@ -261,8 +262,9 @@ class Meshes(Resource[Mesh]):
             Annotated[
                 str,
                 Field(
-                    description="Reasons why tests of the enabled mesh cannot run, or endpoints "
-                    "that were never enabled, and what to do. Omitted if neither applies."
+                    description="Sentences about tests of the enabled mesh that cannot run, and "
+                    "about endpoints that were never enabled, with recommended actions. Omitted "
+                    "if there are no such sentences."
                 ),
             ],
             "",
@@ -371,9 +373,7 @@ class NewSizeClass(Body):
     ]
     test_bytes: Annotated[
         int,
-        whole(
-            1, MOST_BYTES, "Size of a test file in bytes. It is within the range of the size class."
-        ),
+        whole(1, MOST_BYTES, "Size of a test file in bytes, within the range of the size class."),
     ]
     timeout_seconds: Annotated[
         int,

@@ -39,7 +39,7 @@ from sonar.people.roles import Anyone
 
 
 class NewAnnotation(Body):
-    """A note to add, on a site or on a link."""
+    """A note to add to a site or a link."""
 
     site: Annotated[
         str | None,
@@ -76,8 +76,8 @@ class NewAnnotation(Body):
     public: Annotated[
         bool,
         flag(
-            "Whether the note is shown to all readers. If false, it is shown only to operators, "
-            "administrators and admins of the site."
+            "Whether the note is shown to all readers. If false, the note is shown only to "
+            "operators, administrators and site admins of the affected sites."
         ),
     ] = False
 
@@ -128,7 +128,7 @@ class Annotations(Resource[Annotation]):
         "list": CallText(
             "List notes",
             "Returns the notes on sites and links, newest first. Notes that are not public are "
-            "shown only to operators, administrators and admins of the affected sites.",
+            "shown only to operators, administrators and site admins of the affected sites.",
         ),
         "add": CallText(
             "Add a note",
@@ -213,15 +213,16 @@ class Downtimes(Resource[Downtime]):
         key=Annotated[
             str,
             Field(
-                description="Key of an imported downtime at its origin, the same in all its rows. "
-                "Empty for a downtime declared in Sonar."
+                description="Key of an imported downtime in the system that it was imported from. "
+                "All rows of the downtime have the same key. Empty for a downtime that was "
+                "declared in Sonar."
             ),
         ],
         url=Annotated[
             str,
             Field(
-                description="URL of the page about an imported downtime at its origin. Empty if "
-                "there is no such page."
+                description="URL of the page about an imported downtime in the system that it was "
+                "imported from. Empty if there is no such page."
             ),
         ],
     )

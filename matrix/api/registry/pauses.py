@@ -32,7 +32,7 @@ PauseReason = Annotated[
     line(
         200,
         "Reason for the pause. It is shown to everyone, and required while `paused` is true. "
-        "Empty without a pause.",
+        "Empty if tests are not paused.",
     ),
 ]
 

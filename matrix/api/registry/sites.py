@@ -192,8 +192,9 @@ SITES = Sites()
 HOST = r"([A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
 URL = BASE_URL.replace(r"[^/@?#\s]+", HOST).replace(r"\s", r"\s\x00-\x1f\x7f")
 URL_RULE = (
-    "a URL like scheme://host[:port]/path of at most 400 characters, with the scheme http, https, "
-    "dav, davs, root, xroot, gsiftp, ftp, iperf3 or fake, and without user, password or query"
+    "a URL of the form scheme://host[:port]/path with at most 400 characters, without user, "
+    "password or query. The scheme must be http, https, dav, davs, root, xroot, gsiftp, ftp, "
+    "iperf3 or fake"
 )
 CREDENTIALS = ("credential", "credential_lent")
 ELSEWHERE = ("retired", *PAUSE_FIELDS)
@@ -206,7 +207,9 @@ SHOWN_FIELDS = ("base_url", "credential", "lend_credential", "retired", "vantage
 AS_ANSWERED: dict[str, Any] = {
     "retired_at": Annotated[
         datetime | None,
-        Field(description="Time when the endpoint was retired. Null if it is in use."),
+        Field(
+            description="Time when the endpoint was retired. Null if the endpoint is not retired."
+        ),
     ],
     "paused_since": PAUSED_SINCE,
     "base_url": (str, ""),
@@ -279,10 +282,11 @@ class NewEndpoint(Body):
     vantage: Annotated[
         str,
         vantage_name(
-            "Vantage point whose workers can reach the endpoint. Empty if all workers can."
+            "Vantage point whose workers can reach the endpoint. Empty if all workers can reach "
+            "the endpoint."
         ),
     ] = ""
-    enabled: Annotated[bool, flag("Whether tests of links of the endpoint can start.")] = False
+    enabled: Annotated[bool, flag("Whether tests of the endpoint's links can start.")] = False
     simulated: Annotated[
         bool,
         flag("Whether the endpoint is a node of the sandbox, whose transfer rates are simulated."),

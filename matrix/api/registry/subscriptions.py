@@ -42,7 +42,7 @@ KINDS = f"^({'|'.join(catalogue.names())})$"
 BESIDE = ("settings", "sites", "quiet_hours")
 IncidentScopes = Literal["link", "source", "destination", "endpoint", "site", "grid"]
 IncidentTypes = Literal["slow", "silent", "failing"]
-Sites = list[Annotated[str, name_of("site")]]
+Sites = list[Annotated[str, name_of("site", "Site in the list.")]]
 
 
 class SubscriptionBody(Body):
@@ -66,8 +66,8 @@ class SubscriptionBody(Body):
         Literal["sites", "grid"],
         field(
             "sites or grid",
-            "Incidents that match the subscription: incidents that affect one of `sites` "
-            "(`sites`), or all incidents (`grid`).",
+            "Incidents that match the subscription. `sites`: incidents that affect a site in the "
+            "field `sites`. `grid`: all incidents.",
             strict=None,
         ),
     ] = "grid"
@@ -83,7 +83,7 @@ class SubscriptionBody(Body):
         list[IncidentScopes],
         field(
             f"a list in which each item is {either(get_args(IncidentScopes))}",
-            "Scopes of incidents that match. An empty list means all scopes.",
+            "Scopes of the incidents that match the subscription. An empty list means all scopes.",
             strict=None,
         ),
     ] = []
@@ -91,7 +91,7 @@ class SubscriptionBody(Body):
         list[IncidentTypes],
         field(
             f"a list in which each item is {either(get_args(IncidentTypes))}",
-            "Types of incidents that match. An empty list means all types.",
+            "Types of the incidents that match the subscription. An empty list means all types.",
             strict=None,
         ),
     ] = []
@@ -108,8 +108,8 @@ class SubscriptionBody(Body):
     quiet_hours: Annotated[
         str | None,
         quiet_times(
-            "Period of the day in UTC in which notifications are held. They are sent together "
-            "afterwards. Null means no quiet hours."
+            "Period of the day in UTC in which notifications are held. Held notifications are "
+            "sent together when the quiet hours end. Null means no quiet hours."
         ),
     ] = None
     cap: Annotated[

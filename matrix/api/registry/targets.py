@@ -87,7 +87,9 @@ class NewTarget(Body):
     below: Annotated[
         float,
         number(
-            0.05, 1, "Fraction of the minimum rate or baseline of a link below which it is slow."
+            0.05,
+            1,
+            "A link is slow if its rate is below this fraction of its minimum rate or baseline.",
         ),
     ] = DEFAULT_BELOW
     above: Annotated[
@@ -163,7 +165,7 @@ class RateTargets(Resource[Target]):
         ),
         "remove": CallText(
             "Delete a target",
-            "The next matching target then applies to the links of the deleted target. Links "
+            "The links of the deleted target then get the next target that matches them. Links "
             "without a target are compared with their baseline.",
         ),
     }

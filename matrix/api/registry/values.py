@@ -74,13 +74,14 @@ def worded(info: FieldInfo) -> Worded:
 
 def line(most: int, meaning: str, pattern: str = f"^{NO_CONTROLS}*$") -> FieldInfo:
     """A text on one line; it may be empty, unless a pattern says otherwise."""
-    rule = f"a single-line text of at most {most} characters"
+    rule = f"a single line of at most {most} characters"
     return field(rule, meaning, max_length=most, pattern=pattern)
 
 
 def needed_text(most: int, meaning: str, *, lines: bool = False) -> FieldInfo:
     """A text with something to read in it, on one line or several."""
-    rule = f"a {'' if lines else 'single-line '}text of 1 to {most} characters, not only spaces"
+    kind = "string" if lines else "single line"
+    rule = f"a {kind} of 1 to {most} characters, including at least one visible character"
     others = LINES if lines else NO_CONTROLS
     return field(rule, meaning, max_length=most, pattern=f"^{others}*{VISIBLE}{others}*$")
 
@@ -107,7 +108,7 @@ def name_of(kind: str, meaning: str = "", *, or_null: bool = False) -> FieldInfo
 
 
 def own_name(kind: str) -> FieldInfo:
-    rule = "1 to 80 letters, digits, dots, dashes and underscores, the first a letter or digit"
+    rule = "1 to 80 letters, digits, dots, dashes and underscores, starting with a letter or digit"
     return field(rule, f"Name of the {kind}.", max_length=80, pattern=NAME)
 
 
@@ -127,7 +128,7 @@ def quiet_times(meaning: str) -> FieldInfo:
 
 
 def time(meaning: str, *, or_null: bool = False) -> FieldInfo:
-    rule = "a time in ISO 8601 from 1970 to 2999 (for example, 2026-11-20T04:00:00Z)"
+    rule = "an ISO 8601 time between 1970 and 2999 (for example, 2026-11-20T04:00:00Z)"
     return field(rule, meaning, or_null=or_null, strict=None)
 
 
