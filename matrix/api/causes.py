@@ -31,7 +31,7 @@ from sonar.notation import csv_text
 
 
 class CausesEcho(MatrixEcho):
-    """The query for an attribution, including defaults.
+    """The query parameters for an attribution, including default values.
 
     Filters are lists of values by parameter.
     """
@@ -106,7 +106,7 @@ class OwnHistoryCount(Answer):
 
 
 class Causes(Answer):
-    """The fitted model `log rate = level + source + destination + rest`, and its findings."""
+    """The fitted model `log rate = level + source + destination + residual`, and its findings."""
 
     query: CausesEcho
     description: str
@@ -161,8 +161,9 @@ class CausesView(ApiView, one_snapshot=False):
         """Returns how fast each source and destination is relative to its peers.
 
         The rates of the matrix are explained by a factor for each source and each destination.
-        The response also lists links that deviate from this model. With `compare`, it lists the
-        causes of the difference between the two sides. CSV has one line per source and destination.
+        The response also lists links that deviate from this model. With `compare`, the response
+        lists the causes of the difference between the two sides of the comparison. CSV has one line
+        for each source and one for each destination.
         """
         now = timezone.now()
 

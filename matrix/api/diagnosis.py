@@ -102,7 +102,7 @@ class LinkCondition(Answer):
 
 
 class DiagnosisQuery(Answer):
-    """The query, including defaults. Filters are lists of values by parameter."""
+    """The query parameters, including default values. Filters are lists of values by parameter."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -142,9 +142,10 @@ MOST_SWEEPS = 5
 class DiagnosisView(ApiView):
     @described("Diagnose a link", answer=LinkDiagnosed, parameters=LINK, tag="results")
     def get(self, request: Request) -> HttpResponse:
-        """Returns why a link is slow or fails, with the evidence. A healthy link has no diagnosis.
+        """Returns the likely reasons why a link is slow or fails, with the evidence.
 
-        Only operators and administrators see the names of slow data servers.
+        A healthy link has no diagnosis. Only operators and administrators see the names of slow
+        data servers.
         """
         link, now = read_link(request), timezone.now()
         answer = report.answer(link, now)

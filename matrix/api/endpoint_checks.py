@@ -39,7 +39,10 @@ class StepOfCheck(Answer):
 
 
 class EndpointCheckAnswer(Answer):
-    """A check of an endpoint. Hosts and addresses are shown only to readers who may see them."""
+    """A check of an endpoint.
+
+    Hosts and addresses are shown only to readers with the right to see them.
+    """
 
     endpoint: Annotated[Name, At("check.endpoint")]
     url: str
@@ -71,7 +74,7 @@ class EndpointCheckView(ApiView, of_primary=True):
     def get(self, request: Request, name: str) -> HttpResponse:
         """Returns the steps of the latest check.
 
-        Poll until `state` is `done`, which takes a few seconds.
+        Poll until `state` is `done` or `lost`. A check usually takes a few seconds.
         """
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
@@ -80,7 +83,7 @@ class EndpointCheckView(ApiView, of_primary=True):
 
     @CHECK
     def post(self, request: Request, name: str) -> HttpResponse:
-        """Starts a check and returns it. Operators and admins of the site may do this.
+        """Starts a check and returns it. Operators and admins of the site may check an endpoint.
 
         A worker checks the host name, port, certificate, credential and clock of the endpoint. The
         worker also writes, reads and deletes a 100 kB file, and checks whether the server supports

@@ -30,10 +30,10 @@ from sonar.notation.windows import PRESETS, format_time
 class EventRecord(Answer):
     """An event: a change that was found in the results, with its scope, type and start.
 
-    An event with the scope `link` has a source and a destination. With the scope `source` or
-    `destination`, it affects one endpoint in that role. With the scope `endpoint`, it affects one
-    endpoint in both roles. All affected size classes belong to the same event. An event of type
-    `slower` or `faster` is a condition of type `slow` or `fast`.
+    An event with the scope `link` has a source and a destination. An event with the scope `source`
+    or `destination` affects one endpoint in that role. An event with the scope `endpoint` affects
+    one endpoint in both roles. All affected size classes belong to the same event. The condition of
+    a `slower` event has the type `slow`. The condition of a `faster` event has the type `fast`.
     """
 
     id: Annotated[str, As(str)]
@@ -134,7 +134,7 @@ MOST_ROWS = 100_000
 class EventsView(ApiView):
     @EVENTS
     def get(self, request: Request) -> HttpResponseBase:
-        """Returns changes that were found in the results, each once, the newest first.
+        """Returns the changes that were found in the results, the newest first.
 
         A change that all links of an endpoint share is one event of that endpoint. Filters select
         events by the links that they affect.

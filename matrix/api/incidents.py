@@ -72,9 +72,10 @@ Decision = Literal["acknowledge", "assign", "mute", "unmute", "note", "accept"]
 class IncidentRecord(Answer):
     """An incident: a confirmed condition with its assignee and the decisions about it.
 
-    An incident with the scope `link` has a source and a destination. With the scope `source` or
-    `destination`, it affects one endpoint in that role. With the scope `endpoint`, it affects one
-    endpoint in both roles. The event of a `slow` incident has the type `slower`.
+    An incident with the scope `link` has a source and a destination. An incident with the scope
+    `source` or `destination` affects one endpoint in that role. An incident with the scope
+    `endpoint` affects one endpoint in both roles. The event of a `slow` incident has the type
+    `slower`.
     """
 
     id: int
@@ -144,7 +145,7 @@ class EventOfIncident(Answer):
 
 
 class WholeIncident(IncidentRecord):
-    """An incident with its affected links, its updates and a text for a ticket."""
+    """An incident with its affected links, its updates and text for a ticket."""
 
     advice: str
     ticket: str
@@ -163,7 +164,7 @@ class DecisionBody(Body, strict=True):
 
 ALLOWED = {
     "decision": either(list(EVENT_TYPES)),
-    "text": f"a text of at most {LONGEST_TEXT} characters",
+    "text": f"a string of at most {LONGEST_TEXT} characters",
     "assignee": "the name of an account, or null to unassign the incident",
     "until": "an ISO 8601 time (for example, 2026-11-20T04:00:00Z)",
 }
@@ -275,7 +276,7 @@ class IncidentView(ApiView, of_primary=True):
 
     @INCIDENT
     def get(self, request: Request, id: int) -> HttpResponse:  # noqa: A002 - of the route
-        """Returns an incident with its affected links, its updates and a text for a ticket."""
+        """Returns an incident with its affected links, its updates and text for a ticket."""
         check_names(request.query_params, ["format"])
         asked_format(request, ("json",))
         return whole(incident_of(id), request)

@@ -120,11 +120,12 @@ class OfClass(create_model("Columns", __base__=Answer, **CLASS_COLUMNS)):  # typ
 
 
 class Link(BaseModel, extra="allow"):
-    """A link with its endpoints and, by name of the size class, its results in each size class.
+    """A link with its endpoints and its results, keyed by the name of the size class.
 
     With `overhead=1`, a straight line is fitted to the median transfer times of the size classes:
-    seconds = overhead + size / bandwidth. The fields of the fit are null unless `line` is `line`.
-    The fit needs three successful tests in each of two sizes that differ by a factor of at least 4.
+    seconds = overhead + size / bandwidth. The fields of the fit are null unless the field `line`
+    has the value `line`. The fit needs three successful tests in each of two sizes that differ by a
+    factor of at least 4.
     """
 
     __pydantic_extra__: dict[str, OfClass]
@@ -145,8 +146,8 @@ class Link(BaseModel, extra="allow"):
 QUERIES, OTHER_SIDE = (field_descriptions()[name] for name in ("Queries", "OtherLinks"))
 ECHO: dict[str, Any] = {
     "type": "object",
-    "description": "The query, including defaults: time range, ordering, search, conditions and "
-    "filters.",
+    "description": "The query parameters, including default values: time range, ordering, search, "
+    "conditions and filters.",
     "properties": {
         **{
             name: {"type": "string", "description": QUERIES[name]}

@@ -40,7 +40,10 @@ from sonar.notation.enumeration import not_allowed
 
 
 class MatrixEcho(Echo):
-    """The query for a matrix, including defaults. Filters are lists of values by parameter."""
+    """The query parameters for a matrix, including default values.
+
+    Filters are lists of values by parameter.
+    """
 
     stat: str
     rows: str

@@ -28,7 +28,8 @@ from sonar.models import NetworkResult, Transfer
 class NetworkTest(Answer):
     """A network test, which moves data from memory to memory.
 
-    Round-trip times and TCP windows are measured by the sender. They are known only with `push`.
+    Round-trip times and TCP windows are measured by the sender, and known only for tests with the
+    mode `push`.
     """
 
     id: UUID

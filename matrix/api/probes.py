@@ -72,13 +72,13 @@ class OpenProbe(ProbeUnderWay):
 
 
 class EndedProbe(WholeResult):  # type: ignore[misc, valid-type]  # made of the columns
-    """A test that has ended, as the result that `transfers/{id}/` returns."""
+    """A test that has ended, in the form in which `transfers/{id}/` returns it."""
 
     ended: Literal[True]
 
 
 class EndedNetworkProbe(NetworkTest):
-    """A network test that has ended, as the result that `network/` returns."""
+    """A network test that has ended, in the form in which `network/` returns it."""
 
     ended: Literal[True]
 
@@ -197,7 +197,7 @@ class ProbeView(ApiView, of_primary=True):
 
     @CANCEL
     def delete(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
-        """Cancels a test. Everyone who may request tests of the link may do this.
+        """Cancels a test. Anyone who may request tests of the link may cancel its tests.
 
         A test that has not started is removed without a result. A running test ends within seconds:
         its file is deleted, and its result has the state `lost`. A scheduled test runs again after

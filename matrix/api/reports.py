@@ -76,7 +76,7 @@ class ReportView(ApiView, one_snapshot=False):
         tag="results",
     )
     def get(self, request: Request, period: str) -> HttpResponseBase:
-        """Returns what happened in a completed week or month, as it was known at its end.
+        """Returns a summary of a completed week or month, with the states at its end.
 
         The report is available as JSON, Markdown or PDF. The status is 404 for a period that has
         not ended.

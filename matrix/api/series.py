@@ -54,7 +54,7 @@ RATES = dict.fromkeys(SERIES_FIELDS, (Numbers, ...))
 
 
 class SeriesEcho(schema.Echo):
-    """The query for the rates of a link, including defaults.
+    """The query parameters for the rates of a link, including default values.
 
     Filters are lists of values by parameter.
     """

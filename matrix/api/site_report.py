@@ -57,7 +57,7 @@ class TogetherAnswer(like(Together, "ratio low high p links ok other_ok", **DIGI
 
 
 class ComparedSiteLink(ComparedRates):
-    """A link of the site on the two sides of a comparison."""
+    """A link of the site, with its rates on both sides of a comparison."""
 
     source: str
     destination: str

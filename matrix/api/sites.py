@@ -45,7 +45,10 @@ class ListedSite(site_report.RegisteredSite):  # type: ignore[misc, valid-type]
     ratio_as_destination: Annotated[Number, At("destination.to_usual")]
 
 
-ECHO = {"$ref": "#/components/schemas/Echo", "description": "The query, including defaults."}
+ECHO = {
+    "$ref": "#/components/schemas/Echo",
+    "description": "The query parameters, including default values.",
+}
 ORDERINGS = [f"{sign}{name}" for name in overview.KEYS for sign in ("", "-")]
 
 ALL_SITES = described(
@@ -131,8 +134,9 @@ class SiteView(ApiView):
     def get(self, request: Request, name: str) -> HttpResponseBase:
         """Returns the rates, rank, problems and scheduled tests of a site.
 
-        CSV has the cells of the site in all size classes, or the compared links with `compare`.
-        The formats `plotly` and `html` contain the chart of the links from or to the site.
+        CSV has the cells of the site in all size classes. With `compare`, CSV has the compared
+        links instead. The formats `plotly` and `html` contain the chart of the links from or to the
+        site.
         """
         query = overview.compared_question(request.query_params, also=("format", "end"))
         form, end = asked_format(request, FORMATS), one_of(request.query_params, "end", ENDS)

@@ -62,7 +62,8 @@ class StopView(ApiView, of_primary=True):
     def get(self, request: Request) -> HttpResponse:
         """Returns whether all tests are stopped, until when and why.
 
-        While all tests are stopped, no scheduled or on-demand tests start. Due tests wait.
+        While all tests are stopped, no scheduled or on-demand tests start. Tests that are due wait
+        until the stop ends.
         """
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
@@ -70,10 +71,10 @@ class StopView(ApiView, of_primary=True):
 
     @STOP
     def patch(self, request: Request) -> HttpResponse:
-        """Stops or resumes all tests, and returns the new state. Operators may do this.
+        """Stops or resumes all tests, and returns the new state.
 
-        If `paused` is true, `pause_reason` is required. Without `paused_until`, the stop lasts
-        until `paused` is set to false.
+        Operators may stop and resume all tests. If `paused` is true, `pause_reason` is required.
+        Without `paused_until`, the stop lasts until `paused` is set to false.
         """
         refuse_parameters(request)
         values, now = values_of(StopBody, request), timezone.now()

@@ -81,8 +81,8 @@ WRONG_SIZE = "“page_size” has the value “0”, which is not a whole number
 # What each status says, and an example of its `detail`.
 REFUSALS = {
     400: (
-        "A parameter, a field or the body is not valid. For each wrong parameter or field, "
-        "`errors` explains what is allowed.",
+        "A parameter, a field or the body is not valid. For each invalid parameter or "
+        "field, `errors` explains what is allowed.",
         WRONG_SIZE,
     ),
     401: (

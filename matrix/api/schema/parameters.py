@@ -75,7 +75,7 @@ def paging(sizes: PageSizes = SHORT) -> tuple[OpenApiParameter, ...]:
 
 
 class Echo(BaseModel, extra="allow"):
-    """The query, including defaults. Filters are lists of values by parameter."""
+    """The query parameters, including default values. Filters are lists of values by parameter."""
 
     __pydantic_extra__: dict[str, list[str]]
 

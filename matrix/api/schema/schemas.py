@@ -159,7 +159,8 @@ def echo_shape(
         schema["description"] = field_descriptions()["Queries"][name]
     return {
         "type": "object",
-        "description": f"The query, including defaults: time range{besides} and filters by name.",
+        "description": "The query parameters, including default values: "
+        f"time range{besides} and filters by name.",
         "properties": named,
         "required": [*optional, *texts, *lists],
         "additionalProperties": {"type": "array", "items": {"type": "string"}},

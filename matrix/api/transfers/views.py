@@ -315,7 +315,7 @@ class TransfersView(ApiView):
     def get(self, request: Request) -> HttpResponseBase:
         """Returns results of individual transfers, the newest first.
 
-        CSV and NDJSON contain all results.
+        CSV and NDJSON are not paged: they contain all selected results.
         """
         params = request.query_params
         check_names(params, (*parameters.WINDOW_AND_METHOD, *LINK_FILTERS, *OWN))
