@@ -323,7 +323,7 @@ COLUMNS = (
     ),
     Column(
         "clock",
-        "Method of timing `seconds`: around Sonar's request, around the run of a tool, or by the "
+        "How `seconds` was measured: over Sonar's request, over the run of a tool, or by the "
         "transfer service.",
         choices=("request", "tool", "service"),
         allowed="request, tool, service or empty",
@@ -399,7 +399,7 @@ COLUMNS = (
     ),
     _text(
         "log_url",
-        "URL of the log of the transfer at the service.",
+        "URL of the transfer log at the transfer service.",
         LOG_URL,
         "an http or https address without a query, or empty",
         empty="",
@@ -420,7 +420,7 @@ COLUMNS = (
     ),
     Column(
         "purpose",
-        "Purpose of the test: on schedule, on demand (`ordered`) or for a parameter sweep.",
+        "Purpose of the test: scheduled, on demand (`ordered`) or part of a parameter sweep.",
         choices=("scheduled", "ordered", "sweep"),
         allowed="scheduled, ordered, sweep or empty",
         empty="",
@@ -438,14 +438,15 @@ COLUMNS = (
     ),
     Column(
         "verified",
-        "True if the checksum matched the source.",
+        "True if the checksum of the copy matched the checksum of the source file.",
         kind=bool,
         postgres="bool",
         example=True,
     ),
     _text(
         "data_server",
-        "Host and port of the data server that moved the bytes, if not that of the endpoint.",
+        "Host and port of the data server that moved the bytes, if they differ from those of the "
+        "endpoint.",
         DATA_SERVER,
         "a host and a port, for example st-048.example.org:8443 or [2001:db8::48]:1094, or empty",
         empty="",
