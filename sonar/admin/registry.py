@@ -335,7 +335,7 @@ class MeshForm(RowForm):
         required=False,
         label="TCP buffer",
         help_text="A size such as 8 MB, for transfer tools that set TCP buffers. Empty: the "
-        "servers choose.",
+        "servers choose the buffer size.",
     )
 
     sources_filter = filter_field(ENDS[0])

@@ -70,7 +70,8 @@ class Downtime(models.Model):
         default="",
         db_default="",
         editable=False,
-        help_text="Primary key of the downtime at its origin. Empty if it was declared in Sonar.",
+        help_text="Primary key of the downtime in the system that it was imported from. Empty if "
+        "the downtime was declared in Sonar.",
     )
     url = models.CharField(
         max_length=500,
@@ -78,7 +79,8 @@ class Downtime(models.Model):
         default="",
         db_default="",
         editable=False,
-        help_text="URL of the page about the downtime at its origin. Empty if there is no page.",
+        help_text="URL of the page about the downtime in the system that it was imported from. "
+        "Empty if there is no page.",
     )
 
     class Meta:

@@ -27,8 +27,8 @@ class Annotation(models.Model):
     )
     public = models.BooleanField(
         default=False,
-        help_text="Whether the note is shown to all readers. Otherwise it is shown only to "
-        "operators and to admins of its sites.",
+        help_text="Whether the note is shown to all readers. Otherwise the note is shown "
+        "only to operators, administrators and site admins of the affected sites.",
     )
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.SET_NULL

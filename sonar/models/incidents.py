@@ -57,7 +57,8 @@ class Target(MemberFilters):
     below = models.FloatField(
         default=DEFAULT_BELOW,
         validators=[MinValueValidator(0.05), MaxValueValidator(1)],
-        help_text="Fraction of the minimum rate or baseline of a link below which it is slow.",
+        help_text="A link is slow if its rate is below this fraction of its minimum rate or "
+        "baseline.",
     )
     above = models.FloatField(
         default=DEFAULT_ABOVE,
@@ -173,7 +174,8 @@ class Incident(models.Model):
     type = models.CharField(max_length=7, choices=Type)
     cause = models.ForeignKey(
         "Condition", null=True, on_delete=models.SET_NULL, related_name="incidents",
-        help_text="Condition that the incident is based on. Empty for older incidents.",
+        help_text="Condition that the incident is based on. Empty if no condition is "
+        "recorded.",
     )  # fmt: skip
     began_at = models.DateTimeField(help_text="Time when the problem most likely began.")
     opened_at = models.DateTimeField(help_text="Time when Sonar opened the incident.")

@@ -58,7 +58,7 @@ class Mesh(MemberFilters, QuietHours):
         null=True,
         blank=True,
         help_text="Size of the TCP buffer in bytes, for transfer tools that can set it. Empty "
-        "means that the servers choose.",
+        "means that the servers choose the buffer size.",
     )
     scitag = models.PositiveIntegerField(
         null=True,

@@ -420,7 +420,8 @@ class Endpoint(Pause):
         "st-048.example.org, st-*.example.org:8443 or 192.0.2.0/24:20000-25000.",
     )
     vantage = vantage_field(
-        "Vantage point whose workers can reach the endpoint. Empty if all workers can."
+        "Vantage point whose workers can reach the endpoint. Empty if all workers can reach the "
+        "endpoint."
     )
     enabled = models.BooleanField(
         default=True,
