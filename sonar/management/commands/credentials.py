@@ -24,8 +24,8 @@ class Command(QuickCommand):
         "List the credentials with their kind, their hosts, and the endpoints and meshes that use "
         "or delegate them. Show whether this process can read each credential file in "
         "SONAR_CREDENTIALS_DIR and each uploaded secret. List credentials that do not work or "
-        "expire soon. Secrets are never shown. Exit code 0: no problems; 1: at least one problem. "
-        "Credentials are registered in the admin interface or with `load_registry`."
+        "will expire soon. Secrets are never shown. Exit code 0: no problems; 1: at least one "
+        "problem. Credentials are registered in the admin interface or with `load_registry`."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
