@@ -197,7 +197,7 @@ def test_newest_tests_far_from_usual_without_a_condition_are_not_called_usual():
     assert said({"large": {"now": 2.1}})[:2] == (
         "unknown",
         "Unknown: the latest three tests ran at 0.28× the baseline with large files. This may be "
-        "chance.",
+        "due to chance.",
     )
     assert said({"large": {"now": 6.0}})[0] == "usual"
 

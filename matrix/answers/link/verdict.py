@@ -271,7 +271,7 @@ def far_from_usual(link: LinkNow) -> Verdict | None:
     rest = sentences(
         against_usual(far), others(link, far + failed), some_failed(link.there), reverse(link)
     )
-    headline = f"Unknown: the latest three tests {' and '.join(parts)}. This may be chance."
+    headline = f"Unknown: the latest three tests {' and '.join(parts)}. This may be due to chance."
     return Verdict("unknown", headline, rest, error_words(link, failed))
 
 
