@@ -408,7 +408,7 @@ class Sonar:
                 method, address, timeout=self._timeout, allow_redirects=False, **request
             )
         except requests.RequestException as error:
-            raise SonarError(f"{self.base} does not respond: {reason(error)}") from error
+            raise SonarError(f"{self.base} is not responding: {reason(error)}") from error
         kind = response.headers.get("Content-Type", "").partition(";")[0]
         if response.status_code in (204, 304) or (response.ok and kind == MEDIA_TYPES[form]):
             return response

@@ -97,7 +97,7 @@ def by_issuer(token: str) -> tuple[Script, IssuedToken]:
     except IssuerAway as error:
         from matrix.http.exceptions import NotNow  # which imports the framework's views
 
-        sentence = "This token cannot be checked because its issuer does not respond."
+        sentence = "This token cannot be checked because its issuer is not responding."
         raise NotNow(sentence, SILENCE_PAUSE_SECONDS) from error
     if accounts.is_closed(settings.SONAR_OIDC_ISSUER, subject):
         raise AuthenticationFailed("The Sonar account of this token's owner has been disabled.")

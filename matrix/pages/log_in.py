@@ -246,7 +246,7 @@ class LogInAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         if "state" not in (extra_context or {}):
             sentence = USED
         elif isinstance(exception, requests.RequestException):
-            sentence, status = f"{name} does not respond. Try again in a minute.", 503
+            sentence, status = f"{name} is not responding. Try again in a minute.", 503
         elif exception is not None:
             sentence = f"{name} did not complete the log-in. {again}"
         elif error == AuthError.CANCELLED:
@@ -322,7 +322,7 @@ def provider_callback(request: HttpRequest) -> HttpResponse:
 
 def away(request: HttpRequest, error: Exception, next_url: str = "") -> HttpResponse:
     name = provider_name()
-    sentence = f"{name} does not respond, or its response is not valid. Try again in a minute."
+    sentence = f"{name} is not responding, or its response is not valid. Try again in a minute."
     if isinstance(error, IssuerAway):
         sentence += f" {error}"
     return refused(request, sentence, next_url=next_url, status=503)

@@ -31,7 +31,7 @@ OF_REPLICA = """SELECT pg_is_in_recovery(), pg_last_wal_replay_lsn() - '0/0',
     pg_last_xact_replay_timestamp()"""
 IDENTITY = """SELECT system_identifier, current_database()::text FROM pg_control_system()"""
 
-AWAY = "The replica does not respond."
+AWAY = "The replica is not responding."
 NO_REPLICA = "DATABASE_READ_URL names a server that is not a replica."
 OTHER = "DATABASE_READ_URL names a replica of a different database than DATABASE_URL."
 UNKNOWN_AGE = "The age of the data on the replica is not known yet."

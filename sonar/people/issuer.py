@@ -135,7 +135,7 @@ def ask(address: str) -> dict[str, Any]:
     except Unfit as error:
         raise away(address, str(error)) from error
     except requests.RequestException as error:
-        raise away(address, f"does not respond ({type(error).__name__})") from error
+        raise away(address, f"is not responding ({type(error).__name__})") from error
     except orjson.JSONDecodeError:
         answer = None
     if not isinstance(answer, dict):

@@ -89,7 +89,7 @@ LOOK_EVERY_SECONDS = 2.0
 # Without a terminal the bars become lines, in a log file say.
 LINE_WHILE_FILLING = timedelta(seconds=10)
 LINE_LATER = timedelta(minutes=10)
-AWAY = "The database does not respond. The progress is unknown until it does."
+AWAY = "The database is not responding. The progress is unknown until it responds."
 
 T = TypeVar("T")
 

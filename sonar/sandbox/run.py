@@ -240,7 +240,7 @@ def why_it_ends(children: Children, console: Console) -> Iterator[None]:
         except OperationalError as error:
             children.check()
             why = " ".join(str(error).split())
-            raise StartError(f"The database does not respond: {why}") from error
+            raise StartError(f"The database is not responding: {why}") from error
     except StartError as error:
         _ignore_signals()
         console.print(str(error), style="bold red", markup=False)

@@ -45,7 +45,7 @@ class UploadedSecret:
             raise CredentialError(str(error)) from None
         except DATABASE_AWAY:
             raise CredentialError(
-                "the database, which holds the secret, does not respond"
+                "the database, which holds the secret, is not responding"
             ) from None
         finally:
             release_connection()  # who gives tokens for it may take a while to answer

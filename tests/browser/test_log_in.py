@@ -105,7 +105,7 @@ def test_a_log_in_that_is_cancelled_replayed_or_not_answered_is_a_sentence(visit
     provider.forgotten()
     provider.broken.add("/.well-known/openid-configuration")
     page.get_by_role("link", name="Log in with Grid IAM").click()
-    expect_refused(visit, "Grid IAM does not respond, or its", 503)
+    expect_refused(visit, "Grid IAM is not responding, or its", 503)
 
 
 def test_the_page_offers_each_way_at_any_width(visiting, provider, settings):

@@ -77,7 +77,7 @@ def busy(scene: Scene) -> Probe:
             role="own" if holds else "lent",
             since=world.NOW - 90 * MINUTE,
             holds=holds,
-            sentence="the issuer does not respond: GET iam.example:443/.well-known/openid-"
+            sentence="the issuer is not responding: GET iam.example:443/.well-known/openid-"
             "configuration: no answer within 10 s",
             expires_at=None if holds else world.NOW + 30 * MINUTE,
             checked_at=world.NOW,

@@ -20,7 +20,7 @@ from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db]
 FULL = "RabbitMQ responds but accepts no messages"
-AWAY = "RabbitMQ does not respond: no tasks are sent to workers."
+AWAY = "RabbitMQ is not responding: no tasks are being sent to workers."
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_it_answers_and_its_queues_are_counted(broker: Broker, client: Client) -
 def test_a_redis_that_is_away_is_missed_for_what_it_still_does(settings: Settings) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     parts = health.look(NOW)
-    assert parts["redis"].detail == f"Redis does not respond: {health.FOR_ITSELF}"
+    assert parts["redis"].detail == f"Redis is not responding: {health.FOR_ITSELF}"
     assert parts["broker"].ok
 
 

@@ -194,7 +194,9 @@ def test_it_gives_up_in_the_end_with_the_last_answer(road: Road, quick: list[flo
         Sonar(road.url).matrix()
     assert refused.value.status == 429
     assert len(road.asked) == 6
-    with pytest.raises(SonarError, match=r"127.0.0.1:9/api/v1/ does not respond.* refused") as away:
+    with pytest.raises(
+        SonarError, match=r"127.0.0.1:9/api/v1/ is not responding.* refused"
+    ) as away:
         Sonar("http://127.0.0.1:9").matrix()
     assert away.value.status is None
 

@@ -123,7 +123,7 @@ def test_without_an_address_it_asks_for_one_and_a_server_that_is_away_is_said(
     monkeypatch.setattr(sonar_client, "TRIES_AGAIN", 0)
     done = say("status", "--url", "http://127.0.0.1:9")
     assert done.returncode == 1
-    assert done.stderr.startswith("sonar_client: http://127.0.0.1:9/api/v1/ does not respond: ")
+    assert done.stderr.startswith("sonar_client: http://127.0.0.1:9/api/v1/ is not responding: ")
     assert done.stderr.endswith("Connection refused\n")
     monkeypatch.delenv("SONAR_URL")
     asked = "sonar_client: The URL of Sonar is missing: use --url or set SONAR_URL.\n"

@@ -217,7 +217,9 @@ def test_a_migration_that_is_not_applied_is_not_ready(client):
 def test_without_redis_it_is_not_ready(client, settings):
     all_well()
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    assert failing(client) == {"redis": "Redis does not respond: no tasks are sent to workers."}
+    assert failing(client) == {
+        "redis": "Redis is not responding: no tasks are being sent to workers."
+    }
 
 
 @pytest.mark.parametrize("way", refusing.WAYS)
@@ -228,7 +230,7 @@ def test_a_redis_that_takes_nothing_is_not_ready_and_it_is_said_why(client, way)
         told = failing(client)
     assert list(told) == ["redis"]
     assert told["redis"].startswith(f"Redis responds but refuses writes: {why}")
-    assert "Until this problem is solved, no tasks are sent to workers" in told["redis"]
+    assert "Until this problem is solved, no tasks are being sent to workers" in told["redis"]
     assert ready(client)[0] == 200
 
 
@@ -258,7 +260,7 @@ def test_without_the_database_nothing_is_known_of_the_others(client, monkeypatch
     )
     told = failing(client)
     assert set(told) == {"database", "workers", "scheduler"}
-    assert told["database"] == "The database does not respond."
+    assert told["database"] == "The database is not responding."
     assert told["workers"] == told["scheduler"] == health.UNKNOWN
 
 

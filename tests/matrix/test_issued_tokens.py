@@ -203,7 +203,7 @@ def test_an_issuer_that_is_away_is_a_503_until_it_is_back(accepting, small_world
     accepting.broken.add("/jwks")
     answer = ask(accepting.token())
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    assert "because its issuer does not respond" in answer.json()["detail"]
+    assert "because its issuer is not responding" in answer.json()["detail"]
     # It is not asked again at once, and what it said before goes on counting while it is away.
     assert ask(accepting.token()).status_code == 503
     assert accepting.asked.count("/jwks") == 1

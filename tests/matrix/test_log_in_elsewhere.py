@@ -342,10 +342,10 @@ def test_a_log_in_that_ends_at_the_provider_says_so(client, provider):
 @pytest.mark.parametrize(
     ("path", "status", "sentence"),
     [
-        ("/.well-known/openid-configuration", 503, "Grid IAM does not respond, or its"),
+        ("/.well-known/openid-configuration", 503, "Grid IAM is not responding, or its"),
         ("/oauth2/token", 403, "Grid IAM did not complete the log-in."),
-        ("/jwks", 503, "Grid IAM does not respond, or its response is not valid."),
-        ("/userinfo", 503, "Grid IAM does not respond."),
+        ("/jwks", 503, "Grid IAM is not responding, or its response is not valid."),
+        ("/userinfo", 503, "Grid IAM is not responding."),
     ],
 )
 def test_a_provider_that_is_broken_is_told(client, provider, path, status, sentence):
@@ -393,13 +393,13 @@ def test_whatever_a_provider_answers_lets_nobody_in_and_breaks_nothing(client, p
 def test_a_provider_that_is_not_there_is_told(client, provider, settings):
     settings.SONAR_OIDC_ISSUER = "http://localhost:9"
     sentence = notice(client.get("/login/oidc/"))
-    assert "Grid IAM does not respond" in sentence
+    assert "Grid IAM is not responding" in sentence
     assert "(ConnectionError)" in sentence
 
 
 def test_a_provider_that_is_another_issuer_is_told(client, provider, settings):
     settings.SONAR_OIDC_ISSUER = provider.url.replace("localhost", "127.0.0.1") + "/users/.."
-    assert "Grid IAM does not respond" in notice(client.get("/login/oidc/"))
+    assert "Grid IAM is not responding" in notice(client.get("/login/oidc/"))
 
 
 def test_without_passwords_none_is_taken_on_any_page(client, provider, settings):

@@ -187,7 +187,7 @@ def test_without_redis_the_page_names_it_and_not_all_who_are_silent_with_it(
 ):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     page = look(client)
-    assert "The message broker has a problem: Redis does not respond" in page
+    assert "The message broker has a problem: Redis is not responding" in page
     assert "No worker is running for" not in page
 
 

@@ -358,7 +358,7 @@ def test_what_keeps_it_from_starting_is_one_sentence(tmp_path: Path):
                 f"Sonar cannot store its data in {no_home} (Not a directory). Set SONAR_HOME.",
             ),
             (home, "http", {}, "SONAR_PORT='http' is not a whole number of 1 or more."),
-            (home, free_port(), no_services, "The database does not respond: connection failed"),
+            (home, free_port(), no_services, "The database is not responding: connection failed"),
         ):
             with Run(place, port, **services) as run:
                 assert run.process.wait(180) == 1

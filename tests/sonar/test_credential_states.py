@@ -243,7 +243,7 @@ def test_nobody_is_asked_for_what_has_never_been_used(secrets):
     fails(glasgow)
     (state,) = looked().values()
     assert state[0]
-    assert "the issuer does not respond" in state[1]
+    assert "the issuer is not responding" in state[1]
     assert made
 
 
@@ -410,5 +410,5 @@ def test_the_command_says_what_is_wrong_with_each_kind_and_shows_no_content(secr
     with pytest.raises(CommandError) as asked:
         call_command("credentials", "--ask", stdout=out)
     said = str(asked.value).splitlines()
-    assert any("the issuer does not respond" in line for line in said)
+    assert any("the issuer is not responding" in line for line in said)
     assert "Zt5mP8wQ" not in out.getvalue() + str(caught.value) + str(asked.value)

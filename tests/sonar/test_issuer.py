@@ -52,7 +52,7 @@ SLOW: dict[str, Script] = {
     ),
 }
 ANSWERS: dict[str, tuple[Script, str]] = {
-    "hangs up": (says(), "does not respond"),
+    "hangs up": (says(), "is not responding"),
     "never ends": (goes_on(ENDLESS, b" " * 65_536, 0.0), "answers with more than 1,000,000 bytes"),
     "is large": (says(whole(b" " * (MB + 1))), "answers with more than 1,000,000 bytes"),
     "packs a lot": (
@@ -63,8 +63,8 @@ ANSWERS: dict[str, tuple[Script, str]] = {
     "is a list": (says(whole(b"[]")), "did not return a JSON object"),
     "is deep": (says(whole(b"[" * MB)), "did not return a JSON object"),
     "is empty": (says(whole(b"", status="204 No Content")), "did not return a JSON object"),
-    "refuses": (says(whole(b"{}", status="403 Forbidden")), "does not respond (HTTPError)"),
-    "is no HTTP": (says(b"SSH-2.0-OpenSSH\r\n"), "does not respond"),
+    "refuses": (says(whole(b"{}", status="403 Forbidden")), "is not responding (HTTPError)"),
+    "is no HTTP": (says(b"SSH-2.0-OpenSSH\r\n"), "is not responding"),
 }
 
 
@@ -77,7 +77,7 @@ def refusal(play: Script) -> str:
 @pytest.mark.usefixtures("brief")
 @pytest.mark.parametrize("name", SLOW)
 def test_an_issuer_that_takes_for_ever_is_left_in_time(name: str) -> None:
-    assert refusal(SLOW[name]).startswith("does not respond")
+    assert refusal(SLOW[name]).startswith("is not responding")
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -108,7 +108,7 @@ def test_nothing_packed_is_asked_for() -> None:
 def test_a_proxy_is_asked_with_the_same_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     with scripted(goes_on(ENDLESS, b" ", 0.01)) as server:
         monkeypatch.setenv("http_proxy", server.url)
-        with pytest.raises(IssuerAway, match="does not respond"):
+        with pytest.raises(IssuerAway, match="is not responding"):
             ask("http://iam.example.org/")
         until(lambda: bool(server.requests))
         assert server.requests[0].startswith("GET http://iam.example.org/ ")

@@ -216,7 +216,7 @@ def test_a_database_that_does_not_answer_lets_the_test_wait(glasgow: Endpoint, m
 
     monkeypatch.setattr(secrets, "secret_of", away)
     with pytest.raises(
-        CredentialError, match="the database, which holds the secret, does not respond"
+        CredentialError, match="the database, which holds the secret, is not responding"
     ):
         OfWorker(credential).read()
 

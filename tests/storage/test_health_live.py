@@ -78,7 +78,7 @@ def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is
 
     begun = lengths(sonar)
     sonar.redis.stop()
-    assert "Redis does not respond" in sonar.missing()["redis"]
+    assert "Redis is not responding" in sonar.missing()["redis"]
     assert sonar.metric('sonar_up{part="redis"}') == 0
     sonar.wait_until({"redis", "workers", "scheduler"})  # nobody is heard of without it
     sonar.wait_for(lambda: bool(of_the_queue(said(sonar, "beat")[begun["beat"] :])), 120)

@@ -40,8 +40,8 @@ FOR_ITSELF = "each web process counts requests and password attempts separately.
 # The parts without which all is ready.
 REPLICA, MEASUREMENTS = "replica", "measurements"
 NO_ROOM = (
-    "The database ran out of disk space within the last two minutes. Free disk space: until "
-    "enough space is free, new data is not stored, and workers hold back their results."
+    "The database ran out of disk space within the last two minutes. Free up disk space. Until "
+    "enough space is available, new data is not stored, and workers hold back their results."
 )
 UNKNOWN = "The state is unknown while the database is not available."
 
@@ -96,7 +96,7 @@ def look_at_database(now: datetime) -> tuple[Part, Life | None, Judgement | None
             doubts = [Condition(**values) for values in rows]
             ((as_of,),) = session.execute(ASSESSED).fetchall()
     except psycopg.Error:
-        return Part(False, "The database does not respond."), None, None
+        return Part(False, "The database is not responding."), None, None
     judgement = Judgement(doubts, as_of, is_late(as_of, now), now)
     return Part(True, "The database responds and is up to date."), life, judgement
 
@@ -107,10 +107,12 @@ def look_at_redis() -> Part:
         with queue() as client:
             client.set(TRIAL, 1, ex=1)
     except (redis.ConnectionError, redis.TimeoutError):
-        means = FOR_ITSELF if is_apart() else "no tasks are sent to workers."
-        return Part(False, f"Redis does not respond: {means}")
+        means = FOR_ITSELF if is_apart() else "no tasks are being sent to workers."
+        return Part(False, f"Redis is not responding: {means}")
     except redis.RedisError as error:
-        effects = FOR_ITSELF if is_apart() else f"no tasks are sent to workers, and {FOR_ITSELF}"
+        effects = (
+            FOR_ITSELF if is_apart() else f"no tasks are being sent to workers, and {FOR_ITSELF}"
+        )
         sentence = f"Redis responds but refuses writes: {refusal(error)}"
         return Part(False, f"{sentence} Until this problem is solved, {effects}")
     return Part(True, "Redis responds and accepts writes.")
@@ -131,7 +133,7 @@ def look_at_broker() -> Part:
             "RabbitMQ responds but accepts no messages. Check the alarms and the log of RabbitMQ.",
         )
     except rabbitmq.AWAY:
-        return Part(False, "RabbitMQ does not respond: no tasks are sent to workers.")
+        return Part(False, "RabbitMQ is not responding: no tasks are being sent to workers.")
     return Part(True, "RabbitMQ responds and accepts messages.")
 
 
@@ -143,7 +145,7 @@ def refusal(error: redis.RedisError) -> str:
         return "it is a replica. Set REDIS_URL to the primary, or promote this server."
     code = str(error).partition(" ")[0]
     if code == "MISCONF":
-        return "it cannot save to disk. Free disk space, or check the Redis log."
+        return "it cannot save to disk. Free up disk space, or check the Redis log."
     named = f" ({code})" if code.isalpha() and code.isupper() else ""
     return f"check the Redis log{named}."
 

@@ -44,7 +44,7 @@ class ClientCredentialsSource:
         except Stopped:
             raise
         except MoverError as error:
-            raise CredentialError(f"the issuer does not respond: {error}") from None
+            raise CredentialError(f"the issuer is not responding: {error}") from None
         token = token_of(answer, scope_of(purpose), began_at)
         require_audience(token.text, _audience(purpose))
         return token

@@ -72,7 +72,7 @@ class Command(QuickCommand):
         except BackupError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(f"The database does not respond: {one_line(error)}") from error
+            raise CommandError(f"The database is not responding: {one_line(error)}") from error
         except OSError as error:
             raise CommandError(f"Cannot write {path}: {error.strerror}.") from error
         self.stderr.write("\n".join(described(path, label)))

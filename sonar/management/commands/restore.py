@@ -87,7 +87,7 @@ class Command(QuickCommand):
         except BackupError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(f"The database does not respond: {one_line(error)}") from error
+            raise CommandError(f"The database is not responding: {one_line(error)}") from error
 
     def restore(self, path: Path, backup: Label, options: dict[str, Any]) -> None:
         database = contents.look()
