@@ -58,7 +58,7 @@ class HourSums(ArrayFields):
             rows, cell = rows[inside], (where.numbers() * hours + hour)[inside]
             if run.sizes is None:
                 raise ValueError(
-                    "the volume can be computed only from runs that include file sizes"
+                    "the volume can be computed only from results that include file sizes"
                 )
             keys = run.keys[rows]
             ok = keys & FAILED_BIT == 0

@@ -179,7 +179,7 @@ class Samples:
         if "throughput" in extras:
             if not self.sizes:
                 raise ValueError(
-                    "the throughput can be computed only from runs that include file sizes"
+                    "the throughput can be computed only from results that include file sizes"
                 )
             sizes = np.concatenate(self.sizes, dtype=np.float64)
             sizes[failed] = 0

@@ -65,7 +65,7 @@ class Run:
     def started(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return when the results of these keys started, in Unix ms."""
         if self.offsets is None:
-            raise ValueError("only runs that include offsets show when a result started")
+            raise ValueError("only results that include offsets show when a test started")
         return self.offsets.take(rows) + np.int64(self.start)
 
     def newest_ok(self) -> Newest:
@@ -85,7 +85,9 @@ class Run:
 
     def _failures(self) -> NDArray[np.void]:
         if self.failures is None:
-            raise ValueError("only runs that include failures show when a link was ok")
+            raise ValueError(
+                "only results that include failures show when a test of a link succeeded"
+            )
         return self.failures
 
 

@@ -86,7 +86,7 @@ class ClassTimes(ArrayFields):
             keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
             if len(chunk.sizes) != len(chunk.keys):
                 raise ValueError(
-                    "transfer times can be computed only from runs that include file sizes"
+                    "transfer times can be computed only from results that include file sizes"
                 )
             sizes = np.concatenate([np.empty(0), *chunk.sizes], dtype=np.float64)
             number = pooling.numbering.numbers(keys)
