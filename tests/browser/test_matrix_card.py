@@ -45,7 +45,7 @@ def test_the_week_all_sizes_and_the_last_error_come_to_the_card(visit, scene):
     expect(facts.get_by_role("img")).to_be_visible()
     expect(facts.get_by_role("row")).to_have_count(4)
     expect(facts.get_by_role("row", name="large")).to_contain_text("failing for 5 h")
-    said = "Error in 5 of 6 failed tests, at the destination: 503 Service Unavailable"
+    said = "The same error in 5 of 6 failed tests, at the destination: 503 Service Unavailable"
     expect(facts).to_contain_text(said)
     look(page, f"card-{visit.reader}")
 

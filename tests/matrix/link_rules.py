@@ -538,11 +538,11 @@ class LinkRules:
             (CONDITION, self.condition),
             (SENTENCE, self.condition),
             (
-                rf"Error in all ({COUNT}) failed tests, {PLACE}: (.*)",
+                rf"The same error in all ({COUNT}) failed tests, {PLACE}: (.*)",
                 lambda m: self.card_error(m[1], m[1], m[2], m[4]),
             ),
             (
-                rf"Error in ({COUNT}) of ({COUNT}) failed tests, {PLACE}: (.*)",
+                rf"The same error in ({COUNT}) of ({COUNT}) failed tests, {PLACE}: (.*)",
                 lambda m: self.card_error(m[1], m[2], m[3], m[5]),
             ),
             (rf"Last error, ({TIME}), {PLACE}: (.*)", self.last_error),

@@ -75,10 +75,12 @@ def test_why_a_failing_class_has_no_rate_is_said_on_hover(client, measured):
 
 def test_the_most_common_error_since_it_fails_is_said_with_where(client, measured):
     html = responses.html(client, CARD)
-    assert "Error in all 3 failed tests, at the destination: 503 Service Unavailable" in html
+    assert (
+        "The same error in all 3 failed tests, at the destination: 503 Service Unavailable" in html
+    )
     send(measured.ral, measured.glasgow, world.NOW, error="no worker", error_where="control")
     html = responses.html(client, CARD)
-    assert "Error in 3 of 4 failed tests, at the destination: 503 Service" in html
+    assert "The same error in 3 of 4 failed tests, at the destination: 503 Service" in html
     assert "no worker" not in html
 
 

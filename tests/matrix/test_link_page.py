@@ -459,8 +459,8 @@ def test_a_link_without_a_result_yet_says_when_its_test_is_due(client, small_wor
     Schedule.objects.update(next_due=NOW + 12 * MINUTE)
     said = verdict(look(client))
     assert (
-        "Not tested yet: the first test has not run. The reverse direction has no test in this "
-        "time range. The next test is due in 12 min (20 Nov 12:12 UTC)."
+        "Not tested yet: the first test has not run. The reverse direction was not tested in "
+        "this time range. The next test is due in 12 min (20 Nov 12:12 UTC)."
     ) in said
     Schedule.objects.update(skipped_because="downtime", skipped_since=NOW - HOUR)
     assert "it has been waiting since 20 Nov 11:00 UTC because of downtime." in verdict(

@@ -80,7 +80,7 @@ def test_a_failing_link_is_told_first_with_since_count_where_and_why(client, sma
         f"16) at the destination, Glasgow_DATADISK: {NO_SPACE}"
     )
     assert "Small files still work." in said
-    assert "The reverse direction has no test in this time range." in said
+    assert "The reverse direction was not tested in this time range." in said
     assert "The reverse direction fails, with large files, since 19 Nov 20:00" in verdict(
         client, BACK
     )

@@ -33,7 +33,7 @@ def test_empty_and_thin_periods_say_so(client, small_world):
     assert (
         "1 test ran and 100 % of them succeeded (there were no tests in the week before)" in tests
     )
-    assert rates.endswith("the week before has no rates to compare with.")
+    assert rates.endswith("there are no rates from the week before to compare with.")
     assert "no link was failing or slower than usual" in trouble
 
 

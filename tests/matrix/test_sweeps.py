@@ -109,7 +109,7 @@ def test_usual_values_stand_for_none(operator):
         ({"values": list(range(1, 9)), "repeats": 10}, "repeats", "more than 50 tests"),
         ({"repeats": 0}, "repeats", "repeats must be a whole number from 1 to 10."),
         ({"repeats": "3"}, "repeats", "repeats must be a whole number from 1 to 10."),
-        ({"size": "huge"}, "size", "sizes “huge” is not a size class."),
+        ({"size": "huge"}, "size", "“huge” is not a size class."),
         ({"source": "Nowhere"}, "source", "source “Nowhere” is not a registered endpoint."),
         ({"destination": "RAL_DATADISK"}, "destination", "a different endpoint"),
         ({"hurry": True}, "hurry", "There is no field “hurry”"),

@@ -350,8 +350,8 @@ def test_stale_says_since_when_there_was_no_test_and_how_it_was():
     none = UNTESTED | {"state": "not_applicable"}
     assert said({"small": none, "medium": none, "large": late}) == (
         "stale",
-        "Unknown: no test since 20 Nov 15:00 (5 h ago), which is more than two intervals of its "
-        "mesh.",
+        "Unknown: no test since 20 Nov 15:00 (5 h ago), which is more than two intervals of the "
+        "link's mesh.",
         "At that time: 7.50 MB/s with large files. The reverse direction is as usual.",
     )
     only = {"large": late, "small": none, "medium": none}
@@ -397,7 +397,7 @@ def test_a_link_without_a_test_says_why(changes, headline):
     assert said(every(UNTESTED), every(UNTESTED), **changes) == (
         "untested",
         headline,
-        "The reverse direction has no test in this time range.",
+        "The reverse direction was not tested in this time range.",
     )
 
 
@@ -425,7 +425,7 @@ def test_a_window_that_is_over_is_spoken_of_as_of_its_end():
         ),
         ({}, [condition(confirmed=False)], "Unconfirmed: the reverse direction fails, with large"),
         ({"large": FAILED}, [], "The reverse direction failed, with large files."),
-        (every(UNTESTED), [], "The reverse direction has no test in this time range."),
+        (every(UNTESTED), [], "The reverse direction was not tested in this time range."),
         (every({"state": "stale"}), [], "The reverse direction has not been tested recently."),
         (every(NEW), [], "The reverse direction has no baseline yet."),
     ],

@@ -206,7 +206,7 @@ def stale(link: LinkNow) -> Verdict | None:
     last = datetime.fromtimestamp(max(each.last for each in classes), UTC)
     headline = (
         f"Unknown: no test since {time_words(last.timestamp(), link.at)} "
-        f"({format_span(link.at - last)} ago), which is more than two intervals of its mesh."
+        f"({format_span(link.at - last)} ago), which is more than two intervals of the link's mesh."
     )
     rest = sentences(waiting(link), rates_now("At that time", classes), reverse(link))
     return Verdict("stale", headline, rest)
@@ -365,7 +365,7 @@ def reverse(link: LinkNow) -> str:
         return f"Unconfirmed: the reverse direction {unsure[0]}."
     is_stale = bool(with_state(back, "stale")) and not with_state(back, "measured")
     calm = {
-        "The reverse direction has no test in this time range.": not any(
+        "The reverse direction was not tested in this time range.": not any(
             each.tests for each in back
         ),
         "The reverse direction has not been tested recently.": is_stale,

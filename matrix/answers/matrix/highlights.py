@@ -98,7 +98,7 @@ class Highlights:
         if self.grid.comparison is not None:
             title = "what changed" if compare and compare.window else "what differs"
             kinds.append(self.differing("changed", title, self.grid.changed))
-            title = "possibly different: too few tests"
+            title = "possibly different (too few tests to be sure)"
             kinds.append(self.differing("perhaps", title, self.grid.perhaps))
         # Conditions that too few tests show so far to be confirmed.
         kinds.append(Highlight("unconfirmed", "unconfirmed", len(items), items[:MOST_ITEMS], ""))

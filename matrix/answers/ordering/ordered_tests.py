@@ -222,7 +222,8 @@ def compared(
     if not pair.kind:
         return StreamsStatement(
             f"{names[0]} and {names[1]}: {counts}, too few to compare.",
-            f"{where}: {medians}; a comparison needs {FEWEST_TESTS} successful tests of each.",
+            f"{where}: {medians}; a comparison needs {FEWEST_TESTS} successful tests with each "
+            "number of streams.",
         )
     significance = "significant" if pair.sure else "not significant"
     return StreamsStatement(

@@ -129,7 +129,7 @@ def problems(
         errors["destination"] = ["“destination” must be a different endpoint from “source”."]
     unknown = [name for name in tests.sizes if name not in sizes]
     if unknown:
-        errors["sizes"] = [f"sizes “{unknown[0]}” is not a size class."]
+        errors["sizes"] = [f"“{unknown[0]}” is not a size class."]
     elif len(set(tests.sizes)) < len(tests.sizes):
         errors["sizes"] = ["“sizes” contains a size class twice: use “count” to run several tests."]
     if tests.mover not in MOVERS:
@@ -282,8 +282,11 @@ def values_of(ordered: OrderedSweep) -> list[int | str]:
     if len(ascending) < 2:
         raise BadQueryError({"values": ["“values” must contain at least two different values."]})
     if len(ascending) * ordered.repeats > MOST_STEPS:
-        tests = f"{len(ascending)} values with {ordered.repeats} repeats are"
-        raise BadQueryError({"repeats": [f"{tests} more than {MOST_STEPS} tests: use fewer."]})
+        sentence = (
+            f"{len(ascending)} values with {ordered.repeats} repeats are more than {MOST_STEPS} "
+            "tests: use fewer values or repeats."
+        )
+        raise BadQueryError({"repeats": [sentence]})
     return ascending
 
 

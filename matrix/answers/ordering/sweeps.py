@@ -376,8 +376,8 @@ class Wording(NamedTuple):
 OF_STREAMS = {
     "flat": Wording(
         "More streams make no difference: {effect}.",
-        "Neither the TCP window nor packet loss is the limit. Check disks and servers of both "
-        "endpoints, and the capacity of the link.",
+        "Neither the TCP window nor packet loss is the limit. Check the disks and servers of "
+        "both endpoints, and the capacity of the link.",
     ),
     "proportional": Wording(
         "The rate grows in proportion to the number of streams: {effect}, about {each} MB/s for "

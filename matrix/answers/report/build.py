@@ -113,7 +113,7 @@ def class_figures(
     results, volume = runs.read(size, window, (), sizes=True), 0
     for run in results:
         if run.sizes is None:
-            raise ValueError("the volume can be computed only from runs that include file sizes")
+            raise ValueError("the volume can be computed only from results that include file sizes")
         counts = np.pad(allowed, (0, 1)).ravel()[links.numbering.numbers(run.keys)]
         volume += int(run.sizes[counts & ((run.keys & FAILED_BIT) == 0)].sum())
     return ClassFigures(
@@ -145,7 +145,7 @@ def tests_words(figures: ReportFigures) -> str:
         compared = f"{percent(100 * ok_before / tests_before)} % in the {kind} before"
     return (
         f"{counted(tests, 'test')} ran and {percent(100 * ok / tests)} % of them succeeded "
-        f"({compared}); with {main.size} files {format_count(main.tested)} of "
+        f"({compared}); with {main.size} files, {format_count(main.tested)} of "
         f"{counted(main.planned, 'planned link')} were tested."
     )
 
@@ -159,7 +159,7 @@ def rates_words(figures: ReportFigures) -> str:
     said = f"{main.size.capitalize()} files were transferred at {rate}"
     together = main.together
     if together is None or not together.links:
-        return f"{said}; {before} has no rates to compare with."
+        return f"{said}; there are no rates from {before} to compare with."
     if tells_nothing(together):
         return f"{said}; there are too few tests to compare with {before}."
     bounds = () if isnan(together.low) else (together.low, together.high)

@@ -156,8 +156,8 @@ def rates_section(figures: ReportFigures) -> ReportSection:
         share("before_percent", f"successful tests in the {before}"),
     )
     sentence = (
-        "The mean rate is the mean over all links with results. The change compares each link with "
-        f"itself in the {before}. 0.50× means half the rate."
+        "The mean rate is the mean over all links with results. For the change, the rate of each "
+        f"link is compared with its own rate in the {before}. 0.50× means half the rate."
     )
     if not any(each.own.tests + each.before.tests for each in figures.classes):
         return ReportSection("rates", "Averages by size class", [UNTESTED])
@@ -203,7 +203,8 @@ def worst_section(figures: ReportFigures) -> ReportSection:
         return ReportSection("worst", title, [said if figures.tests else UNTESTED])
     sentence = (
         "Failing: at least the newest three tests failed. Slow: the newest three successful tests "
-        "were far slower than the 28 days before. Often fails: at least one in ten tests failed."
+        "were far slower than those in the 28 days before. Often fails: at least one in ten tests "
+        "failed."
     )
     return ReportSection("worst", title, [sentence], table=table, notes=notes)
 
@@ -395,8 +396,8 @@ def coverage_section(figures: ReportFigures) -> ReportSection:
     sentence = (
         "A link has one direction, so two endpoints can have two links. Planned links are those "
         "with a schedule today. The newest result of a stale link was older than two intervals of "
-        "its schedule. Data transferred counts successful tests. Tests of parameter sweeps are not "
-        "counted."
+        "its schedule. “Data transferred” counts only successful tests. Tests of parameter sweeps "
+        "are not counted."
     )
     return ReportSection(
         "coverage",

@@ -86,7 +86,7 @@ def read_queues(
             with health.queue() as client:
                 counts = {each: int(client.llen(each)) for each in every}
     except (redis.RedisError, *rabbitmq.AWAY) as error:
-        log.warning("The queues cannot be counted: %s", one_line(error))
+        log.warning("The messages in the queues cannot be counted: %s", one_line(error))
         return None
     return {name: sum(counts[each] for each in parts) for name, parts in lists.items()}
 
@@ -122,7 +122,7 @@ def of_work(status: Status) -> Iterator[Metric]:
     yield gauge("open_circuits", "Number of endpoints with an open circuit breaker.", circuits)
     yield gauge("scheduled_waiting", "Scheduled tests that are due and waiting.", waiting, "reason")
     yield gauge("results_last_hour", "Number of results in the last hour.", results, "state")
-    words = "Number of past hours and days whose results are not compacted yet."
+    words = "Number of past hours and days whose results have not been compacted yet."
     yield gauge("uncompacted_buckets", words, uncompacted)
     words = "Seconds since the oldest uncompacted hour or day ended; 0 if all are compacted."
     yield gauge("uncompacted_seconds", words, oldest)
@@ -138,7 +138,9 @@ def of_work(status: Status) -> Iterator[Metric]:
     words = "Number of waiting notifications, and of notifications that failed in the last day."
     yield gauge("notifications", words, counts, "state")
     failing = {"": calls.failing}
-    yield gauge("subscriptions_failing", "Number of subscriptions whose channel fails.", failing)
+    yield gauge(
+        "subscriptions_failing", "Number of subscriptions whose channel is failing.", failing
+    )
     late = {"": (status.moment - calls.due_since).total_seconds() if calls.due_since else 0.0}
     words = "Seconds that the oldest due notification has been waiting; 0 if none is due."
     yield gauge("notifications_oldest_due_seconds", words, late)

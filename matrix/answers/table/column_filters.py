@@ -71,7 +71,7 @@ COMPARED_NUMBERS = {
     "this_mb_s": "rate of this side (MB/s)",
     "other_mb_s": "rate of the other side (MB/s)",
     "compared_ratio": "ratio of this side to the other",
-    "compared_p": "p (probability of the difference by chance)",
+    "compared_p": "p (probability that a difference this large occurs by chance)",
     "other_ok": "successful tests on the other side",
 }
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

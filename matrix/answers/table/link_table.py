@@ -301,7 +301,7 @@ def sizes_by_link(
 ) -> Iterator[tuple[NDArray[np.intp], Floats]]:
     for run in results:
         if run.sizes is None:
-            raise ValueError("the link table requires runs that include file sizes")
+            raise ValueError("the link table requires results that include file sizes")
         done = np.flatnonzero(run.keys & FAILED_BIT == 0)
         yield numbering.numbers(run.keys[done]), run.sizes[done].astype(np.float64)
 

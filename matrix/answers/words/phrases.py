@@ -89,6 +89,7 @@ def where_at(where: str, source: EndpointInfo, destination: EndpointInfo) -> str
 def common_words(error: CommonError, tests: int) -> str:
     """Say the most common error of that many failed tests for one link, where it is named."""
     text = f"{WHERE[error.where]}: {shortened(error.text)}"
+    failed = f"{format_count(tests)} failed tests"
     if error.count == tests:
-        return f"Error in all {format_count(tests)} failed tests, {text}"
-    return f"Error in {format_count(error.count)} of {format_count(tests)} failed tests, {text}"
+        return f"The same error in all {failed}, {text}"
+    return f"The same error in {format_count(error.count)} of {failed}, {text}"
