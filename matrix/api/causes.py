@@ -149,7 +149,7 @@ class CausesView(ApiView, one_snapshot=False):
             choice(
                 "fit",
                 FITS,
-                "Method of the fit. `means`: least squares. `polish`: median polish, which "
+                "Fitting method. `means`: least squares. `polish`: median polish, which "
                 "tolerates outliers.",
                 FITS[0],
             ),

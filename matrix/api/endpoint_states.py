@@ -83,7 +83,7 @@ class EndpointStatesView(ApiView, of_primary=True):
         """Returns whether each endpoint can be used, as a source and as a destination.
 
         States follow from confirmed conditions, so a single test does not change them. To get only
-        changes, send `next_since` of the last response as `since`.
+        changes, send the `next_since` of the last response as `since`.
         """
         check_names(request.query_params, ["since", "format"])
         form, now = asked_format(request, TABLE), timezone.now()

@@ -91,14 +91,14 @@ EVENTS = described(
             "window",
             PRESETS,
             "Only events that were ongoing during this time range, which ends now. Cannot be "
-            "combined with `from` and `to`.",
+            "combined with `from` or `to`.",
             "7d",
         ),
         *BOUNDS[1:],
         text(
             "since",
             "Only events that were ongoing at or after this time, ISO 8601. Cannot be combined "
-            "with `window`, `from` and `to`.",
+            "with `window`, `from` or `to`.",
             "2026-11-20T04:00:00Z",
         ),
         *LINKS_FILTERED,

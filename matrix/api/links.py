@@ -95,7 +95,7 @@ OF_LINKS_THEMSELVES = {
     "bandwidth_mb_s": "bandwidth (MB/s)",
     "half_size_bytes": "file size at which half the transfer time is overhead",
 }
-LOOKING = "Only links in one of these states{of_class}. Separate several states by commas."
+LOOKING = "Only links in one of these states{of_class}. Separate multiple states with commas."
 SOME_LOOKS = rf"^({'|'.join(LOOKS)})(,({'|'.join(LOOKS)}))*$"
 SIZES = {"size_mean_bytes": "200MB", "size_std_bytes": "1MB", "half_size_bytes": "76MB"}
 AGES = {
@@ -307,7 +307,7 @@ class LinksRequest:
 
 
 NOT_HERE = {
-    "page": "“page” works only on the table page. In the API, follow the URL “next”.",
+    "page": "“page” works only on the table page. In the API, follow the “next” URL.",
     "per_page": "“per_page” works only on the table page. In the API, use “page_size”.",
     "constant": "“constant” works only on the table page. The API always returns all columns.",
 }

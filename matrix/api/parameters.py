@@ -139,7 +139,7 @@ class PageRequest(Generic[Place]):
             return cls(int(size), place(cursor) if cursor else None)
         except (ValueError, OverflowError):
             sentence = (
-                f"“cursor” has the value “{cursor}”, which is not valid: follow the URL “next” of "
+                f"“cursor” has the value “{cursor}”, which is not valid: follow the “next” URL of "
                 "a response."
             )
             raise wrong("cursor", sentence) from None

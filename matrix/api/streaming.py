@@ -58,7 +58,8 @@ def in_place(pieces: Pieces) -> Pieces:
     if not places.acquire(blocking=False):
         most = settings.SONAR_STREAMS
         raise NotNow(
-            f"All {most} concurrent downloads are in use: try again in {RETRY_SECONDS} seconds.",
+            f"The maximum number of downloads ({most}) is already running: try again in "
+            f"{RETRY_SECONDS} seconds.",
             RETRY_SECONDS,
         )
     try:

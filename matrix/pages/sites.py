@@ -59,7 +59,7 @@ HEADS = {
     "tier": ("tier", "level of the site in the grid, from 0 (the centre) to 3"),
     **{key: (key, f"{key} of the site itself; its endpoints may have more") for key in SITE_LISTS},
     "endpoints": ("endpoints", "number of storage endpoints of the site that are in use"),
-    "wan": ("WAN in Gbit/s", "nominal capacity of the WAN connection of the site"),
+    "wan": ("WAN in Gbit/s", "nominal capacity of the site's WAN connection"),
     "source": (
         "mean as source",
         "plain mean of the rates to each other site, in MB/s: the row of the site in the matrix",

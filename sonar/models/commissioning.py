@@ -38,7 +38,7 @@ class CriteriaSet(MemberFilters):
         null=True,
         blank=True,
         validators=[MinValueValidator(0.001), MaxValueValidator(MOST_MB_S)],
-        help_text="Minimum of the total bytes of successful tests divided by their total "
+        help_text="Minimum throughput: total bytes of successful tests divided by their total "
         "duration. Empty means any rate.",
     )
     least_success_percent = models.FloatField(

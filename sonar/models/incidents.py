@@ -46,8 +46,7 @@ class Target(MemberFilters):
     )  # fmt: skip
     site = models.ForeignKey(
         Site, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
-        help_text="Site whose links, in both directions, the target applies to. Empty means all "
-        "sites.",
+        help_text="The target applies to links from and to this site. Empty means all sites.",
     )  # fmt: skip
     floor_mb_s = models.FloatField(
         "minimum rate (MB/s)", null=True, blank=True,
@@ -63,7 +62,7 @@ class Target(MemberFilters):
     above = models.FloatField(
         default=DEFAULT_ABOVE,
         validators=[MinValueValidator(0.05), MaxValueValidator(2)],
-        help_text="Upper limit of the rate that counts as near target, as a fraction of the "
+        help_text="Upper limit of the rates that count as near target, as a fraction of the "
         "target. Only the statistic “rate / target” uses this limit; incidents do not depend on "
         "it.",
     )

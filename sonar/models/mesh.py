@@ -98,7 +98,8 @@ class Mesh(MemberFilters, QuietHours):
         "limit.",
     )
     vantage = vantage_field(
-        "Vantage point whose workers run the tests, unless an endpoint names another one."
+        "Vantage point whose workers run the tests, unless a different vantage point is set for an "
+        "endpoint."
     )
     sources = models.ManyToManyField(
         Endpoint,

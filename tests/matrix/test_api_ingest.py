@@ -218,7 +218,7 @@ def test_no_body_is_a_server_error(client, ingest, body: bytes):
 
 def test_too_many_results_and_too_many_bytes_are_a_413(client, ingest):
     answer = refused(post(client, [{}] * 10_001, ingest), 413)
-    assert answer["detail"] == "10,001 results are too many at once: send at most 10,000."
+    assert answer["detail"] == "The request contains 10,001 results: send at most 10,000 at once."
     answer = refused(post(client, b" " * 8_000_001, ingest), 413)
     assert answer["detail"] == "The body is larger than 8,000,000 bytes, which is the limit."
 

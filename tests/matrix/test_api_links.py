@@ -253,7 +253,7 @@ def test_a_cursor_behind_the_last_row_is_an_empty_page(client, many):
             "“page_size” has the value “10001”, which is not a whole number",
         ),
         ("page_size=x", "page_size", "“page_size” has the value “x”, which is not a whole number"),
-        ("cursor=x", "cursor", "which is not valid: follow the URL “next” of a response."),
+        ("cursor=x", "cursor", "which is not valid: follow the “next” URL of a response."),
         (
             "cursor=9999999999-1",
             "cursor",

@@ -228,7 +228,7 @@ def test_the_answer_says_what_was_asked(client, small_world):
             "page_size",
             "“page_size” is given 2 times: give it only once.",
         ),
-        ("cursor=x", "cursor", "which is not valid: follow the URL “next” of a response."),
+        ("cursor=x", "cursor", "which is not valid: follow the “next” URL of a response."),
         ("error=%00", "error", "“error” must be at most 200 printable characters"),
         ("size=huge", "size", "size “huge” is not known"),
         ("stat=mean", "stat", "There is no parameter “stat”"),

@@ -201,7 +201,7 @@ def test_the_api_has_them_as_csv_and_lines(client, ends):
     [
         ("?streams=4", "streams"),
         ("?state=well", "state “well” is not known: use done, failed or lost."),
-        ("?cursor=x", "which is not valid: follow the URL “next” of a response."),
+        ("?cursor=x", "which is not valid: follow the “next” URL of a response."),
         ("?window=3y", "window"),
     ],
 )

@@ -206,7 +206,9 @@ def test_one_more_than_may_be_is_a_503_that_says_when(client, small_world, one_p
     for path in (URL, LINKS):
         refused = client.get(f"{path}{NDJSON}")
         assert (refused.status_code, refused["Retry-After"]) == (503, "10")
-        sentence = "All 1 concurrent downloads are in use: try again in 10 seconds."
+        sentence = (
+            "The maximum number of downloads (1) is already running: try again in 10 seconds."
+        )
         assert refused.json() == {"detail": sentence, "errors": {}}
         assert client.get(path).status_code == client.head(f"{path}{NDJSON}").status_code == 200
     assert first.getvalue() == b"12"

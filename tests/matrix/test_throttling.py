@@ -64,7 +64,8 @@ def test_one_request_too_many_is_a_429_that_says_when_to_ask_again(client, setti
     assert refused.status_code == 429
     assert 1 <= wait <= DAY
     assert refused.json() == {
-        "detail": f"An IP address that sends no token may make 2 requests a day: wait {wait} s.",
+        "detail": "An IP address that sends no token may make at most 2 requests a day: "
+        f"wait {wait} s.",
         "errors": {},
     }
     assert client.get(CALL, REMOTE_ADDR="198.51.100.7").status_code == 200
@@ -94,7 +95,7 @@ def test_an_account_is_counted_with_all_its_tokens_also_with_those_that_are_revo
     Token.objects.filter(user=bob).delete()
     again = Client().get(CALL, headers=token(bob, "three"))
     assert again.status_code == 429
-    assert again.json()["detail"].startswith("An account may make 3 requests a day")
+    assert again.json()["detail"].startswith("An account may make at most 3 requests a day")
     other = token(User.objects.create_user("ann"))
     assert statuses(1, lambda: Client().get(CALL, headers=other)) == [200]
 

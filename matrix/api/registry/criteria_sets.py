@@ -30,7 +30,7 @@ class NewCriteriaSet(Body):
 
     name: Annotated[str, own_name("criteria set")]
     size: Annotated[
-        str, name_of("size class", "Size class whose tests are evaluated, for example `large`.")
+        str, name_of("size class", "Size class whose tests are evaluated, for example, `large`.")
     ]
     period_hours: Annotated[
         int, whole(1, LONGEST_PERIOD, "Length of the evaluated period, in hours.")
@@ -105,7 +105,7 @@ class CriteriaSets(Resource[CriteriaSet]):
         ),
         "remove": CallText(
             "Delete a criteria set",
-            "The records of links that passed this criteria set are also deleted.",
+            "The records of links that met the criteria of this set are also deleted.",
         ),
     }
 

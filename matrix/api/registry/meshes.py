@@ -210,8 +210,8 @@ class MeshBody(Body):
     vantage: Annotated[
         str,
         vantage_name(
-            "Vantage point whose workers run the tests of the mesh, unless an endpoint names "
-            "another one. Empty means no particular vantage point."
+            "Vantage point whose workers run the tests of the mesh, unless a different "
+            "vantage point is set for an endpoint. Empty means no particular vantage point."
         ),
     ] = ""
     sources: Annotated[
@@ -373,7 +373,11 @@ class NewSizeClass(Body):
     ]
     test_bytes: Annotated[
         int,
-        whole(1, MOST_BYTES, "Size of a test file in bytes, within the range of the size class."),
+        whole(
+            1,
+            MOST_BYTES,
+            "Size of a test file in bytes. It must be within the range of the size class.",
+        ),
     ]
     timeout_seconds: Annotated[
         int,

@@ -23,7 +23,8 @@ Paused = Annotated[
 PausedUntil = Annotated[
     Moment | None,
     time(
-        "Time in the future at which the pause ends, in UTC. Null means no set end, or no pause.",
+        "Time in the future at which the pause ends, in UTC. Null if the pause has no set end, or "
+        "if tests are not paused.",
         or_null=True,
     ),
 ]

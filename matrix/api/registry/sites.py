@@ -74,7 +74,8 @@ class NewSite(Body):
         number(
             -90,
             90,
-            "Latitude of the site in degrees, positive in the north. Null if unknown.",
+            "Latitude of the site in degrees. Values north of the equator are positive. Null if "
+            "unknown.",
             or_null=True,
         ),
     ] = None
@@ -83,7 +84,8 @@ class NewSite(Body):
         number(
             -180,
             180,
-            "Longitude of the site in degrees, positive in the east. Null if unknown.",
+            "Longitude of the site in degrees. Values east of Greenwich are positive. Null if "
+            "unknown.",
             or_null=True,
         ),
     ] = None
@@ -92,7 +94,7 @@ class NewSite(Body):
         number(
             0.001,
             1_000_000,
-            "Nominal capacity of the WAN connection of the site, in Gbit/s. Null if unknown.",
+            "Nominal capacity of the site's WAN connection, in Gbit/s. Null if unknown.",
             or_null=True,
         ),
     ] = None
@@ -372,8 +374,8 @@ class Endpoints(Resource[Endpoint]):
             "Register an endpoint",
             "The endpoint is tested only while `enabled` is true. An endpoint can be checked "
             "before it is enabled. An endpoint with credentials needs a `base_url` with the scheme "
-            "https or davs. An administrator must first allow the credentials of the endpoint for "
-            "the host of `base_url`.",
+            "`https` or `davs`. An administrator must first allow the credentials of the endpoint "
+            "for the host of `base_url`.",
         ),
         "show": CallText("Get an endpoint", "Returns the endpoint with this name."),
         "change": CallText(

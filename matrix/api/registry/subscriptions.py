@@ -57,8 +57,8 @@ class SubscriptionBody(Body):
         str,
         line(
             254,
-            "E-mail address of the receiver. For channels other than email, Sonar sets this field "
-            "to the scheme and host of the URL of the channel.",
+            "E-mail address of the receiver. For channels other than `email`, Sonar sets this "
+            "field to the scheme and host of the channel URL.",
         ),
     ] = ""
     enabled: Annotated[bool, flag("Whether notifications are sent.")] = True

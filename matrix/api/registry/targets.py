@@ -63,7 +63,7 @@ class NewTarget(Body):
         str | None,
         name_of(
             "site",
-            "Site whose links, in both directions, the target applies to. Null means all sites.",
+            "The target applies to links from and to this site. Null means all sites.",
             or_null=True,
         ),
     ] = None
@@ -97,7 +97,7 @@ class NewTarget(Body):
         number(
             0.05,
             2,
-            "Upper limit of the rate that counts as near target, as a fraction of the target. "
+            "Upper limit of the rates that count as near target, as a fraction of the target. "
             "Only `stat=vs_target` uses this limit. Incidents do not depend on it.",
         ),
     ] = DEFAULT_ABOVE

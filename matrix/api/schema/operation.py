@@ -114,7 +114,7 @@ REFUSALS = {
     ),
     429: (
         "Too many requests. The Retry-After header gives the number of seconds to wait.",
-        "An account may make 1,200 requests a minute: wait 12 s.",
+        "An account may make at most 1,200 requests a minute: wait 12 s.",
     ),
     431: (
         "A header is too long, or the request has too many headers.",
@@ -148,8 +148,9 @@ class TokenScheme(OpenApiAuthenticationExtension):
             "name": "Authorization",
             "description": (
                 "An API token in the header `Authorization: Token sonar_...`. Each operation names "
-                "the scope that it requires: `read`, `ingest` or `operate`. If enabled, an access "
-                "token of the identity provider (`Authorization: Bearer ...`) has the scope `read`."
+                "the scope that it requires: `read`, `ingest` or `operate`. If Sonar accepts "
+                "access tokens of the identity provider (`Authorization: Bearer ...`), they have "
+                "the scope `read`."
             ),
         }
 

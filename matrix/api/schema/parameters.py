@@ -107,7 +107,7 @@ WINDOW = (
     choice(
         "window",
         PRESETS,
-        "Length of a time range that ends now. Cannot be combined with `from` and `to`.",
+        "Length of a time range that ends now. Cannot be combined with `from` or `to`.",
         MatrixQuery.window,
     ),
     text(

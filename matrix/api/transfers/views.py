@@ -370,7 +370,8 @@ class TransfersView(ApiView):
             )
         if len(rows) > MOST_RESULTS:
             raise TooLarge(
-                f"{len(rows):,} results are too many at once: send at most {MOST_RESULTS:,}."
+                f"The request contains {len(rows):,} results: send at most {MOST_RESULTS:,} at "
+                "once."
             )
         now = timezone.now()
         try:
