@@ -69,8 +69,8 @@ class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]  # knox has
         if accounts.lapsed(user):
             days = accounts.LAPSE.days
             raise AuthenticationFailed(
-                f"The owner of this token has not logged in for {days} days: it works again after "
-                "the next log-in."
+                f"The owner of this token has not logged in for {days} days: the token works "
+                "again after the next log-in."
             )
         return user, record
 

@@ -199,7 +199,7 @@ def count(request: Request) -> None:
         return
     rate = Rate(*limit)
     whom, name = sender(request)
-    count_in(rate, f"api:{name}", f"{whom} may make {rate}: wait {{wait}} s.")
+    count_in(rate, f"api:{name}", f"{whom} may make at most {rate}: wait {{wait}} s.")
 
 
 def sender(request: Request) -> tuple[str, str]:
@@ -245,7 +245,7 @@ def count_log_in_elsewhere(request: HttpRequest) -> None:
 
 def count_pdf(request: Request) -> None:
     whom, name = sender(request)
-    sentence = f"{whom} may create {PDFS.most} PDFs in {PDFS.seconds // 60} minutes"
+    sentence = f"{whom} may create at most {PDFS.most} PDFs in {PDFS.seconds // 60} minutes"
     count_in(PDFS, f"pdf:{name}", f"{sentence}: wait {{wait}} s.")
 
 
