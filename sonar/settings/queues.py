@@ -42,12 +42,12 @@ def celery_broker(url: str) -> str:
     if not is_redis(REDIS_URL):
         raise ImproperlyConfigured(
             "REDIS_URL must begin with redis://, rediss://, unix:// or sentinel://. Separate "
-            "several Sentinels by semicolons."
+            "multiple Sentinels with semicolons."
         )
     if not (is_redis(url) or all(node.startswith(OF_RABBITMQ) for node in url.split(";"))):
         raise ImproperlyConfigured(
             "BROKER_URL must begin with redis://, rediss://, unix://, sentinel://, amqp:// or "
-            "amqps://. Separate several RabbitMQ nodes by semicolons."
+            "amqps://. Separate multiple RabbitMQ nodes with semicolons."
         )
     return url.replace("unix://", "redis+socket://", 1)
 
