@@ -282,7 +282,7 @@ def test_what_changed_and_why_is_said(say: Say, known_world: World) -> None:
     said = say("diagnosis", *ends, "--window", "24h").stdout
     assert "  Next: " in said
     silent = say("diagnosis", "--source=RAL_DATADISK", "--destination=DESY_DATADISK").stdout
-    assert silent == "There are no results with large files to diagnose in this time range.\n"
+    assert silent == "There are no results for large files to diagnose in this time range.\n"
     assert say("inside", *ends).stdout == "No transfer has enough progress samples.\n"
 
 

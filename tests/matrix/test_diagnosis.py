@@ -544,7 +544,7 @@ def test_more_streams_are_seen_in_the_tests_of_the_window(client, four_sites, at
 
 def test_without_results_nothing_is_judged(client, small_world, at_noon):
     html = words(responses.html(client, "/links/RAL_DATADISK/DESY_DATADISK/"))
-    assert "There are no results with large files to diagnose in this time range." in html
+    assert "There are no results for large files to diagnose in this time range." in html
 
 
 def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(client, four_sites, at_noon):

@@ -54,8 +54,8 @@ OF_ALL = [
         Tally(12, untested=9, usual=3, pooled=True),
         "9 of 12 cells cannot be assessed with large files: no result in this time range (9)",
     ),
-    (Tally(12, untested=12), "No results with large files in this time range"),
-    (Tally(12, untested=10, down=2), "No results with large files in this time range"),
+    (Tally(12, untested=12), "No results for large files in this time range"),
+    (Tally(12, untested=10, down=2), "No results for large files in this time range"),
 ]
 NARROWED = [
     (Tally(), "No link matches these filters"),
@@ -314,7 +314,7 @@ def test_time_ranges_of_the_past_and_places_without_links_are_told_as_such(clien
         assert answer(client, ended)[0] == f"{FAILS}, {IS_SLOW}, {IS_FAST}"
     assert answer(client, "?cloud=FR")[0] == "No link matches these filters"
     long_ago = "?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z"
-    assert answer(client, long_ago)[0] == "No results with large files in this time range"
+    assert answer(client, long_ago)[0] == "No results for large files in this time range"
 
 
 def test_a_young_installation_says_that_it_cannot_judge_yet(client, at_noon, small_world):

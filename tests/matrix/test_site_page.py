@@ -523,7 +523,7 @@ def test_empty_is_explained(client, small_world):
         "0 queued."
     ) in look(client).words
     transfer(small_world.ral, small_world.glasgow, 5.0, size="small")
-    assert "No results with large files in this time range." in look(client).words
+    assert "No results for large files in this time range." in look(client).words
     Schedule.objects.all().delete()
     page = look(client, "/sites/DESY/")
     assert "No tests are scheduled on links of this site." in page.words

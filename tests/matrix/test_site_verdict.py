@@ -206,7 +206,7 @@ def test_a_site_that_is_as_usual_says_so_at_once_with_factor_interval_and_links(
         (
             {"ok": 0, "level": "unknown"},
             "untested",
-            "Links {} RAL have no results with large files in this time range.",
+            "Links {} RAL have no results for large files in this time range.",
         ),
         ({"state": "down"}, "down", "All links {} RAL are in declared downtimes."),
         (None, "none", "No links {} RAL are tested with large files."),

@@ -78,7 +78,7 @@ class LinkDiagnosis:
             return ""
         size = self.evidence.size
         if not self.evidence.ok and not self.evidence.failures:
-            return f"There are no results with {size} files to diagnose in this time range."
+            return f"There are no results for {size} files to diagnose in this time range."
         if self.evidence.is_slow:
             return f"This link is slow with {size} files, but its results do not show why."
         return f"No problem stands out with {size} files."

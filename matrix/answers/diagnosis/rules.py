@@ -230,8 +230,8 @@ def start_limited(link: LinkEvidence) -> Diagnosis | None:
         rest = "; larger files take no longer."
     else:
         rest = (
-            f", and their bytes then move at {three_digits(line.bandwidth)} MB/s. "
-            f"Files under {format_bytes(line.half_size * MB)} spend most of their time on overhead."
+            f", and their bytes then move at {three_digits(line.bandwidth)} MB/s. For files under "
+            f"{format_bytes(line.half_size * MB)}, most of the transfer time is overhead."
         )
     counts = ", ".join(f"{format_count(each.ok)} {each.name}" for each in line.classes)
     return Diagnosis(

@@ -214,7 +214,7 @@ class Headline:
         if not tally.links:
             return "No link matches these filters" if self.narrowed else "No links to show yet"
         if self.is_bare:
-            return f"No results {files} in this time range"
+            return f"No results for {self.size} files in this time range"
         if self.judgement.as_of is None or self.judgement.is_late:
             return capfirst(words.as_of(self.judgement))
         reasons = {

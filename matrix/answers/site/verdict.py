@@ -45,7 +45,7 @@ VERBS = {
 MISSING = {
     "unknown": "links {links} {site} have no baselines yet. A baseline needs "
     f"{FEWEST_SUCCESSES} successful tests before the time range.",
-    "untested": "links {links} {site} have no results with {size} files in this time range.",
+    "untested": "links {links} {site} have no results for {size} files in this time range.",
     "down": "all links {links} {site} are in declared downtimes.",
     "none": "no links {links} {site} are tested with {size} files.",
 }

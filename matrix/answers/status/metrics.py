@@ -122,7 +122,7 @@ def of_work(status: Status) -> Iterator[Metric]:
     yield gauge("open_circuits", "Number of endpoints with an open circuit breaker.", circuits)
     yield gauge("scheduled_waiting", "Scheduled tests that are due and waiting.", waiting, "reason")
     yield gauge("results_last_hour", "Number of results in the last hour.", results, "state")
-    words = "Number of past hours and days whose results have not been compacted yet."
+    words = "Number of completed hours and days whose results have not been compacted yet."
     yield gauge("uncompacted_buckets", words, uncompacted)
     words = "Seconds since the oldest uncompacted hour or day ended; 0 if all are compacted."
     yield gauge("uncompacted_seconds", words, oldest)
