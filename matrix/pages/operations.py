@@ -62,7 +62,7 @@ AHEAD = timedelta(days=7)
 # The tasks that the scheduler sends: their name on the page, and their purpose.
 TASK_WORDS = {
     figures.PLANNER: ("planner", "starts tests that are due"),
-    "recovery": ("recovery", "ends lost tests and sends queued tests again"),
+    "recovery": ("recovery", "ends lost tests and sends queued tests to workers again"),
     "cleanup": ("clean-up", "deletes old test files at endpoints"),
     "check_credentials": ("credentials", "checks credentials again and warns before they expire"),
     "import_downtimes": ("downtimes", "imports downtimes from other services, if configured"),
@@ -253,9 +253,10 @@ def problems(status: figures.Status) -> list[Notice]:
 def of_silence(life: figures.Life) -> Iterator[Notice]:
     """Report queues without a worker, and a scheduler that sends no tasks."""
     effects = {
-        "transfers": "No tests run",
-        "control": "Tests are not scheduled, lost tests are not ended, results are not compacted",
-        "cleanup": "Old test files at endpoints are not deleted",
+        "transfers": "No tests are running",
+        "control": "Tests are not being scheduled, lost tests are not being ended, and results are "
+        "not being compacted",
+        "cleanup": "Old test files at endpoints are not being deleted",
     }
     for queue in life.deserted:
         yield Notice(
@@ -345,8 +346,8 @@ def last_time(life: figures.Life, sign: SignOfLife | None, never: str, last: str
 
 def uncompacted(count: int) -> str:
     if count == 1:
-        return "1 finished hour or day is not compacted"
-    return f"{format_count(count)} finished hours and days are not compacted"
+        return "1 completed hour or day has not been compacted"
+    return f"{format_count(count)} completed hours and days have not been compacted"
 
 
 def sites_of_test(id: UUID) -> set[int]:  # noqa: A002 - of the route

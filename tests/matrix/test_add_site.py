@@ -350,7 +350,7 @@ def test_without_a_script_the_cost_is_asked_for_and_nothing_is_kept(
     disk.refresh_from_db()
     assert (disk.budget_bytes_per_day, disk.enabled) == (None, False)
     later = operator.post(START, asked | {"later": ""}, follow=True)
-    assert "No tests run yet." in page(later)
+    assert "No tests are running yet." in page(later)
     disk.refresh_from_db()
     assert (disk.budget_bytes_per_day, disk.enabled) == (500_000_000, False)
 

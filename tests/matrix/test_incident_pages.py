@@ -383,7 +383,7 @@ def test_what_somebody_decides_is_kept_once_with_their_name(into_desy: Incident)
             "#assign-assignee_error",
             "is not an active account",
         ),
-        ("assign", {"assignee": ""}, "#assign-assignee_error", "The account is empty"),
+        ("assign", {"assignee": ""}, "#assign-assignee_error", "The account field is empty"),
         ("mute", {"length": "until"}, "#mute-until_error", "The end time is empty"),
         ("mute", {"length": "until", "until": "soon"}, "#mute-until_error", "“tomorrow 08:00”"),
         (

@@ -159,7 +159,7 @@ def test_matrix_table_csv_and_link_page_say_the_same(client, measured):
     html = responses.html(client, "/links/RAL_DATADISK/Glasgow_DATADISK/")
     for text, name in (("{:.3g}", ""), ("({:.3g}", "low_"), ("–{:.3g})", "high_")):
         assert text.format(row[f"overhead_{name}s"]) in html
-    assert "spend most of their time on overhead" in html
+    assert "most of the transfer time is overhead" in html
 
 
 def test_what_does_not_fit_says_so(client, measured):
@@ -221,7 +221,7 @@ def test_the_worst_of_the_matrix_lead_to_the_table(client, measured):
     assert "/table/?ordering=-overhead_s" in html
     assert "based on the transfer times in all size classes" in html
     assert "2 of 4 cells with results have no value." in html
-    assert "In 1 cell, the times of the size classes do not fit one line" in html
+    assert "In 1 cell, the transfer times of the size classes do not fit a straight line" in html
     assert "east bandwidth" in responses.html(client, "/?stat=bandwidth")
 
 

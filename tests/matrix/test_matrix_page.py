@@ -304,7 +304,7 @@ def test_endpoints_without_a_mesh_say_so(client, small_world):
     Schedule.objects.all().delete()
     page = look(client)
     assert "No mesh has tests with large files." in page
-    assert "Sonar has no results with large files yet." in page
+    assert "Sonar has no results for large files yet." in page
 
 
 def test_filters_that_nothing_passes_say_so_and_can_be_dropped(client, small_world):
@@ -318,7 +318,7 @@ def test_a_window_without_results_says_when_the_last_was_and_what_runs(client, s
     probe(small_world.ral, small_world.desy, size="large", requested_at=NOW)
     page = look(client, "?window=1h")
     assert "No results in this time range yet." in page
-    last = "The last result with large files was 3 h ago, at 20 Nov 09:00 UTC."
+    last = "The last result for large files was 3 h ago, at 20 Nov 09:00 UTC."
     assert last in " ".join(page.text.split())
     assert "Tests of this size class: 0 running, 1 queued." in page
 
@@ -642,7 +642,7 @@ def test_only_a_matrix_of_the_same_on_both_sides_has_reverse_cells(
 
 def test_a_focus_on_nothing_has_a_page_without_a_picture(client, small_world):
     page = look(client, "?only=failed")
-    assert "No cell matches." in page
+    assert "No cell matches these filters." in page
     assert page.link("Show all cells") == "/"
     assert "picture-data" not in page.source
 

@@ -79,7 +79,7 @@ def test_a_window_without_results_says_what_is_on_its_way(small_world):
     probe(MINUTE)
     probe(MINUTE, size="small")
     notice = told("window=1h")["no-results"]
-    assert "Sonar has no results with large files yet." in notice.sentence
+    assert "Sonar has no results for large files yet." in notice.sentence
     assert "Tests of this size class: 0 running, 1 queued." in notice.sentence
     assert notice.links == (("Show the last 90 days", "/?window=90d"),)
 
@@ -286,4 +286,4 @@ def test_two_queries_and_the_ways_are_all_that_notices_cost(small_world):
 def test_ages_in_a_window_that_is_over_are_from_now(small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=5 * HOUR)
     past = "from=2026-11-20T00:00:00Z&to=2026-11-20T03:00:00Z"
-    assert "The last result with large files was 5 h ago" in told(past)["no-results"].sentence
+    assert "The last result for large files was 5 h ago" in told(past)["no-results"].sentence

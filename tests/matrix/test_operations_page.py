@@ -151,7 +151,7 @@ def test_simulated_endpoints_are_said_as_long_as_one_is_in_use(client, small_wor
 
 def test_an_empty_sonar_without_processes_says_what_to_start(client):
     page = look(client)
-    assert "No worker is running for the queue “transfers”. No tests run." in page
+    assert "No worker is running for the queue “transfers”. No tests are running." in page
     assert "No worker is running for the queue “control”" in page
     assert "The scheduler is not running: no task has been sent yet." in page
     for words in (
@@ -209,7 +209,7 @@ def test_a_queue_that_does_not_move_and_hours_that_nobody_seals_are_said(client,
     transfer(small_world.ral, small_world.desy, 5.0, ago=5 * HOUR)
     page = look(client)
     assert "1 test is queued. The oldest test has been waiting for 11 min" in page
-    assert "Compaction is late: 1 finished hour or day is not compacted" in page
+    assert "Compaction is late: 1 completed hour or day has not been compacted" in page
 
 
 def test_running_tests_have_a_bar_and_lead_to_their_pages(client, small_world, well):

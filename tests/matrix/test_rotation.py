@@ -78,12 +78,12 @@ def test_a_bad_view_is_named_with_what_is_wrong_with_it(client, small_world):
         (
             "views=wall=1",
             "views",
-            "“wall” applies to the whole wall display: omit it in the views.",
+            "“wall” applies to the whole wall display: omit it from the views.",
         ),
         (
             "views=view=2",
             "views",
-            "“view” applies to the whole wall display: omit it in the views.",
+            "“view” applies to the whole wall display: omit it from the views.",
         ),
         ("size=small&views=size=large", "size", "size must be part of a view"),
         ("only=stale&views=size=large", "only", "only must be part of a view"),

@@ -230,7 +230,7 @@ def test_the_rate_of_a_link_is_accepted_by_who_may_and_stands_in_its_history(
     assert other.post(f"{LINK}baseline/", body).status_code == 403
     for wrong, said in (
         ({"size": "huge"}, "size “huge” is not known: use small, medium, large."),
-        ({"size": "small"}, "The link has no current rate with small files"),
+        ({"size": "small"}, "The link has no current rate for small files"),
         ({"note": " "}, "“note” is empty. Give the reason"),
         ({"note": "x" * 501}, "“note” has 501 characters. At most 500 are allowed."),
     ):

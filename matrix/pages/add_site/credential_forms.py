@@ -64,7 +64,8 @@ class UploadForm(ShownForm, forms.Form):
     audience = line("audience (empty: the endpoint)", 400, 30)
     path_prefix = line("path prefix (for example, /atlas; optional)", 200, 20)
     lend_credential = forms.BooleanField(
-        label="delegate this credential to the other endpoint of a transfer, to read or write here",
+        label="delegate this credential to the other endpoint of a transfer, so that it can read "
+        "or write at this endpoint",
         required=False,
         widget=forms.CheckboxInput({"class": "form-check-input"}),
         help_text="Transfers from this endpoint wait until the endpoint has a delegated "

@@ -17,7 +17,7 @@ from sonar.notation import vantages
 from sonar.notation.addresses import is_inside
 
 CAPACITY = (
-    "Enter the capacity in Gbit/s, at least 0.001, for example, 20. Leave the field empty if the "
+    "Enter the capacity in Gbit/s (at least 0.001), for example, 20. Leave the field empty if the "
     "capacity is unknown."
 )
 
@@ -59,7 +59,9 @@ class SiteForm(RowForm):
 
 
 NO_PRIVATE = "This address is inside Sonar’s network. Ask an operator to add the endpoint."
-AT_PLACE = "Another endpoint uses this path, a parent of it or a path below it. Use another path."
+AT_PLACE = (
+    "Another endpoint uses this path, one of its parent paths or a path below it. Use another path."
+)
 
 
 class EndpointForm(RowForm):

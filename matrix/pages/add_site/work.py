@@ -268,7 +268,7 @@ def start(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
             if page.endpoint.name in sentence:
                 messages.warning(request, sentence)
     else:
-        messages.success(request, f"{' '.join(sentences)} No tests run yet.")
+        messages.success(request, f"{' '.join(sentences)} No tests are running yet.")
     return HttpResponseRedirect(f"{address('site', name)}#site-work")
 
 

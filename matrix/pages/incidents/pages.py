@@ -177,7 +177,7 @@ DECISIONS = {
         "The current rates of the affected links become their baselines. "
         "Sonar then closes the incident.",
         "Reason",
-        "The reason is empty. Enter why the current rate is the new baseline.",
+        "The reason is empty. Explain why the current rate is the new baseline.",
     ),
 }
 
@@ -222,7 +222,10 @@ class AssigneeForm(DecisionForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not cleaned.get("assignee") and self.data.keys().isdisjoint({"me", "nobody"}):
-            sentence = "The account is empty. Enter its name, or press “Unassign incident”."
+            sentence = (
+                "The account field is empty. Enter the name of an account, or press “Unassign "
+                "incident”."
+            )
             self.add_error("assignee", sentence)
         return cleaned
 
@@ -255,7 +258,7 @@ class MuteForm(DecisionForm):
         elif length in HOURS:
             cleaned["until"] = self.now + timedelta(hours=int(length))
         elif not cleaned.get("until") and not self.has_error("until"):
-            sentence = "The end time is empty. Enter one, such as 2026-11-20 04:00."
+            sentence = "The end time is empty. Enter a time, such as 2026-11-20 04:00."
             self.add_error("until", sentence)
         return cleaned
 

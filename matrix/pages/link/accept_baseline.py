@@ -31,7 +31,7 @@ def accept_baseline(request: HttpRequest, source: str, destination: str) -> Http
     if size not in classes:
         errors["size"] = [f"size “{size[:80]}” is not known: use {', '.join(classes)}."]
     elif math.isnan(classes[size].now):
-        sentence = f"The link has no current rate with {size} files. Choose another size class."
+        sentence = f"The link has no current rate for {size} files. Choose another size class."
         errors["size"] = [sentence]
     else:
         chosen, user = classes[size], cast(User, request.user)

@@ -173,7 +173,7 @@ def overhead_words(overhead: Overhead) -> str:
     half = format_bytes(overhead.half_size * MB)
     return (
         f"{sentence}, and then moves data at {bandwidth}. "
-        f"Files under {half} spend most of their time on overhead."
+        f"For files under {half}, most of the transfer time is overhead."
     )
 
 
@@ -402,7 +402,7 @@ def profile_table(
     versions = [str(key.ip_version or "") for key in keys]
     timed = "clock that measured the transfer duration, and the start and end of this duration"
     origin = "test: a transfer by Sonar; production and external: imported results"
-    mesh = "set of links with one test schedule; without a mesh, the purpose of the test"
+    mesh = "set of links with one test schedule; for a test without a mesh, its purpose"
     others = "other Sonar tests at the source or the destination at the same time"
     columns: list[Column] = [
         ("transfer tool", MOVER, [key.mover for key in keys], ""),

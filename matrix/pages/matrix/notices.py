@@ -159,7 +159,7 @@ def about_focus(
         parts.append(f"at most {display.below:g} {grid.unit}")
     count = format_count(sum(grid.states().values()))
     sentence = f"None of the {count} cells is {', and '.join(parts)}."
-    return Notice("unfocused", "No cell matches.", sentence, links)
+    return Notice("unfocused", "No cell matches these filters.", sentence, links)
 
 
 def about_results(
@@ -230,9 +230,9 @@ def of_this_size(work: Mapping[str, Any]) -> str:
 def last_result(grid: Grid, now: datetime) -> str:
     last = registry.read_last(grid.query.size)
     if last is None:
-        return f"Sonar has no results with {grid.query.size} files yet."
+        return f"Sonar has no results for {grid.query.size} files yet."
     age = format_age(now - last)
-    return f"The last result with {grid.query.size} files was {age}, at {format_minute(last)}."
+    return f"The last result for {grid.query.size} files was {age}, at {format_minute(last)}."
 
 
 def downtimes_of(links: Grid) -> list[Downtime]:
@@ -307,8 +307,8 @@ def about_lines(grid: Grid) -> Notice | None:
     reasons = []
     if bent:
         reasons.append(
-            f"In {counted(bent, 'cell')}, the times of the size classes do not fit one line, so "
-            "overhead and bandwidth cannot be separated."
+            f"In {counted(bent, 'cell')}, the transfer times of the size classes do not fit a "
+            "straight line. Overhead and bandwidth cannot be separated there."
         )
     if few:
         reasons.append(

@@ -234,8 +234,8 @@ class MatrixPage(GridPage):
         return Notice(
             "ungrouped",
             f"All {' and '.join(many)} are shown.",
-            "Only some rows and columns have a label: zoom in, or hover over a cell to see its "
-            "names. Squares mark failing links.",
+            "Only some rows and columns are labelled. Zoom in, or hover over a cell to see its "
+            "source and destination. Squares mark failing links.",
             (("Group rows and columns", dataclasses.replace(self, grouped_by="").url()),),
             quiet=True,
         )
@@ -344,7 +344,9 @@ def read_views(texts: Sequence[str]) -> tuple[MatrixAddress, ...]:
         try:
             for name in (*OWN, "wall"):
                 if name in params:
-                    sentence = f"“{name}” applies to the whole wall display: omit it in the views."
+                    sentence = (
+                        f"“{name}” applies to the whole wall display: omit it from the views."
+                    )
                     raise bad(name, sentence)
             views.append(MatrixAddress.read(params))
         except BadQueryError as error:

@@ -94,7 +94,7 @@ class MeshRowForm(work_forms.RowForm):
         widget=written_fields.small_input(4),
     )
     vantage = work_forms.line(
-        "vantage point of the workers (empty: any that reach both endpoints)",
+        "vantage point of the workers (empty: any vantage point that reaches both endpoints)",
         vantages.LONGEST,
         14,
     )
