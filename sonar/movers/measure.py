@@ -323,7 +323,10 @@ def verify(
     if arrived != expected:
         _require_source(inquiry, order)
         place = host_and_path(order.destination)
-        message = f"{place}: checksum mismatch: adler32 {arrived} arrived, {expected} was sent"
+        message = (
+            f"{place}: checksum mismatch: the received file has adler32 {arrived}, the sent file "
+            f"{expected}"
+        )
         raise WrongContent(Where.TRANSFER, message)
     return True, ""
 
@@ -333,8 +336,9 @@ def _require_source(inquiry: Inquiry, order: Order) -> bool:
     offered, _ = inquiry.of(order.source)
     if order.adler32 and offered and offered != order.adler32:
         message = (
-            f"{host_and_path(order.source)}: this source file has adler32 {offered}, but the test "
-            f"file has {order.adler32}. Delete it, and the next test uploads it again"
+            f"{host_and_path(order.source)}: the source file has adler32 {offered} instead of the "
+            f"expected {order.adler32}. Delete the source file so that the next test uploads it "
+            "again"
         )
         raise WrongContent(Where.SOURCE, message, permanent=True)
     return bool(offered)

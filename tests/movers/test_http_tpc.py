@@ -195,7 +195,7 @@ def test_a_silent_server_is_given_up_within_the_limit(play: Script):
 def test_markers_without_progress_are_a_stall_of_the_transfer():
     limits = replace(PATIENT, stall=3)
     error, seconds = pull_fails(goes_on(STARTED, chunk(marker(5)), 0.05), limits=limits)
-    assert "no byte moved for 3 s, at 5 of 2000 bytes" in str(error)
+    assert "no bytes moved for 3 s, at 5 of 2000 bytes" in str(error)
     assert error.where == Where.TRANSFER
     assert 3 < seconds < 3 + SLACK_SECONDS
 
@@ -232,7 +232,7 @@ def test_a_server_that_falls_silent_after_all_bytes_is_ended_by_the_limit_of_a_s
 def test_one_byte_less_than_all_is_a_stall_whatever_markers_come():
     play = goes_on(STARTED, chunk(marker(SIZE_BYTES - 1)), 0.05)
     error, _ = pull_fails(play, limits=replace(PATIENT, stall=3))
-    assert "no byte moved for 3 s, at 1999 of 2000 bytes" in str(error)
+    assert "no bytes moved for 3 s, at 1999 of 2000 bytes" in str(error)
 
 
 def test_markers_of_several_streams_cannot_stall():

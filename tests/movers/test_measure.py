@@ -136,7 +136,7 @@ def test_a_source_file_with_other_content_is_an_error_of_the_source():
     mover.files.held[ORDER.source.url] = FakeFile(ORDER.bytes, "deadbeef")
     outcome = measure(mover, ORDER, Watch())
     assert (outcome.error.where, outcome.error.permanent) == (Where.SOURCE, True)
-    assert "this source file has adler32 deadbeef" in str(outcome.error)
+    assert "the source file has adler32 deadbeef" in str(outcome.error)
     assert outcome.verified is False
     assert nothing_is_left(mover)
 
@@ -145,7 +145,7 @@ def test_a_source_file_with_other_content_is_an_error_of_the_source():
     ("arrived", "words"),
     [
         (FakeFile(1_999, ORDER.adler32), "1999 of 2000 bytes arrived"),
-        (FakeFile(2_000, "deadbeef"), "adler32 deadbeef arrived"),
+        (FakeFile(2_000, "deadbeef"), "the received file has adler32 deadbeef"),
         (None, "the file is missing"),
     ],
 )

@@ -281,7 +281,7 @@ def test_all_of_a_preparation_ends_with_the_total_limit():
         outcome = measure(HttpTpc(), order, Watch())
     assert outcome.error.where == Where.SOURCE
     # Whichever the last request was about to do.
-    assert re.search("no answer within|of the time limit of the test|in time", str(outcome.error))
+    assert re.search("no answer within|of the test's time limit|in time", str(outcome.error))
     folders = [request for request in server.requests if request.startswith("MKCOL")]
     assert 0 < len(folders) < 90
 
@@ -290,7 +290,9 @@ def test_what_is_cut_short_by_the_total_limit_blames_no_host():
     wait = Wait(answer=2, total=4)
     wait.end_by(time.monotonic() + 0.05)
     end = End(Where.SOURCE, "http://ral.example/base/f", "http://ral.example/base")
-    assert "of the time limit of the test were not enough" in str(wait.overdue(end, "PUT ral"))
+    assert "of the test's time limit remained, which was not enough" in str(
+        wait.overdue(end, "PUT ral")
+    )
     wait = Wait(answer=2, total=0.05)
     assert "host down or firewall?" in str(wait.overdue(end, "PUT ral"))
 

@@ -148,7 +148,7 @@ def test_a_stop_before_it_begins_begins_nothing():
 
 def test_who_shows_no_progress_any_more_is_ended():
     with pytest.raises(
-        MoverError, match=r"sh: no byte moved for 0.5 s, at 7 of 1000 bytes"
+        MoverError, match=r"sh: no bytes moved for 0.5 s, at 7 of 1000 bytes"
     ) as told:
         move(shell("echo 7; sleep 6100"), IMPATIENT)
     assert told.value.where == "transfer"
@@ -165,7 +165,7 @@ def test_a_program_that_goes_on_reporting_all_bytes_is_not_stuck():
 
 
 def test_a_program_that_reports_the_same_part_again_and_again_is_stuck():
-    with pytest.raises(MoverError, match=r"no byte moved for 0.5 s, at 999 of 1000 bytes"):
+    with pytest.raises(MoverError, match=r"no bytes moved for 0.5 s, at 999 of 1000 bytes"):
         move(shell(REPORT.format(moved=999)), IMPATIENT)
 
 

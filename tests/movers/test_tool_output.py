@@ -187,7 +187,9 @@ def test_a_time_that_cannot_be_is_that_of_reading(ahead: float):
 @pytest.mark.parametrize("way", ["streamed", "Streamed", "local to remote", "2rd pull"])
 def test_a_stream_through_the_worker_is_an_error_of_ours(way: str):
     line = f"event: [1795160035294] BOTH   http_plugin\tTRANSFER:TYPE\t{way}"
-    with pytest.raises(MoverError, match="would copy through this worker") as caught:
+    with pytest.raises(
+        MoverError, match="would have copied the data through this worker"
+    ) as caught:
         gfal2.Account(Watch()).read(line)
     assert (caught.value.where, caught.value.permanent) == ("control", True)
 

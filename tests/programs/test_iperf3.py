@@ -187,7 +187,7 @@ def test_a_server_that_is_silent_from_the_beginning_is_not_waited_for_long():
     error = failure(order(silence.url, limits=limits))
     silence.close()
     assert (error.where, error.permanent) == ("transfer", False)
-    assert "no byte moved for 1 s" in str(error)
+    assert "no bytes moved for 1 s" in str(error)
     assert clients_of(silence.url) == []
 
 
@@ -197,7 +197,7 @@ def test_a_server_that_freezes_is_noticed(mortal: Iperf3Server, mode: str):
     watch = Watch(lambda moved: mortal.signal(signal.SIGSTOP) if moved > 1_000_000 else None)
     outcome = measured(order(mortal.url, mode, bytes=10**11, limits=limits), watch)
     assert (outcome.error.where, outcome.error.permanent) == ("transfer", False)
-    assert "no byte moved for 5 s" in str(outcome.error)
+    assert "no bytes moved for 5 s" in str(outcome.error)
     assert outcome.seen.moved_bytes
     assert clients_of(mortal.url) == []
 

@@ -105,7 +105,7 @@ def test_an_error_tells_endpoints_by_name_and_nothing_of_where_they_are(error, s
         "COPY B_DATADISK/sonar/incoming/0190a6a8-8a5c-7cc1-9e21-5f3a3c1d2e4f told of A_DATADISK: "
         "Remote side failed with status code 404",
         "at 12:30:45 XrdCl::File::Open and std::string::npos failed in Face::Off (file.cc:120)",
-        "A_DATADISK: no byte moved for 30 s, at 1654931403 of 2000000000 bytes",
+        "A_DATADISK: no bytes moved for 30 s, at 1654931403 of 2000000000 bytes",
         "2026-11-20T12:00:30Z [3011] No such file or directory; errno 2; XRootD 5.5.3",
         "the server's certificate is not accepted: self-signed certificate",
         "adler32 0a1b2c3d is not 0f0f0f0f; 100%25 done \ufb01le at 4.88 MB/s",

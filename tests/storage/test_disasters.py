@@ -142,7 +142,7 @@ def test_a_source_that_hangs_midway_is_a_stall_of_the_transfer(mortal: Pair, slo
     outcome, seconds = timed(Meanwhile(mortal, mortal.source.freeze), order)
     error = error_of(outcome)
     assert (error.where, outcome.leftover) == (Where.TRANSFER, None)
-    assert f"no byte moved for {STALL_SECONDS} s" in str(error)
+    assert f"no bytes moved for {STALL_SECONDS} s" in str(error)
     assert seconds < ENDS_SECONDS
     is_cleared_once_it_goes_on(mortal, mortal.source, order)
 
@@ -211,7 +211,7 @@ def test_a_destination_that_hangs_in_a_push_is_a_stall_of_the_transfer(
     outcome, seconds = timed(mover, order)
     error = error_of(outcome)
     assert error.where == Where.TRANSFER
-    assert f"no byte moved for {STALL_SECONDS} s, at 0 of" in str(error)
+    assert f"no bytes moved for {STALL_SECONDS} s, at 0 of" in str(error)
     assert outcome.leftover
     assert seconds < ENDS_SECONDS
     is_cleared_once_it_goes_on(mortal, mortal.destination, order)

@@ -267,7 +267,7 @@ def test_what_changed_on_the_way_is_a_fault_of_the_transfer(plain: Pair):
 
     outcome = measure(Spoiling(), order, Watch())
     fails(outcome, Where.TRANSFER, "adler32", permanent=False)
-    assert str(outcome.error).endswith(f"arrived, {order.adler32} was sent")
+    assert str(outcome.error).endswith(f", the sent file {order.adler32}")
     assert (outcome.verified, outcome.seen.moved_bytes) == (False, order.bytes)
 
 

@@ -233,7 +233,9 @@ class Poller:
         while not self._submissions.acquire(timeout=TURN_SLICE_SECONDS):
             watch.check()
             if time.monotonic() >= until:
-                message = "FTS, POST jobs: not submitted in time, as other tests were submitting"
+                message = (
+                    "FTS, POST jobs: not submitted in time, as other tests were being submitted"
+                )
                 raise NotAsked(Where.CONTROL, message)
         try:
             yield

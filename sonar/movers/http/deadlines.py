@@ -145,7 +145,7 @@ class Wait:
             why = "the connection or the request was not accepted in time (host down or firewall?)"
             if self.is_shortened and took < TOO_SHORT_SECONDS:
                 left = f"{round(took, 2):g} s"
-                why = f"the remaining {left} of the time limit of the test were not enough"
+                why = f"only {left} of the test's time limit remained, which was not enough"
             return MoverError(end.where, f"{place}: {why}")
         waited = min(self.answer, self.end - self.sent_at)
         return Late(end.where, f"{place}: no answer within {round(waited, 1):g} s")

@@ -202,7 +202,7 @@ class CopyWait(Wait):
             silent = f"the server sent nothing for {now - self._heard_at:.0f} s"
             after = f", after it had reported all {self._order.bytes} bytes as moved"
             return MoverError(end.where, f"{place}: {silent}{after if self._is_whole else ''}")
-        message = f"{place}: no byte moved for {limits.stall:g} s, {at}"
+        message = f"{place}: no bytes moved for {limits.stall:g} s, {at}"
         return MoverError(Where.TRANSFER, message)
 
 

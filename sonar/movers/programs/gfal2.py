@@ -141,7 +141,10 @@ class Account:
 
 def require_third_party(method: str) -> None:
     if not THIRD_PARTY.match(method):
-        message = f"gfal-copy would copy through this worker ({one_line(method)}): stopped by Sonar"
+        message = (
+            "gfal-copy would have copied the data through this worker "
+            f"({one_line(method)}), so Sonar stopped it"
+        )
         raise MoverError(Where.CONTROL, message, permanent=True)
 
 

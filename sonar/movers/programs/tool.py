@@ -230,7 +230,7 @@ class MoveDeadlines:
             why = not_confirmed(self._order) if self._is_whole else late
             raise MoverError(Where.TRANSFER, f"{name}: {why}")
         if self._moved >= 0 and now - self._progress_at > limits.stall:
-            why = f"no byte moved for {limits.stall:g} s{at}"
+            why = f"no bytes moved for {limits.stall:g} s{at}"
             if self._is_whole:
                 silent = f"nothing happened for {limits.stall:g} s"
                 why = f"all {self._moved} bytes had moved, then {silent}"
