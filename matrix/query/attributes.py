@@ -166,7 +166,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         allowed=(SWEEP, ORDERED, SCHEDULED, NOT_NOTED),
         stored={**{name: name for name in (SCHEDULED, ORDERED, SWEEP)}, NOT_NOTED: ""},
         words={
-            SCHEDULED: "on schedule",
+            SCHEDULED: "on a schedule",
             ORDERED: "on demand",
             SWEEP: "as parameter sweeps",
             NOT_NOTED: "for reasons not recorded",

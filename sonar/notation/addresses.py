@@ -365,8 +365,9 @@ def overlap(url: str, others: Iterable[tuple[str, str]]) -> str:
     for name, other in others:
         if other != url and _overlaps(own, other):
             return (
-                f"The base URL overlaps that of {name}: they are the same, or one is inside the "
-                "other. Sonar writes and deletes files below each base URL, so choose another."
+                f"The base URL overlaps with that of {name}: the two URLs are the same, or one is "
+                "below the other. Sonar writes and deletes files below each base URL, so choose a "
+                "different base URL."
             )
     return ""
 

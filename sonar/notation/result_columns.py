@@ -211,7 +211,7 @@ COLUMNS = (
     ),
     Column(
         "state",
-        "Outcome: done or failed; in exports also lost (the worker died).",
+        "Outcome: `done` or `failed`. Responses can also contain `lost` (the worker died).",
         choices=("done", "failed"),
         besides=("lost",),
         allowed="done or failed",
@@ -323,8 +323,8 @@ COLUMNS = (
     ),
     Column(
         "clock",
-        "How `seconds` was measured: over Sonar's request, over the run of a tool, or by the "
-        "transfer service.",
+        "How `seconds` was measured: from Sonar's request to its result, over the tool's run, or "
+        "by the transfer service.",
         choices=("request", "tool", "service"),
         allowed="request, tool, service or empty",
         empty="",
@@ -401,7 +401,7 @@ COLUMNS = (
         "log_url",
         "URL of the transfer log at the transfer service.",
         LOG_URL,
-        "an http or https address without a query, or empty",
+        "an http or https URL without a query string, or empty",
         empty="",
         postgres="varchar",
         reporter=Reporter.MOVER,
@@ -473,7 +473,7 @@ COLUMNS = (
     ),
     Column(
         "error_is_permanent",
-        "True if the error will occur again until its cause is fixed.",
+        "True if the error is expected to recur until its cause is fixed.",
         kind=bool,
         default=False,
         empty=False,

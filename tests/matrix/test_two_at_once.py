@@ -115,5 +115,5 @@ def test_of_two_places_that_are_added_at_once_none_is_inside_the_other():
     inside = sent | {"base_url": f"{place}/disk"}
     answer = at_once(lambda: other.post(f"/sites/{site.name}/add-endpoint/", inside), first)
     assert answer.status_code == 400
-    assert "The base URL overlaps that of A" in answer.content.decode()
+    assert "The base URL overlaps with that of A" in answer.content.decode()
     assert Endpoint.objects.filter(name__in=["A", "B"]).count() == 1

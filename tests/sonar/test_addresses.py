@@ -52,8 +52,8 @@ DOTTED = ("/1/../1", "/./1", "/1/..", "/%2e%2E/1", "/1/.%2e/2", "/..%2f1", "/%25
 
 def test_two_ways_to_write_one_place_overlap_in_both_directions():
     for url in SAME:
-        assert "overlaps that of A" in overlap(url, [("B", OTHER[3]), ("A", BASE)]), url
-        assert "overlaps that of A" in overlap(BASE, [("A", url)]), url
+        assert "overlaps with that of A" in overlap(url, [("B", OTHER[3]), ("A", BASE)]), url
+        assert "overlaps with that of A" in overlap(BASE, [("A", url)]), url
 
 
 def test_other_places_do_not_overlap():
@@ -124,7 +124,7 @@ def test_the_api_names_the_endpoint_that_has_the_place_and_not_its_url(root: Cli
         response = post(root, "endpoints/", body(url))
         assert response.status_code == 409, url
         (sentence,) = response.json()["errors"]["base_url"]
-        assert "The base URL overlaps that of KEPT" in sentence
+        assert "The base URL overlaps with that of KEPT" in sentence
         assert "example" not in sentence
         assert Endpoint.objects.count() == 1
 
@@ -224,7 +224,7 @@ def test_a_file_with_two_endpoints_in_one_place_is_refused_in_either_order(tmp_p
     for glasgow, ral in (("data", "data/"), ("data", "data/ral"), ("data/x", "data")):
         said = errors(tmp_path, files(glasgow, ral, turned=turned))
         assert "base_url" in said
-        assert "they are the same, or one is inside the other" in said
+        assert "the two URLs are the same, or one is below the other" in said
 
 
 @pytest.mark.django_db
@@ -252,7 +252,7 @@ def test_a_file_is_judged_by_what_stands_only_in_the_database_too(tmp_path):
         '- {name: SEVENTH, site: RAL, base_url: "ftp://other.example/b\\n"}\n'
     )
     said = errors(tmp_path, more)
-    assert "endpoints[0].base_url (line 2): The base URL overlaps that of RAL_DATADISK" in said
+    assert "endpoints[0].base_url (line 2): The base URL overlaps with that of RAL_DATADISK" in said
     assert "endpoints[1].name (line 3): The name “ral_datadisk” differs only in case" in said
     assert f"endpoints[2].base_url (line 4): {HOST_SENTENCE}" in said
     assert f"endpoints[3].base_url (line 5): {DOTS_SENTENCE}" in said

@@ -114,7 +114,9 @@ def test_a_registry_file_still_refuses_a_place_inside_another():
     loading.load(one_server(3))
     inside = one_server(2).replace("disk/1", "disk/0/deeper")
     for text in (inside, one_server(2).replace("disk/1", "disk/2/")):
-        with pytest.raises(registry_file.RegistryError, match=r"base URL overlaps that of E[02]:"):
+        with pytest.raises(
+            registry_file.RegistryError, match=r"base URL overlaps with that of E[02]:"
+        ):
             loading.load(text)
     with pytest.raises(registry_file.RegistryError, match="already exists"):
         loading.load(one_server(2).replace("disk/1", "disk/2"))
