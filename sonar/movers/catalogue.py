@@ -159,7 +159,7 @@ class MoverDescription:
         """Say files of which schemes it moves, in this mode where that makes a difference."""
         moved = sorted(self.schemes_in(mode))
         schemes = f"URL scheme{'s' * (len(moved) > 1)} {', '.join(moved)}"
-        return f"supports the {schemes}" + (f" in mode {mode}" if self.only_modes else "")
+        return f"supports the {schemes}" + (f" in {mode} mode" if self.only_modes else "")
 
     def scheme_mismatch(self, mode: str, base_urls: Mapping[str, str]) -> str:
         """Say in a sentence which endpoints it cannot move files of; empty if it can all.

@@ -424,10 +424,11 @@ class OverBudget(Obstacle):
             needed = conditions.ordered_bytes.get(end.id, probe.bytes)
             left = conditions.capacity.budget_bytes.get(end.id, needed)
             if left < needed:
+                tests = "the tests need" if needed > probe.bytes else "the test needs"
                 yield Problem(
                     field,
                     f"{end.name} has only {format_bytes(max(left, 0))} of its test budget left for "
-                    f"today, and {format_bytes(needed)} are needed.",
+                    f"today, but {tests} {format_bytes(needed)}.",
                 )
 
 
@@ -510,13 +511,16 @@ class OverBytesPerHour(Obstacle):
             return ""
         least = min(limits)
         tested = [each.size_class for each in conditions.intervals if each.mesh_id == mesh.id]
-        too_large = [each.name for each in tested if each.test_bytes > least]
+        too_large = [f"“{each.name}”" for each in tested if each.test_bytes > least]
         if not too_large:
             return ""
+        classes, these = "size class", "this size class"
+        if len(too_large) > 1:
+            classes, these = "size classes", "these size classes"
         return (
-            f"Tests of size {' and '.join(too_large)} never run, because each is "
-            f"larger than the limit of {format_bytes(least)} per hour. Raise the limit, or remove "
-            "this size class from the mesh."
+            f"Tests in {classes} {' and '.join(too_large)} never run, because a test file exceeds "
+            f"the hourly limit of {format_bytes(least)}. Raise the limit, or remove {these} from "
+            "the mesh."
         )
 
 

@@ -120,8 +120,8 @@ def unsupported_at_end(probe: Probe, offered: Collection[str], vantage: str) -> 
     if offer_for(probe.mover_description, end.name) in offered:
         return ""
     return unsupported(probe.mover_description, offered, vantage) or (
-        f"In mode {probe.mode} a worker at {end.name} runs this test, but no such worker is "
-        f"running. Start one with {catalogue.HERE.name}={end.name}."
+        f"In {probe.mode} mode, a worker at {end.name} runs this test, but no such worker is "
+        f"running. Start a worker with {catalogue.HERE.name}={end.name}."
     )
 
 

@@ -295,7 +295,7 @@ def _network_order_for(probe: Probe) -> Order:
     if active.name != here:
         own = f"this worker has {here}" if here else "this setting is empty on this worker"
         why = (
-            f"in mode {probe.mode} this test needs a worker with the setting "
+            f"in {probe.mode} mode, this test needs a worker with the setting "
             f"SONAR_NETWORK_ENDPOINT={active.name}: {own}"
         )
         raise refused(why)

@@ -142,7 +142,8 @@ def test_what_the_ends_do_not_bear_is_a_409_by_field_and_nothing_is_ordered(
     answer = refused(post(operator, probe_request(count=3)), 409)
     assert answer["errors"] == {
         "source": [
-            "RAL_DATADISK has only 50 MB of its test budget left for today, and 60 MB are needed."
+            "RAL_DATADISK has only 50 MB of its test budget left for today, but the tests need "
+            "60 MB."
         ],
         "destination": ["DESY_DATADISK is in a declared downtime."],
     }

@@ -136,8 +136,8 @@ def test_a_used_up_budget_says_what_is_left_and_what_is_needed(operator, small_w
     Endpoint.objects.filter(id=small_world.ral.id).update(budget_bytes_per_day=5_000_000_000)
     response = order(operator, count="4")
     assert response.status_code == 409
-    sentence = "RAL_DATADISK has only 5 GB of its test budget left for today, and 8 GB are"
-    assert sentence in read(response)
+    sentence = "has only 5 GB of its test budget left for today, but the tests need 8 GB."
+    assert f"RAL_DATADISK {sentence}" in read(response)
 
 
 def test_only_movers_that_fit_are_offered(operator, small_world):

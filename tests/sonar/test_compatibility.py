@@ -67,7 +67,7 @@ def test_a_mesh_is_judged_by_the_mode_where_a_protocol_has_only_one():
     assert mesh_problem("m", "gfal2", "pull", [[plain], [web]]) == (
         "The mesh m cannot be saved. The transfer tool gfal2 supports the URL schemes dav, davs, "
         "http, https, "
-        "root, xroot in mode pull, not those of GLASGOW_DATADISK (ftp)."
+        "root, xroot in pull mode, not those of GLASGOW_DATADISK (ftp)."
     )
 
 

@@ -109,8 +109,8 @@ def test_an_ordered_test_waits_for_a_worker_at_its_end_and_says_so(ends):
     assert scheduler.start_waiting(NOW) == []
     probe.refresh_from_db()
     assert probe.waits_because == (
-        "In mode push a worker at GLASGOW_DATADISK runs this test, but no such worker is running. "
-        "Start one with SONAR_NETWORK_ENDPOINT=GLASGOW_DATADISK."
+        "In push mode, a worker at GLASGOW_DATADISK runs this test, but no such worker is running. "
+        "Start a worker with SONAR_NETWORK_ENDPOINT=GLASGOW_DATADISK."
     )
     takes("transfers.iperf3.GLASGOW_DATADISK")
     assert scheduler.start_waiting(NOW) == [probe.id]

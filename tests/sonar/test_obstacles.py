@@ -268,8 +268,8 @@ def test_all_meshes_and_orders_share_the_bytes_of_an_hour_of_sonar(settings):
 def test_who_saves_a_mesh_is_told_of_tests_larger_than_its_hour_may_have():
     uk = world.mesh(bytes_per_hour=LARGE // 2)
     sentence = (
-        "Tests of size large never run, because each is larger than the limit of 500 MB per hour. "
-        "Raise the limit, or remove this size class from the mesh."
+        "Tests in size class “large” never run, because a test file exceeds the hourly limit of "
+        "500 MB. Raise the limit, or remove this size class from the mesh."
     )
     assert obstacles.notice(NOW) == f"The mesh uk: {sentence}"
     Mesh.objects.update(enabled=False)

@@ -203,7 +203,7 @@ def test_what_waits_does_not_count_against_caps_but_against_the_budget(db):
     assert room.in_flight == 99
     assert room.budget_bytes == {glasgow.id: size}
     assert (
-        "has only 20 MB of its test budget left for today, and 40 MB are needed."
+        "has only 20 MB of its test budget left for today, but the tests need 40 MB."
         in refused(probe_requests(lancs, glasgow, 2))["destination"][0]
     )
 
@@ -364,7 +364,8 @@ def test_the_budget_must_bear_all_of_them_together(db):
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=enough)
     told = refused(probe_requests(glasgow, lancs, 2))["source"][0]
     assert told == (
-        "GLASGOW_DATADISK has only 20.0 MB of its test budget left for today, and 40 MB are needed."
+        "GLASGOW_DATADISK has only 20.0 MB of its test budget left for today, but the tests need "
+        "40 MB."
     )
     assert order(probe_requests(glasgow, lancs, 1), NOW)
 
