@@ -46,8 +46,8 @@ STOPPED = (
 )
 BROKEN = "Sonar could not send this message because of an internal error. See the worker log."
 OTHER_KEY = (
-    "The settings of this channel were encrypted with another SONAR_CREDENTIALS_KEY. Enter them "
-    "again (docs/settings.md)."
+    "The settings of this channel were encrypted with a different SONAR_CREDENTIALS_KEY. Enter "
+    "them again (docs/settings.md)."
 )
 
 

@@ -20,8 +20,8 @@ SCOPES = re.compile(r"[!#-\[\]-~]+( [!#-\[\]-~]+)*")
 OF_STORAGE = "storage."
 
 ISSUER_SENTENCE = (
-    "An issuer must be https://host[:port]/path (http only on this machine). A user, a password, a "
-    "query and control characters are not allowed, not even percent-encoded."
+    "An issuer must be https://host[:port]/path (http only for this machine). A user name, a "
+    "password, a query string and control characters are not allowed, not even percent-encoded."
 )
 ISSUER_HOST_SENTENCE = "The URL of an issuer must have a valid host."
 

@@ -41,7 +41,8 @@ HOST_SENTENCE = (
 _HOST = re.compile(r"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
 SERVICE_URL = r"^https?://[^/@?#\s]+(/[^@?#\s]*)?$"
 SERVICE_SENTENCE = (
-    "The URL of a service must be https://host[:port]/path, without a user, a password or a query."
+    "The URL of a service must be https://host[:port]/path, without a user name, a password or a "
+    "query string."
 )
 SERVICE_PLACE_SENTENCE = (
     "The URL of a service must have a valid host and only printable characters, even after "

@@ -6,8 +6,8 @@ from sonar.notation.windows import format_minute
 
 NOTHING = "the secret was not uploaded: upload the secret on the page of the endpoint"
 OTHER_KEY = (
-    "the secret was encrypted with another SONAR_CREDENTIALS_KEY or SONAR_SECRET_KEY than this "
-    "process has; all processes must have the same key"
+    "the secret was encrypted with a different SONAR_CREDENTIALS_KEY or SONAR_SECRET_KEY; all "
+    "processes must use the same key"
 )
 
 

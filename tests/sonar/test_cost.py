@@ -139,10 +139,12 @@ def test_it_says_what_does_not_fit(uk: Mesh, settings: Any):
         "Mesh uk is not enabled. Its tests start only after it is enabled.",
         "Links with paused tests are not included: OX, RAL_DATADISK.",
         "An endpoint that is not enabled is not included: RAL_DATADISK.",
-        "Tests of size large never run: a test file exceeds the hourly limit of 1 GB.",
-        "GLASGOW_DATADISK exceeds its budget: 22.7 GB a day are scheduled, but 5 GB are allowed.",
-        "LANCS_DATADISK exceeds its budget: 22.7 GB a day are scheduled, but 1 GB are allowed.",
-        "128 tests a day are scheduled, but the limits allow only 14. The others wait.",
+        "Tests in size class “large” never run, because a test file exceeds the hourly limit of "
+        "1 GB.",
+        "GLASGOW_DATADISK exceeds its budget: 22.7 GB a day is scheduled, but only 5 GB is "
+        "allowed.",
+        "LANCS_DATADISK exceeds its budget: 22.7 GB a day is scheduled, but only 1 GB is allowed.",
+        "128 tests a day are scheduled, but the limits allow only 14. The other tests wait.",
     ]
 
 

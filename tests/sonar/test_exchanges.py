@@ -176,14 +176,15 @@ def test_a_moving_endpoint_lets_others_follow_as_far_as_there_is_room(source: So
     }
     text = source.apply(rows, joins=True)
     assert (
-        "- C: registered and in use, but now: the base URL is the same as that of B, or one is"
-        in text
+        "- C: registered and in use, but no longer usable: the base URL is the same as "
+        "that of B, or one of the two URLs is below the other" in text
     )
     assert (
-        "- D: registered and in use, but now: the base URL is the same as that of C, or one is"
-        in text
+        "- D: registered and in use, but no longer usable: the base URL is the same as "
+        "that of C, or one of the two URLs is below the other" in text
     )
-    assert "- E: the base URL is the same as that of D, or one is inside the other" in text
+    sentence = "the base URL is the same as that of D, or one of the two URLs is below the other"
+    assert f"- E: {sentence}" in text
     in_use = Endpoint.objects.filter(retired_at=None).values_list("name", flat=True)
     assert list(in_use) == ["A", "B"]
     # Once there is room, they come back.
@@ -204,8 +205,8 @@ def test_what_moves_to_the_place_of_one_out_of_use_is_not_tested_where_it_was(
         rows[1] = BASE[1]._replace(state=state)
     text = source.apply(rows, retires=state == "gone and retired")
     assert (
-        "- B: registered and in use, but now: the base URL is the same as that of A, or one is"
-        in text
+        "- B: registered and in use, but no longer usable: the base URL is the same as "
+        "that of A, or one of the two URLs is below the other" in text
     )
     endpoints = by_id()
     assert endpoints[2].retired_at
@@ -213,7 +214,8 @@ def test_what_moves_to_the_place_of_one_out_of_use_is_not_tested_where_it_was(
     is_in_use = state == "gone" and below
     assert (endpoints[1].retired_at is None) == bool(is_in_use)
     if state == "gone" and not below:
-        assert "- A: registered and in use, but now: the base URL is that of B" in text
+        reason = "no longer usable: the base URL now belongs to B"
+        assert f"- A: registered and in use, but {reason}" in text
     # As the sentence says.
     text = source.apply(rows)
     assert ("the other. A is not in use: change its base URL" in text) != bool(is_in_use)
@@ -291,8 +293,9 @@ def test_an_endpoint_that_cannot_move_is_not_tested_where_it_was(source: Source)
         2: BASE[2]._replace(place=BASE[1].place),
     }
     text = source.apply(rows)
-    assert "- A: registered and in use, but now: The credential of A is not for the host" in text
-    assert "- B: registered and in use, but now: the base URL is the same as that of A" in text
+    stuck = "registered and in use, but no longer usable"
+    assert f"- A: {stuck}: The credential of A is not for the host" in text
+    assert f"- B: {stuck}: the base URL is the same as that of A" in text
     assert by_id()[1].retired_at
     assert by_id()[2].retired_at
     own.hosts += ["b.example.org"]

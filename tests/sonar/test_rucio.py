@@ -70,9 +70,9 @@ CHOSEN = {
 }
 LEFT_OUT = {
     "FNAL_STAGE": "the RSE is a staging area, which keeps files for a short time",
-    "FNAL_TAPE": "the endpoint is tape, which Sonar does not test",
-    "GLASGOW_LOCALDISK": "the base URL is the same as that of GLASGOW_DATADISK, or one is inside",
-    "KIT_MCTAPE": "the endpoint is tape, which Sonar does not test",
+    "FNAL_TAPE": "the endpoint is tape storage, which Sonar does not test",
+    "GLASGOW_LOCALDISK": "the base URL is the same as that of GLASGOW_DATADISK, or one of",
+    "KIT_MCTAPE": "the endpoint is tape storage, which Sonar does not test",
     "LANCS_LOCALDISK": "the RSE has no protocol that Sonar can test: davs is for the LAN only",
     "LOCAL_POSIX": "the RSE has no protocol that Sonar can test, only file",
     "MWT2_CACHE": "the RSE is volatile, a cache that does not keep files",
@@ -114,7 +114,7 @@ def test_tape_by_any_mark_and_rses_without_a_site_are_left_out(tmp_path: Path, s
     else:
         assert list(endpoints()) == ["WEST_DISK"]
         for name in ("WEST_QOS", "WEST_TAPE_OLD", "WEST_TAPE"):
-            assert f"- {name}: the endpoint is tape, which Sonar does not test" in text
+            assert f"- {name}: the endpoint is tape storage, which Sonar does not test" in text
 
 
 MARKS = {
@@ -430,7 +430,7 @@ OFF = {
 NOW = {
     "write": "the RSE is not writable (availability_write is false)",
     "read": "the RSE is not readable (availability_read is false)",
-    "tape": "the endpoint is tape, which Sonar does not test",
+    "tape": "the endpoint is tape storage, which Sonar does not test",
     "staging": "the RSE is a staging area, which keeps files for a short time",
     "volatile": "the RSE is volatile, a cache that does not keep files",
 }
@@ -447,9 +447,9 @@ def test_what_the_source_switches_off_is_retired_and_comes_back_with_it(rucio: R
     assert "~ A_DISK: not in use\n" in text
     assert "no longer in the source" not in text
     if name in NOW:
-        assert f"- A_DISK: registered and in use, but now: {NOW[name]}" in text
+        assert f"- A_DISK: registered and in use, but no longer usable: {NOW[name]}" in text
     elif name != "both":
-        assert "- A_DISK: registered and in use, but now: " in text
+        assert "- A_DISK: registered and in use, but no longer usable: " in text
     assert in_use() == ["B_DISK"]
     rucio["A_DISK"].update(usual)
     assert "~ A_DISK: in use again\n" in rucio.apply()
@@ -471,7 +471,7 @@ def test_what_people_took_into_use_is_retired_by_the_source_once_and_then_kept(r
     rucio.apply()
     Endpoint.objects.update(retired_at=None, enabled=True)
     rucio["A_DISK"].update(OFF["tape"])
-    assert "registered and in use, but now: the endpoint is tape" in rucio.apply()
+    assert "registered and in use, but no longer usable: the endpoint is tape" in rucio.apply()
     Endpoint.objects.filter(name="A_DISK").update(retired_at=None)
     assert "= A_DISK: retired no (set manually), not yes" in rucio.apply()
     assert in_use() == ["A_DISK", "B_DISK"]
@@ -525,9 +525,8 @@ def test_a_new_scheme_that_a_mesh_cannot_test_retires_an_endpoint_until_it_can(r
         end.set(Endpoint.objects.all())
     rucio["A_DISK"]["protocols"] = [protocol("root", "se1.example.org")]
     text = rucio.apply()
-    assert (
-        "- A_DISK: registered and in use, but now: A_DISK cannot have a base URL with root" in text
-    )
+    reason = "A_DISK cannot have a base URL with root"
+    assert f"- A_DISK: registered and in use, but no longer usable: {reason}" in text
     assert in_use() == ["B_DISK"]
     for end in (mesh.sources, mesh.destinations):
         end.set(Endpoint.objects.filter(name="B_DISK"))
@@ -540,10 +539,8 @@ def test_a_move_that_cannot_be_does_not_keep_the_rest_away(rucio: Rucio):
     rucio["A_DISK"].update(OFF["both"] | {"protocols": rucio["B_DISK"]["protocols"]})
     rucio["B_DISK"]["attributes"]["type"] = "x" * 50
     text = rucio.run()
-    assert (
-        "- A_DISK: registered and in use, but now: the base URL is the same as that of B_DISK"
-        in text
-    )
+    reason = "the base URL is the same as that of B_DISK"
+    assert f"- A_DISK: registered and in use, but no longer usable: {reason}" in text
     assert "- B_DISK: label: " in text
     assert endpoints()["A_DISK"] == "davs://se1.example.org:2880/vo/disk"
     assert in_use() == ["B_DISK"]

@@ -47,7 +47,7 @@ def test_a_diff_says_what_would_be_and_changes_nothing(cric):
     assert "+ UKI-SCOTGRID-GLASGOW: cloud UK, country GB, latitude 55.86, longitude -4.26" in text
     assert f"+ {GLASGOW}: base URL davs://ceph.example.ac.uk/atlas/datadisk" in text
     assert "+ storage host door-ceph.example.ac.uk: UKI-SCOTGRID-GLASGOW_DATADISK" in text
-    assert "- BNL-ATLAS_DATATAPE: the endpoint is tape, which Sonar does not test" in text
+    assert "- BNL-ATLAS_DATATAPE: the endpoint is tape storage, which Sonar does not test" in text
     assert (
         "- BNL-ATLAS_OLDDISK: the endpoint is not in use and was never registered in Sonar" in text
     )
@@ -184,7 +184,7 @@ def test_rucio_gives_disks_with_a_site_and_a_protocol_between_sites(tmp_path: Pa
     expected = "davs://davs.glasgow-datadisk.example.org:2880/vo/datadisk"
     assert (disk.base_url, disk.label, disk.site.country) == (expected, "DATADISK", "GB")
     for sentence in (
-        "BNL_TAPE: the endpoint is tape, which Sonar does not test",
+        "BNL_TAPE: the endpoint is tape storage, which Sonar does not test",
         "SRM_ONLY: the RSE has no protocol that Sonar can test, only srm",
         "NOWHERE: the RSE has no attribute `site`",
     ):
@@ -365,7 +365,7 @@ def test_of_an_answer_of_cric_the_rows_are_left_out_that_cannot_be_read(cric, tm
 def test_any_mark_of_tape_leaves_an_endpoint_of_cric_out(cric, marks: dict[str, Any]):
     row = rse("BNL-ATLAS_X", "BNL-ATLAS", "x.example.gov") | marks
     text = cric(ends=cric_endpoints(X=row), join=True)
-    assert f"- {row['name']}: the endpoint is tape, which Sonar does not test" in text
+    assert f"- {row['name']}: the endpoint is tape storage, which Sonar does not test" in text
     assert not Endpoint.objects.filter(name=row["name"]).exists()
 
 
@@ -373,7 +373,7 @@ def test_an_endpoint_of_cric_in_use_that_becomes_tape_is_retired_until_it_is_dis
     cric(join=True)
     tape = rse(GLASGOW, "UKI-SCOTGRID-GLASGOW", "ceph.example.ac.uk", is_tape=True)
     text = cric(ends=cric_endpoints(**{GLASGOW: tape}))
-    assert f"- {GLASGOW}: registered and in use, but now: the endpoint is tape" in text
+    assert f"- {GLASGOW}: registered and in use, but no longer usable: the endpoint is tape" in text
     assert "no longer in the source" not in text
     assert Endpoint.objects.get(name=GLASGOW).retired_at
     cric()

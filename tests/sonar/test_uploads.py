@@ -144,9 +144,9 @@ def test_a_worker_with_another_key_says_so_and_shows_nothing(glasgow: Endpoint, 
     upload(glasgow)
     settings.SECRET_KEY = "another"
     credential_checks.check(NOW, 5)
-    assert "another SONAR_CREDENTIALS_KEY" in CredentialState.objects.get().sentence
+    assert "a different SONAR_CREDENTIALS_KEY" in CredentialState.objects.get().sentence
     settings.SONAR_CREDENTIALS_KEY = "only for tests"
-    with pytest.raises(CredentialError, match="another SONAR_CREDENTIALS_KEY"):
+    with pytest.raises(CredentialError, match="a different SONAR_CREDENTIALS_KEY"):
         secret_of(Credential.objects.get()).read()
 
 
@@ -157,7 +157,7 @@ def test_a_row_that_is_put_at_another_credential_is_of_no_use(glasgow: Endpoint)
     UploadedSecret.objects.filter(credential=other).update(
         content=UploadedSecret.objects.get(credential__name="GLASGOW_DATADISK").content
     )
-    with pytest.raises(CredentialError, match="another SONAR_CREDENTIALS_KEY"):
+    with pytest.raises(CredentialError, match="a different SONAR_CREDENTIALS_KEY"):
         secret_of(other).read()
 
 

@@ -101,7 +101,7 @@ class CostInAll:
             today = f" ({format_share(grid.today / grid.limit)} today)"
             share = grid.afterwards / grid.limit
             words = f"{format_share(share)}{today} of {format_bytes(grid.limit)}"
-            yield Bar("Hourly limit of Sonar", words, min(share, 1), grid.today / grid.limit)
+            yield Bar("Sonar's hourly limit", words, min(share, 1), grid.today / grid.limit)
         caps = ((cost.cap_out, "from the endpoint"), (cost.cap_in, "to the endpoint"))
         if not cost.endpoint and cost.nearest_cap:
             caps = ((cost.nearest_cap, f"at {cost.nearest_cap.whose}"), (None, ""))

@@ -43,7 +43,7 @@ def of_web(url: str) -> str:
     if not host or parts.scheme not in ("http", "https") or not is_printable(url) or " " in url:
         return "The address must begin with https://, or with http:// within your own network."
     if parts.username or parts.password or parts.fragment:
-        return "The address must not contain a user, a password or a #."
+        return "The address must not contain a user name, a password or a #."
     return "The address must be a valid server address." if is_nobodys(host) else ""
 
 

@@ -63,7 +63,7 @@ def remarks(cost: Cost, grid: Grid, plan: Plan, own: Member | None) -> Iterator[
     if is_held_back(cost):
         yield (
             f"{_tests(cost.asked_per_day)} a day are scheduled, but the limits allow only "
-            f"{format_count(round(cost.tests_per_day))}. The others wait."
+            f"{format_count(round(cost.tests_per_day))}. The other tests wait."
         )
 
 
@@ -109,18 +109,19 @@ def _too_large(cost: Cost, mesh: Mesh) -> Iterator[str]:
     for each in cost.classes:
         if limits and each.test_bytes > min(limits):
             yield (
-                f"Tests of size {each.name} never run: a test file exceeds the hourly limit of "
-                f"{format_bytes(min(limits))}."
+                f"Tests in size class “{each.name}” never run, because a test file exceeds the "
+                f"hourly limit of {format_bytes(min(limits))}."
             )
         if budget and each.test_bytes > budget:
             yield (
-                f"Tests of size {each.name} never run: a test file exceeds the daily budget of "
-                f"{cost.endpoint}, {format_bytes(budget)}."
+                f"Tests in size class “{each.name}” never run, because a test file exceeds the "
+                f"daily budget of {cost.endpoint}, {format_bytes(budget)}."
             )
         if each.every_seconds < tick:
             yield (
-                f"Tests of size {each.name} are due every {exact_duration(each.every_seconds)}, "
-                f"but the planner runs every {exact_duration(tick)}."
+                f"Tests in size class “{each.name}” are due every "
+                f"{exact_duration(each.every_seconds)}, but the planner runs only every "
+                f"{exact_duration(tick)}."
             )
 
 
@@ -129,8 +130,8 @@ def _over(cost: Cost) -> Iterator[str]:
     for budget in (cost.budget, cost.nearest_budget):
         if budget and budget.share > 1:
             yield (
-                f"{budget.whose} exceeds its budget: {format_bytes(budget.used)} a day are "
-                f"scheduled, but {format_bytes(budget.limit)} are allowed."
+                f"{budget.whose} exceeds its budget: {format_bytes(budget.used)} a day is "
+                f"scheduled, but only {format_bytes(budget.limit)} is allowed."
             )
     for cap, preposition in (
         (cost.cap_out, "from "),
@@ -143,8 +144,8 @@ def _over(cost: Cost) -> Iterator[str]:
         yield f"The tests need more than the WAN capacity of {cost.wan.whose}."
     if cost.grid.limit and cost.grid.afterwards > cost.grid.limit:
         yield (
-            f"All meshes together schedule {format_bytes(cost.grid.afterwards)} an hour, but the "
-            f"limit of Sonar is {format_bytes(cost.grid.limit)}."
+            f"All meshes together schedule {format_bytes(cost.grid.afterwards)} an hour, but "
+            f"Sonar's limit is {format_bytes(cost.grid.limit)}."
         )
 
 

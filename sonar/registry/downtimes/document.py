@@ -49,7 +49,8 @@ class Part:
         """Return the same, or nothing; BadAnswer if it is there twice, too long, or no text."""
         elements = self.element.findall(name)
         if len(elements) > 1:
-            raise BadAnswer(self.place(name), f"appears {len(elements)} times, but is allowed once")
+            why = f"appears {len(elements)} times, but is allowed only once"
+            raise BadAnswer(self.place(name), why)
         return self._text(elements[0], name) if elements else ""
 
     def _text(self, element: Element, name: str) -> str:

@@ -25,7 +25,8 @@ def problem(address: str) -> str:
         return (
             ""
             if is_web_service(address)
-            else "a URL must be https (http only on this machine), without a user or a query"
+            else "a URL must use https (http only for this machine) and cannot contain a user name "
+            "or a query string"
         )
     return (
         ""

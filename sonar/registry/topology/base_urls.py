@@ -8,7 +8,7 @@ from sonar.models import Endpoint
 from sonar.models.registry import BASE_URL, has_host
 from sonar.notation.addresses import PORTS, host_of, problem, scheme_of
 
-TAPE = "the endpoint is tape, which Sonar does not test"
+TAPE = "the endpoint is tape storage, which Sonar does not test"
 # The first that an endpoint has is taken: tests by HTTP reach most others.
 PREFERRED = ("davs", "https", "root", "xroot", "gsiftp", "dav", "http")
 

@@ -17,7 +17,7 @@ from sonar.registry.topology.reading import MOST_BYTES, TopologyError, decoded, 
 from sonar.registry.topology.sources import cric_atlas, cric_wlcg, rucio, srr
 
 LIMITS = Limits(connect=10, answer=60, total=300)
-NO_ADDRESS = "a URL must be https://host/path, without user or password"
+NO_ADDRESS = "a URL must be https://host/path, without a user name or password"
 NOT_ASKED = (
     "Rucio requires a token for its export. Set SONAR_RUCIO_CREDENTIAL to the name of a token "
     "file, or download the export and specify that file (docs/topology.md)"
@@ -53,7 +53,7 @@ def _token(places: Iterable[str]) -> dict[str, str]:
     if not name or not servers:
         return {}
     if len(servers) > 1:
-        sentence = "SONAR_RUCIO_CREDENTIAL is for one server, but the URLs are on several"
+        sentence = "SONAR_RUCIO_CREDENTIAL is for one server, but the URLs name several servers"
         raise TopologyError([sentence])
     try:
         token = read_secret(settings.SONAR_CREDENTIALS_DIR / name)

@@ -217,7 +217,7 @@ class _Comparison:
             self._see_endpoint(facts.model_copy(update={"unusable": str(error)}))
             return
         if facts.unusable:
-            begins = f"registered and in use, but now: {facts.unusable}"
+            begins = f"registered and in use, but no longer usable: {facts.unusable}"
             self._leave_out(facts.name, begins if is_in_use else facts.unusable)
         if is_registered:
             self._endpoints[facts.name] = row
@@ -447,7 +447,10 @@ class _Comparison:
         there = self.registered.endpoints.get(other)
         is_idle = there is not None and there.retired_at is not None
         hint = f". {other} is not in use: change its base URL" if is_idle else ""
-        return f"the base URL is the same as that of {other}, or one is inside the other{hint}"
+        return (
+            f"the base URL is the same as that of {other}, or one of the two URLs is below the "
+            f"other{hint}"
+        )
 
     def see_alias(self, facts: AliasFacts) -> None:
         """Note a name that stands for nothing yet, or that the source says otherwise now."""
@@ -513,7 +516,10 @@ class _Comparison:
                 self.changes.gone.append(row.name)
                 claimant = self._claims.get(row.name)
                 if claimant:
-                    sentence = f"registered and in use, but now: the base URL is that of {claimant}"
+                    sentence = (
+                        "registered and in use, but no longer usable: the base URL now belongs to "
+                        f"{claimant}"
+                    )
                     self._leave_out(row.name, sentence)
                 if claimant or self.changes.retires:
                     row.retired_at = self._now

@@ -50,7 +50,7 @@ PROTOCOL_ORDER = list(dict.fromkeys(PROTOCOLS[scheme].name for scheme in PREFERR
 # Since this version, priority 0 is the highest; before, it was off, as null is.
 ZERO_IS_BEST_SINCE = 39
 ADD_PING = (
-    "To the documents, add the response to GET /ping, so that Sonar applies the rules of your "
+    "Add the response to GET /ping to the documents, so that Sonar applies the rules of your "
     "Rucio version."
 )
 ZERO_REMARKS = {
