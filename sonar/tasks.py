@@ -212,7 +212,7 @@ def beat_lives(**_: Any) -> None:  # noqa: ANN401
     """The scheduler is alive while it sends tasks; between two of them it can give no sign."""
     after_task_publish.connect(heart_beats)
     every = max(settings.SONAR_HEARTBEAT_SECONDS, min(seconds for _, seconds in EVERY.values()))
-    service_manager.ready("Sends the tasks that are due.")
+    service_manager.ready("Sending the tasks that are due.")
     pulse.start(SignOfLife.Kind.BEAT, f"beat@{socket.gethostname()}", every)
 
 

@@ -21,7 +21,7 @@ def candidates(sonar: Sonar, wanted: argparse.Namespace) -> pd.DataFrame:
     links = sonar.links(**asked).set_index("source")
     links = links[links["source.retired"].ne(True)]
     rates = sonar.matrix(stat=wanted.by, **asked).reindex(columns=[wanted.destination])
-    now = pd.Timestamp(rates.attrs["query"]["end"])  # by the clock of Sonar
+    now = pd.Timestamp(rates.attrs["query"]["end"])  # by Sonar's clock
     found = pd.DataFrame(
         {
             f"{wanted.by}_mb_s": rates[wanted.destination],

@@ -123,11 +123,12 @@ def parse(row: object, where: str) -> RoleRule:
     named_sites = bool(sites) + (SITE in pattern)
     if named_sites and role is not Role.SITE_ADMIN:
         raise RuleError(
-            f"{where}: only the role site-admin may have sites or {SITE} in the name of the group"
+            f"{where}: only a rule for the role site-admin may contain “sites”, or {SITE} in the "
+            "name of the group"
         )
     if named_sites != 1 and role is Role.SITE_ADMIN:
         raise RuleError(
-            f"{where}: the role site-admin needs either a list of sites or {SITE} in the name of "
-            "the group, not both"
+            f"{where}: a rule for the role site-admin needs either “sites” or {SITE} in the name "
+            "of the group, not both"
         )
     return RoleRule(kinds[0], pattern, role, frozenset(sites))

@@ -50,7 +50,7 @@ def create(user: User, name: str, scopes: Iterable[str], days: int) -> tuple[Tok
                 user=user, name=name, scopes=scopes, expiry=timedelta(days=days)
             )
     except IntegrityError:
-        taken = f"{user} already has a token {name!r}: revoke it or choose another name"
+        taken = f"{user} already has a token named {name!r}: revoke it or choose another name"
         raise TokenError(taken) from None
     return token, text
 

@@ -64,7 +64,8 @@ class PatientScheduler(PersistentScheduler):
             entry.last_run_at = now
         if ahead:
             log.warning(
-                "The clock was ahead and was set back: %d tasks are sent one interval from now.",
+                "The clock was ahead and was set back: %d tasks will be sent one interval "
+                "from now.",
                 len(ahead),
             )
             self._heap = None  # it is made again, as when a beat starts
@@ -129,11 +130,11 @@ class PatientConsumer(Consumer):
         super().__init__(*args, without_gossip=True, without_mingle=True, **named)
 
     def ensure_connected(self, conn: Connection) -> Connection:
-        with service_manager.waiting("Waits for its task queue."):
+        with service_manager.waiting("Waiting for its task queue."):
             return super().ensure_connected(conn)
 
     def on_ready(self) -> None:
-        service_manager.ready("Takes tasks from its queue.")
+        service_manager.ready("Taking tasks from its queue.")
         self._pause = FIRST_PAUSE_SECONDS
         super().on_ready()
 

@@ -113,9 +113,9 @@ class Admission:
         """
         problems = [*self._wrong_ends(record)]
         if not self.oldest <= record.started_at <= self.newest:
-            why = "is in the future: more than 5 minutes ahead of the clock of Sonar"
+            why = "is in the future: more than 5 minutes ahead of Sonar's clock"
             if record.started_at < self.oldest:
-                since = f"is too old: results are kept only since {format_time(self.oldest)}"
+                since = f"is too old: only results since {format_time(self.oldest)} are kept"
                 why = f"{since}. Raise SONAR_KEEP_DAYS to import the result"
             sentence = f"started_at {format_time(record.started_at)} {why}"
             problems.append(("started_at", sentence))
@@ -137,7 +137,7 @@ class Admission:
             )
             problems.append(("mover", sentence))
         if record.id in self.open_probes:
-            sentence = f"id {record.id} belongs to a test of Sonar that has not ended"
+            sentence = f"id {record.id} belongs to a Sonar test that has not ended"
             problems.insert(0, ("id", sentence))
         if problems:
             raise WrongRecordError(problems)

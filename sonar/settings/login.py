@@ -18,7 +18,7 @@ def envissuer(name: str) -> str:
     if text and not is_web_service(text):
         raise ImproperlyConfigured(
             f"{name}={text!r} is not the URL of an issuer. Use a URL such as "
-            "https://iam.example.org; http is allowed on this machine only."
+            "https://iam.example.org; http is allowed only for this machine."
         )
     if len(text) > LONGEST_ISSUER:
         raise ImproperlyConfigured(f"{name} must have {LONGEST_ISSUER} characters or fewer.")
@@ -40,7 +40,7 @@ def provider_problem(
     """Say which settings of a provider do not fit each other; None if all do."""
     # With an issuer and an audience alone, scripts read and people log in by passwords.
     if missing and missing != list(oidc) and not (audience and missing == list(oidc)[1:]):
-        return f"Log-in at an OpenID Connect provider also requires {' and '.join(missing)}."
+        return f"Log-in through an OpenID Connect provider also requires {' and '.join(missing)}."
     if audience and "SONAR_OIDC_ISSUER" in missing:
         return "SONAR_OIDC_AUDIENCE requires SONAR_OIDC_ISSUER."
     if audience and audience == oidc["SONAR_OIDC_CLIENT_ID"]:

@@ -14,8 +14,8 @@ def envsource(name: str) -> str:
     if text and not (is_web_service(text) or (text.startswith("/") and text.isprintable())):
         raise ImproperlyConfigured(
             f"{name} is not allowed: use a URL such as https://goc.egi.eu/gocdbpi/public/ or the "
-            "path of a file such as /etc/sonar/downtimes.xml. A URL cannot have a user or a query. "
-            "It can begin with http:// only for this machine."
+            "path of a file such as /etc/sonar/downtimes.xml. A URL cannot contain a user "
+            "name or a query string. http:// is allowed only for this machine."
         )
     return text
 

@@ -68,7 +68,7 @@ def problem(claims: Mapping[str, object], base_url: str) -> str:
 def _of_macaroon(token: str) -> str:
     caveats = caveats_of(token)
     if caveats is None:
-        return ": only its server can read its content"
+        return ": only the server that issued this token can read its content"
     # Others name who has it, or are of no use to people.
     words = [each for each in caveats if each.startswith(("activity:", "path:"))]
     limits = f", limited to {one_line(', '.join(words))}" if words else ""
@@ -81,7 +81,7 @@ def _end(token: str) -> str:
         return "; no expiry time"
     left = max(expires_at - time.time(), 0)
     moment = datetime.fromtimestamp(expires_at, UTC)
-    return f"; valid until {format_minute(moment)}, for {left / 3600:.1f} h"
+    return f"; valid until {format_minute(moment)} ({left / 3600:.1f} h left)"
 
 
 def _scopes(claims: Mapping[str, object]) -> list[str]:

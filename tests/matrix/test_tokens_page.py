@@ -135,7 +135,7 @@ def test_a_name_is_taken_once_even_by_two_clicks(client, shifter):
     make(client)
     response = make(client)
     assert response.status_code == 400
-    said = "Shifter already has a token 'cron': revoke it or choose another name."
+    said = "Shifter already has a token named 'cron': revoke it or choose another name."
     assert said in unescape(response.content.decode())
     assert Token.objects.count() == 1
 

@@ -265,7 +265,9 @@ def test_an_end_is_of_the_newest_connection_of_its_reporter_that_is_not_over(
     taking.take(begins(), "2001:db8::1")
     assert taking.take(end, SENDER) == ""
     taking.flush()
-    assert counted(taking.counts) == ("0 received, 1 stored, dropped: 1 with an unknown start")
+    assert counted(taking.counts) == (
+        "0 received, 1 stored, dropped: 1 from connections with an unknown start"
+    )
     taking.take(begins(), SENDER)
     taking.take(end, SENDER)
     taking.flush()
@@ -421,7 +423,7 @@ def test_no_value_at_an_end_of_its_range_is_stored_that_cannot_be_read(
     taking.flush()
     taking.counts.pop(UNREAD)
     # An end whose beginning is null or empty.
-    assert taking.counts == {"stored": answers[""] - 2, "with an unknown start": 2}
+    assert taking.counts == {"stored": answers[""] - 2, "from connections with an unknown start": 2}
     assert len(list(Flow.objects.values())) == taking.counts["stored"] > 400
     assert set(answers) == {
         *("", "not a firefly", "too old or in the future", "not between registered endpoints")
@@ -437,7 +439,7 @@ def test_no_packet_with_some_values_of_another_kind_ends_a_collector(
     kept = taking.take(datagram, SENDER) == ""
     taking.flush()
     unread = taking.counts.pop(UNREAD, 0)
-    stored = taking.counts["stored"] + taking.counts["with an unknown start"]
+    stored = taking.counts["stored"] + taking.counts["from connections with an unknown start"]
     assert (stored, stored >= unread) == (kept, True)
     assert list(Flow.objects.values()) or not taking.counts["stored"]
 

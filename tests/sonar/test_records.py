@@ -211,7 +211,7 @@ def test_the_id_of_a_test_that_is_not_over_cannot_be_taken(grid):
     probe = Probe.objects.create(source=glasgow, destination=ral, **fields)
     [(field, sentence)] = problems(Admission.at(NOW), DONE | {"id": str(probe.id)})
     assert field == "id"
-    assert "belongs to a test of Sonar that has not ended" in sentence
+    assert "belongs to a Sonar test that has not ended" in sentence
 
 
 def test_a_script_with_a_number_in_its_mover_does_not_use_up_the_profiles(known: Admission):

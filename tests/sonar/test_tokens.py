@@ -96,7 +96,7 @@ def test_a_bad_wish_is_refused_in_a_sentence(shifter, words: str, said: str):
 
 def test_a_name_is_free_again_only_when_its_token_has_expired(shifter):
     create()
-    with pytest.raises(CommandError, match="shifter already has a token 'cron'"):
+    with pytest.raises(CommandError, match="shifter already has a token named 'cron'"):
         create()
     Token.objects.update(expiry=timezone.now() - timedelta(seconds=1))
     create()

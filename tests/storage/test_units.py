@@ -125,9 +125,9 @@ def test_who_waits_for_the_queue_says_so_and_is_no_hang(
         listening.settimeout(120)
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         monkeypatch.setattr(service_manager, "SPEAK_SECONDS", 0.01)
-        with service_manager.waiting("Waits for its queue."):
+        with service_manager.waiting("Waiting for its queue."):
             heard = [listening.recv(100).decode() for _ in range(3)]
-    assert heard == ["WATCHDOG=1", *["WATCHDOG=1\nSTATUS=Waits for its queue."] * 2]
+    assert heard == ["WATCHDOG=1", *["WATCHDOG=1\nSTATUS=Waiting for its queue."] * 2]
 
 
 def test_the_beat_lives_whether_or_not_its_queue_takes_anything(

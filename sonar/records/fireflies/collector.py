@@ -127,7 +127,7 @@ class Collector:
         unknown = store(self._pending[:count])
         self.counts["stored"] += count - unknown
         if unknown:
-            self.counts["with an unknown start"] += unknown
+            self.counts["from connections with an unknown start"] += unknown
         del self._pending[:count]
 
     def _store_or_drop_first(self) -> None:
