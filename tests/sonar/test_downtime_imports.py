@@ -474,7 +474,7 @@ def test_the_command_counts_tape_names_network_hosts_as_such_and_says_what_is_le
     assert said.splitlines() == [
         "GOCDB announces 3 downtimes; 0 affect registered endpoints.",
         "0 new, 0 changed, 0 withdrawn, 0 unchanged (dry run: nothing was changed).",
-        "Skipped because they cannot be read (earlier data is kept):",
+        "Skipped downtimes that cannot be read (earlier data is kept):",
         "- DOWNTIME 5 (10G0), SEVERITY: “Bad” is not allowed: use OUTAGE or WARNING",
         "2 downtimes affect only tape services, which are not tested.",
         "No endpoint is registered for 2 perfSONAR hosts: ps-1.example.org, ps-2.example.org",
@@ -488,10 +488,10 @@ def test_the_command_counts_tape_names_network_hosts_as_such_and_says_what_is_le
     ("address", "sentence"),
     [
         ("/nowhere/gocdb.xml", "Nothing was changed: /nowhere/gocdb.xml: cannot be read: No"),
-        ("http://goc.example.org/", "a URL must be https"),
-        ("https://me:sesame@goc.example.org/", "without a user or a query"),
-        ("ftp://goc.example.org/", "a URL must be https"),
-        ("https://169.254.169.254/", "a URL must be https"),
+        ("http://goc.example.org/", "a URL must use https"),
+        ("https://me:sesame@goc.example.org/", "cannot contain a user name or a query string"),
+        ("ftp://goc.example.org/", "a URL must use https"),
+        ("https://169.254.169.254/", "a URL must use https"),
     ],
 )
 def test_the_command_refuses_what_it_does_not_ask(address: str, sentence: str):

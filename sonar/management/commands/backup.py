@@ -25,7 +25,7 @@ NO_SONAR = (
 )
 PG_BIN = (
     "directory that contains pg_dump, pg_restore and psql (default: a matching version on the "
-    "PATH, then in directories of distribution packages)"
+    "PATH, else in directories of distribution packages)"
 )
 
 

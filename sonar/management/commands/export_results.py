@@ -58,8 +58,8 @@ class Command(QuickCommand):
             )
         for name, meaning in (
             ("size", "only results of this size class, such as large"),
-            ("source", "only results from this source endpoint"),
-            ("destination", "only results to this destination endpoint"),
+            ("source", "only results with this source endpoint"),
+            ("destination", "only results with this destination endpoint"),
         ):
             parser.add_argument(
                 f"--{name}", action="append", default=[], metavar="NAME", help=meaning

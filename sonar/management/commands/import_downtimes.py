@@ -56,7 +56,9 @@ class Command(QuickCommand):
         self.stdout.write(described(outcome, Origin(options["origin"]).label, dry_run=dry_run))
         if not dry_run and options["origin"] not in state.addresses():
             setting = SETTINGS[options["origin"]]
-            self.stdout.write(f"{setting} is not set, so workers do not fetch later downtimes.")
+            self.stdout.write(
+                f"{setting} is not set, so workers do not fetch new downtimes automatically."
+            )
 
 
 def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
@@ -83,7 +85,7 @@ def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
     if len(rows) > MOST_LISTED:
         lines.append(f"and {len(rows) - MOST_LISTED} more")
     if outcome.left_out:
-        lines.append("Skipped because they cannot be read (earlier data is kept):")
+        lines.append("Skipped downtimes that cannot be read (earlier data is kept):")
         lines += [f"- {each.sentence}" for each in outcome.left_out[:MOST_LISTED]]
         if (more := len(outcome.left_out) - MOST_LISTED) > 0:
             lines.append(f"and {more} more")

@@ -19,9 +19,9 @@ from sonar.results import sealing
 class Command(QuickCommand):
     help = (
         "Rebuild the hour and day segments from the raw results, day by day, newest first. Sonar "
-        "normally builds segments itself; use this after a restore or a manual change. Pages and "
-        "the API keep working meanwhile. Each day is replaced in one step: it is safe to stop or "
-        "kill the command and to repeat it."
+        "normally builds segments itself; use this command after a restore or a manual change. "
+        "Pages and the API keep working meanwhile. Each day is replaced in one step: it is safe "
+        "to stop or kill the command and to repeat it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -58,8 +58,8 @@ class Command(QuickCommand):
                     bar.update(task, completed=done, description=f"{day:%Y-%m-%d}")
         except KeyboardInterrupt as error:
             raise CommandError(
-                f"Stopped after {done} of {len(days)} days (counted per size class). All finished "
-                "days are complete; run the command again for the rest.",
+                f"Stopped after {done} of {len(days)} days (counted per size class). The days "
+                "processed so far are complete; run the command again for the rest.",
                 returncode=130,
             ) from error
         console.print(

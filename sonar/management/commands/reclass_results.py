@@ -16,10 +16,10 @@ from sonar.results.reclass import Moves
 
 class Command(QuickCommand):
     help = (
-        "Move results to the size class that matches their size, newest first. Use this after "
-        "changing the bounds of size classes. Pages and the API keep working and stay exact; the "
-        "affected hours are compacted again automatically. Each hour is one transaction, so it "
-        "is safe to stop or kill the command and run it again."
+        "Move results to the size class that matches their size, newest first. Use this "
+        "command after changing the bounds of size classes. Pages and the API keep working and "
+        "show correct numbers; the affected hours are compacted again automatically. Each hour is "
+        "one transaction, so it is safe to stop or kill the command and run it again."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -44,8 +44,8 @@ class Command(QuickCommand):
         except KeyboardInterrupt as error:
             tell(console, total, only_count)
             raise CommandError(
-                f"Stopped after {done} of {len(days)} days. All finished days are complete; run "
-                "the command again for the rest.",
+                f"Stopped after {done} of {len(days)} days. The days processed so far are "
+                "complete; run the command again for the rest.",
                 returncode=130,
             ) from error
         tell(console, total, only_count)

@@ -50,7 +50,7 @@ class Command(QuickCommand):
         self.stdout.write(text)
         may = f"may {' and '.join(token.scopes)} until {format_time(token.expiry)}"
         self.stderr.write(
-            f"Token {token}, key {token.token_key}: {may}. The token is not shown again."
+            f"Token {token}, key {token.token_key}: {may}. The token will not be shown again."
         )
 
     def list(self, **_: object) -> None:
