@@ -660,7 +660,8 @@ def causes(client: Client, asked: Asked) -> Iterator[Fact]:
     yield "more on causes", context["more_changed"], max(len(sure) - 8, 0)
     count = re.match(r"(\d+) conditions? (?:is|are) open", context["changed_words"])
     yield f"heading of causes: {context['headline']}", int(count[1]) if count else 0, len(sure)
-    yield "doubtful on causes", "Results are doubtful" in text, asked.doubtful is not None
+    said = re.search("Results (?:have been|were) doubtful", text)
+    yield "doubtful on causes", said is not None, asked.doubtful is not None
 
 
 def concerns(condition: Condition, name: str, end: str) -> bool:

@@ -144,7 +144,7 @@ def test_of_doubtful_measurements_it_says_so_before_all_else(client, published):
     stored_condition("slow", since=5 * world.HOUR)
     stored_condition(destination=Endpoint.objects.get(name="TAIWAN-LCG2_DATADISK"), since=DAY / 8)
     changed = responses.page(client, "/causes/").section("changed").words
-    assert "Results are doubtful since 20 Nov 07:00 UTC" in changed
+    assert "Results have been doubtful since 20 Nov 07:00 UTC" in changed
     assert "TAIWAN" not in changed
 
 

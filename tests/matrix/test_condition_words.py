@@ -120,8 +120,8 @@ def test_a_page_says_as_of_when_and_whether_that_is_late():
 def test_results_are_doubtful_for_a_reason(small_world: World):
     grid = stored_condition(TYPES.SLOW)
     assert words.doubtful(grid) == (
-        "Results are doubtful since 20 Nov 06:00 UTC: most links are slow at once, which "
-        "suggests a problem on Sonar's own machine."
+        "Results have been doubtful since 20 Nov 06:00 UTC: most links are slow at once, which "
+        "suggests a problem on Sonar's machine."
     )
 
 

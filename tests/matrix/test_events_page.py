@@ -167,7 +167,7 @@ def test_results_are_doubtful_while_the_whole_grid_is_slow(client, past):
     assert "doubtful" not in responses.page(client, "/events/").words
     change(None, None, 0.5, HOUR)
     page = responses.page(client, "/events/?type=faster").words
-    assert "Results are doubtful since 20 Nov 11:00 UTC: most links are slow at once" in page
+    assert "Results have been doubtful since 20 Nov 11:00 UTC: most links are slow at once" in page
 
 
 def test_notes_and_downtimes_near_an_event_stand_beside_it(client, past):

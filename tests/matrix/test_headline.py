@@ -201,8 +201,8 @@ def test_doubtful_measurements_are_said_before_anything_else(client, in_trouble)
     stored_condition(TYPES.FAILING, destination=in_trouble.scratch, since=30 * HOUR)
     headline, _ = answer(client)
     assert headline == (
-        "Results are doubtful since 20 Nov 07:00 UTC: most links are slow at once, which "
-        "suggests a problem on Sonar's own machine. DESY_SCRATCHDISK fails as destination since "
+        "Results have been doubtful since 20 Nov 07:00 UTC: most links are slow at once, which "
+        "suggests a problem on Sonar's machine. DESY_SCRATCHDISK fails as destination since "
         "19 Nov 06:00 UTC (3 links)"
     )
     # What began during it may come of it, and is not listed.
@@ -210,7 +210,7 @@ def test_doubtful_measurements_are_said_before_anything_else(client, in_trouble)
     listed = [item.text for kind, items in rail if kind.kind in KIND_OF.values() for item in items]
     assert listed == ["DESY_SCRATCHDISK as destination"]
     Condition.objects.exclude(scope="grid").delete()
-    assert answer(client)[0].endswith("Sonar's own machine.")
+    assert answer(client)[0].endswith("Sonar's machine.")
 
 
 def test_parts_of_the_heading_lead_to_what_they_say_and_counts_to_their_cells(client, in_trouble):

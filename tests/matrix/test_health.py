@@ -135,8 +135,8 @@ def test_doubtful_results_and_late_assessments_are_said_and_all_is_ready(
     stored_condition("failing", since=2 * HOUR)
     status, parts = ready(client)
     said = (
-        "Results are doubtful since 20 Nov 10:00 UTC: most links fail at once, which suggests a "
-        "problem on Sonar's own machine."
+        "Results have been doubtful since 20 Nov 10:00 UTC: most links fail at once, which "
+        "suggests a problem on Sonar's machine."
     )
     assert (status, parts["measurements"]) == (200, {"ok": False, "detail": said})
 

@@ -65,7 +65,7 @@ def test_conditions_of_the_link_are_said_with_since_the_worst_first(client, meas
         "Glasgow_DATADISK receives at 0.40× (0.35–0.46) since 20 Nov 03:00 UTC, unconfirmed.",
     ]
     stored_condition(TYPES.SLOW, since=DAY)
-    assert "Results are doubtful since 19 Nov 12:00 UTC" in responses.page(client, CARD)
+    assert "Results have been doubtful since 19 Nov 12:00 UTC" in responses.page(client, CARD)
 
 
 def test_why_a_failing_class_has_no_rate_is_said_on_hover(client, measured):

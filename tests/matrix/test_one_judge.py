@@ -211,7 +211,7 @@ def test_operations_and_matrix_say_first_that_results_are_doubtful(client: Clien
     said = page(client, "/operations/")
     assert "Sonar is healthy" not in said
     assert "doubtful" in said
-    assert heading(client).startswith("Results are doubtful since")
+    assert heading(client).startswith("Results have been doubtful since")
 
 
 def test_the_factor_of_an_endpoint_is_that_of_its_links(client: Client):

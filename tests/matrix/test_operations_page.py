@@ -376,11 +376,11 @@ def test_while_the_whole_grid_is_slow_results_are_doubtful_and_that_is_the_verdi
     figures.forget()
     page = look(client)
     assert page.texts("h1") == [
-        "Health: Sonar is running; its results are doubtful since 20 Nov 10:00 UTC"
+        "Health: Sonar is running; its results have been doubtful since 20 Nov 10:00 UTC"
     ]
     assert (
-        "Results are doubtful since 20 Nov 10:00 UTC: most links are slow at once, which suggests "
-        "a problem on Sonar's own machine. Check the load"
+        "Results have been doubtful since 20 Nov 10:00 UTC: most links are slow at once, which "
+        "suggests a problem on Sonar's machine. Check the load"
     ) in page.part("#health")
     assert "healthy" not in page
     # What began since then is not a fault of its own.
@@ -388,7 +388,7 @@ def test_while_the_whole_grid_is_slow_results_are_doubtful_and_that_is_the_verdi
     assert "DESY_DATADISK" not in page.section("failing-ends")
     SignOfLife.objects.filter(kind="beat").delete()
     (heading,) = look(client).texts("h1")
-    said = "Sonar has 1 problem; its results are doubtful since 20 Nov 10:00 UTC"
+    said = "Sonar has 1 problem; its results have been doubtful since 20 Nov 10:00 UTC"
     assert heading == f"Health: {said}"
     Condition.objects.filter(scope="grid").update(ended_at=NOW - MINUTE)
     assert "doubtful" not in look(client)
@@ -475,7 +475,7 @@ def test_who_may_orders_a_test_and_is_led_to_it(client, small_world, role: Role)
 
 def test_an_admin_of_a_site_orders_for_it_alone(client, small_world):
     client.force_login(account(Role.SITE_ADMIN, small_world.desy.site))
-    assert "One of them must be at one of your sites" in look(client)
+    assert "At least one of the two endpoints must be at one of your sites" in look(client)
     assert order(client).status_code == 302
     refusal = order(client, destination="Glasgow_DATADISK", count="3")
     assert refusal.status_code == 403
@@ -672,7 +672,7 @@ def test_an_operator_stops_all_tests_and_every_page_says_so_until_they_start_aga
     assert stop(operator)["Location"] == URL
     assert Probe.objects.get().cancelled_by == ""
     words = "All Sonar tests are stopped since 20 Nov 12:00 UTC (the-operator), until someone"
-    words += " resumes them: new firewall. No test starts until the stop ends."
+    words += " resumes them: new firewall. No test starts until tests are resumed."
     for page in (URL, "/", "/table/", "/sites/RAL/", "/links/RAL_DATADISK/DESY_DATADISK/"):
         assert words in look(operator, page), page
         assert "(the-operator)" not in look(Client(), page), page

@@ -169,7 +169,7 @@ def test_where_measurements_are_doubtful_that_is_first_and_what_began_then_is_no
         condition(TYPES.SLOW, destination=RAL, since=CHANGED + HOUR),
         condition(source=RAL, destination=OX, since=CHANGED - HOUR),
     )
-    assert found.news.startswith("Results are doubtful since 19 Nov 20:15 UTC")
+    assert found.news.startswith("Results have been doubtful since 19 Nov 20:15 UTC")
     assert [each.scope for each in found.conditions] == ["link"]
     assert said(condition(TYPES.SLOW)).kind == "unknown"
 

@@ -112,7 +112,7 @@ def test_it_says_as_of_when_and_whether_measurements_are_doubtful(client, measur
     assert "as of 12:00 UTC." in look(client).words
     assert "doubtful" not in look(client).words
     stored_condition("slow")
-    assert "Results are doubtful since 20 Nov 06:00 UTC" in look(client).words
+    assert "Results have been doubtful since 20 Nov 06:00 UTC" in look(client).words
 
 
 def test_a_link_within_a_site_fails_once(client, small_world):

@@ -187,10 +187,12 @@ def test_while_measurements_are_doubtful_no_calm_is_said():
     grid = condition("slow", *RATES, ends=("", ""))
     found = verdict_of(link(doubtful=grid))
     assert found.kind == "unknown"
-    assert found.headline.startswith("Results are doubtful since 20 Nov 15:06 UTC: most links")
+    assert found.headline.startswith(
+        "Results have been doubtful since 20 Nov 15:06 UTC: most links"
+    )
     found = verdict_of(link({"large": FAILING}, conditions=[condition()], doubtful=grid))
     assert found.headline.startswith("Fails")
-    assert found.also[0][0].startswith("Results are doubtful")
+    assert found.also[0][0].startswith("Results have been doubtful")
 
 
 def test_newest_tests_far_from_usual_without_a_condition_are_not_called_usual():

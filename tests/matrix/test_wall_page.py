@@ -64,7 +64,8 @@ def test_one_row_stands_for_an_endpoint_and_nothing_unconfirmed_is_there(client,
 def test_doubtful_measurements_are_what_is_largest(client, trouble):
     stored_condition(TYPES.SLOW, since=6 * HOUR)
     page = wall(client)
-    assert page.texts("h1 .doubtful")[0].startswith("Results are doubtful since 20 Nov 06:00 UTC")
+    sentence = "Results have been doubtful since 20 Nov 06:00 UTC"
+    assert page.texts("h1 .doubtful")[0].startswith(sentence)
     assert page.texts(".wall-lists .failing") == []
 
 

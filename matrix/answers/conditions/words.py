@@ -203,10 +203,11 @@ def as_of(judgement: Judgement) -> str:
 
 def doubtful(condition: Condition) -> str:
     """Say that results are doubtful because of a condition of the whole grid."""
-    verb = VERBS[TYPES(condition.type)][1][condition.ended_at is not None]
+    is_over = condition.ended_at is not None
+    verb = VERBS[TYPES(condition.type)][1][is_over]
     return (
-        f"Results are doubtful {since(condition)}: most links {verb} at once, which suggests a "
-        "problem on Sonar's own machine."
+        f"Results {'were' if is_over else 'have been'} doubtful {since(condition)}: most links "
+        f"{verb} at once, which suggests a problem on Sonar's machine."
     )
 
 
