@@ -19,7 +19,7 @@ def filter_field(end: str) -> models.JSONField:
         default=dict,
         db_default=Value({}, models.JSONField()),
         help_text="The same syntax as in the URL of the matrix: cloud=UK&label=DATADISK&tag=!tape. "
-        "Endpoints that match later are included automatically.",
+        "Endpoints that match the filter later are included automatically.",
     )
 
 

@@ -161,7 +161,7 @@ class Notification(models.Model):
     urgent = models.BooleanField(default=False)
     together = models.BooleanField(
         default=False,
-        help_text="Whether the notification is combined with others into one message.",
+        help_text="Whether the notification is combined with other notifications into one message.",
     )
     created_at = models.DateTimeField()
     due_at = models.DateTimeField()

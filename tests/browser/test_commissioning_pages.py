@@ -65,5 +65,5 @@ def test_a_set_is_made_and_who_passed_is_seen_by_all_and_printed(
     look(page, f"commissioning-print-{reader}")
     expect(page.get_by_role("button", name="Print")).to_be_hidden()
     page.emulate_media(media="screen")
-    page.get_by_role("link", name="Results from the measured hours").click()
+    page.get_by_role("link", name="Results from the evaluated hours").click()
     page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/?from=*")

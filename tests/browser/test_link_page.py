@@ -319,7 +319,7 @@ def test_reported_connections_stand_on_the_page_of_a_transfer(visit, scene):
     page = visit.open(f"/transfers/{own}/")
     part = page.get_by_role("region", name="Connections", exact=True)
     expect(part.locator("tbody tr")).to_have_count(2)
-    expect(part).to_contain_text("this test or 1 other at the same time")
+    expect(part).to_contain_text("this test or 1 other test that ran at the same time")
     expect(part).to_contain_text("missing at RAL_DATADISK, so a worker of Sonar uploaded it")
     assert by_day_and_night(page) == []
     assert fits(page)

@@ -197,7 +197,7 @@ def test_an_import_is_no_test_that_somebody_ordered(operator, small_world):
     for purpose in ("", "ordered", "sweep"):
         imported = ordered(purpose=purpose)
         world.transfer(small_world.ral, small_world.desy, 5.0, made=imported)
-    assert "No on-demand test was requested on this link in the last 24 hours." in look(operator)
+    assert "No on-demand test was requested for this link in the last 24 hours." in look(operator)
     assert cells(operator) == []
     send(small_world, 5, 7.0, ordered())
     assert [row[4] for row in cells(operator)] == ["7.00"]
@@ -289,7 +289,7 @@ def test_a_running_test_says_how_far_it_is_unless_it_is_of_a_mesh(client, small_
     Probe.objects.all().delete()
     page = look(client)
     assert "every 2s" not in page.source
-    assert "No on-demand test was requested on this link in the last 24 hours." in page
+    assert "No on-demand test was requested for this link in the last 24 hours." in page
     sent.probe(small_world.ral, small_world.desy, worker="worker-1", mesh=small_world.mesh)
     assert not look(client).parts("progress")
 

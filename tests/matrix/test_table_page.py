@@ -297,7 +297,7 @@ def test_endpoints_without_a_mesh_say_so(client, small_world):
     Schedule.objects.all().delete()
     Mesh.objects.create(name="newer")  # schedules follow the registry
     page = look(client)
-    assert "No mesh tests any link. 4 endpoints are registered" in page.words
+    assert "No link is tested by a mesh. 4 endpoints are registered" in page.words
     assert "/meshes/" in page.links()
 
 

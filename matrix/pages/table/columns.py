@@ -166,7 +166,7 @@ class Priority(LinkColumn):
 
     def render(self, record: TableRow) -> TableCell:
         if math.isnan(record.priority):
-            return TableCell(DASH, "no mesh tests this link", self.look)
+            return TableCell(DASH, "this link is not tested by a mesh", self.look)
         return TableCell(f"{record.priority:.0f}", look=self.look)
 
 

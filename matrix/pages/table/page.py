@@ -339,7 +339,7 @@ def about_empty(drop_filters: str) -> Notice:
         return common.no_endpoints()
     return Notice(
         "no-mesh",
-        "No mesh tests any link.",
+        "No link is tested by a mesh.",
         f"{format_count(count)} endpoints are registered, but no enabled mesh has an interval, "
         "and there are no results in this time range.",
         (("An operator can add a mesh", address("meshes")),),
