@@ -63,7 +63,7 @@ class StopView(ApiView, of_primary=True):
         """Returns whether all tests are stopped, until when and why.
 
         While all tests are stopped, no scheduled or on-demand tests start. Tests that are due wait
-        until the stop ends.
+        until tests are resumed.
         """
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
