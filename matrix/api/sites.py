@@ -164,10 +164,10 @@ class SiteView(ApiView):
             declared = downtimes.declared(notes.downtimes_of(site, report.window, now))
             ends = end_figures(report, site_is, declared, notes_on_site, events_of_site(report))
             end = end or ENDS[0]
-            rates = f"{report.name} as {end}, {query.size} files: rates of its links"
+            rates = f"{report.name} as {end}, {query.size} files: link rates"
             simulated = report.links.simulated
             title = FigureTitle(
-                f"{rates} relative to usual", report.window, "", simulated=simulated
+                f"{rates} relative to their baselines", report.window, "", simulated=simulated
             )
             saved_as = file_name("site", site.name, "as", end, query=query, window=report.window)
             return as_figure(ends[end], title, form, saved_as)

@@ -183,8 +183,8 @@ class MeshBody(Body):
     service: Annotated[
         str,
         field(
-            "an empty string or a URL of the form https://host[:port]/path without user, password "
-            "or query (at most 400 characters)",
+            "an empty string or a URL of the form https://host[:port]/path without user name, "
+            "password or query (at most 400 characters)",
             "URL of the transfer service, for transfer tools that use one. Empty for other "
             "transfer tools.",
             max_length=400,
