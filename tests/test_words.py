@@ -183,7 +183,6 @@ LONGER = {
     "Same for all links: ": "a list of columns that say nothing",
     "JSON Plot of the site as destination": "a list of links",
     "Fri 20 Nov, Thu 19 Nov": "the list of days behind the strip, which are links",
-    "The name of a credential is made of letters": "a rule that stands in a migration",
     "A host of a credential is a name or an address": "a rule that stands in a migration",
 }
 

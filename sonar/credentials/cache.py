@@ -243,7 +243,7 @@ def problem(directory: Path) -> str:
 
 
 def _sentence(error: OSError) -> str:
-    why = f"SONAR_TOKEN_CACHE_DIR cannot be written: {error.strerror}"
+    why = f"tokens cannot be written to SONAR_TOKEN_CACHE_DIR: {error.strerror}"
     return f"{why}; each process requests its own tokens"
 
 

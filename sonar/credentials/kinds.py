@@ -20,8 +20,9 @@ SCOPES = re.compile(r"[!#-\[\]-~]+( [!#-\[\]-~]+)*")
 OF_STORAGE = "storage."
 
 ISSUER_SENTENCE = (
-    "An issuer must be https://host[:port]/path (http only for this machine). A user name, a "
-    "password, a query string and control characters are not allowed, not even percent-encoded."
+    "An issuer must have the form https://host[:port]/path (http only for this machine). A user "
+    "name, a password, a query string and control characters are not allowed, not even "
+    "percent-encoded."
 )
 ISSUER_HOST_SENTENCE = "The URL of an issuer must have a valid host."
 
@@ -58,7 +59,7 @@ class KindDescription:
 KINDS: tuple[KindDescription, ...] = (
     KindDescription(
         name=FILE,
-        label="file: a bearer token, used as it is",
+        label="file: a bearer token, used as is",
         path="sonar.credentials.sources.file:FileSource",
         shown=CredentialKind.BEARER_TOKEN,
     ),
@@ -104,7 +105,7 @@ def describe(name: str) -> KindDescription:
     for kind in KINDS:
         if kind.name == name:
             return kind
-    raise ValueError(f"there is no kind of credential {name!r}; allowed: {', '.join(names())}")
+    raise ValueError(f"the credential kind {name!r} does not exist; allowed: {', '.join(names())}")
 
 
 def problems(kind: str, values: Mapping[str, str]) -> dict[str, str]:

@@ -30,8 +30,8 @@ from sonar.notation.addresses import (
 # No dot first, as the name is that of a file; an older Sonar let names begin with - and _.
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
 NAME_SENTENCE = (
-    "The name of a credential is made of letters, digits, dots, dashes and underscores. It must "
-    "not begin with a dot, as it is also a file name."
+    "A credential name may contain only letters, digits, dots, dashes and underscores. It must not "
+    "begin with a dot, as it is also a file name."
 )
 HOST_SENTENCE = (
     "A host of a credential is a name or an IP address in lower case. A port limits it to that "
@@ -41,8 +41,8 @@ HOST_SENTENCE = (
 _HOST = re.compile(r"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
 SERVICE_URL = r"^https?://[^/@?#\s]+(/[^@?#\s]*)?$"
 SERVICE_SENTENCE = (
-    "The URL of a service must be https://host[:port]/path, without a user name, a password or a "
-    "query string."
+    "The URL of a service must have the form https://host[:port]/path, without a user name, a "
+    "password or a query string."
 )
 SERVICE_PLACE_SENTENCE = (
     "The URL of a service must have a valid host and only printable characters, even after "
@@ -152,8 +152,8 @@ def problems(endpoint: Endpoint) -> dict[str, str]:
             continue
         if not names(credential.hosts, endpoint.base_url):
             sentences[field] = (
-                f"{subject} of {endpoint.name} is not for the host and port of its base URL. "
-                "Administrators set which hosts a credential is for."
+                f"{subject} of {endpoint.name} is not valid for the host and port of its base "
+                "URL. Administrators set the hosts for which a credential is valid."
             )
         elif is_in_clear(endpoint.base_url):
             sentences[field] = (
@@ -169,8 +169,8 @@ def problems(endpoint: Endpoint) -> dict[str, str]:
     if _lends_its_own(endpoint) and not endpoint.lend_credential:
         sentences.setdefault(
             "credential_lent",
-            f"The delegated credential of {endpoint.name} is its own credential: choose another "
-            "credential, or set “lend_credential”.",
+            f"The delegated credential of {endpoint.name} is the endpoint's own credential: choose "
+            "another credential, or set “lend_credential”.",
         )
     return sentences
 
@@ -331,8 +331,8 @@ def _service_credential(service: str, credential: Credential) -> str:
     """Say why a service cannot know Sonar by a credential; empty if it can."""
     if not names(credential.hosts, service):
         return (
-            "The credential of the service is not for the host and port of the service. "
-            "Administrators set which hosts a credential is for."
+            "The credential of the service is not valid for the host and port of the service. "
+            "Administrators set the hosts for which a credential is valid."
         )
     usable = [kind.name for kind in credential_kinds.KINDS if not kind.not_of_service]
     allowed = f"the kind must be {' or '.join(usable)}"

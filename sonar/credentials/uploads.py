@@ -130,8 +130,8 @@ ALLOWED = {
         f"A client secret is one line of at most {LONGEST_CLIENT_SECRET} characters."
     ),
     "macaroon": (
-        "Upload a token, or a certificate followed by its private key (PEM), that the endpoint "
-        "accepts."
+        "Upload a token that the endpoint accepts, or a certificate that it accepts, followed by "
+        "its private key (PEM)."
     ),
     kinds.X509: "Upload a certificate followed by its private key (PEM), in one file.",
 }

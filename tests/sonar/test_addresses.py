@@ -93,7 +93,7 @@ def test_services_issuers_and_their_paths_hold_no_control_characters_either(text
 def test_an_issuer_that_is_no_url_is_a_sentence(issuer: str):
     values = dict.fromkeys(kinds.SETTINGS, "")
     wrong = kinds.problems("client_credentials", values | {"issuer": issuer})
-    assert wrong["issuer"].startswith("An issuer must be https://host[:port]/path")
+    assert wrong["issuer"].startswith("An issuer must have the form https://host[:port]/path")
 
 
 def test_what_cannot_be_decoded_is_refused_and_what_can_be_printed_is_fine():

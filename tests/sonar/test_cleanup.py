@@ -248,7 +248,9 @@ def test_a_file_stays_with_the_reason_where_a_credential_is_not_bound_any_more(
     left(bind(endpoint("GLASGOW"), "glasgow", lent="lent-is-not-needed"), "a")
     Endpoint.objects.update(base_url="fake://evil/data")
     clean_all()
-    assert Leftover.objects.get().error.startswith("The credential of GLASGOW_DATADISK is not for")
+    assert Leftover.objects.get().error.startswith(
+        "The credential of GLASGOW_DATADISK is not valid"
+    )
     assert storage.asked == []
     Endpoint.objects.update(base_url="fake://glasgow/data")
     pass_time(61)

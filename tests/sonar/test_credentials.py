@@ -157,8 +157,8 @@ def test_an_endpoint_keeps_a_credential_only_for_its_own_host():
         glasgow.full_clean()
     assert caught.value.message_dict == {
         "credential": [
-            "The credential of GLASGOW_DATADISK is not for the host and port of its base URL. "
-            "Administrators set which hosts a credential is for."
+            "The credential of GLASGOW_DATADISK is not valid for the host and port of its base "
+            "URL. Administrators set the hosts for which a credential is valid."
         ]
     }
 
@@ -175,12 +175,12 @@ def test_what_is_lent_is_bound_too_and_is_another_credential():
     glasgow, ral = endpoint("GLASGOW"), endpoint("RAL")
     with pytest.raises(ValidationError) as caught:
         bind(glasgow, "glasgow", lent="glasgow")
-    assert "is its own credential" in caught.value.message_dict["credential_lent"][0]
+    assert "is the endpoint's own credential" in caught.value.message_dict["credential_lent"][0]
     bind(glasgow, "glasgow", lent="glasgow", lend=True)
     glasgow.credential_lent = credential("ral", ral)
     with pytest.raises(ValidationError) as caught:
         glasgow.full_clean()
-    assert "is not for the host" in caught.value.message_dict["credential_lent"][0]
+    assert "is not valid for the host" in caught.value.message_dict["credential_lent"][0]
 
 
 def test_what_stood_there_before_may_stay_while_other_things_change():
@@ -193,7 +193,7 @@ def test_what_stood_there_before_may_stay_while_other_things_change():
     glasgow.full_clean()
     glasgow.save()
     glasgow.retired_at = None
-    with pytest.raises(ValidationError, match="is not for the host"):
+    with pytest.raises(ValidationError, match="is not valid for the host"):
         glasgow.full_clean()
 
 
@@ -239,7 +239,7 @@ def test_an_operator_looks_at_credentials_and_only_chooses_among_them(client):
         "credential": other.pk,
     }
     answer = client.post(f"/admin/sonar/endpoint/{glasgow.pk}/change/", form)
-    assert "The credential of GLASGOW_DATADISK is not for the host" in answer.text
+    assert "The credential of GLASGOW_DATADISK is not valid for the host" in answer.text
     assert not Endpoint.objects.filter(credential=other).exists()
     own = credential("glasgow", glasgow)
     form["credential"] = own.pk
@@ -268,7 +268,9 @@ def test_an_operator_points_no_endpoint_with_a_credential_elsewhere(operator: Cl
         status, said = patched(operator, {"base_url": base_url})
         assert status == 400
         assert list(said["errors"]) == ["credential"]
-        assert "is not for the host and port of its base URL" in said["errors"]["credential"][0]
+        assert (
+            "is not valid for the host and port of its base URL" in said["errors"]["credential"][0]
+        )
         assert "evil" not in str(said)
     status, said = patched(operator, {"base_url": "http://glasgow.example:443/data"})
     assert (status, "unencrypted" in str(said["errors"])) == (400, True)
@@ -339,7 +341,8 @@ def test_a_registry_file_that_binds_nothing_is_refused_at_its_line():
     said = wrong(FILE.replace('["glasgow.example:1094"]', '["https://glasgow.example"]'))
     assert "credentials[0].hosts (line 3): Item 1 in the array did not validate" in said
     said = wrong(FILE.replace("https://glasgow.example:1094", "https://evil.example"))
-    assert "endpoints[0].credential (line 9): The credential of GLASGOW_DATADISK is not for" in said
+    refused = "endpoints[0].credential (line 9): The credential of GLASGOW_DATADISK is not valid"
+    assert refused in said
     assert "endpoints[0].credential_lent (line 10): The delegated credential of" in said
     assert not Credential.objects.exists()
 
@@ -429,7 +432,7 @@ def test_a_row_that_was_written_past_the_forms_ends_at_the_worker_without_a_toke
     transfer = Transfer.objects.get()
     assert (transfer.state, transfer.error_where) == ("failed", "control")
     assert transfer.error_is_permanent
-    assert transfer.error.startswith("The credential of GLASGOW_DATADISK is not for the host")
+    assert transfer.error.startswith("The credential of GLASGOW_DATADISK is not valid for the host")
     assert "evil" not in transfer.error
 
 
@@ -540,7 +543,7 @@ def test_an_order_of_an_end_whose_credential_is_not_bound_is_refused():
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow", lend=True)
     Credential.objects.update(hosts=["elsewhere.example"])
-    with pytest.raises(request_probes.RefusedError, match="is not for the host") as caught:
+    with pytest.raises(request_probes.RefusedError, match="is not valid for the host") as caught:
         request_probes.order([request(lancs, glasgow)], NOW)
     assert list(caught.value.errors) == ["destination"]
 
@@ -646,8 +649,8 @@ def test_the_command_ends_as_failed_and_says_what_is_wrong(tokens):
         "  The file of the credential binary cannot be used: the secret is not text.",
         "  The file of the credential empty cannot be used: the secret is empty.",
         "  The file of the credential lancs cannot be used: No such file or directory.",
-        "  The credential of LANCS_DATADISK is not for the host and port of its base URL. "
-        "Administrators set which hosts a credential is for.",
+        "  The credential of LANCS_DATADISK is not valid for the host and port of its base "
+        "URL. Administrators set the hosts for which a credential is valid.",
     ]
     assert "elsewhere.example" in out.getvalue()
     assert "GLASGOW_DATADISK has no credential to delegate. Tests that need" in out.getvalue()

@@ -294,7 +294,7 @@ def test_an_endpoint_that_cannot_move_is_not_tested_where_it_was(source: Source)
     }
     text = source.apply(rows)
     stuck = "registered and in use, but no longer usable"
-    assert f"- A: {stuck}: The credential of A is not for the host" in text
+    assert f"- A: {stuck}: The credential of A is not valid for the host" in text
     assert f"- B: {stuck}: the base URL is the same as that of A" in text
     assert by_id()[1].retired_at
     assert by_id()[2].retired_at

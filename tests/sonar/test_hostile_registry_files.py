@@ -58,7 +58,7 @@ HOSTILE = {
     "a line break in a site": ('sites:\n- {name: "RAL\\n"}\n', f"sites[0].{NAMED} Use only"),
     "a line break in a credential": (
         'credentials:\n- {name: "glasgow\\n", hosts: [glasgow.example]}\n',
-        f"credentials[0].{NAMED} The name of a credential is made of",
+        f"credentials[0].{NAMED} A credential name may contain only",
     ),
     "half a character": (
         'sites:\n- {name: RAL, cloud: "\\uD800"}\n',

@@ -26,7 +26,7 @@ from tests.credentials import bind
 from tests.small_disks import SmallDisk, small_disk
 from tests.sonar.world import endpoint, in_threads
 
-NO_ROOM = "SONAR_TOKEN_CACHE_DIR cannot be written: No space left on device"
+NO_ROOM = "tokens cannot be written to SONAR_TOKEN_CACHE_DIR: No space left on device"
 FOR_ALL = "; each process requests its own tokens"
 
 

@@ -70,14 +70,18 @@ def queued(source: Endpoint, destination: Endpoint, of: Mesh | None = None) -> P
     ("values", "field", "words"),
     [
         ({"service": ""}, "service", "needs a service: “service” must be a URL"),
-        ({"service": "ftp://fts.example/"}, "service", "must be https://host"),
+        ({"service": "ftp://fts.example/"}, "service", "must have the form https://host"),
         ({"service": "https://me:pw@fts.example/"}, "service", "without a user"),
         ({"service": "https://fts.example/?x=1"}, "service", "without a user"),
-        ({"service": "https://fts.example:99999"}, "service", "must be https://host"),
+        ({"service": "https://fts.example:99999"}, "service", "must have the form https://host"),
         ({"service": "http://fts.example:8446"}, "service", "must begin with https://"),
         ({"service": "https://169.254.1.1/"}, "service", "must have a valid host"),
         ({"service": "https://fts.example:8446/../x"}, "service", "not contain . or .."),
-        ({"service": "https://fts.example:8443"}, "service_credential", "is not for the host"),
+        (
+            {"service": "https://fts.example:8443"},
+            "service_credential",
+            "is not valid for the host",
+        ),
         ({"service_credential": None}, "service_credential", "refuses requests without a token"),
         ({"tcp_buffer_bytes": 65536}, "tcp_buffer_bytes", "must be left empty"),
         ({"mover": "http-tpc"}, "service", "uses no service: “service” must be left empty"),
@@ -300,7 +304,10 @@ def test_a_row_that_was_written_past_the_forms_ends_at_the_worker(tokens: Path):
     made = served()
     probe = queued(*two_ends(), made)
     for changes, words in (
-        ({"service": "https://evil.example"}, "not for the host and port of the service"),
+        (
+            {"service": "https://evil.example"},
+            "is not valid for the host and port of the service",
+        ),
         ({"service": "http://fts.example:8446"}, "must begin with https"),
         ({"service": ""}, "no service is set for any enabled mesh"),
     ):

@@ -228,7 +228,7 @@ def test_an_endpoint_with_an_uploaded_secret_is_not_pointed_elsewhere(glasgow: E
     upload(glasgow)
     row = Endpoint.objects.get()
     row.base_url = "https://evil.example:8443/atlas"
-    with pytest.raises(ValidationError, match="is not for the host and port of its base URL"):
+    with pytest.raises(ValidationError, match="is not valid for the host and port of its base URL"):
         row.full_clean()
 
 
