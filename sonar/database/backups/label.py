@@ -107,8 +107,8 @@ def _no_backup(path: Path, beginning: bytes) -> str:
         return f"{path} is not a Sonar backup. Specify a file made with manage.py backup."
     return (
         f"{path} is a pg_dump archive without the label that manage.py backup adds: it was "
-        "truncated or made with another program. Use a complete backup or pg_restore "
-        "(docs/deployment.md)."
+        "truncated or made with another program. Use a complete backup, or restore this file with "
+        "pg_restore (docs/deployment.md)."
     )
 
 

@@ -116,8 +116,8 @@ OPEN_PORT = (
     "Start the server, open its firewall for this worker, or correct the port in the base URL."
 )
 DEAD_ADDRESS = (
-    "Make the server listen on all of its addresses, or remove from the DNS the addresses that do "
-    "not respond. Addresses without a response delay clients."
+    "Make the server listen on all of its addresses, or delete the DNS entries of addresses that "
+    "do not respond. Addresses that do not respond slow clients down."
 )
 
 

@@ -59,16 +59,17 @@ def sentence(text: str) -> str:
 
 
 BY_STATUS = {
-    401: "Check that the server trusts the issuer and audience of the credential, and that it has "
-    "not expired. If the endpoint has no credential, register one.",
+    401: "Check that the server accepts the issuer and audience of the credential, and that the "
+    "credential has not expired. If the endpoint has no credential, register one.",
     403: "The credential must allow reading, writing and deleting in sonar/ below the base URL. A "
     "token needs storage.modify. A macaroon needs UPLOAD, DOWNLOAD, DELETE, MANAGE and LIST. If "
     "the endpoint has no credential, register one.",
     404: "Compare the path of the base URL with the paths of the server.",
     405: "Enable this HTTP method on the server for paths below the base URL.",
-    409: "Check that the parent directory exists, and that nothing else has the name of that "
-    "directory.",
-    501: "Enable this HTTP method on the server: the module for it may not be loaded.",
+    409: "Check that the parent directory of the file exists, and that it is a directory and not a "
+    "file.",
+    501: "Enable this HTTP method on the server: perhaps the module that provides the method is "
+    "not loaded.",
     507: "Free some space on the storage, or raise its quota.",
 }
 """By the status with which a server refuses."""

@@ -175,7 +175,10 @@ def clock_step(storage: WebStorage) -> CheckStep:
     """Compare the server's clock with this machine's."""
     ahead = storage.clock_ahead
     if ahead is None:
-        seen = "The server's answers contain neither a Date header nor the time of a file."
+        seen = (
+            "The server's responses contain neither a Date header nor the modification time of a "
+            "file."
+        )
         return CheckStep("clock", StepState.NOT_CHECKED, seen)
     if abs(ahead) <= SKEW_SECONDS:
         return CheckStep(
