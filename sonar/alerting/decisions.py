@@ -116,7 +116,7 @@ def unmute(incident: Incident, user: User, now: datetime, text: str = "") -> Inc
 def note(incident: Incident, user: User, now: datetime, text: str) -> IncidentEvent:
     """Add a note to an open or closed incident."""
     if not text.strip():
-        raise DecisionError("text", "“text” is empty. A note needs a text.")
+        raise DecisionError("text", "“text” is empty. A note must contain text.")
     return by_person(incident, Type.NOTE, user, now, text)
 
 
@@ -127,8 +127,8 @@ def accept(incident: Incident, user: User, now: datetime, text: str) -> Incident
         raise DecisionError("text", NO_REASON.format("text"))
     if incident.type != Incident.Type.SLOW:
         sentence = (
-            f"Incident {incident.pk} is {incident.type}. Only the rates of a slow incident "
-            "can be accepted as baselines."
+            f"Incident {incident.pk} is {incident.type}. Only the rates of an incident of the type "
+            "“slow” can be accepted as baselines."
         )
         raise DecisionError("incident", sentence)
     links = ConditionLink.objects.filter(part__condition=incident.cause_id)

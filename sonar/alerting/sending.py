@@ -41,8 +41,8 @@ INCIDENTS, REPORTS = Q(report=""), ~Q(report="")
 # The columns of a channel that answers.
 WELL: Mapping[str, object] = {"failures": 0, "failing_since": None, "retry_at": None}
 STOPPED = (
-    "Sonar was stopped while it sent this message. The message may have been delivered, so Sonar "
-    "does not send it again."
+    "Sonar was stopped while it was sending this message. The message may have been delivered, so "
+    "Sonar will not send it again."
 )
 BROKEN = "Sonar could not send this message because of an internal error. See the worker log."
 OTHER_KEY = (

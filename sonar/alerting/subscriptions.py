@@ -82,7 +82,7 @@ def read_tested_sites() -> frozenset[int]:
 
 tested_sites = RegistryCache(read_tested_sites)
 
-NOT_IN_A_MESH = "no enabled mesh includes a link of the sites of this subscription."
+NOT_IN_A_MESH = "no enabled mesh includes a link from or to the sites of this subscription."
 
 
 def covers_nothing(row: Subscription) -> str:
@@ -95,9 +95,9 @@ def covers_nothing(row: Subscription) -> str:
     if sites is None:
         why = "" if tested else "no enabled mesh includes a link."
     elif list(row.incident_scopes) == [Incident.Scope.GRID]:
-        why = "incidents of Sonar itself have no site. Choose all incidents."
+        why = "incidents of Sonar itself do not belong to a site. Choose “all incidents”."
     elif not sites and row.scope == Scope.OWN:
-        why = "this account administers no site. Choose all incidents, or select sites."
+        why = "this account administers no site. Choose “all incidents”, or select sites."
     elif not sites:
         why = "the selected sites are no longer registered. Select other sites."
     else:

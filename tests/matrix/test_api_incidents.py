@@ -157,7 +157,7 @@ def test_each_decision_is_one_call(into_desy: Incident, anna: User):
     [
         ({}, "decision", "decision is missing"),
         ({"decision": "explode"}, "decision", "decision must be acknowledge, assign"),
-        ({"decision": "note"}, "text", "A note needs a text"),
+        ({"decision": "note"}, "text", "A note must contain text"),
         ({"decision": "note", "text": 7}, "text", "text must be a string"),
         (
             {"decision": "note", "text": "x", "until": None},

@@ -400,7 +400,12 @@ def test_what_somebody_decides_is_kept_once_with_their_name(into_desy: Incident)
         ),
         ("mute", {"length": "4", "until": "soon"}, "#mute-until_error", "Not a valid time"),
         ("note", {"text": ""}, "#note-text_error", "The note is empty."),
-        ("accept", {"text": "x"}, "form .error", "Only the rates of a slow incident"),
+        (
+            "accept",
+            {"text": "x"},
+            "form .error",
+            "Only the rates of an incident of the type “slow”",
+        ),
     ],
 )
 def test_what_cannot_be_decided_is_said_at_its_field(

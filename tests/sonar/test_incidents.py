@@ -327,7 +327,7 @@ def test_decisions_have_names_and_the_first_to_see_it_stays_the_one(into_desy: I
             "at most 90 days",
         ),
         (lambda row, user: decisions.unmute(row, user, NOW), "incident", "not muted"),
-        (lambda row, user: decisions.note(row, user, NOW, " "), "text", "A note needs a text"),
+        (lambda row, user: decisions.note(row, user, NOW, " "), "text", "A note must contain text"),
         (lambda row, user: decisions.note(row, user, NOW, "x" * 1001), "text", "1001 characters"),
         (lambda row, user: decisions.accept(row, user, NOW, ""), "text", "Give the reason"),
         (
@@ -367,7 +367,7 @@ def test_an_accepted_rate_is_the_baseline_from_then_on_and_closes_the_incident(
         decisions.acknowledge(into_desy, anna, NOW)
     assert decisions.note(into_desy, anna, NOW, "still a note").type == "note"
     fails = found.opened(found.of_link(small_world.glasgow, ral, FAILING), at=NOW + 3 * HOUR)
-    with pytest.raises(DecisionError, match="Only the rates of a slow incident"):
+    with pytest.raises(DecisionError, match="Only the rates of an incident of the type “slow”"):
         decisions.accept(fails, anna, NOW, "so what")
 
 

@@ -193,7 +193,7 @@ CHANNELS: tuple[ChannelDescription, ...] = (
     ),
     ChannelDescription(
         APPRISE,
-        "Apprise: one of many services; each message is sent at most once",
+        "Apprise: any service that Apprise supports; each message is sent at most once",
         f"{HERE}.many_services:ManyServices",
         (ChannelField("url", "Apprise URL", of_apprise, example="tgram://token/chat"),),
         is_sent_once=True,

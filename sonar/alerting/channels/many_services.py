@@ -20,5 +20,7 @@ class ManyServices:
         # For services that read HTML or Markdown, the package adds the escapes.
         title = f"[Sonar] {message.subject}"
         if not apprise.notify(body=message.text, title=title, body_format="text"):
-            raise ChannelError("Apprise could not send the message. The worker log has the reason.")
+            raise ChannelError(
+                "Apprise could not send the message. See the worker log for the reason."
+            )
         return "Apprise sent the message."
