@@ -103,8 +103,8 @@ class EndpointForm(RowForm):
             "outbound_cap": "Concurrent tests from the endpoint",
         }
         help_texts = {
-            "inbound_cap": "Further tests to the endpoint wait until others end.",
-            "outbound_cap": "Further tests from the endpoint wait until others end.",
+            "inbound_cap": "Further tests to the endpoint wait until running tests end.",
+            "outbound_cap": "Further tests from the endpoint wait until running tests end.",
             "retired_at": "UTC. The endpoint is tested until this time. Its results are kept.",
         }
 
@@ -223,7 +223,7 @@ class CredentialAdmin(Noticing):
     fieldsets = [
         (None, {"fields": ["name", "kind", "secret", "hosts", "to_data_hosts"]}),
         (
-            "Only for the kind client_credentials",
+            "Only for credentials of the kind “client_credentials”",
             {
                 "fields": ["issuer", "client_id", "audience", "path_prefix", "scope"],
                 "classes": CLOSED,

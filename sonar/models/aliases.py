@@ -138,7 +138,8 @@ class UnknownAlias(models.Model):
     dismissed = models.BooleanField(
         default=False,
         db_default=Value(False),
-        help_text="Whether the alias is dismissed: it names something that Sonar does not test.",
+        help_text="Whether the alias was dismissed because it names something that Sonar does not "
+        "test.",
     )
 
     class Meta:

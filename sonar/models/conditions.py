@@ -36,8 +36,8 @@ class Figures(models.Model):
     factor_high = models.FloatField(null=True)
     links = models.PositiveIntegerField(help_text="Number of links that show the condition.")
     of_links = models.PositiveIntegerField(
-        help_text="Number of links of the affected object that were tested since the condition "
-        "began."
+        help_text="Number of links of the affected object that have been tested since the "
+        "condition began."
     )
 
     class Meta:
@@ -164,8 +164,7 @@ class ConditionPart(Figures):
     )
     members_digest = models.CharField(
         max_length=32,
-        help_text="Digest of the affected links and their baselines, which shows whether they "
-        "changed.",
+        help_text="Digest by which Sonar detects changes in the affected links or their baselines.",
     )
 
     class Meta(Figures.Meta):
@@ -227,7 +226,8 @@ class AssessedDay(models.Model):
     left = models.JSONField(default=list)
     is_recorded = models.BooleanField(
         default=False,
-        help_text="Whether the conditions of this day were stored after its last evaluation.",
+        help_text="Whether the conditions of this day have been stored since the day was last "
+        "evaluated.",
     )
 
     class Meta:
@@ -254,7 +254,7 @@ class Assessment(models.Model):
     )
     intervals = models.JSONField(
         default=dict,
-        help_text="Test interval of each mesh for the size class in seconds, by mesh id.",
+        help_text="Test interval of each mesh, in seconds, for the size class, by mesh id.",
     )
 
     def __str__(self) -> str:

@@ -144,9 +144,9 @@ class Downtime(models.Model):
 
     @property
     def until_words(self) -> str:
-        """Say how long: `until 20 Nov 14:00 UTC`, `until further notice (ends 1 Jan 2050 UTC)`."""
+        """Say how long: `until 20 Nov 14:00 UTC`, or `until further notice`, with its end."""
         if self.is_open_ended:
-            return f"until further notice (ends {format_day(self.ends_at, 0)} UTC)"
+            return f"until further notice (declared end: {format_day(self.ends_at, 0)} UTC)"
         return f"until {format_typed(self.ends_at)}"
 
     @property
@@ -198,8 +198,8 @@ class DowntimeSource(models.Model):
     asked_at = models.DateTimeField(help_text="Time of the last request to the source.")
     answered_at = models.DateTimeField(
         null=True,
-        help_text="Time of the last request that the source answered correctly. Empty if there "
-        "was none.",
+        help_text="Time of the last request to which the source returned a valid response. Empty "
+        "if there was none.",
     )
     error = models.CharField(
         max_length=500,
@@ -207,11 +207,11 @@ class DowntimeSource(models.Model):
         help_text="Error from the last request to the source. Empty if the request succeeded.",
     )
     downtimes = models.PositiveIntegerField(
-        default=0, help_text="Number of downtimes in the last correct response."
+        default=0, help_text="Number of downtimes in the last valid response."
     )
     of_endpoints = models.PositiveIntegerField(
         default=0,
-        help_text="Number of downtimes in the last correct response that affect endpoints in use.",
+        help_text="Number of downtimes that affect endpoints in use, in the last valid response.",
     )
 
     class Meta:

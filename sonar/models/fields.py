@@ -178,7 +178,8 @@ def two_ends(name: str) -> models.CheckConstraint:
         condition=Q(quiet_from__isnull=True, quiet_until__isnull=True)
         | Q(quiet_from__isnull=False, quiet_until__isnull=False) & ~Q(quiet_from=F("quiet_until")),
         name=name,
-        violation_error_message="Quiet hours need a start and a different end, or neither.",
+        violation_error_message="Quiet hours need a start and an end, at different times. Leave "
+        "both empty for no quiet hours.",
     )
 
 

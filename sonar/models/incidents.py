@@ -193,7 +193,8 @@ class Incident(models.Model):
     high = models.FloatField(null=True)
     links = models.PositiveIntegerField(help_text="Number of links that show the problem.")
     of_links = models.PositiveIntegerField(
-        help_text="Number of links of the affected object that were tested since the problem began."
+        help_text="Number of links of the affected object that have been tested since the problem "
+        "began."
     )
     sizes = ArrayField(
         models.CharField(max_length=80), help_text="Names of the affected size classes."

@@ -18,8 +18,9 @@ def filter_field(end: str) -> models.JSONField:
         blank=True,
         default=dict,
         db_default=Value({}, models.JSONField()),
-        help_text="The same syntax as in the URL of the matrix: cloud=UK&label=DATADISK&tag=!tape. "
-        "Endpoints that match the filter later are included automatically.",
+        help_text="Use the same syntax as in the URL of the matrix: "
+        "cloud=UK&label=DATADISK&tag=!tape. Endpoints that match the filter later are included "
+        "automatically.",
     )
 
 

@@ -246,7 +246,9 @@ class Probe(models.Model):
     worker = models.CharField(max_length=120, blank=True)
     progress_bytes = models.BigIntegerField(default=0)
     waits_because = models.CharField(
-        max_length=300, blank=True, help_text="Reason why the test waits, visible to all readers."
+        max_length=300,
+        blank=True,
+        help_text="Reason why the test is waiting, visible to all readers.",
     )
     runs = models.PositiveIntegerField(
         default=0,
@@ -306,8 +308,8 @@ class AllTests(Pause):
     name = models.CharField(max_length=20, default="all tests", editable=False)
 
     class Meta:
-        verbose_name = "stop of all tests"
-        verbose_name_plural = "stop of all tests"
+        verbose_name = "global stop of tests"
+        verbose_name_plural = "global stop of tests"
         constraints = [
             models.CheckConstraint(condition=Q(id=1), name="alltests_is_one"),
             *pause_rules("alltests"),

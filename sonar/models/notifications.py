@@ -55,8 +55,12 @@ class Subscription(QuietHours):
     sites = models.ManyToManyField("sonar.Site", blank=True, related_name="+")
     report = models.CharField(max_length=5, choices=Report, blank=True, default="", db_default="")
     cloud = models.CharField(max_length=40, blank=True, default="", db_default="")
-    incident_scopes = chosen(models.CharField(max_length=11), "Incident scopes that match.")
-    incident_types = chosen(models.CharField(max_length=7), "Incident types that match.")
+    incident_scopes = chosen(
+        models.CharField(max_length=11), "Scopes of the incidents that the subscription includes."
+    )
+    incident_types = chosen(
+        models.CharField(max_length=7), "Types of the incidents that the subscription includes."
+    )
     digest_hour = models.PositiveSmallIntegerField(
         null=True,
         blank=True,

@@ -234,7 +234,9 @@ class Credential(models.Model):
         "sent only there.",
     )
     client_id = setting_field(
-        "client ID", 200, "Only for client_credentials: client ID that is registered at the issuer."
+        "client ID",
+        200,
+        "Only for client_credentials: client ID that is registered with the issuer.",
     )
     audience = setting_field(
         "audience",
@@ -245,7 +247,7 @@ class Credential(models.Model):
     path_prefix = setting_field(
         "path prefix",
         200,
-        "Only for client_credentials: prefix of endpoint paths that token scopes omit, such as "
+        "Only for client_credentials: prefix that token scopes omit from endpoint paths, such as "
         "/atlas. Empty if scopes contain the whole path.",
     )
     scope = setting_field(
@@ -316,8 +318,8 @@ FOR_ANOTHER = (
 # A known scheme, a host, no user or password, no query: a URL that may be shown to anyone.
 BASE_URL = r"^(https?|davs?|root|xroot|gsiftp|ftp|iperf3|fake)://[^/@?#\s]+(/[^@?#\s]*)?$"
 BASE_URL_SENTENCE = (
-    "Enter a base URL as scheme://host[:port]/path, without user, password or query. Its scheme "
-    "must be http, https, dav, davs, root, xroot, gsiftp, ftp, iperf3 or fake."
+    "Enter a base URL as scheme://host[:port]/path, without user name, password or query string. "
+    "Its scheme must be http, https, dav, davs, root, xroot, gsiftp, ftp, iperf3 or fake."
 )
 HOST_SENTENCE = "A base URL needs a host. Its port, if any, must be a number from 1 to 65535."
 
@@ -426,8 +428,8 @@ class Endpoint(Pause):
     enabled = models.BooleanField(
         default=True,
         db_default=True,
-        help_text="Tests of its links start only while the endpoint is enabled. An endpoint check "
-        "is always possible.",
+        help_text="Tests of the endpoint's links start only while the endpoint is enabled. An "
+        "endpoint check is always possible.",
     )
     # A trigger (migration 0053) clears it in the statement that enables the endpoint, and never
     # sets it again: an object that has just been saved may still say True.

@@ -162,7 +162,7 @@ class Transfer(models.Model):
     first_byte_seconds = models.FloatField(null=True)
     transfer_seconds = models.FloatField(
         null=True,
-        help_text="Seconds during which bytes moved, as the transfer tool or service reported.",
+        help_text="Seconds during which bytes moved, as reported by the transfer tool or service.",
     )
     checksum_seconds = models.FloatField(
         null=True, help_text="Seconds spent verifying the checksum at the destination."
@@ -375,10 +375,10 @@ class Flow(models.Model):
     )
     application = models.CharField(max_length=100, blank=True)
     sent_bytes = models.BigIntegerField(
-        null=True, help_text="Bytes that the source sent, as it reported."
+        null=True, help_text="Number of bytes sent by the source, as reported by the source."
     )
     received_bytes = models.BigIntegerField(
-        null=True, help_text="Bytes that the source received, as it reported."
+        null=True, help_text="Number of bytes received by the source, as reported by the source."
     )
     tcp = models.JSONField(
         default=dict, help_text="TCP statistics of the connection, with the names that Linux uses."

@@ -26,8 +26,8 @@ class SignOfLife(models.Model):
     clock_ahead_seconds = models.FloatField(
         default=0.0,
         db_default=0.0,
-        help_text="Seconds by which the clock of the process was ahead of that of the database. "
-        "Negative if it lagged.",
+        help_text="Seconds by which the process clock was ahead of the database clock. Negative if "
+        "the process clock lagged.",
     )
 
     class Meta:

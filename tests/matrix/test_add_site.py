@@ -343,7 +343,7 @@ def test_without_a_script_the_cost_is_asked_for_and_nothing_is_kept(
     assert answer.url == f"{SET_UP}?{urlencode(asked)}#mesh"
     assert "of 500 MB" in page(operator.get(answer.url))
     half = asked | {"quiet_from": "22:00"}
-    assert "Quiet hours need a start and an end" in page(
+    assert "Quiet hours need a start and an end. Leave both" in page(
         operator.get(f"{SET_UP}?{urlencode(half)}")
     )
     assert operator.post(START, half | {"start": ""}).status_code == 400

@@ -70,7 +70,12 @@ WRONG = [
     ("sites", {"cloud": "U\0K"}, "cloud", 'cloud "U\\u0000K" is not a single line of at most'),
     ("sites", {"cloud": "x" * 41}, "cloud", "is not a single line of at most 40 characters"),
     ("sites", {"quiet_hours": "25:00-26:00"}, "quiet_hours", "in UTC (for example, 01:00-05:30)"),
-    ("sites", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need a start and a diff"),
+    (
+        "sites",
+        {"quiet_hours": "05:00-05:00"},
+        "quiet_hours",
+        "need a start and an end, at different times",
+    ),
     ("targets", {"floor_mb_s": "20"}, "floor_mb_s", 'floor_mb_s "20" is not a number from 0.001'),
     ("targets", {"floor_mb_s": 0}, "floor_mb_s", "floor_mb_s 0 is not a number from 0.001 to"),
     ("targets", {"floor": 20}, "floor", "The field “floor” is now called floor_mb_s."),
@@ -208,7 +213,7 @@ WRONG = [
         "meshes",
         {"quiet_hours": "05:00-05:00"},
         "quiet_hours",
-        "Quiet hours need a start and a diff",
+        "need a start and an end, at different times",
     ),
     (
         "meshes",

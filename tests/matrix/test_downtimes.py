@@ -73,7 +73,7 @@ def test_an_end_decades_away_is_said_as_what_it_is_wherever_the_downtime_shows(
     from_gocdb("8G0", "warning", site=small_world.desy.site, **times)
     with transfers() as some:
         some.add(small_world.desy, small_world.glasgow, 10.0, ago=HOUR)
-    until = "until further notice (ends 12 Jul 2051 UTC)"
+    until = "until further notice (declared end: 12 Jul 2051 UTC)"
     from_until = f"new switch, from 20 Nov 09:00:30 UTC {until}."
     client.force_login(account(Role.ADMINISTRATOR))
     for path, said in {

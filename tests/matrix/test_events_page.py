@@ -183,16 +183,16 @@ def test_notes_and_downtimes_near_an_event_stand_beside_it(client, past):
     for endpoint in (past.ral, past.glasgow):
         downtime(-4 * HOUR, 9999 * DAY, reason="new switch", endpoint=endpoint, **elsewhere)
     near = rows(client, "?type=slower")[0][8]
-    said = "RAL_DATADISK and Glasgow_DATADISK, from 20 Nov 08:00:30 UTC until further notice (ends"
+    said = "RAL_DATADISK and Glasgow_DATADISK, from 20 Nov 08:00:30 UTC until further notice"
     assert near == (
         "Note 20 Nov 09:00 UTC: TCP buffers changed "
-        f"Downtime at risk, {said} 6 Apr 2054 UTC): new switch ( GOCDB ) "
+        f"Downtime at risk, {said} (declared end: 6 Apr 2054 UTC): new switch ( GOCDB ) "
         "Downtime Glasgow_DATADISK, from 11 Nov 09:00:30 UTC to 20 Nov 06:00:30 UTC: new disks"
     )
     assert responses.page(client, "/events/?type=slower").link("GOCDB") == portal
     (seen, _) = responses.answer(caller(Role.OPERATOR), f"{API}?type=slower")["events"]
     assert any("for operators" in text for text in seen["near"])
-    assert f"at risk, {said} 6 Apr 2054 UTC): new switch (GOCDB)" in seen["near"]
+    assert f"at risk, {said} (declared end: 6 Apr 2054 UTC): new switch (GOCDB)" in seen["near"]
 
 
 def test_links_and_sites_have_their_own(client, past):

@@ -199,9 +199,9 @@ def rows() -> list[object]:
         ("quiet", "quiet_from", "10 pm", "for example, 22:30."),
         ("quiet", "quiet_from", "24:00", "from 00:00 to 23:59"),
         ("quiet", "quiet_until", "4", "Enter a time of day in UTC"),
-        ("quiet", "quiet_until", "", "Quiet hours need a start and an end"),
+        ("quiet", "quiet_until", "", "need a start and an end. Leave both"),
         ("quiet", "quiet_from", "", "Leave both fields empty for no quiet hours"),
-        ("quiet", "quiet_until", "22:00", "a different end"),
+        ("quiet", "quiet_until", "22:00", "at different times"),
         ("pause", "pause_reason", " ", "Enter a reason, for example, “new firewall”."),
         ("pause", "pause_reason", "x" * 201, "at most 200 characters"),
         ("pause", "paused_until", "soon", "Not a valid time"),
@@ -423,7 +423,8 @@ def test_tests_are_paused_without_an_end_and_resumed(admin):
     )
     sentence = "Paused the tests of DESY, until someone resumes them: new firewall."
     assert (
-        f"{sentence} During the pause, no tests start on the affected links, not even on demand"
+        f"{sentence} During the pause, no tests start on the affected links, not even on-demand "
+        "tests. Running tests continue."
     ) in page
     banner = "DESY has paused its tests since 20 Nov 12:00 UTC (anna), until someone"
     assert banner in page

@@ -73,7 +73,7 @@ def test_size_classes_that_would_not_tile_are_an_error_in_the_form(admin):
 
 
 def test_half_quiet_hours_are_an_error_in_the_form(admin):
-    said = "Quiet hours need a start and a different end, or neither."
+    said = "Quiet hours need a start and an end, at different times."
     assert said in posted(admin, "mesh", **mesh_form(quiet_from="01:00"))
     assert not Mesh.objects.exists()
 
@@ -119,7 +119,7 @@ def test_a_base_url_that_does_not_fit_is_an_error_in_the_form(admin):
     glasgow, _, _ = three_endpoints()
     form = {"name": glasgow.name, "site": glasgow.site_id, "inbound_cap": 2, "outbound_cap": 2}
     page = posted(admin, "endpoint", glasgow, **form, base_url="https://me:sesame@x/y")
-    assert "without user, password or query" in page
+    assert "without user name, password or query" in page
     mesh("lan").sources.add(glasgow)
     page = posted(admin, "endpoint", glasgow, **form, base_url="root://glasgow/data")
     assert "GLASGOW_DATADISK cannot have a base URL with root: the transfer tools of" in page

@@ -456,7 +456,7 @@ def test_the_command_says_what_it_does_and_a_dry_run_does_nothing(tmp_path: Path
     assert kept()
     path.write_bytes(gocdb(lasting("7G0", "disk.gla.example.org", END_DATE=2_524_608_000)))
     said = imported("--from", "gocdb", str(path), "--dry-run")
-    assert "2026-11-20 03:00 UTC  until further notice (ends 1 Jan 2050 UTC)" in said
+    assert "2026-11-20 03:00 UTC  until further notice (declared end: 1 Jan 2050 UTC)" in said
 
 
 def test_the_command_counts_tape_names_network_hosts_as_such_and_says_what_is_left_out(

@@ -420,8 +420,8 @@ def test_what_cannot_be_read_at_all_is_said(tmp_path: Path, monkeypatch):
         (str(latin), "byte 8 is not UTF-8"),
         (long, "larger than 1,000 bytes"),
         (str(tmp_path / "none"), "cannot be read: No such file or directory"),
-        ("http://cric.example.org/x?token=secret", "a URL must be https://host/path"),
-        ("https://me:secret@cric.example.org/x", "a URL must be https://host/path"),
+        ("http://cric.example.org/x?token=secret", "a URL must have the form https://host/path"),
+        ("https://me:secret@cric.example.org/x", "a URL must have the form https://host/path"),
         ("https://169.254.169.254/x?token=secret", "169.254.169.254"),
     ):
         with pytest.raises(CommandError, match=said) as error:

@@ -184,7 +184,7 @@ class MeshBody(Body):
         str,
         field(
             "an empty string or a URL of the form https://host[:port]/path without user name, "
-            "password or query (at most 400 characters)",
+            "password or query string (at most 400 characters)",
             "URL of the transfer service, for transfer tools that use one. Empty for other "
             "transfer tools.",
             max_length=400,

@@ -195,8 +195,8 @@ HOST = r"([A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
 URL = BASE_URL.replace(r"[^/@?#\s]+", HOST).replace(r"\s", r"\s\x00-\x1f\x7f")
 URL_RULE = (
     "a URL of the form scheme://host[:port]/path with at most 400 characters, without user "
-    "name, password or query. The scheme must be http, https, dav, davs, root, xroot, gsiftp, ftp, "
-    "iperf3 or fake"
+    "name, password or query string. The scheme must be http, https, dav, davs, root, xroot, "
+    "gsiftp, ftp, iperf3 or fake"
 )
 CREDENTIALS = ("credential", "credential_lent")
 ELSEWHERE = ("retired", *PAUSE_FIELDS)

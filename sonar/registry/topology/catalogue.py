@@ -17,7 +17,7 @@ from sonar.registry.topology.reading import MOST_BYTES, TopologyError, decoded, 
 from sonar.registry.topology.sources import cric_atlas, cric_wlcg, rucio, srr
 
 LIMITS = Limits(connect=10, answer=60, total=300)
-NO_ADDRESS = "a URL must be https://host/path, without a user name or password"
+NO_ADDRESS = "a URL must have the form https://host/path, without a user name or password"
 NOT_ASKED = (
     "Rucio requires a token for its export. Set SONAR_RUCIO_CREDENTIAL to the name of a token "
     "file, or download the export and specify that file (docs/topology.md)"
