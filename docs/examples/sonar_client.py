@@ -596,7 +596,9 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("destination", metavar="DESTINATION", help="name of an endpoint")
     verb.add_argument("--vary", choices=("streams", "size", "mode"), default="streams")
     verb.add_argument(
-        "--values", metavar="A,B", help="default: 1,2,4,8,16 streams, all size classes, both modes"
+        "--values",
+        metavar="A,B",
+        help="default: 1,2,4,8,16 streams; all size classes; or both modes",
     )
     verb.add_argument("--repeats", type=int, default=3, help="tests per value (default: 3)")
     verb.add_argument(

@@ -387,7 +387,8 @@ def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 
     named = f"The {test.size_class.name} test from {test.source.name} to {test.destination.name}"
     if ran:
         sentence = (
-            "ends within seconds. Its file is deleted, and its result shows who cancelled it."
+            "will end within seconds. Its file will be deleted, and its result will show who "
+            "cancelled it."
         )
         messages.success(request, f"{named} {sentence}")
     else:
@@ -423,7 +424,7 @@ def stop_tests(request: HttpRequest) -> HttpResponse:
                 now,
                 running=data["running"],
             )
-        going_on = f"{counted(cancelled, 'running test', 'ends', 'end')} within seconds."
+        going_on = f"{counted(cancelled, 'running test', 'will end', 'will end')} within seconds."
         messages.success(
             request,
             f"All tests are stopped {end_words(data['paused_until'])}: scheduled and on-demand "

@@ -72,7 +72,7 @@ def of_site(page: SitePage, now: datetime) -> Preview:
     site_is = site_now(report, (), now)
     figures = end_figures(report, site_is, downtimes=(), notes=(), events=())
     return Preview(
-        f"{page.site.name}, {page.query.size} files: rates of its links relative to baseline",
+        f"{page.site.name}, {page.query.size} files: link rates relative to their baselines",
         site_is.verdict.news,
         report.window,
         report.links.simulated,

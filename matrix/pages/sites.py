@@ -55,19 +55,18 @@ HEADS = {
         "site",
     ),
     **{key: (attribute.title, "") for key, attribute in SITE_FACTS.items()},
-    "cloud": ("cloud", "sites of one region that work together"),
+    "cloud": ("cloud", "group of sites in one region that work together"),
     "tier": ("tier", "level of the site in the grid, from 0 (the centre) to 3"),
     **{key: (key, f"{key} of the site itself; its endpoints may have more") for key in SITE_LISTS},
     "endpoints": ("endpoints", "number of storage endpoints of the site that are in use"),
     "wan": ("WAN in Gbit/s", "nominal capacity of the site's WAN connection"),
     "source": (
         "mean as source",
-        "plain mean of the rates to each other site, in MB/s: the row of the site in the matrix",
+        "plain mean of the rates to every other site, in MB/s: the site's row in the matrix",
     ),
     "destination": (
         "mean as destination",
-        "plain mean of the rates from each other site, in MB/s: the column of the site in the "
-        "matrix",
+        "plain mean of the rates from every other site, in MB/s: the site's column in the matrix",
     ),
     "success": ("success", "share of tests from and to the site that succeeded"),
     "last": ("last result", ""),

@@ -84,7 +84,12 @@ TITLES = {
 TOP = {"side": "top", "anchor": "y", "tickangle": -40}
 LEFT = {"side": "left", "anchor": "x", "tickangle": 0}
 # What the means below the columns are called, by what these are.
-MEANS = {"source": "mean", "destination": "mean", "own": "mean", "partner": "mean of both"}
+MEANS = {
+    "source": "mean",
+    "destination": "mean",
+    "own": "mean",
+    "partner": "mean of both directions",
+}
 # What a line of a title is that only keeps a tick off it: a blank alone would have no height.
 NOTHING = "\u200b \u200b"
 # What a process keeps of labels: rows and columns of a thousand endpoints have 2,000.

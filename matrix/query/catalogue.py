@@ -208,7 +208,7 @@ STATISTICS = {
             "count",
             "number of tests",
             "Number of {files}",
-            "successful tests per value",
+            "successful tests that each value is based on",
             unit=TRANSFERS,
             scale="linear",
             worse="",
@@ -242,7 +242,7 @@ STATISTICS = {
             unit=TIMES,
             scale="diverging",
             against="predicted",
-            worst="furthest below predicted",
+            worst="furthest below the predicted rate",
             worst_first="",
             base="median",
         ),
@@ -261,7 +261,7 @@ RATIO = Statistic(
     unit=TIMES,
     scale="diverging",
     against="the other side",
-    worst="most slowed down",
+    worst="largest slowdown",
 )
 RATIO_OF_MEANS = replace(RATIO, sentence="Ratio of mean rates of {files}")
 UNITS = {statistic.unit.name: statistic.unit for statistic in (*STATISTICS.values(), RATIO)}

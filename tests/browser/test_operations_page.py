@@ -247,7 +247,7 @@ def test_a_running_test_and_then_all_tests_are_stopped(visit, busy, scene: Scene
     page = visit.open(URL)
     page.locator(f'a[href^="{URL}probes/{busy.id}/cancel/"]').click()
     page.get_by_role("button", name="Cancel this test").click()
-    expect(page.locator("main")).to_contain_text("ends within seconds")
+    expect(page.locator("main")).to_contain_text("will end within seconds")
     expect(page.locator("#running").locator("..")).to_contain_text("being cancelled")
     page.locator("#stop > summary").click()
     page.get_by_label("reason (visible to everyone)").fill("new firewall")

@@ -333,7 +333,7 @@ def test_a_replica_that_is_killed_is_left_at_once_and_comes_back_by_itself(
             assert not is_asked()
             assert time.monotonic() - began < 30
             assert not is_asked()
-            assert b"does not serve read requests" in ask("/operations/")[2]
+            assert b"is not serving read requests" in ask("/operations/")[2]
         present = change()
         caught_up(pair)
         assert wait_for(is_asked, LONGEST_SECONDS)

@@ -297,7 +297,7 @@ def test_a_row_has_both_sides_the_ratio_its_interval_and_p(client, changed):
         if word in ("this", "other", "ratio", "now", "baseline")
     ] == [*("this", "other", "ratio")]
     other = (
-        "large files: median rate of the other side of the comparison: the 24 hours before (MB/s)"
+        "large files: median rate on the other side of the comparison: the 24 hours before (MB/s)"
     )
     assert other in page.titles()
     assert "large files compared with the 24 hours before" in page

@@ -281,7 +281,7 @@ def test_lists_of_slower_and_faster_links_lead_to_their_colours_without_foreign_
     legend = {entry.state: entry.url for entry in context["legend"]}
     assert legend["slower"] == more["slower"]
     preset = {choice.label: choice.url for choice in context["controls"]["presets"]}
-    assert preset["Only slower than usual"] == more["slower"]
+    assert preset["Only links slower than usual"] == more["slower"]
     compared = client.get("/?window=24h&compare=previous").context
     changes = {entry.state: entry.url for entry in compared["legend"]}
     assert changes["measured"] == "/?window=24h&compare=previous&only=measured"

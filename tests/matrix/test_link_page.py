@@ -81,7 +81,7 @@ def test_what_is_missing_is_a_dash_with_its_reason(client, small_world):
     transfer(small_world.ral, small_world.glasgow, None)
     page = look(client)
     why = "failed: every test in this time range failed, "
-    why += "but too few tests ran to call the link failing"
+    why += "but too few tests ran to classify the link as failing"
     assert set(page.texts(f'span[title="{why}"]')) == {"–"}
     assert not re.search(r"\bnan|None", page.words)
 

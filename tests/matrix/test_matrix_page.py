@@ -49,7 +49,7 @@ def test_a_blank_cell_is_a_dash_with_its_reason(client, small_world):
     transfer(small_world.ral, small_world.glasgow, None)
     page = look(client)
     why = "failed: every test in this time range failed, "
-    why += "but too few tests ran to call the link failing"
+    why += "but too few tests ran to classify the link as failing"
     table = page.part("#table table")
     assert [cell.words for cell in table.parts(f'td.failed[title="{why}"]')] == ["– failed"]
     assert table.parts('td.untested[title^="untested: scheduled"]')
@@ -215,14 +215,14 @@ def test_views_that_many_want_are_one_click_and_another_click_leaves_them(client
     assert presets["T1 to T2"].url == "/?stat=max&source_tier=1&destination_tier=2&only=failed"
     assert presets["T2 to T1"].url == "/?stat=max&source_tier=2&destination_tier=1&only=failed"
     assert not presets["T1 to T2"].chosen
-    for label in ("T1 to T2", "Only failing", "Only slower than usual"):
+    for label in ("T1 to T2", "Only failing links", "Only links slower than usual"):
         response = client.get(presets[label].url)
         assert response.status_code == 200
         again = {choice.label: choice for choice in response.context["controls"]["presets"]}[label]
         assert again.chosen
         assert client.get(again.url).status_code == 200
-    assert presets["Only failing"].url == "/?stat=max&site=RAL&only=failing"
-    slower = presets["Only slower than usual"].url
+    assert presets["Only failing links"].url == "/?stat=max&site=RAL&only=failing"
+    slower = presets["Only links slower than usual"].url
     assert slower == "/?stat=vs_usual&site=RAL&only=slower"
 
 
@@ -499,7 +499,7 @@ def test_the_legend_leads_to_the_cells_of_a_state_and_back(client, small_world):
     stored_condition(TYPES.FAILING, source=small_world.ral, destination=small_world.glasgow)
     legend = {one.state: one for one in client.get("/?only=failed").context["legend"]}
     assert legend["failing"].words.endswith(
-        "fails significantly often; the cell shows for how long"
+        "fail significantly more often than usual; the cell shows for how long"
     )
     # What was chosen stays, so that it can be taken back.
     assert (legend["failed"].count, legend["failed"].chosen) == (0, True)

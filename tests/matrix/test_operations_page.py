@@ -727,7 +727,7 @@ def test_tests_that_run_are_cancelled_with_all_if_that_is_ticked(operator, well,
         "All tests are stopped until 20 Nov 13:00 UTC: scheduled and on-demand tests do not start."
         in page
     )
-    assert "1 running test ends within seconds." in page
+    assert "1 running test will end within seconds." in page
     assert Probe.objects.get().cancelled_by == "an operator"
 
 
@@ -791,7 +791,7 @@ def test_a_credential_in_trouble_is_said_and_its_name_only_to_who_may_see_it(
     assert (
         "The credential of RAL_DATADISK does not work. The problem began at 20 Nov 09:00 UTC "
         "(3 h ago). "
-        "Tests that need the credential wait. Open RAL"
+        "Tests that need this credential are waiting. Open RAL"
     ) in look(client)
     assert (
         "The delegated credential of DESY_DATADISK needs attention. The problem began at 20 Nov "
@@ -814,7 +814,7 @@ def test_so_is_that_of_a_service_and_its_name_only_to_operators(client, small_wo
     said = (
         "The credential for the service of the mesh by-fts does not work. The problem began at "
         "20 Nov "
-        "12:00 UTC (just now). Tests that need the credential wait."
+        "12:00 UTC (just now). Tests that need this credential are waiting."
     )
     for user in (None, account(Role.SITE_ADMIN, small_world.ral.site)):
         if user:

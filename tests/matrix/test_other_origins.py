@@ -63,7 +63,9 @@ def test_a_page_says_which_results_do_not_count_and_leads_to_them(client, import
         if "origin=" in link.attributes.get("href", "")
     }
     asked = {
-        "Compare these results with tests": "compare.origin=external&compare.origin=production",
+        "Compare these results with test results": (
+            "compare.origin=external&compare.origin=production"
+        ),
         "Show only production": "origin=production",
         "Show only external": "origin=external",
         "Show all origins": "origin=all",

@@ -48,7 +48,7 @@ class Command(QuickCommand):
             "--values",
             default="",
             metavar="A,B,...",
-            help="values to test (default: 1,2,4,8,16 streams, all size classes, pull and push)",
+            help="values to test (default: 1,2,4,8,16 streams; all size classes; or pull and push)",
         )
         parser.add_argument(
             "--repeats",

@@ -233,7 +233,8 @@ def remove(request: HttpRequest, page: pages.SetUpPage) -> HttpResponse | None:
     uploads.remove(own)
     sentence = f"Removed the secret of credential {own}."
     keep_in_the_log(request, page.endpoint.site, CHANGE, sentence)
-    messages.success(request, f"{sentence} Tests that need the credential wait for a new secret.")
+    waiting = "Tests that need this credential will wait for a new secret."
+    messages.success(request, f"{sentence} {waiting}")
     return HttpResponseRedirect(page.path())
 
 

@@ -66,13 +66,16 @@ class CostInAll:
 
     @property
     def peak(self) -> str:
-        """Say what may happen at once: `at most 6 tests at once with 12 GB of files, …`."""
+        """Say what may happen at once: `at most 6 tests at once with 12 GB of files …`."""
         peaks = [each.cost.peak for each in self.all]
         tests = max(peak.tests for peak in peaks)
         volume = format_bytes(max(peak.bytes for peak in peaks))
         rate = format_bytes(tests * ASSUMED_BYTES_PER_SECOND)
         each = format_bytes(ASSUMED_BYTES_PER_SECOND)
-        return f"{at_most(tests)} with {volume} of files, {rate}/s if each runs at {each}/s"
+        return (
+            f"{at_most(tests)} with {volume} of files in total, {rate}/s if each test runs at "
+            f"{each}/s"
+        )
 
     @property
     def joins(self) -> str:
@@ -101,14 +104,14 @@ class CostInAll:
             today = f" ({format_share(grid.today / grid.limit)} today)"
             share = grid.afterwards / grid.limit
             words = f"{format_share(share)}{today} of {format_bytes(grid.limit)}"
-            yield Bar("Sonar's hourly limit", words, min(share, 1), grid.today / grid.limit)
+            yield Bar("Hourly limit for all tests", words, min(share, 1), grid.today / grid.limit)
         caps = ((cost.cap_out, "from the endpoint"), (cost.cap_in, "to the endpoint"))
         if not cost.endpoint and cost.nearest_cap:
             caps = ((cost.nearest_cap, f"at {cost.nearest_cap.whose}"), (None, ""))
         for cap, where in caps:
             if cap:
                 words = f"{format_share(cap.share)} of {cap.limit:g}"
-                yield Bar(f"Average concurrent tests {where}", words, min(cap.share, 1))
+                yield Bar(f"Average number of concurrent tests {where}", words, min(cap.share, 1))
         if cost.wan:
             share = cost.wan.share
             yield Bar(
@@ -121,7 +124,10 @@ class CostInAll:
         if nearest and nearest.share <= 1:
             words = f"{format_share(nearest.share)} of {format_bytes(nearest.limit)} a day"
             who = "partner" if self.chosen.cost.endpoint else "endpoint"
-            yield f"No {who} exceeds its daily limit. {nearest.whose} is closest to it: {words}."
+            yield (
+                f"No {who} exceeds its daily limit. "
+                f"{nearest.whose} is closest to its limit: {words}."
+            )
         if self.chosen.cost.round_seconds:
             least = span(self.chosen.cost.round_seconds)
             yield f"Testing every link and size class once takes at least {least}."

@@ -102,7 +102,7 @@ TITLES = {name: attribute.title for name, attribute in BY_NAME.items()}
 LABELS = {
     "source": "from a site, cloud, tier, country, label, tag or endpoint",
     "destination": "to a site, cloud, tier, country, label, tag or endpoint",
-    "either": "source or destination, or how tests ran",
+    "either": "source, destination or transfer settings",
 }
 
 
@@ -161,7 +161,8 @@ def presets(page: MatrixAddress) -> Iterator[Choice]:
         url = page.asking(page.query.replace(filters=() if chosen else tuple(tiers))).url()
         words = f"Only links from Tier {source} to Tier {destination} sites"
         yield Choice(f"T{source} to T{destination}", url, chosen, words)
-    for state, label in (("failing", "Only failing"), ("slower", "Only slower than usual")):
+    labels = {"failing": "Only failing links", "slower": "Only links slower than usual"}
+    for state, label in labels.items():
         chosen = page.display.only == (state,)
         yield Choice(label, page.showing(() if chosen else (state,)).url(), chosen)
 

@@ -192,7 +192,7 @@ def about_others(
     compared = query.replace(compare=replace(compare, filters=in_order([*others_kept, *origins])))
     every = Filter(ORIGIN, OF_PROFILES[ORIGIN].every)
     links = [
-        ("Compare these results with tests", address(compared)),
+        ("Compare these results with test results", address(compared)),
         *((f"Show only {each.value}", address(with_filter(query, each))) for each in origins),
         ("Show all origins", address(with_filter(query, every))),
     ]
@@ -282,7 +282,9 @@ def failing_credentials(
     for state in states[:MOST_FAILING]:
         subject = credential_states.subject(state.place, state.role)
         trouble = "does not work" if state.holds else "needs attention"
-        effect = "Tests that need the credential wait." if state.holds else "Tests still run."
+        effect = (
+            "Tests that need this credential are waiting." if state.holds else "Tests still run."
+        )
         began = f"{format_minute(state.since)} ({format_age(now - state.since)})"
         sentence = f"The problem began at {began}. {effect}"
         if state.expires_at:
@@ -307,4 +309,4 @@ def of_replica(state: ReplicaState | None) -> Iterator[Notice]:
     """Say why the replica, where there is one, answers no readers."""
     if state and state.problem:
         sentence = f"{state.problem} The primary database serves read requests instead."
-        yield Notice("no-replica", "The database replica does not serve read requests:", sentence)
+        yield Notice("no-replica", "The database replica is not serving read requests:", sentence)

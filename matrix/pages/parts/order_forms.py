@@ -281,7 +281,8 @@ class SweepForm(OrderForm):
         widget=forms.TextInput(
             {"class": SMALL, "size": 18, "placeholder": "1, 2, 4, 8, 16", "autocapitalize": "none"}
         ),
-        help_text="Default: 1, 2, 4, 8 and 16 streams, all size classes, or pull and push.",
+        help_text="Default, depending on the setting: 1, 2, 4, 8 and 16 streams; all size classes; "
+        "or pull and push.",
     )
     repeats = whole_field(
         "tests for each value", "repeats", MOST_TESTS, USUAL_REPEATS, ALLOWED_IN_SWEEPS

@@ -109,9 +109,8 @@ def side_of(
         "why_empty": why_empty,
         "figure": figure,
         "figure_label": (
-            f"Rates of the links {words['preposition']} {site.name}"
-            f"{'' if is_of_rates else ' relative to their baselines'} over time, and failed "
-            f"tests, with {report.query.size} files. {median}"
+            f"Rates{'' if is_of_rates else ' relative to baseline'} and failed tests of the links "
+            f"{words['preposition']} {site.name} over time, for {report.query.size} files. {median}"
         ),
         "data_id": f"over-time-{end}-data",
     }

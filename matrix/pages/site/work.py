@@ -249,8 +249,8 @@ def keep_pause(request: HttpRequest, row: Site | Endpoint) -> Change:
     verb = "Changed the pause of" if form.lasts else "Paused the tests of"
     return (
         f"{verb} {row.name}, {row.pause_end()}: {ended(reason)}",
-        "During the pause, no tests start on the affected links, not even on demand. Running "
-        "tests continue.",
+        "During the pause, no tests start on the affected links, not even on-demand tests. "
+        "Running tests continue.",
     )
 
 

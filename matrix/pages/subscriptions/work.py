@@ -268,8 +268,8 @@ ENOUGH = "You have {} subscriptions, which is the maximum. Change or remove one 
 PAUSE = format_span(reports.BETWEEN)
 OUTCOME = "The table below shows the outcome."
 OLD_LINK = (
-    "This link has expired, or is for another account, or for an address that was changed later. "
-    "Save the subscription to get a new link."
+    "This link has expired, belongs to another account, or was sent to an address that has since "
+    "been changed. Save the subscription to get a new link."
 )
 # Forms do not write the columns of the sender.
 COLUMNS = ("address", "secret", *(name for name in SubscriptionForm.base_fields if name != "sites"))
@@ -406,7 +406,8 @@ def send_open_incidents(request: HttpRequest, id: int) -> HttpResponse:  # noqa:
 def delete_subscription(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - of the route
     row = by_id(id)
     row.delete()
-    messages.success(request, f"The subscription {row.name} was removed. It sends no messages.")
+    sentence = f"The subscription {row.name} was removed. It no longer sends messages."
+    messages.success(request, sentence)
     return HttpResponseRedirect(address("reports" if row.report else "subscriptions"))
 
 

@@ -72,7 +72,7 @@ TOO_FEW = f"fewer than {FEWEST_TESTS} successful tests on one side of the compar
 WHY_NONE = {
     "few": f"needs {overhead.FEWEST_TRANSFERS} successful tests with each of two file sizes, one "
     f"{LEAST_RATIO:g} times the other",
-    "bent": "no fit: the times of the size classes do not lie on one line",
+    "bent": "no fit: the transfer times of the size classes do not lie on a straight line",
 }
 
 
@@ -443,7 +443,7 @@ class ComparedColumn(OfSize):
 
 class ThisColumn(ComparedColumn):
     field, title, counted = "this_mb_s", "this", "ok"
-    explained = "{of} rate of this side of the comparison: {this} (MB/s)"
+    explained = "{of} rate on this side of the comparison: {this} (MB/s)"
 
     def of(self, values: Values) -> TableCell:
         if math.isnan(rate := getattr(values, self.field)):
@@ -454,7 +454,7 @@ class ThisColumn(ComparedColumn):
 
 class OtherColumn(ThisColumn):
     field, title, counted = "other_mb_s", "other", "other_ok"
-    explained = "{of} rate of the other side of the comparison: {other} (MB/s)"
+    explained = "{of} rate on the other side of the comparison: {other} (MB/s)"
 
     def render(self, record: TableRow) -> TableCell:
         return self.of(record.classes[self.size])
@@ -464,7 +464,10 @@ class ComparedRatio(ComparedColumn):
     """The ratio, with its interval behind it, in the colour of a significant change."""
 
     field, title = "compared_ratio", "ratio"
-    explained = "rate of this side divided by the other, with its 95 % interval; above 1 is faster"
+    explained = (
+        "rate on this side divided by the rate on the other side, with its 95 % interval. A ratio "
+        "above 1 means that this side is faster"
+    )
     greatest_first = False
 
     def of(self, values: Values) -> TableCell:
@@ -528,7 +531,7 @@ class OverheadColumn(LineColumn):
 
 class BandwidthColumn(LineColumn):
     field, unit, title = "bandwidth_mb_s", "MB/s", "bandwidth (MB/s)"
-    explained = "rate of the bytes alone, without the overhead (MB/s)"
+    explained = "transfer rate without the overhead (MB/s)"
 
 
 class HalfSizeColumn(LineColumn):

@@ -286,7 +286,7 @@ class TablePage(QueryPage):
             yield Notice(
                 "nothing-found",
                 "No link matches the search and the column filters.",
-                "This time range has links, but none matches all of these filters.",
+                "Links exist for this time range, but none of them matches all of these filters.",
                 tuple(links),
             )
             return

@@ -17,7 +17,7 @@ UNKNOWN, ABOVE, NEAR, BELOW = range(len(AGAINST))
 TARGET_LOOKS = AGAINST[:UNKNOWN:-1]
 AGAINST_WORDS = {
     "below": "below target: the median of the three latest successful tests is too low",
-    "near": "near target: between the limits for “below” and “on target”",
+    "near": "near target: between the limits for “below target” and “on target”",
     "above": "on target, or faster",
 }
 

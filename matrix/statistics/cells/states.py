@@ -24,11 +24,12 @@ from matrix.statistics.cells.standing import (
 STATES = ("measured", "failing", "failed", "stale", "untested", "down", "not_applicable")
 STATE_WORDS = {
     "measured": "measured",
-    "failing": "failing: the link, its source or its destination fails significantly often",
-    "failed": "failed: every test in this time range failed, but too few tests ran to call the "
-    "link failing",
+    "failing": "failing: tests of the link, its source or its destination fail significantly more "
+    "often than usual",
+    "failed": "failed: every test in this time range failed, but too few tests ran to classify the "
+    "link as failing",
     "stale": "stale: no result for two intervals of its mesh (test schedule), or no successful "
-    "test within the chosen age",
+    "test within the chosen maximum age",
     "untested": "untested: scheduled, but without a result in this time range",
     "down": "down: an endpoint is in a declared downtime",
     "not_applicable": "not applicable: source and destination are the same, or the link has no "
