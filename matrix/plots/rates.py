@@ -169,7 +169,7 @@ def overhead_figure(overhead: Overhead) -> Json:
         },
         "hovertext": [
             f"{each.name}, {format_bytes(each.size * MB)}: {format_seconds(each.seconds)}"
-            f"<br>middle half {three_digits(each.low)} to {three_digits(each.high)} s, "
+            f"<br>middle 50 %: {three_digits(each.low)} to {three_digits(each.high)} s, "
             f"n = {format_count(each.ok)}"
             for each in classes
         ],

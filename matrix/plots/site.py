@@ -157,7 +157,7 @@ def median(
                 float(values[bucket]) for values in (series.low, series.median, series.high)
             )
             number = counted(int(series.links[bucket]), "link")
-            half = f"middle half {written(low)} to {written(high)}"
+            half = f"middle 50 %: {written(low)} to {written(high)}"
             # At its beginning and at its end.
             y += [digits(middle)] * 2
             texts += [f"{written(middle)}, median of {number}<br>{half}"] * 2
@@ -188,7 +188,7 @@ def middle_half(series: RatioSeries, colour: str) -> Json:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": "middle half of the links",
+        "name": "middle 50 % of the links",
         "x": x,
         "y": y,
         "fill": "toself",

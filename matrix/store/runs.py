@@ -322,7 +322,7 @@ def profiles_of(
     for run in runs:
         if run.profiles is None:
             raise ValueError(
-                "only results that include profiles show the profiles of individual links"
+                "results read without profiles cannot show the profiles of individual links"
             )
         seen[run.profiles[is_shown[numbering.numbers(run.keys)]]] = True
     return frozenset(np.flatnonzero(seen).tolist())

@@ -105,12 +105,12 @@ class CommissioningRecord(models.Model):
     source = reference(Endpoint, models.CASCADE)
     destination = reference(Endpoint, models.CASCADE)
     passed_at = models.DateTimeField(
-        help_text="Full hour at which the link passed because it met all criteria."
+        help_text="Time, on the hour, at which the link passed because it met all criteria."
     )
     lost_at = models.DateTimeField(
         null=True,
-        help_text="Full hour at which the link no longer met the criteria. Empty while the link "
-        "meets them.",
+        help_text="Time, on the hour, at which the link stopped meeting the criteria. Empty while "
+        "the link meets them.",
     )
     required = models.JSONField()
     tests = models.PositiveIntegerField(

@@ -70,7 +70,7 @@ def admit(person: Identity) -> User:
             "characters."
         )
     grant = settings.SONAR_LOGIN_ROLES.grant(person.groups, person.certificate)
-    with actor.acting("log-in", f"log-in by {person.host}"):
+    with actor.acting("log-in", f"log-in through {person.host}"):
         record = recorded(person, grant) or recorded(person, grant)
     if (record is None or grant is None) and person.certificate:
         raise NotAdmitted(

@@ -172,7 +172,7 @@ def _undecodable(path: Path) -> str:
 
 def _quoting(error: csv.Error) -> str:
     if "expected after" in str(error):
-        return "a quoted cell continues after its closing quote: double inner quotes"
+        return "text follows the closing quote of a cell: write a quote inside a cell as two quotes"
     return f'a cell that begins with " has no closing quote: {error}'
 
 

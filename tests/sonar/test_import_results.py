@@ -246,7 +246,7 @@ BROKEN = {
     ),
     "a quote within": (
         f'{HEADER}\n"a"b,{line(1)}\n'.encode(),
-        "line 2: a quoted cell continues after its closing quote",
+        "line 2: text follows the closing quote of a cell",
     ),
     "latin-1": (
         f"{HEADER}\n{line(1)}\n{line(2, error='é')}\n".encode("latin-1"),
