@@ -94,7 +94,7 @@ class CommissioningRecords(Answer):
     percent: Annotated[int, At("now.percent")]
     criteria: Annotated[list[CommissioningCriterion], At("now.criteria")]
     records: Annotated[
-        list[CommissioningPass], Field(description="Records of the link, the newest first.")
+        list[CommissioningPass], Field(description="Records of the link, newest first.")
     ]
 
 

@@ -72,7 +72,7 @@ class EndpointStatesView(ApiView, of_primary=True):
             text(
                 "since",
                 "Only endpoints whose state may have changed since this time (ISO 8601), or since "
-                "an earlier response (its `next_since`). Default: all endpoints in use.",
+                "the response with this `next_since`. Default: all endpoints in use.",
                 "4711",
             )
         ],

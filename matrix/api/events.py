@@ -134,7 +134,7 @@ MOST_ROWS = 100_000
 class EventsView(ApiView):
     @EVENTS
     def get(self, request: Request) -> HttpResponseBase:
-        """Returns the changes that were found in the results, the newest first.
+        """Returns the changes that were found in the results, newest first.
 
         A change that all links of an endpoint share is one event of that endpoint. Filters select
         events by the links that they affect.

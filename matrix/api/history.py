@@ -77,7 +77,7 @@ class HistoryView(ApiView):
 
     @HISTORY
     def get(self, request: Request) -> HttpResponseBase:
-        """Returns changes, the newest first, each with its account and the old and new values.
+        """Returns changes, newest first, each with its account and the old and new values.
 
         Operators see all changes; site admins see the changes to their sites and endpoints.
         In CSV, `changes` is a sentence.

@@ -266,7 +266,7 @@ LINKS = described(
         schema.text(
             "quantiles",
             "Quantiles of rates to return for each size class, separated by commas. Default: none. "
-            "Quantiles that links are sorted or filtered by are always returned.",
+            "Quantiles used for sorting or filtering are always returned.",
             ",".join(TABLE_QUANTILES),
             pattern=rf"^({'|'.join(TABLE_QUANTILES)})(,({'|'.join(TABLE_QUANTILES)}))*$",
         ),

@@ -93,7 +93,7 @@ MOST_ROWS = 100_000
 class NetworkView(ApiView):
     @NETWORK
     def get(self, request: Request) -> HttpResponseBase:
-        """Returns tests that move data from memory to memory, the newest first.
+        """Returns tests that move data from memory to memory, newest first.
 
         Network tests move no files and are not included in the rates of a matrix, link or site.
         """

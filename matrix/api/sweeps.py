@@ -153,7 +153,7 @@ class SweepsView(ApiView, of_primary=True):
 
     @SWEEPS
     def get(self, request: Request) -> HttpResponse:
-        """Returns parameter sweeps with their conclusions, the newest first.
+        """Returns parameter sweeps with their conclusions, newest first.
 
         The tests of a sweep are returned by `sweeps/{id}/`.
         """

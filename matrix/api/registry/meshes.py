@@ -262,8 +262,8 @@ class Meshes(Resource[Mesh]):
             Annotated[
                 str,
                 Field(
-                    description="Sentences about tests of the enabled mesh that cannot run, and "
-                    "about endpoints that were never enabled, with recommended actions. Omitted "
+                    description="Sentences that state which tests of the enabled mesh cannot run "
+                    "and which endpoints were never enabled, with recommended actions. Omitted "
                     "if there are no such sentences."
                 ),
             ],
@@ -421,7 +421,7 @@ class SizeClasses(Resource[SizeClass]):
         notice=(
             Annotated[
                 str,
-                Field(description="Sentence on how to move results to their new size class."),
+                Field(description="Instructions for moving results to their new size class."),
             ],
             "",
         ),

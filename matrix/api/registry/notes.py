@@ -249,7 +249,7 @@ class Downtimes(Resource[Downtime]):
         ),
         yes_or_no(
             "current",
-            "`true`: return only downtimes in force now. `false`: return only past and future "
+            "`true`: return only current downtimes. `false`: return only past and future "
             "downtimes. Default: all downtimes.",
             at_present,
         ),

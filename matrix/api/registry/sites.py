@@ -148,8 +148,8 @@ class Sites(Resource[Site]):
         ),
         "remove": CallText(
             "Delete a site",
-            "A site can be deleted only if it never had an endpoint. Its downtimes and notes are "
-            "also deleted.",
+            "A site can be deleted only if it has never had an endpoint. Its downtimes and notes "
+            "are also deleted.",
         ),
     }
     field_of = {

@@ -165,7 +165,7 @@ class RateTargets(Resource[Target]):
         ),
         "remove": CallText(
             "Delete a target",
-            "The links of the deleted target then get the next target that matches them. Links "
+            "The next matching target then applies to the links of the deleted target. Links "
             "without a target are compared with their baseline.",
         ),
     }

@@ -241,7 +241,7 @@ def rule(error: IntegrityError | ProtectedError) -> str:
         return "Rows that refer to this row"
     diagnosis = getattr(error.__cause__, "diag", None)
     name = diagnosis and (diagnosis.constraint_name or diagnosis.table_name)
-    return f"The database's rule {name or type(error.__cause__).__name__}"
+    return f"The database constraint {name or type(error.__cause__).__name__}"
 
 
 def allow(resource: Resource[Any], verb: str, key: object, request: Request) -> None:

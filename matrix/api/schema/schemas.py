@@ -160,7 +160,7 @@ def echo_shape(
     return {
         "type": "object",
         "description": "The query parameters, including default values: "
-        f"time range{besides} and filters by name.",
+        f"time range{besides} and each filter under its name.",
         "properties": named,
         "required": [*optional, *texts, *lists],
         "additionalProperties": {"type": "array", "items": {"type": "string"}},

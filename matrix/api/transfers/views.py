@@ -313,7 +313,7 @@ class TransfersView(ApiView):
         tag="results",
     )
     def get(self, request: Request) -> HttpResponseBase:
-        """Returns results of individual transfers, the newest first.
+        """Returns results of individual transfers, newest first.
 
         CSV and NDJSON are not paged: they contain all selected results.
         """
