@@ -38,7 +38,7 @@ PARAMETERS = (*FIELDS, "from", "to")
 CHANNEL_WORDS = {
     HistoryEntry.Channel.PAGE: "on a page",
     HistoryEntry.Channel.API: "through the API",
-    HistoryEntry.Channel.ADMIN: "in the admin",
+    HistoryEntry.Channel.ADMIN: "in the admin interface",
     HistoryEntry.Channel.FILE: "from a file",
     HistoryEntry.Channel.COMMAND: "by a command",
     HistoryEntry.Channel.REFRESH: "by a refresh",

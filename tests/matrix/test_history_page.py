@@ -67,7 +67,7 @@ CHANNELS = {
     "page": (by_page, "anna on a page"),
     "API": (by_api, "anna through the API"),
     "token": (by_token, "anna, with the token cron through the API"),
-    "admin": (by_admin, "anna in the admin"),
+    "admin": (by_admin, "anna in the admin interface"),
 }
 
 

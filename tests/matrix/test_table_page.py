@@ -734,7 +734,7 @@ def test_columns_with_one_value_are_left_out_until_asked_for(client, small_world
     for title in ("priority", "baseline", "ratio", "size"):
         assert title not in heads(page).split()
     assert client.get("/table/").context["same"] == [
-        *("priority 5", "no baseline yet with large files", "large files of 2 GB"),
+        *("priority 5", "no baseline yet for large files", "large files of 2 GB"),
         *("no small file", "no medium file"),
     ]
     every = look(client, "?constant=1")

@@ -105,7 +105,7 @@ class ReportQuestion:
             raise BadQueryError({"period": [f"period {error}."]}) from None
         if period.window.end > now:
             newest = ReportPeriod.newest(period.kind, now).name
-            sentence = f"The newest complete {period.kind} is {newest}."
+            sentence = f"The latest complete {period.kind} is {newest}."
             raise BadQueryError({"period": [f"The period {name} has not ended. {sentence}"]})
         return cls(period, **read_scope(params, *also))
 

@@ -192,7 +192,8 @@ def of_rates(coverage: Sequence[Coverage]) -> Iterator[Metric]:
     labels = ("endpoint", "end", "simulated", "size")
     yield gauge("endpoint_rate_bytes_per_second", words, endpoints, *labels)
     words = (
-        "Number of links without a rate sample, because there are more than SONAR_METRICS_LINKS."
+        "Number of links without a rate sample, because their size class has more than "
+        "SONAR_METRICS_LINKS links."
     )
     yield gauge("link_rates_omitted", words, {each.size: each.omitted for each in coverage}, "size")
 

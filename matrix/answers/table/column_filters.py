@@ -64,7 +64,7 @@ NUMBERS = {
 LINE_NUMBERS = {
     "overhead_s": "overhead (s)",
     "bandwidth_mb_s": "bandwidth (MB/s)",
-    "half_size_bytes": "size at which half of the time is overhead",
+    "half_size_bytes": "file size at which half of the transfer time is overhead",
 }
 # Of a comparison, in the size class that it is of.
 COMPARED_NUMBERS = {

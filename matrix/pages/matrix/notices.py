@@ -312,8 +312,9 @@ def about_lines(grid: Grid) -> Notice | None:
         )
     if few:
         reasons.append(
-            f"In {counted(few, 'cell')}, no two file sizes that differ {LEAST_RATIO:g}-fold have "
-            f"{FEWEST_TRANSFERS} successful tests each."
+            f"In {counted(few, 'cell')}, too few tests succeeded. Overhead and bandwidth need "
+            f"{FEWEST_TRANSFERS} successful tests with each of two file sizes, one at least "
+            f"{LEAST_RATIO:g} times the other."
         )
     cells = f"{format_count(bent + few)} of {format_count(fit.size)} cells with results"
     return Notice("no-line", f"{cells} have no value.", " ".join(reasons), (), quiet=True)

@@ -71,7 +71,7 @@ TOO_FEW_LATELY = (
 TOO_FEW = f"fewer than {FEWEST_TESTS} successful tests on one side of the comparison"
 WHY_NONE = {
     "few": f"needs {overhead.FEWEST_TRANSFERS} successful tests with each of two file sizes, one "
-    f"{LEAST_RATIO:g} times the other",
+    f"at least {LEAST_RATIO:g} times the other",
     "bent": "no fit: the transfer times of the size classes do not lie on a straight line",
 }
 
@@ -390,7 +390,7 @@ class StandingColumn(OfSize):
         """Say so if no link has a usual rate, as in the first days."""
         usual = table.column(f"{self.size}.usual_mb_s")
         is_missing = self.needs_usual and np.isnan(usual).all()
-        return f"no baseline yet with {self.size} files" if is_missing else ""
+        return f"no baseline yet for {self.size} files" if is_missing else ""
 
     def render(self, record: TableRow) -> TableCell:
         values = record.classes[self.size]
@@ -536,7 +536,7 @@ class BandwidthColumn(LineColumn):
 
 class HalfSizeColumn(LineColumn):
     field, title = "half_size_bytes", "size at 50 % overhead"
-    explained = "file size at which half of the time is overhead"
+    explained = "file size at which half of the transfer time is overhead"
 
     def of(self, value: float, lines: Values) -> TableCell:
         return TableCell(format_bytes(value), self.explained, self.look)
