@@ -82,7 +82,7 @@ def read_tested_sites() -> frozenset[int]:
 
 tested_sites = RegistryCache(read_tested_sites)
 
-NOT_IN_A_MESH = "no enabled mesh includes a link from or to the sites of this subscription."
+NOT_IN_A_MESH = "no enabled mesh includes any links from or to the sites of this subscription."
 
 
 def covers_nothing(row: Subscription) -> str:
@@ -93,7 +93,7 @@ def covers_nothing(row: Subscription) -> str:
         return "" if places.exists() else NO_SITE
     sites, tested = sites_of(row), tested_sites.read()
     if sites is None:
-        why = "" if tested else "no enabled mesh includes a link."
+        why = "" if tested else "no enabled mesh includes any links."
     elif list(row.incident_scopes) == [Incident.Scope.GRID]:
         why = "incidents of Sonar itself do not belong to a site. Choose “all incidents”."
     elif not sites and row.scope == Scope.OWN:

@@ -440,16 +440,16 @@ def delete(site: str) -> None:
         ({"scope": "sites", "sites": ["RAL"], "incident_scopes": ["grid"]}, lambda: None,
          "incidents of Sonar itself do not belong to a site"),
         ({"scope": "sites", "sites": ["Empty"]}, lambda: None,
-         "no enabled mesh includes a link from or to the sites of this subscription"),
+         "no enabled mesh includes any links from or to the sites of this subscription"),
         ({"scope": "sites", "sites": ["RAL"]}, lambda: Mesh.objects.update(enabled=False),
-         "no enabled mesh includes a link from or to the sites of this subscription"),
+         "no enabled mesh includes any links from or to the sites of this subscription"),
         ({"scope": "sites", "sites": ["RAL"]},
          lambda: Endpoint.objects.filter(site__name="RAL").update(enabled=False),
-         "no enabled mesh includes a link from or to the sites of this subscription"),
+         "no enabled mesh includes any links from or to the sites of this subscription"),
         ({"scope": "sites", "sites": ["Empty"]}, lambda: delete("Empty"),
          "the selected sites are no longer registered"),
         ({"scope": "grid"}, lambda: Mesh.objects.all().delete(),
-         "no enabled mesh includes a link."),
+         "no enabled mesh includes any links."),
     ],
 )  # fmt: skip
 def test_a_subscription_that_no_incident_can_match_says_so(world_of_three, values, change, said):
@@ -524,14 +524,18 @@ def test_a_page_says_what_became_of_the_link(clock, world_of_three):
     client.post(f"/subscriptions/{row.pk}/", form("two@example.org"))
     words = notices(client, row)
     assert "No confirmation link was sent to two@example.org" in words
-    assert "Not confirmed: no link sent to two@example.org is valid. Save to send a new" in words
+    assert (
+        "Not confirmed: there is no valid confirmation link for two@example.org. Save to" in words
+    )
     assert waits not in words
     clock[0] = NOW + HOUR
     client.post(f"/subscriptions/{row.pk}/", form("two@example.org"))
     send_all(clock[0])
     assert f"{waits}two@example.org" in notices(client, row)
     clock[0] += timedelta(days=subscriptions.LINK_DAYS, minutes=1)
-    assert "Not confirmed: no link sent to two@example.org is valid" in notices(client, row)
+    assert "Not confirmed: there is no valid confirmation link for two@example.org" in notices(
+        client, row
+    )
 
 
 # Incidents that were open before.
@@ -563,7 +567,7 @@ def test_an_open_incident_that_matches_is_offered_and_sent_once(clock, world_of_
     twice = add(client, "rea@example.org", name="twice")
     for each in (row, twice):
         words, subjects = press(client, each)
-        assert "This subscription has no open incident left to send." in words
+        assert "No open incidents are left to send for this subscription." in words
         assert subjects == []
         assert "open incident matches" not in notices(client, each)
     happens(opened, "worse", NOW + HOUR, type="failing")
@@ -580,7 +584,7 @@ def test_open_incidents_are_offered_once_the_address_is_confirmed(clock, world_o
     client = logged_in(reader())
     row = add(client, "rea@example.org", quiet_from="00:00", quiet_until="23:00", cap=1)
     assert "open incidents match" not in notices(client, row)
-    assert "no open incident left to send" in press(client, row)[0]
+    assert "No open incidents are left to send" in press(client, row)[0]
     token = {"token": subscriptions.token_of(row)}
     confirmed = client.post("/subscriptions/confirm/", token, follow=True)
     offer = Page(confirmed.content.decode()).part("#unsent")
@@ -656,4 +660,4 @@ def test_an_evaluation_at_the_same_moment_sends_an_incident_once(real_commits):
     answer = at_once(lambda: client.post(f"/subscriptions/{row.pk}/open-incidents/"), evaluate)
     assert answer.status_code == 302
     assert [each.event_types for each in row.notifications.all()] == [["worse"]]
-    assert "no open incident left to send" in notices(client, row)
+    assert "No open incidents are left to send" in notices(client, row)

@@ -135,7 +135,10 @@ class Line:
         address, link = self.row.address, self.link
         oldest = timezone.now() - timedelta(days=subscriptions.LINK_DAYS)
         if link is None or link.created_at < oldest:
-            return f"not confirmed: no link sent to {address} is valid. Save to send a new link"
+            return (
+                f"not confirmed: there is no valid confirmation link for {address}. Save to send "
+                "a new link"
+            )
         if link.state == State.FAILED:
             return f"not confirmed: the link to {address} could not be sent: {link.answer}"
         if link.state == State.WAITING:
@@ -385,7 +388,7 @@ def send_open_incidents(request: HttpRequest, id: int) -> HttpResponse:  # noqa:
         incidents.lock()
         opened = outbox.read_unsent(row, now)
         if not opened:
-            messages.warning(request, "This subscription has no open incident left to send.")
+            messages.warning(request, "No open incidents are left to send for this subscription.")
         elif wait := subscriptions.take_turn(
             "incidents", row, subscriptions.BETWEEN_INCIDENTS, now
         ):

@@ -66,4 +66,4 @@ def words(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return f"did not answer within {settings.EMAIL_TIMEOUT} s"
     said = one_line(str(error), settings.EMAIL_HOST_PASSWORD)
-    return f"could not be reached or closed the connection: {said or type(error).__name__}"
+    return f"could not be reached, or it closed the connection: {said or type(error).__name__}"
