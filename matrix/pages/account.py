@@ -38,7 +38,8 @@ MAY = {
 SCOPE_WORDS = {
     "read": "read everything that you can read",
     "ingest": "store results of other systems",
-    "operate": "run and cancel tests, and edit notes, downtimes and the registry with your rights",
+    "operate": "run and cancel tests, and edit notes, downtimes and the registry, as far as your "
+    "rights allow",
 }
 USUAL_DAYS = 90
 

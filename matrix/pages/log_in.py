@@ -148,8 +148,8 @@ class LogIn(LoginView):
 
 
 USED = (
-    "This log-in was used before, began in another browser, or is more than ten minutes old. "
-    "Start it again."
+    "This log-in attempt has already ended, began in another browser, or is more than ten minutes "
+    "old. Start a new log-in."
 )
 
 

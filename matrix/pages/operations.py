@@ -262,8 +262,8 @@ def of_silence(life: figures.Life) -> Iterator[Notice]:
         yield Notice(
             f"no-worker-{queue}",
             f"No worker is running for the queue “{queue}”.",
-            f"{effects[queue]}. Start a worker, or check its log. If no process reports, check "
-            f"whether {settings.BROKER_NAME} responds.",
+            f"{effects[queue]}. Start a worker, or check its log. If no process sends "
+            f"heartbeats, check whether {settings.BROKER_NAME} responds.",
         )
     if life.is_late(life.scheduler):
         never, last = "no task has been sent yet", "the last task was sent"

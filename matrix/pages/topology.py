@@ -67,7 +67,9 @@ class DocumentsForm(forms.Form):
     documents = FilesField(
         label="Documents (JSON)",
         widget=FilesInput({"class": "form-control form-control-sm", "accept": ".json"}),
-        error_messages={"required": "Choose the files with the responses from the source."},
+        error_messages={
+            "required": "Choose the files that contain the responses of the topology source."
+        },
     )
     topology: Topology
 

@@ -97,7 +97,7 @@ def test_a_log_in_that_is_cancelled_replayed_or_not_answered_is_a_sentence(visit
     page.wait_for_url(f"{visit.base}/")
     page.context.clear_cookies()
     page.goto(answer.value.url)
-    expect_refused(visit, "This log-in was used before")
+    expect_refused(visit, "This log-in attempt has already ended")
 
     provider.broken.add("/oauth2/token")
     log_in(visit, "s-1")

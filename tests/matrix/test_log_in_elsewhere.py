@@ -290,15 +290,15 @@ def test_an_id_token_that_is_not_right_lets_nobody_in(client, provider, lie):
 def test_a_state_works_once_and_in_its_own_browser(client, provider):
     provider.person("s-1", groups=["/grid"])
     back = agree(begin(client), "s-1")
-    assert "used before" in notice(Client().get(back))
+    assert "has already ended" in notice(Client().get(back))
     assert client.get(back).status_code == 302
     client.logout()
-    assert "used before" in notice(client.get(back))
+    assert "has already ended" in notice(client.get(back))
     response = client.get("/login/oidc/callback/")
-    assert "used before" in notice(response)
+    assert "has already ended" in notice(response)
     # Whoever tries again from there comes back to no callback.
     assert '<a href="/login/">Log in</a>' in response.content.decode()
-    assert "used before" in notice(client.get("/login/oidc/callback/?code=x&state=y"))
+    assert "has already ended" in notice(client.get("/login/oidc/callback/?code=x&state=y"))
 
 
 def test_a_state_is_good_for_ten_minutes(client, provider, monkeypatch):

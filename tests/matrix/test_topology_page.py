@@ -67,7 +67,7 @@ def test_what_somebody_uploads_is_proposed_and_not_applied(client, operator):
 @pytest.mark.parametrize(
     ("documents", "source", "said"),
     [
-        ([], "cric-atlas", "Choose the files with the responses from the source."),
+        ([], "cric-atlas", "Choose the files that contain the responses of the topology source."),
         ([""], "cric-atlas", "The submitted file is empty."),
         (["{}", "{}"], "cric-atlas", "Two documents are named ends.json. Rename one of them."),
         (['{"a": 1'], "cric-atlas", "ends.json: line 1, column 8: not JSON"),

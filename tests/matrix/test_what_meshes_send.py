@@ -58,7 +58,7 @@ def test_what_a_mesh_sends_is_one_figure(grid: str) -> None:
     for path in ("/meshes/", "/meshes/own/", "/meshes/own/change/", "/operations/"):
         assert tests in "".join(words(operator, path).split()), path
     for path in ("/meshes/own/", "/meshes/own/change/"):
-        peak = "at most 6 tests at once with 12 GB of files in total, 300 MB/s if each test runs"
+        peak = "at most 6 tests at once with 12 GB of files in total; total rate 300 MB/s if each"
         assert peak in words(operator, path)
 
 

@@ -178,6 +178,6 @@ class FileNameForm(forms.Form):
         if Credential.objects.filter(name=name).exists():
             raise ValidationError(
                 f"The credential {name} already exists. Choose it from the registered credentials, "
-                "or set its hosts in the admin."
+                "or set its hosts in the admin interface."
             )
         return name

@@ -81,7 +81,7 @@ class MeshForm(ShownForm, forms.Form):
         choice = self.fields["mesh"]
         choice.required = bool(choices)
         choice.choices = [(name, each.words) for name, each in self.by_name.items()]  # type: ignore[attr-defined]
-        self.fields["budget"].label = "daily budget in GB, in and out (empty: no limit)"
+        self.fields["budget"].label = "daily budget in GB, inbound and outbound (empty: no limit)"
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

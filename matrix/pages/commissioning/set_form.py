@@ -117,7 +117,7 @@ class CriteriaSetForm(RowForm):
     least_mb_s = NumberField("minimum rate in MB/s (125 MB/s = 1 Gbit/s; empty: any)", MOST_MB_S)
     least_success_percent = NumberField("minimum success rate in % (empty: any)", 100)
     least_bytes = BytesField(
-        label="minimum volume to pass (for example, 10 TB; empty: any)",
+        label="minimum volume required to pass (for example, 10 TB; empty: any)",
         required=False,
         validators=between(1, MOST_VOLUME),
         widget=small_input(10),

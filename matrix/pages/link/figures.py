@@ -400,7 +400,7 @@ def profile_table(
     ]
     counts = {"none": "none", "some": "some", "unknown": ""}
     versions = [str(key.ip_version or "") for key in keys]
-    timed = "clock that measured the transfer duration, and the start and end of this duration"
+    timed = "clock that measured the transfer duration, and the start and end of the timed period"
     origin = "test: a transfer by Sonar; production and external: imported results"
     mesh = "set of links with one test schedule; for a test without a mesh, its purpose"
     others = "other Sonar tests at the source or the destination at the same time"

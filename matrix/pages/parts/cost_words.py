@@ -73,8 +73,8 @@ class CostInAll:
         rate = format_bytes(tests * ASSUMED_BYTES_PER_SECOND)
         each = format_bytes(ASSUMED_BYTES_PER_SECOND)
         return (
-            f"{at_most(tests)} with {volume} of files in total, {rate}/s if each test runs at "
-            f"{each}/s"
+            f"{at_most(tests)} with {volume} of files in total; total rate {rate}/s if each test "
+            f"runs at {each}/s"
         )
 
     @property

@@ -18,10 +18,10 @@ from sonar.notation.enumeration import either
 from sonar.notation.result_columns import COLUMNS
 from sonar.notation.scitags import Scitag
 from sonar.notation.units import (
-    format_age,
     format_bytes,
     format_estimate,
     format_seconds,
+    format_span,
     three_digits,
 )
 from sonar.results.store import is_made_up
@@ -233,11 +233,11 @@ def progress_words(probe: Probe) -> str:
 
 def until_words(moment: datetime, now: datetime) -> str:
     """Say when something is to come, or by how much it is overdue."""
-    if moment > now:
-        return f"in {format_age(moment - now).removesuffix(' ago')}".replace("in just now", "now")
+    if moment - now >= timedelta(seconds=1):
+        return f"in {format_span(moment - now)}"
     if now - moment < timedelta(minutes=1):
         return "now"
-    return f"overdue by {format_age(now - moment).removesuffix(' ago')}"
+    return f"overdue by {format_span(now - moment)}"
 
 
 def every_words(seconds: int) -> str:

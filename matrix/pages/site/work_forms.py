@@ -188,7 +188,7 @@ class EndpointLimitsForm(RowForm):
     inbound_cap = cap_field("concurrent inbound tests")
     outbound_cap = cap_field("concurrent outbound tests")
     budget = forms.DecimalField(
-        label="daily budget in GB, in and out (empty: no limit)",
+        label="daily budget in GB, inbound and outbound (empty: no limit)",
         required=False,
         decimal_places=9,
         validators=[MinValueValidator(LEAST_GB, NO_BUDGET), MaxValueValidator(MOST_GB, NO_BUDGET)],

@@ -105,7 +105,7 @@ class TargetForm(RowForm):
     )
     below = PartField(label="slow below", validators=between(0.05, 1), widget=small_input(6))
     above = PartField(
-        label="near target up to",
+        label="upper limit of “near target”",
         help_text="Used only for the statistic “rate / target”. Incidents do not depend on this "
         "value.",
         validators=between(0.05, 2),
