@@ -211,7 +211,7 @@ class DowntimeSource(models.Model):
     )
     of_endpoints = models.PositiveIntegerField(
         default=0,
-        help_text="Number of downtimes that affect endpoints in use, in the last valid response.",
+        help_text="Number of downtimes in the last valid response that affect endpoints in use.",
     )
 
     class Meta:

@@ -260,8 +260,8 @@ class IncidentLink(models.Model):
     )
     rate = models.FloatField(
         null=True,
-        help_text="Rate of the newest tests when the link joined the incident, in bytes per "
-        "second.",
+        help_text="Rate of the newest tests when the link was added to the incident, in bytes "
+        "per second.",
     )
 
     class Meta:

@@ -225,7 +225,8 @@ class Credential(models.Model):
         choices=kinds.CHOICES,
         default=kinds.FILE,
         db_default=kinds.FILE,
-        help_text="Kind of secret, which decides how Sonar obtains a credential from it.",
+        help_text="Kind of secret, which determines how Sonar obtains a credential from the "
+        "secret.",
     )
     issuer = setting_field(
         "issuer",
@@ -268,7 +269,7 @@ class Credential(models.Model):
         "uploaded",
         null=True,
         blank=True,
-        help_text="Time when the secret was uploaded on a page. Empty if it is in a file on the "
+        help_text="Time when the secret was uploaded. Empty if the secret is in a file on the "
         "workers.",
     )
 

@@ -315,7 +315,7 @@ class NetworkResult(models.Model):
     )
     max_receive_window_bytes = models.BigIntegerField(
         null=True,
-        help_text="Largest TCP window that the receiver offered a stream, in bytes. "
+        help_text="Largest TCP window that the receiver advertised for a stream, in bytes. "
         "Empty if unknown.",
     )
     mss_bytes = models.PositiveIntegerField(null=True)
