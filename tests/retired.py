@@ -114,7 +114,6 @@ KEPT = {
     "commands call it mover": "the glossary says what the code calls it",
     "two vantages": "a reason of tests that wait, in the API and in metrics",
     "`lent`: delegated": "a value of the API",
-    "sonar/credentials/sources/base.py: lent to": "rights of tokens, which nothing shows",
     "sonar/notation/renamed.py": "former values, for errors that say the new ones",
 }
 SETTING = re.compile(r'env[a-z.]*\W*"([A-Z0-9_]+)"')

@@ -43,6 +43,11 @@ PRIVATE = 0o700
 FORGET_SECONDS = 86_400
 ENDING = 256
 
+EXPIRED = (
+    "the new token has already expired: compare the clocks of this machine and of the server that "
+    "issued the token"
+)
+
 log = logging.getLogger(__name__)
 
 
@@ -124,7 +129,7 @@ def _answer(purpose: Purpose, entry: Entry, needed: float, now: float) -> Entry:
         token = sources.get(purpose.kind).obtain(purpose)
         if token.left(now) > 0:
             return Entry(token)
-        return Entry(entry.token, now, "the new token has already expired: compare the clocks")
+        return Entry(entry.token, now, EXPIRED)
     except CredentialError as error:
         return Entry(entry.token, now, str(error))
     except Stopped:

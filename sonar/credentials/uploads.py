@@ -43,7 +43,9 @@ class Upload:
 def read(kind: str, content: bytes, now: datetime) -> Upload:
     """Look at what was uploaded for a credential of a kind; UploadError if it cannot be used."""
     if len(content) > MOST_BYTES:
-        raise UploadError(f"A secret has at most {MOST_BYTES // 1000} kB: choose another file.")
+        raise UploadError(
+            f"A secret must not be larger than {MOST_BYTES // 1000} kB: choose another file."
+        )
     try:
         text = content.decode().strip()
     except UnicodeDecodeError:

@@ -28,7 +28,7 @@ def patiently(step: Callable[[], object], deadline: datetime | None, name: str) 
         if time.monotonic() + pause > until:
             return False
         if pause == FIRST_PAUSE_SECONDS:
-            log.warning("%s waits for the database: %s", name, why)
+            log.warning("%s is waiting for the database: %s", name, why)
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
     return True

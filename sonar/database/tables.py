@@ -87,7 +87,7 @@ def problem_at_start() -> str | None:
         why = " ".join(str(error).split())
         if NEEDS_SESSIONS in why:
             return POOLER
-        log.warning("cannot check whether the database fits this version of Sonar: %s", why)
+        log.warning("cannot check whether the database matches this version of Sonar: %s", why)
         return None
 
 

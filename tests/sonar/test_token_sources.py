@@ -211,7 +211,7 @@ def test_the_earlier_of_two_ends_counts(purpose, issuer):
         ({"discovery": {"token_endpoint": "http://localhost/token"}}, "on another host"),
         ({"discovery": {"token_endpoint": ""}}, "does not name its token endpoint: 200"),
         ({"discovery": {"token_endpoint": 5}}, "does not name its token endpoint: 200"),
-        ({"discovery": {"issuer": "https://evil.example"}}, "identifies itself by another URL"),
+        ({"discovery": {"issuer": "https://evil.example"}}, "identifies itself with a different"),
         ({"token": {"access_token": ""}}, "did not issue a token: 200"),
         ({"token": {"access_token": "a\nb"}}, "something that is not a token"),
         ({"token": {"scope": "storage.read:/disk/sonar"}}, "does not grant storage.modify:/disk"),

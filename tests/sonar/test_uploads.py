@@ -84,7 +84,7 @@ def pem(*parts: str, days: float = 2) -> str:
         ("file", pem("certificate", "key"), "This is a certificate or a key"),
         ("file", '{"access_token": "x"}', "upload only the value of “access_token”"),
         ("file", jwt(-60), "This secret expired on"),
-        ("file", "x" * 64_001, "A secret has at most 64 kB"),
+        ("file", "x" * 64_001, "A secret must not be larger than 64 kB"),
         (
             "client_credentials",
             "two\nlines",

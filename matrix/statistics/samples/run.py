@@ -65,7 +65,9 @@ class Run:
     def started(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return when the results of these keys started, in Unix ms."""
         if self.offsets is None:
-            raise ValueError("only results that include offsets show when a test started")
+            raise ValueError(
+                "results that were read without offsets do not show when tests started"
+            )
         return self.offsets.take(rows) + np.int64(self.start)
 
     def newest_ok(self) -> Newest:
@@ -86,7 +88,7 @@ class Run:
     def _failures(self) -> NDArray[np.void]:
         if self.failures is None:
             raise ValueError(
-                "only results that include failures show when a test of a link succeeded"
+                "results that were read without failures do not show when tests succeeded"
             )
         return self.failures
 

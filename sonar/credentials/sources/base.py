@@ -23,9 +23,9 @@ class Right(StrEnum):
     """What a token allows."""
 
     OWN = "own"
-    LENT_TO_READ = "lent to read"
-    LENT_TO_WRITE = "lent to write"
-    LENT_TO_SERVICE = "lent to a service"
+    LENT_TO_READ = "delegated for reading"
+    LENT_TO_WRITE = "delegated for writing"
+    LENT_TO_SERVICE = "delegated to a service"
     """To a service that looks at a destination before and after the copy, and deletes half a file:
     for XRootD a token that may only create shows nothing."""
     SERVICE = "service"

@@ -56,7 +56,7 @@ class ClientCredentialsSource:
         if answer.status != 200 or not address:
             raise CredentialError(f"the issuer does not name its token endpoint: {answer.status}")
         if answer.text("issuer").rstrip("/") != issuer:
-            raise CredentialError("the issuer identifies itself by another URL")
+            raise CredentialError("the issuer identifies itself with a different URL")
         if not same_origin(address, issuer):
             raise CredentialError(
                 "the token endpoint of the issuer is on another host: secret not sent"

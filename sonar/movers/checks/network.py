@@ -65,7 +65,7 @@ class Host:
         except ForbiddenPeer as error:
             raise MoverError(self.where, f"{self.name} {error}", permanent=True) from error
         except TimeoutError as error:
-            why = f"the DNS did not answer for {self.name} within {CONNECT_SECONDS:g} s"
+            why = f"the DNS query for {self.name} was not answered within {CONNECT_SECONDS:g} s"
             raise MoverError(self.where, why) from error
         except (OSError, ValueError) as error:
             why = f"the host name {self.name} cannot be looked up"
@@ -107,7 +107,7 @@ class Host:
         return next(contact.address for contact in self.contacts if not contact.why)
 
 
-NO_NETWORK = "this machine has no network for this IP version"
+NO_NETWORK = "this machine has no connectivity for this IP version"
 ASK_DNS = (
     "Correct the host in the base URL, or the DNS settings of this worker. "
     "`getent ahosts HOST` shows the addresses of a host."
@@ -117,7 +117,7 @@ OPEN_PORT = (
 )
 DEAD_ADDRESS = (
     "Make the server listen on all of its addresses, or delete the DNS entries of addresses that "
-    "do not respond. Addresses that do not respond slow clients down."
+    "do not respond. Unresponsive addresses slow clients down."
 )
 
 
