@@ -92,5 +92,6 @@ def read_adler32(answer: str, end: End) -> str:
     if "adler" in said.lower():
         raise NoChecksum(end.where, f"the server's adler32 checksum cannot be read: {said}")
     raise NoChecksum(
-        end.where, f"the server gave no adler32{f' but answered: {said}' if said else ''}"
+        end.where,
+        f"the server returned no adler32 checksum{f' but answered: {said}' if said else ''}",
     )

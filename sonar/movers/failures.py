@@ -148,7 +148,7 @@ ROWS = (
         "XRootD with curl, xrootd#2067; dCache", lasts=False),
     Row(r"problem with the local SSL certificate", Of.ACTIVE, Kind.CERTIFICATE, "curl"),
     Row(r"no bytes have been \w+", Where.TRANSFER, Kind.STALLED,
-        "XRootD 5 and 6, as an error of its own file system"),
+        "XRootD 5 and 6, as an error of the server's file system"),
     Row(r"local filesystem: .*(no space|quota)", Of.ACTIVE, Kind.NO_SPACE, "XRootD 5 and 6",
         lasts=False),
     # Closing a file that came in part fails: whatever broke the copy is hidden by it.

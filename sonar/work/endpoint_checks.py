@@ -159,7 +159,7 @@ def place_of(endpoint: Endpoint) -> End:
 
 
 MADE_UP = "The endpoint is simulated, so there is no server to check."
-NO_MOVER = "Sonar has no transfer tool for files over {scheme}, so it wrote and read nothing."
+NO_MOVER = "Sonar cannot access files over {scheme}, so no file was written or read."
 CANNOT_RUN = "This worker cannot write or read files: {missing}."
 
 

@@ -215,7 +215,7 @@ def test_a_checksum_that_is_not_offered_is_a_warning_and_a_wrong_one_a_failure()
         return look
 
     for value, seen in {
-        "": "The server gave no adler32.",
+        "": "The server returned no adler32 checksum.",
         "adler32=vgB+hg==": "The server's adler32 checksum cannot be read: adler32=vgB+hg==.",
     }.items():
         step = wrong_at(HEAD=digest(value))[0]["checksum"]
@@ -294,7 +294,7 @@ def authority() -> trustme.CA:
 @pytest.mark.parametrize(
     ("error", "seen"),
     [
-        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "The DNS has no address"),
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "DNS has no address"),
         (
             socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"),
             "cannot be looked up: temporary failure in name resolution.",

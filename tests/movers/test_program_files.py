@@ -176,14 +176,14 @@ def test_another_refusal_of_a_rename_by_ftp_is_a_failure(monkeypatch, files):
         (
             "md5 0cc175b9c0f1b6a831c399e269772661\\n",
             0,
-            "the server gave no adler32 but answered: md5 0cc1",
+            "the server returned no adler32 checksum but answered: md5 0cc1",
         ),
         ("adler32 ?\\n", 0, "the server's adler32 checksum cannot be read: adler32 ?"),
-        ("", 0, "the server gave no adler32"),
+        ("", 0, "the server returned no adler32 checksum"),
         (
             "[3013] not supported",
             54,
-            "the server refused to give an adler32 checksum ([3013] not supported)",
+            "the server refused the request for an adler32 checksum ([3013] not supported)",
         ),
     ],
 )
@@ -205,11 +205,14 @@ def test_a_checksum_over_root_is_read_or_told_as_it_was_seen(
         ("213 3da0195", "03da0195"),
         ("213 DD7469AC /base/f", "dd7469ac"),
         ("213 ADLER32 dd7469ac", "dd7469ac"),
-        ("213 sha2:dd7469acdd", "the server gave no adler32 but answered: sha2:dd7469acdd"),
-        ("213", "the server gave no adler32"),
+        (
+            "213 sha2:dd7469acdd",
+            "the server returned no adler32 checksum but answered: sha2:dd7469acdd",
+        ),
+        ("213", "the server returned no adler32 checksum"),
         (
             ftplib.error_perm("504 not supported"),
-            "the server refused to give an adler32 checksum (504",
+            "the server refused the request for an adler32 checksum (504",
         ),
     ],
 )

@@ -119,7 +119,7 @@ def test_a_checksum_that_does_not_come_with_the_length_is_asked_for():
         asked, outcome = carry_out("pull")
     assert asked[:4] == [LOOK, COPY, CHECKSUM, CHECKSUM]
     assert outcome.verified is False
-    assert outcome.verified_note == "the server gave no adler32"
+    assert outcome.verified_note == "the server returned no adler32 checksum"
 
 
 def test_a_wrong_checksum_that_comes_with_the_length_fails_the_test():

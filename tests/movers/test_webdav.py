@@ -186,15 +186,19 @@ def test_a_digest_is_read_leniently(header: str, name: str):
 @pytest.mark.parametrize(
     ("line", "header", "words"),
     [
-        ("200 OK", "", "the server gave no adler32"),
-        ("200 OK", "md5=j81Q==", "the server gave no adler32 but answered: md5=j81Q=="),
-        ("200 OK", "unknown=", "the server gave no adler32 but answered: unknown="),
+        ("200 OK", "", "the server returned no adler32 checksum"),
+        (
+            "200 OK",
+            "md5=j81Q==",
+            "the server returned no adler32 checksum but answered: md5=j81Q==",
+        ),
+        ("200 OK", "unknown=", "the server returned no adler32 checksum but answered: unknown="),
         ("200 OK", "adler32=", "the server's adler32 checksum cannot be read: adler32="),
         ("200 OK", "adler32=3XRprA==", "cannot be read: adler32=3XRprA=="),
         ("200 OK", "adler32=3187703430", "cannot be read: adler32=3187703430"),
         ("200 OK", "Adler32;be007e86", "cannot be read: Adler32;be007e86"),
-        ("405 No", "", r"the server refused to give an adler32 checksum \(405\)"),
-        ("501 No", "", r"the server refused to give an adler32 checksum \(501\)"),
+        ("405 No", "", r"the server refused the request for an adler32 checksum \(405\)"),
+        ("501 No", "", r"the server refused the request for an adler32 checksum \(501\)"),
     ],
 )
 def test_a_checksum_that_is_not_read_is_told_as_it_was_seen(line: str, header: str, words: str):

@@ -159,8 +159,8 @@ def test_what_fails_in_a_check_ends_it(sent, person, monkeypatch):
     ("base_url", "name", "words"),
     [
         ("fake://ral/data", "name", "simulated"),
-        ("gsiftp://127.0.0.1:1/data", "write", "Sonar has no transfer tool for files over gsiftp"),
-        ("iperf3://127.0.0.1:1", "write", "Sonar has no transfer tool for files over iperf3"),
+        ("gsiftp://127.0.0.1:1/data", "write", "Sonar cannot access files over gsiftp"),
+        ("iperf3://127.0.0.1:1", "write", "Sonar cannot access files over iperf3"),
         ("root://127.0.0.1:1/data", "write", "xrdcp"),
     ],
 )

@@ -372,5 +372,5 @@ def test_a_server_without_checksums_is_believed_the_size_and_says_so(authority: 
     finally:
         close_pair(pair)
     assert outcome.receipt
-    note = "the server refused to give an adler32 checksum (405)"
+    note = "the server refused the request for an adler32 checksum (405)"
     assert (outcome.verified, outcome.verified_note) == (False, note)

@@ -71,7 +71,7 @@ class Host:
             why = f"the host name {self.name} cannot be looked up"
             if isinstance(error, socket.gaierror):
                 is_unknown = error.errno in UNKNOWN_NAME
-                no_address = f"the DNS has no address for {self.name}"
+                no_address = f"DNS has no address for {self.name}"
                 why = no_address if is_unknown else f"{why}: {detail_of(error)}"
             raise MoverError(self.where, why) from error
         return [Address(each[0], each[4]) for each in places[:MOST_ADDRESSES]]

@@ -64,7 +64,7 @@ BY_STATUS = {
     403: "The credential must allow reading, writing and deleting in sonar/ below the base URL. A "
     "token needs storage.modify. A macaroon needs UPLOAD, DOWNLOAD, DELETE, MANAGE and LIST. If "
     "the endpoint has no credential, register one.",
-    404: "Compare the path of the base URL with the paths of the server.",
+    404: "Compare the path of the base URL with the paths that exist on the server.",
     405: "Enable this HTTP method on the server for paths below the base URL.",
     409: "Check that the parent directory of the file exists, and that it is a directory and not a "
     "file.",

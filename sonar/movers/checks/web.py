@@ -136,6 +136,11 @@ def redirects_step(storage: WebStorage) -> CheckStep:
         servers = ", ".join(sorted(storage.refused_servers))
         seen = f"The server redirects to {servers}, which is not a declared data host."
         advice = f"If {servers} belongs to this storage, declare it as a data host of the endpoint."
+        if len(storage.refused_servers) > 1:
+            seen = f"The server redirects to {servers}, which are not declared data hosts."
+            advice = (
+                f"If {servers} belong to this storage, declare them as data hosts of the endpoint."
+            )
         return CheckStep("redirects", StepState.FAILED, seen, advice)
     if storage.data_servers:
         servers = ", ".join(sorted(storage.data_servers))

@@ -78,7 +78,7 @@ class WebDav:
         request = Request("HEAD", end, WANT_CHECKSUM, hold_seconds=hold)
         reply = self.web.ask(request, replace(order, limits=limits))
         if reply.status in NOT_OFFERED:
-            why = f"the server refused to give an adler32 checksum ({reply.status})"
+            why = f"the server refused the request for an adler32 checksum ({reply.status})"
             raise NoChecksum(end.where, why)
         if reply.status in LATER:
             raise NotReady(end.where, str(refused(end, request.place, reply.status, reply.text)))

@@ -37,7 +37,7 @@ class FilesByScheme:
     def of(self, end: End) -> FilesWithDirectories:
         protocol = str(parsed(end, end.url).scheme)
         if protocol not in PATHS:
-            message = f"files over {protocol} are not supported: use {', '.join(PATHS)}"
+            message = f"file access over {protocol} is not supported: use {', '.join(PATHS)}"
             raise MoverError(end.where, message, permanent=True)
         return loaded(PATHS[protocol])
 

@@ -101,8 +101,10 @@ class Ftp:
                 reply = ftp.sendcmd(f"CKSM ADLER32 0 -1 {path_of(end, end.url)}")
             except ftplib.error_perm as error:
                 if str(error).startswith(NOT_OFFERED) and not ABSENT.search(str(error)):
-                    why = f"the server refused to give an adler32 checksum ({one_line(str(error))})"
-                    raise NoChecksum(end.where, why) from error
+                    why = one_line(str(error))
+                    raise NoChecksum(
+                        end.where, f"the server refused the request for an adler32 checksum ({why})"
+                    ) from error
                 raise
         said = reply[3:].strip()
         # The checksum alone is the usual answer.

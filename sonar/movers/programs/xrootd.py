@@ -78,7 +78,9 @@ class XrootdFiles:
             raise NotReady(end.where, f"checksum of {place_of(end)}: {one_line(ended.text)}")
         if ended.code and NOT_OFFERED.search(ended.text) and not NO_FILE.search(ended.text):
             why = ended.complaint(ended.text)
-            raise NoChecksum(end.where, f"the server refused to give an adler32 checksum ({why})")
+            raise NoChecksum(
+                end.where, f"the server refused the request for an adler32 checksum ({why})"
+            )
         succeeded(ended, end, "query checksum")
         return read_adler32(ended.text, end)
 
@@ -256,7 +258,9 @@ class Xrootd:
         watch.seen.transfer_seconds = log.between
         if log.answered is None:
             return Receipt(
-                order.bytes, ended.seconds, "xrdcp succeeded, at most 2.5 s after the copy ended"
+                order.bytes,
+                ended.seconds,
+                "xrdcp reported success, at most 2.5 s after the copy ended",
             )
         return Receipt(order.bytes, log.answered - ended.began, "xrdcp succeeded")
 
