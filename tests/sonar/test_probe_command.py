@@ -60,7 +60,7 @@ def test_a_measured_test_is_one_line_with_bytes_seconds_rate_and_how(fake, capsy
 
 def test_a_failed_test_says_where_and_why_and_is_recorded(fake):
     said = refusal("RAL_DATADISK", *LINK[1:], match="Failed at the source: no such file")
-    assert "until fixed" in str(said)
+    assert "until the cause is fixed" in str(said)
     assert Transfer.objects.get().state == "failed"
 
 

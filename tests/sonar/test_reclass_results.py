@@ -233,7 +233,10 @@ def test_tests_under_way_whose_class_is_not_that_of_their_bytes_are_said(history
     )
     assert "under way" not in run_reclass()
     move_bound("medium", 50 * MB)
-    assert "1 test in progress will be stored in a size class that does not match" in run_reclass()
+    assert (
+        "The result of 1 test in progress will be stored in a size class that does not match"
+        in run_reclass()
+    )
 
 
 def test_without_results_there_is_nothing_to_do(db):

@@ -238,5 +238,5 @@ def test_rebuilding_names_what_is_wrong_with_its_options(db, arguments, sentence
 def test_rebuilding_says_what_it_did(store, capsys):
     store.add(MIDNIGHT)
     call_command("rebuild_segments", "--from=2026-11-01", "--to=2026-11-02", "--size=large")
-    said = "2 segments written from 1 day (counted per size class) in"
+    said = "2 segments written from 1 day (counted separately for each size class) in"
     assert said in capsys.readouterr().out

@@ -166,7 +166,9 @@ def record(probe: Probe, outcome: Outcome, console: Console) -> None:
     if outcome.receipt is None:
         if (error := outcome.error) is None:
             raise CommandError("Failed.")
-        again = "will fail again until fixed" if error.permanent else "may be temporary"
+        again = (
+            "will keep failing until the cause is fixed" if error.permanent else "may be temporary"
+        )
         raise CommandError(f"Failed at the {error.where}: {error} ({again}).")
     console.print(success(probe, outcome.receipt, outcome.seen))
 

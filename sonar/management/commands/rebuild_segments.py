@@ -58,13 +58,15 @@ class Command(QuickCommand):
                     bar.update(task, completed=done, description=f"{day:%Y-%m-%d}")
         except KeyboardInterrupt as error:
             raise CommandError(
-                f"Stopped after {done} of {len(days)} days (counted per size class). The days "
-                "processed so far are complete; run the command again for the rest.",
+                f"Stopped after {done} of {len(days)} days (counted separately for each size "
+                "class). The days processed so far are complete; run the command again for the "
+                "rest.",
                 returncode=130,
             ) from error
+        seconds = three_digits(time.monotonic() - began)
         console.print(
             f"{format_count(written)} segments written from {format_counted(len(days), 'day')} "
-            f"(counted per size class) in {three_digits(time.monotonic() - began)} s."
+            f"(counted separately for each size class) in {seconds} s."
         )
 
 

@@ -55,9 +55,14 @@ class Command(QuickCommand):
         )
         # A test that was ordered before comes in under the class that it was ordered in.
         if count := reclass.probes_outside():
+            results, sizes, ended = (
+                ("result", "its size", "this test has ended")
+                if count == 1
+                else ("results", "their sizes", "these tests have ended")
+            )
             console.print(
-                f"{format_counted(count, 'test')} in progress will be stored in a size class that "
-                "does not match their size. Run this command again when they have ended."
+                f"The {results} of {format_counted(count, 'test')} in progress will be stored in a "
+                f"size class that does not match {sizes}. Run this command again when {ended}."
             )
 
 

@@ -43,8 +43,8 @@ NEXT = (
     "files.",
     "  If the original Sonar instance is still running elsewhere, stop it; otherwise both "
     "instances test the same endpoints.",
-    "  Start the web server, workers and scheduler (Celery beat). /readyz shows when all of these "
-    "are running.",
+    "  Start the web server, workers and scheduler (Celery beat). /readyz shows whether all of "
+    "these are running.",
 )
 
 
