@@ -472,7 +472,7 @@ class OverBytesPerHour(Obstacle):
     """The limit on the bytes of an hour, of a mesh or of all of Sonar (SONAR_BYTES_PER_HOUR)."""
 
     name = "hourly bytes"
-    words = "the mesh, or Sonar as a whole, has used up its limit of test bytes per hour"
+    words = "the mesh, or Sonar as a whole, has reached its hourly limit on test bytes"
     effect = Effect.DELAYS
     is_of_room = True
 
@@ -487,9 +487,9 @@ class OverBytesPerHour(Obstacle):
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         left = conditions.once(bytes_left_this_hour)
         if left.get(None, probe.bytes) < probe.bytes:
-            yield Problem("size", "Sonar has used up its limit of test bytes per hour.")
+            yield Problem("size", "Sonar has reached its hourly limit on test bytes.")
         if probe.mesh_id and left.get(probe.mesh_id, probe.bytes) < probe.bytes:
-            sentence = f"The mesh {probe.mesh} has used up its limit of test bytes per hour."
+            sentence = f"The mesh {probe.mesh} has reached its hourly limit on test bytes."
             yield Problem("size", sentence)
 
     def counts(self, conditions: RunConditions) -> bool:

@@ -171,7 +171,7 @@ REASONS: Sequence[tuple[type[Exception], str]] = (
     (jwt.InvalidIssuerError, "the token comes from another issuer"),
     (
         jwt.MissingRequiredClaimError,
-        f"the token lacks a required claim, one of {', '.join(REQUIRED)}",
+        f"the token lacks at least one of the required claims ({', '.join(REQUIRED)})",
     ),
     (jwt.InvalidSignatureError, "the signature of the token is not the issuer's"),
     (jwt.InvalidKeyError, "the signature of the token is not the issuer's"),

@@ -130,11 +130,11 @@ class PatientConsumer(Consumer):
         super().__init__(*args, without_gossip=True, without_mingle=True, **named)
 
     def ensure_connected(self, conn: Connection) -> Connection:
-        with service_manager.waiting("Waiting for its task queue."):
+        with service_manager.waiting("Waiting for the task queue."):
             return super().ensure_connected(conn)
 
     def on_ready(self) -> None:
-        service_manager.ready("Taking tasks from its queue.")
+        service_manager.ready("Taking tasks from the task queue.")
         self._pause = FIRST_PAUSE_SECONDS
         super().on_ready()
 

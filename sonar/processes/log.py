@@ -14,8 +14,8 @@ REFUSED = {"DisallowedHost": "A request named a host that is not in SONAR_ALLOWE
 # How kombu and Celery begin to say that the broker went away, and how Sonar says it.
 BROKER_GONE = {
     "Couldn't ack ": "a message was not acknowledged and will be delivered again",
-    "Error cleaning up after event loop": "the connection to the broker was lost, and Celery "
-    "restarts its loop",
+    "Error cleaning up after event loop": "the connection to the broker was lost, so Celery "
+    "is restarting its loop",
 }
 
 

@@ -114,7 +114,7 @@ def endpoint_problem(endpoint: Endpoint) -> str:
     named, more = ", ".join(misfits[:MOST_NAMED]), len(misfits) - MOST_NAMED
     others = f" and {more} more" if more > 0 else ""
     return (
-        f"{endpoint.name} cannot have a base URL with {scheme_of(endpoint.base_url)}: the transfer "
+        f"{endpoint.name} cannot have a base URL with {scheme_of(endpoint.base_url)}. The transfer "
         f"tools of these meshes do not support it: {named}{others}. First remove the endpoint "
         "from these meshes."
     )

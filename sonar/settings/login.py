@@ -10,6 +10,8 @@ from sonar.people.role_rules import read as read_rules
 from sonar.settings.environment import envbool, envlist, envnetworks, envsecret, envtext
 
 LONGEST_ISSUER = 200  # characters of a column of allauth's
+# How people of each kind of rule log in.
+LOG_IN_WAYS = {"certificate": "with a certificate", "group": "through the identity provider"}
 
 
 def envissuer(name: str) -> str:
@@ -68,11 +70,14 @@ def login_problem(
     kinds = {"group"} if not missing else set()
     kinds |= {"certificate"} if certificates else set()
     if kinds and not any(rule.kind in kinds for rule in rules.rules):
+        ways = " or ".join(LOG_IN_WAYS[kind] for kind in sorted(kinds))
         word = " or ".join(f"a {kind}" for kind in sorted(kinds))
-        return f"No user could log in: SONAR_LOGIN_ROLES must name a file with a rule for {word}."
+        return (
+            f"No user can log in {ways}: SONAR_LOGIN_ROLES must name a file with a rule for {word}."
+        )
     if not passwords and not rules.makes_administrators(kinds):
         return (
-            "With SONAR_PASSWORDS=false, no administrator could log in. First add a rule to "
+            "With SONAR_PASSWORDS=false, no administrator can log in. First add a rule to "
             "SONAR_LOGIN_ROLES that gives a group or certificate the role of administrator."
         )
     return None

@@ -548,7 +548,7 @@ def test_a_base_url_that_a_mesh_does_not_fit_is_refused(root, small_world):
     made(root, "meshes")
     path = f"endpoints/{small_world.ral.name}/"
     before = kept()
-    said = "RAL_DATADISK cannot have a base URL with gsiftp: the transfer tools of these"
+    said = "RAL_DATADISK cannot have a base URL with gsiftp. The transfer tools of these"
     refused(patch(root, path, {"base_url": "gsiftp://ral.example.org/data"}), "base_url", said)
     assert kept() == before
     assert patch(root, path, {"base_url": "davs://ral.example.org/data"}).status_code == 200

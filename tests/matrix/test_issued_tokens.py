@@ -64,16 +64,16 @@ def test_it_costs_the_issuer_one_question_for_its_keys(accepting, small_world):
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "expired": ({"exp": int(time.time()) - 60}, "the token has expired"),
-    "endless": ({"exp": None}, "the token lacks a required claim"),
+    "endless": ({"exp": None}, "the token lacks at least one of the required claims"),
     "another audience": ({"aud": "https://other.example.org"}, "the token is for another audience"),
     "any audience": (
         {"aud": "https://wlcg.cern.ch/jwt/v1/any"},
         "the token is for another audience",
     ),
-    "no audience": ({"aud": None}, "the token lacks a required claim"),
+    "no audience": ({"aud": None}, "the token lacks at least one of the required claims"),
     "another issuer": ({"iss": "https://iam.example.org"}, "the token comes from another issuer"),
     "not yet": ({"nbf": int(time.time()) + 3600}, "the token is not valid yet"),
-    "nobody": ({"sub": None}, "the token lacks a required claim"),
+    "nobody": ({"sub": None}, "the token lacks at least one of the required claims"),
 }
 
 

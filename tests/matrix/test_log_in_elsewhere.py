@@ -270,7 +270,7 @@ LIES: dict[str, tuple[Callable[[dict[str, Any], Any], str], str]] = {
     "subject": (lambda claims, key: sign(claims | {"sub": "s-2"}, key), "is about another user"),
     "no subject": (
         lambda claims, key: sign({k: v for k, v in claims.items() if k != "sub"}, key),
-        "the token lacks a required claim, one of iss, sub, aud, exp",
+        "the token lacks at least one of the required claims (iss, sub, aud, exp)",
     ),
     "rubbish": (lambda claims, key: "rubbish", "the token is not a signed token"),
 }

@@ -122,7 +122,7 @@ def test_a_base_url_that_does_not_fit_is_an_error_in_the_form(admin):
     assert "without user name, password or query" in page
     mesh("lan").sources.add(glasgow)
     page = posted(admin, "endpoint", glasgow, **form, base_url="root://glasgow/data")
-    assert "GLASGOW_DATADISK cannot have a base URL with root: the transfer tools of" in page
+    assert "GLASGOW_DATADISK cannot have a base URL with root. The transfer tools of" in page
     assert "lan (fake). First remove the endpoint from these meshes." in page
     assert posted(admin, "endpoint", glasgow, **form, base_url="fake://other/data") == ""
 

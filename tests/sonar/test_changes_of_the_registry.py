@@ -176,7 +176,7 @@ def by_hand(path: Path) -> None:
 
 CHANNELS = {
     "file": (by_file, "manage.py load_registry grid.yaml"),
-    "refresh": (by_refresh, "downtimes of GOCDB"),
+    "refresh": (by_refresh, "downtimes from GOCDB"),
     "log-in": (by_log_in, "log-in through iam.example"),
     "database": (by_hand, "sonar"),
 }

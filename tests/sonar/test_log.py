@@ -68,8 +68,8 @@ def test_a_broker_that_goes_away_is_one_line(capsys):
     logger.error("else", exc_info=ValueError("it is full"))
     assert capsys.readouterr().err == (
         "WARNING a message was not acknowledged and will be delivered again: connection is closed\n"
-        "WARNING the connection to the broker was lost, and Celery restarts its loop: [Errno 32] "
-        "Broken pipe\n"
+        "WARNING the connection to the broker was lost, so Celery is restarting its loop: "
+        "[Errno 32] Broken pipe\n"
         "ERROR else\nValueError: it is full\n"
     )
     assert CLEANING_UP in inspect.getsource(loops)

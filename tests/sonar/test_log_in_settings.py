@@ -67,7 +67,7 @@ def test_passwords_are_switched_off_only_where_administrators_get_in(
 ) -> None:
     found = problem(*rules, passwords=False)
     assert found is not None
-    assert "With SONAR_PASSWORDS=false, no administrator could log in." in found
+    assert "With SONAR_PASSWORDS=false, no administrator can log in." in found
     assert problem(READER, passwords=False, **OIDC) == found
     # By a certificate, where none is taken.
     assert problem(READER, BY_CERTIFICATE, passwords=False, **OIDC) == found

@@ -261,7 +261,7 @@ def test_all_meshes_and_orders_share_the_bytes_of_an_hour_of_sonar(settings):
     (late,) = scheduler.order_all([request(ral, glasgow)], NOW).probes
     assert (late.state, late.waits_because) == (
         "waiting",
-        "Sonar has used up its limit of test bytes per hour.",
+        "Sonar has reached its hourly limit on test bytes.",
     )
 
 

@@ -210,7 +210,7 @@ def test_wlcg_cric_names_hosts_of_registered_sites_and_adds_none(cric, tmp_path:
     cric()
     sites, services = topologies.wlcg()
     text = topology("apply", "cric-wlcg", *written(tmp_path, rcsites=sites, services=services))
-    assert "sites of the source that are not registered:\n  UKI-ELSEWHERE" in text
+    assert "unregistered sites in the source:\n  UKI-ELSEWHERE" in text
     glasgow = Site.objects.get(name="UKI-SCOTGRID-GLASGOW")
     names = Alias.objects.filter(origin="cric-wlcg").order_by("kind", "name")
     assert [(row.kind, row.name, row.target) for row in names] == [

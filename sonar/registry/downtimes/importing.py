@@ -60,13 +60,13 @@ def import_all(now: datetime) -> None:
         try:
             outcome = import_from(origin, address, now, settings.SONAR_DOWNTIMES_CA_BUNDLE)
         except (NotImported, Overtaken) as error:
-            log.warning("downtimes of %s were not imported: %s", Origin(origin).label, error)
+            log.warning("downtimes from %s were not imported: %s", Origin(origin).label, error)
             continue
         if outcome.changes.count:
-            log.info("downtimes of %s: %s", Origin(origin).label, outcome.changes.words)
+            log.info("downtimes from %s: %s", Origin(origin).label, outcome.changes.words)
         if outcome.left_out:
             log.warning(
-                "downtimes of %s: skipped %s that cannot be read; the first: %s",
+                "downtimes from %s: skipped %s that cannot be read; the first: %s",
                 Origin(origin).label,
                 format_counted(len(outcome.left_out), "element"),
                 outcome.left_out[0].sentence,
@@ -130,7 +130,7 @@ def keep(origin: str, answer: Answer, now: datetime) -> Outcome:
     if source.answered_at and source.answered_at > now:
         raise Overtaken("a later response has already been stored")
     outcome = outcome_of(origin, answer, now)
-    with actor.acting("refresh", f"downtimes of {Origin(origin).label}"):
+    with actor.acting("refresh", f"downtimes from {Origin(origin).label}"):
         replacing.keep(outcome.changes)
     source.asked_at = source.answered_at = now
     source.error = ""

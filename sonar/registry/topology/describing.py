@@ -52,9 +52,7 @@ def sections(changes: Changes) -> list[Section]:
         Section("kept", [kept_line(kept) for kept in changes.kept]),
         Section("registered but not yet in use", waiting, are_names=True),
         Section("no longer in the source", sorted(changes.gone), are_names=True),
-        Section(
-            "sites of the source that are not registered", changes.unknown_sites, are_names=True
-        ),
+        Section("unregistered sites in the source", changes.unknown_sites, are_names=True),
         Section("remarks", changes.remarks),
         Section("skipped", [f"- {sentence}" for sentence in changes.left_out]),
         Section(_cost_title(changes), [cost_line(cost) for cost in changes.costs]),

@@ -153,8 +153,9 @@ def parse(documents: Mapping[str, dict[str, Any]], site_attribute: str = SITE) -
                 other_document, other = seen.setdefault(key, (name, rse))
                 if other != rse:
                     sentence = (
-                        f"{name}: {rse.in_vo}: {other_document} has another RSE, {other.in_vo}, "
-                        f"with {key}. Compare one VO at a time, with exports made at the same time"
+                        f"{name}: {rse.in_vo}: {other.in_vo} in {other_document} also has {key}, "
+                        "but other values. Compare one VO at a time, using exports made at the "
+                        "same time"
                     )
                     raise TopologyError([sentence])
     rses = sorted({rse.rse: rse for _, rse in seen.values()}.values(), key=lambda rse: rse.rse)
