@@ -157,7 +157,7 @@ def test_it_works_without_javascript(visit, scene):
     expect(page.locator("#test-now [role=status]")).to_have_text("3 tests were requested.")
     waiting = page.locator("#test-now-live li")
     expect(waiting).to_have_count(3)
-    page.click("text=Update the progress")
+    page.click("text=Refresh progress")
     waiting.nth(2).locator("button").click()
     expect(waiting).to_have_count(2)
     open_form(page)
