@@ -74,7 +74,6 @@ PATTERNS = {re.compile(pattern, re.IGNORECASE): better for pattern, better in ID
 # Where an idiom is right.
 ALLOWED = {
     "left behind": "of files: the usual word for it",
-    "Who changed what": "the title of a page",
     "What happened": "as plain as a noun",
     "middle center": "a position, as Plotly calls it",
 }
