@@ -143,7 +143,7 @@ class HeldLevel(models.Model):
 
 
 class Incident(models.Model):
-    """A confirmed condition with its assignee and decisions; each condition has one incident.
+    """A confirmed condition with its assignee and the decisions about it; one incident for each.
 
     Its figures are those of ``cause``, the condition, as of the last assessment.
     ``scope`` says of what it is: of a link with both ends, of an endpoint as a source or as a

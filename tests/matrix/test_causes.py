@@ -416,7 +416,7 @@ def test_a_comparison_without_results_says_what_is_missing(client, small_world):
     world.transfer(small_world.ral, small_world.glasgow, 10.0)
     text = page(client, "?compare=previous")
     assert "No link has 3 successful transfers on both sides of the comparison." in text
-    assert "need 3 successful tests each on both sides of the comparison. Choose a longer" in text
+    assert "Links with fewer than 3 successful tests on either side of the comparison" in text
     assert "Causes of the change" not in text
 
 

@@ -478,7 +478,7 @@ def test_an_endpoint_is_enabled_and_disabled_and_says_so(client, admin):
     Endpoint.objects.filter(name="DESY_DATADISK").update(enabled=False)
     for path in (SITE, LIMITS):
         assert "DESY_DATADISK is not enabled. No tests start on its links." in look(admin, path)
-    assert "Operators and admins of its site can enable this endpoint." in look(client, LIMITS)
+    assert "Operators and the admins of DESY can enable this endpoint." in look(client, LIMITS)
     assert not look(client, LIMITS).parts(f'form[action="{ENABLE}"] button')
     page = followed(admin, admin.post(ENABLE))
     assert "Enabled DESY_DATADISK. This starts no tests, because no mesh includes" in page

@@ -47,7 +47,7 @@ def page_of(client: Client) -> Page:
 
 def test_it_says_how_to_propose_where_nothing_is(client, operator):
     page = page_of(client)
-    assert "There are no proposed changes. Upload documents" in page
+    assert "There are no proposed changes. To propose changes, upload documents" in page
     assert "manage.py topology propose --from" in page
 
 

@@ -155,7 +155,7 @@ def off_model(attribution: Attribution) -> str:
     """Say how many links deviate significantly from what their ends explain."""
     count, of = int(attribution.discoveries.sum()), counted(attribution.model.cells, "link")
     if not count:
-        return f"None of {of} deviates significantly. The largest deviations come first."
+        return f"None of the {of} deviates significantly. The largest deviations come first."
     deviate = f"{format_count(count)} of {of} {'deviates' if count == 1 else 'deviate'}"
     return f"{deviate} significantly. The largest deviations come first."
 
