@@ -266,7 +266,7 @@ def test_a_cursor_behind_the_last_row_is_an_empty_page(client, many):
         ),
         ("page_size=1&format=ndjson", "page_size", "“page_size” applies to JSON only"),
         ("page=2", "page", "works only on the table page"),
-        ("per_page=25", "per_page", "use `page_size`"),
+        ("per_page=25", "per_page", "use “page_size”"),
         ("format=latex", "format", "“latex” is not known: use json, csv or ndjson."),
         ("ordering=speed", "ordering", "ordering “speed” is not known: use source, destination"),
         (

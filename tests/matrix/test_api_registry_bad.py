@@ -101,7 +101,7 @@ WRONG = [
     ("sites", {"paused": True, "pause_reason": " "}, "pause_reason", "“pause_reason” is missing"),
     ("sites", {"pause_reason": "x" * 201}, "pause_reason", "at most 200 characters"),
     ("sites", {"pause_reason": "x"}, "pause_reason", "“pause_reason” requires “paused”: true."),
-    ("sites", {"paused_until": "3000-01-01T00:00:00Z"}, "paused_until", "is not a time in ISO"),
+    ("sites", {"paused_until": "3000-01-01T00:00:00Z"}, "paused_until", "is not an ISO 8601 time"),
     (
         "sites",
         {"paused_until": "2999-01-01T00:00:00Z"},
@@ -258,7 +258,7 @@ WRONG = [
     ("downtimes", {"ends_at": "9999-12-31T23:59:59-14:00"}, "ends_at", "between 1970 and 2999"),
     ("downtimes", {"ends_at": "9999-12-31T23:59:59Z"}, "ends_at", "between 1970 and 2999"),
     ("downtimes", {"ends_at": "2026-11-20T07:00:00Z"}, "ends_at", "A downtime must end after it"),
-    ("downtimes", {"ends_at": None}, "ends_at", "ends_at null is not a time"),
+    ("downtimes", {"ends_at": None}, "ends_at", "ends_at null is not an ISO 8601 time"),
     ("downtimes", {"site": None}, "site", "a site or an endpoint: choose exactly one."),
     (
         "downtimes",

@@ -239,7 +239,7 @@ def test_pages_follow_each_other_without_gaps(client, small_world):
         ("factor=much", "factor", "a number from 1 to 1000"),
         ("size=huge", "size", "use small, medium or large"),
         ("since=yesterday", "since", "ISO 8601"),
-        ("since=2026-11-20T04:00:00Z&window=7d", "since", "cannot be combined with window"),
+        ("since=2026-11-20T04:00:00Z&window=7d", "since", "cannot be combined with “window”"),
         ("window=2d", "window", "1h, 6h, 24h, 7d, 30d or 90d"),
         ("source_site=Nowhere", "source_site", "Nowhere"),
         ("mover=http-tpc", "mover", "There is no parameter"),
