@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from matrix.answers.commissioning.standing import STATES, LinkStanding, SetStanding
+from matrix.answers.commissioning.standing import STATES, LinkStanding, SetStanding, label
 from matrix.query.attributes import GROUPINGS
 from matrix.statistics.cells.axes import EndpointInfo
 from sonar.notation.units import format_count
@@ -71,7 +71,9 @@ def _cell(links: Sequence[LinkStanding]) -> Cell | None:
     alike = [name for name in ("passed", "no data") if counts[name] == len(links)]
     state = next(iter([*alike, *filter(counts.get, ("lost", "below now"))]), "on the way")
     passed, total = format_count(counts["passed"]), format_count(len(links))
-    said = ", ".join(f"{format_count(counts[name])} {name}" for name in STATES if counts[name])
+    said = ", ".join(
+        f"{format_count(counts[name])} {label(name)}" for name in STATES if counts[name]
+    )
     return Cell(
         state, f"{MARKS[state]} {passed} of {total}".strip(), f"{total} links: {said}", links
     )

@@ -29,11 +29,18 @@ from sonar.notation.windows import Window, format_day, unix_ms
 from sonar.registry.mesh_members import fitting, read_endpoints
 
 STATES = ("passed", "below now", "nearly", "on the way", "lost", "no data")
+# What pages call states whose values in the API do not explain themselves.
+LABELS = {"nearly": "nearly passed", "on the way": "in progress"}
 # What a link that has passed must go on reaching; bytes are asked for only to pass.
 KEPT_UP = ("mb_s", "percent")
 # From this share of what is asked for on a link has nearly passed.
 NEARLY = 80
 HOUR = timedelta(hours=1)
+
+
+def label(state: str) -> str:
+    """Return the name of a state on pages."""
+    return LABELS.get(state, state)
 
 
 @dataclass(frozen=True)
@@ -191,13 +198,13 @@ class LinkStanding:
 
     @property
     def words(self) -> str:
-        """Return its state in words: `nearly, 85 % or more of each criterion reached`."""
+        """Return its state in words: `nearly passed, 85 % or more of each criterion reached`."""
         if self.below and self.record:
             day = format_day(self.record.passed_at, 0)
             return f"passed on {day}, now below the criteria: {self.below_words}"
         if self.state in ("passed", "no data"):
             return self.state
-        return f"{self.state}, {self.percent} % or more of each criterion reached"
+        return f"{self.label}, {self.percent} % or more of each criterion reached"
 
     @property
     def percent(self) -> int:
@@ -213,6 +220,10 @@ class LinkStanding:
         if self.record:
             return "lost"
         return "nearly" if self.percent >= NEARLY else "on the way"
+
+    @property
+    def label(self) -> str:
+        return label(self.state)
 
 
 @dataclass(frozen=True)

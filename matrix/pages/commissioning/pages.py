@@ -10,7 +10,7 @@ from matrix.answers.commissioning import overview, question, standing
 from matrix.answers.commissioning.overview import Cell, Overview
 from matrix.answers.commissioning.question import Chosen, asked_words, ends_words, set_of
 from matrix.answers.commissioning.records import LinkRecords
-from matrix.answers.commissioning.standing import STATES
+from matrix.answers.commissioning.standing import STATES, label
 from matrix.answers.words.names import short_names_of
 from matrix.pages.base import Page, Params
 from matrix.pages.commissioning.set_form import PRESETS, CriteriaSetForm
@@ -42,12 +42,12 @@ class SetsPage(Page):
             # Up to when its links were judged, and how many are in each state.
             judged = None
             if search := getattr(row, "search", None):
-                counts = [(name, search.counts.get(name, 0)) for name in STATES]
+                counts = [(label(name), search.counts.get(name, 0)) for name in STATES]
                 judged = {"end": search.end, "counts": counts}
             sets.append((row, ends_words(row), asked_words(row), judged))
         return {
             "sets": sets,
-            "states": STATES,
+            "states": [label(name) for name in STATES],
             "may_add": roles.may(reader, ADD),
             "share": Share.of(address("api-commissioning")),
         }
@@ -84,7 +84,7 @@ class SetPage(Page):
             "ends": ends_words(self.row),
             "asked": asked_words(self.row),
             "search": now_standing.search,
-            "counts": [f"{format_count(number)} {state}" for state, number in counts.items()],
+            "counts": [f"{format_count(number)} {label(name)}" for name, number in counts.items()],
             "count": sum(counts.values()),
             "table": table,
             "short": short_names_of(places) if table.by == "endpoint" else {},
